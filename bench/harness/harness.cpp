@@ -1,0 +1,158 @@
+// main() of every benchmark program: runs one round and prints it as one line of JSON.
+//
+//     bench_chain_weft [--size N] [--ms MEASURED] [--warm-up MS]
+//
+// Exit status: 0, or 1 after a sentence on stderr (a wrong result, an exception, an option it doesn't know).
+#include "harness.hpp"
+
+#include "allocations.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <sstream>
+
+namespace bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t wanted_batches = 30;
+constexpr std::size_t fewest_batches = 3;
+constexpr auto shortest_batch = 200us;  // reading the clock must not show
+
+double nanoseconds(state::clock::duration d) { return std::chrono::duration<double, std::nano>{d}.count(); }
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// A line such as "VmHWM:  1234 kB" of /proc/self/status. Not getrusage: its maximum survives exec, so that a small
+/// program would show the memory of the driver that started it.
+long status_kib(std::string_view key) {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(key)) return std::strtol(line.c_str() + key.size() + 1, nullptr, 10);
+  return 0;
+}
+
+/// Which malloc this process runs on; several replace glibc's from outside.
+std::string_view allocator_name() {
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);)
+    for (const std::string_view name : {"tcmalloc", "jemalloc", "mimalloc"})
+      if (line.find(name) != std::string::npos) return name;
+  return "glibc";
+}
+
+long rss_at_start = 0;
+
+}  // namespace
+
+void state::begin(std::size_t items) {
+  items_ = items;
+  calls_ = 1;
+  warm_ = false;
+  batches_.clear();
+  measured_items_ = allocations_ = allocated_bytes_ = 0;
+  phase_start_ = clock::now();
+}
+
+std::size_t state::next_batch() {
+  const auto elapsed = clock::now() - phase_start_;
+  const bool first = batch_time_ == clock::duration{};
+  if (!warm_) {
+    if (!first) {
+      const auto target = std::max<clock::duration>(budget_ / wanted_batches, shortest_batch);
+      const double per_call = nanoseconds(batch_time_) / static_cast<double>(calls_);
+      const double calls = nanoseconds(target) / std::max(per_call, 0.1);
+      const double at_most = static_cast<double>(calls_) * 100;  // one short reading must not decide
+      calls_ = static_cast<std::size_t>(std::clamp(calls, 1.0, at_most));
+    }
+    if (first || elapsed < warm_up_) return calls_;
+    warm_ = true;
+    phase_start_ = clock::now();
+    return calls_;
+  }
+  if (elapsed >= budget_ && batches_.size() >= fewest_batches) return 0;
+  return calls_;
+}
+
+void state::start_clock() noexcept {
+  allocations_before_ = allocation_count().calls;
+  bytes_before_ = allocation_count().bytes;
+  batch_start_ = clock::now();
+}
+
+void state::stop_clock(std::size_t calls) {
+  batch_time_ = std::max<clock::duration>(clock::now() - batch_start_, 1ns);
+  if (!warm_) return;
+  allocations_ += allocation_count().calls - allocations_before_;
+  allocated_bytes_ += allocation_count().bytes - bytes_before_;
+  measured_items_ += calls * items_;
+  batches_.push_back(nanoseconds(batch_time_) / static_cast<double>(calls * items_));
+}
+
+std::string state::to_json() const {
+  if (batches_.empty()) throw std::logic_error{"the adapter measured nothing"};
+  std::ostringstream out;
+  out.precision(std::numeric_limits<double>::digits10);
+  const auto items = static_cast<double>(measured_items_);
+  out << "{\"ns\":" << median(batches_) << ",\"batches\":" << batches_.size() << ",\"items\":" << measured_items_
+      << ",\"size\":" << size_ << ",\"peak_rss_kib\":" << status_kib("VmHWM") << ",\"start_rss_kib\":" << rss_at_start
+      << ",\"allocator\":\"" << allocator_name() << '"';
+  if (counts_allocations()) {
+    out << ",\"allocations\":" << static_cast<double>(allocations_) / items
+        << ",\"bytes\":" << static_cast<double>(allocated_bytes_) / items;
+  }
+  out << ",\"extra\":{";
+  for (const char* comma = ""; const auto& [name, value] : extra_) {
+    out << comma << '"' << name << "\":" << value;
+    comma = ",";
+  }
+  out << "}}";
+  return out.str();
+}
+
+namespace {
+
+int run_round(int argc, char** argv) {
+  std::size_t size = 0;
+  std::chrono::milliseconds budget = 200ms;
+  std::chrono::milliseconds warm_up = 50ms;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string_view option = argv[i];
+    if (i + 1 == argc) throw std::invalid_argument{std::string{option} + " needs a value"};
+    const auto value = std::strtoull(argv[i + 1], nullptr, 10);
+    if (option == "--size") {
+      size = value;
+    } else if (option == "--ms") {
+      budget = std::chrono::milliseconds{value};
+    } else if (option == "--warm-up") {
+      warm_up = std::chrono::milliseconds{value};
+    } else {
+      throw std::invalid_argument{"unknown option " + std::string{option}};
+    }
+  }
+  state round{size, warm_up, budget};
+  rss_at_start = status_kib("VmRSS");
+  run(round);
+  std::cout << round.to_json() << std::endl;
+  return 0;
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  try {
+    return bench::run_round(argc, argv);
+  } catch (const std::exception& e) {
+    std::cerr << argv[0] << ": " << e.what() << '\n';
+  }
+  return 1;
+}

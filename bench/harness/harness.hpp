@@ -1,0 +1,110 @@
+// The harness: what a benchmark program sees of the bench.
+//
+// An adapter is one file, bench/<workload>/<library>.cpp, that defines one function:
+//
+//     void bench::run(bench::state& state) {
+//       state.measure(levels, expected, [] { return cppcoro::sync_wait(lazy_fn<cppcoro::task, levels>()); });
+//     }
+//
+// The program itself (what is computed, and what must come out) stands in bench/<workload>/workload.hpp and is shared
+// by all libraries. Each pair of workload and library becomes a process of its own, so that no library inherits
+// another's heap, threads or branch history; one process is one round. main() is in harness.cpp: it prints one line of
+// JSON, and the driver does the rest.
+//
+// Rejected: all libraries in one program (the order of registration showed in the figures, and one crash ended it
+// all); timing from outside (starting a process costs more than most rounds).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bench {
+
+/// A result that is not the expected one: the round is void, and the driver fails loudly.
+class wrong_result : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Makes the compiler believe that `value` is used, so that what computed it stays.
+template <class Value>
+inline void keep(const Value& value) noexcept {
+  asm volatile("" : : "m"(value) : "memory");
+}
+
+/// One round of one workload.
+class state {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  state(std::size_t size, clock::duration warm_up, clock::duration budget) noexcept
+      : size_{size}, warm_up_{warm_up}, budget_{budget} {}
+
+  /// The workload's parameter (a depth, a count); 0 where it has none.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// Times `body()` again and again until the round's time is used up.
+  ///
+  /// Each call does `items` units of work and returns its result, which must equal `expected`, every time. The first
+  /// part of the time warms up and finds out how many calls make a batch; the round's figure is the median batch.
+  template <class Result, class Body>
+  void measure(std::size_t items, const Result& expected, Body&& body) {
+    begin(items);
+    while (const std::size_t calls = next_batch()) {
+      bool right = true;
+      start_clock();
+      for (std::size_t i = 0; i != calls; ++i) {
+        const auto result = body();
+        keep(result);
+        right &= result == expected;
+      }
+      stop_clock(calls);
+      verify(right);
+    }
+  }
+
+  /// Ends the round with an error unless `right`.
+  void verify(bool right, std::string_view what = "the workload's result is not the expected one") const {
+    if (!right) throw wrong_result{std::string{what}};
+  }
+
+  /// Adds a figure that only this adapter knows, such as the bytes of a frame from a library's own cache.
+  void report(std::string_view name, double value) { extra_.insert_or_assign(std::string{name}, value); }
+
+  /// The round as one line of JSON.
+  [[nodiscard]] std::string to_json() const;
+
+ private:
+  void begin(std::size_t items);
+  std::size_t next_batch();
+  void start_clock() noexcept;
+  void stop_clock(std::size_t calls);
+
+  std::size_t size_;
+  clock::duration warm_up_;
+  clock::duration budget_;
+
+  std::size_t items_ = 0;             // units of work in one call
+  std::size_t calls_ = 1;             // calls in the next batch
+  bool warm_ = false;                 // true: batches count
+  clock::time_point phase_start_{};   // of the warm-up, then of the measuring
+  clock::time_point batch_start_{};
+  clock::duration batch_time_{};      // of the last batch
+  std::vector<double> batches_;       // ns an item
+  std::uint64_t measured_items_ = 0;
+  std::uint64_t allocations_ = 0;     // inside timed batches, where the program counts them
+  std::uint64_t allocated_bytes_ = 0;
+  std::uint64_t allocations_before_ = 0;
+  std::uint64_t bytes_before_ = 0;
+  std::map<std::string, double> extra_;
+};
+
+/// What every adapter defines.
+void run(state& state);
+
+}  // namespace bench
