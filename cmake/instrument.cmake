@@ -1,0 +1,13 @@
+# Instrumentation applies to everything in the build at once: half a sanitizer reports nonsense.
+set(WEFT_SANITIZE "" CACHE STRING "Sanitizers for everything built here, as in address,undefined")
+option(WEFT_COVERAGE "Record which lines and branches run (clang only)" OFF)
+
+if(WEFT_SANITIZE)
+  add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${WEFT_SANITIZE})
+endif()
+
+if(WEFT_COVERAGE)
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
+endif()
