@@ -8,6 +8,6 @@ if(WEFT_SANITIZE)
 endif()
 
 if(WEFT_COVERAGE)
-  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
-  add_link_options(-fprofile-instr-generate)
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping -fprofile-continuous)  # keeps the counts of aborts
+  add_link_options(-fprofile-instr-generate -fprofile-continuous)
 endif()
