@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 #pragma once
 
 // The version's one home: the build system reads these three lines.

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // What the programs in test/cost/ are written with. They print figures; `check` compares those with the budgets.
 //
 //     int main() {

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // Uses what is compiled into the library as well as what is inline, so that each mixture has a chance to go wrong.
 #include <weft/weft.hpp>
 
