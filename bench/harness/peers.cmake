@@ -1,0 +1,127 @@
+# The libraries that the bench compares, and where they are.
+#
+# A peer is looked for as an installed package; -D<PEER>_ROOT=/prefix points at one elsewhere, and WEFT_PEERS (variable
+# or environment) at a folder that holds one prefix a peer, named as below. What is not found is simply not built; the
+# driver shows such a peer greyed, with the ratio recorded for it.
+#
+# For each peer found there is then a target bench::<id>, and in BENCH_LIBRARIES_JSON what the driver should know.
+
+set(WEFT_PEERS "$ENV{WEFT_PEERS}" CACHE PATH "A folder with one install prefix a peer (async_simple, cppcoro, …)")
+
+set(BENCH_LIBRARIES_JSON "")
+
+# bench_library(<id> <display name> <found> <version> <headers that its user includes for tasks>…)
+function(bench_library id name found version)
+  string(TOUPPER ${id}_ROOT option)
+  set(is_found false)
+  if(found)
+    set(is_found true)
+  endif()
+  list(APPEND BENCH_LIBRARIES_JSON
+    "    \"${id}\": {\"name\": \"${name}\", \"found\": ${is_found}, \"version\": \"${version}\", \"option\": \"-D${option}=\"}")
+  set(BENCH_LIBRARIES_JSON "${BENCH_LIBRARIES_JSON}" PARENT_SCOPE)
+  set(BENCH_${id}_HEADERS "${ARGN}" CACHE INTERNAL "")
+endfunction()
+
+# A version: what the package says, or what stands in version.txt in its prefix (several peers have no version).
+function(bench_version root package_version out)
+  set(version "${package_version}")
+  if(EXISTS "${root}/version.txt")
+    file(STRINGS "${root}/version.txt" version LIMIT_COUNT 1)
+  endif()
+  set(${out} "${version}" PARENT_SCOPE)
+endfunction()
+
+# bench_peer(<id> NAME … PACKAGE … {TARGET … | HEADER … [LIBRARY …]} [DEFINITIONS …] [MAIN_HEADERS …])
+#
+# Found by the target of its package, or, where the package is no good, by a header and a library.
+function(bench_peer id)
+  cmake_parse_arguments(PEER "" "NAME;PACKAGE;TARGET;HEADER;LIBRARY" "DEFINITIONS;MAIN_HEADERS" ${ARGN})
+  string(TOUPPER ${id}_ROOT option)
+  set(${option} "" CACHE PATH "Where ${PEER_NAME} is installed")
+  set(root "${${option}}")
+  if(NOT root AND IS_DIRECTORY "${WEFT_PEERS}/${PEER_PACKAGE}")
+    set(root "${WEFT_PEERS}/${PEER_PACKAGE}")
+  endif()
+
+  set(links "")
+  set(includes "")
+  set(found FALSE)
+  if(PEER_TARGET)
+    find_package(${PEER_PACKAGE} QUIET CONFIG PATHS ${root})
+    if(TARGET ${PEER_TARGET})
+      set(found TRUE)
+      set(links ${PEER_TARGET})
+    endif()
+  else()
+    find_path(BENCH_${id}_INCLUDE ${PEER_HEADER} PATHS ${root}/include)
+    mark_as_advanced(BENCH_${id}_INCLUDE)
+    set(includes ${BENCH_${id}_INCLUDE})
+    set(found ${BENCH_${id}_INCLUDE})
+    if(PEER_LIBRARY)
+      find_library(BENCH_${id}_LIBRARY ${PEER_LIBRARY} PATHS ${root}/lib)
+      mark_as_advanced(BENCH_${id}_LIBRARY)
+      set(links ${BENCH_${id}_LIBRARY})
+      if(NOT links)
+        set(found FALSE)
+      endif()
+    endif()
+  endif()
+
+  if(found)
+    set(found TRUE)
+    add_library(bench_peer_${id} INTERFACE)
+    add_library(bench::${id} ALIAS bench_peer_${id})
+    target_include_directories(bench_peer_${id} SYSTEM INTERFACE ${includes})
+    target_link_libraries(bench_peer_${id} INTERFACE ${links} Threads::Threads)
+    target_compile_definitions(bench_peer_${id} INTERFACE ${PEER_DEFINITIONS})
+  endif()
+  bench_version("${root}" "${${PEER_PACKAGE}_VERSION}" version)
+  bench_library(${id} "${PEER_NAME}" "${found}" "${version}" ${PEER_MAIN_HEADERS})
+  set(BENCH_LIBRARIES_JSON "${BENCH_LIBRARIES_JSON}" PARENT_SCOPE)
+endfunction()
+
+# weft and the limits are always there.
+add_library(bench::weft ALIAS weft)
+foreach(id IN ITEMS plain handwritten)
+  add_library(bench_peer_${id} INTERFACE)
+  add_library(bench::${id} ALIAS bench_peer_${id})
+endforeach()
+bench_library(weft "weft" TRUE "${PROJECT_VERSION}")
+bench_library(plain "plain calls" TRUE "")
+bench_library(handwritten "hand-written" TRUE "")
+
+bench_peer(async_simple NAME "async_simple" PACKAGE async_simple
+  HEADER async_simple/coro/Lazy.h
+  MAIN_HEADERS async_simple/coro/Lazy.h async_simple/coro/Collect.h async_simple/coro/SyncAwait.h)
+bench_peer(cppcoro NAME "cppcoro" PACKAGE cppcoro HEADER cppcoro/task.hpp LIBRARY cppcoro
+  MAIN_HEADERS cppcoro/task.hpp cppcoro/when_all.hpp cppcoro/sync_wait.hpp)
+bench_peer(folly NAME "folly" PACKAGE folly TARGET Folly::folly
+  MAIN_HEADERS folly/coro/Task.h folly/coro/Collect.h folly/coro/BlockingWait.h)
+bench_peer(libcoro NAME "libcoro" PACKAGE libcoro HEADER coro/coro.hpp LIBRARY coro
+  MAIN_HEADERS coro/task.hpp coro/when_all.hpp coro/sync_wait.hpp)
+bench_peer(concurrencpp NAME "concurrencpp" PACKAGE concurrencpp TARGET concurrencpp::concurrencpp
+  MAIN_HEADERS concurrencpp/concurrencpp.h)
+bench_peer(toomanycooks NAME "TooManyCooks" PACKAGE TooManyCooks TARGET TooManyCooks::TooManyCooks
+  MAIN_HEADERS tmc/task.hpp tmc/spawn_many.hpp tmc/sync.hpp)
+bench_peer(libfork NAME "libfork" PACKAGE libfork TARGET libfork::libfork
+  MAIN_HEADERS libfork.hpp)
+if(TARGET bench_peer_libfork)
+  target_compile_options(bench_peer_libfork INTERFACE -ftemplate-depth=20000)  # its calls nest some ten templates each
+endif()
+
+# Boost.Asio is header-only. 1.81 is the oldest that builds with these compilers.
+set(BOOST_ASIO_ROOT "" CACHE PATH "Where Boost (1.81 or newer) is installed")
+find_package(Boost 1.81 QUIET CONFIG PATHS ${BOOST_ASIO_ROOT})
+if(NOT Boost_FOUND)
+  find_package(Boost 1.81 QUIET HINTS ${BOOST_ASIO_ROOT})
+endif()
+if(Boost_FOUND)
+  add_library(bench_peer_boost_asio INTERFACE)
+  add_library(bench::boost_asio ALIAS bench_peer_boost_asio)
+  target_link_libraries(bench_peer_boost_asio INTERFACE Boost::headers Threads::Threads)
+endif()
+bench_library(boost_asio "Boost.Asio" "${Boost_FOUND}" "${Boost_VERSION_STRING}"
+  boost/asio/awaitable.hpp boost/asio/co_spawn.hpp boost/asio/detached.hpp boost/asio/io_context.hpp)
+
+set(BENCH_PEERS async_simple boost_asio concurrencpp cppcoro folly libcoro libfork toomanycooks)

@@ -1,0 +1,90 @@
+// Another system's own table beside our measurement of the same programs: is its peer here what it claims to be, and
+// where does weft stand in its table?
+#include "table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <ostream>
+#include <stdexcept>
+
+namespace bench {
+namespace {
+
+json read_published(const std::string& path) {
+  std::ifstream in{path};
+  if (!in) throw std::runtime_error{"there is no published table " + path};
+  return json::parse(in);
+}
+
+std::string nanoseconds(double value) { return std::to_string(std::lround(value)) + " ns"; }
+
+/// Our figure for a published row, in the published unit (nanoseconds for the whole program).
+std::string measured_text(const run_record& run, const json& published, std::string_view library) {
+  for (const auto& each : run.rows) {
+    if (each.work->name != published.at("workload").get<std::string>()) continue;
+    const auto* e = each.find(library);
+    if (e == nullptr || e->state != entry::status::measured) break;
+    return nanoseconds(e->figure.value * published.at("ns_per_unit").get<double>());
+  }
+  return "–";
+}
+
+std::string ratio_to_baseline(const run_record& run, const json& published) {
+  for (const auto& each : run.rows) {
+    if (each.work->name != published.at("workload").get<std::string>()) continue;
+    const auto* e = each.find(published.at("library").get<std::string>());
+    if (e == nullptr || !e->ratio) break;
+    return ratio_text(*e->ratio) + (e->state == entry::status::recorded ? " (recorded)" : "");
+  }
+  return "–";
+}
+
+void print_lines(std::ostream& out, const std::vector<std::vector<std::string>>& lines) {
+  std::vector<std::size_t> widths(lines.front().size());
+  for (const auto& line : lines)
+    for (std::size_t i = 0; i != line.size(); ++i) widths[i] = std::max(widths[i], columns(line[i]));
+  for (const auto& line : lines) {
+    out << pad_right(line[0], widths[0]);
+    for (std::size_t i = 1; i != line.size(); ++i) out << "  " << pad_left(line[i], widths[i]);
+    out << '\n';
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> published_workloads(const std::string& path) {
+  std::vector<std::string> out;
+  const auto published = read_published(path);
+  for (const auto& each : published.at("rows")) {
+    const auto workload = each.at("workload").get<std::string>();
+    if (std::ranges::find(out, workload) == out.end()) out.push_back(workload);
+  }
+  return out;
+}
+
+void print_published(std::ostream& out, const run_record& run, const manifest& built, const std::string& path) {
+  const auto published = read_published(path);
+  std::vector<std::vector<std::string>> lines;
+  auto& head = lines.emplace_back();
+  head.push_back("Benchmark");
+  for (const auto& column : published.at("columns")) head.push_back(column.get<std::string>());
+  head.insert(head.end(), {"Time here", "weft here", "× weft"});
+  for (const auto& each : published.at("rows")) {
+    auto& line = lines.emplace_back();
+    line.push_back(each.at("name"));
+    for (const auto& value : each.at("values")) line.push_back(value);
+    line.push_back(measured_text(run, each, each.at("library").get<std::string>()));
+    line.push_back(measured_text(run, each, baseline));
+    line.push_back(ratio_to_baseline(run, each));
+  }
+  out << '\n'
+      << published.at("system").get<std::string>() << ", as published: " << published.at("machine").get<std::string>()
+      << '\n'
+      << published.at("source").get<std::string>() << '\n'
+      << "here: " << run.machine.value("cpu", "an unknown machine") << "; "
+      << built.build.value("compiler", "an unknown compiler") << "\n\n";
+  print_lines(out, lines);
+}
+
+}  // namespace bench
