@@ -1,6 +1,3 @@
-# A toolchain file: the newest clang on this machine. weft wants 22, where frames of awaited tasks can live in their
-# callers' (coro_await_elidable); older ones build the same programs, only slower.
-find_program(WEFT_CLANG REQUIRED
-  NAMES clang++-25 clang++-24 clang++-23 clang++-22 clang++-21 clang++-20 clang++-19 clang++
-  DOC "The clang++ that the presets use")
+# A toolchain file, for the presets that build with clang.
+include(${CMAKE_CURRENT_LIST_DIR}/newest_clang.cmake)
 set(CMAKE_CXX_COMPILER ${WEFT_CLANG})
