@@ -1,0 +1,88 @@
+// What the compiler is asked for, once, so that no other header asks.
+//
+// Nothing here depends on NDEBUG, on a sanitizer or on an option in a way that changes a layout: translation units
+// built differently link against one library. What can't be mixed (another major layout) fails at link time, since
+// every translation unit refers to the symbol `weft_abi_N` that only a matching library defines.
+#pragma once
+
+#include <cstddef>
+#include <weft/version.hpp>
+
+#if !defined(__linux__)
+#error "weft runs on Linux only"
+#endif
+#if !defined(__cpp_exceptions)
+#error "weft needs exceptions: a task carries what its body threw to whoever awaits it (remove -fno-exceptions)"
+#endif
+#if !defined(__cpp_impl_coroutine) && !defined(__cpp_coroutines)
+#error "weft needs C++20 coroutines (-std=c++20, g++ 12 or clang 19 and later)"
+#endif
+
+// WEFT_ELIDABLE marks a type whose coroutine may live in the frame of the coroutine that awaits it at once;
+// WEFT_ELIDABLE_ARGUMENT a parameter that is awaited in place. clang 20 and later; elsewhere nothing is elided.
+#if defined(__has_cpp_attribute) && __has_cpp_attribute(clang::coro_await_elidable)
+#define WEFT_ELIDABLE [[clang::coro_await_elidable]]
+#define WEFT_ELIDABLE_ARGUMENT [[clang::coro_await_elidable_argument]]
+#define WEFT_HAS_ELISION 1
+#else
+#define WEFT_ELIDABLE
+#define WEFT_ELIDABLE_ARGUMENT
+#define WEFT_HAS_ELISION 0
+#endif
+
+// On a coroutine type: clang warns where an argument, or the closure behind a lambda, dies before the coroutine.
+#if defined(__has_cpp_attribute) && __has_cpp_attribute(clang::coro_lifetimebound)
+#define WEFT_COROUTINE_TYPE [[clang::coro_return_type, clang::coro_lifetimebound]]
+#define WEFT_COROUTINE_WRAPPER [[clang::coro_wrapper]]
+#else
+#define WEFT_COROUTINE_TYPE
+#define WEFT_COROUTINE_WRAPPER
+#endif
+
+// Where a symmetric transfer is not a guaranteed tail call (g++ below -O2 and under sanitizers, which no macro can
+// tell), every N-th transfer returns to the run loop, so that the machine stack stays bounded at all levels.
+#if defined(__clang__)
+#define WEFT_BOUNDED_TRANSFER 0
+#else
+#define WEFT_BOUNDED_TRANSFER 1
+#endif
+
+// What every co_await repeats. A chain of distinct coroutines is bound by fetching its code, so each compiler gets the
+// form whose code is smaller at the await: clang folds most of it away once it is inlined, g++ does not.
+#if defined(__clang__)
+#define WEFT_PER_AWAIT [[gnu::always_inline]]
+#else
+#define WEFT_PER_AWAIT [[gnu::noinline]]
+#endif
+
+// g++ 12 destroys by-value captures and temporaries inside a co_await expression twice.
+#if !defined(__clang__) && defined(__GNUC__) && __GNUC__ < 13
+#define WEFT_DESTROYS_TEMPORARIES_TWICE 1
+#else
+#define WEFT_DESTROYS_TEMPORARIES_TWICE 0
+#endif
+
+#define WEFT_CONCAT_(a, b) a##b
+#define WEFT_CONCAT(a, b) WEFT_CONCAT_(a, b)
+
+/// The layout that this header describes. A test may set another one to see the link fail.
+#ifndef WEFT_ABI
+#define WEFT_ABI 1
+#endif
+#define WEFT_ABI_SYMBOL WEFT_CONCAT(weft_abi_, WEFT_ABI)
+
+extern "C" const char WEFT_ABI_SYMBOL;  // "undefined reference to `weft_abi_1'": headers and library don't match
+
+namespace weft::detail {
+namespace { [[gnu::used]] const char* const abi_of_this_translation_unit = &WEFT_ABI_SYMBOL; }
+
+/// Ends the program with a sentence that says who broke what, after the async stack of the running task, if any.
+[[noreturn, gnu::cold]] void fail(const char* sentence) noexcept;
+}  // namespace weft::detail
+
+// A broken contract that costs nothing worth mentioning to see is checked in every build.
+#define WEFT_EXPECTS(condition, sentence) \
+  do {                                    \
+    if (!(condition)) [[unlikely]]        \
+      ::weft::detail::fail(sentence);     \
+  } while (false)

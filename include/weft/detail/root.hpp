@@ -1,0 +1,259 @@
+// What is scheduled, stopped, listed and blamed: the root, and the frames inside it.
+//
+// A root is one line of execution: a sync_wait, a start, a child of when_all, a fork. Inside it coroutines call each
+// other by transfer; exactly one frame is innermost. A frame's promise knows its continuation and its root, no more.
+//
+//   who        reads and writes                       when
+//   top        the thread that runs the root          always; it is also where a suspended root goes on
+//   env        the thread that runs the root          changed by with_* and hops
+//   sleeper    see waiter.hpp                         any thread, through its word
+//
+// Stopped is the third completion, and no exception. A leaf that ends stopped leaves its frame suspended and tells the
+// run loop, which destroys frames from the innermost outward, in a loop: a frame whose callee was just destroyed finds
+// that in its worker (`unwound`) and does not destroy it again. The loop ends at a boundary, a frame made by hand that
+// catches the stop: the end of a root, as_result, a cleanup.
+//
+// Rejected: (a) stop as an exception: over 1 us a level, and `catch (...)` swallows it. (b) A link {parent, child} in
+// the awaiter, so that the loop could flag the owner directly: it lies between every return and its target, and cost
+// 24.1 -> 50.2 ns a level where frames are not elided.
+#pragma once
+
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/frame_memory.hpp>
+#include <weft/detail/waiter.hpp>
+#include <weft/env.hpp>
+
+namespace weft::detail {
+
+class root;
+
+/// What both compilers put at the front of a coroutine's frame, and what a frame made by hand must have there.
+struct frame {
+  void (*resume)(frame*);
+  void (*destroy)(frame*);
+
+  std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<>::from_address(this); }
+};
+
+/// Base of the promise of every coroutine that runs in a root. It stands right behind the two words of the frame
+/// (promises are aligned to 16 at most), so any frame's can be found without knowing its type.
+struct promise_base : frame_allocated {
+  std::coroutine_handle<> continuation;
+  root* owner = nullptr;  // null: not started
+
+  static promise_base& of(std::coroutine_handle<> any) noexcept {
+    return *reinterpret_cast<promise_base*>(static_cast<char*>(any.address()) + sizeof(frame));
+  }
+};
+static_assert(sizeof(promise_base) == 2 * sizeof(void*));
+
+/// A frame made by hand, at which a stop ends. `returned` is resumed where a coroutine returns into it; it and
+/// `stopped_here` say where the run loop goes on, by run_next().
+struct boundary : frame {
+  boundary(void (*returned)(frame*), void (*stopped)(boundary&) noexcept, std::coroutine_handle<> continuation,
+           root* owner) noexcept
+      : frame{returned, arrive_stopped}, continuation{continuation}, owner{owner}, stopped_here{stopped} {}
+  boundary(const boundary&) = delete;
+
+  static void arrive_stopped(frame* self);  // in the place of destroy
+
+  std::coroutine_handle<> continuation;  // as in a promise_base: for whoever walks the frames
+  root* owner;
+  void (*stopped_here)(boundary&) noexcept;
+};
+
+/// One line of execution. Lives where it was started, until its end was reached.
+class root : public sleeper, public job {
+ public:
+  using end_function = void (*)(root&, bool stopped) noexcept;
+
+  /// `done` is called once, by the run loop, when the outermost frame has returned or was unwound.
+  root(const weft::env* environment, root* parent, end_function done) noexcept;
+
+  /// Makes `outermost` this root's outermost frame.
+  void adopt(std::coroutine_handle<> outermost, promise_base& promise) noexcept {
+    promise.continuation = end_.handle();
+    promise.owner = this;
+    top = outermost;
+  }
+
+  /// Runs it here, now, until it waits or ends. May be gone when this returns.
+  void run_here() noexcept;
+
+  /// Has its executor run it. May be gone when this returns.
+  void schedule() noexcept;
+
+  /// Whether it, or one that it is part of, was told to stop.
+  bool stop_requested() const noexcept;
+
+  bool is_end(std::coroutine_handle<> frame) const noexcept { return frame.address() == &end_; }
+
+  std::coroutine_handle<> top;  // the innermost frame
+  const weft::env* env;
+  root* parent;
+#if WEFT_BOUNDED_TRANSFER
+  unsigned transfers = 0;
+#else
+  unsigned unused_ = 0;  // one layout for both compilers
+#endif
+  bool ends_stopped = false;  // it was woken to be unwound
+  bool passes_stops = true;   // false: shielded from its parent's stop
+
+ private:
+  static void run_job(job& self) noexcept;
+  static void woken(sleeper& self, wake_up how) noexcept;
+  static void returned(frame* end);
+  static void stopped_at_end(boundary& end) noexcept;
+
+  boundary end_;
+  end_function done_;
+};
+
+/// The root that runs on this thread; null outside.
+root* current_root() noexcept;
+
+/// What the run loop resumes when the coroutine that runs now has suspended; in the same root, or in `other`.
+void run_next(std::coroutine_handle<> next) noexcept;
+void run_next(std::coroutine_handle<> next, root& other) noexcept;
+
+/// The running coroutine, which suspends now, ends stopped.
+void end_stopped(root& self) noexcept;
+
+/// Where control goes by symmetric transfer: to `next`, but to the run loop every now and then where a transfer may be
+/// a call.
+inline std::coroutine_handle<> transfer([[maybe_unused]] root& self, std::coroutine_handle<> next) noexcept {
+#if WEFT_BOUNDED_TRANSFER
+  if (++self.transfers % 64 == 0) [[unlikely]] {
+    run_next(next);
+    return std::noop_coroutine();
+  }
+#endif
+  return next;
+}
+
+/// Destroys the frame of a task whose owner goes away: one that was never started, one that ended, or none if it was
+/// just unwound.
+void destroy_frame(std::coroutine_handle<> frame) noexcept;
+
+/// Where a coroutine inside a root suspends for good.
+struct final_awaiter {
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+    promise_base& promise = self.promise();
+    promise.owner->top = promise.continuation;
+    return transfer(*promise.owner, promise.continuation);
+  }
+  void await_resume() const noexcept {}
+};
+
+/// A root for a plain thread, which runs it and sleeps while it waits. It is the executor of its root: the task
+/// resumes on the thread that called.
+class blocking_root final : public root, executor {
+ public:
+  explicit blocking_root(stop_token stop = {}) noexcept;
+  ~blocking_root() = default;
+
+  /// Runs what was adopted to its end. False: it ended stopped.
+  bool run() noexcept;
+
+ private:
+  void post(job& work) noexcept override;
+  job* take_all() noexcept;
+  static void ended(root& self, bool stopped) noexcept;
+
+  // Posted jobs, newest first; `asleep` while the thread sleeps on this word.
+  //   edge post  what the poster wrote  ->  the job
+  std::atomic<job*> posted_{nullptr};
+  weft::env own_env_;
+  bool over_ = false;
+  bool stopped_ = false;
+};
+
+// ---- co_await inside a root -----------------------------------------------------------------------------------------------
+
+/// Marks an awaitable that knows roots. Its awaiter's await_suspend takes a coroutine_handle of a promise_base's heir.
+struct knows_roots {};
+
+template <class Awaitable>
+decltype(auto) get_awaiter(Awaitable&& awaitable) {
+  if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); })
+    return std::forward<Awaitable>(awaitable).operator co_await();
+  else if constexpr (requires { operator co_await(std::forward<Awaitable>(awaitable)); })
+    return operator co_await(std::forward<Awaitable>(awaitable));
+  else
+    return std::forward<Awaitable>(awaitable);
+}
+
+template <class Awaiter>
+concept awaiter = requires(Awaiter& a) {
+  a.await_ready() ? 1 : 0;
+  a.await_resume();
+};
+
+template <class Awaitable>
+concept awaitable = requires(Awaitable&& a) {
+  requires awaiter<std::remove_reference_t<decltype(get_awaiter(std::forward<Awaitable>(a)))>>;
+};
+
+/// What `co_await` of it gives.
+template <class Awaitable>
+using await_result_t = decltype(get_awaiter(std::declval<Awaitable>()).await_resume());
+
+/// Stands between a root and an awaitable of another library, which gets this frame instead of the task's: whoever
+/// resumes it, on whatever thread, the task goes on on its own executor. Not a stop point. If the other library
+/// destroys the frame, the task ends stopped.
+class foreign_frame : frame {
+ protected:
+  explicit foreign_frame() noexcept : frame{resumed, dropped} {}
+  std::coroutine_handle<> stand_in(root& self) noexcept {
+    root_ = &self;
+    return handle();
+  }
+
+ private:
+  static void resumed(frame* self);
+  static void dropped(frame* self);
+  root* root_ = nullptr;
+};
+
+template <class Awaitable>
+class foreign_awaiter : foreign_frame {
+  using inner = decltype(get_awaiter(std::declval<Awaitable>()));
+
+ public:
+  explicit foreign_awaiter(Awaitable&& awaitable) : inner_(get_awaiter(std::forward<Awaitable>(awaitable))) {}
+
+  decltype(auto) await_ready() { return inner_.await_ready(); }
+
+  template <class Promise>
+  auto await_suspend(std::coroutine_handle<Promise> self) {
+    static_assert(
+        requires { inner_.await_suspend(std::coroutine_handle<>{}); },
+        "this awaitable demands a promise of its own library, so a weft task cannot await it");
+    root& mine = *self.promise().owner;
+    mine.top = self;
+    return inner_.await_suspend(stand_in(mine));  // self may run elsewhere, or be gone, after this line
+  }
+  decltype(auto) await_resume() { return inner_.await_resume(); }
+
+ private:
+  inner inner_;
+};
+
+/// Base of promises whose coroutines co_await: weft's own awaitables as they are, all others behind a foreign_frame.
+struct awaiting_promise : promise_base {
+  template <class Awaitable>
+  decltype(auto) await_transform(Awaitable&& awaitable) {
+    if constexpr (requires { awaiter_in_root(std::forward<Awaitable>(awaitable)); })
+      return awaiter_in_root(std::forward<Awaitable>(awaitable));
+    else if constexpr (std::is_base_of_v<knows_roots, std::remove_cvref_t<Awaitable>>)
+      return std::forward<Awaitable>(awaitable);
+    else
+      return foreign_awaiter<Awaitable>(std::forward<Awaitable>(awaitable));
+  }
+};
+
+}  // namespace weft::detail

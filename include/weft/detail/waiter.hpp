@@ -1,0 +1,164 @@
+// One sleeper. Whoever waits in weft, a task, a fiber or a plain thread, waits as a `sleeper`: one word that says
+// whether it waits, who may end the wait, and whether it was told to stop. What it waits in is a `waiter`, an intrusive
+// node; primitives know nothing else, so there is one of each primitive and one proof.
+//
+// The claim. A wait can be ended by a waker (the primitive has what was waited for) or by a stop, on different threads
+// at once. Whoever moves the word away from `waiting` owns the sleeper; everyone else forgets it.
+//
+//   sleeper   takes the primitive's lock, finds nothing to take, enters the line, parks, unlocks, suspends;
+//             if park() says that a stop came first, it leaves the line again and ends stopped
+//   waker     takes the lock, pops a waiter, claims it: if that fails a stop was first, and it tries the next one, so
+//             that nothing handed out is lost; unlocks; wakes; touches nothing after that
+//   stopper   sets the stop bit, claims, leaves the line under the lock, wakes the sleeper as stopped
+//
+// A wait ends once. The word counts waits (its ticket), so a waker that is late by a whole wait claims nothing.
+//
+// A wait that can't simply leave (for children that must be joined) forwards the stop instead, and goes on waiting;
+// while it does so, its end is noted in the word and carried out by the stopper.
+//
+// Rejected: (a) a stop callback registered at each await: 20 to 40 ns for what almost never happens. (b) The claim word
+// in the waiter: a stopper would read memory that a waker is about to free. The sleeper outlives whoever may stop it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <weft/detail/config.hpp>
+
+namespace weft::detail {
+
+class sleeper;
+
+/// What a wait does when its sleeper is told to stop, after the stopper has claimed it.
+enum class on_stop : std::uint8_t {
+  left,       // out of the line: the wait had no effect, the sleeper ends stopped
+  forwarded,  // the wait goes on, and will be ended by finish()
+};
+
+/// A sleeper's place in a line. Lives in the frame that waits; linked by address.
+class waiter {
+ public:
+  using stop_function = on_stop (*)(waiter&) noexcept;
+
+  explicit waiter(stop_function stop) noexcept : stop_{stop} {}
+  waiter(const waiter&) = delete;
+  waiter& operator=(const waiter&) = delete;
+
+  /// By a waker, under the primitive's lock, after taking the waiter out of the line. True: the wait is over, and this
+  /// waker owes it a wake(). False: a stop came first; forget this waiter.
+  bool try_claim() noexcept;
+
+  /// Lets a claimed sleeper go on. The waiter may be gone when this returns. Outside of all locks.
+  void wake() noexcept;
+
+  /// Ends a wait that forwards its stops. Once a wait. The waiter may be gone when this returns.
+  void finish() noexcept;
+
+  /// Claims both or neither; false if either wait is over. For a hand-over between two lines.
+  static bool try_claim_both(waiter& a, waiter& b) noexcept;
+
+  waiter* next = nullptr;  // for the line, under its lock
+  waiter* prev = nullptr;
+  bool linked = false;
+
+ protected:
+  ~waiter() = default;
+
+ private:
+  friend class sleeper;
+  sleeper* sleeper_ = nullptr;
+  std::uint64_t ticket_ = 0;
+  stop_function stop_;
+};
+
+/// A line of waiters, first in first out. All under its owner's lock.
+class waiter_line {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  void push(waiter& one) noexcept {
+    one.next = nullptr;
+    one.prev = last_;
+    one.linked = true;
+    (last_ != nullptr ? last_->next : first_) = &one;
+    last_ = &one;
+  }
+  waiter* pop() noexcept {
+    waiter* one = first_;
+    if (one != nullptr) remove(*one);
+    return one;
+  }
+  /// Takes `one` out; false: it is not in the line.
+  bool remove(waiter& one) noexcept {
+    if (!one.linked) return false;
+    one.linked = false;
+    (one.prev != nullptr ? one.prev->next : first_) = one.next;
+    (one.next != nullptr ? one.next->prev : last_) = one.prev;
+    return true;
+  }
+
+ private:
+  waiter* first_ = nullptr;
+  waiter* last_ = nullptr;
+};
+
+/// How a sleeper goes on.
+enum class wake_up : std::uint8_t { completed, stopped };
+
+/// Who can wait.
+class sleeper {
+ public:
+  using wake_function = void (*)(sleeper&, wake_up) noexcept;
+
+  explicit sleeper(wake_function wake) noexcept : wake_{wake} {}
+  sleeper(const sleeper&) = delete;
+  sleeper& operator=(const sleeper&) = delete;
+
+  /// By the sleeper, under the lock of what it waits in: from here on the wait can be ended. False: it was told to stop
+  /// and does not wait; `one` was not published.
+  bool park(waiter& one) noexcept;
+
+  /// The same for a wait that forwards its stops: always waits. If this returns true, a stop had come before, and the
+  /// caller forwards it.
+  bool park_forwarding(waiter& one) noexcept;
+
+  /// Tells it to stop: now if it waits, else at its next wait. True: this was the first time. Whoever calls holds what
+  /// keeps the sleeper alive. Any thread.
+  bool request_stop() noexcept;
+
+  bool stop_requested() const noexcept {
+    return (word_.load(std::memory_order_acquire) & (stop_bit | shield_bit)) == stop_bit;  // <- asked
+  }
+
+  /// While shielded, the sleeper waits as if it had not been told to stop. By the sleeper.
+  void shield(bool on) noexcept;
+
+ protected:
+  ~sleeper() = default;
+
+ private:
+  friend class waiter;
+
+  // The low bits: what the sleeper does.
+  static constexpr std::uint64_t running = 0;    // awake; only the sleeper moves on from here
+  static constexpr std::uint64_t waiting = 1;    // may be claimed
+  static constexpr std::uint64_t tentative = 2;  // held by try_claim_both for a moment
+  static constexpr std::uint64_t stopping = 3;   // claimed by a stopper, which asks the waiter what to do
+  static constexpr std::uint64_t finished = 4;   // the same, and meanwhile the wait ended
+  static constexpr std::uint64_t state_mask = 7;
+  static constexpr std::uint64_t stop_bit = 8;
+  static constexpr std::uint64_t shield_bit = 16;
+  static constexpr std::uint64_t ticket_unit = 32;  // the rest counts waits
+  static constexpr std::uint64_t ticket_mask = ~(ticket_unit - 1);
+
+  std::uint64_t begin_wait(waiter& one, std::uint64_t word) noexcept;
+  bool move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept;
+  void stop_wait() noexcept;
+
+  //   edge park   the sleeper's frame, and the waiter in its slot  ->  whoever claims the wait
+  //   edge wake   what the waker gives                             ->  the sleeper (through its executor's post, too)
+  //   edge asked  what led to the stop                             ->  the sleeper that sees the bit
+  std::atomic<std::uint64_t> word_{running};
+  waiter* current_ = nullptr;  // what it waits in: written before parking, read by who claimed as `stopping`
+  wake_function wake_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,161 @@
+// The three ways in which work ends: with a value, with an error, stopped. `result<T>` holds any of them. An error is
+// whatever exception was thrown; what weft itself reports is an `error` with a code for programs and a sentence for
+// people. Stopped is no exception inside tasks: see task.hpp.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/config.hpp>
+
+namespace weft {
+
+/// What weft itself reports. Failures of the system keep their own std::error_code.
+enum class errc {
+  closed = 1,            ///< the other end is gone; nothing more will come
+  timed_out,             ///< the deadline won; the operation had no effect
+  broken_promise,        ///< a promise was destroyed before it was set
+  promise_already_set,   ///< a promise was set twice
+  future_already_taken,  ///< a promise gives one future
+};
+
+const std::error_category& weft_category() noexcept;
+inline std::error_code make_error_code(errc code) noexcept { return {static_cast<int>(code), weft_category()}; }
+
+/// A failed operation: `code()` for programs, `what()` for people ("connect 10.0.0.7:443: connection refused").
+class error : public std::system_error {
+ public:
+  error(std::error_code code, std::string_view operation, std::string_view subject = {});
+};
+
+/// What stopped work ends with where it can't end silently: thrown by sync_wait and run, and through a fiber's stack.
+/// Not a std::exception, so that handlers of errors leave it alone.
+class stopped {};
+
+namespace detail {
+/// Throws `failure`, out of line.
+[[noreturn]] void rethrow(const std::exception_ptr& failure);
+[[noreturn]] void throw_stopped();
+/// The code inside `failure`, if it is a std::system_error; else a default one.
+std::error_code code_of(const std::exception_ptr& failure) noexcept;
+
+struct nothing {};
+template <class T>
+using stored = std::conditional_t<std::is_void_v<T>, nothing,
+                                  std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
+}  // namespace detail
+
+/// How work ended: with a value, with an exception, or stopped.
+///
+/// Moves and copies as T does. Access to what it does not hold throws what it does hold.
+template <class T>
+class [[nodiscard]] result {
+  using stored = detail::stored<T>;
+
+ public:
+  using value_type = T;
+
+  result() noexcept : state_{state::stopped} {}  ///< stopped
+  result(stopped) noexcept : state_{state::stopped} {}
+  result(std::exception_ptr failure) noexcept : exception_{std::move(failure)}, state_{state::exception} {}
+  template <class... Args>
+  explicit result(std::in_place_t, Args&&... args) : value_(std::forward<Args>(args)...), state_{state::value} {}
+
+  result(result&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) { take(std::move(other)); }
+  result(const result& other)
+    requires std::is_copy_constructible_v<stored>
+  {
+    take(other);
+  }
+  result& operator=(result other) noexcept(std::is_nothrow_move_constructible_v<stored>) {
+    clear();
+    take(std::move(other));
+    return *this;
+  }
+  ~result() { clear(); }
+
+  bool has_value() const noexcept { return state_ == state::value; }
+  explicit operator bool() const noexcept { return has_value(); }
+  bool is_stopped() const noexcept { return state_ == state::stopped; }
+
+  /// What was thrown; null if nothing was.
+  std::exception_ptr exception() const noexcept {
+    return state_ == state::exception ? exception_ : std::exception_ptr{};
+  }
+  /// The code of what was thrown, where it has one; else a default std::error_code.
+  std::error_code error() const noexcept {
+    return state_ == state::exception ? detail::code_of(exception_) : std::error_code{};
+  }
+
+  /// The value; throws what is there instead: the exception, or `stopped`.
+  decltype(auto) value() & { return (check(), get(*this)); }
+  decltype(auto) value() const& { return (check(), get(*this)); }
+  decltype(auto) value() && { return (check(), get(std::move(*this))); }
+  decltype(auto) operator*() & { return value(); }
+  decltype(auto) operator*() const& { return value(); }
+  decltype(auto) operator*() && { return std::move(*this).value(); }
+  auto* operator->()
+    requires(!std::is_void_v<T>)
+  {
+    return std::addressof(value());
+  }
+  auto* operator->() const
+    requires(!std::is_void_v<T>)
+  {
+    return std::addressof(value());
+  }
+
+  /// The value, or `other` if there is none.
+  template <class U>
+    requires(!std::is_void_v<T>)
+  T value_or(U&& other) && {
+    return has_value() ? static_cast<T>(get(std::move(*this))) : static_cast<T>(std::forward<U>(other));
+  }
+
+ private:
+  enum class state : unsigned char { value, exception, stopped };
+
+  template <class Self>
+  static decltype(auto) get(Self&& self) noexcept {
+    if constexpr (std::is_void_v<T>)
+      return;
+    else if constexpr (std::is_reference_v<T>)
+      return static_cast<T>(*self.value_);
+    else
+      return (std::forward<Self>(self).value_);
+  }
+  void check() const {
+    if (state_ == state::value) return;
+    if (state_ == state::exception) detail::rethrow(exception_);
+    detail::throw_stopped();
+  }
+  template <class Other>
+  void take(Other&& other) {
+    if (other.state_ == state::value)
+      ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<Other>(other).value_);
+    else if (other.state_ == state::exception)
+      ::new (static_cast<void*>(std::addressof(exception_))) std::exception_ptr(std::forward<Other>(other).exception_);
+    state_ = other.state_;
+  }
+  void clear() noexcept {
+    if (state_ == state::value)
+      value_.~stored();
+    else if (state_ == state::exception)
+      exception_.~exception_ptr();
+    state_ = state::stopped;
+  }
+
+  union {
+    stored value_;
+    std::exception_ptr exception_;
+  };
+  state state_;
+};
+
+}  // namespace weft
+
+template <>
+struct std::is_error_code_enum<weft::errc> : std::true_type {};

@@ -1,0 +1,90 @@
+// Where work runs. An executor takes jobs; a job is an intrusive link and a function, so posting allocates nothing.
+// Everything that weft schedules (a root) is such a job, and everything that a user may bring (a game loop, a GUI, a
+// foreign pool) is an executor of one function.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <weft/detail/config.hpp>
+
+namespace weft {
+
+/// What an executor runs, once a post. It must stay alive and in no other queue until it runs.
+struct job {
+  job* next = nullptr;                   // for whoever holds the job in a queue
+  void (*run)(job&) noexcept = nullptr;  // may free the job
+};
+
+/// A place where jobs run.
+///
+/// Threads   post() may be called from any thread, also from within a job.
+/// Lifetime  an executor outlives all work that was started on it.
+class executor {
+ public:
+  /// Takes a job and runs it once, later or at once. Never throws: what it needs, it has from the start.
+  virtual void post(job& work) noexcept = 0;
+
+ protected:
+  executor() = default;
+  executor(const executor&) = default;
+  executor& operator=(const executor&) = default;
+  ~executor() = default;
+};
+
+/// Runs a job at once, on the thread that posts it; a job posted from within such a run, right after it, so that a
+/// chain of wake-ups does not nest. Threads: any. Cost: a call.
+class inline_executor final : public executor {
+ public:
+  void post(job& work) noexcept override;
+};
+
+/// Runs jobs only when asked to: for game loops and for tests. In order of posting.
+///
+/// Threads   post() from any; the others from one thread at a time.
+/// Lifetime  destroyed with jobs inside, it ends the program: their tasks would wait for ever.
+class manual_executor final : public executor {
+ public:
+  manual_executor() = default;
+  manual_executor(const manual_executor&) = delete;
+  ~manual_executor();
+
+  void post(job& work) noexcept override;
+
+  /// Runs the oldest job. False: there was none.
+  bool run_one() noexcept;
+
+  /// Runs jobs, also those that come meanwhile, until none is left. Returns how many.
+  std::size_t run_all() noexcept;
+
+  /// Whether there is nothing to run. A hint where other threads post.
+  bool empty() const noexcept;
+
+ private:
+  bool refill() noexcept;
+
+  // Posted, newest first: pushed by anyone, taken whole by the pump.
+  //   edge post  what the poster wrote  ->  the job
+  std::atomic<job*> posted_{nullptr};
+  job* ready_ = nullptr;  // oldest first; the pump's own
+};
+
+/// Runs each job on a thread of its own. For a few long-running pieces of work, not for many short ones.
+///
+/// Threads   any.
+/// Lifetime  its destructor waits for all of them, so it must not run on one.
+/// Fails     where the system gives no thread, the job runs on the poster's.
+class new_thread_executor final : public executor {
+ public:
+  new_thread_executor() = default;
+  new_thread_executor(const new_thread_executor&) = delete;
+  ~new_thread_executor();
+
+  void post(job& work) noexcept override;
+
+ private:
+  // Threads that have not ended. Up by the poster, down by the thread as its last act on this object.
+  //   edge ended  all that the job did  ->  the destructor's return
+  std::atomic<std::size_t> running_{0};
+};
+
+}  // namespace weft

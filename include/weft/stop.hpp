@@ -1,0 +1,150 @@
+// How work is told to stop. A stop_source stands in place, in the frame of whoever may want to stop something; tokens
+// are pointers to it, callbacks are nodes in its list: nothing is counted and nothing allocated. A stop carries a
+// cause, so that one can ask later why something was stopped.
+//
+// Most code needs none of this: tasks inherit their stop from the environment, and every await of weft obeys it.
+//
+// Source: the protocol of registration is that of std::stop_callback (N4868, 32.3.4), in place as P2300's
+// inplace_stop_source has it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/config.hpp>
+
+namespace weft {
+
+/// Why a stop was requested.
+struct stop_cause {
+  const char* reason = "stop requested";  ///< a string literal, or text that outlives the source
+  std::source_location where = std::source_location::current();
+};
+
+class stop_source;
+class stop_token;
+
+namespace detail {
+
+/// A callback in a source's list.
+class stop_node {
+ public:
+  stop_node(const stop_node&) = delete;
+
+ protected:
+  explicit stop_node(void (*run)(stop_node&) noexcept) noexcept : run_{run} {}
+  ~stop_node() = default;
+
+ private:
+  friend class weft::stop_source;
+  void (*run_)(stop_node&) noexcept;
+  stop_node* next_ = nullptr;
+  stop_node** link_ = nullptr;      // what points to this node; null: not in the list
+  bool* destroyed_ = nullptr;       // set while it runs, for a callback that destroys itself
+  std::atomic<bool> ended_{false};  // edge ran: what the callback did -> the return of remove() on another thread
+};
+
+}  // namespace detail
+
+/// One reason to stop, for any number of listeners. Stays where it is and outlives its tokens and callbacks (asserted
+/// for callbacks).
+///
+/// Threads   all members from any thread.
+class stop_source {
+ public:
+  stop_source() = default;
+  stop_source(const stop_source&) = delete;
+  stop_source& operator=(const stop_source&) = delete;
+  ~stop_source();
+
+  /// Tells all listeners to stop; their callbacks run here, one after the other, under no lock. False: it was told
+  /// before, and nothing happens. Never throws.
+  bool request_stop(stop_cause cause = {}) noexcept;
+
+  bool stop_requested() const noexcept {
+    return (state_.load(std::memory_order_acquire) & requested) != 0;  // <- asked
+  }
+
+  /// Why, once a stop was requested; null before.
+  const stop_cause* cause() const noexcept { return stop_requested() ? &cause_ : nullptr; }
+
+  stop_token token() noexcept;
+
+ private:
+  friend class stop_token;
+  template <class F>
+  friend class stop_callback;
+
+  bool add(detail::stop_node& node) noexcept;  // false: stopped already, the node is not in the list
+  void remove(detail::stop_node& node) noexcept;
+  void lock() noexcept;
+  void unlock(std::uint32_t set = 0) noexcept;
+
+  static constexpr std::uint32_t locked = 1, requested = 2;
+
+  // `locked` guards the list and the running callback; `requested` is set once, under the lock.
+  //   edge list   changes of the list        ->  the next holder of the lock
+  //   edge asked  the cause, and what led to it  ->  whoever sees `requested`
+  std::atomic<std::uint32_t> state_{0};
+  detail::stop_node* nodes_ = nullptr;
+  detail::stop_node* running_ = nullptr;
+  std::uintptr_t runner_ = 0;  // the thread that runs callbacks
+  stop_cause cause_{nullptr, {}};
+};
+
+/// Refers to a stop_source, or to nothing, which never stops. A pointer: copy it freely, while the source lives.
+class stop_token {
+ public:
+  stop_token() = default;
+
+  bool stop_requested() const noexcept { return source_ != nullptr && source_->stop_requested(); }
+  bool stop_possible() const noexcept { return source_ != nullptr; }
+  const stop_cause* cause() const noexcept { return source_ != nullptr ? source_->cause() : nullptr; }
+
+  friend bool operator==(stop_token, stop_token) = default;
+
+ private:
+  friend class stop_source;
+  template <class F>
+  friend class stop_callback;
+  explicit stop_token(stop_source* source) noexcept : source_{source} {}
+
+  stop_source* source_ = nullptr;
+};
+
+inline stop_token stop_source::token() noexcept { return stop_token{this}; }
+
+/// Calls `callback` once when the token's source is stopped: here and at once if it was already, else on the thread that
+/// stops it. The destructor takes it out again, and waits where it is running on another thread.
+///
+/// Cost     no allocation: the node is this object.
+/// Threads  the callback must not throw (the program ends), and must not wait for the thread that destroys it.
+template <class F>
+class stop_callback : detail::stop_node {
+  static_assert(std::is_invocable_v<F&>, "a stop_callback calls its function without arguments");
+
+ public:
+  template <class G>
+  stop_callback(stop_token token, G&& callback) noexcept(std::is_nothrow_constructible_v<F, G>)
+      : stop_node{[](stop_node& self) noexcept { static_cast<stop_callback&>(self).callback_(); }},
+        callback_(std::forward<G>(callback)),
+        source_{token.source_} {
+    if (source_ != nullptr && !source_->add(*this)) {
+      source_ = nullptr;
+      callback_();
+    }
+  }
+  ~stop_callback() {
+    if (source_ != nullptr) source_->remove(*this);
+  }
+
+ private:
+  F callback_;
+  stop_source* source_;
+};
+template <class F>
+stop_callback(stop_token, F) -> stop_callback<F>;
+
+}  // namespace weft

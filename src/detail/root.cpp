@@ -1,0 +1,234 @@
+#include <bit>
+#include <weft/detail/root.hpp>
+
+#include "detail/futex.hpp"
+#include "detail/worker.hpp"
+
+namespace weft {
+
+const env& current_env() noexcept {
+  static constinit const env none{};
+  const detail::root* running = detail::this_worker().current;
+  return running != nullptr && running->env != nullptr ? *running->env : none;
+}
+
+namespace detail {
+namespace {
+
+// The run loop: every resume of a coroutine in a root comes from here, so a coroutine that suspends returns to here,
+// and what it leaves in the worker is where to go on.
+void run(worker& here, std::coroutine_handle<> next) noexcept {
+  for (;;) {
+    while (next) {
+      next.resume();
+      next = std::exchange(here.next, {});
+    }
+    here.starting = nullptr;  // that child has suspended
+    job* sibling = here.local;
+    if (sibling == nullptr) return;
+    here.local = sibling->next;
+    sibling->run(*sibling);
+    next = std::exchange(here.next, {});
+  }
+}
+
+// Destroys the frames of `self` from the innermost outward, up to a boundary.
+void unwind(worker& here, root& self) noexcept {
+  std::coroutine_handle<> innermost = self.top;
+  for (;;) {
+    const std::coroutine_handle<> outer = promise_base::of(innermost).continuation;
+    innermost.destroy();
+    auto* caller = static_cast<frame*>(outer.address());
+    self.top = outer;
+    if (caller->destroy == boundary::arrive_stopped) {
+      here.unwound = nullptr;
+      return caller->destroy(caller);
+    }
+    here.unwound = innermost.address();  // its owner, which is destroyed first in the caller's frame, knows it by this
+    innermost = outer;
+  }
+}
+
+void unwind_current(frame*) {
+  worker& here = this_worker();
+  unwind(here, *here.current);
+}
+void never_destroyed(frame*) {}
+
+constinit frame unwinding{unwind_current, never_destroyed};
+
+/// What a nested run must leave as it found it.
+class run_scope {
+ public:
+  run_scope(worker& here, root& self) noexcept
+      : here_{here},
+        current_{std::exchange(here.current, &self)},
+        local_{std::exchange(here.local, nullptr)},
+        starting_{std::exchange(here.starting, nullptr)},
+        unwound_{std::exchange(here.unwound, nullptr)} {}
+  run_scope(const run_scope&) = delete;
+  ~run_scope() {
+    here_.current = current_;
+    here_.local = local_;
+    here_.starting = starting_;
+    here_.unwound = unwound_;
+  }
+
+ private:
+  worker& here_;
+  root* current_;
+  job* local_;
+  child* starting_;
+  void* unwound_;
+};
+
+}  // namespace
+
+root* current_root() noexcept { return this_worker().current; }
+
+void run_next(std::coroutine_handle<> next) noexcept { this_worker().next = next; }
+
+void run_next(std::coroutine_handle<> next, root& other) noexcept {
+  worker& here = this_worker();
+  here.current = &other;
+  here.next = next;
+}
+
+void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }
+
+void destroy_frame(std::coroutine_handle<> frame) noexcept {
+  worker& here = this_worker();
+  if (here.unwound == frame.address()) {
+    here.unwound = nullptr;
+    return;
+  }
+  WEFT_EXPECTS(promise_base::of(frame).owner == nullptr || frame.done(),
+               "a task was destroyed while it waits: it must end first (request a stop, then await or join it)");
+  frame.destroy();
+}
+
+void boundary::arrive_stopped(frame* self) {
+  auto& here = *static_cast<boundary*>(self);
+  here.stopped_here(here);
+}
+
+// ---- root -----------------------------------------------------------------------------------------------------------------
+
+root::root(const weft::env* environment, root* parent, end_function done) noexcept
+    : sleeper{woken}, env{environment}, parent{parent}, end_{returned, stopped_at_end, nullptr, this}, done_{done} {
+  run = run_job;
+}
+
+void root::run_here() noexcept { run_job(*this); }
+
+void root::run_job(job& job) noexcept {
+  root& self = static_cast<root&>(job);
+  worker& here = this_worker();
+  const run_scope restored{here, self};
+  const bool stopped = std::exchange(self.ends_stopped, false);
+  detail::run(here, stopped ? unwinding.handle() : self.top);  // self may be gone after this line
+}
+
+void root::schedule() noexcept {
+  if (env != nullptr && env->executor != nullptr) return env->executor->post(*this);
+  inline_executor{}.post(*this);
+}
+
+void root::woken(sleeper& sleeping, wake_up how) noexcept {
+  root& self = static_cast<root&>(sleeping);
+  self.ends_stopped = how == wake_up::stopped;
+  self.schedule();
+}
+
+bool root::stop_requested() const noexcept {
+  const root* one = this;
+  for (; one != nullptr; one = one->passes_stops ? one->parent : nullptr)
+    if (one->sleeper::stop_requested()) return true;
+  return false;
+}
+
+void root::returned(frame* end) {
+  root& self = *static_cast<boundary*>(end)->owner;
+  self.done_(self, false);
+}
+
+void root::stopped_at_end(boundary& end) noexcept { end.owner->done_(*end.owner, true); }
+
+// ---- blocking_root --------------------------------------------------------------------------------------------------------
+
+namespace {
+// In the place of the newest posted job while the thread sleeps. Its low half is what the futex compares.
+job* const asleep = reinterpret_cast<job*>(std::uintptr_t{1});
+const void* low_half(const std::atomic<job*>& word) noexcept {
+  return reinterpret_cast<const char*>(&word) + (std::endian::native == std::endian::little ? 0 : 4);
+}
+}  // namespace
+
+blocking_root::blocking_root(stop_token stop) noexcept : root{&own_env_, nullptr, ended}, own_env_{this, stop} {
+  WEFT_EXPECTS(current_root() == nullptr,
+               "sync_wait was called inside a task, where it would block a worker: co_await it");
+}
+
+void blocking_root::ended(root& self, bool stopped) noexcept {
+  auto& mine = static_cast<blocking_root&>(self);
+  mine.over_ = true;
+  mine.stopped_ = stopped;
+}
+
+bool blocking_root::run() noexcept {
+  auto stop_it = [this] { request_stop(); };
+  const stop_callback<decltype(stop_it)&> stop{own_env_.stop, stop_it};
+  run_here();
+  while (!over_)
+    for (job* work = take_all(); work != nullptr;) {
+      job* next = work->next;
+      work->run(*work);  // `work` may be gone
+      work = next;
+    }
+  return !stopped_;
+}
+
+// Oldest first; sleeps until there is one.
+job* blocking_root::take_all() noexcept {
+  for (;;) {
+    job* newest = posted_.exchange(nullptr, std::memory_order_acquire);  // <- post
+    if (newest != nullptr && newest != asleep) {
+      job* oldest = nullptr;
+      while (newest != nullptr) {
+        job* older = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = older;
+      }
+      return oldest;
+    }
+    job* nobody = nullptr;
+    if (posted_.compare_exchange_strong(nobody, asleep,
+                                        std::memory_order_relaxed))  // a flag; the exchange takes the edge
+      while (posted_.load(std::memory_order_relaxed) == asleep) futex_wait(low_half(posted_), 1);  // as above
+  }
+}
+
+void blocking_root::post(job& work) noexcept {
+  const void* word = low_half(posted_);  // this object may be gone once the job is in
+  job* newest = posted_.load(std::memory_order_relaxed);
+  do {
+    work.next = newest == asleep ? nullptr : newest;
+  } while (!posted_.compare_exchange_weak(newest, &work,
+                                          std::memory_order_release,  // -> post
+                                          std::memory_order_relaxed));  // only the address is used
+  if (newest == asleep) futex_wake(word);
+}
+
+// ---- foreign_frame ----------------------------------------------------------------------------------------------------------
+
+void foreign_frame::resumed(frame* self) { static_cast<foreign_frame*>(self)->root_->schedule(); }
+
+void foreign_frame::dropped(frame* self) {
+  root& mine = *static_cast<foreign_frame*>(self)->root_;
+  mine.ends_stopped = true;
+  mine.schedule();
+}
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,115 @@
+#include <weft/detail/waiter.hpp>
+
+#include "detail/spin.hpp"
+
+namespace weft::detail {
+
+// ---- by the sleeper -----------------------------------------------------------------------------------------------------
+
+std::uint64_t sleeper::begin_wait(waiter& one, std::uint64_t word) noexcept {
+  WEFT_EXPECTS((word & state_mask) == running, "a task waits for two things at once: only its own coroutine may await");
+  const std::uint64_t ticket = (word & ticket_mask) + ticket_unit;
+  one.sleeper_ = this;
+  one.ticket_ = ticket;
+  current_ = &one;
+  return ticket;
+}
+
+bool sleeper::park(waiter& one) noexcept {
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  const std::uint64_t ticket = begin_wait(one, word);
+  do {
+    if ((word & (stop_bit | shield_bit)) == stop_bit) return false;
+  } while (!word_.compare_exchange_weak(word, ticket | (word & (stop_bit | shield_bit)) | waiting,
+                                        std::memory_order_acq_rel,  // -> park, <- asked
+                                        std::memory_order_acquire));  // <- asked
+  return true;
+}
+
+bool sleeper::park_forwarding(waiter& one) noexcept {
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  const std::uint64_t ticket = begin_wait(one, word);
+  while (!word_.compare_exchange_weak(word, ticket | (word & (stop_bit | shield_bit)) | waiting,
+                                      std::memory_order_acq_rel,     // -> park, <- asked
+                                      std::memory_order_relaxed)) {  // tried again
+  }
+  return (word & (stop_bit | shield_bit)) == stop_bit;
+}
+
+void sleeper::shield(bool on) noexcept {
+  if (on)
+    word_.fetch_or(shield_bit, std::memory_order_relaxed);  // the sleeper's own bit; it carries no data
+  else
+    word_.fetch_and(~shield_bit, std::memory_order_relaxed);
+}
+
+// ---- by wakers ------------------------------------------------------------------------------------------------------------
+
+// Moves the state of wait `ticket`, whatever the stop bits are meanwhile. False: that wait is over, or not in `from`.
+bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept {
+  spin_wait wait;
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  for (;;) {
+    if ((word & ticket_mask) != ticket) return false;
+    const std::uint64_t state = word & state_mask;
+    if (state == tentative && from == waiting) {  // decided in a moment, one way or the other
+      wait.once();
+      word = word_.load(std::memory_order_relaxed);  // as above
+      continue;
+    }
+    if (state != from) return false;
+    if (word_.compare_exchange_weak(word, (word & ~state_mask) | to,
+                                    std::memory_order_acq_rel,   // -> wake, <- park
+                                    std::memory_order_relaxed))  // tried again
+      return true;
+  }
+}
+
+bool waiter::try_claim() noexcept { return sleeper_->move(ticket_, sleeper::waiting, sleeper::running); }
+
+void waiter::wake() noexcept { sleeper_->wake_(*sleeper_, wake_up::completed); }
+
+void waiter::finish() noexcept {
+  sleeper* const self = sleeper_;
+  const std::uint64_t ticket = ticket_;  // after a move the sleeper, or the stopper, may end this waiter
+  for (;;) {
+    if (self->move(ticket, sleeper::waiting, sleeper::running)) return self->wake_(*self, wake_up::completed);
+    if (self->move(ticket, sleeper::stopping, sleeper::finished)) return;
+  }
+}
+
+// Lower address first, so that two pairs that share sleepers can't hold each other up.
+bool waiter::try_claim_both(waiter& a, waiter& b) noexcept {
+  waiter& first = a.sleeper_ < b.sleeper_ ? a : b;
+  waiter& second = a.sleeper_ < b.sleeper_ ? b : a;
+  if (first.sleeper_ == second.sleeper_) return false;  // one sleeper can't hand over to itself
+  if (!first.sleeper_->move(first.ticket_, sleeper::waiting, sleeper::tentative)) return false;
+  const bool both = second.sleeper_->move(second.ticket_, sleeper::waiting, sleeper::running);
+  first.sleeper_->move(first.ticket_, sleeper::tentative, both ? sleeper::running : sleeper::waiting);
+  return both;
+}
+
+// ---- by stoppers ------------------------------------------------------------------------------------------------------------
+
+bool sleeper::request_stop() noexcept {
+  const std::uint64_t word = word_.fetch_or(stop_bit, std::memory_order_acq_rel);  // -> asked, <- park
+  if ((word & stop_bit) != 0) return false;
+  stop_wait();
+  return true;
+}
+
+// Ends the present wait, if there is one: the stop bit is set, so no further one begins.
+void sleeper::stop_wait() noexcept {
+  const std::uint64_t word = word_.load(std::memory_order_relaxed);  // its state may be old: move() decides
+  const std::uint64_t ticket = word & ticket_mask;
+  if ((word & shield_bit) != 0 || !move(ticket, waiting, stopping)) return;
+  if (current_->stop_(*current_) == on_stop::left) {
+    move(ticket, stopping, running);
+    return wake_(*this, wake_up::stopped);  // may be gone after this line
+  }
+  if (move(ticket, stopping, waiting)) return;  // forwarded, and still waiting
+  move(ticket, finished, running);
+  wake_(*this, wake_up::completed);  // may be gone after this line
+}
+
+}  // namespace weft::detail

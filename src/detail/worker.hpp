@@ -1,0 +1,92 @@
+// All that belongs to one running thread hangs off one pointer, and only the library's own functions read it, which no
+// coroutine inlines: a coroutine may go on on another thread, and the address of a thread-local that a compiler kept
+// over that would belong to the thread it left. Memory belongs to the worker, not to the thread: a thread that ends leaves its worker to the next one that
+// starts, with the frames that are still alive in it.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <weft/executor.hpp>
+
+namespace weft::detail {
+
+class root;
+class child;
+
+struct free_block {
+  free_block* next;
+  std::size_t size_class;  // only for a block on its way home
+};
+
+/// A piece of 256 KiB, aligned to its size, from which one worker cuts frames.
+struct slab {
+  static constexpr std::size_t bytes = std::size_t{256} << 10;
+
+  struct heap* owner;
+  slab* next;
+  std::size_t freed;  // scratch of a sweep: bytes of this slab that lie in free lists
+  std::byte* bumped;  // end of what was ever cut from it; the current slab's is in the heap
+
+  static slab* of(void* block) noexcept {
+    return reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(block) & ~(bytes - 1));
+  }
+  std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this) + 64; }
+  std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
+};
+
+/// One worker's frames. Touched by its own thread only, but for `returned`.
+struct heap {
+  static constexpr std::size_t granule = 32;
+  static constexpr std::size_t small = 1024;  // up to here a class every 32 bytes
+  static constexpr std::size_t large = std::size_t{32}
+                                       << 10;  // up to here four classes a doubling; above: operator new
+  static constexpr std::size_t classes = small / granule + 5 * 4 + 1;
+  static constexpr std::size_t keep = std::size_t{32} << 20;  // bytes in free lists before a sweep is worth its time
+
+  free_block* lists[classes]{};
+  std::byte* bump = nullptr;
+  std::byte* end = nullptr;
+  std::size_t cached = 0;
+  std::size_t sweep_at = keep;
+  slab* slabs = nullptr;  // all, the current one first
+
+  // Blocks that other workers freed: pushed by anyone, taken whole by the owner.
+  //   edge home   the freeing worker's last use of the block  ->  the owner that hands it out again
+  std::atomic<free_block*> returned{nullptr};
+
+  void* allocate(std::size_t size);
+  void free(void* block, std::size_t size) noexcept;
+  void sweep() noexcept;
+
+ private:
+  void* cut(std::size_t bytes, std::size_t size_class);
+  void take_returned() noexcept;
+};
+
+struct worker {
+  heap frames;
+  root* current = nullptr;         // whose code runs now
+  std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
+  job* local = nullptr;            // what the run loop does when nothing is next: starting siblings, last in first out
+  child* starting = nullptr;       // the child that was started here and has not been away from this stack since
+  void* unwound = nullptr;         // the frame that a stop has just destroyed: its owner's destructor skips it
+  struct inline_queue* inlined = nullptr;  // the innermost run of inline_executor on this thread
+  worker* spare = nullptr;                 // link in the list of workers without a thread
+};
+
+/// The calling thread's worker; null before its first use. Read it through this_worker().
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local worker* worker_of_thread;
+
+/// Makes the calling thread's worker, or takes over that of a thread that ended.
+worker& first_use() noexcept;
+
+/// The calling thread's worker. Only for functions of the library that are not inlined into coroutines.
+inline worker& this_worker() noexcept {
+  if (worker_of_thread != nullptr) [[likely]]
+    return *worker_of_thread;
+  return first_use();
+}
+
+}  // namespace weft::detail

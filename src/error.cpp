@@ -1,0 +1,55 @@
+#include <string>
+#include <weft/error.hpp>
+
+namespace weft {
+namespace {
+
+class category final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "weft"; }
+  std::string message(int code) const override {
+    switch (static_cast<errc>(code)) {
+      case errc::closed: return "closed: the other end is gone";
+      case errc::timed_out: return "timed out";
+      case errc::broken_promise: return "the promise was destroyed before it was set";
+      case errc::promise_already_set: return "the promise was already set";
+      case errc::future_already_taken: return "the promise's future was already taken";
+    }
+    return "unknown error " + std::to_string(code);
+  }
+};
+
+std::string sentence(std::string_view operation, std::string_view subject) {
+  std::string text{operation};
+  if (!subject.empty()) (text += ' ') += subject;
+  return text;
+}
+
+}  // namespace
+
+const std::error_category& weft_category() noexcept {
+  static const category one;
+  return one;
+}
+
+error::error(std::error_code code, std::string_view operation, std::string_view subject)
+    : std::system_error{code, sentence(operation, subject)} {}
+
+namespace detail {
+
+void rethrow(const std::exception_ptr& failure) { std::rethrow_exception(failure); }
+
+void throw_stopped() { throw stopped{}; }
+
+std::error_code code_of(const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::system_error& known) {
+    return known.code();
+  } catch (...) {  // any other exception has no code: that is the answer, and `failure` still holds it
+    return {};
+  }
+}
+
+}  // namespace detail
+}  // namespace weft
