@@ -17,7 +17,7 @@ inline constexpr std::uint64_t tree_result = tree_values * (tree_values + 1) / 2
 template <template <class> class Generator, class Nested>
 Generator<std::uint64_t> walk(std::uint64_t first, unsigned depth, Nested nested) {
   if (depth == 0) co_return;
-  const std::uint64_t middle = first + (std::uint64_t{1} << (depth - 1)) - 1;
+  std::uint64_t middle = first + (std::uint64_t{1} << (depth - 1)) - 1;
   co_yield nested(walk<Generator>(first, depth - 1, nested));
   co_yield middle;
   co_yield nested(walk<Generator>(middle + 1, depth - 1, nested));
@@ -27,7 +27,7 @@ Generator<std::uint64_t> walk(std::uint64_t first, unsigned depth, Nested nested
 template <template <class> class Generator>
 Generator<std::uint64_t> walk_by_hand(std::uint64_t first, unsigned depth) {
   if (depth == 0) co_return;
-  const std::uint64_t middle = first + (std::uint64_t{1} << (depth - 1)) - 1;
+  std::uint64_t middle = first + (std::uint64_t{1} << (depth - 1)) - 1;
   for (auto&& value : walk_by_hand<Generator>(first, depth - 1)) co_yield value;
   co_yield middle;
   for (auto&& value : walk_by_hand<Generator>(middle + 1, depth - 1)) co_yield value;

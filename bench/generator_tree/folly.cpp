@@ -1,0 +1,13 @@
+#include "workload.hpp"
+
+#include "../generator/workload.hpp"  // sum_of
+#include "../harness/harness.hpp"
+
+#include <folly/coro/Generator.h>
+
+#include <utility>
+
+void bench::run(bench::state& state) {
+  constexpr auto nested = [](auto&& tree) -> auto&& { return std::forward<decltype(tree)>(tree); };
+  state.measure(tree_values, tree_result, [&] { return sum_of(walk<folly::coro::Generator>(1, tree_depth, nested)); });
+}
