@@ -19,18 +19,18 @@ enum class metric {
 
 /// One row of the table: a workload at one size.
 struct shape {
-  std::size_t size = 0;       ///< what the program gets as --size
-  std::string_view label{};   ///< "1 M deep"; empty where a workload has one shape only
-  bool headline = true;       ///< measured in a quick run, too
+  std::size_t size = 0;      ///< what the program gets as --size
+  std::string_view label{};  ///< "1 M deep"; empty where a workload has one shape only
+  bool headline = true;      ///< measured in a quick run, too
 };
 
 struct workload {
-  std::string_view name;    ///< its folder
-  std::string_view about;   ///< one line for people
-  std::string_view unit;    ///< "ns a level"
-  double scale;             ///< from nanoseconds to that unit
+  std::string_view name;   ///< its folder
+  std::string_view about;  ///< one line for people
+  std::string_view unit;   ///< "ns a level"
+  double scale;            ///< from nanoseconds to that unit
   metric kind;
-  double weight;            ///< its share of the time, for each shape and library
+  double weight;  ///< its share of the time, for each shape and library
   std::vector<shape> shapes;
 };
 

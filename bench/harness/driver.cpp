@@ -1,6 +1,5 @@
-// weft-bench: measures weft beside its peers, and shows it as a table, as JSON and as one HTML page.
-//
-// Exit status: 0; 1 where a program failed or gave a wrong result; 2 where the command line makes no sense.
+#include "driver.hpp"
+
 #include "environment.hpp"
 #include "html.hpp"
 #include "measure.hpp"
@@ -8,11 +7,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 namespace bench {
 namespace {
@@ -99,7 +100,8 @@ schedule timetable(const arguments& args, const plan& what) {
 }
 
 int run(const arguments& args, const std::string& command) {
-  const auto manifest_file = args.manifest_file.empty() ? own_folder() / "manifest.json" : std::filesystem::path{args.manifest_file};
+  const auto manifest_file =
+      args.manifest_file.empty() ? own_folder() / "manifest.json" : std::filesystem::path{args.manifest_file};
   const auto built = read_manifest(manifest_file);
   if (args.list) {
     list(std::cout, built);
@@ -141,19 +143,18 @@ int run(const arguments& args, const std::string& command) {
   const auto html_file = args.html_file.empty() ? (folder / "weft-bench.html").string() : args.html_file;
   const auto document = to_json(result, built);
   write(json_file, document.dump(1) + "\n");
-  write(html_file, html_page(document));
+  write(html_file, html_page(document, built.source + "/report"));
   if (args.record) write_recorded(result, built, recorded);
   std::cout << "\n" << json_file << "\n" << html_file << std::endl;
   return result.failures().empty() ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace bench
 
-int main(int argc, char** argv) {
+int run_driver(int argc, const char* const* argv) {
   CLI::App app{"Measures weft beside its peers, interleaved, on this machine.", "weft-bench"};
-  bench::arguments args;
-  bench::define(app, args);
+  arguments args;
+  define(app, args);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -162,9 +163,11 @@ int main(int argc, char** argv) {
   std::string command = "weft-bench";
   for (int i = 1; i < argc; ++i) command += std::string{" "} + argv[i];
   try {
-    return bench::run(args, command);
+    return run(args, command);
   } catch (const std::exception& e) {
     std::cerr << "weft-bench: " << e.what() << '\n';
     return 2;
   }
 }
+
+}  // namespace bench

@@ -1,8 +1,3 @@
-// main() of every benchmark program: runs one round and prints it as one line of JSON.
-//
-//     bench_chain_weft [--size N] [--ms MEASURED] [--warm-up MS]
-//
-// Exit status: 0, or 1 after a sentence on stderr (a wrong result, an exception, an option it doesn't know).
 #include "harness.hpp"
 
 #include "allocations.hpp"
@@ -10,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <iostream>
 #include <limits>
 #include <sstream>
 
@@ -49,9 +43,10 @@ std::string_view allocator_name() {
   return "glibc";
 }
 
-long rss_at_start = 0;
-
 }  // namespace
+
+state::state(std::size_t size, clock::duration warm_up, clock::duration budget)
+    : size_{size}, warm_up_{warm_up}, budget_{budget}, own_rss_kib_{status_kib("VmRSS")} {}
 
 void state::begin(std::size_t items) {
   items_ = items;
@@ -103,7 +98,7 @@ std::string state::to_json() const {
   out.precision(std::numeric_limits<double>::digits10);
   const auto items = static_cast<double>(measured_items_);
   out << "{\"ns\":" << median(batches_) << ",\"batches\":" << batches_.size() << ",\"items\":" << measured_items_
-      << ",\"size\":" << size_ << ",\"peak_rss_kib\":" << status_kib("VmHWM") << ",\"start_rss_kib\":" << rss_at_start
+      << ",\"size\":" << size_ << ",\"peak_rss_kib\":" << status_kib("VmHWM") << ",\"start_rss_kib\":" << own_rss_kib_
       << ",\"allocator\":\"" << allocator_name() << '"';
   if (counts_allocations()) {
     out << ",\"allocations\":" << static_cast<double>(allocations_) / items
@@ -118,41 +113,4 @@ std::string state::to_json() const {
   return out.str();
 }
 
-namespace {
-
-int run_round(int argc, char** argv) {
-  std::size_t size = 0;
-  std::chrono::milliseconds budget = 200ms;
-  std::chrono::milliseconds warm_up = 50ms;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string_view option = argv[i];
-    if (i + 1 == argc) throw std::invalid_argument{std::string{option} + " needs a value"};
-    const auto value = std::strtoull(argv[i + 1], nullptr, 10);
-    if (option == "--size") {
-      size = value;
-    } else if (option == "--ms") {
-      budget = std::chrono::milliseconds{value};
-    } else if (option == "--warm-up") {
-      warm_up = std::chrono::milliseconds{value};
-    } else {
-      throw std::invalid_argument{"unknown option " + std::string{option}};
-    }
-  }
-  state round{size, warm_up, budget};
-  rss_at_start = status_kib("VmRSS");
-  run(round);
-  std::cout << round.to_json() << std::endl;
-  return 0;
-}
-
-}  // namespace
 }  // namespace bench
-
-int main(int argc, char** argv) {
-  try {
-    return bench::run_round(argc, argv);
-  } catch (const std::exception& e) {
-    std::cerr << argv[0] << ": " << e.what() << '\n';
-  }
-  return 1;
-}

@@ -8,7 +8,7 @@
 //
 // The program itself (what is computed, and what must come out) stands in bench/<workload>/workload.hpp and is shared
 // by all libraries. Each pair of workload and library becomes a process of its own, so that no library inherits
-// another's heap, threads or branch history; one process is one round. main() is in harness.cpp: it prints one line of
+// another's heap, threads or branch history; one process is one round. main() is in main.cpp: it prints one line of
 // JSON, and the driver does the rest.
 //
 // Rejected: all libraries in one program (the order of registration showed in the figures, and one crash ended it
@@ -42,8 +42,7 @@ class state {
  public:
   using clock = std::chrono::steady_clock;
 
-  state(std::size_t size, clock::duration warm_up, clock::duration budget) noexcept
-      : size_{size}, warm_up_{warm_up}, budget_{budget} {}
+  state(std::size_t size, clock::duration warm_up, clock::duration budget);
 
   /// The workload's parameter (a depth, a count); 0 where it has none.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -88,16 +87,17 @@ class state {
   std::size_t size_;
   clock::duration warm_up_;
   clock::duration budget_;
+  long own_rss_kib_;  // before the workload began
 
-  std::size_t items_ = 0;             // units of work in one call
-  std::size_t calls_ = 1;             // calls in the next batch
-  bool warm_ = false;                 // true: batches count
-  clock::time_point phase_start_{};   // of the warm-up, then of the measuring
+  std::size_t items_ = 0;            // units of work in one call
+  std::size_t calls_ = 1;            // calls in the next batch
+  bool warm_ = false;                // true: batches count
+  clock::time_point phase_start_{};  // of the warm-up, then of the measuring
   clock::time_point batch_start_{};
-  clock::duration batch_time_{};      // of the last batch
-  std::vector<double> batches_;       // ns an item
+  clock::duration batch_time_{};  // of the last batch
+  std::vector<double> batches_;   // ns an item
   std::uint64_t measured_items_ = 0;
-  std::uint64_t allocations_ = 0;     // inside timed batches, where the program counts them
+  std::uint64_t allocations_ = 0;  // inside timed batches, where the program counts them
   std::uint64_t allocated_bytes_ = 0;
   std::uint64_t allocations_before_ = 0;
   std::uint64_t bytes_before_ = 0;

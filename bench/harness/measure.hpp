@@ -26,7 +26,7 @@ struct selection {
 struct schedule {
   std::size_t rounds = 0;
   std::chrono::milliseconds warm_up{};
-  double ms = 0;              ///< a round of a workload of weight one
+  double ms = 0;                   ///< a round of a workload of weight one
   std::chrono::seconds limit{60};  ///< for one program
 };
 

@@ -84,7 +84,8 @@ std::vector<std::string> run_record::failures() const {
   std::vector<std::string> out;
   for (const auto& each : rows)
     for (const auto& e : each.entries)
-      if (e.state == entry::status::failed) out.push_back(row_title(*each.work, each.form) + ", " + e.key() + ": " + e.note);
+      if (e.state == entry::status::failed)
+        out.push_back(row_title(*each.work, each.form) + ", " + e.key() + ": " + e.note);
   return out;
 }
 
@@ -100,8 +101,8 @@ void evaluate(run_record& run) {
 }
 
 json to_json(const run_record& run, const manifest& built) {
-  json out{{"format", 1},        {"when", run.when},       {"command", run.command},
-           {"mode", run.mode},   {"rounds", run.rounds},   {"seconds", run.seconds},
+  json out{{"format", 1},          {"when", run.when},       {"command", run.command},
+           {"mode", run.mode},     {"rounds", run.rounds},   {"seconds", run.seconds},
            {"stolen", run.stolen}, {"machine", run.machine}, {"build", built.build}};
   for (const auto& each : built.libraries)
     out["libraries"][each.id] = {
@@ -162,8 +163,8 @@ void write_recorded(const run_record& run, const manifest& built, const std::str
     for (const auto& e : each.entries) {
       if (e.state != entry::status::measured || !e.ratio || e.key() == baseline) continue;
       all[built.compiler][row_title(*each.work, each.form)][e.key()] = {
-          {"ratio", e.ratio->value},       {"low", e.ratio->low},
-          {"high", e.ratio->high},         {"coverage", e.ratio->coverage},
+          {"ratio", e.ratio->value},        {"low", e.ratio->low},
+          {"high", e.ratio->high},          {"coverage", e.ratio->coverage},
           {"date", run.when.substr(0, 10)}, {"machine", run.machine.value("cpu", "an unknown machine")}};
     }
   std::ofstream out{path};

@@ -39,10 +39,10 @@ struct library {
 
 /// What the build wrote down: bench/manifest.json in its folder.
 struct manifest {
-  std::string source;                 ///< the folder bench/ of the sources
-  std::string compiler;               ///< "clang" or "gcc": recorded ratios are kept for each
-  json build;                         ///< compiler, flags, …, for people
-  std::vector<library> libraries;     ///< in the order of the tables
+  std::string source;              ///< the folder bench/ of the sources
+  std::string compiler;            ///< "clang" or "gcc": recorded ratios are kept for each
+  json build;                      ///< compiler, flags, …, for people
+  std::vector<library> libraries;  ///< in the order of the tables
   std::vector<program> programs;
 
   [[nodiscard]] const library& find(std::string_view id) const;
@@ -63,12 +63,12 @@ struct entry {
   std::string library;
   std::string variant{};
   status state = status::absent;
-  std::string note{};            ///< why it failed; where a recorded ratio is from
-  std::vector<double> rounds{};  ///< the row's unit, one value a round
-  estimate figure{};             ///< their median and its interval
+  std::string note{};               ///< why it failed; where a recorded ratio is from
+  std::vector<double> rounds{};     ///< the row's unit, one value a round
+  estimate figure{};                ///< their median and its interval
   std::optional<estimate> ratio{};  ///< how many times the baseline
   long peak_rss_kib = 0;
-  long own_rss_kib = 0;          ///< of that, what the program had before the workload began
+  long own_rss_kib = 0;                 ///< of that, what the program had before the workload began
   std::optional<double> allocations{};  ///< an item
   std::map<std::string, double> extra{};
 
@@ -91,7 +91,7 @@ struct run_record {
   std::string mode;     ///< quick, full, smoke, picked
   double seconds = 0;
   std::size_t rounds = 0;
-  double stolen = 0;    ///< the share of CPU time that the hypervisor gave to others
+  double stolen = 0;  ///< the share of CPU time that the hypervisor gave to others
   json machine;
   std::vector<row> rows;
   std::vector<std::string> left_out;

@@ -73,15 +73,12 @@ void print_entry(std::ostream& out, const row& in, const entry& e, const manifes
       out << (own ? look.plain : "") << '\n';
       break;
     }
-    case entry::status::failed:
-      out << look.red << name << "  FAILED: " << e.note << look.plain << '\n';
-      break;
+    case entry::status::failed: out << look.red << name << "  FAILED: " << e.note << look.plain << '\n'; break;
     case entry::status::recorded:
       out << look.faint << name << pad_left("–", figure_width) << "  " << pad_right(ratio_text(*e.ratio), ratio_width)
           << "  not measured in this run; recorded " << e.note << look.plain << '\n';
       break;
-    case entry::status::absent:
-      break;
+    case entry::status::absent: break;
   }
 }
 
@@ -95,8 +92,14 @@ std::string significant(double value) {
   return out.str();
 }
 
+std::string times(double ratio) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(ratio >= 99.5 ? 0 : ratio >= 9.995 ? 1 : 2) << ratio;
+  return out.str();
+}
+
 std::string ratio_text(const estimate& ratio) {
-  return significant(ratio.value) + " × [" + significant(ratio.low) + " … " + significant(ratio.high) + "]";
+  return times(ratio.value) + " × [" + times(ratio.low) + " … " + times(ratio.high) + "]";
 }
 
 std::size_t columns(std::string_view text) {
@@ -171,7 +174,8 @@ void print_comparison(std::ostream& out, const run_record& run, const earlier_ru
       if (e->state != entry::status::measured || rounds == then->second.end()) continue;
       out << pad_right("  " + title, 2 * name_width - 16) << pad_right(e->key(), name_width - 4);
       const double before = median(rounds->second);
-      out << pad_left(significant(before), figure_width) << " → " << pad_right(significant(e->figure.value), figure_width);
+      out << pad_left(significant(before), figure_width) << " → "
+          << pad_right(significant(e->figure.value), figure_width);
       if (before == 0 || e->figure.value == 0) {
         out << '\n';
         continue;

@@ -11,7 +11,10 @@ namespace bench {
 /// Three significant digits, and no more: "8.21", "1276", "0.97".
 std::string significant(double value);
 
-/// "1.30 [1.28 … 1.33]"
+/// A ratio: "0.93", "1.30", "13.1", "130".
+std::string times(double ratio);
+
+/// "1.30 × [1.28 … 1.33]"
 std::string ratio_text(const estimate& ratio);
 
 /// How many columns a text takes: its characters, not its bytes.

@@ -1,0 +1,235 @@
+// The bench driver when things go wrong: it must fail loudly, and never show a figure that nobody measured. The
+// programs here are shell scripts that print what a benchmark program prints.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "../bench/harness/driver.hpp"
+#include "../bench/harness/harness.hpp"
+#include "../bench/harness/measure.hpp"
+#include "../bench/harness/process.hpp"
+#include "../bench/harness/table.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using bench::entry;
+using bench::json;
+
+/// A folder with a manifest and the sources' data files, gone at the end.
+class driver : public testing::Test {
+ protected:
+  driver() {
+    std::filesystem::create_directories(folder_ / "source/report");
+    for (const auto* part : {"page.html", "page.css", "page.js"})
+      std::filesystem::copy(sources / "report" / part, folder_ / "source/report");
+    std::filesystem::copy(sources / "report/published", folder_ / "source/report/published");
+    manifest_ = {{"source", (folder_ / "source").string()},
+                 {"compiler", "clang"},
+                 {"build", {{"compiler", "Clang"}, {"flags", "-O3"}}},
+                 {"libraries", json::object()},
+                 {"programs", json::array()}};
+  }
+  ~driver() override { std::filesystem::remove_all(folder_); }
+
+  void library(const std::string& id, bool found) {
+    manifest_["libraries"][id] = {{"name", id}, {"version", "1"}, {"option", "-DX_ROOT="}, {"found", found}};
+  }
+  void program(const std::string& workload, const std::string& id, const std::string& script) {
+    library(id, true);
+    manifest_["programs"].push_back(
+        {{"workload", workload}, {"library", id}, {"command", {"/bin/sh", "-c", script, "program"}}});
+  }
+
+  /// Runs the whole driver.
+  int run(std::vector<std::string> options) {
+    write("manifest.json", manifest_.dump());
+    std::vector<std::string> all{"weft-bench", "--manifest", path("manifest.json")};
+    all.insert(all.end(), options.begin(), options.end());
+    std::vector<const char*> argv;
+    for (const auto& each : all) argv.push_back(each.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = bench::run_driver(static_cast<int>(argv.size()), argv.data());
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream{folder_ / name} << text; }
+  json results() const {
+    std::ifstream in{folder_ / "weft-bench.json"};
+    return json::parse(in);
+  }
+  bool said(const std::string& text) const {
+    return out_.find(text) != std::string::npos || err_.find(text) != std::string::npos;
+  }
+
+  static std::string prints(double ns) {
+    return "echo '{\"ns\":" + std::to_string(ns) + ",\"peak_rss_kib\":4000,\"start_rss_kib\":3000,\"extra\":{}}'";
+  }
+
+  static inline const std::filesystem::path sources = std::filesystem::path{__FILE__}.parent_path() / "../bench";
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("weft-bench-test-" + std::to_string(::getpid()));
+  json manifest_;
+  std::string out_, err_;
+};
+
+TEST_F(driver, measures_and_divides) {
+  program("chain", "weft", prints(8));
+  program("chain", "cppcoro", prints(12));
+  ASSERT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  const auto row = results()["rows"][0];
+  EXPECT_EQ(row["results"][1]["ratio"]["value"], 1.5);
+  EXPECT_EQ(row["results"][1]["rounds"].size(), 5U);
+  EXPECT_TRUE(said("1.50 × [1.50 … 1.50]")) << out_;
+  std::ifstream page{path("weft-bench.html")};
+  std::stringstream text;
+  text << page.rdbuf();
+  EXPECT_NE(text.str().find("\"ratio\":{\"value\":1.5"), std::string::npos);
+  EXPECT_EQ(text.str().find("http"), std::string::npos) << "the page must need nothing from outside";
+}
+
+TEST_F(driver, wrong_result_fails_with_a_sentence) {
+  program("chain", "weft", "echo 'the result is not the expected one' >&2; exit 1");
+  EXPECT_EQ(run({"--smoke"}), 1);
+  EXPECT_TRUE(said("chain, weft: ended with status 1: the result is not the expected one")) << out_ << err_;
+  EXPECT_EQ(results()["rows"][0]["results"][0]["status"], "failed");
+}
+
+TEST_F(driver, crash_fails_and_the_others_still_count) {
+  program("chain", "weft", prints(8));
+  program("chain", "cppcoro", "kill -SEGV $$");
+  EXPECT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01"}), 1);
+  EXPECT_TRUE(said("was killed by SIGSEGV")) << out_;
+  EXPECT_EQ(results()["rows"][0]["results"][0]["status"], "measured");
+}
+
+TEST_F(driver, hanging_program_is_killed) {
+  program("chain", "weft", "sleep 600 & sleep 600");
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(run({"--smoke", "--limit", "1"}), 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
+  EXPECT_TRUE(said("took longer than 1 s and was killed")) << out_;
+}
+
+TEST_F(driver, silence_and_nonsense_are_failures) {
+  program("chain", "weft", "true");
+  program("collect_all", "weft", "echo hello");
+  program("generator", "weft", "echo '{}'");
+  EXPECT_EQ(run({"--smoke"}), 1);
+  EXPECT_TRUE(said("chain, weft: printed no result")) << out_;
+  EXPECT_TRUE(said("collect_all, weft: ")) << out_;
+  EXPECT_TRUE(said("generator, weft: ")) << out_;
+}
+
+TEST_F(driver, missing_program_is_a_failure) {
+  library("weft", true);
+  manifest_["programs"].push_back({{"workload", "chain"}, {"library", "weft"}, {"command", {"/nowhere/bench"}}});
+  EXPECT_EQ(run({"--smoke"}), 1);
+  EXPECT_TRUE(said("cannot run /nowhere/bench")) << out_;
+}
+
+TEST_F(driver, absent_peer_shows_what_was_recorded) {
+  program("chain", "weft", prints(8));
+  library("folly", false);
+  write("source/recorded.json",
+        R"({"clang": {"chain": {"folly": {"ratio": 6.3, "low": 6.1, "high": 6.5, "coverage": 0.96,
+            "date": "2026-11-21", "machine": "a Xeon"}}}})");
+  EXPECT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01"}), 0) << out_;
+  EXPECT_TRUE(said("6.30 × [6.10 … 6.50]")) << out_;
+  EXPECT_TRUE(said("not measured in this run; recorded 2026-11-21, a Xeon")) << out_;
+  EXPECT_TRUE(said("folly is not here: install it, or configure with -DX_ROOT=/its/prefix")) << out_;
+  EXPECT_EQ(results()["rows"][0]["results"][1]["status"], "recorded");
+}
+
+TEST_F(driver, records_ratios_for_those_who_lack_a_peer) {
+  program("chain", "weft", prints(8));
+  program("chain", "cppcoro", prints(12));
+  ASSERT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01", "--record"}), 0) << out_;
+  std::ifstream in{path("source/recorded.json")};
+  EXPECT_EQ(json::parse(in)["clang"]["chain"]["cppcoro"]["ratio"], 1.5);
+}
+
+TEST_F(driver, compares_with_an_earlier_run) {
+  program("chain", "weft", prints(8));
+  ASSERT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01", "--json", path("then.json")}), 0);
+  manifest_["programs"].clear();
+  program("chain", "weft", prints(12));
+  ASSERT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01", "--compare", path("then.json")}), 0);
+  EXPECT_TRUE(said("1.50 × [1.50 … 1.50]")) << out_;
+  EXPECT_TRUE(said("slower")) << out_;
+}
+
+TEST_F(driver, prints_a_published_table) {
+  program("chain", "weft", prints(8));
+  program("chain", "async_simple", prints(40));
+  ASSERT_EQ(run({"--report", "async_simple", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("async_simple_Lazy_chain")) << out_;
+  EXPECT_TRUE(said("59745 ns")) << out_;  // published
+  EXPECT_TRUE(said("40000 ns")) << out_;  // here
+  EXPECT_TRUE(said("8000 ns")) << out_;   // weft
+}
+
+TEST_F(driver, smoke_takes_one_peer_and_quick_says_what_it_left_out) {
+  for (const auto* id : {"weft", "async_simple", "cppcoro"}) program("chain", id, prints(8));
+  program("generator", "weft", prints(2));
+  ASSERT_EQ(run({"--smoke"}), 0) << out_ << err_;
+  EXPECT_EQ(results()["rows"].size(), 2U);
+  EXPECT_EQ(results()["rows"][0]["results"].size(), 2U);
+  ASSERT_EQ(run({"--rounds", "1"}), 0) << out_ << err_;
+  EXPECT_EQ(results()["rows"].size(), 1U);
+  EXPECT_TRUE(said("Left out: generator")) << out_;
+}
+
+TEST_F(driver, names_that_do_not_exist_are_refused) {
+  program("chain", "weft", prints(8));
+  EXPECT_EQ(run({"chian"}), 2);
+  EXPECT_TRUE(said("there is no workload 'chian'; the bench knows chain, ")) << err_;
+  EXPECT_EQ(run({"chain", "--with", "bosst"}), 2);
+  EXPECT_TRUE(said("there is no library 'bosst'")) << err_;
+  EXPECT_EQ(run({"--report", "nobody"}), 2);
+  EXPECT_EQ(run({"--compare", path("none.json")}), 2);
+  EXPECT_EQ(run({"--quick", "--full"}), 2);
+}
+
+TEST(harness, checks_every_result) {
+  bench::state good{0, 1ms, 5ms};
+  good.measure(1, 42, [] { return 42; });
+  EXPECT_GT(json::parse(good.to_json())["ns"], 0.0);
+
+  bench::state bad{0, 1ms, 5ms};
+  int calls = 0;
+  EXPECT_THROW(bad.measure(1, 42, [&] { return ++calls < 100 ? 42 : 41; }), bench::wrong_result);
+}
+
+TEST(harness, times_what_it_should) {
+  bench::state round{0, 1ms, 40ms};
+  round.measure(10, 0, [] {
+    const auto end = std::chrono::steady_clock::now() + 1ms;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    return 0;
+  });
+  const double ns = json::parse(round.to_json())["ns"];
+  EXPECT_GT(ns, 0.99e5);  // 1 ms for 10 items
+  EXPECT_LT(ns, 5e5);     // a busy machine
+}
+
+TEST(process, catches_both_outputs_and_pins) {
+  const auto result = bench::run_process({"/bin/sh", "-c", "echo out; echo err >&2; exit 3"}, {.cpu = 0});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.out, "out\n");
+  EXPECT_EQ(result.err, "err\n");
+  EXPECT_THROW((void)bench::run_process({"/nowhere/program"}), std::system_error);
+}
+
+}  // namespace
