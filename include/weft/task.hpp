@@ -72,6 +72,22 @@ class outcome {
     state_ = state::exception;
   }
 
+  /// Moves over what `other` holds, which is not empty; an exception thrown by that is what this holds then.
+  void take_from(outcome& other) noexcept {
+    if (other.is_exception()) return set_exception(std::move(other.exception_));
+    if constexpr (std::is_nothrow_move_constructible_v<stored>) {
+      ::new (place()) stored(std::move(other.value()));
+      state_ = state::value;
+    } else {
+      try {
+        ::new (place()) stored(std::move(other.value()));
+        state_ = state::value;
+      } catch (...) {
+        set_exception(std::current_exception());
+      }
+    }
+  }
+
   bool is_empty() const noexcept { return state_ == state::empty; }
   bool is_exception() const noexcept { return state_ == state::exception; }
   const std::exception_ptr& exception() const noexcept { return exception_; }
@@ -198,7 +214,7 @@ class [[nodiscard("a task does nothing until it is awaited")]] WEFT_ELIDABLE WEF
     return *this;
   }
   ~task() {
-    if (frame_) detail::destroy_frame(frame_);
+    if (frame_) detail::destroy_frame(std::exchange(frame_, nullptr));  // g++ 12 may destroy a temporary twice
   }
 
   /// Whether there is a coroutine to await.

@@ -136,7 +136,7 @@ void root::schedule() noexcept {
 
 void root::woken(sleeper& sleeping, wake_up how) noexcept {
   root& self = static_cast<root&>(sleeping);
-  self.ends_stopped = how == wake_up::stopped;
+  if (how == wake_up::stopped) self.ends_stopped = true;
   self.schedule();
 }
 

@@ -1,0 +1,96 @@
+#include <weft/combine.hpp>
+
+#include "detail/worker.hpp"
+
+namespace weft::detail {
+
+child::child(group& all, end_function done) noexcept : root{all.parent().env, &all.parent(), done}, all{&all} {}
+
+void group::start(root& parent) noexcept {
+  worker& here = this_worker();
+  parent_ = &parent;
+  parents_start_ = here.starting;
+  pending_.store(count_ + 1, std::memory_order_relaxed);  // published by the children's own parking
+  job::next = here.local;
+  here.local = this;  // until the last child has started, and has run through or waits
+  start_next();
+}
+
+// While one starts, this group is on top of the worker's list: if the child waits, the run loop goes on with go_on().
+void group::start_next() noexcept {
+  worker& here = this_worker();
+  child& one = prepare_(*this, started_++);
+  one.sibling = children_;
+  children_ = &one;
+  ++waiting_;
+  here.starting = &one;
+  here.current = &one;
+  here.next = one.top;
+}
+
+void group::go_on(job& self) noexcept {
+  auto& mine = static_cast<group&>(self);
+  if (mine.started_ == mine.count_) return mine.all_started();  // mine may be gone
+  worker& here = this_worker();
+  mine.job::next = here.local;
+  here.local = &mine;
+  mine.start_next();
+}
+
+bool group::ends_stopped() const noexcept {
+  return any_stopped_.load(std::memory_order_relaxed) &&  // the countdown carries both
+         !any_failed_.load(std::memory_order_relaxed);
+}
+
+void group::ended(child& one, bool stopped, bool failed) noexcept {
+  if (stopped) any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries both
+  if (failed) any_failed_.store(true, std::memory_order_relaxed);
+  worker& here = this_worker();
+  if (here.starting != &one) {
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // -> join, <- join
+      parent_->ends_stopped = ends_stopped();
+      finish();
+    }
+    return;
+  }
+  // It ran through: it is the newest child, this group is on top of the worker's list, and nobody else knows of it.
+  children_ = one.sibling;
+  --waiting_;
+  if (started_ != count_) return start_next();
+  here.local = job::next;
+  if (waiting_ != 0) {
+    here.starting = nullptr;
+    return all_started();
+  }
+  here.starting = parents_start_;
+  resume_parent();
+}
+
+// The parent parks, unless all have ended meanwhile: some on other threads, or woken by a sibling.
+void group::all_started() noexcept {
+  const std::size_t ours = count_ - waiting_ + 1;
+  if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
+    if (parent_->park_forwarding(*this)) stop_children(*this);
+    if (pending_.fetch_sub(ours, std::memory_order_acq_rel) == ours) {  // -> join, <- join
+      parent_->ends_stopped = ends_stopped();
+      finish();
+    }
+    return;  // the group may be gone
+  }
+  resume_parent();
+}
+
+void group::resume_parent() noexcept {
+  if (ends_stopped())
+    end_stopped(*parent_);
+  else
+    run_next(parent_->top, *parent_);
+}
+
+// Those that have ended are told in vain. The caller keeps the group alive.
+on_stop group::stop_children(waiter& self) noexcept {
+  for (child* one = static_cast<group&>(self).children_; one != nullptr; one = one->sibling) one->request_stop();
+  return on_stop::forwarded;
+}
+
+}  // namespace weft::detail
