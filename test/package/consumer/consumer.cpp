@@ -1,9 +1,10 @@
 // Uses what is compiled into the library as well as what is inline, so that each mixture has a chance to go wrong.
-#include <weft/weft.hpp>
+#include <weft/task.hpp>
 
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <weft/version.hpp>
 
 namespace w = weft;
 
