@@ -37,9 +37,10 @@ void group::go_on(job& self) noexcept {
   mine.start_next();
 }
 
-bool group::ends_stopped() const noexcept {
-  return any_stopped_.load(std::memory_order_relaxed) &&  // the countdown carries both
-         !any_failed_.load(std::memory_order_relaxed);
+wake_up group::how() const noexcept {
+  const bool stopped = any_stopped_.load(std::memory_order_relaxed) &&  // the countdown carries both
+                       !any_failed_.load(std::memory_order_relaxed);
+  return stopped ? wake_up::stopped : wake_up::completed;
 }
 
 void group::ended(child& one, bool stopped, bool failed) noexcept {
@@ -48,8 +49,7 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
   worker& here = this_worker();
   if (here.starting != &one) {
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // -> join, <- join
-      parent_->ends_stopped = ends_stopped();
-      finish();
+      finish(how());
     }
     return;
   }
@@ -62,8 +62,8 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
     here.starting = nullptr;
     return all_started();
   }
-  here.starting = parents_start_;
   resume_parent();
+  here.starting = parents_start_;  // the parent has not been away either
 }
 
 // The parent parks, unless all have ended meanwhile: some on other threads, or woken by a sibling.
@@ -72,8 +72,7 @@ void group::all_started() noexcept {
   if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
     if (parent_->park_forwarding(*this)) stop_children(*this);
     if (pending_.fetch_sub(ours, std::memory_order_acq_rel) == ours) {  // -> join, <- join
-      parent_->ends_stopped = ends_stopped();
-      finish();
+      finish(how());
     }
     return;  // the group may be gone
   }
@@ -81,7 +80,7 @@ void group::all_started() noexcept {
 }
 
 void group::resume_parent() noexcept {
-  if (ends_stopped())
+  if (how() == wake_up::stopped)
     end_stopped(*parent_);
   else
     run_next(parent_->top, *parent_);

@@ -64,7 +64,7 @@ class group : public waiter, public job {
   void start_next() noexcept;
   void all_started() noexcept;
   void resume_parent() noexcept;
-  bool ends_stopped() const noexcept;
+  wake_up how() const noexcept;
 
   prepare_function prepare_;
   std::size_t count_;

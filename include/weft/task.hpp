@@ -527,3 +527,5 @@ void start(executor& ex, task<T> work, Callback callback, stop_token stop = {}) 
 }
 
 }  // namespace weft
+
+#include <weft/detail/shared_task.hpp>

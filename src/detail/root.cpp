@@ -91,6 +91,7 @@ void run_next(std::coroutine_handle<> next) noexcept { this_worker().next = next
 void run_next(std::coroutine_handle<> next, root& other) noexcept {
   worker& here = this_worker();
   here.current = &other;
+  here.starting = nullptr;  // whoever ran before has suspended
   here.next = next;
 }
 

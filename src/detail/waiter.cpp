@@ -59,7 +59,7 @@ bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) n
     }
     if (state != from) return false;
     if (word_.compare_exchange_weak(word, (word & ~state_mask) | to,
-                                    std::memory_order_acq_rel,   // -> wake, <- park
+                                    std::memory_order_acq_rel,   // -> wake, look, <- park, look
                                     std::memory_order_relaxed))  // tried again
       return true;
   }
@@ -67,14 +67,15 @@ bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) n
 
 bool waiter::try_claim() noexcept { return sleeper_->move(ticket_, sleeper::waiting, sleeper::running); }
 
-void waiter::wake() noexcept { sleeper_->wake_(*sleeper_, wake_up::completed); }
+void waiter::wake(wake_up how) noexcept { sleeper_->wake_(*sleeper_, how); }
 
-void waiter::finish() noexcept {
+void waiter::finish(wake_up how) noexcept {
   sleeper* const self = sleeper_;
   const std::uint64_t ticket = ticket_;  // after a move the sleeper, or the stopper, may end this waiter
   for (;;) {
-    if (self->move(ticket, sleeper::waiting, sleeper::running)) return self->wake_(*self, wake_up::completed);
-    if (self->move(ticket, sleeper::stopping, sleeper::finished)) return;
+    if (self->move(ticket, sleeper::waiting, sleeper::running)) return self->wake_(*self, how);
+    if (self->move(ticket, sleeper::stopping, how == wake_up::stopped ? sleeper::finished_stopped : sleeper::finished))
+      return;
   }
 }
 
@@ -108,8 +109,20 @@ void sleeper::stop_wait() noexcept {
     return wake_(*this, wake_up::stopped);  // may be gone after this line
   }
   if (move(ticket, stopping, waiting)) return;  // forwarded, and still waiting
-  move(ticket, finished, running);
-  wake_(*this, wake_up::completed);  // may be gone after this line
+  const bool completed = move(ticket, finished, running);
+  if (!completed) move(ticket, finished_stopped, running);
+  wake_(*this, completed ? wake_up::completed : wake_up::stopped);  // may be gone after this line
+}
+
+// ---- by readers -------------------------------------------------------------------------------------------------------------
+
+held_wait::held_wait(sleeper& one) noexcept
+    : sleeper_{one},
+      ticket_{one.word_.load(std::memory_order_relaxed) & sleeper::ticket_mask},  // a guess: move() decides
+      held_{one.move(ticket_, sleeper::waiting, sleeper::tentative)} {}
+
+held_wait::~held_wait() {
+  if (held_) sleeper_.move(ticket_, sleeper::tentative, sleeper::waiting);
 }
 
 }  // namespace weft::detail

@@ -13,6 +13,9 @@
 //
 // A wait ends once. The word counts waits (its ticket), so a waker that is late by a whole wait claims nothing.
 //
+// A reader, who wants to see what a sleeper waits in, claims the wait for a moment and gives it back (held_wait): meanwhile
+// wakers and stoppers spin, so nothing that belongs to the sleeper moves.
+//
 // A wait that can't simply leave (for children that must be joined) forwards the stop instead, and goes on waiting;
 // while it does so, its end is noted in the word and carried out by the stopper.
 //
@@ -34,6 +37,9 @@ enum class on_stop : std::uint8_t {
   forwarded,  // the wait goes on, and will be ended by finish()
 };
 
+/// How a sleeper goes on.
+enum class wake_up : std::uint8_t { completed, stopped };
+
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.
 class waiter {
  public:
@@ -47,11 +53,12 @@ class waiter {
   /// waker owes it a wake(). False: a stop came first; forget this waiter.
   bool try_claim() noexcept;
 
-  /// Lets a claimed sleeper go on. The waiter may be gone when this returns. Outside of all locks.
-  void wake() noexcept;
+  /// Lets a claimed sleeper go on; `stopped` if what it waited for ended so. The waiter may be gone when this returns.
+  /// Outside of all locks.
+  void wake(wake_up how = wake_up::completed) noexcept;
 
   /// Ends a wait that forwards its stops. Once a wait. The waiter may be gone when this returns.
-  void finish() noexcept;
+  void finish(wake_up how = wake_up::completed) noexcept;
 
   /// Claims both or neither; false if either wait is over. For a hand-over between two lines.
   static bool try_claim_both(waiter& a, waiter& b) noexcept;
@@ -100,9 +107,6 @@ class waiter_line {
   waiter* last_ = nullptr;
 };
 
-/// How a sleeper goes on.
-enum class wake_up : std::uint8_t { completed, stopped };
-
 /// Who can wait.
 class sleeper {
  public:
@@ -136,13 +140,15 @@ class sleeper {
 
  private:
   friend class waiter;
+  friend class held_wait;
 
   // The low bits: what the sleeper does.
-  static constexpr std::uint64_t running = 0;    // awake; only the sleeper moves on from here
-  static constexpr std::uint64_t waiting = 1;    // may be claimed
-  static constexpr std::uint64_t tentative = 2;  // held by try_claim_both for a moment
-  static constexpr std::uint64_t stopping = 3;   // claimed by a stopper, which asks the waiter what to do
-  static constexpr std::uint64_t finished = 4;   // the same, and meanwhile the wait ended
+  static constexpr std::uint64_t running = 0;           // awake; only the sleeper moves on from here
+  static constexpr std::uint64_t waiting = 1;           // may be claimed
+  static constexpr std::uint64_t tentative = 2;         // held for a moment, by try_claim_both or a reader
+  static constexpr std::uint64_t stopping = 3;          // claimed by a stopper, which asks the waiter what to do
+  static constexpr std::uint64_t finished = 4;          // the same, and meanwhile the wait ended
+  static constexpr std::uint64_t finished_stopped = 5;  // the same, and what it waited for ended stopped
   static constexpr std::uint64_t state_mask = 7;
   static constexpr std::uint64_t stop_bit = 8;
   static constexpr std::uint64_t shield_bit = 16;
@@ -155,10 +161,27 @@ class sleeper {
 
   //   edge park   the sleeper's frame, and the waiter in its slot  ->  whoever claims the wait
   //   edge wake   what the waker gives                             ->  the sleeper (through its executor's post, too)
+  //   edge look   what a reader has read of all that              ->  whoever claims the wait after it
   //   edge asked  what led to the stop                             ->  the sleeper that sees the bit
   std::atomic<std::uint64_t> word_{running};
   waiter* current_ = nullptr;  // what it waits in: written before parking, read by who claimed as `stopping`
   wake_function wake_;
+};
+
+/// A sleeper's wait, held to be looked at from outside; false if it does not wait now. While this lives the wait can't
+/// end, and whoever tries spins: so look, and wait for nothing. Whoever calls holds what keeps the sleeper alive.
+class held_wait {
+ public:
+  explicit held_wait(sleeper& one) noexcept;
+  held_wait(const held_wait&) = delete;
+  ~held_wait();
+
+  explicit operator bool() const noexcept { return held_; }
+
+ private:
+  sleeper& sleeper_;
+  std::uint64_t ticket_;
+  bool held_;
 };
 
 }  // namespace weft::detail
