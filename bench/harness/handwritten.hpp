@@ -112,9 +112,12 @@ class [[nodiscard]] BENCH_AWAIT_ELIDABLE task {
     }
 
     T take() {
-      if (has == outcome::failure) std::rethrow_exception(std::move(failure));
+      if (has == outcome::failure) [[unlikely]]
+        rethrow();
       return std::move(value);
     }
+
+    [[noreturn, gnu::noinline]] void rethrow() const { std::rethrow_exception(failure); }
 
     union {
       T value;
@@ -131,21 +134,7 @@ class [[nodiscard]] BENCH_AWAIT_ELIDABLE task {
     if (frame_) frame_.destroy();
   }
 
-  auto operator co_await() && noexcept {
-    struct awaiter {
-      handle callee;
-
-      bool await_ready() const noexcept { return false; }
-      template <class Promise>
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) const noexcept {
-        callee.promise().continuation = caller;
-        callee.promise().owner = caller.promise().owner;
-        return callee;
-      }
-      T await_resume() const { return callee.promise().take(); }
-    };
-    return awaiter{frame_};
-  }
+  auto operator co_await() && noexcept { return awaiter{frame_}; }
 
   /// Runs on the calling thread until the task suspends or ends; `then` is resumed at its end.
   void start(root& owner, std::coroutine_handle<> then) const {
@@ -158,6 +147,19 @@ class [[nodiscard]] BENCH_AWAIT_ELIDABLE task {
   T take() const { return frame_.promise().take(); }
 
  private:
+  struct awaiter {
+    handle callee;
+
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) const noexcept {
+      callee.promise().continuation = caller;
+      callee.promise().owner = caller.promise().owner;
+      return callee;
+    }
+    T await_resume() const { return callee.promise().take(); }
+  };
+
   explicit task(handle frame) noexcept : frame_{frame} {}
 
   handle frame_;
