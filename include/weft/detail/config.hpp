@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <weft/version.hpp>
 
 #if !defined(__linux__)
@@ -60,6 +61,20 @@
 #define WEFT_DESTROYS_TEMPORARIES_TWICE 1
 #else
 #define WEFT_DESTROYS_TEMPORARIES_TWICE 0
+#endif
+
+// Stands in every function that takes a callable and returns something to await: `Callable` is the type of a forwarding
+// reference, so that a named one is an lvalue reference and passes.
+#define WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Callable)                                                                  \
+  static_assert(                                                                                                    \
+      !WEFT_DESTROYS_TEMPORARIES_TWICE || std::is_lvalue_reference_v<Callable> ||                                   \
+          std::is_trivially_destructible_v<Callable>,                                                               \
+      "this compiler destroys a lambda that is written inside a co_await expression twice: name it, pass the lvalue")
+
+// 0 leaves out what each await stores for async stacks, so that its cost can be measured. For nothing else: a task that
+// waits or is stopped goes on where `root::top` points.
+#ifndef WEFT_ASYNC_STACK
+#define WEFT_ASYNC_STACK 1
 #endif
 
 #define WEFT_CONCAT_(a, b) a##b
