@@ -38,6 +38,7 @@ error::error(std::error_code code, std::string_view operation, std::string_view 
 namespace detail {
 
 void rethrow(const std::exception_ptr& failure) { std::rethrow_exception(failure); }
+void rethrow(std::exception_ptr&& failure) { std::rethrow_exception(std::move(failure)); }
 
 void throw_stopped() { throw stopped{}; }
 

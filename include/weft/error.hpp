@@ -38,6 +38,7 @@ class stopped {};
 namespace detail {
 /// Throws `failure`, out of line.
 [[noreturn]] void rethrow(const std::exception_ptr& failure);
+[[noreturn]] void rethrow(std::exception_ptr&& failure);  // which is null then
 [[noreturn]] void throw_stopped();
 /// The code inside `failure`, if it is a std::system_error; else a default one.
 std::error_code code_of(const std::exception_ptr& failure) noexcept;

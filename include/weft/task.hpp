@@ -94,10 +94,11 @@ class outcome {
 
   stored& value() noexcept { return *std::launder(static_cast<stored*>(place())); }
 
-  /// Moves the value out, or throws what is there instead.
+  /// Moves the value out, or throws what is there instead; an exception is moved out, too, since a frame in its caller's
+  /// may not be destroyed afterwards.
   T take() {
     if (state_ != state::value) [[unlikely]]
-      rethrow(exception_);
+      rethrow(std::move(exception_));
     if constexpr (std::is_reference_v<T>)
       return static_cast<T>(*value());
     else if constexpr (!std::is_void_v<T>)
