@@ -68,6 +68,8 @@ class outcome {
     state_ = state::value;
   }
   void set_exception(std::exception_ptr failure) noexcept {
+    if constexpr (!std::is_trivially_destructible_v<stored>)
+      if (state_ == state::value) value().~stored();  // a local's destructor threw after the co_return
     ::new (static_cast<void*>(std::addressof(exception_))) std::exception_ptr(std::move(failure));
     state_ = state::exception;
   }
