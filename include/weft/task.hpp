@@ -146,10 +146,13 @@ class task_promise_base : public awaiting_promise, public outcome<T> {
   task_promise_base() noexcept { this->trivial_ = std::is_trivially_destructible_v<stored<T>>; }
 
   // The coroutine's arguments, to learn about their types. A reference looks like a value here, so those count as
-  // values of what they refer to: at worst a destructor is called that does nothing.
+  // values of what they refer to: at worst a destructor is called that does nothing. A frame from a resource must go
+  // back there, even if the resource has its memory from the caller's frame.
   template <class... Args>
   explicit task_promise_base(Args&...) noexcept {
-    this->trivial_ = std::is_trivially_destructible_v<stored<T>> && (std::is_trivially_destructible_v<Args> && ...);
+    this->trivial_ =
+        std::is_trivially_destructible_v<stored<T>> &&
+        ((std::is_trivially_destructible_v<Args> && !std::is_same_v<const Args, const std::allocator_arg_t>) && ...);
   }
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
