@@ -57,14 +57,17 @@ void trim_frame_memory() noexcept;
 struct frame_allocated {
   static void* operator new(std::size_t size) { return allocate_frame(size); }
 
-  // f(std::allocator_arg, resource or polymorphic_allocator, ...)
+  // f(std::allocator_arg, resource or polymorphic_allocator, ...). Inlined, since g++ takes a template for no match of
+  // the operator delete below, and warns.
   template <class From, class... Args>
-  static void* operator new(std::size_t size, std::allocator_arg_t, const From& from, const Args&...) {
+  [[gnu::always_inline]] static inline void* operator new(std::size_t size, std::allocator_arg_t, const From& from,
+                                                          const Args&...) {
     return allocate_frame(size, resource_of(from));
   }
   // The same for a member function or a lambda's call operator: the object comes first.
   template <class Self, class From, class... Args>
-  static void* operator new(std::size_t size, const Self&, std::allocator_arg_t, const From& from, const Args&...) {
+  [[gnu::always_inline]] static inline void* operator new(std::size_t size, const Self&, std::allocator_arg_t,
+                                                          const From& from, const Args&...) {
     return allocate_frame(size, resource_of(from));
   }
 
