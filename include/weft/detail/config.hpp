@@ -31,13 +31,16 @@
 #define WEFT_HAS_ELISION 0
 #endif
 
-// On a coroutine type: clang warns where an argument, or the closure behind a lambda, dies before the coroutine.
+// On a coroutine type: clang warns where an argument, or the closure behind a lambda, dies before the coroutine. A
+// function that returns one is a wrapper; one that TAKES_OVER moves its arguments into the coroutine's frame.
 #if defined(__has_cpp_attribute) && __has_cpp_attribute(clang::coro_lifetimebound)
 #define WEFT_COROUTINE_TYPE [[clang::coro_return_type, clang::coro_lifetimebound]]
 #define WEFT_COROUTINE_WRAPPER [[clang::coro_wrapper]]
+#define WEFT_COROUTINE_TAKES_OVER [[clang::coro_wrapper, clang::coro_disable_lifetimebound]]
 #else
 #define WEFT_COROUTINE_TYPE
 #define WEFT_COROUTINE_WRAPPER
+#define WEFT_COROUTINE_TAKES_OVER
 #endif
 
 // Where a symmetric transfer is not a guaranteed tail call (g++ below -O2 and under sanitizers, which no macro can
