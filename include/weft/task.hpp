@@ -17,10 +17,12 @@
 // awaits it keeps its result in its frame.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/async_stack.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/error.hpp>
 
@@ -157,7 +159,7 @@ class task_promise_base : public awaiting_promise, public outcome<T> {
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
   final_awaiter final_suspend() const noexcept { return {}; }
-  [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(std::current_exception()); }
+  [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(exception_leaving(*this->owner)); }
 
   bool needs_no_destructor() const noexcept { return this->trivial_; }
 };
@@ -268,42 +270,52 @@ class task_awaiter {
   using callee = std::coroutine_handle<task_promise<T>>;
 
  public:
-  explicit task_awaiter(callee frame) noexcept : callee_{frame}, owned_{frame} {}
+  explicit task_awaiter(callee frame) noexcept : word_{reinterpret_cast<std::uintptr_t>(frame.address()) | owned} {}
   task_awaiter(const task_awaiter&) = delete;  // its callee refers to the frame it is in
   WEFT_PER_AWAIT ~task_awaiter() {
-    if (owned_) [[unlikely]]
-      destroy_frame(owned_);
+    if ((word_ & owned) != 0) [[unlikely]]
+      destroy_frame(frame());
   }
 
   bool await_ready() const noexcept { return false; }
 
   template <class Promise>
   WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    task_promise<T>& promise = callee_.promise();
+    const callee frame = this->frame();
+    task_promise<T>& promise = frame.promise();
     root& self = *caller.promise().owner;
     promise.continuation = caller;
     promise.owner = &self;
-    self.top = callee_;
+#if WEFT_ASYNC_STACK
+    self.top = frame;
+#endif
     // A callee in the caller's frame lies between its begin and this awaiter. Folded at compile time where it is one.
-    const auto *begin = static_cast<char*>(caller.address()), *at = static_cast<char*>(callee_.address());
+    const auto *begin = static_cast<char*>(caller.address()), *at = static_cast<char*>(frame.address());
     if (WEFT_HAS_ELISION && promise.needs_no_destructor() && begin < at && at < reinterpret_cast<char*>(this))
-      owned_ = nullptr;
-    return transfer(self, callee_);
+      word_ = reinterpret_cast<std::uintptr_t>(at);
+    return transfer(self, frame);
   }
 
   WEFT_PER_AWAIT T await_resume() {
+    if (WEFT_HAS_ELISION && (word_ & owned) == 0) [[likely]]
+      return callee::from_address(reinterpret_cast<void*>(word_)).promise().take();
     struct destroy_at_exit {
-      callee& frame;
+      task_awaiter& self;
       ~destroy_at_exit() {
-        if (frame) std::exchange(frame, nullptr).destroy();
+        self.frame().destroy();
+        self.word_ = 0;
       }
-    } ended{owned_};
-    return callee_.promise().take();
+    } ended{*this};
+    return frame().promise().take();
   }
 
  private:
-  callee callee_;
-  callee owned_;
+  // The callee's frame, and in the lowest bit whether this awaiter destroys it. One word, since what an await touches in
+  // a large frame lies far from its begin, and each access costs seven bytes of code or more.
+  static constexpr std::uintptr_t owned = 1;
+  callee frame() const noexcept { return callee::from_address(reinterpret_cast<void*>(word_ & ~owned)); }
+
+  std::uintptr_t word_;
 };
 
 }  // namespace detail
