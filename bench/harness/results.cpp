@@ -80,6 +80,11 @@ const entry* row::find(std::string_view key) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
+const entry* row::base() const {
+  const auto found = std::ranges::find(entries, baseline, &entry::library);
+  return found == entries.end() ? nullptr : &*found;
+}
+
 std::vector<std::string> run_record::failures() const {
   std::vector<std::string> out;
   for (const auto& each : rows)
@@ -93,7 +98,7 @@ void evaluate(run_record& run) {
   for (auto& each : run.rows) {
     for (auto& e : each.entries)
       if (e.state == entry::status::measured) e.figure = median_interval(e.rounds);
-    const auto* base = each.find(baseline);
+    const auto* base = each.base();
     if (base == nullptr || base->state != entry::status::measured || base->figure.value == 0) continue;
     for (auto& e : each.entries)
       if (e.state == entry::status::measured) e.ratio = paired_ratio(e.rounds, base->rounds);
@@ -161,7 +166,7 @@ void write_recorded(const run_record& run, const manifest& built, const std::str
   if (std::ifstream{path}) all = read_json(path);
   for (const auto& each : run.rows)
     for (const auto& e : each.entries) {
-      if (e.state != entry::status::measured || !e.ratio || e.key() == baseline) continue;
+      if (e.state != entry::status::measured || !e.ratio || e.library == baseline) continue;
       all[built.compiler][row_title(*each.work, each.form)][e.key()] = {
           {"ratio", e.ratio->value},        {"low", e.ratio->low},
           {"high", e.ratio->high},          {"coverage", e.ratio->coverage},

@@ -83,6 +83,9 @@ struct row {
 
   /// nullptr: it is not in this row.
   [[nodiscard]] const entry* find(std::string_view key) const;
+
+  /// What ratios are to: the first of weft's entries.
+  [[nodiscard]] const entry* base() const;
 };
 
 struct run_record {
