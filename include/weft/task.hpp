@@ -514,6 +514,7 @@ class started_root final : root {
     result<T> how = stopped ? result<T>{} : mine.frame_.promise().take_result();
     if (!stopped) mine.frame_.destroy();
     Callback callback = std::move(mine.callback_);
+    leave_root();
     delete &mine;  // waits for a stop that is being delivered
     std::move(callback)(std::move(how));
   }

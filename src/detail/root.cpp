@@ -62,12 +62,14 @@ class run_scope {
  public:
   run_scope(worker& here, root& self) noexcept
       : here_{here},
+        outer_{std::exchange(here.outer, here.current)},
         current_{std::exchange(here.current, &self)},
         local_{std::exchange(here.local, nullptr)},
         starting_{std::exchange(here.starting, nullptr)},
         unwound_{std::exchange(here.unwound, nullptr)} {}
   run_scope(const run_scope&) = delete;
   ~run_scope() {
+    here_.outer = outer_;
     here_.current = current_;
     here_.local = local_;
     here_.starting = starting_;
@@ -76,6 +78,7 @@ class run_scope {
 
  private:
   worker& here_;
+  root* outer_;
   root* current_;
   job* local_;
   child* starting_;
@@ -93,6 +96,11 @@ void run_next(std::coroutine_handle<> next, root& other) noexcept {
   here.current = &other;
   here.starting = nullptr;  // whoever ran before has suspended
   here.next = next;
+}
+
+void leave_root() noexcept {
+  worker& here = this_worker();
+  here.current = here.outer;
 }
 
 void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }

@@ -68,6 +68,7 @@ struct heap {
 struct worker {
   heap frames;
   root* current = nullptr;         // whose code runs now
+  root* outer = nullptr;           // whose code called the run loop; null: none's
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job* local = nullptr;            // what the run loop does when nothing is next: starting siblings, last in first out
   child* starting = nullptr;       // the child that was started here and has not been away from this stack since

@@ -114,6 +114,9 @@ class root : public sleeper, public job {
 /// The root that runs on this thread; null outside.
 root* current_root() noexcept;
 
+/// What runs from here on, until the run loop goes on, is no part of the root that has just ended.
+void leave_root() noexcept;
+
 /// What the run loop resumes when the coroutine that runs now has suspended; in the same root, or in `other`.
 void run_next(std::coroutine_handle<> next) noexcept;
 void run_next(std::coroutine_handle<> next, root& other) noexcept;
