@@ -94,15 +94,6 @@ TEST_F(misuse, a_closure_that_dies_before_its_coroutine) {
   };
   EXPECT_DEATH(dangle(), "heap-use-after-free");
 }
-TEST_F(misuse, a_frame_used_after_its_end) {
-  const auto late = [] {
-    task<int> one = number(1);
-    const auto frame = weft::detail::task_access::release(std::move(one));
-    frame.destroy();
-    frame.resume();
-  };
-  EXPECT_DEATH(late(), "heap-use-after-free");
-}
 #endif
 
 }  // namespace

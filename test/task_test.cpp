@@ -290,7 +290,7 @@ TEST(task, a_local_whose_destructor_throws_replaces_the_value) {
 // ---- the machine stack does not grow --------------------------------------------------------------------------------
 
 TEST(task, ten_million_awaits_that_never_wait_need_no_stack) {
-  const long rounds = test::rounds(10'000'000);
+  const long rounds = 10'000'000;
   long sum = 0;
   test::on_small_stack([&] {
     auto loop = [](long rounds) -> task<long> {
@@ -304,7 +304,7 @@ TEST(task, ten_million_awaits_that_never_wait_need_no_stack) {
 }
 
 TEST(task, a_chain_of_a_million_calls_needs_no_stack) {
-  const long depth = test::rounds(1'000'000);
+  const long depth = 1'000'000;
   auto leaf = []() -> task<long> { co_return 0; };
   long reached = 0;
   test::on_small_stack([&] { reached = sync_wait(test::deep(depth, leaf)); });
@@ -312,7 +312,7 @@ TEST(task, a_chain_of_a_million_calls_needs_no_stack) {
 }
 
 TEST(task, a_chain_of_a_million_calls_is_stopped_without_stack) {
-  const long depth = test::rounds(1'000'000);
+  const long depth = 1'000'000;
   std::atomic<int> alive = 0;
   test::on_small_stack([&] {
     test::gate never;
@@ -336,7 +336,7 @@ TEST(task, an_exception_passes_a_hundred_thousand_levels_without_stack) {
     throw std::runtime_error{"deep"};
     co_return 0;
   };
-  test::on_small_stack([&] { EXPECT_THROW(sync_wait(test::deep(test::rounds(100'000), leaf)), std::runtime_error); });
+  test::on_small_stack([&] { EXPECT_THROW(sync_wait(test::deep(100'000, leaf)), std::runtime_error); });
 }
 
 task<long> results_of_results(long depth) {
@@ -345,7 +345,7 @@ task<long> results_of_results(long depth) {
 }
 
 TEST(task, a_chain_through_as_result_needs_no_stack) {
-  const long depth = test::rounds(100'000);
+  const long depth = 100'000;
   test::on_small_stack([&] { EXPECT_EQ(sync_wait(results_of_results(depth)), depth); });
 }
 
