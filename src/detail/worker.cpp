@@ -1,6 +1,7 @@
 #include "detail/worker.hpp"
 
 #include <mutex>
+#include <weft/detail/async_stack.hpp>
 
 namespace weft::detail {
 namespace {
@@ -37,6 +38,7 @@ struct leave_at_exit {
     worker_of_thread = new worker;  // never deleted: a frame may come home after the last thread ended
   thread_local leave_at_exit leaver;
   static_cast<void>(leaver);
+  prepare_last_words();
   return *worker_of_thread;
 }
 

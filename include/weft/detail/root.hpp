@@ -146,7 +146,9 @@ struct final_awaiter {
   template <class Promise>
   WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) const noexcept {
     promise_base& promise = self.promise();
+#if WEFT_ASYNC_STACK
     promise.owner->top = promise.continuation;
+#endif
     return transfer(*promise.owner, promise.continuation);
   }
   void await_resume() const noexcept {}

@@ -1,0 +1,42 @@
+// Async stacks: which function waits for which. The machine's stack below a resumed task shows a run loop; who awaits the
+// task stands in its frame. A frame begins with the address of its function, and behind that knows the frame that awaits
+// it; its root knows the innermost one. So nothing is recorded while tasks run, but for `root::top`, which each await
+// stores.
+//
+// The last words. A program that ends by a broken contract, by std::terminate or by abort(), which is what a failed
+// assert calls, prints once the async stack of the task that does it. An exception that leaves sync_wait has left its
+// tasks behind, so where it was thrown is noted as it leaves the first of them.
+//
+// Rejected: a source location at every await, which would give the line, too: 5 to 14 % of the chain workload.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <weft/detail/root.hpp>
+
+namespace weft::detail {
+
+/// Goes over the functions in a root, innermost first, and on in the root that waits for it. Boundaries are passed over:
+/// they stand for as_result and the like, which are no functions of the program.
+///
+/// The root must not move meanwhile: walk on its own thread, or while its wait is held. Then its parent does not move
+/// either, for it waits.
+class stack_walk {
+ public:
+  explicit stack_walk(const root& from) noexcept : root_{&from}, at_{from.top} {}
+
+  /// The resume function of the next frame, or another one that the compiler made of it; null at the end.
+  const void* next() noexcept;
+
+ private:
+  const root* root_;
+  std::coroutine_handle<> at_;
+};
+
+/// std::current_exception(), as it leaves the body of a coroutine in `self`. Notes where, if it was thrown there.
+std::exception_ptr exception_leaving(const root& self) noexcept;
+
+/// Has std::terminate and abort() print the stack of the running task. Once a process, with the first worker.
+void prepare_last_words() noexcept;
+
+}  // namespace weft::detail

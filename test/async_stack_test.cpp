@@ -1,0 +1,411 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/observe.hpp>
+#include <weft/task.hpp>
+
+#include "support/weft_test.hpp"
+
+using test::gate;
+using test::until;
+using weft::as_result;
+using weft::async_frame;
+using weft::async_stack;
+using weft::start;
+using weft::stop_source;
+using weft::sync_wait;
+using weft::task;
+using weft::when_all;
+
+namespace {
+
+std::vector<std::string> names(const std::vector<async_frame>& stack) {
+  std::vector<std::string> all;
+  for (const async_frame& one : stack) all.push_back(one.function());
+  return all;
+}
+using texts = std::vector<std::string>;
+
+}  // namespace
+
+// ---- the program whose stacks are looked at ---------------------------------------------------------------------------
+
+namespace app {
+
+std::vector<async_frame> seen;
+
+[[gnu::noinline]] void look() { seen = async_stack(); }
+
+task<int> leaf(int n) {
+  look();
+  co_return n;
+}
+task<int> middle(const std::string& text) { co_return co_await leaf(static_cast<int>(text.size())); }
+task<> outer() { co_await middle("four"); }
+
+template <class T, int N>
+task<T> generic(std::vector<T>) {
+  co_return co_await leaf(N);
+}
+struct service {
+  task<> run() const { co_await generic<int, 5>({}); }
+};
+
+task<> recurse(int depth) {
+  if (depth == 0) co_return look();
+  co_await recurse(depth - 1);
+}
+
+task<> sheltered() {
+  auto r = co_await as_result(leaf(1));
+  EXPECT_TRUE(r);
+}
+task<> forked() { co_await when_all(leaf(1), sheltered()); }
+
+task<> fails() {
+  throw std::runtime_error{"failed"};
+  co_return;
+}
+task<> recovers() {
+  try {
+    co_await fails();
+  } catch (const std::runtime_error&) {
+    look();
+  }
+}
+
+struct looks_at_exit {
+  ~looks_at_exit() { look(); }
+};
+task<> stands_in(gate& g) {
+  looks_at_exit here;
+  co_await g;
+}
+task<> waits(gate& g) { co_await stands_in(g); }
+
+task<> waits_often(gate* gates, int times) {
+  for (int i = 0; i != times; ++i) co_await stands_in(gates[i]);
+}
+
+weft::detail::root* self;
+task<> waits_as_self(gate& g) {
+  self = weft::detail::current_root();
+  static_cast<void>(co_await as_result(waits(g)));
+}
+
+}  // namespace app
+
+// ---- from inside ------------------------------------------------------------------------------------------------------
+
+TEST(async_stack, names_who_awaits_whom_from_a_plain_function_down_to_the_root) {
+  sync_wait(app::outer());
+  ASSERT_EQ(app::seen.size(), 3u);
+  const texts all = names(app::seen);
+  EXPECT_EQ(all[0], "app::leaf(int)");
+  EXPECT_TRUE(all[1].starts_with("app::middle(std::") && all[1].ends_with("const&)")) << all[1];
+  EXPECT_EQ(all[2], "app::outer()");
+}
+
+TEST(async_stack, names_templates_members_and_lambdas) {
+  auto lambda = [](int) -> task<> { co_await app::service{}.run(); };
+  sync_wait(lambda(1));
+  const texts all = names(app::seen);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0], "app::leaf(int)");
+  EXPECT_TRUE(all[1].starts_with("weft::task<int> app::generic<int, 5>(std::vector<int")) << all[1];
+  EXPECT_EQ(all[2], "app::service::run() const");
+  EXPECT_NE(all[3].find("operator()(int) const"), std::string::npos) << all[3];
+}
+
+TEST(async_stack, has_a_frame_for_each_level_of_a_recursion) {
+  sync_wait(app::recurse(3));
+  EXPECT_EQ(names(app::seen), texts(4, "app::recurse(int)"));
+  EXPECT_EQ(app::seen[0], app::seen[3]);
+}
+
+TEST(async_stack, passes_over_boundaries) {
+  sync_wait(app::sheltered());
+  EXPECT_EQ(names(app::seen), (texts{"app::leaf(int)", "app::sheltered()"}));
+}
+
+TEST(async_stack, goes_on_in_who_waits_for_the_child) {
+  sync_wait(app::forked());
+  EXPECT_EQ(names(app::seen), (texts{"app::leaf(int)", "app::sheltered()", "app::forked()"}));
+}
+
+TEST(async_stack, forgets_who_has_returned_or_thrown) {
+  sync_wait([]() -> task<> {
+    co_await app::leaf(1);
+    app::look();
+  }());
+  EXPECT_EQ(app::seen.size(), 1u);
+  sync_wait(app::recovers());
+  EXPECT_EQ(names(app::seen), (texts{"app::recovers()"}));
+}
+
+TEST(async_stack, is_empty_outside_of_tasks) {
+  EXPECT_TRUE(async_stack().empty());
+  app::seen.resize(7);
+  start(app::fails(), [](weft::result<void>) { app::look(); });
+  EXPECT_TRUE(app::seen.empty());
+}
+
+TEST(async_stack, is_there_while_a_stop_unwinds) {
+  gate g;
+  stop_source stop;
+  bool stopped = false;
+  start(app::waits(g), [&](weft::result<void> r) { stopped = r.is_stopped(); }, stop.token());
+  stop.request_stop();
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(names(app::seen), (texts{"app::stands_in(test::gate&)", "app::waits(test::gate&)"}));
+}
+
+TEST(async_stack, finds_the_module_and_the_place_in_it) {
+  sync_wait(app::outer());
+  EXPECT_TRUE(std::filesystem::equivalent(app::seen[0].module(), "/proc/self/exe"));
+  EXPECT_GT(app::seen[0].offset(), 0u);
+  const async_frame nowhere{reinterpret_cast<const void*>(16)};
+  EXPECT_EQ(nowhere.module(), "");
+  EXPECT_EQ(nowhere.function(), "");
+  EXPECT_EQ(to_string(std::vector{nowhere}), "#0  0x10\n");
+}
+
+TEST(async_stack, prints_a_line_a_frame) {
+  sync_wait(app::sheltered());
+  EXPECT_EQ(to_string(app::seen), "#0  app::leaf(int)\n#1  app::sheltered()\n");
+}
+
+// ---- from outside -----------------------------------------------------------------------------------------------------
+
+TEST(async_stack_from_outside, is_that_of_a_root_that_waits) {
+  gate g;
+  start(app::waits_as_self(g), [](weft::result<void>) { app::self = nullptr; });
+  EXPECT_EQ(names(async_stack(*app::self)),
+            (texts{"app::stands_in(test::gate&)", "app::waits(test::gate&)", "app::waits_as_self(test::gate&)"}));
+  g.open();
+  EXPECT_EQ(app::self, nullptr);
+}
+
+TEST(async_stack_from_outside, is_empty_for_a_root_that_runs) {
+  sync_wait([]() -> task<> {
+    EXPECT_TRUE(async_stack(*weft::detail::current_root()).empty());
+    co_return;
+  }());
+}
+
+// The reader must see either nothing or a whole stack, and no wake-up may be lost by it.
+TEST(async_stack_from_outside, agrees_with_whoever_wakes_meanwhile) {
+  const int times = test::rounds(2000);
+  const auto gates = std::make_unique<gate[]>(times);
+  std::atomic<weft::detail::root*> waiting{nullptr};
+  std::atomic<bool> over{false}, left{false};
+  std::thread reader{[&] {
+    std::size_t whole = 0;
+    until([&] { return waiting.load() != nullptr; });
+    while (!over.load()) {
+      const auto stack = async_stack(*waiting.load());
+      if (stack.empty()) continue;
+      ASSERT_EQ(stack.size(), 3u);
+      if (whole++ == 0) {
+        EXPECT_EQ(stack[1].function(), "app::waits_often(test::gate*, int)");
+      }
+    }
+    EXPECT_GT(whole, 0u);
+    left.store(true);
+  }};
+  std::thread waker{[&] {
+    for (int i = 0; i != times; ++i) {
+      until([&] { return gates[i].waiting() != 0; });
+      gates[i].open();
+    }
+  }};
+  auto body = [&]() -> task<> {
+    waiting.store(weft::detail::current_root());
+    co_await app::waits_often(gates.get(), times);
+    over.store(true);
+    until([&] { return left.load(); });  // the root outlives its reader
+  };
+  sync_wait(body());
+  waker.join();
+  reader.join();
+}
+
+TEST(async_stack_from_outside, agrees_with_whoever_stops_meanwhile) {
+  for (int round = 0; round != test::rounds(200); ++round) {
+    gate g;
+    stop_source stop;
+    std::atomic<weft::detail::root*> waiting{nullptr};
+    std::atomic<bool> over{false}, left{false};
+    std::thread reader{[&] {
+      until([&] { return waiting.load() != nullptr; });
+      while (!over.load()) static_cast<void>(async_stack(*waiting.load()));
+      left.store(true);
+    }};
+    std::thread stopper{[&] { stop.request_stop(); }};
+    bool stopped = false;
+    auto body = [&]() -> task<> {
+      waiting.store(weft::detail::current_root());
+      stopped = (co_await as_result(app::waits(g))).is_stopped();
+      over.store(true);
+      until([&] { return left.load(); });  // the root outlives its reader
+    };
+    sync_wait(body(), stop.token());
+    stopper.join();
+    reader.join();
+    EXPECT_TRUE(stopped);
+  }
+}
+
+// ---- last words -------------------------------------------------------------------------------------------------------
+
+namespace app {
+
+task<> breaks_a_contract() {
+  co_await leaf(1);
+  WEFT_EXPECTS(false, "the contract was broken");
+}
+task<> calls_breaker() { static_cast<void>(co_await as_result(breaks_a_contract())); }
+
+task<> breaks_deep_down(int depth) {
+  if (depth == 0)
+    co_await breaks_a_contract();
+  else
+    co_await breaks_deep_down(depth - 1);
+}
+
+void throws() { throw std::runtime_error{"nobody may catch this"}; }
+void throws_in_noexcept() noexcept { throws(); }
+task<> terminates() {
+  throws_in_noexcept();
+  co_return;
+}
+task<> calls_terminator() { co_await terminates(); }
+
+task<> aborts() {
+  std::abort();
+  co_return;
+}
+task<> calls_aborter() { co_await aborts(); }
+
+task<> calls_failure() {
+  co_await leaf(1);
+  co_await fails();
+}
+task<> passes_on() {
+  try {
+    co_await calls_failure();
+  } catch (...) {
+    throw;
+  }
+}
+
+}  // namespace app
+
+class async_stack_death : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(async_stack_death, a_broken_contract_prints_it_first) {
+  EXPECT_DEATH(sync_wait(app::calls_breaker()),
+               "async stack of the running task, innermost first\n"
+               "  #0  app::breaks_a_contract\\(\\)\n"
+               "  #1  app::calls_breaker\\(\\)\n"
+               "weft: the contract was broken\n$");
+}
+
+TEST_F(async_stack_death, a_deep_stack_shows_its_two_ends) {
+  EXPECT_DEATH(sync_wait(app::breaks_deep_down(60)),
+               "  #0  app::breaks_a_contract\\(\\)\n"
+               "  #1  app::breaks_deep_down\\(int\\)\n(.*\n)*"
+               "  #39 app::breaks_deep_down\\(int\\)\n"
+               "  ... 14 more\n"
+               "  #54 app::breaks_deep_down\\(int\\)\n(.*\n)*"
+               "  #61 app::breaks_deep_down\\(int\\)\n"
+               "weft: the contract");
+}
+
+TEST_F(async_stack_death, terminate_prints_it) {
+  EXPECT_DEATH(sync_wait(app::calls_terminator()),
+               "  #0  app::terminates\\(\\)\n"
+               "  #1  app::calls_terminator\\(\\)\n"
+               "(.*\n)*.*nobody may catch this");  // and the handler before it goes on
+}
+
+TEST_F(async_stack_death, abort_and_so_a_failed_assert_prints_it_mangled) {
+  EXPECT_DEATH(sync_wait(app::calls_aborter()), "  #0  _ZN3app6abortsEv\n  #1  _ZN3app13calls_aborterEv\n$");
+}
+
+TEST_F(async_stack_death, an_exception_out_of_sync_wait_tells_which_task_threw_it) {
+  EXPECT_DEATH(std::thread([] { sync_wait(app::passes_on()); }).join(),
+               "async stack of the task that threw, innermost first\n"
+               "  #0  app::fails\\(\\)\n"
+               "  #1  app::calls_failure\\(\\)\n"
+               "  #2  app::passes_on\\(\\)\n"
+               "(.*\n)*.*failed");
+}
+
+TEST_F(async_stack_death, an_exception_from_elsewhere_has_no_task) {
+  EXPECT_DEATH(std::thread([] {
+                 try {
+                   sync_wait(app::passes_on());
+                 } catch (const std::runtime_error&) {
+                 }
+                 throw std::runtime_error{"from elsewhere"};  // likely at the address of the first
+               }).join(),
+               "^terminate called(.*\n)*.*from elsewhere");
+}
+
+// ---- without symbols --------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  char part[256];
+  while (std::fgets(part, sizeof part, pipe) != nullptr) text += part;
+  ::pclose(pipe);
+  return text;
+}
+
+}  // namespace
+
+// Run by the next test, in a copy of this program without symbols.
+TEST(async_stack_stripped, DISABLED_prints) {
+  sync_wait(app::sheltered());
+  std::fputs(to_string(app::seen).c_str(), stdout);
+}
+
+TEST(async_stack_stripped, gives_module_and_offset_which_the_tool_resolves) {
+  namespace fs = std::filesystem;
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const fs::path folder = testing::TempDir() + "weft_stripped_" + std::to_string(::getpid());
+  const fs::path stripped = folder / program.filename(), printed = folder / "printed";
+  fs::create_directories(folder);
+  if (std::system(("strip -o " + stripped.string() + " " + program.string()).c_str()) != 0)
+    GTEST_SKIP() << "there is no strip here";
+
+  const std::string plain = output_of(stripped.string() +
+                                      " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_prints 2>&1"
+                                      " | grep '^#' | tee " +
+                                      printed.string());
+  EXPECT_TRUE(plain.starts_with("#0  " + stripped.string() + "+0x")) << plain;
+  EXPECT_EQ(plain.find("app::"), std::string::npos) << plain;
+
+  const fs::path tool = fs::path{__FILE__}.parent_path().parent_path() / "tools/symbolize";
+  const std::string resolved = output_of(tool.string() + " " + program.string() + " <" + printed.string() + " 2>&1");
+  EXPECT_TRUE(resolved.starts_with("#0  app::leaf(int)")) << resolved;
+  EXPECT_NE(resolved.find("\n#1  app::sheltered()"), std::string::npos) << resolved;
+  fs::remove_all(folder);
+}
