@@ -32,21 +32,27 @@ void run(worker& here, std::coroutine_handle<> next) noexcept {
   }
 }
 
-// Destroys the frames of `self` from the innermost outward, up to a boundary.
-void unwind(worker& here, root& self) noexcept {
-  std::coroutine_handle<> innermost = self.top;
+// Destroys the frames of `self` from `outer` outward, up to a boundary. `ended`, which `outer` owns, is destroyed already.
+void unwind_outward(worker& here, root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
   for (;;) {
-    const std::coroutine_handle<> outer = promise_base::of(innermost).continuation;
-    innermost.destroy();
     auto* caller = static_cast<frame*>(outer.address());
     self.top = outer;
     if (caller->destroy == boundary::arrive_stopped) {
       here.unwound = nullptr;
       return caller->destroy(caller);
     }
-    here.unwound = innermost.address();  // its owner, which is destroyed first in the caller's frame, knows it by this
-    innermost = outer;
+    here.unwound = ended.address();  // its owner, which is destroyed first in the caller's frame, knows it by this
+    ended = outer;
+    outer = promise_base::of(outer).continuation;
+    ended.destroy();
   }
+}
+
+// Destroys the frames of `self` from the innermost outward, up to a boundary.
+void unwind(worker& here, root& self) noexcept {
+  const std::coroutine_handle<> innermost = self.top, outer = promise_base::of(innermost).continuation;
+  innermost.destroy();
+  unwind_outward(here, self, innermost, outer);
 }
 
 void unwind_current(frame*) {
@@ -104,6 +110,10 @@ void leave_root() noexcept {
 }
 
 void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }
+
+void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
+  unwind_outward(this_worker(), self, ended, outer);
+}
 
 void destroy_frame(std::coroutine_handle<> frame) noexcept {
   worker& here = this_worker();

@@ -36,11 +36,11 @@ bool sleeper::park_forwarding(waiter& one) noexcept {
   return (word & (stop_bit | shield_bit)) == stop_bit;
 }
 
-void sleeper::shield(bool on) noexcept {
-  if (on)
-    word_.fetch_or(shield_bit, std::memory_order_relaxed);  // the sleeper's own bit; it carries no data
-  else
-    word_.fetch_and(~shield_bit, std::memory_order_relaxed);
+bool sleeper::shield(bool on) noexcept {
+  const std::uint64_t before = on  // relaxed: the sleeper's own bit; it carries no data
+                                   ? word_.fetch_or(shield_bit, std::memory_order_relaxed)
+                                   : word_.fetch_and(~shield_bit, std::memory_order_relaxed);
+  return (before & shield_bit) != 0;
 }
 
 // ---- by wakers ------------------------------------------------------------------------------------------------------------

@@ -124,6 +124,9 @@ void run_next(std::coroutine_handle<> next, root& other) noexcept;
 /// The running coroutine, which suspends now, ends stopped.
 void end_stopped(root& self) noexcept;
 
+/// Goes on unwinding where a boundary has held it up: `ended` was destroyed; `outer` owns it, or is the next boundary.
+void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept;
+
 /// Where control goes by symmetric transfer: to `next`, but to the run loop every now and then where a transfer may be
 /// a call.
 inline std::coroutine_handle<> transfer([[maybe_unused]] root& self, std::coroutine_handle<> next) noexcept {

@@ -132,8 +132,9 @@ class sleeper {
     return (word_.load(std::memory_order_acquire) & (stop_bit | shield_bit)) == stop_bit;  // <- asked
   }
 
-  /// While shielded, the sleeper waits as if it had not been told to stop. By the sleeper.
-  void shield(bool on) noexcept;
+  /// While shielded, the sleeper waits as if it had not been told to stop. Returns whether it was shielded before, to be
+  /// restored: shields nest. By the sleeper.
+  bool shield(bool on) noexcept;
 
  protected:
   ~sleeper() = default;
