@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <weft/detail/frame_memory.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using weft::detail::allocate_frame;
+using weft::detail::frame_memory_now;
+using weft::detail::free_frame;
+using weft::detail::trim_frame_memory;
+
+struct block {
+  void* at;
+  std::size_t size;
+};
+block take(std::size_t size) { return {allocate_frame(size), size}; }
+void give(block one) { free_frame(one.at, one.size); }
+
+constexpr std::size_t slab = std::size_t{256} << 10;
+
+// What is cached or kept is only seen where frames are not taken from malloc, as under the address sanitizer.
+class frame_memory : public testing::Test {
+ protected:
+  frame_memory() { trim_frame_memory(); }
+};
+#if defined(WEFT_TEST_ASAN)
+#define SKIP_UNDER_ASAN() GTEST_SKIP() << "frames come from malloc here"
+#else
+#define SKIP_UNDER_ASAN() static_cast<void>(0)
+#endif
+
+// ---- what it gives --------------------------------------------------------------------------------------------------
+
+TEST_F(frame_memory, blocks_of_any_size_are_aligned_writable_and_apart) {
+  std::vector<block> all;
+  for (std::size_t size = 1; size < 300'000; size += 1 + size / 7)
+    for (int i = 0; i < 3; ++i) {
+      const block one = take(size);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one.at) % 16, 0u);
+      std::memset(one.at, static_cast<int>(all.size() % 251), size);
+      all.push_back(one);
+    }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto* bytes = static_cast<unsigned char*>(all[i].at);
+    EXPECT_EQ(bytes[0], i % 251);
+    EXPECT_EQ(bytes[all[i].size - 1], i % 251);
+  }
+  for (const block& one : all) give(one);
+}
+
+TEST_F(frame_memory, each_class_gives_back_what_it_took) {
+  for (std::size_t size = 1; size <= 40'000; ++size) {
+    const block below = take(size), above = take(size);
+    static_cast<char*>(below.at)[size - 1] = 1;
+    give(below);  // to a list, since `above` lies over it
+    const block again = take(size);
+#if !defined(WEFT_TEST_ASAN)
+    EXPECT_EQ(again.at, below.at);
+#endif
+    give(above);
+    give(again);
+  }
+}
+
+TEST_F(frame_memory, last_in_first_out_runs_on_the_same_lines) {
+  SKIP_UNDER_ASAN();
+  const block first = take(100);
+  give(first);
+  for (int i = 0; i < 10; ++i) {
+    const block same = take(100), next = take(200);
+    EXPECT_EQ(same.at, first.at);
+    give(next);
+    give(same);
+  }
+}
+
+TEST_F(frame_memory, a_million_frames_in_random_order) {
+  std::minstd_rand random{1};
+  std::vector<block> live;
+  for (int i = 0; i < 1'000'000; ++i) {
+    if (live.empty() || random() % 100 < 51) {
+      const std::size_t size = 32 + random() % (random() % 50 == 0 ? 20'000 : 600);
+      live.push_back(take(size));
+      *static_cast<std::size_t*>(live.back().at) = size;
+    } else {
+      std::swap(live[random() % live.size()], live.back());
+      EXPECT_EQ(*static_cast<std::size_t*>(live.back().at), live.back().size);
+      give(live.back());
+      live.pop_back();
+    }
+  }
+  for (const block& one : live) give(one);
+}
+
+// ---- that it is bounded -----------------------------------------------------------------------------------------------
+
+TEST_F(frame_memory, gives_a_peak_back) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  std::vector<block> peak;
+  for (int i = 0; i < 400'000; ++i) peak.push_back(take(500));
+  const auto at_peak = frame_memory_now();
+  EXPECT_GE(at_peak.slabs, before.slabs + 400'000 * 500);
+  for (const block& one : peak) give(one);
+  EXPECT_LE(frame_memory_now().cached, std::size_t{64} << 20) << "without being told";
+  trim_frame_memory();
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{4} << 20)) << "a few slabs stay warm";
+  EXPECT_EQ(frame_memory_now().cached, 0u);
+}
+
+// The current slab goes first and leaves an older one at the front: that one goes, too, once it is empty.
+TEST_F(frame_memory, gives_back_each_slab_in_any_order) {
+  SKIP_UNDER_ASAN();
+  std::thread{[] {  // a heap of known state, and what it gave back to others' warm slabs does not hide the figure
+    trim_frame_memory();
+    std::vector<block> warm;  // fills what may stay warm
+    for (int round = 0; round < 40; ++round) {
+      std::vector<block> older, current;
+      for (std::size_t bytes = 0; bytes + 1024 <= slab - 1024; bytes += 1024) older.push_back(take(1024));
+      for (std::size_t bytes = 0; bytes + 1024 <= slab - 1024; bytes += 1024) current.push_back(take(1024));
+      for (const block& one : current) give(one);
+      trim_frame_memory();
+      for (const block& one : older) give(one);
+      trim_frame_memory();
+      EXPECT_EQ(frame_memory_now().cached, 0u) << "in round " << round;
+    }
+  }}
+      .join();
+}
+
+TEST_F(frame_memory, large_frames_go_back_at_once) {
+  const auto before = frame_memory_now();
+  for (int i = 0; i < 100; ++i) give(take(1'000'000));
+  EXPECT_EQ(frame_memory_now().slabs, before.slabs);
+}
+
+// ---- across threads -----------------------------------------------------------------------------------------------------
+
+TEST_F(frame_memory, a_frame_freed_elsewhere_comes_home) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  for (int round = 0; round < 50; ++round) {  // without a way home, each round would keep 4 MB
+    std::vector<block> mine;
+    for (int i = 0; i < 8'000; ++i) mine.push_back(take(512));
+    std::jthread{[&] {
+      for (const block& one : mine) give(one);
+    }}.join();
+  }
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{16} << 20));
+  trim_frame_memory();
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{4} << 20));
+}
+
+TEST_F(frame_memory, frames_handed_round_among_threads_are_never_shared) {
+  constexpr int threads = 4;
+  std::array<std::atomic<void*>, 64> slots{};
+  {
+    std::vector<std::jthread> all;
+    for (unsigned t = 0; t < threads; ++t)
+      all.emplace_back([&, t] {
+        std::minstd_rand random{t + 1};
+        for (int i = 0; i < test::rounds(200'000); ++i) {
+          void* mine = allocate_frame(256);
+          std::memset(mine, static_cast<int>(t), 256);
+          void* other = slots[random() % slots.size()].exchange(mine);
+          if (other != nullptr) {
+            const auto* bytes = static_cast<unsigned char*>(other);
+            EXPECT_EQ(bytes[0], bytes[255]);
+            free_frame(other, 256);
+          }
+        }
+      });
+  }
+  for (auto& slot : slots)
+    if (void* last = slot.exchange(nullptr)) free_frame(last, 256);
+}
+
+TEST_F(frame_memory, the_next_thread_takes_over_the_heap_of_one_that_ended) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  std::vector<block> kept;
+  for (int i = 0; i < 200; ++i)  // 200 heaps would be 200 slabs of 256 KiB
+    std::jthread{[&] {
+      kept.push_back(take(64));
+      for (int j = 0; j < 10; ++j) give(take(1'000));
+    }}.join();
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + 4 * slab);
+  for (const block& one : kept) give(one);  // their heap belongs to no thread now
+}
+
+// Thread-local objects made before the thread's first frame are destroyed after its heap was handed over.
+TEST_F(frame_memory, a_frame_in_the_destructor_of_an_older_thread_local) {
+  SKIP_UNDER_ASAN();
+  struct late {
+    ~late() { give(take(64)); }
+    void touch() {}
+  };
+  const auto before = frame_memory_now();
+  for (int i = 0; i < 200; ++i)
+    std::jthread{[] {
+      thread_local late older;
+      older.touch();
+      give(take(64));
+    }}.join();
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + 4 * slab);
+}
+
+// ---- from a resource ------------------------------------------------------------------------------------------------------
+
+TEST_F(frame_memory, a_frame_from_a_resource_goes_back_there_from_any_thread) {
+  test::counting_resource memory;
+  for (std::size_t size : {1, 16, 100, 1'000, 100'000}) {
+    void* frame = allocate_frame(size, static_cast<std::pmr::memory_resource&>(memory));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(frame) % 16, 0u);
+    EXPECT_EQ(memory.live, 1u);
+    std::memset(frame, 1, size);
+    std::jthread{[&] { free_frame(frame, size); }}.join();
+    EXPECT_EQ(memory.live, 0u);
+    EXPECT_EQ(memory.live_bytes, 0u);
+  }
+}
+
+}  // namespace
