@@ -1,5 +1,7 @@
 #include "detail/worker.hpp"
 
+#include <pthread.h>
+
 #include <mutex>
 #include <weft/detail/async_stack.hpp>
 
@@ -9,18 +11,22 @@ namespace {
 constinit std::mutex spare_lock;
 constinit worker* spare_workers = nullptr;
 
-// At the end of a thread its worker waits for the next thread: frames that are alive elsewhere still come home to it.
-struct leave_at_exit {
-  ~leave_at_exit() {
-    worker* leaving = worker_of_thread;
-    if (leaving == nullptr) return;
-    worker_of_thread = nullptr;
-    leaving->frames.sweep();
-    std::lock_guard guard{spare_lock};
-    leaving->spare = spare_workers;
-    spare_workers = leaving;
-  }
-};
+// At the end of a thread its worker waits for the next thread: frames that are alive elsewhere still come home to it. By
+// a key, not by a thread_local's destructor: keys come after all of those, and again if one needs frames after that.
+void leave(void* worker_of_ending_thread) noexcept {
+  worker* leaving = static_cast<worker*>(worker_of_ending_thread);
+  worker_of_thread = nullptr;
+  leaving->frames.sweep();
+  std::lock_guard guard{spare_lock};
+  leaving->spare = spare_workers;
+  spare_workers = leaving;
+}
+
+pthread_key_t make_key() noexcept {
+  pthread_key_t key;
+  if (pthread_key_create(&key, leave) != 0) fail("the system has no thread-specific key left, and weft needs one");
+  return key;
+}
 
 }  // namespace
 
@@ -36,8 +42,8 @@ struct leave_at_exit {
   }
   if (worker_of_thread == nullptr)
     worker_of_thread = new worker;  // never deleted: a frame may come home after the last thread ended
-  thread_local leave_at_exit leaver;
-  static_cast<void>(leaver);
+  static const pthread_key_t key = make_key();
+  pthread_setspecific(key, worker_of_thread);
   prepare_last_words();
   return *worker_of_thread;
 }
