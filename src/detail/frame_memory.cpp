@@ -182,12 +182,17 @@ void heap::free(void* block, std::size_t size) noexcept {
     return block;
   }
   slab* fresh = detail::slabs().take(*this);
-  if (slabs != nullptr) slabs->bumped = bump;
+  note_bump();
   fresh->next = slabs;
   slabs = fresh;
   bump = fresh->begin() + bytes;
   end = fresh->end();
   return fresh->begin();
+}
+
+// The first slab is the one that is cut from, but for a sweep that gave that one back.
+void heap::note_bump() noexcept {
+  if (bump != nullptr) slabs->bumped = bump;
 }
 
 void heap::take_returned() noexcept {
@@ -205,7 +210,7 @@ void heap::take_returned() noexcept {
 // doubled since the last time, so its cost is shared out over as many frees.
 [[gnu::noinline]] void heap::sweep() noexcept {
   take_returned();
-  if (slabs != nullptr) slabs->bumped = bump;
+  note_bump();
   for (slab* one = slabs; one != nullptr; one = one->next) one->freed = 0;
   for (std::size_t c = 1; c < classes; ++c)
     for (free_block* block = lists[c]; block != nullptr; block = block->next) slab::of(block)->freed += bytes_of(c);

@@ -63,6 +63,7 @@ struct heap {
  private:
   void* cut(std::size_t bytes, std::size_t size_class);
   void take_returned() noexcept;
+  void note_bump() noexcept;
 };
 
 struct worker {
