@@ -63,7 +63,11 @@ class [[nodiscard]] result {
   result(stopped) noexcept : state_{state::stopped} {}
   result(std::exception_ptr failure) noexcept : exception_{std::move(failure)}, state_{state::exception} {}
   template <class... Args>
+    requires(!std::is_reference_v<T>)
   explicit result(std::in_place_t, Args&&... args) : value_(std::forward<Args>(args)...), state_{state::value} {}
+  template <class Object>
+    requires std::is_reference_v<T>
+  explicit result(std::in_place_t, Object& object) noexcept : value_{std::addressof(object)}, state_{state::value} {}
 
   result(result&& other) noexcept(std::is_nothrow_move_constructible_v<stored>) { take(std::move(other)); }
   result(const result& other)

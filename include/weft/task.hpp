@@ -112,7 +112,7 @@ class outcome {
   result<T> take_result() {
     if (state_ != state::value) return result<T>{exception_};
     if constexpr (std::is_reference_v<T>)
-      return result<T>{std::in_place, value()};
+      return result<T>{std::in_place, *value()};
     else
       return result<T>{std::in_place, std::move(value())};
   }
