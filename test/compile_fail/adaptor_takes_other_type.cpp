@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect: on_value\(f\): f takes the value
+#include <string>
+#include <weft/detail/pipe.hpp>
+
+weft::task<int> one();
+weft::task<> asks() {
+  co_await (one() | weft::on_value([](std::string text) { return text; }));
+}

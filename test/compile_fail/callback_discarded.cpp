@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect-warning: from_callback does nothing until it is awaited
+#include <weft/future.hpp>
+
+weft::task<> forgets() {
+  weft::from_callback<int>([](weft::callback<int> done) { done(1); });
+  co_return;
+}

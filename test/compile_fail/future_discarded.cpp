@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect-warning: nodiscard
+#include <weft/future.hpp>
+
+void drops(weft::promise<int>& promise) { promise.get_future(); }
