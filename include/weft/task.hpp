@@ -547,4 +547,5 @@ void start(executor& ex, task<T> work, Callback callback, stop_token stop = {}) 
 
 }  // namespace weft
 
+#include <weft/detail/on_scope_exit.hpp>
 #include <weft/detail/shared_task.hpp>

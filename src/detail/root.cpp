@@ -32,7 +32,7 @@ void run(worker& here, std::coroutine_handle<> next) noexcept {
   }
 }
 
-// Destroys the frames of `self` from `outer` outward, up to a boundary. `ended`, which `outer` owns, is destroyed already.
+// Destroys the frames of `self` from `outer` outward, up to a boundary. `ended`, which `outer` owns, is destroyed.
 void unwind_outward(worker& here, root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
   for (;;) {
     auto* caller = static_cast<frame*>(outer.address());

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect-warning: a cleanup is registered by co_await on_scope_exit
+#include <weft/task.hpp>
+
+weft::task<> cleanup();
+weft::task<> forgets() {
+  weft::on_scope_exit(cleanup());
+  co_return;
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect: a cleanup gives nothing, for nobody could take it
+#include <weft/task.hpp>
+
+weft::task<int> one();
+weft::task<> asks() { co_await weft::on_scope_exit(one()); }
