@@ -1,0 +1,448 @@
+// Values one by one that must be waited for: a coroutine that may co_await like a task, and co_yield like a generator.
+//
+//     weft::async_generator<std::string> lines(stream& in) {
+//       while (auto line = co_await in.read_line()) co_yield std::move(*line);
+//     }
+//     while (auto* line = co_await all.next()) print(*line);
+//
+// `co_await all.next()` is a call into the consumer's root, as of a task: the body's frame is innermost until it yields,
+// ends or fails, and then control is the consumer's again. Between two calls the body belongs to no root; so the
+// consumer may be another one each time, and a generator that is dropped is destroyed where it stands.
+//
+// A stop that unwinds the consumer while the body waits destroys the body's frame first (it is further in), then the
+// awaiter of next(), which tells the generator that its body is gone. The generator itself may be far out.
+//
+// An adaptor is an async_generator around an async_generator: each level costs a value an await. Rejected: fusing them at
+// compile time, as std::views do, since their types would be in every signature, and most sources wait for something
+// that takes longer; a source that runs ahead of its consumer, since that is what a channel is for.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <weft/detail/config.hpp>
+#include <weft/detail/root.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+namespace detail {
+template <class T>
+class async_generator_promise;
+
+template <class Fn>
+struct transforming;
+template <class Fn>
+struct filtering;
+struct taking;
+template <class Result, class Fn>
+struct accumulating;
+struct collecting;
+
+template <class Result>
+struct settled {
+  using type = Result;
+};
+template <weft::awaitable Result>
+struct settled<Result> {
+  using type = await_result<Result>;
+};
+
+/// What fn(args...) gives, at once or when it is awaited.
+template <class Fn, class... Args>
+using call_result = typename settled<std::invoke_result_t<std::decay_t<Fn>&, Args...>>::type;
+}  // namespace detail
+
+/// What a coroutine returns that yields values of type T, and may wait before each.
+///
+/// As with generator<T>, the consumer gets a T to move from (co_yield of an lvalue yields a copy); for a T& or const T&
+/// it gets the very object that was yielded.
+///
+/// Suspends  its body, after each co_yield, until the next value is asked for. Nothing runs before.
+/// Cancel    a stop while the body waits ends the body. The generator is then at its end.
+/// Fails     what the body throws is thrown at the co_await of next(). The generator is then at its end.
+/// Lifetime  a value lives until the next one is asked for. References that the body took as parameters outlive it.
+/// Threads   one consumer at a time; the body runs in the consumer's root, on its executor.
+/// Cost      a value: that of awaiting a task whose frame is there already. A generator: one frame.
+template <class T>
+class [[nodiscard("an async_generator runs only while its values are awaited")]] WEFT_COROUTINE_TYPE async_generator {
+  class next_awaiter;
+  class begin_awaiter;
+  class increment_awaiter;
+
+ public:
+  using promise_type = detail::async_generator_promise<T>;
+  using value_type = std::remove_cvref_t<T>;
+  class iterator;
+
+  async_generator(async_generator&& other) noexcept : body_{std::exchange(other.body_, nullptr)} {}
+  async_generator& operator=(async_generator&& other) noexcept {
+    std::swap(body_, other.body_);
+    return *this;
+  }
+  ~async_generator() {
+    if (body_) detail::destroy_frame(body_);
+  }
+
+  /// Runs the body to its next value and gives a pointer to it: null at the end, and ever after.
+  [[nodiscard]] next_awaiter next() noexcept { return next_awaiter{*this}; }
+
+  /// The same, spelled with iterators:
+  ///
+  ///     for (auto it = co_await all.begin(); it != all.end(); co_await ++it) print(*it);
+  [[nodiscard]] begin_awaiter begin() noexcept { return begin_awaiter{*this}; }
+  std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  friend promise_type;
+
+  explicit async_generator(std::coroutine_handle<promise_type> body) noexcept : body_{body} {}
+
+  std::coroutine_handle<promise_type> body_;  // null: moved from, or ended by a stop
+};
+
+// ---- adaptors -------------------------------------------------------------------------------------------------------
+//
+// Each takes its source over. A function may give a value, or something to await, which is then awaited. Without its
+// source each is what stands right of a `|`: `numbers() | transform(f) | take(3) | collect()`.
+//
+// On g++ 12 a function object with a destructor is named and passed as an lvalue, which is copied: a temporary in a
+// co_await expression would be destroyed twice.
+
+/// Yields fn(value) for each value.
+template <class T, class Fn>
+WEFT_COROUTINE_TAKES_OVER async_generator<detail::call_result<Fn, T&&>> transform(async_generator<T> source, Fn&& fn);
+template <class Fn>
+detail::transforming<std::decay_t<Fn>> transform(Fn&& fn);
+
+/// Yields the values for which keep(value) is true.
+template <class T, class Fn>
+WEFT_COROUTINE_TAKES_OVER async_generator<T> filter(async_generator<T> source, Fn&& keep);
+template <class Fn>
+detail::filtering<std::decay_t<Fn>> filter(Fn&& keep);
+
+/// Yields the first `count` values, and does not run its source beyond them.
+template <class T>
+WEFT_COROUTINE_TAKES_OVER async_generator<T> take(async_generator<T> source, std::size_t count);
+detail::taking take(std::size_t count) noexcept;
+
+/// Yields the values of the first generator, then those of the second, and so on.
+template <class T, std::same_as<async_generator<T>>... Rest>
+WEFT_COROUTINE_TAKES_OVER async_generator<T> concat(async_generator<T> first, Rest... rest);
+template <class T>
+async_generator<T> concat(std::vector<async_generator<T>> sources);
+
+/// Gives fn(... fn(fn(init, first), second) ..., last); without fn, the sum.
+template <class T, class Result, class Fn>
+WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(async_generator<T> source, Result init, Fn&& fn);
+template <class T, class Result>
+WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(async_generator<T> source, Result init);
+template <class Result, class Fn>
+detail::accumulating<Result, std::decay_t<Fn>> accumulate(Result init, Fn&& fn);
+
+/// Gives all values in a vector.
+template <class T>
+WEFT_COROUTINE_TAKES_OVER task<std::vector<std::remove_cvref_t<T>>> collect(async_generator<T> source);
+detail::collecting collect() noexcept;
+
+// ---- implementation: the generator ----------------------------------------------------------------------------------
+
+namespace detail {
+
+// Its outcome is what it shows to the consumer: where the value is, null at the end, or what was thrown.
+template <class T>
+class async_generator_promise : public awaiting_promise, public outcome<std::add_pointer_t<T>> {
+  /// Control goes back to whoever awaits next(), and the body leaves that root.
+  struct yielded {
+    bool await_ready() const noexcept { return false; }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<async_generator_promise> body) const noexcept {
+      async_generator_promise& promise = body.promise();
+      root& consumer = *std::exchange(promise.owner, nullptr);
+      consumer.top = promise.continuation;
+      return transfer(consumer, promise.continuation);
+    }
+    void await_resume() const noexcept {}
+  };
+
+  struct yielded_copy : yielded {
+    explicit yielded_copy(const std::remove_reference_t<T>& value) : copy(value) {}
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<async_generator_promise> body) noexcept {
+      body.promise().set_value(std::addressof(copy));
+      return yielded::await_suspend(body);
+    }
+    std::remove_cvref_t<T> copy;
+  };
+
+ public:
+  async_generator<T> get_return_object() noexcept {
+    return async_generator<T>{std::coroutine_handle<async_generator_promise>::from_promise(*this)};
+  }
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  final_awaiter final_suspend() const noexcept { return {}; }
+
+  void return_void() noexcept { this->set_value(nullptr); }
+  [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(std::current_exception()); }
+
+  yielded yield_value(T&& value) noexcept {
+    this->set_value(std::addressof(value));
+    return {};
+  }
+  // An lvalue, where the consumer may move from what it gets: it gets a copy, which lives in the co_yield expression.
+  yielded_copy yield_value(const std::remove_reference_t<T>& value)
+    requires std::is_rvalue_reference_v<T&&> && std::copy_constructible<std::remove_cvref_t<T>>
+  {
+    return yielded_copy{value};
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+class async_generator<T>::next_awaiter : public detail::knows_roots {
+ public:
+  explicit next_awaiter(async_generator& from) noexcept : from_{&from} {}
+  next_awaiter(const next_awaiter&) = default;  // before it is awaited
+  ~next_awaiter() {
+    if (!waits_) return;
+    detail::destroy_frame(from_->body_);  // it was unwound just now, and so is the frame that we are in
+    from_->body_ = nullptr;
+  }
+
+  bool await_ready() const noexcept { return from_->body_ == nullptr || from_->body_.done(); }
+
+  template <class Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> consumer) noexcept {
+    promise_type& promise = from_->body_.promise();
+    WEFT_EXPECTS(promise.owner == nullptr,
+                 "weft: an async_generator was asked for a value while another consumer waits");
+    detail::root& self = *consumer.promise().owner;
+    promise.continuation = consumer;
+    promise.owner = &self;
+    self.top = from_->body_;
+    waits_ = true;
+    return detail::transfer(self, from_->body_);
+  }
+
+  std::add_pointer_t<T> await_resume() {
+    if (!std::exchange(waits_, false)) return nullptr;
+    promise_type& promise = from_->body_.promise();
+    if (promise.owner != nullptr) promise.owner->top = promise.continuation;  // it has ended, and lives on
+    return promise.take();
+  }
+
+ protected:
+  async_generator* from_;
+
+ private:
+  bool waits_ = false;
+};
+
+/// Stands at one value of an async_generator.
+template <class T>
+class async_generator<T>::iterator {
+ public:
+  using value_type = async_generator::value_type;
+  using difference_type = std::ptrdiff_t;
+
+  T&& operator*() const noexcept { return static_cast<T&&>(*value_); }
+  std::add_pointer_t<T> operator->() const noexcept { return value_; }
+
+  /// Goes on to the next value when it is awaited.
+  [[nodiscard("co_await ++it")]] increment_awaiter operator++() noexcept { return increment_awaiter{*this}; }
+
+  friend bool operator==(const iterator& self, std::default_sentinel_t) noexcept { return self.value_ == nullptr; }
+
+ private:
+  friend begin_awaiter;
+  friend increment_awaiter;
+  iterator(async_generator& from, std::add_pointer_t<T> value) noexcept : from_{&from}, value_{value} {}
+
+  async_generator* from_;
+  std::add_pointer_t<T> value_;  // null at the end
+};
+
+template <class T>
+class async_generator<T>::begin_awaiter : public next_awaiter {
+ public:
+  using next_awaiter::next_awaiter;
+  iterator await_resume() { return iterator{*this->from_, next_awaiter::await_resume()}; }
+};
+
+template <class T>
+class async_generator<T>::increment_awaiter : public next_awaiter {
+ public:
+  explicit increment_awaiter(iterator& it) noexcept : next_awaiter{*it.from_}, it_{&it} {}
+  iterator& await_resume() {
+    it_->value_ = nullptr;  // for good, if this throws
+    it_->value_ = next_awaiter::await_resume();
+    return *it_;
+  }
+
+ private:
+  iterator* it_;
+};
+
+// ---- implementation: the adaptors -----------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Base of what stands right of a `|`: an adaptor's parameters, and its coroutine `run(source, parameters)`.
+struct async_stage {};
+
+template <class T, std::derived_from<async_stage> Stage>
+WEFT_COROUTINE_TAKES_OVER auto operator|(async_generator<T> source, Stage stage) {
+  return Stage::run(std::move(source), std::move(stage));
+}
+
+template <class Result>
+struct ready : knows_roots {
+  explicit ready(Result&& value) noexcept : value{std::forward<Result>(value)} {}
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  Result&& await_resume() const noexcept { return std::forward<Result>(value); }
+  Result&& value;
+};
+
+/// What a function gave, as something to await.
+template <class Result>
+decltype(auto) settle(Result&& result) noexcept {
+  if constexpr (weft::awaitable<Result>)
+    return std::forward<Result>(result);
+  else
+    return ready<Result>{std::forward<Result>(result)};
+}
+
+template <class Fn>
+struct transforming : async_stage {
+  explicit transforming(auto&& from) : fn(std::forward<decltype(from)>(from)) {}
+
+  template <class T>
+  static async_generator<call_result<Fn, T&&>> run(async_generator<T> source, transforming self) {
+    while (auto* value = co_await source.next()) co_yield co_await settle(self.fn(static_cast<T&&>(*value)));
+  }
+
+  Fn fn;
+};
+
+template <class Fn>
+struct filtering : async_stage {
+  explicit filtering(auto&& from) : keep(std::forward<decltype(from)>(from)) {}
+
+  template <class T>
+  static async_generator<T> run(async_generator<T> source, filtering self) {
+    while (auto* value = co_await source.next())
+      if (co_await settle(self.keep(std::as_const(*value)))) co_yield static_cast<T&&>(*value);
+  }
+
+  Fn keep;
+};
+
+struct taking : async_stage {
+  explicit taking(std::size_t count) noexcept : count{count} {}
+
+  template <class T>
+  static async_generator<T> run(async_generator<T> source, taking self) {
+    for (; self.count > 0; --self.count) {
+      auto* value = co_await source.next();
+      if (value == nullptr) break;
+      co_yield static_cast<T&&>(*value);
+    }
+  }
+
+  std::size_t count;
+};
+
+template <class Result, class Fn>
+struct accumulating : async_stage {
+  accumulating(Result&& init, auto&& from) : result(std::move(init)), fn(std::forward<decltype(from)>(from)) {}
+
+  template <class T>
+  static task<Result> run(async_generator<T> source, accumulating self) {
+    while (auto* value = co_await source.next())
+      self.result = co_await settle(self.fn(std::move(self.result), static_cast<T&&>(*value)));
+    co_return std::move(self.result);
+  }
+
+  Result result;
+  Fn fn;
+};
+
+struct collecting : async_stage {
+  template <class T>
+  static task<std::vector<std::remove_cvref_t<T>>> run(async_generator<T> source, collecting) {
+    std::vector<std::remove_cvref_t<T>> values;
+    while (auto* value = co_await source.next()) values.push_back(static_cast<T&&>(*value));
+    co_return values;
+  }
+};
+
+}  // namespace detail
+
+template <class Fn>
+detail::transforming<std::decay_t<Fn>> transform(Fn&& fn) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Fn);
+  return detail::transforming<std::decay_t<Fn>>{std::forward<Fn>(fn)};
+}
+template <class T, class Fn>
+async_generator<detail::call_result<Fn, T&&>> transform(async_generator<T> source, Fn&& fn) {
+  return std::move(source) | transform(std::forward<Fn>(fn));
+}
+
+template <class Fn>
+detail::filtering<std::decay_t<Fn>> filter(Fn&& keep) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Fn);
+  return detail::filtering<std::decay_t<Fn>>{std::forward<Fn>(keep)};
+}
+template <class T, class Fn>
+async_generator<T> filter(async_generator<T> source, Fn&& keep) {
+  return std::move(source) | filter(std::forward<Fn>(keep));
+}
+
+inline detail::taking take(std::size_t count) noexcept { return detail::taking{count}; }
+template <class T>
+async_generator<T> take(async_generator<T> source, std::size_t count) {
+  return std::move(source) | take(count);
+}
+
+template <class T>
+async_generator<T> concat(std::vector<async_generator<T>> sources) {
+  for (auto& source : sources)
+    while (auto* value = co_await source.next()) co_yield static_cast<T&&>(*value);
+}
+template <class T, std::same_as<async_generator<T>>... Rest>
+async_generator<T> concat(async_generator<T> first, Rest... rest) {
+  std::vector<async_generator<T>> sources;
+  sources.reserve(1 + sizeof...(rest));
+  sources.push_back(std::move(first));
+  (sources.push_back(std::move(rest)), ...);
+  return concat(std::move(sources));
+}
+
+template <class Result, class Fn>
+detail::accumulating<Result, std::decay_t<Fn>> accumulate(Result init, Fn&& fn) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Fn);
+  return {std::move(init), std::forward<Fn>(fn)};
+}
+template <class T, class Result, class Fn>
+task<Result> accumulate(async_generator<T> source, Result init, Fn&& fn) {
+  return std::move(source) | accumulate(std::move(init), std::forward<Fn>(fn));
+}
+template <class T, class Result>
+task<Result> accumulate(async_generator<T> source, Result init) {
+  return accumulate(std::move(source), std::move(init),
+                    [](Result&& sum, T&& value) { return std::move(sum) + static_cast<T&&>(value); });
+}
+
+inline detail::collecting collect() noexcept { return {}; }
+template <class T>
+task<std::vector<std::remove_cvref_t<T>>> collect(async_generator<T> source) {
+  return std::move(source) | collect();
+}
+
+}  // namespace weft
