@@ -1,4 +1,3 @@
-//
 // A generator is a function that yields values one by one to the loop that asks for them, with no scheduler about:
 //
 //     weft::generator<const node&> in_order(const node& n) {
@@ -16,12 +15,13 @@
 //                   ^              |
 //                   +-- b <-parent_+        when c ends, b is the leaf again
 //
-// Only the loop in advance() resumes. A generator that starts a child, or ends, names the next leaf and suspends; so the
-// machine stack never holds two bodies, whatever the compiler makes of tail calls, and a million nested generators run
-// on a few hundred bytes of it. Destruction walks from the leaf to the root in a loop for the same reason.
+// Only advance() resumes. A generator that starts a child, or ends, names the next leaf and suspends; so the machine stack
+// never holds two bodies, whatever the compiler makes of tail calls, and a million nested generators run on a few hundred
+// bytes of it. Destruction walks from the leaf to the root in a loop for the same reason. While nothing is nested, clang
+// sees through all of it, and turns a loop over a generator whose body it knows into a plain loop without a frame.
 //
 // Invariants
-//   root_->leaf_ is the one suspended body that runs next; null once the root has ended.
+//   root_->leaf_ is the suspended body that runs next; null while that is the root itself.
 //   root_->value_ is what the consumer sees; null before the first value, while a body runs, and at the end.
 //   A nested frame belongs to its chain, not to the object that was yielded: its parent frees it on waking up, or the
 //   root's destruction does. (So nothing in a co_yield expression frees anything, and g++ 12 may destroy it twice.)
@@ -41,6 +41,7 @@
 #include <span>  // declares ranges::begin and enable_view as well, at a third of what <ranges> costs to compile
 #include <type_traits>
 #include <utility>
+#include <weft/async_generator.hpp>  // for values that must be waited for
 #include <weft/detail/config.hpp>
 #include <weft/detail/frame_memory.hpp>
 
@@ -78,7 +79,7 @@ class [[nodiscard("a generator runs only while it is iterated")]] generator {
     std::swap(promise_, other.promise_);
     return *this;
   }
-  ~generator();
+  [[gnu::always_inline]] inline ~generator();  // so that clang sees where the frame ends
 
   /// Runs the body to its first value. Called once.
   iterator begin();
@@ -129,7 +130,7 @@ class generator_promise : public frame_allocated {
 
   // For the consumer, on a root.
 
-  bool has_begun() const noexcept { return leaf_ != this || value_ != nullptr; }
+  bool has_begun() noexcept { return value_ != nullptr || leaf_ != nullptr || frame().done(); }
   bool has_ended() const noexcept { return value_ == nullptr; }
   Reference value() const noexcept {
     WEFT_EXPECTS(value_ != nullptr, "weft: an iterator of a generator was dereferenced at the end");
@@ -138,13 +139,14 @@ class generator_promise : public frame_allocated {
 
   void advance() {
     value_ = nullptr;
-    do {
-      leaf_->frame().resume();  // to its next value, or until another one is the leaf
-    } while (value_ == nullptr && leaf_ != nullptr);
+    if (leaf_ == nullptr) frame().resume();  // by itself, so that clang sees which body this is
+    while (value_ == nullptr && !frame().done()) [[unlikely]]
+      (leaf_ != nullptr ? leaf_ : this)->frame().resume();  // to its next value, or until another one is the leaf
   }
 
-  void destroy() noexcept {
-    while (leaf_ != nullptr && leaf_ != this) std::exchange(leaf_, leaf_->parent_)->frame().destroy();
+  [[gnu::always_inline]] void destroy() noexcept {
+    if (leaf_ != nullptr) [[unlikely]]
+      destroy_nested();
     frame().destroy();
   }
 
@@ -153,23 +155,20 @@ class generator_promise : public frame_allocated {
   std::suspend_always initial_suspend() const noexcept { return {}; }
 
   auto final_suspend() noexcept {
-    root_->leaf_ = parent_;
+    if (root_ != nullptr) root_->leaf_ = parent_;
     return std::suspend_always{};
   }
 
   void return_void() const noexcept {}
 
   void unhandled_exception() {
-    if (parent_ == nullptr) {
-      leaf_ = nullptr;
-      throw;  // out of advance(), to the consumer
-    }
+    if (root_ == nullptr) throw;  // out of advance(), to the consumer
     ::new (static_cast<void*>(&failure_)) std::exception_ptr{std::current_exception()};
     failed_ = true;
   }
 
   std::suspend_always yield_value(Reference value) noexcept {
-    root_->value_ = std::addressof(value);
+    root().value_ = std::addressof(value);
     return {};
   }
 
@@ -210,6 +209,11 @@ class generator_promise : public frame_allocated {
   using handle = std::coroutine_handle<generator_promise>;
 
   handle frame() noexcept { return handle::from_promise(*this); }
+  generator_promise& root() noexcept { return root_ == nullptr ? *this : *root_; }
+
+  [[gnu::cold, gnu::noinline]] void destroy_nested() noexcept {
+    while (leaf_ != nullptr) std::exchange(leaf_, leaf_->parent_)->frame().destroy();
+  }
 
   struct copied {
     std::remove_cvref_t<Reference> copy;
@@ -217,7 +221,7 @@ class generator_promise : public frame_allocated {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     void await_suspend(std::coroutine_handle<Promise> self) noexcept {
-      self.promise().root_->value_ = std::addressof(copy);
+      self.promise().root().value_ = std::addressof(copy);
     }
     void await_resume() const noexcept {}
   };
@@ -230,9 +234,9 @@ class generator_promise : public frame_allocated {
     template <class Promise>
     void await_suspend(std::coroutine_handle<Promise> self) noexcept {
       generator_promise& parent = self.promise();
-      child->parent_ = &parent;
-      child->root_ = parent.root_;
-      parent.root_->leaf_ = child;
+      child->parent_ = parent.root_ == nullptr ? nullptr : &parent;
+      child->root_ = &parent.root();
+      child->root_->leaf_ = child;
     }
 
     void await_resume() {
@@ -259,9 +263,10 @@ class generator_promise : public frame_allocated {
     return {std::exchange(nested.promise_, nullptr)};
   }
 
-  generator_promise* root_ = this;       // whom the consumer iterates
-  generator_promise* parent_ = nullptr;  // whose co_yield waits for this one; null in a root
-  generator_promise* leaf_ = this;       // in a root: who runs next
+  // Null stands for the root itself: clang could not do without a frame that holds its own address.
+  generator_promise* root_ = nullptr;    // in a nested one: whom the consumer iterates
+  generator_promise* parent_ = nullptr;  // in a nested one: whose co_yield waits for it
+  generator_promise* leaf_ = nullptr;    // in a root: who runs next
   union {
     std::add_pointer_t<Reference> value_;  // in a root
     std::exception_ptr failure_;           // in a nested one, if failed_

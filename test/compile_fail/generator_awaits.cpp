@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: a weft::generator cannot co_await: whoever iterates it is no coroutine. Use weft::async_generator
 #include <coroutine>
 #include <weft/generator.hpp>

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect[clang]: call to implicitly-deleted copy constructor of '(weft::)?generator<int>'
 // expect[gcc]: use of deleted function .*weft::generator<int>::generator
 #include <weft/generator.hpp>

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect-warning: a generator runs only while it is iterated
 #include <weft/generator.hpp>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect[clang]: no matching member function for call to 'yield_value'
 // expect[gcc]: no matching function for call to .*yield_value
 #include <string>
