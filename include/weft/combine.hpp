@@ -141,7 +141,7 @@ class all_of_tuple_awaiter : group {
   bool await_ready() const noexcept { return sizeof...(Ts) == 0; }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    this->start(*caller.promise().owner);
+    this->start(suspending(caller));
   }
   std::tuple<element<Ts>...> await_resume() {
     return std::apply([](auto&... slot) { return std::tuple<element<Ts>...>{take_element(slot)...}; }, slots_);
@@ -201,7 +201,7 @@ class all_of_range_awaiter : group {
   bool await_ready() const noexcept { return tasks_.empty(); }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    this->start(*caller.promise().owner);
+    this->start(suspending(caller));
   }
   std::vector<element<T>> await_resume() {
     std::vector<element<T>> values;

@@ -40,6 +40,11 @@ class handed {
   /// By the completer, after the outcome. Who waits goes on; a callback's outcome may be gone after this.
   void complete(wake_up how) noexcept;
 
+  /// Around the call of a function that may complete this before it returns. A completer on this thread then needs no
+  /// atomic exchange, which is most of what such an await costs.
+  void begin_start() noexcept;
+  void end_start() noexcept { starter_.store(nullptr, std::memory_order_relaxed); }
+
   /// By a sleeper that has parked in `one`: enters, or ends the wait again. The sleeper may be gone after this.
   void wait(waiter& one) noexcept;
 
@@ -49,6 +54,9 @@ class handed {
  private:
   handover word_;
   wake_up how_ = wake_up::completed;  // part of the outcome
+  // The thread that is inside a start function; null outside. Relaxed: a thread looks for what it wrote itself, and any
+  // other finds something else.
+  std::atomic<const void*> starter_{nullptr};
 };
 
 /// The same with its type. All set_* functions complete it.
@@ -122,9 +130,7 @@ class outcome_wait : waiter {
   bool await_ready() const noexcept { return from_->is_ready() && !from_->is_stopped(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    root& self = *caller.promise().owner;
-    self.top = caller;
-    suspend(self);
+    suspend(suspending(caller));
     return true;  // the task may run elsewhere, or be gone, since the line before
   }
   void await_resume() const noexcept {}

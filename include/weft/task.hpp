@@ -143,7 +143,7 @@ class outcome {
 };
 
 template <class T>
-class task_promise_base : public awaiting_promise, public outcome<T> {
+class task_promise_base : public awaiting_promise, public outcome<T>, public initial_awaiter<task_promise_base<T>> {
  public:
   task_promise_base() noexcept { this->trivial_ = std::is_trivially_destructible_v<stored<T>>; }
 
@@ -157,9 +157,9 @@ class task_promise_base : public awaiting_promise, public outcome<T> {
         ((std::is_trivially_destructible_v<Args> && !std::is_same_v<const Args, const std::allocator_arg_t>) && ...);
   }
 
-  std::suspend_always initial_suspend() const noexcept { return {}; }
+  initial_awaiter<task_promise_base>& initial_suspend() noexcept { return *this; }
   final_awaiter final_suspend() const noexcept { return {}; }
-  [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(exception_leaving(*this->owner)); }
+  [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(exception_leaving(*this)); }
 
   bool needs_no_destructor() const noexcept { return this->trivial_; }
 };
@@ -286,9 +286,6 @@ class task_awaiter {
     root& self = *caller.promise().owner;
     promise.continuation = caller;
     promise.owner = &self;
-#if WEFT_ASYNC_STACK
-    self.top = frame;
-#endif
     // A callee in the caller's frame lies between its begin and this awaiter. Folded at compile time where it is one.
     const auto *begin = static_cast<char*>(caller.address()), *at = static_cast<char*>(frame.address());
     if (WEFT_HAS_ELISION && promise.needs_no_destructor() && begin < at && at < reinterpret_cast<char*>(this))
@@ -302,6 +299,8 @@ class task_awaiter {
     struct destroy_at_exit {
       task_awaiter& self;
       ~destroy_at_exit() {
+        const promise_base& promise = self.frame().promise();
+        promise.owner->top = promise.continuation;
         self.frame().destroy();
         self.word_ = 0;
       }
@@ -440,7 +439,6 @@ class WEFT_ELIDABLE as_result_awaiter : public knows_roots, boundary {
     owner = &self;
     callee_.promise().continuation = handle();
     callee_.promise().owner = &self;
-    self.top = callee_;
     return transfer(self, callee_);
   }
 

@@ -18,12 +18,20 @@
 
 namespace weft::detail {
 
+// A callee that has ended in its caller's frame is still on top, and its resume function is null.
+std::coroutine_handle<> stack_walk::innermost(const root& of) noexcept {
+  std::coroutine_handle<> at = of.top;
+  while (at && !of.is_end(at) && static_cast<const frame*>(at.address())->resume == nullptr)
+    at = promise_base::of(at).continuation;
+  return at;
+}
+
 const void* stack_walk::next() noexcept {
   for (;;) {
     while (!at_ || root_->is_end(at_)) {
       if (root_->parent == nullptr) return nullptr;
       root_ = root_->parent;
-      at_ = root_->top;
+      at_ = innermost(*root_);
     }
     const frame& here = *static_cast<const frame*>(at_.address());
     at_ = promise_base::of(at_).continuation;
@@ -190,12 +198,12 @@ void on_abort(int, siginfo_t* from, void*) {
 
 }  // namespace
 
-std::exception_ptr exception_leaving(const root& self) noexcept {
+std::exception_ptr exception_leaving(promise_base& promise) noexcept {
   std::exception_ptr exception = std::current_exception();
   if (const void* object = object_of(exception); comes_from_throw(object))
     with_site_of(object, [&](throw_site& site) {
       site.exception = object;
-      stack_walk walk{self};
+      stack_walk walk{*promise.owner, std::coroutine_handle<promise_base>::from_promise(promise)};
       std::ranges::generate(site.code, [&] { return walk.next(); });
     });
   return exception;

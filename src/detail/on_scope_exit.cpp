@@ -46,7 +46,6 @@ class exit_boundary final : boundary, frame_allocated {
     stopped_here = cleanup_stopped;
     cleanup_.promise().continuation = handle();
     cleanup_.promise().owner = owner;
-    owner->top = cleanup_;
     run_next(cleanup_);
   }
 
@@ -67,6 +66,7 @@ class exit_boundary final : boundary, frame_allocated {
     self.shield(was_shielded_);
     delete this;
     if (stopped) return unwind_on(self, ended, outer);
+    promise_base::of(ended).continuation = outer;
     self.top = outer;
     run_next(outer);
   }

@@ -176,7 +176,7 @@ class gate {
 
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-      weft::detail::root& self = *caller.promise().owner;
+      weft::detail::root& self = weft::detail::suspending(caller);
       {
         std::lock_guard guard{door_.lock_};
         if (door_.open_) return false;

@@ -1,7 +1,7 @@
 // Async stacks: which function waits for which. The machine's stack below a resumed task shows a run loop; who awaits the
 // task stands in its frame. A frame begins with the address of its function, and behind that knows the frame that awaits
-// it; its root knows the innermost one. So nothing is recorded while tasks run, but for `root::top`, which each await
-// stores.
+// it; its root knows the innermost one. So nothing is recorded while tasks run, but for `root::top`, which each task
+// stores when it starts.
 //
 // The last words. A program that ends by a broken contract, by std::terminate or by abort(), which is what a failed
 // assert calls, prints once the async stack of the task that does it. An exception that leaves sync_wait has left its
@@ -23,18 +23,23 @@ namespace weft::detail {
 /// either, for it waits.
 class stack_walk {
  public:
-  explicit stack_walk(const root& from) noexcept : root_{&from}, at_{from.top} {}
+  explicit stack_walk(const root& from) noexcept : root_{&from}, at_{innermost(from)} {}
+
+  /// The same, from one of its frames outward.
+  stack_walk(const root& from, std::coroutine_handle<> innermost) noexcept : root_{&from}, at_{innermost} {}
 
   /// The resume function of the next frame, or another one that the compiler made of it; null at the end.
   const void* next() noexcept;
 
  private:
+  static std::coroutine_handle<> innermost(const root& of) noexcept;
+
   const root* root_;
   std::coroutine_handle<> at_;
 };
 
-/// std::current_exception(), as it leaves the body of a coroutine in `self`. Notes where, if it was thrown there.
-std::exception_ptr exception_leaving(const root& self) noexcept;
+/// std::current_exception(), as it leaves the body of the coroutine with this promise. Notes where, if it was thrown there.
+std::exception_ptr exception_leaving(promise_base& promise) noexcept;
 
 /// Has std::terminate and abort() print the stack of the running task. Once a process, with the first worker.
 void prepare_last_words() noexcept;

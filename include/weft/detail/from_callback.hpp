@@ -88,10 +88,11 @@ class callback_awaiter : waiter, handed_outcome<T> {
 
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) {
-    root& self = *caller.promise().owner;
-    self.top = caller;
+    root& self = suspending(caller);
     if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+    this->begin_start();
     std::invoke(start_, callback<T>{*this});
+    this->end_start();
     if (this->is_ready()) [[likely]]
       return this->is_stopped() && (end_stopped(self), true);
     if (self.park_forwarding(*this)) cancel();  // the callback may come meanwhile, and waits for enter()
@@ -146,7 +147,7 @@ class [[nodiscard("from_callback does nothing until it is awaited")]] callback_s
 ///           waits. A task that was stopped before does not call `start`.
 /// Fails     throws what `start` throws, which must not have kept the callback then, or what the callback reports.
 /// Lifetime  both functions are moved into the awaiting frame, and what they refer to outlives the callback.
-/// Threads   `cancel` must not throw, and must not wait for the callback.
+/// Threads   `start` runs through on its thread. `cancel` must not throw, and must not wait for the callback.
 /// Cost      no allocation. A callback that comes at once costs a few ns.
 template <class T = void, class Start>
   requires std::is_invocable_v<std::decay_t<Start>&, callback<T>>

@@ -129,7 +129,7 @@ class [[nodiscard("a shared task does nothing until it is awaited")]] shared_tas
     bool await_ready() const noexcept { return of_.state_->now() == detail::shared_root::phase::ended; }
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-      return of_.state_->wait(*this, *caller.promise().owner);
+      return of_.state_->wait(*this, detail::suspending(caller));
     }
     decltype(auto) await_resume() {
       detail::outcome<T>& result = of_.state_->result();
