@@ -15,6 +15,8 @@
 // An adaptor is an async_generator around an async_generator: each level costs a value an await. Rejected: fusing them at
 // compile time, as std::views do, since their types would be in every signature, and most sources wait for something
 // that takes longer; a source that runs ahead of its consumer, since that is what a channel is for.
+//
+// Long because the adaptors, half of it, are part of what one reads this file for.
 #pragma once
 
 #include <concepts>
