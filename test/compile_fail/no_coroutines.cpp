@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: BSL-1.0
+// flags: -std=c++17
+// expect[clang]: weft needs C\+\+20
+#include <weft/detail/config.hpp>
+
+int main() {}

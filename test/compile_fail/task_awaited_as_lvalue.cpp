@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect: a task is awaited once, as an rvalue: co_await std::move\(t\)
+#include <weft/task.hpp>
+
+weft::task<int> number() { co_return 1; }
+
+weft::task<int> caller() {
+  auto t = number();
+  co_return co_await t;
+}
+
+int main() {}

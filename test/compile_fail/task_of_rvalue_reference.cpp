@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSL-1.0
+// expect: a task can't return an rvalue reference: return a value
+#include <weft/task.hpp>
+
+weft::task<int&&> moved();
+
+int main() { auto t = moved(); }
