@@ -1,0 +1,13 @@
+// All of weft but what is a target of its own (TLS, hooks, the test kit) and adapters to other libraries.
+#pragma once
+
+#include <weft/combine.hpp>
+#include <weft/env.hpp>
+#include <weft/error.hpp>
+#include <weft/executor.hpp>
+#include <weft/future.hpp>
+#include <weft/generator.hpp>
+#include <weft/observe.hpp>
+#include <weft/stop.hpp>
+#include <weft/task.hpp>
+#include <weft/version.hpp>
