@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // How work ends, and where that is seen: sync_wait, as_result and start; value, exception and stop.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // Awaitables of other libraries: whatever they do with the handle that they get, the task comes home.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // What a program must not do ends it, with a sentence that says who broke what.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 #include <weft/stop.hpp>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 #include <gtest/gtest.h>
 
 #include <array>
@@ -6,6 +5,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <latch>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <numeric>
@@ -174,6 +174,13 @@ WEFT_TEST("task: is returned by member functions, virtual ones and lambdas with 
 task<int> fibonacci(int n) {
   if (n < 2) co_return n;
   co_return co_await fibonacci(n - 1) + co_await fibonacci(n - 2);
+}
+
+WEFT_TEST("task: comes out of std::function, std::invoke and functions that are no coroutines") {
+  const std::function<task<int>(int)> erased = fibonacci;
+  auto forwarding = [](int n) { return fibonacci(n); };
+  EXPECT_EQ(co_await erased(10), 55);
+  EXPECT_EQ(co_await std::invoke(forwarding, 10), 55);
 }
 
 WEFT_TEST("task: calls itself") { EXPECT_EQ(co_await fibonacci(20), 6765); }

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // The claim of a wait, by threads that race for it. test/model/ has the same by every interleaving.
 #include <weft/detail/waiter.hpp>
 

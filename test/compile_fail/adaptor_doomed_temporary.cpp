@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect[gcc]: this compiler destroys a lambda that is written inside a co_await expression twice: name it, pass the lvalue
 #include <memory>
 #include <weft/detail/pipe.hpp>

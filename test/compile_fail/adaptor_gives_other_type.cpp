@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: on_error\(g\): what g gives takes the place of the value, and must convert to its type
 #include <weft/detail/pipe.hpp>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: on_value\(f\): f takes the value
 #include <string>
 #include <weft/detail/pipe.hpp>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: BSL-1.0
+// flags: -DWEFT_CHECK_LIFETIMES=1
 // expect-warning[clang]: temporary whose address is used as value of local variable 't' will be destroyed
 #include <string>
 #include <weft/task.hpp>

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect-warning: from_callback does nothing until it is awaited
 #include <weft/future.hpp>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: start
 // expect: is_invocable
 #include <weft/task.hpp>

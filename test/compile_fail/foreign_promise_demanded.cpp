@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: this awaitable demands a promise of its own library, so a weft task cannot await it
 #include <weft/task.hpp>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect-warning: nodiscard
 #include <weft/future.hpp>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: a future is awaited once, as an rvalue: co_await std::move\(f\)
 #include <weft/future.hpp>
 

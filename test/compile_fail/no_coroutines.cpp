@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // flags: -std=c++17
 // expect[clang]: weft needs C\+\+20
 #include <weft/detail/config.hpp>

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: sync_wait
 // expect[clang]: constraints not satisfied|'awaitable'
 // expect[gcc]: the required expression|constraints not satisfied

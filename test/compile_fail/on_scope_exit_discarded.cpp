@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect-warning: a cleanup is registered by co_await on_scope_exit
 #include <weft/task.hpp>
 

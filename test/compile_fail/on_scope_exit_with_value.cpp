@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: a cleanup gives nothing, for nobody could take it
 #include <weft/task.hpp>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect[clang]: no matching member function for call to 'set_value'
 // expect[gcc]: no matching function for call to .*set_value
 #include <weft/future.hpp>

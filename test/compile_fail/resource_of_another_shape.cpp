@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: after std::allocator_arg, weft takes a std::pmr::memory_resource\* or a polymorphic_allocator
 #include <weft/task.hpp>
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect-warning[clang]: ignoring return value of type .*result<int>
 #include <weft/task.hpp>
 

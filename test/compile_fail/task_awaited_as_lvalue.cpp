@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: a task is awaited once, as an rvalue: co_await std::move\(t\)
 #include <weft/task.hpp>
 

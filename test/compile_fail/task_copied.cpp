@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect[clang]: call to implicitly-deleted copy constructor of '(weft::)?task<int>'
 // expect[gcc]: use of deleted function .*weft::task<
 #include <weft/task.hpp>

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect-warning: a task does nothing until it is awaited
 #include <weft/task.hpp>
 

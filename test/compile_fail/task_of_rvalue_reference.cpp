@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: BSL-1.0
 // expect: a task can't return an rvalue reference: return a value
 #include <weft/task.hpp>
 

@@ -31,16 +31,24 @@
 #define WEFT_HAS_ELISION 0
 #endif
 
-// On a coroutine type: clang warns where an argument, or the closure behind a lambda, dies before the coroutine. A
-// function that returns one is a wrapper; one that TAKES_OVER moves its arguments into the coroutine's frame.
+// With WEFT_CHECK_LIFETIMES, clang warns where an argument, or the closure behind a lambda, dies before the coroutine.
+// A choice of each translation unit, since clang then refuses a function that returns a task and is no coroutine, be it
+// a lambda or inside std::function<task<>()>, unless it is marked WEFT_COROUTINE_WRAPPER. One that TAKES_OVER moves its
+// arguments into the coroutine's frame. Attributes only: no layout changes.
+#ifndef WEFT_CHECK_LIFETIMES
+#define WEFT_CHECK_LIFETIMES 0
+#endif
 #if defined(__has_cpp_attribute) && __has_cpp_attribute(clang::coro_lifetimebound)
-#define WEFT_COROUTINE_TYPE [[clang::coro_return_type, clang::coro_lifetimebound]]
 #define WEFT_COROUTINE_WRAPPER [[clang::coro_wrapper]]
 #define WEFT_COROUTINE_TAKES_OVER [[clang::coro_wrapper, clang::coro_disable_lifetimebound]]
 #else
-#define WEFT_COROUTINE_TYPE
 #define WEFT_COROUTINE_WRAPPER
 #define WEFT_COROUTINE_TAKES_OVER
+#endif
+#if WEFT_CHECK_LIFETIMES && defined(__has_cpp_attribute) && __has_cpp_attribute(clang::coro_lifetimebound)
+#define WEFT_COROUTINE_TYPE [[clang::coro_return_type, clang::coro_lifetimebound]]
+#else
+#define WEFT_COROUTINE_TYPE
 #endif
 
 // Where a symmetric transfer is not a guaranteed tail call (g++ below -O2 and under sanitizers, which no macro can
