@@ -1,13 +1,19 @@
 #include <weft/future.hpp>
 
+#include "detail/worker.hpp"
+
 namespace weft::detail {
 
 // ---- handed ---------------------------------------------------------------------------------------------------------
 
 void handed::complete(wake_up how) noexcept {
   how_ = how;
+  if (starter_.load(std::memory_order_relaxed) == &worker_of_thread) return word_.complete_here();
   if (waiter* one = word_.complete(); one != nullptr) one->finish(how);  // self may be gone after complete()
 }
+
+// The address of a thread-local is one that no other thread has.
+void handed::begin_start() noexcept { starter_.store(&worker_of_thread, std::memory_order_relaxed); }
 
 void handed::wait(waiter& one) noexcept {
   switch (word_.enter(one)) {

@@ -44,6 +44,9 @@ class basic_handover {
     return before > ready ? reinterpret_cast<Wait*>(before) : nullptr;
   }
 
+  /// The same by the sleeper's own thread, which has not entered. Relaxed: there is nobody to tell.
+  void complete_here() noexcept { word_.store(ready, std::memory_order_relaxed); }
+
   enum class entry : std::uint8_t {
     waits,  // the completer or a stopper ends the wait, perhaps has: touch nothing
     ready,  // the outcome came first: the sleeper ends its wait
