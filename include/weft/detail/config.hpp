@@ -82,8 +82,7 @@
           std::is_trivially_destructible_v<Callable>,                                                               \
       "this compiler destroys a lambda that is written inside a co_await expression twice: name it, pass the lvalue")
 
-// 0 leaves out what each await stores for async stacks, so that its cost can be measured. For nothing else: a task that
-// waits or is stopped goes on where `root::top` points.
+// 0 leaves out what each task stores for async stacks, so that its cost can be measured; stacks then lack frames.
 #ifndef WEFT_ASYNC_STACK
 #define WEFT_ASYNC_STACK 1
 #endif
