@@ -157,7 +157,6 @@ class task_promise_base : public awaiting_promise, public outcome<T>, public ini
         ((std::is_trivially_destructible_v<Args> && !std::is_same_v<const Args, const std::allocator_arg_t>) && ...);
   }
 
-  initial_awaiter<task_promise_base>& initial_suspend() noexcept { return *this; }
   final_awaiter final_suspend() const noexcept { return {}; }
   [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(exception_leaving(*this)); }
 

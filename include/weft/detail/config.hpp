@@ -67,6 +67,13 @@
 #define WEFT_PER_AWAIT [[gnu::noinline]]
 #endif
 
+// g++ copies the awaiter to which initial_suspend returns a reference.
+#if defined(__clang__)
+#define WEFT_COPIES_INITIAL_AWAITER 0
+#else
+#define WEFT_COPIES_INITIAL_AWAITER 1
+#endif
+
 // g++ 12 destroys by-value captures and temporaries inside a co_await expression twice.
 #if !defined(__clang__) && defined(__GNUC__) && __GNUC__ < 13
 #define WEFT_DESTROYS_TEMPORARIES_TWICE 1

@@ -157,17 +157,32 @@ root& suspending(std::coroutine_handle<Promise> self) noexcept {
   return mine;
 }
 
-/// Base of a promise, and its initial awaiter: the body begins by telling its root.
+/// Where a coroutine inside a root begins: by telling its root.
+template <class Promise>
+WEFT_PER_AWAIT void begin_in_root([[maybe_unused]] Promise& promise) noexcept {
+#if WEFT_ASYNC_STACK
+  promise.owner->top = std::coroutine_handle<Promise>::from_promise(promise);
+#endif
+}
+
+/// Base of a promise, and its initial awaiter, which needs no room in the frame then. But g++ copies it, where
+/// initial_suspend returns a reference, too.
 template <class Promise>
 struct initial_awaiter {
+#if WEFT_COPIES_INITIAL_AWAITER
+  struct apart {
+    Promise& promise;
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<>) const noexcept {}
+    void await_resume() const noexcept { begin_in_root(promise); }
+  };
+  apart initial_suspend() noexcept { return {static_cast<Promise&>(*this)}; }
+#else
+  initial_awaiter& initial_suspend() noexcept { return *this; }
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
-  WEFT_PER_AWAIT void await_resume() noexcept {
-#if WEFT_ASYNC_STACK
-    Promise& promise = static_cast<Promise&>(*this);
-    promise.owner->top = std::coroutine_handle<Promise>::from_promise(promise);
+  void await_resume() noexcept { begin_in_root(static_cast<Promise&>(*this)); }
 #endif
-  }
 };
 
 /// Where a coroutine inside a root suspends for good. Its root still has it for the innermost one.
