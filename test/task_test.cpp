@@ -4,8 +4,8 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
-#include <latch>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <memory_resource>
 #include <numeric>

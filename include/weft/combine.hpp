@@ -263,7 +263,7 @@ auto when_all(Range&& range) {
   using value_type = await_result<element>;
   if constexpr (std::is_same_v<std::remove_cvref_t<Range>, std::vector<task<value_type>>> &&
                 detail::gives_its_elements<Range>) {
-    return detail::all_of_range<value_type>{std::move(range)};
+    return detail::all_of_range<value_type>{std::forward<Range>(range)};
   } else {
     std::vector<task<value_type>> tasks;
     if constexpr (std::ranges::sized_range<Range>) tasks.reserve(std::ranges::size(range));

@@ -139,11 +139,12 @@ class [[nodiscard]] result {
   }
   template <class Other>
   void take(Other&& other) {
-    if (other.state_ == state::value)
+    const state theirs = other.state_;
+    if (theirs == state::value)
       ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<Other>(other).value_);
-    else if (other.state_ == state::exception)
+    else if (theirs == state::exception)
       ::new (static_cast<void*>(std::addressof(exception_))) std::exception_ptr(std::forward<Other>(other).exception_);
-    state_ = other.state_;
+    state_ = theirs;  // not before: a copy may throw
   }
   void clear() noexcept {
     if (state_ == state::value)

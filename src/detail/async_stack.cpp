@@ -148,7 +148,7 @@ void with_site_of(const void* exception, F use) noexcept {
 const void* object_of(const std::exception_ptr& exception) noexcept {
   static_assert(sizeof exception == sizeof(void*), "in every library an exception_ptr is a pointer to the object");
   const void* object;
-  std::memcpy(&object, &exception, sizeof object);
+  std::memcpy(&object, static_cast<const void*>(&exception), sizeof object);
   return object;
 }
 

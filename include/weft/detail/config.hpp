@@ -83,10 +83,10 @@
 
 // Stands in every function that takes a callable and returns something to await: `Callable` is the type of a forwarding
 // reference, so that a named one is an lvalue reference and passes.
-#define WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Callable)                                                                  \
-  static_assert(                                                                                                    \
-      !WEFT_DESTROYS_TEMPORARIES_TWICE || std::is_lvalue_reference_v<Callable> ||                                   \
-          std::is_trivially_destructible_v<Callable>,                                                               \
+#define WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Callable)                                \
+  static_assert(                                                                  \
+      !WEFT_DESTROYS_TEMPORARIES_TWICE || std::is_lvalue_reference_v<Callable> || \
+          std::is_trivially_destructible_v<Callable>,                             \
       "this compiler destroys a lambda that is written inside a co_await expression twice: name it, pass the lvalue")
 
 // 0 leaves out what each task stores for async stacks, so that its cost can be measured; stacks then lack frames.

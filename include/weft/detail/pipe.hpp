@@ -158,7 +158,7 @@ struct on_value_kind {
   template <class Awaitable, class F>
   WEFT_COROUTINE_TAKES_OVER static auto around(Awaitable&& before, F&& f) {
     static_assert(on_value_of<F, await_result<Awaitable>>::fits, "on_value(f): f takes the value");
-    return on_value_in_task<Awaitable, F>(std::forward<Awaitable>(before), std::move(f));
+    return on_value_in_task<Awaitable, F>(std::forward<Awaitable>(before), std::forward<F>(f));
   }
 };
 
@@ -169,9 +169,9 @@ struct then_kind {
     static_assert(on_value_of<F, value_type>::fits || std::is_invocable_v<F, result<value_type>>,
                   "then(f): f takes the value, or the weft::result");
     if constexpr (on_value_of<F, value_type>::fits)
-      return on_value_in_task<Awaitable, F>(std::forward<Awaitable>(before), std::move(f));
+      return on_value_in_task<Awaitable, F>(std::forward<Awaitable>(before), std::forward<F>(f));
     else
-      return on_result_in_task<Awaitable, F>(std::forward<Awaitable>(before), std::move(f));
+      return on_result_in_task<Awaitable, F>(std::forward<Awaitable>(before), std::forward<F>(f));
   }
 };
 
@@ -182,9 +182,9 @@ struct on_error_kind {
     static_assert(replaces<outcome_of_call<G, error>, await_result<Awaitable>>,
                   "on_error(g): what g gives takes the place of the value, and must convert to its type");
     if constexpr (std::is_same_v<error, std::exception_ptr>)
-      return on_any_error_in_task<Awaitable, G>(std::forward<Awaitable>(before), std::move(g));
+      return on_any_error_in_task<Awaitable, G>(std::forward<Awaitable>(before), std::forward<G>(g));
     else
-      return on_one_error_in_task<error, Awaitable, G>(std::forward<Awaitable>(before), std::move(g));
+      return on_one_error_in_task<error, Awaitable, G>(std::forward<Awaitable>(before), std::forward<G>(g));
   }
 };
 
@@ -193,7 +193,7 @@ struct on_stop_kind {
   WEFT_COROUTINE_TAKES_OVER static auto around(Awaitable&& before, H&& h) {
     static_assert(replaces<outcome_of_call<H>, await_result<Awaitable>>,
                   "on_stop(h): what h gives takes the place of the value, and must convert to its type");
-    return on_stop_in_task<Awaitable, H>(std::forward<Awaitable>(before), std::move(h));
+    return on_stop_in_task<Awaitable, H>(std::forward<Awaitable>(before), std::forward<H>(h));
   }
 };
 
