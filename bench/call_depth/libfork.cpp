@@ -6,12 +6,14 @@
 #include <libfork/core.hpp>
 #include <libfork/schedule.hpp>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // call(…) is the spelling that g++ 12 knows, too
+
 namespace {
 
 constexpr auto sum_to = [](auto self, std::uint64_t n) -> lf::task<std::uint64_t> {
   if (n == 0) co_return 0;
   std::uint64_t below = 0;
-  co_await lf::call[&below, self](n - 1);
+  co_await lf::call(&below, self)(n - 1);
   co_return n + below;
 };
 

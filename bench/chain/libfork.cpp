@@ -7,6 +7,8 @@
 #include <libfork/core.hpp>
 #include <libfork/schedule.hpp>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // call(…) is the spelling that g++ 12 knows, too
+
 namespace {
 
 template <int N>
@@ -17,7 +19,7 @@ constexpr auto lazy_fn = [](auto) -> lf::task<int> {
     co_return one;
   } else {
     int below;
-    co_await lf::call[&below, lazy_fn<N - 1>]();
+    co_await lf::call(&below, lazy_fn<N - 1>)();
     co_return N + below;
   }
 };

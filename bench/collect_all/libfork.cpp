@@ -9,6 +9,8 @@
 #include <numeric>
 #include <vector>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // call(…) is the spelling that g++ 12 knows, too
+
 namespace {
 
 template <int N>
@@ -19,14 +21,14 @@ constexpr auto lazy_fn = [](auto) -> lf::task<int> {
     co_return one;
   } else {
     int below;
-    co_await lf::call[&below, lazy_fn<N - 1>]();
+    co_await lf::call(&below, lazy_fn<N - 1>)();
     co_return N + below;
   }
 };
 
 constexpr auto collect_all = [](auto) -> lf::task<long> {
   std::vector<int> results(bench::collect_all_tasks);
-  for (int& result : results) co_await lf::fork[&result, lazy_fn<bench::collect_all_levels>]();
+  for (int& result : results) co_await lf::fork(&result, lazy_fn<bench::collect_all_levels>)();
   co_await lf::join;
   co_return std::accumulate(results.begin(), results.end(), 0L);
 };
