@@ -80,6 +80,20 @@ void write(const std::string& path, const std::string& text) {
   if (!out.flush()) throw std::runtime_error{"cannot write " + path};
 }
 
+/// What to type for the same measurement; where its files went is nobody else's concern.
+std::string command_to_repeat(int argc, const char* const* argv) {
+  std::string command = "./dev bench";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--manifest" || option == "--json" || option == "--html" || option == "--compare") {
+      ++i;  // its value
+    } else {
+      command += " " + std::string{option};
+    }
+  }
+  return command;
+}
+
 selection choose(const arguments& args, const std::string& published) {
   selection wanted{.workloads = args.workloads, .libraries = args.with};
   wanted.headline_only = !args.full && !args.smoke;
@@ -160,10 +174,8 @@ int run_driver(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  std::string command = "weft-bench";
-  for (int i = 1; i < argc; ++i) command += std::string{" "} + argv[i];
   try {
-    return run(args, command);
+    return run(args, command_to_repeat(argc, argv));
   } catch (const std::exception& e) {
     std::cerr << "weft-bench: " << e.what() << '\n';
     return 2;

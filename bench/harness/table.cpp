@@ -67,8 +67,11 @@ void print_entry(std::ostream& out, const row& in, const entry& e, const manifes
         out << significant(e.allocations.value_or(0)) << " allocations";
         for (const auto& [what, value] : e.extra) out << ", " << significant(value) << ' ' << what;
       } else {
-        out << pad_right(e.ratio ? ratio_text(*e.ratio) : "", ratio_width) << pad_left(memory_text(e.peak_rss_kib), 9)
-            << "  " << bar(e.figure.value, largest);
+        out << pad_right(!e.ratio          ? ""
+                         : &e == in.base() ? "1"
+                                           : ratio_text(*e.ratio),
+                         ratio_width)
+            << pad_left(memory_text(e.peak_rss_kib), 9) << "  " << bar(e.figure.value, largest);
       }
       out << (own ? look.plain : "") << '\n';
       break;
