@@ -25,6 +25,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
 
 namespace weft::detail {
@@ -72,8 +73,8 @@ class waiter {
 
  private:
   friend class sleeper;
-  sleeper* sleeper_ = nullptr;
-  std::uint64_t ticket_ = 0;
+  plain<sleeper*> sleeper_ = nullptr;
+  plain<std::uint64_t> ticket_ = 0;
   stop_function stop_;
 };
 
@@ -164,8 +165,11 @@ class sleeper {
   //   edge wake   what the waker gives                             ->  the sleeper (through its executor's post, too)
   //   edge look   what a reader has read of all that              ->  whoever claims the wait after it
   //   edge asked  what led to the stop                             ->  the sleeper that sees the bit
-  std::atomic<std::uint64_t> word_{running};
-  waiter* current_ = nullptr;  // what it waits in: written before parking, read by who claimed as `stopping`
+  //
+  // test/model/waiter_model.cpp fails without park and asked (wake_stop_and_wait_again, finish_and_stop) and without
+  // look (look_wake_and_stop); wake goes through the post, too, which carries it alone.
+  atomic<std::uint64_t> word_{running};
+  plain<waiter*> current_ = nullptr;  // what it waits in: written before parking, read by who claimed as `stopping`
   wake_function wake_;
 };
 

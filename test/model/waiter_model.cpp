@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSL-1.0
+// The claim of a wait, by every interleaving of a few threads. The code is weft's own, src/detail/waiter.cpp; only its
+// atomics are the model's (weft/detail/atomic.hpp in this folder). relacy also finds each access of a `plain` variable
+// that no edge orders, so a weaker memory order on an edge fails here.
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "../../src/detail/waiter.cpp"
+
+// What the library has besides.
+extern "C" const char WEFT_ABI_SYMBOL = 0;
+namespace weft::detail {
+void fail(const char* sentence) noexcept {
+  std::fprintf(stderr, "weft: %s\n", sentence);
+  std::abort();
+}
+}  // namespace weft::detail
+
+namespace {
+
+using namespace weft::detail;
+
+// A sleeper whose "executor" is one flag: set when it is woken, taken back by the thread that sleeps.
+struct napper : sleeper {
+  napper() : sleeper{wake} {}
+
+  static void wake(sleeper& self, wake_up how) noexcept {
+    auto& mine = static_cast<napper&>(self);
+    const int seen = mine.woken.exchange(how == wake_up::completed ? 1 : 2, std::memory_order_acq_rel);
+    RL_ASSERT(seen == 0);  // woken once a wait
+    ++mine.wakes;
+  }
+  // True: completed.
+  bool sleep() {
+    for (;;) {
+      const int how = woken.exchange(0, std::memory_order_acquire);
+      if (how != 0) return how == 1;
+      rl::yield(1, RL_INFO);
+    }
+  }
+
+  atomic<int> woken{0};
+  int wakes = 0;  // the model's own
+};
+
+struct leaves : waiter {
+  leaves() : waiter{[](waiter&) noexcept { return on_stop::left; }} {}
+};
+
+struct forwards : waiter {
+  forwards()
+      : waiter{[](waiter& self) noexcept {
+          ++static_cast<forwards&>(self).forwarded;
+          return on_stop::forwarded;
+        }} {}
+  int forwarded = 0;
+};
+
+// A primitive of weft in small: permits, a line and a lock.
+struct permits {
+  rl::mutex lock;
+  waiter_line line;
+  plain<int> free{0};
+
+  struct place : waiter {
+    explicit place(permits& of) : waiter{leave}, of{of} {}
+    static on_stop leave(waiter& self) noexcept {
+      permits& of = static_cast<place&>(self).of;
+      of.lock.lock(RL_INFO);
+      of.line.remove(self);
+      of.lock.unlock(RL_INFO);
+      return on_stop::left;
+    }
+    permits& of;
+  };
+
+  void give() {
+    lock.lock(RL_INFO);
+    waiter* woken = nullptr;
+    while ((woken = line.pop()) != nullptr && !woken->try_claim()) {
+    }
+    if (woken == nullptr) free = free + 1;
+    lock.unlock(RL_INFO);
+    if (woken != nullptr) woken->wake();
+  }
+  // False: stopped.
+  bool take(napper& self) {
+    place mine{*this};
+    lock.lock(RL_INFO);
+    if (free > 0) {
+      free = free - 1;
+      lock.unlock(RL_INFO);
+      return true;
+    }
+    line.push(mine);
+    const bool parked = self.park(mine);
+    if (!parked) line.remove(mine);
+    lock.unlock(RL_INFO);
+    return parked && self.sleep();
+  }
+};
+
+// ---- the scenarios --------------------------------------------------------------------------------------------------
+
+// wake x stop x the next wait. The waiter is gone as soon as its sleeper goes on, so a late access is seen.
+struct wake_stop_and_wait_again : rl::test_suite<wake_stop_and_wait_again, 3> {
+  napper self;
+  permits some;
+  plain<int> cause{0};
+  int taken = 0;
+
+  void thread(unsigned which) {
+    if (which == 0) {
+      while (taken < 2 && some.take(self)) ++taken;
+      if (taken < 2) RL_ASSERT(cause == 1);
+    } else if (which == 1) {
+      some.give();
+      some.give();
+    } else {
+      cause = 1;
+      self.request_stop();
+    }
+  }
+  void after() { RL_ASSERT(taken + some.free == 2); }  // no permit is lost, none made
+};
+
+// finish x stop of a wait that forwards its stops.
+struct finish_and_stop : rl::test_suite<finish_and_stop, 3> {
+  napper self;
+  forwards one;
+  atomic<int> parked{0};
+  plain<int> cause{0};
+
+  void thread(unsigned which) {
+    if (which == 0) {
+      const bool stopped_before = self.park_forwarding(one);
+      if (stopped_before) RL_ASSERT(cause == 1);
+      parked.store(1, std::memory_order_release);
+      RL_ASSERT(self.sleep());
+      if (self.stop_requested()) RL_ASSERT(cause == 1);
+    } else if (which == 1) {
+      while (parked.load(std::memory_order_acquire) == 0) rl::yield(1, RL_INFO);
+      one.finish();
+    } else {
+      cause = 1;
+      RL_ASSERT(self.request_stop());
+    }
+  }
+  void after() {
+    RL_ASSERT(self.wakes == 1);
+    RL_ASSERT(one.forwarded <= 1);
+  }
+};
+
+// Pairs that share sleepers, crossing, and a stop of the one in the middle.
+struct crossing_pairs_and_stop : rl::test_suite<crossing_pairs_and_stop, 4> {
+  napper self[3];
+  leaves in[3];
+
+  void before() {
+    for (int i = 0; i < 3; ++i) RL_ASSERT(self[i].park(in[i]));
+  }
+  void hand_over(int a, int b) {
+    if (!waiter::try_claim_both(in[a], in[b])) return;
+    in[a].wake();
+    in[b].wake();
+  }
+  void thread(unsigned which) {
+    if (which < 3)
+      hand_over(static_cast<int>(which), static_cast<int>(which + 1) % 3);
+    else
+      self[1].request_stop();
+  }
+  void after() {
+    int completed = 0;
+    for (auto& one : self) {
+      RL_ASSERT(one.wakes <= 1);
+      completed += one.woken.load(std::memory_order_relaxed) == 1;
+    }
+    RL_ASSERT(completed == 0 || completed == 2);
+    RL_ASSERT(self[1].wakes == 1);  // by a pair or by the stop
+  }
+};
+
+// Somebody looks at what a wait has in its frame, while it may be woken, stopped, and change that.
+struct look_wake_and_stop : rl::test_suite<look_wake_and_stop, 3> {
+  napper self;
+  leaves one;
+  plain<int> in_frame{1};
+
+  void before() { RL_ASSERT(self.park(one)); }
+  void thread(unsigned which) {
+    if (which == 0) {
+      const held_wait held{self};
+      if (held) RL_ASSERT(in_frame == 1);
+    } else if (which == 1) {
+      if (one.try_claim()) one.wake();
+      self.sleep();
+      in_frame = 2;  // it goes on
+    } else {
+      self.request_stop();
+    }
+  }
+  void after() { RL_ASSERT(self.wakes == 1); }
+};
+
+// ---- running them -----------------------------------------------------------------------------------------------------
+
+bool passed = true;
+
+template <class Scenario>
+void check(const char* name, const char* scheduler, rl::test_params params) {
+  std::ostringstream said;
+  params.output_stream = params.progress_stream = &said;
+  const bool good = rl::simulate<Scenario>(params);
+  passed = passed && good;
+  std::printf("%-28s %-10s %9llu executions  %s\n", name, scheduler,
+              static_cast<unsigned long long>(params.stop_iteration), good ? "ok" : "FAILED");
+  if (!good) std::puts(said.str().c_str());  // with each thread's last steps
+}
+
+// Every execution with at most `switches` switches of thread that nobody had to make, and many random ones.
+template <class Scenario>
+void check(const char* name, unsigned switches) {
+  rl::test_params params;
+  params.execution_depth_limit = 10'000;
+  params.search_type = rl::sched_bound;
+  params.context_bound = switches;
+  check<Scenario>(name, ("bound " + std::to_string(switches)).c_str(), params);
+  params.search_type = rl::sched_random;
+  params.iteration_count = 100'000;
+  check<Scenario>(name, "random", params);
+}
+
+}  // namespace
+
+int main() {
+  check<wake_stop_and_wait_again>("wake, stop and wait again", 3);
+  check<finish_and_stop>("finish and stop", 2);
+  check<crossing_pairs_and_stop>("crossing pairs and stop", 1);
+  check<look_wake_and_stop>("look, wake and stop", 3);
+  return passed ? 0 : 1;
+}
