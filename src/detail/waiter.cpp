@@ -16,7 +16,7 @@ std::uint64_t sleeper::begin_wait(waiter& one, std::uint64_t word) noexcept {
 }
 
 bool sleeper::park(waiter& one) noexcept {
-  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  std::uint64_t word = word_.load(std::memory_order_acquire);  // <- asked
   const std::uint64_t ticket = begin_wait(one, word);
   do {
     if ((word & (stop_bit | shield_bit)) == stop_bit) return false;
