@@ -54,6 +54,9 @@ class group : public waiter, public job {
 
   root& parent() const noexcept { return *parent_; }
 
+  /// Whether a child ended with an exception. After the end.
+  bool any_failed() const noexcept { return any_failed_.load(std::memory_order_relaxed); }  // the countdown carried it
+
   /// How many children have started and not run through: the first free record.
   std::size_t waiting() const noexcept { return waiting_; }
 
@@ -129,6 +132,12 @@ element<T> take_element(outcome<T>& from) {
     return from.take();
 }
 
+/// The first one that failed decides; one that was stopped beside it has left its slot empty.
+template <class T>
+void throw_failure(outcome<T>& from) {
+  if (from.is_exception()) static_cast<void>(from.take());
+}
+
 // ---- when_all of some -------------------------------------------------------------------------------------------------------
 
 template <class... Ts>
@@ -144,6 +153,7 @@ class all_of_tuple_awaiter : group {
     this->start(suspending(caller));
   }
   std::tuple<element<Ts>...> await_resume() {
+    if (any_failed()) std::apply([](auto&... slot) { (throw_failure(slot), ...); }, slots_);
     return std::apply([](auto&... slot) { return std::tuple<element<Ts>...>{take_element(slot)...}; }, slots_);
   }
 
@@ -204,6 +214,8 @@ class all_of_range_awaiter : group {
     this->start(suspending(caller));
   }
   std::vector<element<T>> await_resume() {
+    if (any_failed())
+      for (outcome<T>& slot : slots_) throw_failure(slot);
     std::vector<element<T>> values;
     values.reserve(slots_.size());
     for (outcome<T>& slot : slots_) values.push_back(take_element(slot));
@@ -267,7 +279,7 @@ auto when_all(Range&& range) {
   } else {
     std::vector<task<value_type>> tasks;
     if constexpr (std::ranges::sized_range<Range>) tasks.reserve(std::ranges::size(range));
-    for (auto&& one : range) tasks.push_back(detail::as_task(static_cast<element>(one)));
+    for (auto&& one : range) tasks.push_back(detail::as_task(static_cast<element&&>(one)));
     return detail::all_of_range<value_type>{std::move(tasks)};
   }
 }

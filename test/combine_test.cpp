@@ -1,0 +1,243 @@
+#include <weft/combine.hpp>
+#include <weft/future.hpp>
+
+#include <list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using weft::as_result;
+using weft::result;
+using weft::sync_wait;
+using weft::task;
+using weft::when_all;
+
+task<int> give(int value) { co_return value; }
+task<> nothing() { co_return; }
+task<int&> refer(int& object) { co_return object; }
+task<std::unique_ptr<int>> make(int value) { co_return std::make_unique<int>(value); }
+task<int> fail(const char* why) {
+  throw std::runtime_error{why};
+  co_return 0;
+}
+task<int> after(test::gate& door, int value) {
+  co_await door;
+  co_return value;
+}
+task<int> open(test::gate& door, int value) {
+  door.open();
+  co_return value;
+}
+
+struct cannot_be_default {
+  explicit cannot_be_default(int value) : value{value} {}
+  int value;
+};
+task<cannot_be_default> wrap(int value) { co_return cannot_be_default{value}; }
+
+WEFT_TEST("when_all: gives a tuple, in which void is monostate and a reference a wrapper") {
+  int object = 3;
+  auto [one, none, reference, owner, odd] = co_await when_all(give(1), nothing(), refer(object), make(4), wrap(5));
+  static_assert(std::is_same_v<decltype(none), std::monostate>);
+  EXPECT_EQ(one, 1);
+  EXPECT_EQ(&reference.get(), &object);
+  EXPECT_EQ(*owner, 4);
+  EXPECT_EQ(odd.value, 5);
+}
+
+WEFT_TEST("when_all: of none is an empty tuple, of an empty vector an empty vector") {
+  EXPECT_EQ(std::tuple_size_v<decltype(sync_wait(when_all()))>, 0U);
+  EXPECT_EQ(co_await when_all(), std::tuple<>{});
+  EXPECT_TRUE((co_await when_all(std::vector<task<int>>{})).empty());
+}
+
+WEFT_TEST("when_all: a range gives a vector, in order") {
+  std::vector<task<int>> some;
+  for (int i = 0; i != 100; ++i) some.push_back(give(i));
+  const std::vector<int> values = co_await when_all(std::move(some));
+  int expected = 0;
+  for (const int value : values) EXPECT_EQ(value, expected++);
+  EXPECT_EQ(expected, 100);
+}
+
+WEFT_TEST("when_all: ranges of voids, references, and of what moves only") {
+  int object = 0;
+  std::vector<task<>> voids;
+  std::vector<task<int&>> references;
+  std::list<task<std::unique_ptr<int>>> owners;
+  for (int i = 0; i != 3; ++i) {
+    voids.push_back(nothing());
+    references.push_back(refer(object));
+    owners.push_back(make(i));
+  }
+  EXPECT_EQ((co_await when_all(std::move(voids))).size(), 3U);
+  for (int& reference : co_await when_all(std::move(references))) EXPECT_EQ(&reference, &object);
+  EXPECT_EQ(*(co_await when_all(std::move(owners)))[2], 2);
+}
+
+WEFT_TEST("when_all: a view is awaited as it gives its elements") {
+  const std::vector<int> numbers{1, 2, 3};
+  auto tasks = numbers | std::views::transform(give);
+  EXPECT_EQ(co_await when_all(tasks), numbers);
+}
+
+WEFT_TEST("when_all: awaits what is no task") {
+  test::gate first, second;
+  first.open(), second.open();
+  auto both = co_await when_all(first.pass(), second.pass(), give(1));
+  EXPECT_EQ(std::get<2>(both), 1);
+}
+
+WEFT_TEST("when_all: a child that waits lets its siblings start") {
+  test::gate door;
+  auto [waited, opened] = co_await when_all(after(door, 1), open(door, 2));
+  EXPECT_EQ(waited, 1);
+  EXPECT_EQ(opened, 2);
+}
+
+WEFT_TEST("when_all: the records of children that ran through serve those that wait") {
+  test::gate door;
+  std::vector<task<int>> some;
+  for (int i = 0; i != 50; ++i) some.push_back(i % 3 == 1 ? after(door, i) : give(i));
+  some.push_back(open(door, 50));
+  const std::vector<int> values = co_await when_all(std::move(some));
+  int expected = 0;
+  for (const int value : values) EXPECT_EQ(value, expected++);
+}
+
+WEFT_TEST("when_all: all end before the first failure, in the order of the arguments, is thrown") {
+  test::gate door;
+  bool ended = false;
+  auto slow = [&]() -> task<int> {
+    co_await door;
+    ended = true;
+    throw std::runtime_error{"late, but first in order"};
+  };
+  const auto all = co_await as_result(when_all(slow(), fail("early"), open(door, 1)));
+  EXPECT_TRUE(ended);
+  try {
+    (void)all.value();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::runtime_error& thrown) {
+    EXPECT_STREQ(thrown.what(), "late, but first in order");
+  }
+}
+
+TEST(when_all, a_value_that_cannot_be_moved_out_is_a_failure) {
+  struct throws_when_moved {
+    throws_when_moved() = default;
+    throws_when_moved(throws_when_moved&&) { throw std::runtime_error{"moved"}; }
+    throws_when_moved(const throws_when_moved&) = default;
+  };
+  static auto give_it = []() -> task<throws_when_moved> {
+    const throws_when_moved one;
+    co_return one;
+  };
+  EXPECT_THROW(sync_wait(when_all(give_it(), give(1))), std::runtime_error);
+}
+
+TEST(when_all, a_stop_goes_to_all_children_and_joins_them) {
+  test::gate never;
+  std::atomic<int> alive{0};
+  weft::stop_source source;
+  auto wait = [&](task<int> inner) -> task<int> {
+    const test::counted guard{alive};
+    co_return co_await std::move(inner);
+  };
+  bool stopped = false;
+  weft::start(
+      when_all(wait(after(never, 1)), wait(after(never, 2))) | weft::then([](auto&&) { return 0; }),
+      [&](result<int> how) { stopped = how.is_stopped(); }, source.token());
+  EXPECT_EQ(never.waiting(), 2);
+  EXPECT_EQ(alive, 2);
+  source.request_stop();
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(never.waiting(), 0);
+}
+
+TEST(when_all, a_failure_is_told_before_a_stop) {
+  test::gate never;
+  weft::stop_source source;
+  std::exception_ptr failure;
+  auto both = [&]() -> task<int> {
+    auto [a, b] = co_await when_all(after(never, 1), fail("broken"));
+    co_return a + b;
+  };
+  weft::start(both(), [&](result<int> how) { failure = how.exception(); }, source.token());
+  source.request_stop();
+  EXPECT_TRUE(failure);
+}
+
+task<long> tree(int levels) {
+  if (levels == 0) co_return 1;
+  auto [left, right] = co_await when_all(tree(levels - 1), tree(levels - 1));
+  co_return left + right;
+}
+task<long> tree_behind(test::gate& door, int levels) {
+  if (levels == 0) co_return co_await after(door, 1);
+  auto [left, right] = co_await when_all(tree_behind(door, levels - 1), tree_behind(door, levels - 1));
+  co_return left + right;
+}
+task<long> line(int levels) {
+  if (levels == 0) co_return 0;
+  auto [below] = co_await when_all(line(levels - 1));
+  co_return below + 1;
+}
+
+WEFT_TEST("when_all: nests, and what waits at the leaves joins upward") {
+  EXPECT_EQ(co_await tree(12), 4096);
+  test::gate door;
+  auto [sum, opened] = co_await when_all(tree_behind(door, 8), open(door, 0));
+  EXPECT_EQ(sum, 256);
+}
+
+TEST(when_all, needs_no_stack_in_depth_or_in_a_loop) {
+  test::on_small_stack([] { EXPECT_EQ(sync_wait(line(100'000)), 100'000); });
+  test::on_small_stack([] {
+    auto loop = []() -> task<long> {
+      long sum = 0;
+      for (int i = 0; i != 200'000; ++i) {
+        test::gate door;  // the first waits each time, and the second wakes it
+        auto [a, b] = co_await when_all(after(door, 1), open(door, 1));
+        sum += a + b;
+      }
+      co_return sum;
+    };
+    EXPECT_EQ(sync_wait(loop()), 400'000);
+  });
+}
+
+TEST(when_all, children_end_on_other_threads_while_the_parent_is_stopped) {
+  for (int round = 0; round != test::rounds(2'000); ++round) {
+    test::gate first, second;
+    weft::stop_source source;
+    std::atomic<bool> ended{false};
+    auto both = [&]() -> task<int> {
+      auto [a, b] = co_await when_all(after(first, 1), after(second, 2));
+      co_return a + b;
+    };
+    weft::start(
+        both(),
+        [&](result<int> how) {
+          EXPECT_TRUE(how.is_stopped() || how.value() == 3);
+          ended = true;
+        },
+        source.token());
+    std::thread opener{[&] {
+      first.open();
+      second.open();
+    }};
+    std::thread stopper{[&] { source.request_stop(); }};
+    opener.join();
+    stopper.join();
+    EXPECT_TRUE(ended);
+  }
+}
+
+}  // namespace

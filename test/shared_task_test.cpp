@@ -1,0 +1,154 @@
+#include <weft/combine.hpp>
+#include <weft/task.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using weft::result;
+using weft::shared_task;
+using weft::sync_wait;
+using weft::task;
+using weft::when_all;
+
+task<int> after(test::gate& door, int value) {
+  co_await door;
+  co_return value;
+}
+shared_task<int> shared_after(test::gate& door, int value) { co_return co_await after(door, value); }
+task<int> use(shared_task<int> shared) { co_return co_await shared; }
+task<> open(test::gate& door) {
+  door.open();
+  co_return;
+}
+
+WEFT_TEST("shared_task: runs once, and all get the same object") {
+  int runs = 0;
+  auto load = [&]() -> shared_task<std::string> {
+    ++runs;
+    co_return "settings";
+  };
+  const shared_task<std::string> one = load(), other = one;
+  EXPECT_EQ(runs, 0);
+  EXPECT_FALSE(one.is_ready());
+  const std::string& first = co_await one;
+  const std::string& second = co_await other;
+  EXPECT_EQ(first, "settings");
+  EXPECT_EQ(&first, &second);
+  EXPECT_EQ(runs, 1);
+  EXPECT_TRUE(other.is_ready());
+}
+
+WEFT_TEST("shared_task: is made from a task, of void, of a reference, of what moves only") {
+  int object = 1;
+  const shared_task number{[]() -> task<int> { co_return 7; }()};
+  const shared_task none{[]() -> task<> { co_return; }()};
+  auto refer = [&]() -> shared_task<int&> { co_return object; };
+  auto own = []() -> shared_task<std::unique_ptr<int>> { co_return std::make_unique<int>(5); };
+  const auto reference = refer();
+  const auto owner = own();
+  EXPECT_EQ(co_await number, 7);
+  co_await none;
+  EXPECT_EQ(&co_await reference, &object);
+  EXPECT_EQ(*co_await owner, 5);
+}
+
+WEFT_TEST("shared_task: those that wait go on when it ends") {
+  test::gate door;
+  const auto shared = shared_after(door, 9);
+  auto [a, b, c, opened] = co_await when_all(use(shared), use(shared), shared, open(door));
+  EXPECT_EQ(a + b + c.get(), 27);
+}
+
+WEFT_TEST("shared_task: each gets the same exception") {
+  auto fail = []() -> shared_task<int> {
+    throw std::runtime_error{"broken"};
+    co_return 0;
+  };
+  const auto shared = fail();
+  const result<int> first = co_await weft::as_result(use(shared));
+  const result<int> second = co_await weft::as_result(use(shared));
+  EXPECT_TRUE(first.exception());
+  EXPECT_EQ(first.exception(), second.exception());
+}
+
+TEST(shared_task, one_that_nobody_awaited_is_freed) {
+  std::atomic<int> alive{0};
+  {
+    auto keep = [](test::counted) -> shared_task<int> { co_return 1; };
+    const auto shared = keep(test::counted{alive});
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0);
+}
+
+TEST(shared_task, a_waiter_that_is_stopped_leaves_the_others) {
+  test::gate door;
+  weft::stop_source source;
+  const auto shared = shared_after(door, 4);
+  bool stopped = false;
+  int value = 0;
+  weft::start(use(shared), [&](result<int> how) { stopped = how.is_stopped(); }, source.token());
+  weft::start(use(shared), [&](result<int> how) { value = how.value(); });
+  source.request_stop();
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(door.waiting(), 1);
+  door.open();
+  EXPECT_EQ(value, 4);
+}
+
+TEST(shared_task, the_last_waiter_to_leave_stops_it_and_waits_for_its_end) {
+  test::gate never, cleaned;
+  std::atomic<int> alive{0};
+  weft::stop_source source;
+  auto body = [&]() -> shared_task<int> {
+    const test::counted guard{alive};
+    co_await weft::on_scope_exit([](test::gate& until) -> task<> { co_await until; }(cleaned));
+    co_return co_await after(never, 1);
+  };
+  const auto shared = body();
+  bool first = false, second = false;
+  weft::start(use(shared), [&](result<int> how) { first = how.is_stopped(); }, source.token());
+  weft::start(use(shared), [&](result<int> how) { second = how.is_stopped(); }, source.token());
+  source.request_stop();
+  EXPECT_NE(first, second);  // one left at once, the other one waits for the cleanup
+  EXPECT_EQ(alive, 0);
+  cleaned.open();
+  EXPECT_TRUE(first && second);
+  EXPECT_THROW(sync_wait(shared), weft::stopped);
+}
+
+TEST(shared_task, is_awaited_stopped_and_ended_from_several_threads) {
+  for (int round = 0; round != test::rounds(1'000); ++round) {
+    test::gate door;
+    weft::stop_source source;
+    const auto shared = shared_after(door, 1);
+    std::atomic<int> ended{0};
+    const auto wait = [&] {
+      weft::start(
+          use(shared),
+          [&](result<int> how) {
+            EXPECT_TRUE(how.is_stopped() || how.value() == 1);
+            ++ended;
+          },
+          source.token());
+    };
+    std::vector<std::thread> threads;
+    threads.emplace_back(wait);
+    threads.emplace_back(wait);
+    threads.emplace_back([&] { door.open(); });
+    threads.emplace_back([&] { source.request_stop(); });
+    for (std::thread& one : threads) one.join();
+    EXPECT_EQ(ended, 2);
+  }
+}
+
+TEST(shared_task_death, an_empty_one_cannot_be_awaited) { EXPECT_DEATH(sync_wait(shared_task<int>{}), "empty task"); }
+
+}  // namespace
