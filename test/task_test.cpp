@@ -297,7 +297,7 @@ TEST(task, a_local_whose_destructor_throws_replaces_the_value) {
 // ---- the machine stack does not grow --------------------------------------------------------------------------------
 
 TEST(task, ten_million_awaits_that_never_wait_need_no_stack) {
-  const long rounds = 10'000'000;
+  const long rounds = test::rounds(10'000'000);
   long sum = 0;
   test::on_small_stack([&] {
     auto loop = [](long rounds) -> task<long> {
