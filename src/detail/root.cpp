@@ -145,7 +145,8 @@ void root::run_job(job& job) noexcept {
   worker& here = this_worker();
   const run_scope restored{here, self};
   const bool stopped = std::exchange(self.ends_stopped, false);
-  detail::run(here, stopped ? unwinding.handle() : self.top);  // self may be gone after this line
+  const std::coroutine_handle<> top = self.top;
+  detail::run(here, stopped ? unwinding.handle() : top);  // self may be gone after this line
 }
 
 void root::schedule() noexcept {
