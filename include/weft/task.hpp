@@ -287,9 +287,11 @@ class task_awaiter {
     root& self = *caller.promise().owner;
     promise.continuation = caller;
     promise.owner = &self;
-    // A callee in the caller's frame lies between its begin and this awaiter. Folded at compile time where it is one.
+    // A callee in the caller's frame lies between its begin and this awaiter. Asked at compile time only: where frames
+    // are not elided, the question would be as long as the rest.
     const auto *begin = static_cast<char*>(caller.address()), *at = static_cast<char*>(frame.address());
-    if (WEFT_HAS_ELISION && promise.needs_no_destructor() && begin < at && at < reinterpret_cast<char*>(this))
+    const bool in_place = WEFT_HAS_ELISION && begin < at && at < reinterpret_cast<char*>(this);
+    if (__builtin_constant_p(in_place) && in_place && promise.needs_no_destructor())
       word_ = reinterpret_cast<std::uintptr_t>(at);
     return transfer(self, frame);
   }

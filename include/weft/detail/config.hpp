@@ -59,13 +59,9 @@
 #define WEFT_BOUNDED_TRANSFER 1
 #endif
 
-// What every co_await repeats. A chain of distinct coroutines is bound by fetching its code, so each compiler gets the
-// form whose code is smaller at the await: clang folds most of it away once it is inlined, g++ does not.
-#if defined(__clang__)
+// What every co_await repeats. clang folds most of it away once it is inlined; with g++ a chain of distinct coroutines,
+// which is bound by fetching its code, took 106 ns a level inlined and 134 called.
 #define WEFT_PER_AWAIT [[gnu::always_inline]]
-#else
-#define WEFT_PER_AWAIT [[gnu::noinline]]
-#endif
 
 // g++ copies the awaiter to which initial_suspend returns a reference.
 #if defined(__clang__)
