@@ -145,7 +145,8 @@ void print_remarks(std::ostream& out, const run_record& run, const manifest& bui
         coverage = std::min(coverage, e.ratio->coverage);
     }
   out << "\nMedians of " << run.rounds << " interleaved rounds";
-  if (coverage > 0 && coverage < 1) out << "; an interval covers the true ratio with " << significant(100 * coverage) << " %";
+  if (coverage > 0 && coverage < 1)
+    out << "; an interval covers the true ratio with " << significant(100 * coverage) << " %";
   out << ".\n";
   if (run.stolen > 0.01)
     out << "The hypervisor gave " << significant(100 * run.stolen) << " % of the CPU time to others meanwhile.\n";
