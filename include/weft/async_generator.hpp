@@ -163,7 +163,8 @@ class async_generator_promise : public awaiting_promise, public outcome<std::add
   /// Control goes back to whoever awaits next(), and the body leaves that root.
   struct yielded {
     bool await_ready() const noexcept { return false; }
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<async_generator_promise> body) const noexcept {
+    WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<async_generator_promise> body) const noexcept {
       async_generator_promise& promise = body.promise();
       root& consumer = *std::exchange(promise.owner, nullptr);
       consumer.top = promise.continuation;
@@ -174,7 +175,7 @@ class async_generator_promise : public awaiting_promise, public outcome<std::add
 
   struct yielded_copy : yielded {
     explicit yielded_copy(const std::remove_reference_t<T>& value) : copy(value) {}
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<async_generator_promise> body) noexcept {
+    WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<async_generator_promise> body) noexcept {
       body.promise().set_value(std::addressof(copy));
       return yielded::await_suspend(body);
     }
@@ -219,7 +220,7 @@ class async_generator<T>::next_awaiter : public detail::knows_roots {
   bool await_ready() const noexcept { return from_->body_ == nullptr || from_->body_.done(); }
 
   template <class Promise>
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> consumer) noexcept {
+  WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> consumer) noexcept {
     promise_type& promise = from_->body_.promise();
     WEFT_EXPECTS(promise.owner == nullptr,
                  "weft: an async_generator was asked for a value while another consumer waits");

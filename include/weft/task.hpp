@@ -436,7 +436,7 @@ class WEFT_ELIDABLE as_result_awaiter : public knows_roots, boundary {
   bool await_ready() const noexcept { return false; }
 
   template <class Promise>
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+  WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
     root& self = *caller.promise().owner;
     continuation = caller;
     owner = &self;

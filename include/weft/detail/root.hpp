@@ -152,7 +152,8 @@ void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<
 
 /// Where control goes by symmetric transfer: to `next`, but to the run loop every now and then where a transfer may be
 /// a call.
-inline std::coroutine_handle<> transfer([[maybe_unused]] root& self, std::coroutine_handle<> next) noexcept {
+WEFT_PER_AWAIT inline std::coroutine_handle<> transfer([[maybe_unused]] root& self,
+                                                       std::coroutine_handle<> next) noexcept {
 #if WEFT_BOUNDED_TRANSFER
   if (++self.transfers % 64 == 0) [[unlikely]] {
     run_next(next);
@@ -191,14 +192,14 @@ struct initial_awaiter {
     Promise& promise;
     bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<>) const noexcept {}
-    void await_resume() const noexcept { begin_in_root(promise); }
+    WEFT_PER_AWAIT void await_resume() const noexcept { begin_in_root(promise); }
   };
-  apart initial_suspend() noexcept { return {static_cast<Promise&>(*this)}; }
+  WEFT_PER_AWAIT apart initial_suspend() noexcept { return {static_cast<Promise&>(*this)}; }
 #else
-  initial_awaiter& initial_suspend() noexcept { return *this; }
+  WEFT_PER_AWAIT initial_awaiter& initial_suspend() noexcept { return *this; }
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
-  void await_resume() noexcept { begin_in_root(static_cast<Promise&>(*this)); }
+  WEFT_PER_AWAIT void await_resume() noexcept { begin_in_root(static_cast<Promise&>(*this)); }
 #endif
 };
 
