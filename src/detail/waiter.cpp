@@ -93,15 +93,14 @@ bool waiter::try_claim_both(waiter& a, waiter& b) noexcept {
 // ---- by stoppers ------------------------------------------------------------------------------------------------------------
 
 bool sleeper::request_stop() noexcept {
-  const std::uint64_t word = word_.fetch_or(stop_bit, std::memory_order_acq_rel);  // -> asked, <- park
+  const std::uint64_t word = word_.fetch_or(stop_bit, std::memory_order_release);  // -> asked
   if ((word & stop_bit) != 0) return false;
-  stop_wait();
+  stop_wait(word);
   return true;
 }
 
-// Ends the present wait, if there is one: the stop bit is set, so no further one begins.
-void sleeper::stop_wait() noexcept {
-  const std::uint64_t word = word_.load(std::memory_order_relaxed);  // its state may be old: move() decides
+// Ends the wait that was there when the stop bit was set, if there was one. A later one saw the bit as it parked.
+void sleeper::stop_wait(std::uint64_t word) noexcept {
   const std::uint64_t ticket = word & ticket_mask;
   if ((word & shield_bit) != 0 || !move(ticket, waiting, stopping)) return;
   if (current_->stop_(*current_) == on_stop::left) {

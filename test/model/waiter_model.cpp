@@ -132,11 +132,15 @@ struct finish_and_stop : rl::test_suite<finish_and_stop, 3> {
   forwards one;
   atomic<int> parked{0};
   plain<int> cause{0};
+  int forwarded_late = 0;
 
   void thread(unsigned which) {
     if (which == 0) {
       const bool stopped_before = self.park_forwarding(one);
-      if (stopped_before) RL_ASSERT(cause == 1);
+      if (stopped_before) {
+        RL_ASSERT(cause == 1);
+        ++forwarded_late;
+      }
       parked.store(1, std::memory_order_release);
       RL_ASSERT(self.sleep());
       if (self.stop_requested()) RL_ASSERT(cause == 1);
@@ -150,7 +154,7 @@ struct finish_and_stop : rl::test_suite<finish_and_stop, 3> {
   }
   void after() {
     RL_ASSERT(self.wakes == 1);
-    RL_ASSERT(one.forwarded <= 1);
+    RL_ASSERT(one.forwarded + forwarded_late <= 1);  // a stop is forwarded once
   }
 };
 

@@ -7,7 +7,6 @@
 // wait goes on until the callback has come.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <type_traits>
 #include <utility>
@@ -107,16 +106,13 @@ class callback_awaiter : waiter, handed_outcome<T> {
     return on_stop::forwarded;
   }
 
-  // By a stopper, or by the sleeper that parked too late for one; perhaps by both.
+  // By a stopper, or by the sleeper that parked too late for one.
   void cancel() noexcept {
-    if constexpr (!std::is_same_v<Cancel, no_cancel>)
-      if (!cancelled_.exchange(true, std::memory_order_relaxed)) std::invoke(cancel_);
+    if constexpr (!std::is_same_v<Cancel, no_cancel>) std::invoke(cancel_);
   }
 
   Start& start_;
   Cancel& cancel_;
-  // Whether `cancel` was called, or is. Relaxed: it says who is first, no more.
-  std::atomic<bool> cancelled_{false};
 };
 
 template <class T, class Start, class Cancel>

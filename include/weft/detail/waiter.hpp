@@ -122,7 +122,7 @@ class sleeper {
   bool park(waiter& one) noexcept;
 
   /// The same for a wait that forwards its stops: always waits. If this returns true, a stop had come before, and the
-  /// caller forwards it.
+  /// caller forwards it. Once: that stop does not find this wait.
   bool park_forwarding(waiter& one) noexcept;
 
   /// Tells it to stop: now if it waits, else at its next wait. True: this was the first time. Whoever calls holds what
@@ -159,7 +159,7 @@ class sleeper {
 
   std::uint64_t begin_wait(waiter& one, std::uint64_t word) noexcept;
   bool move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept;
-  void stop_wait() noexcept;
+  void stop_wait(std::uint64_t word) noexcept;
 
   //   edge park   the sleeper's frame, and the waiter in its slot  ->  whoever claims the wait
   //   edge wake   what the waker gives                             ->  the sleeper (through its executor's post, too)
