@@ -4,7 +4,7 @@
 
 namespace weft::detail {
 
-child::child(group& all, end_function done) noexcept : root{all.parent().env, &all.parent(), done}, all{&all} {}
+child::child(group& of, end_function done) noexcept : root{of.parent().env, &of.parent(), done}, all{&of} {}
 
 void group::start(root& parent) noexcept {
   worker& here = this_worker();

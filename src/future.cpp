@@ -41,7 +41,7 @@ namespace {
 
 /// The wait of future::wait(), which leaves the outcome where it is.
 struct arrival : knows_roots {
-  explicit arrival(handed& of) noexcept : of{&of} {}
+  explicit arrival(handed& outcome) noexcept : of{&outcome} {}
   outcome_wait operator co_await() const noexcept { return outcome_wait{*of}; }
   handed* of;
 };

@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 #include <weft/detail/config.hpp>
+#include <weft/detail/pipe.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/task.hpp>
 
@@ -47,18 +48,9 @@ template <class Result, class Fn>
 struct accumulating;
 struct collecting;
 
-template <class Result>
-struct settled {
-  using type = Result;
-};
-template <weft::awaitable Result>
-struct settled<Result> {
-  using type = await_result<Result>;
-};
-
 /// What fn(args...) gives, at once or when it is awaited.
 template <class Fn, class... Args>
-using call_result = typename settled<std::invoke_result_t<std::decay_t<Fn>&, Args...>>::type;
+using call_result = outcome_of_call<std::decay_t<Fn>&, Args...>;
 }  // namespace detail
 
 /// What a coroutine returns that yields values of type T, and may wait before each.
@@ -303,31 +295,16 @@ WEFT_COROUTINE_TAKES_OVER auto operator|(async_generator<T> source, Stage stage)
   return Stage::run(std::move(source), std::move(stage));
 }
 
-template <class Result>
-struct ready : knows_roots {
-  explicit ready(Result&& value) noexcept : value{std::forward<Result>(value)} {}
-  bool await_ready() const noexcept { return true; }
-  void await_suspend(std::coroutine_handle<>) const noexcept {}
-  Result&& await_resume() const noexcept { return std::forward<Result>(value); }
-  Result&& value;
-};
-
-/// What a function gave, as something to await.
-template <class Result>
-decltype(auto) settle(Result&& result) noexcept {
-  if constexpr (weft::awaitable<Result>)
-    return std::forward<Result>(result);
-  else
-    return ready<Result>{std::forward<Result>(result)};
-}
-
 template <class Fn>
 struct transforming : async_stage {
   explicit transforming(auto&& from) : fn(std::forward<decltype(from)>(from)) {}
 
   template <class T>
   static async_generator<call_result<Fn, T&&>> run(async_generator<T> source, transforming self) {
-    while (auto* value = co_await source.next()) co_yield co_await settle(self.fn(static_cast<T&&>(*value)));
+    while (auto* value = co_await source.next()) {
+      auto&& made = call(self.fn, static_cast<T&&>(*value));
+      co_yield co_await std::forward<decltype(made)>(made);
+    }
   }
 
   Fn fn;
@@ -339,15 +316,17 @@ struct filtering : async_stage {
 
   template <class T>
   static async_generator<T> run(async_generator<T> source, filtering self) {
-    while (auto* value = co_await source.next())
-      if (co_await settle(self.keep(std::as_const(*value)))) co_yield static_cast<T&&>(*value);
+    while (auto* value = co_await source.next()) {
+      auto&& kept = call(self.keep, std::as_const(*value));
+      if (co_await std::forward<decltype(kept)>(kept)) co_yield static_cast<T&&>(*value);
+    }
   }
 
   Fn keep;
 };
 
 struct taking : async_stage {
-  explicit taking(std::size_t count) noexcept : count{count} {}
+  explicit taking(std::size_t how_many) noexcept : count{how_many} {}
 
   template <class T>
   static async_generator<T> run(async_generator<T> source, taking self) {
@@ -367,8 +346,10 @@ struct accumulating : async_stage {
 
   template <class T>
   static task<Result> run(async_generator<T> source, accumulating self) {
-    while (auto* value = co_await source.next())
-      self.result = co_await settle(self.fn(std::move(self.result), static_cast<T&&>(*value)));
+    while (auto* value = co_await source.next()) {
+      auto&& next = call(self.fn, std::move(self.result), static_cast<T&&>(*value));
+      self.result = co_await std::forward<decltype(next)>(next);
+    }
     co_return std::move(self.result);
   }
 

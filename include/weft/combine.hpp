@@ -30,7 +30,7 @@ class group;
 /// A root that is part of a group.
 class child : public root {
  public:
-  child(group& all, end_function done) noexcept;
+  child(group& of, end_function done) noexcept;
 
   group* all;
   child* sibling = nullptr;  // the one before it that has not run through
@@ -92,8 +92,8 @@ class child_of final : public child {
   using frame_type = std::coroutine_handle<task_promise<T>>;
 
  public:
-  child_of(group& all, task<T>&& work, outcome<T>& slot) noexcept
-      : child{all, done}, frame_{task_access::release(std::move(work))}, slot_{&slot} {
+  child_of(group& of, task<T>&& work, outcome<T>& slot) noexcept
+      : child{of, done}, frame_{task_access::release(std::move(work))}, slot_{&slot} {
     adopt(frame_, frame_.promise());
   }
 

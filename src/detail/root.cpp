@@ -133,8 +133,8 @@ void boundary::arrive_stopped(frame* self) {
 
 // ---- root -----------------------------------------------------------------------------------------------------------------
 
-root::root(const weft::env* environment, root* parent, end_function done) noexcept
-    : sleeper{woken}, env{environment}, parent{parent}, end_{returned, stopped_at_end, nullptr, this}, done_{done} {
+root::root(const weft::env* environment, root* part_of, end_function done) noexcept
+    : sleeper{woken}, env{environment}, parent{part_of}, end_{returned, stopped_at_end, nullptr, this}, done_{done} {
   run = run_job;
 }
 
@@ -201,9 +201,9 @@ bool blocking_root::run() noexcept {
   run_here();
   while (!over_)
     for (job* work = take_all(); work != nullptr;) {
-      job* next = work->next;
+      job* later = work->next;
       work->run(*work);  // `work` may be gone
-      work = next;
+      work = later;
     }
   return !stopped_;
 }

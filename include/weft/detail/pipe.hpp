@@ -19,7 +19,7 @@ namespace detail {
 /// A value that stands for an awaitable which is ready.
 template <class R>
 struct immediate : knows_roots {
-  explicit immediate(R&& value) : value(std::forward<R>(value)) {}
+  explicit immediate(R&& from) : value(std::forward<R>(from)) {}
   bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
   R await_resume() { return std::forward<R>(value); }

@@ -75,9 +75,9 @@ static_assert(sizeof(promise_base) == 2 * sizeof(void*));
 /// A frame made by hand, at which a stop ends. `returned` is resumed where a coroutine returns into it; it and
 /// `stopped_here` say where the run loop goes on, by run_next().
 struct boundary : frame {
-  boundary(void (*returned)(frame*), void (*stopped)(boundary&) noexcept, std::coroutine_handle<> continuation,
-           root* owner) noexcept
-      : frame{returned, arrive_stopped}, continuation{continuation}, owner{owner}, stopped_here{stopped} {}
+  boundary(void (*returned)(frame*), void (*stopped)(boundary&) noexcept, std::coroutine_handle<> then,
+           root* in) noexcept
+      : frame{returned, arrive_stopped}, continuation{then}, owner{in}, stopped_here{stopped} {}
   boundary(const boundary&) = delete;
 
   static void arrive_stopped(frame* self);  // in the place of destroy
@@ -93,7 +93,7 @@ class root : public sleeper, public job {
   using end_function = void (*)(root&, bool stopped) noexcept;
 
   /// `done` is called once, by the run loop, when the outermost frame has returned or was unwound.
-  root(const weft::env* environment, root* parent, end_function done) noexcept;
+  root(const weft::env* environment, root* part_of, end_function done) noexcept;
 
   /// Makes `outermost` this root's outermost frame.
   void adopt(std::coroutine_handle<> outermost, promise_base& promise) noexcept {
