@@ -24,6 +24,13 @@ struct inline_queue {
   }
 };
 
+bool run_inlined(worker& here) noexcept {
+  job* one = here.inlined != nullptr ? here.inlined->pop() : nullptr;
+  if (one == nullptr) return false;
+  one->run(*one);  // `one` may be gone after its run
+  return true;
+}
+
 }  // namespace detail
 
 void inline_executor::post(job& work) noexcept {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <stdexcept>
@@ -54,6 +55,36 @@ TEST(sync_wait, blocks_until_another_thread_wakes_the_task) {
 TEST(sync_wait, throws_what_the_task_threw) {
   EXPECT_THROW(sync_wait(throws()), weft::error);
   EXPECT_EQ(sync_wait(number(1)), 1) << "and leaves the thread as it was";
+}
+
+// What it waits for is a job behind its own, in the run of an inline executor that it blocks.
+TEST(sync_wait, inside_a_job_of_an_inline_executor_runs_the_jobs_behind_it) {
+  struct work : weft::job {
+    explicit work(std::function<void()> body) : body{std::move(body)} {
+      run = [](weft::job& self) noexcept { static_cast<work&>(self).body(); };
+    }
+    std::function<void()> body;
+  };
+  weft::inline_executor here;
+  test::gate by_job, to_root, by_root;
+  auto root = [&]() -> task<> {
+    co_await to_root;
+    by_root.open();
+  };
+  start(root(), [](result<void>) {});
+  auto both = [&]() -> task<int> {
+    const int first = co_await wait_at(by_job);
+    to_root.open();  // wakes a root without an executor, so behind this job again
+    co_return first + co_await wait_at(by_root);
+  };
+  int waited = 0;
+  work behind{[&] { by_job.open(); }};
+  work blocks{[&] {
+    here.post(behind);
+    waited = sync_wait(both());
+  }};
+  here.post(blocks);
+  EXPECT_EQ(waited, 2);
 }
 
 TEST(sync_wait, throws_stopped_when_told_so_before) {

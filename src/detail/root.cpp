@@ -208,7 +208,7 @@ bool blocking_root::run() noexcept {
   return !stopped_;
 }
 
-// Oldest first; sleeps until there is one.
+// Oldest first; sleeps until there is one. Null: it has run something else, by which all may be over.
 job* blocking_root::take_all() noexcept {
   for (;;) {
     job* newest = posted_.exchange(nullptr, std::memory_order_acquire);  // <- post
@@ -222,6 +222,7 @@ job* blocking_root::take_all() noexcept {
       }
       return oldest;
     }
+    if (run_inlined(this_worker())) return nullptr;
     job* nobody = nullptr;
     if (posted_.compare_exchange_strong(nobody, asleep,
                                         std::memory_order_relaxed))  // a flag; the exchange takes the edge

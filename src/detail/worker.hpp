@@ -91,4 +91,8 @@ inline worker& this_worker() noexcept {
   return first_use();
 }
 
+/// Runs one of the jobs posted from within the present run of an inline_executor on this thread: by a job of that run
+/// that is about to block, perhaps for just that one. False: there was none.
+bool run_inlined(worker& here) noexcept;
+
 }  // namespace weft::detail
