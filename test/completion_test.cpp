@@ -189,6 +189,14 @@ WEFT_TEST("as_result: nests") {
   EXPECT_EQ(twice.value().error(), weft::errc::closed);
 }
 
+// The first move is into the task's frame.
+WEFT_TEST("as_result: holds what moving the value threw") {
+  const auto moved = co_await as_result(test::fragile::made(3));
+  EXPECT_TRUE(moved.has_value());
+  const auto broken = co_await as_result(test::fragile::made(2));
+  EXPECT_THROW(broken.value(), std::runtime_error);
+}
+
 TEST(as_result, a_stop_is_seen_and_stops_again_at_the_next_wait) {
   stop_source stop;
   test::gate never;
@@ -310,6 +318,18 @@ TEST(start, takes_callbacks_that_can_only_be_moved_and_tasks_of_every_kind) {
   start([]() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(1); }(),
         [&](result<std::unique_ptr<int>> how) { seen += *std::move(how).value(); });
   EXPECT_EQ(seen, 113);
+}
+
+TEST(start, gives_the_callback_what_moving_the_value_threw) {
+  int values = 0;
+  bool broken = false;
+  start(test::fragile::made(3), [&](result<test::fragile> how) { values += how.has_value(); });
+  EXPECT_EQ(values, 1) << "it is moved once into the frame, and once out of it";
+  start(test::fragile::made(2), [&](result<test::fragile> how) {
+    EXPECT_THROW(how.value(), std::runtime_error);
+    broken = true;
+  });
+  EXPECT_TRUE(broken);
 }
 
 TEST(start, the_callback_is_outside_of_the_task) {

@@ -124,6 +124,26 @@ WEFT_TEST("future: a promise takes a result of any kind") {
   EXPECT_EQ(co_await value.get_future(), 1);
   EXPECT_TRUE((co_await as_result(failure.get_future())).exception() != nullptr);
   EXPECT_TRUE((co_await as_result(stop.get_future())).is_stopped());
+
+  const result<int> kept{std::in_place, 2};
+  promise<int> set, tried;
+  set.set_result(kept);
+  EXPECT_TRUE(tried.try_set(kept));
+  EXPECT_EQ(co_await set.get_future() + co_await tried.get_future(), 4);
+}
+
+// Its outcome is there all the same: whoever waits goes on.
+WEFT_TEST("future: of a value whose move throws has that exception") {
+  promise<test::fragile> promise;
+  result<test::fragile> value{std::in_place, 1};
+  promise.set_result(std::move(value));
+  EXPECT_THROW((co_await as_result(promise.get_future())).value(), std::runtime_error);
+
+  for (const int nth : {2, 3}) {  // out of the task, out of its result
+    auto outcome = weft::as_future(test::fragile::made(nth));
+    EXPECT_TRUE(outcome.is_ready());
+    EXPECT_THROW((co_await as_result(std::move(outcome))).value(), std::runtime_error);
+  }
 }
 
 TEST(future, destroys_what_it_holds_once) {

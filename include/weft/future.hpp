@@ -76,13 +76,20 @@ class handed_outcome : public handed, public outcome<T> {
     complete(wake_up::completed);
   }
   void complete_stopped() noexcept { complete(wake_up::stopped); }
-  void complete_with(result<T>&& how) {
+  /// Whatever `how` is; if moving its value throws, that exception.
+  void complete_with(result<T>&& how) noexcept {
     if (how.is_stopped()) return complete_stopped();
     if (std::exception_ptr failure = how.exception()) return complete_with_exception(std::move(failure));
-    if constexpr (std::is_void_v<T>)
+    if constexpr (std::is_void_v<T>) {
       complete_with_value();
-    else
-      complete_with_value(*std::move(how));
+    } else {
+      try {
+        this->set_value(*std::move(how));
+      } catch (...) {
+        return complete_with_exception(std::current_exception());
+      }
+      complete(wake_up::completed);
+    }
   }
 };
 
@@ -234,15 +241,17 @@ class promise {
   /// Sets it to stopped: whoever awaits it ends stopped.
   void set_stopped() { claimed().complete_stopped(); }
 
-  /// Sets it to any of the three.
-  void set_result(result<T> how) { claimed().complete_with(std::move(how)); }
+  /// Sets it to any of the three; if moving the value throws, to that exception.
+  void set_result(result<T>&& how) { claimed().complete_with(std::move(how)); }
+  void set_result(const result<T>& how) { set_result(result<T>{how}); }
 
   /// The same, if it was not set before.
-  bool try_set(result<T> how) {
+  bool try_set(result<T>&& how) {
     if (!state().claim()) return false;
     state_->complete_with(std::move(how));
     return true;
   }
+  bool try_set(const result<T>& how) { return try_set(result<T>{how}); }
 
  private:
   detail::shared_outcome<T>& state() const noexcept {
@@ -382,7 +391,7 @@ future<await_result<Awaitable>> as_future(Awaitable&& awaitable, stop_token stop
   auto outcome = promise.get_future();
   start(
       detail::as_task(std::forward<Awaitable>(awaitable)),
-      [promise = std::move(promise)](result<value_type> how) mutable { promise.set_result(std::move(how)); }, stop);
+      [promise = std::move(promise)](result<value_type>&& how) mutable { promise.set_result(std::move(how)); }, stop);
   return outcome;
 }
 template <awaitable Awaitable>
@@ -392,7 +401,7 @@ future<await_result<Awaitable>> as_future(executor& ex, Awaitable&& awaitable, s
   auto outcome = promise.get_future();
   start(
       ex, detail::as_task(std::forward<Awaitable>(awaitable)),
-      [promise = std::move(promise)](result<value_type> how) mutable { promise.set_result(std::move(how)); }, stop);
+      [promise = std::move(promise)](result<value_type>&& how) mutable { promise.set_result(std::move(how)); }, stop);
   return outcome;
 }
 

@@ -110,13 +110,20 @@ class outcome {
     else if constexpr (!std::is_void_v<T>)
       return std::move(value());
   }
-  /// The same as a result, which can hold either.
-  result<T> take_result() {
+  /// The same as a result, which can hold either; what moving the value throws is an exception, too.
+  result<T> take_result() noexcept {
     if (state_ != state::value) return result<T>{exception_};
-    if constexpr (std::is_reference_v<T>)
+    if constexpr (std::is_reference_v<T>) {
       return result<T>{std::in_place, *value()};
-    else
+    } else if constexpr (std::is_nothrow_move_constructible_v<stored>) {
       return result<T>{std::in_place, std::move(value())};
+    } else {
+      try {
+        return result<T>{std::in_place, std::move(value())};
+      } catch (...) {
+        return result<T>{std::current_exception()};
+      }
+    }
   }
 
  private:
@@ -445,7 +452,7 @@ class WEFT_ELIDABLE as_result_awaiter : public knows_roots, boundary {
     return transfer(self, callee_);
   }
 
-  result<T> await_resume() noexcept(std::is_nothrow_move_constructible_v<stored<T>>) {
+  result<T> await_resume() noexcept {
     if (!callee_) return result<T>{stopped{}};
     frame_guard<T> ended{std::exchange(callee_, nullptr)};
     return ended.frame.promise().take_result();
@@ -512,12 +519,23 @@ class started_root final : root {
 
   static void ended(root& self, bool stopped) noexcept {
     auto& mine = static_cast<started_root&>(self);
-    result<T> how = stopped ? result<T>{} : mine.frame_.promise().take_result();
-    if (!stopped) mine.frame_.destroy();
     Callback callback = std::move(mine.callback_);
-    leave_root();
-    delete &mine;  // waits for a stop that is being delivered
-    std::move(callback)(std::move(how));
+    std::move(callback)(mine.leave(stopped));  // mine is gone before the callback begins
+  }
+
+  // Straight into the callback's parameter: a value is moved once, and an exception that this throws is the result.
+  result<T> leave(bool stopped) noexcept {
+    struct leave_at_exit {
+      started_root& mine;
+      bool stopped;
+      ~leave_at_exit() {
+        if (!stopped) mine.frame_.destroy();
+        leave_root();
+        delete &mine;  // waits for a stop that is being delivered
+      }
+    } left{*this, stopped};
+    if (stopped) return result<T>{};
+    return frame_.promise().take_result();
   }
 
   weft::env own_env_;
@@ -533,7 +551,8 @@ class started_root final : root {
 /// run it from the beginning. What the task refers to must live until the callback.
 ///
 /// Cancel    when `stop` is stopped, so is the task; the callback gets a stopped result.
-/// Fails     std::bad_alloc, before anything has started. The callback must not throw: that ends the program.
+/// Fails     std::bad_alloc, before anything has started. A value whose move throws is an exception in the result. The
+///           callback must not throw: that ends the program.
 /// Cost      one allocation.
 template <class T, class Callback>
   requires std::is_invocable_v<Callback, result<T>>

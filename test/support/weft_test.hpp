@@ -17,6 +17,7 @@
 #include <memory_resource>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -139,6 +140,20 @@ class counted {
 
  private:
   std::atomic<int>* alive_;
+};
+
+/// A value whose move throws when it is moved for the `nth` time.
+class fragile {
+ public:
+  explicit fragile(int nth) noexcept : left_{nth} {}
+  fragile(fragile&& other) : left_{other.left_ - 1} {
+    if (left_ == 0) throw std::runtime_error{"moved once too often"};
+  }
+
+  static weft::task<fragile> made(int nth) { co_return fragile{nth}; }
+
+ private:
+  int left_;
 };
 
 /// Closed until it is opened by hand. `co_await door` waits for that, and can be stopped.
