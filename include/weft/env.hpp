@@ -7,9 +7,12 @@
 
 namespace weft {
 
+class clock;
+
 struct env {
   weft::executor* executor = nullptr;  ///< where the work resumes; null: where whatever it waited for completed
   stop_token stop{};                   ///< whose stop also stops the work
+  weft::clock* clock = nullptr;        ///< what it sleeps by; null: the process's real one
 };
 
 /// The environment of the task that runs on this thread; outside of any, an empty one.
