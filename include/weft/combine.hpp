@@ -18,6 +18,7 @@
 #include <tuple>
 #include <variant>
 #include <vector>
+#include <weft/detail/hop.hpp>
 #include <weft/detail/pipe.hpp>
 #include <weft/task.hpp>
 

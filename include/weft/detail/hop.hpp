@@ -1,0 +1,176 @@
+// Going on somewhere else: resume_on, start_on, continue_on and yield. Part of combine.hpp.
+//
+// A task belongs to its root's executor. One that hops gives its root another environment, which differs in its
+// executor, and comes between itself and whoever awaits it as a boundary: where the task returns, or a stop that
+// destroyed its frame arrives, the boundary has the root go home, and there the return, or the stop, goes on outward. So
+// nobody who awaits a task finds himself elsewhere, and no other await compares anything.
+//
+//   task    ->  boundary        ->  who awaits the task
+//   on ex       env of the hop      env as it was
+//
+// A second hop of one task puts its boundary inside the first; on the way out only the last of such a chain hops. A
+// cleanup that was registered between two hops runs where the task was then.
+//
+// A job in an executor's queue can't be taken out, so a hop under way is not stopped: the task arrives, and its next wait
+// is a stop point. Going home is none at all.
+//
+// Rejected: (a) comparing executors at each return: one compare a level, for what almost no task does. (b) A hop that
+// lasts beyond the task, as other libraries have it: a caller can't see from a call where it will find itself.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/on_scope_exit.hpp>
+#include <weft/detail/pipe.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+namespace detail {
+
+/// Has `self`, the innermost frame of `mine`, which suspends, go on on `to`. False: it is there, and need not suspend.
+/// After true, `self` may run elsewhere, or be gone. Throws std::bad_alloc.
+bool hop_to(std::coroutine_handle<> self, root& mine, executor& to);
+
+/// Puts the root that suspends at the end of its executor's queue.
+void repost(root& mine) noexcept;
+
+class [[nodiscard("a task hops when it awaits this")]] hop : public knows_roots {
+ public:
+  explicit hop(executor& to) noexcept : to_{&to} {}
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) {
+    static_assert(of_a_task<Promise>, "resume_on belongs in a task: another coroutine does not end once");
+    root& self = suspending(caller);
+    if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+    return hop_to(caller, self, *to_);  // the task may run elsewhere, or be gone, after this line
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  executor* to_;
+};
+
+class [[nodiscard("a task yields when it awaits this")]] yielding : public knows_roots {
+ public:
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> caller) const noexcept {
+    repost(suspending(caller));  // the task may run elsewhere, or be gone, after this line
+  }
+  void await_resume() const noexcept {}
+};
+
+template <class Awaitable>
+task<await_result<Awaitable>> start_on_in_task(executor& ex, Awaitable work) {
+  co_await hop{ex};
+  co_return co_await static_cast<Awaitable&&>(work);
+}
+
+/// Awaits a task, then hops; a stop of the task passes through.
+template <class T>
+class [[nodiscard("a task goes on elsewhere when it awaits this")]] continued : public knows_roots, boundary {
+ public:
+  continued(task<T>&& callee, executor& to) noexcept
+      : boundary{returned, stopped_here, nullptr, nullptr},
+        to_{&to},
+        callee_{task_access::release(std::move(callee))} {}
+  continued(continued&& other) noexcept  // before it is awaited
+      : boundary{returned, stopped_here, nullptr, nullptr},
+        to_{other.to_},
+        callee_{std::exchange(other.callee_, nullptr)} {}
+  ~continued() {
+    if (callee_) destroy_frame(std::exchange(callee_, nullptr));
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    static_assert(of_a_task<Promise>, "continue_on belongs in a task: another coroutine does not end once");
+    root& self = *caller.promise().owner;
+    continuation = caller;
+    owner = &self;
+    callee_.promise().continuation = handle();
+    callee_.promise().owner = &self;
+    return transfer(self, callee_);
+  }
+  T await_resume() {
+    const frame_guard<T> ended{std::exchange(callee_, nullptr)};
+    if (no_memory_) throw std::bad_alloc{};
+    return ended.frame.promise().take();
+  }
+
+ private:
+  static void returned(frame* self) noexcept {
+    auto& mine = *static_cast<continued*>(static_cast<boundary*>(self));
+    root& here = *mine.owner;
+    const std::coroutine_handle<> caller = mine.continuation;
+    here.top = caller;
+    try {
+      if (hop_to(caller, here, *mine.to_)) return;
+    } catch (const std::bad_alloc&) {  // thrown again where the task goes on
+      mine.no_memory_ = true;
+    }
+    run_next(caller);
+  }
+  static void stopped_here(boundary& self) noexcept {
+    auto& mine = static_cast<continued&>(self);
+    unwind_on(*mine.owner, mine.callee_, mine.continuation);  // mine is gone after this line
+  }
+
+  executor* to_;
+  std::coroutine_handle<task_promise<T>> callee_;
+  bool no_memory_ = false;
+};
+
+struct start_on_kind {
+  template <class Awaitable, class>
+  WEFT_COROUTINE_TAKES_OVER static auto around(Awaitable&& work, executor* ex) {
+    return start_on_in_task<Awaitable>(*ex, std::forward<Awaitable>(work));
+  }
+};
+struct continue_on_kind {
+  template <class Awaitable, class>
+  static auto around(Awaitable&& before, executor* ex) {
+    return continued<await_result<Awaitable>>{as_task(std::forward<Awaitable>(before)), *ex};
+  }
+};
+
+}  // namespace detail
+
+/// `co_await resume_on(ex);` has this task go on on `ex`, until it returns, throws or is stopped; whoever awaits it goes on
+/// on its own executor. What this task calls meanwhile runs on `ex`, too.
+///
+/// Suspends  unless it is on `ex` already.
+/// Cancel    ends stopped without a hop. A stop that comes while the task is under way takes effect at its next wait.
+/// Fails     std::bad_alloc; the task is then where it was.
+/// Lifetime  `ex` outlives the task.
+/// Cost      one block of frame memory, and a post each way.
+inline detail::hop resume_on(executor& ex) noexcept { return detail::hop{ex}; }
+
+/// Runs an awaitable on `ex` from its beginning; who awaits this stays where it is. `t | start_on(ex)` is the same.
+/// Otherwise as resume_on, with one frame more.
+template <awaitable Awaitable>
+WEFT_COROUTINE_TAKES_OVER auto start_on(executor& ex, Awaitable&& work) {
+  return detail::start_on_in_task<Awaitable>(ex, std::forward<Awaitable>(work));
+}
+inline auto start_on(executor& ex) noexcept { return detail::make_adaptor<detail::start_on_kind>(&ex); }
+
+/// `x | continue_on(ex)`: awaits x here, then has the task that awaits this go on on `ex`, as by resume_on. In a pipe it is
+/// what follows that runs there: `read(file) | continue_on(workers) | then(parse)`.
+///
+/// Cancel  as x. Once x has completed, its value is not lost: the hop is no stop point.
+inline auto continue_on(executor& ex) noexcept { return detail::make_adaptor<detail::continue_on_kind>(&ex); }
+
+/// `co_await yield();` lets others run: this task goes on when its executor has run what was posted before.
+///
+/// Suspends  always, into its executor's queue; an inline executor has one for what is posted inside a job.
+/// Cancel    a task that was told to stop ends here.
+inline detail::yielding yield() noexcept { return {}; }
+
+}  // namespace weft
