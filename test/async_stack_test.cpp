@@ -153,6 +153,26 @@ TEST(async_stack, forgets_who_has_returned_or_thrown) {
   EXPECT_EQ(names(app::seen), (texts{"app::recovers()"}));
 }
 
+TEST(async_stack, passes_over_a_task_that_has_ended_and_forgets_it_when_it_goes) {
+  const auto looks = [] {
+    app::look();
+    return names(app::seen).size();
+  };
+  auto awaits = [&]() -> task<> {
+    {
+      weft::task<> named = app::recurse(2);
+      co_await std::move(named);
+      EXPECT_EQ(looks(), 1u);
+      named = app::recurse(0);  // which the old one outlives
+      EXPECT_EQ(looks(), 1u);
+    }
+    EXPECT_EQ(looks(), 1u);
+    EXPECT_EQ((co_await app::generic<int, 5>({}), looks()), 1u);
+    EXPECT_EQ(looks(), 1u);
+  };
+  sync_wait(awaits());
+}
+
 TEST(async_stack, is_empty_outside_of_tasks) {
   EXPECT_TRUE(async_stack().empty());
   app::seen.resize(7);

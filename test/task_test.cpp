@@ -452,4 +452,34 @@ TEST(task, a_dropped_task_frees_its_arguments_and_its_frame) {
   EXPECT_EQ(memory.live, 0u);
 }
 
+TEST(task, a_frame_goes_with_its_task) {
+  test::counting_resource memory;
+  auto number = [](std::allocator_arg_t, std::pmr::memory_resource*, int n) -> task<int> { co_return n; };
+  auto awaits = [&]() -> task<> {
+    EXPECT_EQ(co_await number(std::allocator_arg, &memory, 1), 1);
+    EXPECT_EQ(memory.live, 0u);  // with the temporary
+    {
+      auto named = number(std::allocator_arg, &memory, 2);
+      EXPECT_EQ(co_await std::move(named), 2);
+      auto other = std::move(named);
+      EXPECT_FALSE(other);  // NOLINT(bugprone-use-after-move): its result was taken
+    }
+    EXPECT_EQ(memory.live, 0u);
+  };
+  sync_wait(awaits());
+}
+
+TEST(task, may_outlive_the_root_that_awaited_it) {
+  test::counting_resource memory;
+  auto number = [](std::allocator_arg_t, std::pmr::memory_resource*, int n) -> task<int> { co_return n; };
+  auto awaits = [](task<int>& one) -> task<int> { co_return co_await std::move(one); };
+  {
+    auto one = number(std::allocator_arg, &memory, 3);
+    EXPECT_EQ(sync_wait(awaits(one)), 3);
+    auto unawaited = number(std::allocator_arg, &memory, 4);
+    sync_wait([](task<int>&) -> task<> { co_return; }(unawaited));
+  }
+  EXPECT_EQ(memory.live, 0u);
+}
+
 }  // namespace

@@ -18,20 +18,12 @@
 
 namespace weft::detail {
 
-// A callee that has ended in its caller's frame is still on top, and its resume function is null.
-std::coroutine_handle<> stack_walk::innermost(const root& of) noexcept {
-  std::coroutine_handle<> at = of.top;
-  while (at && !of.is_end(at) && static_cast<const frame*>(at.address())->resume == nullptr)
-    at = promise_base::of(at).continuation;
-  return at;
-}
-
 const void* stack_walk::next() noexcept {
   for (;;) {
     while (!at_ || root_->is_end(at_)) {
       if (root_->parent == nullptr) return nullptr;
       root_ = root_->parent;
-      at_ = innermost(*root_);
+      at_ = root_->innermost();
     }
     const frame& here = *static_cast<const frame*>(at_.address());
     at_ = promise_base::of(at_).continuation;

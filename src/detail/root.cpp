@@ -123,6 +123,7 @@ void destroy_frame(std::coroutine_handle<> frame) noexcept {
   }
   WEFT_EXPECTS(promise_base::of(frame).owner == nullptr || frame.done(),
                "a task was destroyed while it waits: it must end first (request a stop, then await or join it)");
+  if (root* self = here.current; self != nullptr) self->top = self->innermost();  // `top` may lie in this frame
   frame.destroy();
 }
 
@@ -158,6 +159,14 @@ void root::woken(sleeper& sleeping, wake_up how) noexcept {
   root& self = static_cast<root&>(sleeping);
   if (how == wake_up::stopped) self.ends_stopped = true;
   self.schedule();
+}
+
+// A callee that has ended, and is still there, is on top until another one starts. Its resume function is null.
+std::coroutine_handle<> root::innermost() const noexcept {
+  std::coroutine_handle<> at = top;
+  while (at && !is_end(at) && static_cast<const frame*>(at.address())->resume == nullptr)
+    at = promise_base::of(at).continuation;
+  return at;
 }
 
 bool root::stop_requested() const noexcept {

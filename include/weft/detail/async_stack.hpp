@@ -23,7 +23,7 @@ namespace weft::detail {
 /// either, for it waits.
 class stack_walk {
  public:
-  explicit stack_walk(const root& from) noexcept : root_{&from}, at_{innermost(from)} {}
+  explicit stack_walk(const root& from) noexcept : root_{&from}, at_{from.innermost()} {}
 
   /// The same, from one of its frames outward.
   stack_walk(const root& from, std::coroutine_handle<> innermost) noexcept : root_{&from}, at_{innermost} {}
@@ -32,8 +32,6 @@ class stack_walk {
   const void* next() noexcept;
 
  private:
-  static std::coroutine_handle<> innermost(const root& of) noexcept;
-
   const root* root_;
   std::coroutine_handle<> at_;
 };

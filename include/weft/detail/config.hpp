@@ -64,11 +64,11 @@
 // whose body depends on the compiler: called, a program of both compilers' objects would have one copy for all of them.
 #define WEFT_PER_AWAIT [[gnu::always_inline]]
 
-// g++ copies the awaiter to which initial_suspend returns a reference.
+// g++ 12 copies, or moves, an awaiter that it is given by reference.
 #if defined(__clang__)
-#define WEFT_COPIES_INITIAL_AWAITER 0
+#define WEFT_COPIES_AWAITERS 0
 #else
-#define WEFT_COPIES_INITIAL_AWAITER 1
+#define WEFT_COPIES_AWAITERS 1
 #endif
 
 // g++ 12 destroys by-value captures and temporaries inside a co_await expression twice.

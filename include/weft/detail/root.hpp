@@ -9,8 +9,8 @@
 //   sleeper    see waiter.hpp                         any thread, through its word
 //
 // `top` is the frame that started last, and where a suspended root goes on: a task stores itself when it starts, a leaf
-// when it suspends, an await when it destroys its callee. A callee in its caller's frame is not destroyed, and nothing is
-// stored when it returns; it is passed over by whoever reads, since its resume function is null (stack_walk).
+// when it suspends, and who destroys a frame stores who awaited it. A callee that has ended but is not destroyed, in its
+// caller's frame or in a task with a name, is passed over by whoever reads, since its resume function is null.
 // Stores at start and return cost 11 % of the chain workload where the caller made them, since it then could not jump to
 // its callee directly, and 7 % where the callee did; the one at the start costs 1 %.
 //
@@ -113,6 +113,9 @@ class root : public sleeper, public job {
 
   bool is_end(std::coroutine_handle<> frame) const noexcept { return frame.address() == &end_; }
 
+  /// The frame that runs, or where the root suspended. By the root's thread, or while its wait is held.
+  std::coroutine_handle<> innermost() const noexcept;
+
   frame_address top;  // the innermost frame, or one that it awaited and that has ended
   const weft::env* env;
   root* parent;
@@ -187,7 +190,7 @@ WEFT_PER_AWAIT inline void begin_in_root([[maybe_unused]] Promise& promise) noex
 /// initial_suspend returns a reference, too.
 template <class Promise>
 struct initial_awaiter {
-#if WEFT_COPIES_INITIAL_AWAITER
+#if WEFT_COPIES_AWAITERS
   struct apart {
     Promise& promise;
     bool await_ready() const noexcept { return false; }
