@@ -44,8 +44,7 @@ class exit_boundary final : boundary, frame_allocated {
     was_shielded_ = owner->shield(true);
     resume = cleanup_returned;
     stopped_here = cleanup_stopped;
-    cleanup_.promise().continuation = handle();
-    cleanup_.promise().owner = owner;
+    enter_root(*owner, cleanup_, handle());
     run_next(cleanup_);
   }
 

@@ -95,8 +95,7 @@ class [[nodiscard("a task goes on elsewhere when it awaits this")]] continued : 
     root& self = *caller.promise().owner;
     continuation = caller;
     owner = &self;
-    callee_.promise().continuation = handle();
-    callee_.promise().owner = &self;
+    enter_root(self, callee_, handle());
     return transfer(self, callee_);
   }
   T await_resume() {

@@ -178,33 +178,36 @@ root& suspending(std::coroutine_handle<Promise> self) noexcept {
   return mine;
 }
 
-/// Where a coroutine inside a root begins: by telling its root.
-template <class Promise>
-WEFT_PER_AWAIT inline void begin_in_root([[maybe_unused]] Promise& promise) noexcept {
-#if WEFT_ASYNC_STACK
-  promise.owner->top = std::coroutine_handle<Promise>::from_promise(promise);
-#endif
-}
-
-/// Base of a promise, and its initial awaiter, which needs no room in the frame then. But g++ copies it, where
-/// initial_suspend returns a reference, too.
+/// Base of a promise, and its initial awaiter, which needs no room in the frame then: where a coroutine begins, it tells
+/// its root. g++ would make an awaiter of its own in each frame, so there whoever starts a coroutine tells the root.
 template <class Promise>
 struct initial_awaiter {
 #if WEFT_COPIES_AWAITERS
-  struct apart {
-    Promise& promise;
-    bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<>) const noexcept {}
-    WEFT_PER_AWAIT void await_resume() const noexcept { begin_in_root(promise); }
-  };
-  WEFT_PER_AWAIT apart initial_suspend() noexcept { return {static_cast<Promise&>(*this)}; }
+  WEFT_PER_AWAIT std::suspend_always initial_suspend() const noexcept { return {}; }
 #else
   WEFT_PER_AWAIT initial_awaiter& initial_suspend() noexcept { return *this; }
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
-  WEFT_PER_AWAIT void await_resume() noexcept { begin_in_root(static_cast<Promise&>(*this)); }
+  WEFT_PER_AWAIT void await_resume() noexcept {
+#if WEFT_ASYNC_STACK
+    auto& promise = static_cast<Promise&>(*this);
+    promise.owner->top = std::coroutine_handle<Promise>::from_promise(promise);
+#endif
+  }
 #endif
 };
+
+/// Hands `callee` its place in `self`, where `caller` awaits it.
+template <class Promise>
+WEFT_PER_AWAIT inline void enter_root(root& self, std::coroutine_handle<Promise> callee,
+                                      std::coroutine_handle<> caller) noexcept {
+  promise_base& promise = callee.promise();
+  promise.continuation = caller;
+  promise.owner = &self;
+#if WEFT_COPIES_AWAITERS && WEFT_ASYNC_STACK
+  self.top = callee;
+#endif
+}
 
 /// Where a coroutine inside a root suspends for good. Its root still has it for the innermost one.
 struct final_awaiter {
