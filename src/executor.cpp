@@ -49,23 +49,11 @@ manual_executor::~manual_executor() {
   WEFT_EXPECTS(empty(), "a manual_executor was destroyed with jobs inside: run_all() it first, their tasks still wait");
 }
 
-void manual_executor::post(job& work) noexcept {
-  work.next = posted_.load(std::memory_order_relaxed);
-  while (!posted_.compare_exchange_weak(work.next, &work,
-                                        std::memory_order_release,     // -> post
-                                        std::memory_order_relaxed)) {  // only the address is used
-  }
-}
+void manual_executor::post(job& work) noexcept { posted_.put(work); }
 
 // Turns what was posted since the last time into a queue, oldest first.
 bool manual_executor::refill() noexcept {
-  job* newest = posted_.exchange(nullptr, std::memory_order_acquire);  // <- post
-  while (newest != nullptr) {
-    job* older = newest->next;
-    newest->next = ready_;
-    ready_ = newest;
-    newest = older;
-  }
+  ready_ = posted_.take();
   return ready_ != nullptr;
 }
 
@@ -83,9 +71,7 @@ std::size_t manual_executor::run_all() noexcept {
   return count;
 }
 
-bool manual_executor::empty() const noexcept {
-  return ready_ == nullptr && posted_.load(std::memory_order_relaxed) == nullptr;  // a hint: no edge
-}
+bool manual_executor::empty() const noexcept { return ready_ == nullptr && posted_.empty(); }
 
 // ---- new_thread_executor ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <weft/detail/config.hpp>
+#include <weft/detail/inbox.hpp>
 
 namespace weft {
 
@@ -62,9 +63,7 @@ class manual_executor final : public executor {
  private:
   bool refill() noexcept;
 
-  // Posted, newest first: pushed by anyone, taken whole by the pump.
-  //   edge post  what the poster wrote  ->  the job
-  std::atomic<job*> posted_{nullptr};
+  detail::inbox<job> posted_;  // its edge: what the poster wrote  ->  the job
   job* ready_ = nullptr;  // oldest first; the pump's own
 };
 

@@ -5,10 +5,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <bit>
 #include <chrono>
 #include <climits>
 #include <cstdint>
 #include <ctime>
+#include <weft/detail/atomic.hpp>
 
 namespace weft::detail {
 
@@ -31,5 +33,26 @@ inline void futex_wait_until(const void* word, std::uint32_t expected,
 inline void futex_wake(const void* word) noexcept {
   ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
+
+/// A pointer to sleep on: its lower half, since a futex is 32 bits wide.
+class pointer_futex {
+ public:
+  template <class T>
+  explicit pointer_futex(const atomic<T*>& word) noexcept
+      : low_half_{reinterpret_cast<const char*>(&word) + (std::endian::native == std::endian::little ? 0 : 4)} {}
+
+  /// Sleeps while the pointer is `expected`; for `most` at most, if that is not 0. May return at any time.
+  void wait(const void* expected, std::chrono::milliseconds most) const noexcept {
+    const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(expected));
+    if (most == most.zero())
+      futex_wait(low_half_, low);
+    else
+      futex_wait_until(low_half_, low, std::chrono::steady_clock::now() + most);
+  }
+  void wake() const noexcept { futex_wake(low_half_); }
+
+ private:
+  const void* low_half_;
+};
 
 }  // namespace weft::detail

@@ -1,7 +1,6 @@
-#include <bit>
 #include <weft/detail/root.hpp>
 
-#include "detail/futex.hpp"
+#include "detail/sleeping_inbox.hpp"
 #include "detail/worker.hpp"
 
 namespace weft {
@@ -185,13 +184,7 @@ void root::stopped_at_end(boundary& end) noexcept { end.owner->done_(*end.owner,
 
 // ---- blocking_root --------------------------------------------------------------------------------------------------------
 
-namespace {
-// In the place of the newest posted job while the thread sleeps. Its low half is what the futex compares.
-job* const asleep = reinterpret_cast<job*>(std::uintptr_t{1});
-const void* low_half(const std::atomic<job*>& word) noexcept {
-  return reinterpret_cast<const char*>(&word) + (std::endian::native == std::endian::little ? 0 : 4);
-}
-}  // namespace
+template class sleeping_inbox<job>;
 
 blocking_root::blocking_root(stop_token stop) noexcept : root{&own_env_, nullptr, ended}, own_env_{this, stop} {
   WEFT_EXPECTS(current_root() == nullptr,
@@ -217,38 +210,16 @@ bool blocking_root::run() noexcept {
   return !stopped_;
 }
 
-// Oldest first; sleeps until there is one. Null: it has run something else, by which all may be over.
+// Sleeps until there is one. Null: it has run something else, by which all may be over.
 job* blocking_root::take_all() noexcept {
   for (;;) {
-    job* newest = posted_.exchange(nullptr, std::memory_order_acquire);  // <- post
-    if (newest != nullptr && newest != asleep) {
-      job* oldest = nullptr;
-      while (newest != nullptr) {
-        job* older = newest->next;
-        newest->next = oldest;
-        oldest = newest;
-        newest = older;
-      }
-      return oldest;
-    }
+    if (job* work = posted_.take(); work != nullptr) return work;
     if (run_inlined(this_worker())) return nullptr;
-    job* nobody = nullptr;
-    if (posted_.compare_exchange_strong(nobody, asleep,
-                                        std::memory_order_relaxed))  // a flag; the exchange takes the edge
-      while (posted_.load(std::memory_order_relaxed) == asleep) futex_wait(low_half(posted_), 1);  // as above
+    posted_.sleep();
   }
 }
 
-void blocking_root::post(job& work) noexcept {
-  const void* word = low_half(posted_);  // this object may be gone once the job is in
-  job* newest = posted_.load(std::memory_order_relaxed);
-  do {
-    work.next = newest == asleep ? nullptr : newest;
-  } while (!posted_.compare_exchange_weak(newest, &work,
-                                          std::memory_order_release,  // -> post
-                                          std::memory_order_relaxed));  // only the address is used
-  if (newest == asleep) futex_wake(word);
-}
+void blocking_root::post(job& work) noexcept { posted_.put(work); }
 
 // ---- foreign_frame ----------------------------------------------------------------------------------------------------------
 

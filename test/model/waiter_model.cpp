@@ -1,22 +1,8 @@
-// SPDX-License-Identifier: BSL-1.0
 // The claim of a wait, by every interleaving of a few threads. The code is weft's own, src/detail/waiter.cpp; only its
 // atomics are the model's (weft/detail/atomic.hpp in this folder). relacy also finds each access of a `plain` variable
 // that no edge orders, so a weaker memory order on an edge fails here.
-#include <cstdio>
-#include <cstdlib>
-#include <sstream>
-#include <string>
-
 #include "../../src/detail/waiter.cpp"
-
-// What the library has besides.
-extern "C" const char WEFT_ABI_SYMBOL = 0;
-namespace weft::detail {
-void fail(const char* sentence) noexcept {
-  std::fprintf(stderr, "weft: %s\n", sentence);
-  std::abort();
-}
-}  // namespace weft::detail
+#include "model.hpp"
 
 namespace {
 
@@ -210,40 +196,11 @@ struct look_wake_and_stop : rl::test_suite<look_wake_and_stop, 3> {
   void after() { RL_ASSERT(self.wakes == 1); }
 };
 
-// ---- running them -----------------------------------------------------------------------------------------------------
-
-bool passed = true;
-
-template <class Scenario>
-void check(const char* name, const char* scheduler, rl::test_params params) {
-  std::ostringstream said;
-  params.output_stream = params.progress_stream = &said;
-  const bool good = rl::simulate<Scenario>(params);
-  passed = passed && good;
-  std::printf("%-28s %-10s %9llu executions  %s\n", name, scheduler,
-              static_cast<unsigned long long>(params.stop_iteration), good ? "ok" : "FAILED");
-  if (!good) std::puts(said.str().c_str());  // with each thread's last steps
-}
-
-// Every execution with at most `switches` switches of thread that nobody had to make, and many random ones.
-template <class Scenario>
-void check(const char* name, unsigned switches) {
-  rl::test_params params;
-  params.execution_depth_limit = 10'000;
-  params.search_type = rl::sched_bound;
-  params.context_bound = switches;
-  check<Scenario>(name, ("bound " + std::to_string(switches)).c_str(), params);
-  params.search_type = rl::sched_random;
-  params.iteration_count = 100'000;
-  check<Scenario>(name, "random", params);
-}
-
 }  // namespace
 
 int main() {
-  check<wake_stop_and_wait_again>("wake, stop and wait again", 3);
-  check<finish_and_stop>("finish and stop", 2);
-  check<crossing_pairs_and_stop>("crossing pairs and stop", 1);
-  check<look_wake_and_stop>("look, wake and stop", 3);
-  return passed ? 0 : 1;
+  model::check<wake_stop_and_wait_again>("wake, stop and wait again", 3);
+  model::check<finish_and_stop>("finish and stop", 2);
+  model::check<crossing_pairs_and_stop>("crossing pairs and stop", 1);
+  model::check<look_wake_and_stop>("look, wake and stop", 3);
 }

@@ -29,6 +29,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/detail/frame_memory.hpp>
+#include <weft/detail/inbox.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/env.hpp>
 
@@ -235,9 +236,7 @@ class blocking_root final : public root, executor {
   job* take_all() noexcept;
   static void ended(root& self, bool stopped) noexcept;
 
-  // Posted jobs, newest first; `asleep` while the thread sleeps on this word.
-  //   edge post  what the poster wrote  ->  the job
-  std::atomic<job*> posted_{nullptr};
+  sleeping_inbox<job> posted_;  // its edge: what the poster wrote  ->  the job
   weft::env own_env_;
   bool over_ = false;
   bool stopped_ = false;

@@ -1,0 +1,49 @@
+// What the models are run with. A scenario is a relacy test suite; it is run in every execution with few switches of
+// thread, and in many random ones.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <weft/detail/config.hpp>
+
+#include "relacy.hpp"
+
+// What the library has besides.
+extern "C" const char WEFT_ABI_SYMBOL = 0;
+namespace weft::detail {
+void fail(const char* sentence) noexcept {
+  std::fprintf(stderr, "weft: %s\n", sentence);
+  std::abort();
+}
+}  // namespace weft::detail
+
+namespace model {
+
+template <class Scenario>
+void check(const char* name, const char* scheduler, rl::test_params params) {
+  std::ostringstream said;
+  params.output_stream = params.progress_stream = &said;
+  const bool good = rl::simulate<Scenario>(params);
+  std::printf("%-28s %-10s %9llu executions  %s\n", name, scheduler,
+              static_cast<unsigned long long>(params.stop_iteration), good ? "ok" : "FAILED");
+  if (good) return;
+  std::puts(said.str().c_str());  // with each thread's last steps
+  std::exit(1);                   // one is enough
+}
+
+/// Every execution with at most `switches` switches of thread that nobody had to make, and many random ones.
+template <class Scenario>
+void check(const char* name, unsigned switches) {
+  rl::test_params params;
+  params.execution_depth_limit = 10'000;
+  params.search_type = rl::sched_bound;
+  params.context_bound = switches;
+  check<Scenario>(name, ("bound " + std::to_string(switches)).c_str(), params);
+  params.search_type = rl::sched_random;
+  params.iteration_count = 100'000;
+  check<Scenario>(name, "random", params);
+}
+
+}  // namespace model
