@@ -4,8 +4,11 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <latch>
 #include <random>
 #include <thread>
 #include <utility>
@@ -137,6 +140,50 @@ TEST_F(frame_memory, gives_back_each_slab_in_any_order) {
       .join();
 }
 
+// A call chain of any depth: each frame is on top when it is freed, in its slab or in the one before.
+TEST_F(frame_memory, last_in_first_out_over_many_slabs_uses_no_list) {
+  SKIP_UNDER_ASAN();
+  std::thread{[] {  // a heap with nothing in it
+    trim_frame_memory();
+    std::vector<block> chain;
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t i = 0; i < 20'000; ++i) chain.push_back(take(32 + i % 1'000));
+      for (; !chain.empty(); chain.pop_back()) give(chain.back());
+      EXPECT_LE(frame_memory_now().cached, std::size_t{1024}) << "in round " << round;
+    }
+    // From the middle, too, where other frames were made meanwhile.
+    for (int i = 0; i < 5'000; ++i) chain.push_back(take(500));
+    for (int round = 0; round < 100; ++round) {
+      for (int i = 0; i < 2'000; ++i, chain.pop_back()) give(chain.back());
+      for (int i = 0; i < 2'000; ++i) chain.push_back(take(500));
+    }
+    for (; !chain.empty(); chain.pop_back()) give(chain.back());
+    EXPECT_LE(frame_memory_now().cached, std::size_t{1024});
+  }}
+      .join();
+}
+
+// What a peak used stays warm for the next one, but not for long. The thread that waits gives it back.
+TEST_F(frame_memory, a_thread_that_sleeps_gives_back_what_nobody_needs) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  {
+    std::vector<block> chain;
+    for (int i = 0; i < 200'000; ++i) chain.push_back(take(500));
+    for (; !chain.empty(); chain.pop_back()) give(chain.back());
+  }
+  EXPECT_GE(frame_memory_now().slabs, before.slabs + (std::size_t{90} << 20)) << "still warm";
+  test::gate door;
+  std::jthread watch{[&] {
+    test::until([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+      return frame_memory_now().slabs <= before.slabs + (std::size_t{33} << 20);
+    });
+    door.open();
+  }};
+  weft::sync_wait(door.pass());
+}
+
 TEST_F(frame_memory, large_frames_go_back_at_once) {
   const auto before = frame_memory_now();
   for (int i = 0; i < 100; ++i) give(take(1'000'000));
@@ -158,6 +205,109 @@ TEST_F(frame_memory, a_frame_freed_elsewhere_comes_home) {
   EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{16} << 20));
   trim_frame_memory();
   EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{4} << 20));
+}
+
+// One thread makes frames, another frees them, for ever.
+TEST_F(frame_memory, frames_that_are_always_freed_elsewhere_are_bounded) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  constexpr std::size_t batch = 1'000;
+  std::array<std::vector<block>, 2> handed;
+  std::barrier turn{2};
+  std::jthread frees{[&] {
+    for (int round = 0; round < 200; ++round) {
+      turn.arrive_and_wait();
+      for (const block& one : handed[static_cast<std::size_t>(round) % 2]) give(one);
+    }
+  }};
+  for (std::size_t round = 0; round < 200; ++round) {
+    auto& mine = handed[round % 2];
+    mine.clear();
+    for (std::size_t i = 0; i < batch; ++i) mine.push_back(take(64 + (round * batch + i) % 1'000));
+    turn.arrive_and_wait();
+  }
+  frees.join();
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{8} << 20)) << "100 MiB went through";
+}
+
+// Its owner does nothing, so whoever frees gives the slabs back.
+TEST_F(frame_memory, what_others_free_goes_back_while_its_owner_sleeps) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  std::vector<block> theirs;
+  std::latch made{1}, over{1};
+  std::jthread owner{[&] {
+    for (int i = 0; i < 400'000; ++i) theirs.push_back(take(500));
+    made.count_down();
+    over.wait();
+    // It goes on as if nothing had been.
+    std::vector<block> again;
+    for (int i = 0; i < 10'000; ++i) again.push_back(take(500));
+    for (const block& one : again) give(one);
+  }};
+  made.wait();
+  EXPECT_GE(frame_memory_now().slabs, before.slabs + (std::size_t{190} << 20));
+  for (const block& one : theirs) give(one);
+  trim_frame_memory();  // what is warm, and belongs to nobody
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{48} << 20));
+  over.count_down();
+}
+
+// Some of their frames live on, so those slabs stay, and are found again when the rest goes.
+TEST_F(frame_memory, what_others_free_in_two_halves_goes_back) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  std::vector<block> theirs;
+  std::latch made{1}, over{1};
+  std::jthread owner{[&] {
+    for (int i = 0; i < 400'000; ++i) theirs.push_back(take(500));
+    made.count_down();
+    over.wait();
+  }};
+  made.wait();
+  for (const std::size_t odd : {1u, 0u})
+    for (std::size_t i = odd; i < theirs.size(); i += 2) give(theirs[i]);
+  trim_frame_memory();
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{150} << 20)) << "some of it waits";
+  over.count_down();
+  owner.join();
+  trim_frame_memory();
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{4} << 20)) << "the rest went when its owner ended";
+}
+
+TEST_F(frame_memory, what_others_free_of_a_thread_that_ended_goes_back) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  std::vector<block> theirs;
+  std::thread{[&] {
+    for (int i = 0; i < 100'000; ++i) theirs.push_back(take(500));
+  }}.join();
+  for (const block& one : theirs) give(one);
+  trim_frame_memory();
+  EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{4} << 20));
+}
+
+TEST_F(frame_memory, several_free_what_one_made_while_it_goes_on) {
+  std::array<std::atomic<void*>, 256> slots{};
+  std::atomic<bool> over = false;
+  {
+    std::vector<std::jthread> free;
+    for (int t = 0; t < 2; ++t)
+      free.emplace_back([&] {
+        std::minstd_rand random{7};
+        while (!over)
+          if (void* one = slots[random() % slots.size()].exchange(nullptr)) free_frame(one, 30'000);
+      });
+    std::minstd_rand random{1};
+    for (int i = 0; i < test::rounds(100'000); ++i) {  // 30,000 bytes each: many drains
+      void* mine = allocate_frame(30'000);
+      *static_cast<int*>(mine) = i;
+      if (void* old = slots[random() % slots.size()].exchange(mine)) free_frame(old, 30'000);
+    }
+    over = true;
+  }
+  for (auto& slot : slots)
+    if (void* last = slot.exchange(nullptr)) free_frame(last, 30'000);
 }
 
 TEST_F(frame_memory, frames_handed_round_among_threads_are_never_shared) {

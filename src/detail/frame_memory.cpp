@@ -1,13 +1,12 @@
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <weft/detail/frame_memory.hpp>
 
+#include "detail/slabs.hpp"
 #include "detail/worker.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -20,84 +19,6 @@
 
 namespace weft::detail {
 namespace {
-
-// ---- slabs: from the system, and back to it --------------------------------------------------------------------------
-
-/// Slabs that no worker uses. Address space is taken 4 MiB at a time and kept; what lies in it goes back to the system
-/// beyond the first few slabs, which stay warm.
-class slab_source {
- public:
-  slab* take(heap& owner) {
-    std::unique_lock guard{lock_};
-    if (free_ == nullptr) reserve();
-    slab* taken = free_;
-    free_ = taken->next;
-    if (warm_ != 0) --warm_;
-    ++in_use_;
-    guard.unlock();
-    return ::new (taken) slab{&owner, nullptr, 0, taken->begin()};
-  }
-
-  void give_back(slab* one) noexcept {
-    std::unique_lock guard{lock_};
-    --in_use_;
-    if (warm_ < warm_slabs) {
-      ++warm_;
-      one->next = free_;
-      free_ = one;
-      return;
-    }
-    // Cold ones go to the far end, so that the warm ones are taken first. Only their first page stays resident.
-    ::madvise(reinterpret_cast<std::byte*>(one) + page, slab::bytes - page, MADV_DONTNEED);
-    slab** link = &free_;
-    for (std::size_t i = 0; i < warm_ && *link != nullptr; ++i) link = &(*link)->next;
-    one->next = *link;
-    *link = one;
-  }
-
-  std::size_t bytes_in_use() noexcept {
-    std::lock_guard guard{lock_};
-    return (in_use_ + warm_) * slab::bytes;
-  }
-
- private:
-  static constexpr std::size_t region = std::size_t{4} << 20;
-  static constexpr std::size_t huge_page = std::size_t{2} << 20;
-  static constexpr std::size_t warm_slabs = 16;
-  static constexpr std::size_t page = 4096;
-
-  // Large pages are asked for from the second region on: a small program stays small.
-  void reserve() {
-    void* mapped =
-        ::mmap(nullptr, region + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped == MAP_FAILED) throw std::bad_alloc{};
-    auto* begin = static_cast<std::byte*>(mapped);
-    auto* aligned =
-        reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(begin) + huge_page - 1) & ~(huge_page - 1));
-    if (aligned != begin) ::munmap(begin, static_cast<std::size_t>(aligned - begin));
-    if (auto* end = aligned + region; end != begin + region + huge_page)
-      ::munmap(end, static_cast<std::size_t>(begin + region + huge_page - end));
-    if (regions_++ != 0) ::madvise(aligned, region, MADV_HUGEPAGE);
-    for (std::byte* at = aligned + region; at != aligned;) {
-      at -= slab::bytes;
-      auto* one = reinterpret_cast<slab*>(at);
-      one->next = free_;
-      free_ = one;
-    }
-  }
-
-  std::mutex lock_;
-  slab* free_ = nullptr;
-  std::size_t warm_ = 0;  // how many at the front of free_ may hold resident pages
-  std::size_t in_use_ = 0;
-  std::size_t regions_ = 0;
-};
-
-slab_source& slabs() noexcept {
-  alignas(slab_source) static std::byte storage[sizeof(slab_source)];  // never destroyed: frames may outlive statics
-  static auto* source = ::new (storage) slab_source;
-  return *source;
-}
 
 // ---- size classes -----------------------------------------------------------------------------------------------------
 
@@ -153,27 +74,34 @@ void* heap::allocate(std::size_t size) {
 void heap::free(void* block, std::size_t size) noexcept {
   const std::size_t size_class = size <= small ? (size + granule - 1) / granule : class_of(size);
   const std::size_t bytes = size <= small ? size_class * granule : bytes_of(size_class);
-  if (static_cast<std::byte*>(block) + bytes == bump) {
+  if (static_cast<std::byte*>(block) + bytes == bump) [[likely]] {
     bump = static_cast<std::byte*>(block);
     return;
   }
-  if (slab::of(block)->owner != this) [[unlikely]] {
-    heap& home = *slab::of(block)->owner;
-    auto* going = ::new (block) free_block{home.returned.load(std::memory_order_relaxed), size_class};
-    while (!home.returned.compare_exchange_weak(going->next, going,
-                                                std::memory_order_release,     // -> home
-                                                std::memory_order_relaxed)) {  // only `next` is read, and it is a value
-    }
-    return;
-  }
+  free_below(block, size_class, bytes);
+}
+
+// Any block but the one on top. Apart, so that the way of that one saves no registers.
+[[gnu::noinline]] void heap::free_below(void* block, std::size_t size_class, std::size_t bytes) noexcept {
+  if (heap& home = *slab::of(block)->owner; &home != this) [[unlikely]]
+    return home.receive(block, size_class, bytes);
+  if (static_cast<std::byte*>(block) + bytes == below && bump == base) [[unlikely]]
+    return step_back(static_cast<std::byte*>(block));
   lists[size_class] = ::new (block) free_block{lists[size_class], 0};
   cached += bytes;
   if (cached > sweep_at) [[unlikely]]
     sweep();
 }
 
-// The current slab has no room: what came home first, then a new slab. The rest of the old one is lost until a sweep
-// finds the slab empty: at most one frame's worth of every slab.
+// By a thread that is not the owner's.
+[[gnu::noinline]] void heap::receive(void* block, std::size_t size_class, std::size_t bytes) noexcept {
+  const std::size_t all = waiting.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // before it is there
+  returned.put(*::new (block) free_block{nullptr, size_class});
+  if (all > drain_at.load(std::memory_order_relaxed)) drain();
+}
+
+// The current slab has no room: what came home first, then a new slab. The rest of the old one is lost until it is empty:
+// at most one frame's worth of every slab.
 [[gnu::noinline]] void* heap::cut(std::size_t bytes, std::size_t size_class) {
   take_returned();
   if (free_block* block = lists[size_class]) {
@@ -181,41 +109,116 @@ void heap::free(void* block, std::size_t size) noexcept {
     cached -= bytes;
     return block;
   }
-  slab* fresh = detail::slabs().take(*this);
-  note_bump();
+  slab* fresh = slab_source::the_one().take(*this);
+  std::lock_guard guard{lock};
+  if (current != nullptr) current->top = bump;
   fresh->next = slabs;
   slabs = fresh;
-  bump = fresh->begin() + bytes;
-  end = fresh->end();
+  cut_from(fresh, fresh->begin() + bytes);
   return fresh->begin();
 }
 
-// The first slab is the one that is cut from, but for a sweep that gave that one back.
-void heap::note_bump() noexcept {
-  if (bump != nullptr) slabs->bumped = bump;
+// From here on frames are cut from `one`, the first slab, or from none. Under the lock.
+void heap::cut_from(slab* one, std::byte* at) noexcept {
+  current = one;
+  const slab* before = one != nullptr ? one->next : slabs;
+  base = one != nullptr ? one->begin() : nullptr;
+  end = one != nullptr ? one->end() : nullptr;
+  bump = at;
+  below = before != nullptr ? before->top : nullptr;
 }
 
-void heap::take_returned() noexcept {
-  free_block* block = returned.exchange(nullptr, std::memory_order_acquire);  // <- home
-  while (block != nullptr) {
+// The current slab is empty, and `block` is on top of the one before: that is the current one again. So a call chain of
+// any depth comes back on a stack of slabs, and none of its frames goes through a list.
+[[gnu::noinline]] void heap::step_back(std::byte* block) noexcept {
+  slab* empty;
+  {
+    std::lock_guard guard{lock};
+    empty = current;
+    if (empty != nullptr) slabs = empty->next;
+    cut_from(slabs, block);
+  }
+  if (empty != nullptr) slab_source::the_one().give_back(empty);
+}
+
+// How many bytes.
+std::size_t heap::take_returned() noexcept {
+  std::size_t bytes = 0;
+  for (free_block* block = returned.take_newest_first(); block != nullptr;) {
     free_block* next = block->next;
-    cached += bytes_of(block->size_class);
+    bytes += bytes_of(block->size_class);
     block->next = lists[block->size_class];
     lists[block->size_class] = block;
     block = next;
   }
+  cached += bytes;
+  waiting.fetch_sub(bytes, std::memory_order_relaxed);
+  drain_at.store(keeps_waiting.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  return bytes;
+}
+
+// By any thread: gives back the slabs of which all that was cut waits in `returned`, for an owner that may be idle. As
+// for a sweep, its cost is shared out over as many frees. What is taken here, nobody else has meanwhile.
+[[gnu::noinline]] void heap::drain() noexcept {
+  if (!draining.try_lock()) return;
+  constexpr std::size_t whole = ~std::size_t{0};
+  free_block* const all = returned.take_newest_first();
+  for (free_block* block = all; block != nullptr; block = block->next)
+    slab::of(block)->drained += bytes_of(block->size_class);
+
+  slab* gone = nullptr;
+  {
+    std::lock_guard guard{lock};
+    for (slab** link = &slabs; *link != nullptr;) {
+      slab* one = *link;
+      if (one == current || one->drained != one->cut()) {
+        link = &one->next;
+      } else {
+        *link = one->next;
+        one->next = gone;
+        gone = one;
+        one->drained = whole;
+      }
+    }
+  }
+
+  std::size_t went = 0, stays = 0;
+  free_block *first = nullptr, *last = nullptr;
+  for (free_block* block = all; block != nullptr;) {
+    free_block* next = block->next;
+    slab* from = slab::of(block);
+    const std::size_t bytes = bytes_of(block->size_class);
+    if (from->drained == whole) {
+      went += bytes;
+    } else {
+      stays += bytes;
+      from->drained = 0;
+      block->next = first;
+      first = block;
+      if (last == nullptr) last = block;
+    }
+    block = next;
+  }
+  if (first != nullptr) returned.put(*first, *last);
+  waiting.fetch_sub(went, std::memory_order_relaxed);
+  drain_at.store(std::max(keeps_waiting.load(std::memory_order_relaxed), 2 * stays), std::memory_order_relaxed);
+  draining.unlock();
+  while (gone != nullptr) slab_source::the_one().give_back(std::exchange(gone, gone->next));
 }
 
 // Gives back the slabs of which every byte ever cut lies in a free list. Linear in the free blocks; run when those have
 // doubled since the last time, so its cost is shared out over as many frees.
 [[gnu::noinline]] void heap::sweep() noexcept {
   take_returned();
-  note_bump();
-  for (slab* one = slabs; one != nullptr; one = one->next) one->freed = 0;
+  {
+    std::lock_guard guard{lock};
+    if (current != nullptr) current->top = bump;
+    for (slab* one = slabs; one != nullptr; one = one->next) one->freed = 0;
+  }
   for (std::size_t c = 1; c < classes; ++c)
     for (free_block* block = lists[c]; block != nullptr; block = block->next) slab::of(block)->freed += bytes_of(c);
 
-  const auto empty = [](slab* one) { return one->freed == static_cast<std::size_t>(one->bumped - one->begin()); };
+  const auto empty = [](slab* one) { return one->freed == one->cut(); };
   for (std::size_t c = 1; c < classes; ++c)
     for (free_block** link = &lists[c]; *link != nullptr;)
       if (empty(slab::of(*link))) {
@@ -225,39 +228,77 @@ void heap::take_returned() noexcept {
         link = &(*link)->next;
       }
 
-  if (slabs != nullptr && empty(slabs)) bump = end = nullptr;
-  for (slab** link = &slabs; *link != nullptr;)
-    if (slab* one = *link; empty(one)) {
-      *link = one->next;
-      detail::slabs().give_back(one);
-    } else {
-      link = &one->next;
-    }
-  if (slabs == nullptr || end != slabs->end()) bump = end = nullptr;  // an older slab is never cut from again
+  slab* gone = nullptr;
+  {
+    std::lock_guard guard{lock};
+    bool none = current == nullptr;
+    for (slab** link = &slabs; *link != nullptr;)
+      if (slab* one = *link; empty(one)) {
+        none = none || one == current;
+        *link = one->next;
+        one->next = gone;
+        gone = one;
+      } else {
+        link = &one->next;
+      }
+    cut_from(none ? nullptr : current, none ? nullptr : bump);
+  }
+  while (gone != nullptr) slab_source::the_one().give_back(std::exchange(gone, gone->next));
   sweep_at = std::max(keep, 2 * cached);
 }
 
+// Nobody is there to take what comes home, so little of it may wait.
+void heap::leave() noexcept {
+  keeps_waiting.store(slab::bytes, std::memory_order_relaxed);
+  sweep();
+}
+
+void heap::take_over() noexcept {
+  keeps_waiting.store(keep, std::memory_order_relaxed);
+  if (take_returned() >= slab::bytes) sweep();
+}
+
 // ---- the interface ------------------------------------------------------------------------------------------------------
+
+namespace {
+// Apart, as above.
+[[maybe_unused, gnu::noinline, gnu::cold]] void* allocate_first(std::size_t size) {
+  first_use();
+  return allocate_frame(size);
+}
+[[gnu::noinline, gnu::cold]] void free_first(void* frame, std::size_t size) noexcept {
+  first_use();
+  free_frame(frame, size);
+}
+}  // namespace
 
 [[gnu::noinline]] void* allocate_frame(std::size_t size) {
 #ifdef WEFT_ASAN
   return allocate_large(size);  // so that a frame used after its end is seen at once
 #else
-  return this_worker().frames.allocate(size);
+  worker* const here = worker_of_thread;
+  return here != nullptr ? here->frames.allocate(size) : allocate_first(size);
 #endif
 }
 
 [[gnu::noinline]] void free_frame(void* frame, std::size_t size) noexcept {
   if (is_foreign(frame)) [[unlikely]] {
     foreign_frame_header* header = static_cast<foreign_frame_header*>(frame) - 1;
-    header->release(header->resource, header, sizeof(foreign_frame_header) + size);
-    return;
+    return header->release(header->resource, header, sizeof(foreign_frame_header) + size);
   }
-  this_worker().frames.free(frame, size);
+  worker* const here = worker_of_thread;
+  return here != nullptr ? here->frames.free(frame, size) : free_first(frame, size);
 }
 
-frame_memory_stats frame_memory_now() noexcept { return {slabs().bytes_in_use(), this_worker().frames.cached}; }
+frame_memory_stats frame_memory_now() noexcept {
+  return {slab_source::the_one().bytes_in_use(), this_worker().frames.cached};
+}
 
-void trim_frame_memory() noexcept { this_worker().frames.sweep(); }
+void trim_frame_memory() noexcept {
+  this_worker().frames.sweep();
+  slab_source::the_one().let_go_of_all();
+}
+
+bool age_frame_memory() noexcept { return slab_source::the_one().let_go_of_unused(); }
 
 }  // namespace weft::detail

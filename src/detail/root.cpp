@@ -215,7 +215,7 @@ job* blocking_root::take_all() noexcept {
   for (;;) {
     if (job* work = posted_.take(); work != nullptr) return work;
     if (run_inlined(this_worker())) return nullptr;
-    posted_.sleep();
+    posted_.sleep(age_frame_memory() ? std::chrono::seconds{1} : std::chrono::seconds{});
   }
 }
 

@@ -16,7 +16,7 @@ constinit worker* spare_workers = nullptr;
 void leave(void* worker_of_ending_thread) noexcept {
   worker* leaving = static_cast<worker*>(worker_of_ending_thread);
   worker_of_thread = nullptr;
-  leaving->frames.sweep();
+  leaving->frames.leave();
   std::lock_guard guard{spare_lock};
   leaving->spare = spare_workers;
   spare_workers = leaving;
@@ -42,6 +42,8 @@ pthread_key_t make_key() noexcept {
   }
   if (worker_of_thread == nullptr)
     worker_of_thread = new worker;  // never deleted: a frame may come home after the last thread ended
+  else
+    worker_of_thread->frames.take_over();
   static const pthread_key_t key = make_key();
   pthread_setspecific(key, worker_of_thread);
   prepare_last_words();

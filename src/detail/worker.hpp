@@ -8,7 +8,11 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <weft/detail/inbox.hpp>
+#include <weft/detail/lock.hpp>
 #include <weft/executor.hpp>
+
+#include "detail/slabs.hpp"
 
 namespace weft::detail {
 
@@ -20,23 +24,7 @@ struct free_block {
   std::size_t size_class;  // only for a block on its way home
 };
 
-/// A piece of 256 KiB, aligned to its size, from which one worker cuts frames.
-struct slab {
-  static constexpr std::size_t bytes = std::size_t{256} << 10;
-
-  struct heap* owner;
-  slab* next;
-  std::size_t freed;  // scratch of a sweep: bytes of this slab that lie in free lists
-  std::byte* bumped;  // end of what was ever cut from it; the current slab's is in the heap
-
-  static slab* of(void* block) noexcept {
-    return reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(block) & ~(bytes - 1));
-  }
-  std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this) + 64; }
-  std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
-};
-
-/// One worker's frames. Touched by its own thread only, but for `returned`.
+/// One worker's frames. Touched by its own thread only, but for what stands below `returned`.
 struct heap {
   static constexpr std::size_t granule = 32;
   static constexpr std::size_t small = 1024;  // up to here a class every 32 bytes
@@ -46,24 +34,41 @@ struct heap {
   static constexpr std::size_t keep = std::size_t{32} << 20;  // bytes in free lists before a sweep is worth its time
 
   free_block* lists[classes]{};
-  std::byte* bump = nullptr;
+  std::byte* bump = nullptr;  // of the current slab, as the next three
   std::byte* end = nullptr;
+  std::byte* base = nullptr;   // null: there is none
+  std::byte* below = nullptr;  // the top of the slab before it
   std::size_t cached = 0;
   std::size_t sweep_at = keep;
-  slab* slabs = nullptr;  // all, the current one first
 
-  // Blocks that other workers freed: pushed by anyone, taken whole by the owner.
-  //   edge home   the freeing worker's last use of the block  ->  the owner that hands it out again
-  std::atomic<free_block*> returned{nullptr};
+  // Blocks that other workers freed.
+  inbox<free_block> returned;                    // its edge: the last use of the block  ->  who hands it out again
+  std::atomic<std::size_t> waiting{0};           // bytes in there. A count, no edge: at least what one can find there
+  std::atomic<std::size_t> drain_at{keep};       // so many are enough to look for whole slabs. A hint, no edge
+  std::atomic<std::size_t> keeps_waiting{keep};  // what `drain_at` is at least. The same
+  tiny_lock draining;                            // held by who looks
+  tiny_lock lock;                                // of the list, and of `current`; the owner alone adds to it
+  slab* slabs = nullptr;                         // all, the current one first
+  slab* current = nullptr;                       // the one that frames are cut from; null: none
 
   void* allocate(std::size_t size);
   void free(void* block, std::size_t size) noexcept;
+
+  /// Gives back the slabs that hold no live frame.
   void sweep() noexcept;
+
+  /// Its thread ends, or another one takes it over.
+  void leave() noexcept;
+  void take_over() noexcept;
 
  private:
   void* cut(std::size_t bytes, std::size_t size_class);
-  void take_returned() noexcept;
-  void note_bump() noexcept;
+  void cut_from(slab* one, std::byte* at) noexcept;
+  void free_below(void* block, std::size_t size_class, std::size_t bytes) noexcept;
+  void receive(void* block, std::size_t size_class, std::size_t bytes) noexcept;
+  void step_back(std::byte* block) noexcept;
+  std::size_t take_returned() noexcept;
+  void drain() noexcept;
 };
 
 struct worker {
@@ -90,6 +95,10 @@ inline worker& this_worker() noexcept {
     return *worker_of_thread;
   return first_use();
 }
+
+/// Lets go of slabs that nobody has needed lately. True: there are more, so ask again in a while. By a thread that is
+/// about to sleep.
+bool age_frame_memory() noexcept;
 
 /// Runs one of the jobs posted from within the present run of an inline_executor on this thread: by a job of that run
 /// that is about to block, perhaps for just that one. False: there was none.

@@ -12,7 +12,8 @@ class tiny_lock {
   void lock() noexcept {
     if (taken_.exchange(true, std::memory_order_acquire)) lock_contended();  // <- list
   }
-  void unlock() noexcept { taken_.store(false, std::memory_order_release); }  // -> list
+  bool try_lock() noexcept { return !taken_.exchange(true, std::memory_order_acquire); }  // <- list
+  void unlock() noexcept { taken_.store(false, std::memory_order_release); }              // -> list
 
  private:
   void lock_contended() noexcept;

@@ -1,0 +1,69 @@
+// Pieces of memory from which workers cut frames, from the system and back to it.
+//
+// Address space is taken 4 MiB at a time and kept. What lies in it stays warm for a while after it was given back, since
+// a peak often comes again: a recursion of a million levels needs 90 MiB each time, which is 25,000 page faults if it has
+// to fetch them anew. What nobody has needed for a second goes back to the system, but for a few slabs. There is no
+// thread for that: whoever gives a slab back, or is about to sleep, looks at the clock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace weft::detail {
+
+struct heap;
+
+/// A piece of 256 KiB, aligned to its size, from which one worker cuts frames.
+struct slab {
+  static constexpr std::size_t bytes = std::size_t{256} << 10;
+
+  heap* owner;
+  slab* next;           // under the heap's lock
+  std::byte* top;       // end of what was ever cut from it; of the current one, only while a sweep looks
+  std::size_t freed;    // scratch of a sweep: bytes of this slab that lie in free lists
+  std::size_t drained;  // scratch of a drain: bytes of this slab that lie in `returned`
+
+  static slab* of(void* block) noexcept {
+    return reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(block) & ~(bytes - 1));
+  }
+  std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this) + 64; }
+  std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
+  std::size_t cut() noexcept { return static_cast<std::size_t>(top - begin()); }
+};
+
+/// Slabs that no worker uses. All from any thread.
+class slab_source {
+ public:
+  static slab_source& the_one() noexcept;
+
+  /// Throws std::bad_alloc.
+  slab* take(heap& owner);
+  void give_back(slab* one) noexcept;
+
+  /// True: some are warm that may go later.
+  bool let_go_of_unused() noexcept;
+  void let_go_of_all() noexcept;
+
+  /// Those in use, and the warm ones.
+  std::size_t bytes_in_use() noexcept;
+
+ private:
+  static constexpr std::size_t always_warm = (std::size_t{32} << 20) / slab::bytes;
+  static constexpr std::size_t most_warm = (std::size_t{128} << 20) / slab::bytes;
+
+  void reserve();
+  void cool(slab* one) noexcept;
+  void age() noexcept;
+
+  std::mutex lock_;
+  slab* warm_ = nullptr;  // the one that was given back last comes first
+  slab* cold_ = nullptr;
+  std::size_t warm_count_ = 0;
+  std::size_t least_ = 0;  // warm ones, at the least, since `last_aged_`
+  long last_aged_ = 0;     // in milliseconds
+  std::size_t in_use_ = 0;
+  std::size_t regions_ = 0;
+};
+
+}  // namespace weft::detail
