@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -207,6 +208,19 @@ WEFT_TEST("adaptors: stand in a row") {
   EXPECT_EQ(co_await answer(1), 2);
   EXPECT_EQ(co_await answer(-5), -1);
   EXPECT_EQ(co_await answer(50), -2);
+}
+
+// Each holds the one before in its frame; none has run.
+TEST(adaptors, a_row_of_five_thousand_that_is_dropped) {
+  std::atomic<int> alive = 0;
+  {
+    auto first = [](test::counted) -> task<int> { co_return 0; };
+    auto add = [](int n) { return n + 1; };
+    task<int> row = first(test::counted{alive});
+    for (int i = 0; i < 5'000; ++i) row = std::move(row) | on_value(add);
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0);
 }
 
 }  // namespace
