@@ -1,6 +1,6 @@
 #include <weft/future.hpp>
 
-#include "detail/worker.hpp"
+#include "detail/thread_id.hpp"
 
 namespace weft::detail {
 
@@ -8,12 +8,11 @@ namespace weft::detail {
 
 void handed::complete(wake_up how) noexcept {
   how_ = how;
-  if (starter_.load(std::memory_order_relaxed) == &worker_of_thread) return word_.complete_here();
+  if (starter_.load(std::memory_order_relaxed) == this_thread_id()) return word_.complete_here();
   if (waiter* one = word_.complete(); one != nullptr) one->finish(how);  // self may be gone after complete()
 }
 
-// The address of a thread-local is one that no other thread has.
-void handed::begin_start() noexcept { starter_.store(&worker_of_thread, std::memory_order_relaxed); }
+void handed::begin_start() noexcept { starter_.store(this_thread_id(), std::memory_order_relaxed); }
 
 void handed::wait(waiter& one) noexcept {
   switch (word_.enter(one)) {

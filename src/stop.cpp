@@ -1,17 +1,9 @@
 #include <weft/stop.hpp>
 
 #include "detail/spin.hpp"
+#include "detail/thread_id.hpp"
 
 namespace weft {
-namespace {
-
-std::uintptr_t this_thread_id() noexcept {
-  thread_local char here;  // its address tells threads apart
-  return reinterpret_cast<std::uintptr_t>(&here);
-}
-
-}  // namespace
-
 void stop_source::lock() noexcept {
   detail::spin_wait wait;
   for (;;) {
@@ -57,7 +49,7 @@ void stop_source::remove(detail::stop_node& node) noexcept {
     return;
   }
   const bool running = running_ == &node;
-  const bool here = runner_ == this_thread_id();
+  const bool here = runner_ == detail::this_thread_id();
   if (running && here) *node.destroyed_ = true;  // it destroys itself: the runner touches it no more
   unlock();
   if (running && here) return;
@@ -73,7 +65,7 @@ bool stop_source::request_stop(stop_cause cause) noexcept {
     return false;
   }
   cause_ = cause;
-  runner_ = this_thread_id();
+  runner_ = detail::this_thread_id();
   unlock(requested);
 
   for (;;) {

@@ -18,6 +18,7 @@
 #include <tuple>
 #include <variant>
 #include <vector>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/hop.hpp>
 #include <weft/detail/pipe.hpp>
 #include <weft/task.hpp>
@@ -81,10 +82,10 @@ class group : public waiter, public job {
 
   // Children that have waited and not ended, and one for the parent while it starts others.
   //   edge join  what the child did, and its result  ->  the parent
-  std::atomic<std::size_t> pending_{0};
+  atomic<std::size_t> pending_{0};
   // Set by children before they count down, read by the last one: the countdown carries them.
-  std::atomic<bool> any_stopped_{false};
-  std::atomic<bool> any_failed_{false};
+  atomic<bool> any_stopped_{false};
+  atomic<bool> any_failed_{false};
 };
 
 /// Runs one task, and puts what came of it into its parent's slot.

@@ -64,7 +64,7 @@ class manual_executor final : public executor {
   bool refill() noexcept;
 
   detail::inbox<job> posted_;  // its edge: what the poster wrote  ->  the job
-  job* ready_ = nullptr;  // oldest first; the pump's own
+  job* ready_ = nullptr;       // oldest first; the pump's own
 };
 
 /// Runs each job on a thread of its own. For a few long-running pieces of work, not for many short ones.

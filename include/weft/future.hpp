@@ -11,9 +11,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/handover.hpp>
 #include <weft/detail/pipe.hpp>
 #include <weft/task.hpp>
@@ -43,7 +45,7 @@ class handed {
   /// Around the call of a function that may complete this before it returns. A completer on this thread then needs no
   /// atomic exchange, which is most of what such an await costs.
   void begin_start() noexcept;
-  void end_start() noexcept { starter_.store(nullptr, std::memory_order_relaxed); }
+  void end_start() noexcept { starter_.store(0, std::memory_order_relaxed); }
 
   /// By a sleeper that has parked in `one`: enters, or ends the wait again. The sleeper may be gone after this.
   void wait(waiter& one) noexcept;
@@ -54,9 +56,9 @@ class handed {
  private:
   handover word_;
   wake_up how_ = wake_up::completed;  // part of the outcome
-  // The thread that is inside a start function; null outside. Relaxed: a thread looks for what it wrote itself, and any
+  // The thread that is inside a start function; 0 outside. Relaxed: a thread looks for what it wrote itself, and any
   // other finds something else.
-  std::atomic<const void*> starter_{nullptr};
+  atomic<std::uintptr_t> starter_{0};
 };
 
 /// The same with its type. All set_* functions complete it.
@@ -121,9 +123,9 @@ class future_state {
  private:
   // One for the promise, one for the future.
   //   edge last  the last use by one of them  ->  the destruction by the other
-  std::atomic<unsigned> holders_{1};
+  atomic<unsigned> holders_{1};
   // Whether somebody sets it, or has. Carries nothing: the outcome travels through the handover.
-  std::atomic<bool> claimed_{false};
+  atomic<bool> claimed_{false};
 };
 
 template <class T>

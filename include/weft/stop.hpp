@@ -13,6 +13,7 @@
 #include <source_location>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
 
 namespace weft {
@@ -39,11 +40,12 @@ class stop_node {
 
  private:
   friend class weft::stop_source;
+  // All but the last one under the source's lock.
   void (*run_)(stop_node&) noexcept;
-  stop_node* next_ = nullptr;
-  stop_node** link_ = nullptr;      // what points to this node; null: not in the list
-  bool* destroyed_ = nullptr;       // set while it runs, for a callback that destroys itself
-  std::atomic<bool> ended_{false};  // edge ran: what the callback did -> the return of remove() on another thread
+  plain<stop_node*> next_ = nullptr;
+  plain<plain<stop_node*>*> link_ = nullptr;  // what points to this node; null: not in the list
+  plain<bool*> destroyed_ = nullptr;          // set while it runs, for a callback that destroys itself
+  atomic<bool> ended_{false};  // edge ran: what the callback did -> the return of remove() on another thread
 };
 
 }  // namespace detail
@@ -87,10 +89,10 @@ class stop_source {
   // `locked` guards the list and the running callback; `requested` is set once, under the lock.
   //   edge list   changes of the list        ->  the next holder of the lock
   //   edge asked  the cause, and what led to it  ->  whoever sees `requested`
-  std::atomic<std::uint32_t> state_{0};
-  detail::stop_node* nodes_ = nullptr;
-  detail::stop_node* running_ = nullptr;
-  std::uintptr_t runner_ = 0;  // the thread that runs callbacks
+  detail::atomic<std::uint32_t> state_{0};
+  detail::plain<detail::stop_node*> nodes_ = nullptr;
+  detail::plain<detail::stop_node*> running_ = nullptr;
+  detail::plain<std::uintptr_t> runner_ = 0;  // the thread that runs callbacks
   stop_cause cause_{nullptr, {}};
 };
 

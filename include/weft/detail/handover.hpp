@@ -24,24 +24,23 @@
 
 #include <atomic>
 #include <cstdint>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/waiter.hpp>
 
 namespace weft::detail {
 
-/// A template over its atomic and its wait, so that a model can take the place of both.
-template <class Wait, template <class> class Atomic = std::atomic>
-class basic_handover {
+class handover {
  public:
-  basic_handover() = default;
-  basic_handover(const basic_handover&) = delete;
+  handover() = default;
+  handover(const handover&) = delete;
 
   /// Whether the outcome is there, to be read.
   bool is_ready() const noexcept { return word_.load(std::memory_order_acquire) == ready; }  // <- outcome
 
   /// By the completer, once, when the outcome is written. Not null: the wait to finish().
-  [[nodiscard]] Wait* complete() noexcept {
+  [[nodiscard]] waiter* complete() noexcept {
     const std::uintptr_t before = word_.exchange(ready, std::memory_order_acq_rel);  // -> outcome, <- wait
-    return before > ready ? reinterpret_cast<Wait*>(before) : nullptr;
+    return before > ready ? reinterpret_cast<waiter*>(before) : nullptr;
   }
 
   /// The same by the sleeper's own thread, which has not entered. Relaxed: there is nobody to tell.
@@ -54,7 +53,7 @@ class basic_handover {
   };
 
   /// By the sleeper, parked in `one`.
-  [[nodiscard]] entry enter(Wait& one) noexcept {
+  [[nodiscard]] entry enter(waiter& one) noexcept {
     std::uintptr_t found = empty;
     if (word_.compare_exchange_strong(found, reinterpret_cast<std::uintptr_t>(&one),
                                       std::memory_order_release,   // -> wait
@@ -64,12 +63,13 @@ class basic_handover {
   }
 
   /// By a stopper that has claimed the sleeper of `one`. False: its wait is ended by the completer or by itself.
-  [[nodiscard]] bool leave(Wait& one) noexcept {
+  [[nodiscard]] bool leave(waiter& one) noexcept {
     const std::uintptr_t entered = reinterpret_cast<std::uintptr_t>(&one);
     std::uintptr_t found = entered;
     for (;;) {
       // Relaxed: the outcome is not read here, and the sleeper itself carries what the stopper knows.
-      if (word_.compare_exchange_weak(found, found == entered ? empty : left, std::memory_order_relaxed))
+      if (word_.compare_exchange_weak(found, found == entered ? empty : left, std::memory_order_relaxed,
+                                      std::memory_order_relaxed))
         return found == entered;
       if (found == ready) return false;
     }
@@ -80,9 +80,7 @@ class basic_handover {
 
   //   edge wait     the wait, and that its sleeper is parked  ->  the completer that ends it
   //   edge outcome  the outcome                               ->  the sleeper that reads it
-  Atomic<std::uintptr_t> word_{empty};
+  atomic<std::uintptr_t> word_{empty};
 };
-
-using handover = basic_handover<waiter>;
 
 }  // namespace weft::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
 
 namespace weft::detail {
@@ -19,7 +20,7 @@ class tiny_lock {
   void lock_contended() noexcept;
 
   //   edge list  what the holder changed  ->  the next holder
-  std::atomic<bool> taken_{false};
+  atomic<bool> taken_{false};
 };
 
 }  // namespace weft::detail

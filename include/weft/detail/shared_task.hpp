@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/task.hpp>
 
@@ -45,10 +46,10 @@ class shared_root : public root {
   waiter_line line_;          // under the lock
   waiter* joiner_ = nullptr;  // the last to leave, which waits for the end; under the lock
   //   edge ended  the result, and all that the task did  ->  who sees `ended` or `stopped`
-  std::atomic<phase> phase_{phase::unstarted};  // written under the lock
+  atomic<phase> phase_{phase::unstarted};  // written under the lock
   // Handles, and one while it runs.
   //   edge last  the last use of a handle  ->  the destruction
-  std::atomic<std::size_t> references_{1};
+  atomic<std::size_t> references_{1};
   weft::env own_env_;
 };
 

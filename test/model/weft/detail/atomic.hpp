@@ -1,6 +1,9 @@
 // In the place of weft's file of this name: atomics and plain variables whose every access relacy sees.
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
 #include "relacy.hpp"
 
 namespace weft::detail {
@@ -16,31 +19,60 @@ constexpr rl::memory_order model_order(std::memory_order order) {
   }
 }
 
+/// Holds any small type as a number, which is what relacy can print.
 template <class T>
 class atomic {
  public:
-  atomic(T value) { value_.store(value, rl::mo_relaxed, RL_INFO); }
+  atomic(T value) { value_.store(number(value), rl::mo_relaxed, RL_INFO); }
+  atomic() : atomic{T{}} {}
 
-  T load(std::memory_order order) const { return value_.load(model_order(order), RL_INFO); }
-  void store(T value, std::memory_order order) { value_.store(value, model_order(order), RL_INFO); }
+  T load(std::memory_order order) const { return back(value_.load(model_order(order), RL_INFO)); }
+  void store(T value, std::memory_order order) { value_.store(number(value), model_order(order), RL_INFO); }
   bool compare_exchange_weak(T& expected, T desired, std::memory_order done, std::memory_order failed) {
-    return value_.compare_exchange_weak(expected, desired, model_order(done), RL_INFO, model_order(failed), RL_INFO);
+    std::uint64_t found = number(expected);
+    const bool did = value_.compare_exchange_weak(found, number(desired), model_order(done), RL_INFO,
+                                                  model_order(failed), RL_INFO);
+    expected = back(found);
+    return did;
   }
   bool compare_exchange_strong(T& expected, T desired, std::memory_order done, std::memory_order failed) {
-    return value_.compare_exchange_strong(expected, desired, model_order(done), RL_INFO, model_order(failed), RL_INFO);
+    std::uint64_t found = number(expected);
+    const bool did = value_.compare_exchange_strong(found, number(desired), model_order(done), RL_INFO,
+                                                    model_order(failed), RL_INFO);
+    expected = back(found);
+    return did;
   }
-  T exchange(T value, std::memory_order order) { return value_.exchange(value, model_order(order), RL_INFO); }
-  T fetch_or(T bits, std::memory_order order) { return value_.fetch_or(bits, model_order(order), RL_INFO); }
-  T fetch_and(T bits, std::memory_order order) { return value_.fetch_and(bits, model_order(order), RL_INFO); }
+  T exchange(T value, std::memory_order order) {
+    return back(value_.exchange(number(value), model_order(order), RL_INFO));
+  }
+  T fetch_or(T bits, std::memory_order order) { return back(value_.fetch_or(bits, model_order(order), RL_INFO)); }
+  T fetch_and(T bits, std::memory_order order) { return back(value_.fetch_and(bits, model_order(order), RL_INFO)); }
+  T fetch_add(T more, std::memory_order order) { return back(value_.fetch_add(more, model_order(order), RL_INFO)); }
+  T fetch_sub(T less, std::memory_order order) { return back(value_.fetch_sub(less, model_order(order), RL_INFO)); }
 
  private:
-  rl::atomic<T> value_;
+  static std::uint64_t number(T value) {
+    if constexpr (std::is_pointer_v<T>)
+      return reinterpret_cast<std::uint64_t>(value);
+    else
+      return static_cast<std::uint64_t>(value);
+  }
+  static T back(std::uint64_t value) {
+    if constexpr (std::is_pointer_v<T>)
+      return reinterpret_cast<T>(value);
+    else
+      return static_cast<T>(value);
+  }
+
+  rl::atomic<std::uint64_t> value_;
 };
 
 template <class T>
 class plain {
  public:
   plain(T value) { value_(RL_INFO) = value; }
+  plain(const plain& other) : plain{static_cast<T>(other)} {}
+  plain& operator=(const plain& other) { return *this = static_cast<T>(other); }
   plain& operator=(T value) {
     value_(RL_INFO) = value;
     return *this;
