@@ -1,95 +1,58 @@
+#include <cmath>
+#include <cstdio>
 #include <weft/combine.hpp>
-
-#include "detail/worker.hpp"
 
 namespace weft::detail {
 
-child::child(group& of, end_function done) noexcept : root{of.parent().env, &of.parent(), done}, all{&of} {}
-
-void group::start(root& parent) noexcept {
-  worker& here = this_worker();
-  parent_ = &parent;
-  parents_start_ = here.starting;
-  pending_.store(count_ + 1, std::memory_order_relaxed);  // published by the children's own parking
-  job::next = here.local;
-  here.local = this;  // until the last child has started, and has run through or waits
-  start_next();
+void throw_too_few(const char* operation) {
+  throw error{std::make_error_code(std::errc::invalid_argument), operation, "of a range with too few elements"};
 }
 
-// While one starts, this group is on top of the worker's list: if the child waits, the run loop goes on with go_on().
-void group::start_next() noexcept {
-  worker& here = this_worker();
-  child& one = prepare_(*this, started_++);
-  one.sibling = children_;
-  children_ = &one;
-  ++waiting_;
-  here.starting = &one;
-  here.current = &one;
-  here.next = one.top;
+void throw_timed_out(clock::duration limit) {
+  char subject[48];
+  std::snprintf(subject, sizeof subject, "of %g ms", std::chrono::duration<double, std::milli>{limit}.count());
+  throw error{errc::timed_out, "timeout", subject};
 }
 
-void group::go_on(job& self) noexcept {
-  auto& mine = static_cast<group&>(self);
-  if (mine.started_ == mine.count_) return mine.all_started();  // mine may be gone
-  worker& here = this_worker();
-  mine.job::next = here.local;
-  here.local = &mine;
-  mine.start_next();
+// ---- retry ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (SplitMix64).
+double next_random(std::uint64_t& state) noexcept {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-wake_up group::how() const noexcept {
-  const bool stopped = any_stopped_.load(std::memory_order_relaxed) &&  // the countdown carries both
-                       !any_failed_.load(std::memory_order_relaxed);
-  return stopped ? wake_up::stopped : wake_up::completed;
+}  // namespace
+
+back_off::back_off(const retry_policy& policy) noexcept
+    : policy_{policy},
+      random_{policy.seed != 0 ? policy.seed
+                               : static_cast<std::uint64_t>(real_clock().now().time_since_epoch().count()) ^
+                                     reinterpret_cast<std::uintptr_t>(this)},
+      delay_{static_cast<double>(policy.delay.count())} {}
+
+bool back_off::again(const std::exception_ptr& failure) {
+  ++made_;
+  return made_ < policy_.attempts && (policy_.worth_it == nullptr || policy_.worth_it(failure));
 }
 
-void group::ended(child& one, bool stopped, bool failed) noexcept {
-  if (stopped) any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries both
-  if (failed) any_failed_.store(true, std::memory_order_relaxed);
-  worker& here = this_worker();
-  if (here.starting != &one) {
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // -> join, <- join
-      finish(how());
-    }
-    return;
-  }
-  // It ran through: it is the newest child, this group is on top of the worker's list, and nobody else knows of it.
-  children_ = one.sibling;
-  --waiting_;
-  if (started_ != count_) return start_next();
-  here.local = job::next;
-  if (waiting_ != 0) {
-    here.starting = nullptr;
-    return all_started();
-  }
-  resume_parent();
-  here.starting = parents_start_;  // the parent has not been away either
+clock::duration back_off::next() noexcept {
+  const double most = static_cast<double>(policy_.max_delay.count());
+  const double whole = std::fmin(delay_, most);
+  delay_ = whole * policy_.factor;
+  return saturated(
+      std::chrono::duration<double, clock::duration::period>{whole * (1 - policy_.jitter * next_random(random_))});
 }
 
-// The parent parks, unless all have ended meanwhile: some on other threads, or woken by a sibling.
-void group::all_started() noexcept {
-  const std::size_t ours = count_ - waiting_ + 1;
-  if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
-    if (parent_->park_forwarding(*this)) stop_children(*this);
-    if (pending_.fetch_sub(ours, std::memory_order_acq_rel) == ours) {  // -> join, <- join
-      finish(how());
-    }
-    return;  // the group may be gone
-  }
-  resume_parent();
-}
+// ---- detach_on_stop -----------------------------------------------------------------------------------------------------
 
-void group::resume_parent() noexcept {
-  if (how() == wake_up::stopped)
-    end_stopped(*parent_);
-  else
-    run_next(parent_->top, *parent_);
-}
-
-// Those that have ended are told in vain. The caller keeps the group alive.
-on_stop group::stop_children(waiter& self) noexcept {
-  for (child* one = static_cast<group&>(self).children_; one != nullptr; one = one->sibling) one->request_stop();
-  return on_stop::forwarded;
+// Not the rest: a stop that is not its own, and what lies in frames that it may outlive.
+detached_env::detached_env(const root& from) noexcept {
+  if (from.env != nullptr) own_env = {.executor = from.env->executor, .clock = from.env->clock};
 }
 
 }  // namespace weft::detail

@@ -1,3 +1,5 @@
+#include <atomic>
+#include <cstdio>
 #include <string>
 #include <weft/error.hpp>
 
@@ -25,7 +27,30 @@ std::string sentence(std::string_view operation, std::string_view subject) {
   return text;
 }
 
+void print_lost_error(const char* operation, const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& thrown) {
+    std::fprintf(stderr, "weft: %s: a failure came too late to be thrown: %s\n", operation, thrown.what());
+  } catch (...) {  // it has no text
+    std::fprintf(stderr, "weft: %s: a failure came too late to be thrown\n", operation);
+  }
+}
+
+// Who sets it has what the handler uses ready before, for all threads:
+//   edge handler  what led to its being set  ->  its calls
+std::atomic<lost_error_handler> handler_of_lost_errors{print_lost_error};
+
 }  // namespace
+
+lost_error_handler set_lost_error_handler(lost_error_handler handler) noexcept {
+  return handler_of_lost_errors.exchange(handler != nullptr ? handler : print_lost_error,
+                                         std::memory_order_acq_rel);  // -> handler, <- handler
+}
+
+void detail::lose_error(const char* operation, const std::exception_ptr& failure) noexcept {
+  handler_of_lost_errors.load(std::memory_order_acquire)(operation, failure);  // <- handler
+}
 
 const std::error_category& weft_category() noexcept {
   static const category one;

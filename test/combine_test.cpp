@@ -1,12 +1,15 @@
 #include <weft/combine.hpp>
 #include <weft/future.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <list>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "support/virtual_clock.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -237,6 +240,170 @@ TEST(when_all, children_end_on_other_threads_while_the_parent_is_stopped) {
     opener.join();
     stopper.join();
     EXPECT_TRUE(ended);
+  }
+}
+
+// ---- windowed -------------------------------------------------------------------------------------------------------
+
+using weft::windowed;
+
+// How many run at once, and how many have been made.
+struct load {
+  int running = 0, most = 0, made = 0;
+  std::vector<int> order{};
+
+  task<int> work(std::chrono::milliseconds d, int value) {
+    ++made;
+    return run(d, value);
+  }
+
+ private:
+  task<int> run(std::chrono::milliseconds d, int value) {
+    most = std::max(most, ++running);
+    order.push_back(value);
+    co_await weft::sleep_for(d);
+    --running;
+    co_return value;
+  }
+};
+
+TEST(windowed, runs_so_many_at_once_and_gives_values_in_order) {
+  test::virtual_clock time;
+  load l;
+  const std::vector<int> ms{5, 1, 1, 1, 1, 3};
+  auto tasks = ms | std::views::transform([&](int d) { return l.work(std::chrono::milliseconds{d}, d); });
+  auto all = [&]() -> task<> {
+    const auto values = co_await windowed(2, tasks);
+    EXPECT_EQ(values, ms);
+  };
+  EXPECT_TRUE(test::run_timed(time, all()));
+  EXPECT_EQ(l.most, 2);
+  EXPECT_EQ(l.order, ms);
+  EXPECT_EQ(time.elapsed(), std::chrono::milliseconds{7});
+}
+
+TEST(windowed, takes_an_element_when_its_turn_has_come) {
+  test::virtual_clock time;
+  load l;
+  auto one = [&](int value) { return l.work(std::chrono::milliseconds{1}, value); };
+  auto numbers = std::views::iota(0, 10);
+  auto all = [&]() -> task<> {
+    auto tasks = numbers | std::views::transform(one);
+    EXPECT_EQ((co_await (tasks | windowed(3))).size(), 10U);
+  };
+  int seen = 0;
+  EXPECT_TRUE(test::run_timed(time, all(), [&](auto&) { EXPECT_LE(l.made, seen += 3); }));
+  EXPECT_EQ(l.made, 10);
+}
+
+WEFT_TEST("windowed: containers, voids, references, what moves only, and nothing at all") {
+  std::vector<task<std::unique_ptr<int>>> owners;
+  std::list<task<int&>> references;
+  std::vector<task<>> voids;
+  int object = 0;
+  for (int i = 0; i != 5; ++i) {
+    owners.push_back(make(i));
+    references.push_back(refer(object));
+    voids.push_back(nothing());
+  }
+  EXPECT_EQ(*(co_await windowed(2, std::move(owners)))[4], 4);
+  for (int& reference : co_await windowed(9, std::move(references))) EXPECT_EQ(&reference, &object);
+  EXPECT_EQ((co_await windowed(1, std::move(voids))).size(), 5U);
+  EXPECT_TRUE((co_await windowed(3, std::vector<task<int>>{})).empty());
+}
+
+TEST(windowed, after_a_failure_no_others_start_and_those_that_run_are_joined) {
+  test::virtual_clock time;
+  load l;
+  auto one = [&](int value) -> task<int> {
+    if (value == 2) return fail("two");
+    return l.work(std::chrono::milliseconds{5 - value}, value);
+  };
+  auto numbers = std::views::iota(0, 10);
+  auto all = [&]() -> task<> {
+    auto tasks = numbers | std::views::transform(one);
+    co_await windowed(3, tasks);
+  };
+  EXPECT_THROW(test::run_timed(time, all()).value(), std::runtime_error);
+  EXPECT_EQ(l.order, (std::vector<int>{0, 1}));
+  EXPECT_EQ(l.running, 0);
+}
+
+TEST(windowed, what_the_range_throws_is_thrown_after_those_that_run) {
+  test::virtual_clock time;
+  load l;
+  auto one = [&](int value) -> task<int> {
+    if (value == 1) throw std::out_of_range{"no such element"};
+    return l.work(std::chrono::milliseconds{1}, value);
+  };
+  auto numbers = std::views::iota(0, 10);
+  auto all = [&]() -> task<> {
+    auto tasks = numbers | std::views::transform(one);
+    co_await windowed(2, tasks);
+  };
+  EXPECT_THROW(test::run_timed(time, all()).value(), std::out_of_range);
+  EXPECT_EQ(l.order, (std::vector<int>{0}));
+  EXPECT_EQ(l.running, 0);
+}
+
+TEST(windowed, a_stop_before_during_and_of_one_by_itself) {
+  test::virtual_clock time;
+  load l;
+  auto numbers = std::views::iota(0, 10);
+  auto one = [&](int value) { return l.work(std::chrono::milliseconds{1}, value); };
+  auto all = [&]() -> task<> {
+    auto tasks = numbers | std::views::transform(one);
+    co_await windowed(2, tasks);
+  };
+  EXPECT_TRUE(test::run_timed(time, all(), [](auto& root) { root.request_stop(); }).is_stopped());
+  EXPECT_EQ(l.made, 2);
+  EXPECT_EQ(time.armed(), 0U);
+
+  weft::manual_executor loop;
+  test::timed_root<void> before{{.executor = &loop, .clock = &time}, all()};
+  before.request_stop();
+  before.schedule();
+  loop.run_all();
+  EXPECT_TRUE(before.take().is_stopped());
+
+  auto by_itself = []() -> task<> {
+    std::vector<weft::future<int>> futures;
+    weft::promise<int> first, second;
+    futures.push_back(first.get_future());
+    futures.push_back(second.get_future());
+    first.set_stopped();
+    second.set_value(1);
+    co_await windowed(1, std::move(futures));
+  };
+  EXPECT_TRUE(test::run_timed(time, by_itself()).is_stopped());
+}
+
+TEST(windowed, on_several_threads) {
+  for (int round = 0; round != test::rounds(300); ++round) {
+    weft::new_thread_executor threads;
+    std::atomic<int> running{0}, most{0};
+    auto one = [&](int value) -> task<int> {
+      co_await weft::resume_on(threads);
+      const int now = ++running;
+      for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+      }
+      co_await weft::yield();
+      --running;
+      co_return value;
+    };
+    auto numbers = std::views::iota(0, 12);
+    auto tasks = numbers | std::views::transform(one);
+    std::atomic<int> ended{0};
+    auto all = [&]() -> task<> {
+      const auto values = co_await windowed(3, tasks);
+      EXPECT_TRUE(std::ranges::equal(values, numbers));
+    };
+    weft::start(all(), [&](result<void> how) {
+      EXPECT_TRUE(how);
+      ++ended;
+    });
+    test::until([&] { return ended == 1; });
+    EXPECT_LE(most, 3);
   }
 }
 

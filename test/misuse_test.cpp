@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
+#include <weft/combine.hpp>
 #include <weft/executor.hpp>
 #include <weft/task.hpp>
 
@@ -72,6 +74,10 @@ TEST_F(misuse, a_stop_source_that_dies_before_its_callback) {
     source.reset();
   };
   EXPECT_DEATH(die(), "weft: a stop_source was destroyed before a stop_callback on it");
+}
+
+TEST_F(misuse, a_window_of_nothing) {
+  EXPECT_DEATH(static_cast<void>(weft::windowed(0, std::vector<task<int>>{})), "weft: windowed.0, range. would never");
 }
 
 TEST_F(misuse, a_callback_that_throws) {

@@ -32,7 +32,7 @@ class timer {
   using time_point = std::chrono::steady_clock::time_point;
   using fire_function = void (*)(timer&) noexcept;
 
-  explicit timer(fire_function fire) noexcept : fire{fire} {}
+  explicit timer(fire_function when_due) noexcept : fire{when_due} {}
   timer(const timer&) = delete;
   timer& operator=(const timer&) = delete;
 

@@ -35,7 +35,16 @@ class error : public std::system_error {
 /// Not a std::exception, so that handlers of errors leave it alone.
 class stopped {};
 
+/// Is told of failures that nobody gets any more: of a loser of when_any that fails after another has won, of an operation
+/// that goes on after detach_on_stop. `operation` names which of these it was. Any thread; perhaps several at once.
+using lost_error_handler = void (*)(const char* operation, const std::exception_ptr& failure) noexcept;
+
+/// Sets the process's handler and returns the one before. The first one, which null brings back, writes a line to stderr.
+/// Not the environment's: who would hear of it has ended.
+lost_error_handler set_lost_error_handler(lost_error_handler handler) noexcept;
+
 namespace detail {
+void lose_error(const char* operation, const std::exception_ptr& failure) noexcept;
 /// Throws `failure`, out of line.
 [[noreturn]] void rethrow(const std::exception_ptr& failure);
 [[noreturn]] void rethrow(std::exception_ptr&& failure);  // which is null then

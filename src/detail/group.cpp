@@ -1,0 +1,114 @@
+#include <utility>
+#include <weft/detail/group.hpp>
+
+#include "detail/worker.hpp"
+
+namespace weft::detail {
+
+child::child(group& of, end_function done) noexcept : root{of.parent().env, &of.parent(), done}, all{&of} {}
+
+void group::start(root& parent) noexcept {
+  worker& here = this_worker();
+  parent_ = &parent;
+  parents_start_ = here.starting;
+  pending_.store(count_ + 1, std::memory_order_relaxed);  // published by the children's own parking
+  job::next = here.local;
+  here.local = this;  // until the last child has started, and has run through or waits
+  start_next();
+}
+
+// While one starts, this group is on top of the worker's list: if the child waits, the run loop goes on with go_on().
+void group::start_next() noexcept {
+  worker& here = this_worker();
+  child& one = prepare_(*this, started_);
+  one.index = started_++;
+  one.sibling = children_;
+  children_ = &one;
+  ++waiting_;
+  here.starting = &one;
+  here.current = &one;
+  here.next = one.top;
+}
+
+void group::go_on(job& self) noexcept {
+  auto& mine = static_cast<group&>(self);
+  if (mine.started_ == mine.count_ || mine.is_decided()) return mine.all_started();  // mine may be gone
+  worker& here = this_worker();
+  mine.job::next = here.local;
+  here.local = &mine;
+  mine.start_next();
+}
+
+wake_up group::how() const noexcept {
+  const bool stopped = any_stopped_.load(std::memory_order_relaxed) &&  // the countdown carries both
+                       !any_failed_.load(std::memory_order_relaxed) && !is_decided();
+  return stopped ? wake_up::stopped : wake_up::completed;
+}
+
+void group::ended(child& one, bool stopped, bool failed) noexcept {
+  if (stopped) any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries both
+  if (failed) any_failed_.store(true, std::memory_order_relaxed);
+  if (kind_ != nullptr && !stopped && kind_->child_ended != nullptr) kind_->child_ended(*this, one, failed);
+  worker& here = this_worker();
+  if (here.starting != &one) {
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // -> join, <- join
+      finish(how());
+    }
+    return;
+  }
+  // It ran through: it is the newest child, this group is on top of the worker's list, and nobody else knows of it.
+  children_ = one.sibling;
+  --waiting_;
+  if (started_ != count_ && !is_decided()) return start_next();
+  here.local = job::next;
+  if (waiting_ != 0) {
+    here.starting = nullptr;
+    return all_started();
+  }
+  resume_parent();
+  here.starting = parents_start_;  // the parent has not been away either
+}
+
+// The parent parks, unless all have ended meanwhile: some on other threads, or woken by a sibling.
+void group::all_started() noexcept {
+  if (kind_ != nullptr) {
+    if (kind_->about_to_wait != nullptr) kind_->about_to_wait(*this);
+    if ((marks_.fetch_or(listed, std::memory_order_release) & decided) != 0) stop_all();  // -> list
+  }
+  const std::size_t ours = count_ - waiting_ + 1;          // with those that never start
+  if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
+    if (parent_->park_forwarding(*this)) stop_children(*this);
+    if (pending_.fetch_sub(ours, std::memory_order_acq_rel) == ours) {  // -> join, <- join
+      finish(how());
+    }
+    return;  // the group may be gone
+  }
+  resume_parent();
+}
+
+void group::resume_parent() noexcept {
+  if (how() == wake_up::stopped)
+    end_stopped(*parent_);
+  else
+    run_next(parent_->top, *parent_);
+}
+
+bool group::decide() noexcept {
+  const unsigned before = marks_.fetch_or(decided, std::memory_order_acquire);  // <- list
+  if ((before & decided) != 0) return false;
+  if ((before & listed) != 0) stop_all();
+  return true;
+}
+
+// Those that have ended are told in vain. The caller keeps the group alive; a timer that is no more than one child's keeps
+// nothing, and the group may be gone when that child was told.
+void group::stop_all() noexcept {
+  for (child* one = children_; one != nullptr;) std::exchange(one, one->sibling)->request_stop();
+}
+
+on_stop group::stop_children(waiter& self) noexcept {
+  static_cast<group&>(self).stop_all();
+  return on_stop::forwarded;
+}
+
+}  // namespace weft::detail
