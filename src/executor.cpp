@@ -8,21 +8,7 @@ namespace weft {
 namespace detail {
 
 /// The jobs posted to an inline executor from within one of its jobs on this thread.
-struct inline_queue {
-  job* first = nullptr;
-  job** last = &first;
-
-  void push(job& work) noexcept {
-    work.next = nullptr;
-    *last = &work;
-    last = &work.next;
-  }
-  job* pop() noexcept {
-    job* work = first;
-    if (work != nullptr && (first = work->next) == nullptr) last = &first;
-    return work;
-  }
-};
+struct inline_queue : job_queue {};
 
 bool run_inlined(worker& here) noexcept {
   job* one = here.inlined != nullptr ? here.inlined->pop() : nullptr;

@@ -379,4 +379,47 @@ TEST_F(frame_memory, a_frame_from_a_resource_goes_back_there_from_any_thread) {
   }
 }
 
+TEST_F(frame_memory, comes_from_the_source_of_the_block_it_is_allocated_in) {
+  test::counting_resource outer, inner;
+  weft::detail::frame_source of_outer{&outer, false}, of_inner{&inner, true};
+  void* in_inner;
+  {
+    const weft::detail::ambient_memory chosen{&of_outer};
+    void* in_outer = allocate_frame(100);
+    {
+      const weft::detail::ambient_memory nearer{&of_inner};
+      in_inner = allocate_frame(100);
+      const weft::detail::ambient_memory none{nullptr};
+      free_frame(allocate_frame(100), 100);
+    }
+    free_frame(allocate_frame(100), 100);
+    EXPECT_EQ(outer.allocations, 2u);
+    EXPECT_EQ(of_outer.live(), 1u);
+    free_frame(in_outer, 100);
+  }
+  EXPECT_EQ(inner.allocations, 1u);
+  EXPECT_EQ(of_inner.live(), 1u);
+  std::jthread{[&] { free_frame(in_inner, 100); }}.join();  // it knows where it came from
+  EXPECT_EQ(of_inner.live(), 0u);
+  EXPECT_EQ(inner.live + outer.live, 0u);
+  inner.fail_after = 1;
+  const weft::detail::ambient_memory dry{&of_inner};
+  EXPECT_THROW(static_cast<void>(allocate_frame(100)), std::bad_alloc);
+  EXPECT_EQ(of_inner.live(), 0u);
+}
+
+TEST_F(frame_memory, a_pool_resource_gets_its_frames_back) {
+  for (std::size_t size = 16; size < 3'000; size += 8) {
+    test::counting_resource memory;
+    std::pmr::unsynchronized_pool_resource pool{&memory};
+    weft::detail::frame_source source{&pool, false};
+    const weft::detail::ambient_memory chosen{&source};
+    void* some[5];
+    for (void*& one : some) one = allocate_frame(size);
+    EXPECT_EQ(source.live(), 5u);
+    for (void* one : some) free_frame(one, size);
+    EXPECT_EQ(source.live(), 0u);
+  }
+}
+
 }  // namespace

@@ -1,7 +1,19 @@
 // What work inherits from whoever started it. An env is immutable and lives in the frame that made it; what runs below
 // refers to it. Nothing is passed by hand: `current_env()` reads that of the running task.
+//
+// Scopes and with_* make one, from that of the task around them; see scope.hpp. A child of when_all has its parent's, a
+// fork that of its scope. A shared_task, and what start() begins, may outlive whoever started them, and have their own.
+//
+// Locals are an immutable list of bindings, innermost first, each in the frame of the with_local that made it. They are
+// found by the address of the `local`, in as many steps as there are bindings further in: for a handful of them.
+//
+// Rejected: (a) a table of locals in each env: it would be copied by each scope. (b) A thread-local env: see
+// docs/design/0001-root-and-env.md.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+#include <weft/detail/forward.hpp>
 #include <weft/executor.hpp>
 #include <weft/stop.hpp>
 
@@ -9,14 +21,69 @@ namespace weft {
 
 class clock;
 
+namespace detail {
+
+class frame_source;
+
+/// One value of one local, and those further out.
+struct binding {
+  const void* key;
+  const void* value;
+  const binding* outer;
+};
+
+/// The value that is bound to `key` here; null if none is.
+const void* find_binding(const void* key) noexcept;
+
+}  // namespace detail
+
 struct env {
   weft::executor* executor = nullptr;  ///< where the work resumes; null: where whatever it waited for completed
   stop_token stop{};                   ///< whose stop also stops the work
-  weft::clock* clock = nullptr;        ///< what it sleeps by; null: the process's real one
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  ///< max: none
+  std::pmr::memory_resource* memory = nullptr;  ///< where frames come from; null: weft's own frame memory
+  const detail::binding* locals = nullptr;      ///< made by with_local
+  weft::clock* clock = nullptr;                 ///< what it sleeps by; null: the process's real one
+  bool memory_is_shared = false;                ///< whether several executors may use that at once
+  detail::frame_source* frames = nullptr;       ///< what counts the frames from `memory`; made by scopes and with_*
 };
 
 /// The environment of the task that runs on this thread; outside of any, an empty one.
 /// Lifetime  until that task ends or changes its environment. Cost: two loads behind a call.
 const env& current_env() noexcept;
+
+/// A value that work inherits: a request's id, a tenant, a log. Declared once, at namespace scope; bound by with_local
+/// for a callable and all that runs below it, on whatever thread.
+///
+///     w::local<int> request_id{0};
+///     co_await w::with_local(request_id, 7, serve);  // in serve, and what it awaits: request_id.get() == 7
+///
+/// Lifetime  a bound value lives in with_local's frame, so a reference to it is good until that ends.
+/// Threads   any: a bound value does not change.
+/// Cost      get: a step for each binding further in, behind a call.
+template <class T>
+class local {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a local holds a value: local<T>");
+
+ public:
+  local() = default;
+  /// `otherwise` is what it gives where nothing is bound.
+  explicit local(T otherwise) : otherwise_(std::move(otherwise)) {}
+  local(const local&) = delete;
+  local& operator=(const local&) = delete;
+
+  const T& get() const noexcept {
+    const void* bound = detail::find_binding(this);
+    return bound != nullptr ? *static_cast<const T*>(bound) : otherwise_;
+  }
+  const T& operator*() const noexcept { return get(); }
+  const T* operator->() const noexcept { return &get(); }
+
+  /// Whether a with_local around the running task has bound it.
+  bool is_bound() const noexcept { return detail::find_binding(this) != nullptr; }
+
+ private:
+  T otherwise_{};
+};
 
 }  // namespace weft

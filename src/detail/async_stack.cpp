@@ -22,7 +22,7 @@ const void* stack_walk::next() noexcept {
   for (;;) {
     while (!at_ || root_->is_end(at_)) {
       if (root_->parent == nullptr) return nullptr;
-      root_ = root_->parent;
+      root_ = root_->is_fork ? root_->parent->parent : root_->parent;  // the body of a scope may be running
       at_ = root_->innermost();
     }
     const frame& here = *static_cast<const frame*>(at_.address());

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory_resource>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -262,7 +263,7 @@ void heap::take_over() noexcept {
 
 namespace {
 // Apart, as above.
-[[maybe_unused, gnu::noinline, gnu::cold]] void* allocate_first(std::size_t size) {
+[[gnu::noinline, gnu::cold]] void* allocate_first(std::size_t size) {
   first_use();
   return allocate_frame(size);
 }
@@ -273,22 +274,74 @@ namespace {
 }  // namespace
 
 [[gnu::noinline]] void* allocate_frame(std::size_t size) {
+  worker* const here = worker_of_thread;
+  if (here == nullptr) [[unlikely]]
+    return allocate_first(size);
+  if (here->memory != nullptr) [[unlikely]]
+    return here->memory->allocate(size);
 #ifdef WEFT_ASAN
   return allocate_large(size);  // so that a frame used after its end is seen at once
 #else
-  worker* const here = worker_of_thread;
-  return here != nullptr ? here->frames.allocate(size) : allocate_first(size);
+  return here->frames.allocate(size);
 #endif
 }
 
 [[gnu::noinline]] void free_frame(void* frame, std::size_t size) noexcept {
   if (is_foreign(frame)) [[unlikely]] {
     foreign_frame_header* header = static_cast<foreign_frame_header*>(frame) - 1;
-    return header->release(header->resource, header, sizeof(foreign_frame_header) + size);
+    return header->release(header->resource, header, size);
   }
   worker* const here = worker_of_thread;
   return here != nullptr ? here->frames.free(frame, size) : free_first(frame, size);
 }
+
+// ---- frames from a resource that was chosen -----------------------------------------------------------------------------
+
+void* begin_foreign_frame(void* block, const foreign_frame_header& header) noexcept {
+  WEFT_EXPECTS(reinterpret_cast<std::uintptr_t>(block) % foreign_frame_alignment == 0,
+               "a memory resource gave a block that is not aligned as it was asked to");
+  return ::new (block) foreign_frame_header{header} + 1;
+}
+
+frame_source::~frame_source() {
+  WEFT_EXPECTS(live() == 0,
+               "a frame from a scope's memory outlived the scope: a task, fork or generator that was made below it was "
+               "kept, and its memory goes now");
+}
+
+inline void frame_source::count(std::size_t change) noexcept {
+  if (shared_)
+    live_.fetch_add(change, std::memory_order_relaxed);  // as declared
+  else
+    live_.store(live_.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);  // as declared
+}
+
+void* frame_source::allocate(std::size_t size) {
+  void* block = resource_->allocate(foreign_frame_bytes(size), foreign_frame_alignment);
+  count(1);
+  return begin_foreign_frame(block, {this, release});
+}
+
+void frame_source::release(void* source, void* block, std::size_t frame_size) noexcept {
+  auto& mine = *static_cast<frame_source*>(source);
+  mine.count(std::size_t(-1));
+  mine.resource_->deallocate(block, foreign_frame_bytes(frame_size), foreign_frame_alignment);
+}
+
+void frame_source::enter(const executor* where, const worker& here) noexcept {
+  if (shared_) return;
+  const void* const user = where != nullptr ? static_cast<const void*>(where) : &here;
+  const void* found = user_.load(std::memory_order_relaxed);  // as declared, three times
+  if (found == user) [[likely]]
+    return;
+  WEFT_EXPECTS(found == nullptr &&
+                   user_.compare_exchange_strong(found, user, std::memory_order_relaxed, std::memory_order_relaxed),
+               "two executors, or two threads of none, use the memory of one scope, which was not declared shared: "
+               "set .memory_is_shared, and give a resource that is");
+}
+
+ambient_memory::ambient_memory(frame_source* source) noexcept : outer_{std::exchange(this_worker().memory, source)} {}
+ambient_memory::~ambient_memory() { this_worker().memory = outer_; }
 
 frame_memory_stats frame_memory_now() noexcept {
   return {slab_source::the_one().bytes_in_use(), this_worker().frames.cached};

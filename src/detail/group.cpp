@@ -1,6 +1,7 @@
 #include <utility>
 #include <weft/detail/group.hpp>
 
+#include "detail/run_loop.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -26,7 +27,7 @@ void group::start_next() noexcept {
   children_ = &one;
   ++waiting_;
   here.starting = &one;
-  here.current = &one;
+  enter(here, &one);
   here.next = one.top;
 }
 

@@ -1,9 +1,16 @@
 #include <weft/detail/root.hpp>
 
+#include "detail/run_loop.hpp"
 #include "detail/sleeping_inbox.hpp"
 #include "detail/worker.hpp"
 
 namespace weft {
+
+const void* detail::find_binding(const void* key) noexcept {
+  for (const binding* one = current_env().locals; one != nullptr; one = one->outer)
+    if (one->key == key) return one->value;
+  return nullptr;
+}
 
 const env& current_env() noexcept {
   static constinit const env none{};
@@ -13,23 +20,6 @@ const env& current_env() noexcept {
 
 namespace detail {
 namespace {
-
-// The run loop: every resume of a coroutine in a root comes from here, so a coroutine that suspends returns to here,
-// and what it leaves in the worker is where to go on.
-void run(worker& here, std::coroutine_handle<> next) noexcept {
-  for (;;) {
-    while (next) {
-      next.resume();
-      next = std::exchange(here.next, {});
-    }
-    here.starting = nullptr;  // that child has suspended
-    job* sibling = here.local;
-    if (sibling == nullptr) return;
-    here.local = sibling->next;
-    sibling->run(*sibling);
-    next = std::exchange(here.next, {});
-  }
-}
 
 // Destroys the frames of `self` from `outer` outward, up to a boundary. `ended`, which `outer` owns, is destroyed.
 void unwind_outward(worker& here, root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
@@ -62,35 +52,28 @@ void never_destroyed(frame*) {}
 
 constinit frame unwinding{unwind_current, never_destroyed};
 
-/// What a nested run must leave as it found it.
-class run_scope {
- public:
-  run_scope(worker& here, root& self) noexcept
-      : here_{here},
-        outer_{std::exchange(here.outer, here.current)},
-        current_{std::exchange(here.current, &self)},
-        local_{std::exchange(here.local, nullptr)},
-        starting_{std::exchange(here.starting, nullptr)},
-        unwound_{std::exchange(here.unwound, nullptr)} {}
-  run_scope(const run_scope&) = delete;
-  ~run_scope() {
-    here_.outer = outer_;
-    here_.current = current_;
-    here_.local = local_;
-    here_.starting = starting_;
-    here_.unwound = unwound_;
-  }
-
- private:
-  worker& here_;
-  root* outer_;
-  root* current_;
-  job* local_;
-  child* starting_;
-  void* unwound_;
-};
-
 }  // namespace
+
+void run(worker& here, std::coroutine_handle<> next) noexcept {
+  for (;;) {
+    while (next) {
+      next.resume();
+      next = std::exchange(here.next, {});
+    }
+    here.starting = nullptr;  // that child has suspended
+    if (job* work = here.local) {
+      here.local = work->next;
+      work->run(*work);
+      next = std::exchange(here.next, {});
+    } else if (job* put_off = here.deferred.pop()) {  // not by run_job(): it would nest, which it was put off for
+      root& self = static_cast<root&>(*put_off);
+      enter(here, &self);
+      next = self.top;
+    } else {
+      return;
+    }
+  }
+}
 
 root* current_root() noexcept { return this_worker().current; }
 
@@ -98,14 +81,14 @@ void run_next(std::coroutine_handle<> next) noexcept { this_worker().next = next
 
 void run_next(std::coroutine_handle<> next, root& other) noexcept {
   worker& here = this_worker();
-  here.current = &other;
+  enter(here, &other);
   here.starting = nullptr;  // whoever ran before has suspended
   here.next = next;
 }
 
 void leave_root() noexcept {
   worker& here = this_worker();
-  here.current = here.outer;
+  enter(here, here.outer);
 }
 
 void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }
@@ -143,7 +126,8 @@ void root::run_here() noexcept { run_job(*this); }
 void root::run_job(job& job) noexcept {
   root& self = static_cast<root&>(job);
   worker& here = this_worker();
-  const run_scope restored{here, self};
+  const run_scope restored{here};
+  enter(here, &self);
   const bool stopped = std::exchange(self.ends_stopped, false);
   const std::coroutine_handle<> top = self.top;
   detail::run(here, stopped ? unwinding.handle() : top);  // self may be gone after this line
@@ -169,8 +153,7 @@ std::coroutine_handle<> root::innermost() const noexcept {
 }
 
 bool root::stop_requested() const noexcept {
-  const root* one = this;
-  for (; one != nullptr; one = one->passes_stops ? one->parent : nullptr)
+  for (const root* one = this; one != nullptr && !one->is_shielded(); one = one->parent)
     if (one->sleeper::stop_requested()) return true;
   return false;
 }

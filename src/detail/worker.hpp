@@ -17,7 +17,24 @@
 namespace weft::detail {
 
 class root;
-class child;
+class frame_source;
+
+/// Jobs, first in first out.
+struct job_queue {
+  job* first = nullptr;
+  job* last = nullptr;
+
+  void push(job& work) noexcept {
+    work.next = nullptr;
+    (last != nullptr ? last->next : first) = &work;
+    last = &work;
+  }
+  job* pop() noexcept {
+    job* work = first;
+    if (work != nullptr && (first = work->next) == nullptr) last = nullptr;
+    return work;
+  }
+};
 
 struct free_block {
   free_block* next;
@@ -73,12 +90,15 @@ struct heap {
 
 struct worker {
   heap frames;
+  frame_source* memory = nullptr;  // where frames come from; null: from `frames`. Follows `current` and its env
   root* current = nullptr;         // whose code runs now
   root* outer = nullptr;           // whose code called the run loop; null: none's
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job* local = nullptr;            // what the run loop does when nothing is next: starting siblings, last in first out
-  child* starting = nullptr;       // the child that was started here and has not been away from this stack since
+  const root* starting = nullptr;  // the child that was started here and has not been away from this stack since
   void* unwound = nullptr;         // the frame that a stop has just destroyed: its owner's destructor skips it
+  job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
+  unsigned nested_forks = 0;       // how many forks are in their first run on this stack
   struct inline_queue* inlined = nullptr;  // the innermost run of inline_executor on this thread
   worker* spare = nullptr;                 // link in the list of workers without a thread
 };

@@ -126,7 +126,7 @@ class root : public sleeper, public job {
   unsigned unused_ = 0;  // one layout for both compilers
 #endif
   bool ends_stopped = false;  // it was woken to be unwound
-  bool passes_stops = true;   // false: shielded from its parent's stop
+  bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
 
  private:
   static void run_job(job& self) noexcept;

@@ -133,6 +133,10 @@ class sleeper {
     return (word_.load(std::memory_order_acquire) & (stop_bit | shield_bit)) == stop_bit;  // <- asked
   }
 
+  bool is_shielded() const noexcept {
+    return (word_.load(std::memory_order_relaxed) & shield_bit) != 0;  // the sleeper's own bit; it carries no data
+  }
+
   /// While shielded, the sleeper waits as if it had not been told to stop. Returns whether it was shielded before, to be
   /// restored: shields nest. By the sleeper.
   bool shield(bool on) noexcept;
