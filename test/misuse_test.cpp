@@ -6,6 +6,7 @@
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
+#include <weft/scope.hpp>
 #include <weft/task.hpp>
 
 #include "support/weft_test.hpp"
@@ -82,6 +83,95 @@ TEST_F(misuse, a_window_of_nothing) {
 
 TEST_F(misuse, a_callback_that_throws) {
   EXPECT_DEATH(weft::start(number(1), [](result<int>) { throw 1; }), "");
+}
+
+TEST_F(misuse, a_fork_or_view_that_outlives_its_scope) {
+  test::gate door;
+  door.open();
+  const auto keep = [&](auto kept, auto take) {
+    auto body = [&](weft::scope& s) -> task<> {
+      kept = take(s.fork(number, 1));
+      co_return;
+    };
+    sync_wait(weft::with_scope(body));
+  };
+  EXPECT_DEATH(keep(weft::fork_view<int>{}, [](weft::fork<int> f) { return f.view(); }),
+               "weft: a fork's handle or view outlived its scope");
+  const auto keep_one_that_waits = [] {
+    test::gate door;
+    weft::fork<> kept;
+    auto pass = [&]() -> task<> { co_await door; };
+    auto body = [&](weft::scope& s) -> task<> {
+      kept = s.fork(pass);
+      door.open();
+      co_return;
+    };
+    sync_wait(weft::with_scope(body));
+  };
+  EXPECT_DEATH(keep_one_that_waits(), "weft: a fork's handle or view outlived its scope");
+}
+
+TEST_F(misuse, moving_the_value_out_of_a_fork_that_has_a_view) {
+  auto body = [](weft::scope& s) -> task<int> {
+    weft::fork<int> f = s.fork(number, 1);
+    const weft::fork_view<int> view = f.view();
+    co_return co_await std::move(f) + co_await view;
+  };
+  EXPECT_DEATH(sync_wait(weft::with_scope(body)),
+               "weft: the value of a fork was moved out .* while a view of it was left");
+}
+
+TEST_F(misuse, an_empty_fork) {
+  auto body = [](weft::scope&) -> task<int> { co_return co_await weft::fork<int>{}; };
+  EXPECT_DEATH(sync_wait(weft::with_scope(body)), "weft: an empty fork or view was used");
+}
+
+TEST_F(misuse, a_frame_that_outlives_the_memory_of_its_scope) {
+  const auto keep = [] {
+    test::counting_resource memory;
+    task<int> kept;
+    auto body = [&](weft::scope&) -> task<> {
+      kept = number(1);
+      co_return;
+    };
+    sync_wait(weft::with_scope({.memory = &memory}, body));
+  };
+  EXPECT_DEATH(keep(), "weft: a frame from a scope's memory outlived the scope");
+  const auto give_back = [] {
+    test::counting_resource memory;
+    auto make = []() -> task<task<int>> { co_return number(1); };
+    static_cast<void>(sync_wait(weft::with_memory(&memory, make)));
+  };
+  EXPECT_DEATH(give_back(), "weft: a frame from a scope's memory outlived the scope");
+}
+
+TEST_F(misuse, memory_of_two_executors_that_was_not_declared_shared) {
+  const auto fork_elsewhere = [] {
+    test::counting_resource memory;
+    weft::manual_executor loop;
+    auto body = [&](weft::scope& s) -> task<> {
+      s.fork_on(loop, number, 1);
+      co_return;
+    };
+    sync_wait(weft::with_scope({.memory = &memory}, body));
+  };
+  EXPECT_DEATH(fork_elsewhere(), "weft: fork_on to another executor below a scope with memory that was not declared");
+  const auto scope_elsewhere = [] {
+    test::counting_resource memory;
+    weft::manual_executor loop;
+    auto body = [](weft::scope&) -> task<> { co_return; };
+    auto below = [&]() -> task<> { co_await weft::with_scope({.executor = &loop}, body); };
+    sync_wait(weft::with_memory(&memory, below));
+  };
+  EXPECT_DEATH(scope_elsewhere(), "weft: a scope on another executor below memory that was not declared shared");
+  const auto two_threads = [] {
+    test::counting_resource memory;
+    test::gate door;
+    auto waits = [&]() -> task<> { co_await door; };
+    weft::start(weft::with_memory(&memory, waits), [](result<void>) {});  // without an executor
+    std::jthread other{[&] { door.open(); }};
+  };
+  EXPECT_DEATH(two_threads(), "weft: two executors, or two threads of none, use the memory of one scope");
 }
 
 #if defined(WEFT_TEST_ASAN)

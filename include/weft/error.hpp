@@ -20,6 +20,7 @@ enum class errc {
   broken_promise,        ///< a promise was destroyed before it was set
   promise_already_set,   ///< a promise was set twice
   future_already_taken,  ///< a promise gives one future
+  no_room,               ///< a scope has as many children as it may have
 };
 
 const std::error_category& weft_category() noexcept;

@@ -1,0 +1,253 @@
+// The inside of a scope: its body, its forks, and the end that waits for them. Part of scope.hpp.
+//
+// A fork runs at once, within fork(), up to its first wait. One that ends there is private to whoever made it: nothing is
+// linked, counted or atomic. Its frame holds the result, and its root was lent by the scope, which has a spare one and
+// lends it to the next. Only a fork that waits keeps its record; then its handle refers to that and not to the frame.
+//
+// A handle is one word:
+//
+//   0          nothing: moved from
+//   1 | record a fork that has waited, was stopped, or that a view sees
+//   else       the frame of one that ran through
+//
+// What is shared lies under the scope's lock: the list of forks that run, who waits for them, how many holders a record
+// has. A fork's end takes it once; so do a handle that goes, an await that waits, a stop for each child.
+//
+//   live     the body, the forks that have waited, and one for whoever awaits the scope until that has parked. Who counts
+//            the last one down ends the scope, and nobody touches it after that.
+//   holders  of a record: its handle, its views, and the fork while it runs. The last one destroys the frame and gives
+//            the record back; while a stopper has it in hand, the stopper does the second, and only that, since the
+//            frame's memory may belong to another thread.
+//
+//   forker    runs the fork; links it under the lock if it has waited, unless it ended meanwhile; then looks at the stop
+//   stopper   sets the stop; takes each fork from the list under the lock, holds it, and tells it under no lock. A fork
+//             that is linked later finds the stop set, since both went through the lock
+//   ender     a fork that fails does so before it counts itself down, so the scope is there for its siblings' stop
+//
+// Rejected: (a) a record in each frame: 290 bytes for a fork that needs none of it. (b) A list of the owner's without a
+// lock: what ended elsewhere stays in it until the owner comes by, and an owner that waits for its next connection does
+// not. (c) An atomic word in each record beside the count: two read-modify-writes at the end of a fork instead of one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <weft/detail/error_policy.hpp>
+#include <weft/detail/lock.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+/// How far a fork is.
+enum class fork_status : unsigned char {
+  running,    ///< it has not ended
+  succeeded,  ///< with a value
+  failed,     ///< with an exception
+  stopped,
+};
+
+/// What a scope is given. Written in this order: `{.memory = &arena, .on_error = w::collect_all_errors}`.
+struct scope_options {
+  std::pmr::memory_resource* memory = nullptr;  ///< where all frames below come from; null: from where they do outside
+  weft::executor* executor = nullptr;           ///< where body and forks run; null: where the task outside does
+  stop_token stop{};                            ///< whose stop stops it, beside that of the task outside
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  ///< inherited below
+  error_policy on_error = fail_fast;                        ///< what a fork that fails does to the others
+  std::size_t max_children = static_cast<std::size_t>(-1);  ///< how many may run at once; see scope::room
+  bool memory_is_shared = false;                            ///< whether several executors may use `memory` at once
+  error_list* errors = nullptr;  ///< gets all failures, also those after the one that is thrown
+  std::source_location where = std::source_location::current();  ///< for why_stopped()
+};
+
+namespace detail {
+
+class scope_core;
+
+/// The failure that a frame ended with; null if it has a value.
+using failure_function = const std::exception_ptr* (*)(std::coroutine_handle<>) noexcept;
+
+template <class T>
+const std::exception_ptr* failure_of(std::coroutine_handle<> frame) noexcept {
+  const auto& promise = std::coroutine_handle<task_promise<T>>::from_address(frame.address()).promise();
+  return promise.is_exception() ? &promise.exception() : nullptr;
+}
+
+/// The root of a fork, and what others know of it while it waits and afterwards.
+class fork_record final : public root {
+ public:
+  explicit fork_record(scope_core& of) noexcept;
+
+  scope_core& of() const noexcept { return *of_; }
+  fork_status status() const noexcept { return status_.load(std::memory_order_acquire); }  // <- ended
+  std::coroutine_handle<> frame() const noexcept { return frame_; }
+
+  /// Tells it to stop, and why. By its handle.
+  void request_stop_because(const stop_cause& cause) noexcept;
+  /// Why, if it was told by its handle; else null. Inside it.
+  const stop_cause* own_cause() const noexcept { return cause_ ? &*cause_ : nullptr; }
+
+ private:
+  friend class scope_core;
+
+  enum class first_run : unsigned char { waits, ran_through, stopped };
+
+  scope_core* of_;
+  std::coroutine_handle<> frame_;
+  failure_function failure_of_ = nullptr;
+  first_run first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
+  std::optional<on_failure> verdict_;       // of starts_again(), for failed()
+  //   edge ended  the result, and all that the fork did  ->  who sees that it ended
+  std::atomic<fork_status> status_{fork_status::running};  // written under the lock
+  // Written under the lock.
+  //   edge gone  a holder's last use  ->  the fork that ends and, being the last holder, destroys the frame before that
+  std::atomic<unsigned> holders_{2};  // itself, and its handle
+  waiter_line line_;                  // who awaits it; under the lock
+  fork_record* next_ = nullptr;       // in the scope's list of running ones, or of free ones; under the lock
+  fork_record** link_ = nullptr;      // what points to this one, while it is counted as running
+  bool told_ = false;                 // a stopper has it in hand; under the lock
+  bool over_ = false;                 // nobody else holds it, and its frame is gone; under the lock
+  weft::env own_env_;                 // of fork_on
+  std::optional<stop_cause> cause_;   // written before its stop bit, whose edge carries it
+};
+
+/// What a scope is, without the types of its results.
+class scope_core : waiter, job {
+ public:
+  /// In a task's frame: takes over what the task inherits, changed by `options`. `exactly`: the env for all below, with
+  /// the memory and stop of `options`.
+  explicit scope_core(const scope_options& options, const weft::env* exactly = nullptr) noexcept;
+  scope_core(const scope_core&) = delete;
+  ~scope_core();
+
+  // ---- by with_scope
+
+  frame_source* frames() const noexcept { return env_.frames; }
+  /// The task that awaits the scope has suspended: runs the body, which was adopted, and joins the forks.
+  void run_body(root& parent) noexcept;
+  void adopt_body(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) noexcept;
+  bool body_was_unwound() const noexcept { return body_was_stopped_; }
+  /// After the end, and after the body's frame: throws what the scope ends with, if it failed.
+  void throw_failure();
+
+  // ---- by forks' handles
+
+  /// Starts a fork here and now. Its word. Throws std::bad_alloc or errc::no_room, and then has destroyed the frame.
+  std::uintptr_t start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
+  std::uintptr_t start_on(executor& where, std::coroutine_handle<> frame, promise_base& promise,
+                          failure_function failure_of);
+  /// A record for a word without one.
+  fork_record& share(std::uintptr_t word, failure_function failure_of);
+  void retain(fork_record& one) noexcept;
+  void drop(fork_record& one) noexcept;
+  bool is_only_holder(const fork_record& one) noexcept;
+
+  /// `self` has suspended to wait for `one`. False: it goes on at once.
+  bool wait(fork_record& one, waiter& in, root& self) noexcept;
+  on_stop leave(fork_record& one, waiter& in) noexcept;
+
+  /// `self` has suspended until there is room for one more child.
+  bool wait_for_room(waiter& in, root& self) noexcept;
+  on_stop leave_room(waiter& in) noexcept;
+  bool has_room() noexcept;
+
+  /// A fork has failed, and has not been counted down.
+  void failed(fork_record& one, const std::exception_ptr& failure) noexcept;
+  /// Inside a fork that fails: whether it is to start again.
+  bool starts_again(const std::exception_ptr& failure) noexcept;
+
+  // ---- by the scope's user
+
+  bool request_stop(const stop_cause& cause) noexcept;
+  bool stop_requested() const noexcept { return source_.stop_requested(); }
+  std::size_t children() noexcept;
+  std::size_t reclaim() noexcept;
+  bool restarts() const noexcept { return options_.on_error.what() == error_policy::kind::handle; }
+
+ private:
+  friend fork_record;
+
+  class body_root final : public root {
+   public:
+    body_root(scope_core& of, root* parent) noexcept : root{&of.env_, parent, body_ended}, of{&of} {}
+    scope_core* of;
+  };
+  struct failure_node {
+    std::exception_ptr failure;
+    failure_node* next;
+  };
+  struct stop_it {
+    scope_core* target;
+    stop_token from;
+    void operator()() const noexcept;
+  };
+
+  static on_stop stop_with_parent(waiter& self) noexcept;
+  static void body_waits(job& self) noexcept;
+  static void body_ended(root& self, bool stopped) noexcept;
+  static void fork_ended(root& self, bool stopped) noexcept;
+
+  void park_parent() noexcept;
+  void resume_parent() noexcept;
+  wake_up how() const noexcept;
+  void count_down() noexcept;
+
+  fork_record& take_record();
+  void give_back(fork_record& one) noexcept;  // under the lock
+  void keep(fork_record& one, fork_status how) noexcept;
+  void let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept;  // under the lock
+  void link(fork_record& one) noexcept;
+  void unlink(fork_record& one) noexcept;  // under the lock
+  void ended(fork_record& one, bool stopped) noexcept;
+  fork_record& prepare(std::coroutine_handle<> frame);
+  std::uintptr_t settle(fork_record& one, std::coroutine_handle<> frame) noexcept;
+  void tell_children() noexcept;
+  on_failure judge(const std::exception_ptr& failure) noexcept;
+  void fail(const std::exception_ptr& failure) noexcept;
+
+  root* parent_;
+  weft::env env_;
+  stop_source source_;
+  scope_options options_;
+  std::optional<frame_source> own_frames_;
+  body_root body_;
+  failure_function body_failure_of_ = nullptr;
+  std::coroutine_handle<> body_frame_;
+  const root* parents_start_ = nullptr;  // what worker::starting was
+  bool body_was_stopped_ = false;
+
+  fork_record* spare_;  // for the next fork of the body; null: take one. The body's
+  fork_record first_;   // the first spare, so that a scope whose forks run through allocates nothing
+
+  tiny_lock lock_;
+  // All of these under the lock.
+  std::size_t live_ = 2;      // the body, the parent until it has parked, and the children
+  std::size_t children_ = 0;  // forks that have waited and not ended
+  std::size_t held_ = 0;      // records that are neither spare nor free
+  fork_record* running_ = nullptr;
+  fork_record* telling_ = nullptr;  // those that a stopper has still to tell
+  fork_record* free_ = nullptr;
+  waiter_line room_;
+  failure_node* failures_ = nullptr;  // newest first
+  std::size_t restarts_ = 0;
+  std::chrono::steady_clock::time_point restarts_since_{};
+
+  std::optional<stop_callback<stop_it>> stop_with_token_;  // last: it is gone before what it stops
+};
+
+/// `co_await` of the running of a scope, by the coroutine that has it.
+struct scope_run : knows_roots {
+  explicit scope_run(scope_core& of) noexcept : of{&of} {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+    of->run_body(suspending(self));
+  }
+  void await_resume() const noexcept {}
+  scope_core* of;
+};
+
+}  // namespace detail
+}  // namespace weft

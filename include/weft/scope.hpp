@@ -1,0 +1,508 @@
+// Scopes: nothing outlives its block. A scope has a body and its forks; it cannot be left before all of them have ended,
+// also when the body throws or is stopped. The first failure stops the others, joins them, and is then thrown.
+//
+//     co_await w::with_scope([](w::scope& s) -> w::task<> {
+//       w::fork<int> a = s.fork(first());       // runs now, up to its first wait
+//       w::fork<int> b = s.fork(second, 2, 3);  // the function and its arguments are moved into the frame
+//       use(co_await std::move(a), co_await std::move(b));
+//     });  // whatever has not ended is waited for here
+//
+// The body is a root of its own (so it can be stopped when a fork fails), and a fork is one too. How they are kept, and
+// what ends a scope, stands in detail/fork.hpp.
+//
+// A scope ends as its body does, unless there was a failure: with its value; stopped, if it was stopped. A scope that was
+// told to stop tells body and forks, and waits for them as always.
+//
+// Rejected: a scope as an object that is made and joined by hand: whoever forgets the join, or leaves by an exception,
+// has orphans; a destructor can't wait.
+#pragma once
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <weft/detail/fork.hpp>
+
+namespace weft {
+
+class scope;
+template <class T>
+class fork;
+template <class T>
+class fork_view;
+
+namespace detail {
+
+struct scope_access;
+
+// ---- what a handle refers to ----------------------------------------------------------------------------------------
+
+/// The word of a handle: see detail/fork.hpp.
+class fork_word {
+ public:
+  explicit fork_word(std::uintptr_t word = 0) noexcept : word_{word} {}
+
+  explicit operator bool() const noexcept { return word_ != 0; }
+  fork_record* record() const noexcept {
+    return (word_ & 1) != 0 ? reinterpret_cast<fork_record*>(word_ - 1) : nullptr;
+  }
+  std::coroutine_handle<> frame() const noexcept {
+    if (const fork_record* one = record()) return one->frame();
+    return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(word_));
+  }
+  std::uintptr_t value() const noexcept { return word_; }
+
+ private:
+  std::uintptr_t word_;
+};
+
+[[noreturn]] void fail_empty_fork() noexcept;
+[[noreturn]] void fail_shared_fork() noexcept;
+
+template <class T>
+task_promise<T>& promise_of(fork_word of) noexcept {
+  return std::coroutine_handle<task_promise<T>>::from_address(of.frame().address()).promise();
+}
+
+/// A handle is gone.
+inline void release(fork_word of) noexcept {
+  if (fork_record* one = of.record())
+    one->of().drop(*one);
+  else if (of)
+    of.frame().destroy();
+}
+
+/// Waits for a fork to end.
+class fork_wait : waiter {
+ public:
+  explicit fork_wait(fork_word of) noexcept : waiter{leave}, of_{of} {
+    if (!of_) fail_empty_fork();
+  }
+
+  bool await_ready() const noexcept {
+    const fork_record* one = of_.record();
+    if (one == nullptr) return true;
+    const fork_status seen = one->status();
+    return seen == fork_status::succeeded || seen == fork_status::failed;
+  }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    return suspend(suspending(caller));
+  }
+
+ protected:
+  fork_word of_;
+
+ private:
+  bool suspend(root& self) noexcept;
+  static on_stop leave(waiter& self) noexcept;
+};
+
+/// `co_await std::move(f)`: moves the value out.
+template <class T>
+class fork_taker : public fork_wait {
+ public:
+  using fork_wait::fork_wait;
+  fork_taker(const fork_taker&) = delete;
+  ~fork_taker() { release(std::exchange(this->of_, fork_word{})); }  // g++ 12 may destroy a temporary twice
+
+  T await_resume() {
+    if (fork_record* one = this->of_.record()) {
+      if (one->status() == fork_status::failed) rethrow(promise_of<T>(this->of_).exception());  // others get it, too
+      if (!one->of().is_only_holder(*one)) fail_shared_fork();
+    }
+    return promise_of<T>(this->of_).take();
+  }
+};
+
+/// `co_await f`, of a fork that stays, or of a view.
+template <class T, bool constant>
+class fork_reader : public fork_wait {
+ public:
+  using fork_wait::fork_wait;
+  fork_reader(const fork_reader&) = delete;
+
+  decltype(auto) await_resume() {
+    task_promise<T>& promise = promise_of<T>(this->of_);
+    if (promise.is_exception()) rethrow(promise.exception());
+    if constexpr (std::is_reference_v<T>)
+      return static_cast<T>(*promise.value());
+    else if constexpr (!std::is_void_v<T>)
+      return static_cast<std::conditional_t<constant, const T&, T&>>(promise.value());
+  }
+};
+
+}  // namespace detail
+
+// ---- fork -------------------------------------------------------------------------------------------------------------
+
+/// A piece of work that a scope runs beside its body. Move-only; dropped, it runs on, and its scope waits for it.
+///
+///     int n = co_await std::move(f);  // the value, moved out
+///     int& n = co_await f;            // the value, which stays in the fork
+///     w::fork_view<int> v = f.view(); // for any number of others: co_await v gives a const int&
+///
+/// Suspends  until it has ended.
+/// Cancel    whoever waits leaves; the fork runs on. If the fork ended stopped, so does who awaits it.
+/// Fails     throws what the fork threw: everybody who awaits it gets the same exception.
+/// Lifetime  inside its scope; one that is kept beyond that ends the program with a sentence where it is seen.
+/// Threads   a handle is used by one thread at a time; request_stop, done and status also while the fork runs elsewhere.
+/// Cost      its frame is given back when it has ended and its handle is gone.
+template <class T = void>
+class fork : public detail::knows_roots {
+ public:
+  using value_type = T;
+
+  fork() noexcept = default;  ///< empty: not to be awaited
+  fork(fork&& other) noexcept : word_{std::exchange(other.word_, detail::fork_word{})} {}
+  fork& operator=(fork&& other) noexcept {
+    std::swap(word_, other.word_);
+    return *this;
+  }
+  ~fork() { release(std::exchange(word_, detail::fork_word{})); }
+
+  /// Whether there is something to await.
+  explicit operator bool() const noexcept { return static_cast<bool>(word_); }
+
+  /// Whether it has ended. It may have been a moment ago that it had not.
+  bool done() const noexcept { return status() != fork_status::running; }
+
+  fork_status status() const noexcept {
+    if (!word_) detail::fail_empty_fork();
+    if (const detail::fork_record* one = word_.record()) return one->status();
+    return detail::promise_of<T>(word_).is_exception() ? fork_status::failed : fork_status::succeeded;
+  }
+
+  /// Tells it to stop: now if it waits, else at its next wait.
+  void request_stop(stop_cause cause = {}) noexcept {
+    if (!word_) detail::fail_empty_fork();
+    if (detail::fork_record* one = word_.record()) one->request_stop_because(cause);
+  }
+
+  /// Another look at its result, to be copied at will. Throws std::bad_alloc. Cost: the first one needs a record, if the
+  /// fork has none.
+  fork_view<T> view();
+
+ private:
+  friend scope;
+  friend detail::scope_access;
+
+  explicit fork(std::uintptr_t word) noexcept : word_{word} {}
+
+  detail::fork_word word_;
+};
+
+/// Looks at the result of a fork: `const T& value = co_await view`. Copyable; for work that several others need.
+///
+///     auto parsed = s.fork(parse, file).view();
+///     s.fork(index, parsed);  s.fork(check, parsed);  // both await the one
+///
+/// As a fork, otherwise. Lifetime: inside its scope, which ends the program with a sentence if a view is left.
+template <class T = void>
+class fork_view : public detail::knows_roots {
+ public:
+  using value_type = T;
+
+  fork_view() noexcept = default;  ///< empty
+  fork_view(const fork_view& other) noexcept : of_{other.of_} {
+    if (of_ != nullptr) of_->of().retain(*of_);
+  }
+  fork_view(fork_view&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {}
+  fork_view& operator=(fork_view other) noexcept {
+    std::swap(of_, other.of_);
+    return *this;
+  }
+  ~fork_view() {
+    if (auto* mine = std::exchange(of_, nullptr)) mine->of().drop(*mine);
+  }
+
+  explicit operator bool() const noexcept { return of_ != nullptr; }
+  bool done() const noexcept { return status() != fork_status::running; }
+  fork_status status() const noexcept {
+    if (of_ == nullptr) detail::fail_empty_fork();
+    return of_->status();
+  }
+
+ private:
+  friend class fork<T>;
+  friend detail::scope_access;
+
+  explicit fork_view(detail::fork_record& of) noexcept : of_{&of} { of.of().retain(of); }
+
+  detail::fork_record* of_ = nullptr;
+};
+
+namespace detail {
+
+struct scope_access {
+  template <class R, class F, class... Args>
+  static task<R> run(scope_options options, const env* exactly, F f, Args... args);
+
+  template <class T>
+  static weft::fork<T> make(std::uintptr_t word) noexcept {
+    return weft::fork<T>{word};
+  }
+  template <class T>
+  static fork_word take(weft::fork<T>& from) noexcept {
+    return std::exchange(from.word_, fork_word{});
+  }
+  template <class T>
+  static fork_word word_of(const weft::fork<T>& of) noexcept {
+    return of.word_;
+  }
+  template <class T>
+  static fork_word word_of(const fork_view<T>& of) noexcept {
+    return fork_word{of.of_ != nullptr ? reinterpret_cast<std::uintptr_t>(of.of_) + 1 : 0};
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+detail::fork_taker<T> operator co_await(fork<T>&& work) noexcept {
+  return detail::fork_taker<T>{detail::scope_access::take(work)};
+}
+template <class T>
+detail::fork_reader<T, false> operator co_await(fork<T>& work) noexcept {
+  return detail::fork_reader<T, false>{detail::scope_access::word_of(work)};
+}
+template <class T>
+detail::fork_reader<T, true> operator co_await(const fork_view<T>& view) noexcept {
+  return detail::fork_reader<T, true>{detail::scope_access::word_of(view)};
+}
+
+template <class T>
+fork_view<T> fork<T>::view() {
+  if (!word_) detail::fail_empty_fork();
+  if (word_.record() == nullptr) {
+    detail::scope_core& in = static_cast<detail::fork_record*>(detail::promise_of<T>(word_).owner)->of();
+    word_ = detail::fork_word{reinterpret_cast<std::uintptr_t>(&in.share(word_.value(), detail::failure_of<T>)) + 1};
+  }
+  return fork_view<T>{*word_.record()};
+}
+
+// ---- scope ------------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// What the function of a fork gives: what it returns, or what awaiting that gives.
+template <class F, class... Args>
+struct forked {
+  using type = std::invoke_result_t<F, Args...>;
+};
+template <class F, class... Args>
+  requires weft::awaitable<std::invoke_result_t<F, Args...>>
+struct forked<F, Args...> {
+  using type = await_result<std::invoke_result_t<F, Args...>>;
+};
+template <class F, class... Args>
+using forked_t = typename forked<std::decay_t<F>, std::decay_t<Args>...>::type;
+
+template <class F, class... Args>
+task<forked_t<F, Args...>> call_in_fork(F f, Args... args) {
+  if constexpr (weft::awaitable<std::invoke_result_t<F, Args...>>)
+    co_return co_await std::move(f)(std::move(args)...);
+  else
+    co_return std::move(f)(std::move(args)...);
+}
+
+/// The same where a failure may start it again: the function is called with copies.
+template <class F, class... Args>
+task<forked_t<F, Args...>> call_again_in_fork(scope_core& in, F f, Args... args) {
+  for (;;) {
+    try {
+      auto once = call_in_fork<F, Args...>(f, args...);
+      co_return co_await std::move(once);
+    } catch (...) {  // thrown on, unless the policy says otherwise
+      if (!in.starts_again(std::current_exception())) throw;
+    }
+  }
+}
+
+class room_wait : waiter {
+ public:
+  explicit room_wait(scope_core& of) noexcept : waiter{leave}, of_{of} {}
+  room_wait(const room_wait&) = delete;
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    return of_.wait_for_room(*this, suspending(caller));
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  static on_stop leave(waiter& self) noexcept {
+    auto& mine = static_cast<room_wait&>(self);
+    return mine.of_.leave_room(mine);
+  }
+  scope_core& of_;
+};
+struct room : knows_roots {
+  scope_core& of;
+  explicit room(scope_core& of) noexcept : of{of} {}
+  room_wait operator co_await() const noexcept { return room_wait{of}; }
+};
+
+}  // namespace detail
+
+/// What with_scope gives to its callable: forks are started in it.
+///
+/// Threads   all members from the body and from what it awaits; also from its forks, on whatever thread. request_stop
+///           from anywhere else, too, by whoever knows that the scope has not ended.
+class scope : detail::scope_core {
+ public:
+  /// Starts a piece of work: a task, any other awaitable, or a function with its arguments, which are moved into the
+  /// frame. The function may return something to await, or be a plain one. Runs here and now, up to its first wait.
+  ///
+  ///     s.fork(serve(std::move(connection)));
+  ///     auto total = s.fork(&sum, numbers);  // a plain function: its value is there when fork returns
+  ///
+  /// It inherits the env of the scope, not that of a with_* in between, which may end before it.
+  ///
+  /// Fails   std::bad_alloc where there is no frame, errc::no_room beyond max_children; then nothing has started. What
+  ///         the work throws is a failure of the scope, and of who awaits the fork.
+  /// Cost    some 12 ns where it runs through, no allocation but its frame. One that waits needs a record of 300 bytes,
+  ///         which the scope keeps for the next. Forks in the first run of forks nest on the machine's stack, 64 deep;
+  ///         those beyond start when the forkers have suspended.
+  template <class What, class... Args>
+    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+  auto fork(What&& what, Args&&... args) {
+    return start(as_work(std::forward<What>(what), std::forward<Args>(args)...));
+  }
+
+  /// The same, but `ex` runs it, from its beginning.
+  template <class What, class... Args>
+    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+  auto fork_on(executor& ex, What&& what, Args&&... args) {
+    return start_on(ex, as_work(std::forward<What>(what), std::forward<Args>(args)...));
+  }
+
+  /// Tells the body and all forks to stop; false: they were told before. They are joined as always.
+  bool request_stop(stop_cause cause = {}) noexcept { return scope_core::request_stop(cause); }
+  bool stop_requested() const noexcept { return scope_core::stop_requested(); }
+
+  /// How many forks have waited and not ended.
+  std::size_t children() noexcept { return scope_core::children(); }
+
+  /// `co_await s.room()` waits until fewer than max_children run, so that a fork is taken. fork() can't wait, and refuses
+  /// instead.
+  task<> room() {
+    while (!has_room()) co_await detail::room{*this};
+  }
+
+  /// Gives back what forks that ended have left with the scope: records, kept for the next forks. Frames went back
+  /// when fork and handle were gone. Returns how many forks have ended and are kept by a handle or a view.
+  std::size_t reclaim() noexcept { return scope_core::reclaim(); }
+
+ private:
+  friend detail::scope_access;
+
+  using scope_core::scope_core;
+
+  template <class What, class... Args>
+  WEFT_COROUTINE_TAKES_OVER auto as_work(What&& what, Args&&... args) {
+    if constexpr (sizeof...(Args) == 0 && awaitable<What>) {
+      return detail::as_task(std::forward<What>(what));
+    } else {
+      using function = std::decay_t<What>;
+      if constexpr (std::is_copy_constructible_v<function> && (std::is_copy_constructible_v<std::decay_t<Args>> && ...))
+        if (restarts())
+          return detail::call_again_in_fork<function, std::decay_t<Args>...>(*this, std::forward<What>(what),
+                                                                             std::forward<Args>(args)...);
+      return detail::call_in_fork<function, std::decay_t<Args>...>(std::forward<What>(what),
+                                                                   std::forward<Args>(args)...);
+    }
+  }
+
+  template <class T>
+  weft::fork<T> start(task<T> work) {
+    const auto frame = detail::task_access::release(std::move(work));
+    detail::task_promise<T>& promise = frame.promise();
+    const std::uintptr_t word = scope_core::start(frame, promise, detail::failure_of<T>);
+    if ((word & 1) == 0 && promise.is_exception()) [[unlikely]]
+      failed(static_cast<detail::fork_record&>(*promise.owner), promise.exception());
+    return detail::scope_access::make<T>(word);
+  }
+  template <class T>
+  weft::fork<T> start_on(executor& ex, task<T> work) {
+    const auto frame = detail::task_access::release(std::move(work));
+    return detail::scope_access::make<T>(scope_core::start_on(ex, frame, frame.promise(), detail::failure_of<T>));
+  }
+};
+
+// ---- with_scope -------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// What the body of a scope gives.
+template <class F, class... Args>
+using body_result = await_result<std::invoke_result_t<std::decay_t<F>, scope&, std::decay_t<Args>...>>;
+
+/// The body: the callable is called in it, since it may fork, or throw, before it returns something to await.
+template <class R, class F, class... Args>
+task<R> call_body(scope& here, F& f, Args&... args) {
+  co_return co_await std::move(f)(here, std::move(args)...);
+}
+
+template <class R, class F, class... Args>
+task<R> scope_access::run(scope_options options, const env* exactly, F f, Args... args) {
+  scope here{options, exactly};
+  scope_core& core = here;
+  struct guard {
+    scope_core& of;
+    std::coroutine_handle<task_promise<R>> frame{};
+    ~guard() {  // also where a stop unwinds this coroutine
+      if (frame && !of.body_was_unwound()) frame.destroy();
+    }
+  } body{core};
+  {
+    const ambient_memory of_scope{core.frames()};
+    body.frame = task_access::release(call_body<R, F, Args...>(here, f, args...));
+  }
+  core.adopt_body(body.frame, body.frame.promise(), failure_of<R>);
+  co_await scope_run{core};
+  core.throw_failure();
+  co_return body.frame.promise().take();
+}
+
+}  // namespace detail
+
+/// Runs `callable(scope&, args...)`, which returns something to await, and joins what was forked in the scope.
+///
+///     co_await with_scope({.memory = &arena}, [](scope& s, request r) -> task<> { … }, std::move(request));
+///
+/// Gives what the body gives.
+///
+/// Suspends  until body and forks have ended, however they end.
+/// Cancel    a stop goes to the body and to all forks, and they are joined.
+/// Fails     throws the first failure of the body or of a fork, if there is one (see detail/error_policy.hpp for
+///           other policies); later ones are in `.errors`. Ends stopped if the body did.
+/// Memory    with `.memory`, all frames below come from there, the body's and the records of forks, too. One that is
+///           alive at the end ends the program with a sentence.
+/// Cost      its frame has 1 KiB; no atomic read-modify-write but its lock, once, where body and forks run through.
+template <class F, class... Args>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, scope_options>)
+WEFT_COROUTINE_TAKES_OVER task<detail::body_result<F, Args...>> with_scope(scope_options options, F&& callable,
+                                                                           Args&&... args) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  return detail::scope_access::run<detail::body_result<F, Args...>, std::decay_t<F>, std::decay_t<Args>...>(
+      options, nullptr, std::forward<F>(callable), std::forward<Args>(args)...);
+}
+template <class F>
+  requires std::is_invocable_v<std::decay_t<F>, scope&>
+WEFT_COROUTINE_TAKES_OVER task<detail::body_result<F>> with_scope(
+    F&& callable, std::source_location where = std::source_location::current()) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  return detail::scope_access::run<detail::body_result<F>, std::decay_t<F>>({.where = where}, nullptr,
+                                                                            std::forward<F>(callable));
+}
+template <class F, class Arg, class... Args>
+  requires std::is_invocable_v<std::decay_t<F>, scope&, std::decay_t<Arg>, std::decay_t<Args>...>
+WEFT_COROUTINE_TAKES_OVER task<detail::body_result<F, Arg, Args...>> with_scope(F&& callable, Arg&& arg,
+                                                                                Args&&... args) {
+  return with_scope(scope_options{}, std::forward<F>(callable), std::forward<Arg>(arg), std::forward<Args>(args)...);
+}
+
+}  // namespace weft
+
+#include <weft/detail/with.hpp>

@@ -1,0 +1,579 @@
+#include <algorithm>
+#include <new>
+#include <weft/scope.hpp>
+
+#include "detail/run_loop.hpp"
+#include "detail/worker.hpp"
+
+namespace weft::detail {
+namespace {
+
+// A fork runs on top of its forker on the machine's stack. One that would be deeper than this starts when the run loop
+// comes to it, after the forkers have suspended.
+constexpr unsigned deepest_fork = 64;
+
+constexpr std::uintptr_t has_record = 1;
+
+const env& inherited() noexcept { return current_env(); }
+
+}  // namespace
+
+// ---- records ------------------------------------------------------------------------------------------------------------
+
+fork_record::fork_record(scope_core& of) noexcept : root{&of.env_, &of.body_, scope_core::fork_ended}, of_{&of} {
+  is_fork = true;
+}
+
+void fork_record::request_stop_because(const stop_cause& cause) noexcept {
+  if (!cause_) cause_ = cause;
+  request_stop();
+}
+
+// One to run a fork in. Throws std::bad_alloc.
+fork_record& scope_core::take_record() {
+  void* room;
+  {
+    std::lock_guard guard{lock_};
+    room = free_;
+    if (free_ != nullptr) free_ = free_->next_;
+  }
+  if (room == nullptr) {
+    const ambient_memory records{env_.frames};
+    room = allocate_frame(sizeof(fork_record));
+  }
+  return *::new (room) fork_record{*this};
+}
+
+void scope_core::give_back(fork_record& one) noexcept {
+  --held_;
+  one.next_ = free_;
+  free_ = &one;
+}
+
+// A holder goes. Whoever is the last destroys the frame, under no lock.
+void scope_core::let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept {
+  const unsigned holders = one.holders_.load(std::memory_order_relaxed) - 1;  // under the lock
+  one.holders_.store(holders, std::memory_order_release);                     // -> gone
+  if (holders != 0) return;
+  if (one.frame_) {
+    guard.unlock();
+    one.frame_.destroy();
+    guard.lock();
+  }
+  one.over_ = true;
+  if (!one.told_) give_back(one);
+}
+
+void scope_core::retain(fork_record& one) noexcept {
+  std::lock_guard guard{lock_};
+  one.holders_.store(one.holders_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // under the lock
+}
+
+void scope_core::drop(fork_record& one) noexcept {
+  std::unique_lock guard{lock_};
+  let_go(guard, one);
+}
+
+bool scope_core::is_only_holder(const fork_record& one) noexcept {
+  std::lock_guard guard{lock_};
+  return one.holders_.load(std::memory_order_relaxed) == 1;  // under the lock
+}
+
+fork_record& scope_core::share(std::uintptr_t word, failure_function failure_of) {
+  fork_record& one = take_record();
+  one.frame_ = std::coroutine_handle<>::from_address(reinterpret_cast<void*>(word));
+  keep(one, failure_of(one.frame_) != nullptr ? fork_status::failed : fork_status::succeeded);
+  return one;
+}
+
+// A fork that ended in its first run, and was private until now, gets a record.
+void scope_core::keep(fork_record& one, fork_status how) noexcept {
+  one.status_.store(how, std::memory_order_relaxed);  // the lock publishes both
+  one.holders_.store(1, std::memory_order_relaxed);
+  std::lock_guard guard{lock_};
+  ++held_;
+}
+
+// ---- starting a fork --------------------------------------------------------------------------------------------------------
+
+std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
+  worker& here = this_worker();
+  fork_record* one = spare_;
+  if (here.current != &body_ || one == nullptr || here.nested_forks == deepest_fork || source_.stop_requested() ||
+      options_.max_children != static_cast<std::size_t>(-1)) [[unlikely]]
+    one = &prepare(frame);
+  one->adopt(frame, promise);
+  one->frame_ = frame;
+  one->failure_of_ = failure_of;
+  if (here.nested_forks == deepest_fork) [[unlikely]] {
+    link(*one);
+    here.deferred.push(*one);
+    return reinterpret_cast<std::uintptr_t>(one) | has_record;
+  }
+  {
+    const run_scope restored{here};
+    here.memory = env_.frames;
+    here.current = one;
+    here.starting = one;
+    ++here.nested_forks;
+    detail::run(here, frame);
+    --here.nested_forks;
+  }
+  if (one->first_run_ == fork_record::first_run::ran_through && one == spare_) [[likely]] {
+    one->first_run_ = fork_record::first_run::waits;
+    return reinterpret_cast<std::uintptr_t>(frame.address());
+  }
+  return settle(*one, frame);
+}
+
+// The record for a fork that is not one of many that the body makes: the next spare, or one for this fork alone.
+fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
+  try {
+    worker& here = this_worker();
+    const bool by_body = here.current == &body_ && here.nested_forks != deepest_fork;
+    if (options_.max_children != static_cast<std::size_t>(-1) && !has_room())
+      throw error{make_error_code(errc::no_room), "fork"};
+    if (by_body && !source_.stop_requested()) return spare_ != nullptr ? *spare_ : *(spare_ = &take_record());
+    fork_record& one = take_record();
+    if (source_.stop_requested()) one.request_stop();
+    return one;
+  } catch (...) {
+    frame.destroy();
+    throw;
+  }
+}
+
+// After the first run of a fork that did not simply run through.
+std::uintptr_t scope_core::settle(fork_record& one, std::coroutine_handle<> frame) noexcept {
+  const fork_record::first_run how = one.first_run_;
+  const bool is_spare = &one == spare_;
+  one.first_run_ = fork_record::first_run::waits;
+  if (how == fork_record::first_run::waits) {
+    if (is_spare) spare_ = nullptr;
+    link(one);
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
+  if (how == fork_record::first_run::stopped) {
+    if (is_spare) spare_ = nullptr;
+    one.frame_ = nullptr;  // unwound
+    keep(one, fork_status::stopped);
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
+  // It ran through, and whoever made it is not the body.
+  if (const std::exception_ptr* failure = one.failure_of_(frame)) {
+    failed(one, *failure);
+    keep(one, fork_status::failed);
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
+  std::lock_guard guard{lock_};
+  ++held_;
+  give_back(one);
+  return reinterpret_cast<std::uintptr_t>(frame.address());
+}
+
+std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> frame, promise_base& promise,
+                                    failure_function failure_of) {
+  WEFT_EXPECTS(env_.frames == nullptr || env_.frames->is_shared() || &where == env_.executor,
+               "fork_on to another executor below a scope with memory that was not declared shared: set "
+               ".memory_is_shared, and give a resource that is");
+  fork_record* one;
+  try {
+    if (!has_room()) throw error{make_error_code(errc::no_room), "fork_on"};
+    one = &take_record();
+  } catch (...) {
+    frame.destroy();
+    throw;
+  }
+  one->own_env_ = env_;
+  one->own_env_.executor = &where;
+  one->env = &one->own_env_;
+  one->adopt(frame, promise);
+  one->frame_ = frame;
+  one->failure_of_ = failure_of;
+  link(*one);
+  one->schedule();
+  return reinterpret_cast<std::uintptr_t>(one) | has_record;
+}
+
+// Enters a fork that has waited, unless it has ended meanwhile on another thread.
+void scope_core::link(fork_record& one) noexcept {
+  {
+    std::lock_guard guard{lock_};
+    WEFT_EXPECTS(live_ != 0, "fork was called on a scope that has ended");
+    ++held_;
+    if (one.status_.load(std::memory_order_relaxed) == fork_status::running) {  // under the lock
+      ++live_, ++children_;
+      one.next_ = running_;
+      one.link_ = &running_;
+      if (running_ != nullptr) running_->link_ = &one.next_;
+      running_ = &one;
+    }
+  }
+  if (source_.stop_requested()) one.request_stop();  // whoever told the others may have come before
+}
+
+void scope_core::unlink(fork_record& one) noexcept {
+  if (one.link_ == nullptr) return;
+  *one.link_ = one.next_;
+  if (one.next_ != nullptr) one.next_->link_ = one.link_;
+  one.link_ = nullptr;
+}
+
+// ---- the end of a fork ------------------------------------------------------------------------------------------------------
+
+void scope_core::fork_ended(root& self, bool stopped) noexcept {
+  auto& one = static_cast<fork_record&>(self);
+  worker& here = this_worker();
+  if (here.starting != &one) return one.of_->ended(one, stopped);
+  here.starting = nullptr;  // it ran through: only start(), further down this stack, knows of it
+  one.first_run_ = stopped ? fork_record::first_run::stopped : fork_record::first_run::ran_through;
+}
+
+void scope_core::ended(fork_record& one, bool stopped) noexcept {
+  fork_status how = fork_status::stopped;
+  if (stopped) {
+    one.frame_ = nullptr;  // unwound
+  } else {
+    const std::exception_ptr* failure = one.failure_of_(one.frame_);
+    how = failure != nullptr ? fork_status::failed : fork_status::succeeded;
+    if (failure != nullptr) failed(one, *failure);
+    if (one.holders_.load(std::memory_order_acquire) == 1)  // <- gone: nobody can become one
+      std::exchange(one.frame_, nullptr).destroy();
+  }
+  leave_root();
+
+  waiter_line awake, with_room;
+  bool last = false;
+  {
+    std::unique_lock guard{lock_};
+    one.status_.store(how, std::memory_order_release);  // -> ended
+    while (waiter* in = one.line_.pop())
+      if (in->try_claim()) awake.push(*in);
+    const bool counted = one.link_ != nullptr;  // else whoever started it is still in link()
+    if (counted) {
+      unlink(one);
+      --children_;
+      while (waiter* in = room_.pop())
+        if (in->try_claim()) with_room.push(*in);
+    }
+    let_go(guard, one);
+    if (counted) last = --live_ == 0;
+  }
+  // The scope may be gone from here on, but for who waits in it.
+  const wake_up woken = stopped ? wake_up::stopped : wake_up::completed;
+  while (waiter* in = awake.pop()) in->wake(woken);
+  while (waiter* in = with_room.pop()) in->wake();
+  if (last) finish(this->how());
+}
+
+bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
+  std::unique_lock guard{lock_};
+  const fork_status seen = one.status_.load(std::memory_order_acquire);  // <- ended: also by let_go's unlocked frame
+  if (seen == fork_status::succeeded || seen == fork_status::failed) return false;
+  if (seen == fork_status::stopped || !self.park(in)) {
+    guard.unlock();
+    end_stopped(self);
+    return true;
+  }
+  one.line_.push(in);
+  return true;
+}
+
+on_stop scope_core::leave(fork_record& one, waiter& in) noexcept {
+  std::lock_guard guard{lock_};
+  one.line_.remove(in);
+  return on_stop::left;
+}
+
+// ---- room ---------------------------------------------------------------------------------------------------------------------
+
+bool scope_core::has_room() noexcept {
+  std::lock_guard guard{lock_};
+  return children_ < options_.max_children;
+}
+
+std::size_t scope_core::children() noexcept {
+  std::lock_guard guard{lock_};
+  return children_;
+}
+
+bool scope_core::wait_for_room(waiter& in, root& self) noexcept {
+  std::unique_lock guard{lock_};
+  if (children_ < options_.max_children) return false;
+  if (!self.park(in)) {
+    guard.unlock();
+    end_stopped(self);
+    return true;
+  }
+  room_.push(in);
+  return true;
+}
+
+on_stop scope_core::leave_room(waiter& in) noexcept {
+  std::lock_guard guard{lock_};
+  room_.remove(in);
+  return on_stop::left;
+}
+
+std::size_t scope_core::reclaim() noexcept {
+  fork_record* unused;
+  std::size_t kept;
+  {
+    std::lock_guard guard{lock_};
+    unused = std::exchange(free_, nullptr);
+    kept = held_ - children_;
+  }
+  while (unused != nullptr) {
+    fork_record* const one = std::exchange(unused, unused->next_);
+    if (one != &first_) {
+      free_frame(one, sizeof(fork_record));
+    } else {  // it stands in the scope
+      std::lock_guard guard{lock_};
+      one->next_ = free_;
+      free_ = one;
+    }
+  }
+  return kept;
+}
+
+// ---- failures -----------------------------------------------------------------------------------------------------------------
+
+// What is to be done about the failure of a fork.
+on_failure scope_core::judge(const std::exception_ptr& failure) noexcept {
+  if (!restarts()) return on_failure::fail;
+  const on_failure verdict = options_.on_error(failure);
+  if (verdict != on_failure::restart) return verdict;
+  const restart_limits& limits = options_.on_error.limits();
+  const auto now = std::chrono::steady_clock::now();
+  std::lock_guard guard{lock_};
+  if (restarts_ == 0 || (limits.within != limits.within.max() && now - restarts_since_ > limits.within)) {
+    restarts_ = 0;
+    restarts_since_ = now;
+  }
+  return ++restarts_ > limits.restarts ? on_failure::fail : on_failure::restart;
+}
+
+bool scope_core::starts_again(const std::exception_ptr& failure) noexcept {
+  const on_failure verdict = judge(failure);
+  if (verdict == on_failure::restart && !source_.stop_requested()) return true;
+  static_cast<fork_record*>(current_root())->verdict_ = verdict == on_failure::fail ? verdict : on_failure::go_on;
+  return false;
+}
+
+void scope_core::failed(fork_record& one, const std::exception_ptr& failure) noexcept {
+  const on_failure verdict = one.verdict_ ? *one.verdict_ : judge(failure);
+  one.verdict_.reset();
+  if (verdict != on_failure::go_on) fail(failure);
+}
+
+void scope_core::fail(const std::exception_ptr& failure) noexcept {
+  if (auto* node = new (std::nothrow) failure_node{failure, nullptr}) {
+    std::unique_lock guard{lock_};
+    const bool known = failures_ != nullptr && failures_->failure == failure;  // a fork's, thrown on by the body
+    if (!known) node->next = std::exchange(failures_, node);
+    guard.unlock();
+    if (known) delete node;
+  } else {
+    detail::fail("there was no memory to keep the failure of a fork");
+  }
+  if (options_.on_error.what() != error_policy::kind::collect_all)
+    request_stop({.reason = "a fork of the scope, or its body, failed", .where = options_.where});
+}
+
+void scope_core::throw_failure() {
+  if (failures_ == nullptr) return;
+  std::vector<std::exception_ptr> all;
+  for (failure_node* one = failures_; one != nullptr; one = one->next) all.push_back(one->failure);
+  std::ranges::reverse(all);
+  std::exception_ptr first = all.front();
+  error_list list{std::move(all)};
+  if (options_.errors != nullptr) *options_.errors = list;
+  if (options_.on_error.what() == error_policy::kind::collect_all) throw list;
+  rethrow(std::move(first));
+}
+
+// ---- stop -----------------------------------------------------------------------------------------------------------------------
+
+bool scope_core::request_stop(const stop_cause& cause) noexcept {
+  if (!source_.request_stop(cause)) return false;
+  body_.request_stop();
+  tell_children();
+  return true;
+}
+
+// Those that are entered meanwhile find the stop set.
+void scope_core::tell_children() noexcept {
+  std::unique_lock guard{lock_};
+  if (running_ == nullptr) return;
+  telling_ = std::exchange(running_, nullptr);
+  telling_->link_ = &telling_;
+  while (fork_record* one = telling_) {
+    unlink(*one);
+    one->next_ = running_;
+    one->link_ = &running_;
+    if (running_ != nullptr) running_->link_ = &one->next_;
+    running_ = one;
+    one->told_ = true;
+    guard.unlock();
+    one->request_stop();
+    guard.lock();
+    one->told_ = false;
+    if (one->over_) give_back(*one);
+  }
+}
+
+on_stop scope_core::stop_with_parent(waiter& self) noexcept {
+  auto& mine = static_cast<scope_core&>(self);
+  mine.request_stop({.reason = "the task that awaits the scope was stopped", .where = mine.options_.where});
+  return on_stop::forwarded;
+}
+
+void scope_core::stop_it::operator()() const noexcept {
+  const stop_cause* cause = from.cause();
+  target->request_stop(cause != nullptr ? *cause : stop_cause{});
+}
+
+// ---- the scope ------------------------------------------------------------------------------------------------------------------
+
+scope_core::scope_core(const scope_options& options, const weft::env* exactly) noexcept
+    : waiter{stop_with_parent},
+      parent_{current_root()},
+      env_{exactly != nullptr ? *exactly : inherited()},
+      options_{options},
+      body_{*this, parent_},
+      spare_{&first_},
+      first_{*this} {
+  job::run = body_waits;
+  if (options.memory != nullptr) {
+    own_frames_.emplace(options.memory, options.memory_is_shared);
+    env_.memory = options.memory;
+    env_.memory_is_shared = options.memory_is_shared;
+    env_.frames = &*own_frames_;
+  }
+  if (options.executor != nullptr) env_.executor = options.executor;
+  WEFT_EXPECTS(
+      env_.frames == nullptr || options.memory != nullptr || env_.frames->is_shared() ||
+          env_.executor == inherited().executor,
+      "a scope on another executor below memory that was not declared shared: set .memory_is_shared there, and "
+      "give a resource that is");
+  env_.deadline = std::min(env_.deadline, options.deadline);
+  env_.stop = source_.token();
+  if (options.stop.stop_possible()) stop_with_token_.emplace(options.stop, stop_it{this, options.stop});
+}
+
+scope_core::~scope_core() {
+  stop_with_token_.reset();
+  static_cast<void>(reclaim());
+  WEFT_EXPECTS(held_ == 0, "a fork's handle or view outlived its scope: it must go, or be awaited, inside");
+  if (spare_ != nullptr && spare_ != &first_) free_frame(spare_, sizeof(fork_record));
+  while (failures_ != nullptr) delete std::exchange(failures_, failures_->next);
+}
+
+void scope_core::adopt_body(std::coroutine_handle<> frame, promise_base& promise,
+                            failure_function failure_of) noexcept {
+  body_.adopt(frame, promise);
+  body_frame_ = frame;
+  body_failure_of_ = failure_of;
+}
+
+void scope_core::run_body(root& parent) noexcept {
+  worker& here = this_worker();
+  const executor* outside = parent.env != nullptr ? parent.env->executor : nullptr;
+  if (env_.executor != outside) {
+    live_ = 1;
+    park_parent();
+    return body_.schedule();  // the scope may be gone after this line
+  }
+  parents_start_ = here.starting;
+  job::next = here.local;
+  here.local = this;  // until the body waits, or has run through
+  enter(here, &body_);
+  here.starting = &body_;
+  here.next = body_.top;
+}
+
+void scope_core::park_parent() noexcept {
+  if (parent_->park_forwarding(*this)) stop_with_parent(*this);
+}
+
+// By the run loop: the body has suspended.
+void scope_core::body_waits(job& self) noexcept {
+  auto& mine = static_cast<scope_core&>(self);
+  mine.park_parent();
+  mine.count_down();  // mine may be gone after this line
+}
+
+void scope_core::body_ended(root& self, bool stopped) noexcept {
+  scope_core& mine = *static_cast<body_root&>(self).of;
+  mine.body_was_stopped_ = stopped;
+  if (stopped)
+    mine.request_stop({.reason = "the body of the scope was stopped", .where = mine.options_.where});
+  else if (const std::exception_ptr* failure = mine.body_failure_of_(mine.body_frame_))
+    mine.fail(*failure);
+
+  worker& here = this_worker();
+  if (here.starting != &mine.body_) {
+    leave_root();
+    return mine.count_down();
+  }
+  // It ran through: the parent has not parked.
+  here.local = mine.job::next;
+  {
+    std::unique_lock guard{mine.lock_};
+    if (--mine.live_ != 1) {
+      guard.unlock();
+      here.starting = nullptr;
+      leave_root();
+      mine.park_parent();
+      return mine.count_down();
+    }
+  }
+  mine.resume_parent();
+}
+
+wake_up scope_core::how() const noexcept {
+  return body_was_stopped_ && failures_ == nullptr ? wake_up::stopped : wake_up::completed;
+}
+
+void scope_core::count_down() noexcept {
+  bool last;
+  {
+    std::lock_guard guard{lock_};
+    last = --live_ == 0;
+  }
+  if (last) finish(how());  // else the scope may be gone
+}
+
+void scope_core::resume_parent() noexcept {
+  worker& here = this_worker();
+  root& parent = *parent_;
+  const root* const was_starting = parents_start_;
+  if (how() == wake_up::stopped)
+    end_stopped(parent);
+  else
+    run_next(parent.top, parent);
+  here.starting = was_starting;  // the parent has not been away either
+}
+
+// ---- handles --------------------------------------------------------------------------------------------------------------------
+
+bool fork_wait::suspend(root& self) noexcept {
+  fork_record& one = *of_.record();
+  return one.of().wait(one, *this, self);
+}
+
+on_stop fork_wait::leave(waiter& self) noexcept {
+  auto& mine = static_cast<fork_wait&>(self);
+  fork_record& one = *mine.of_.record();
+  return one.of().leave(one, mine);
+}
+
+void fail_empty_fork() noexcept {
+  fail("an empty fork or view was used: it was moved from, or awaited before (std::move(f) is awaited once)");
+}
+
+void fail_shared_fork() noexcept {
+  fail("the value of a fork was moved out by co_await std::move(f) while a view of it was left: co_await f");
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,491 @@
+// How scopes end: failures, policies, stops, and why.
+#include <weft/combine.hpp>
+#include <weft/executor.hpp>
+#include <weft/scope.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using weft::as_result;
+using weft::error_list;
+using weft::fork;
+using weft::fork_status;
+using weft::fork_view;
+using weft::result;
+using weft::scope;
+using weft::stop_source;
+using weft::sync_wait;
+using weft::task;
+using weft::with_scope;
+
+task<> pass(test::gate& door) { co_await door; }
+task<int> fail(const char* why) {
+  throw std::runtime_error{why};
+  co_return 0;
+}
+task<int> fail_after(test::gate& door, const char* why) {
+  co_await door;
+  throw std::runtime_error{why};
+}
+
+template <class T>
+std::string what(const result<T>& how) {
+  if (how.is_stopped()) return "stopped";
+  if (how.has_value()) return "value";
+  try {
+    std::rethrow_exception(how.exception());
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  }
+}
+std::string what(const std::exception_ptr& failure) { return what(result<int>{failure}); }
+
+// Counts the children that are waiting at its gate and how each of them left.
+struct crowd {
+  test::gate door;
+  int unwound = 0;
+  int passed = 0;
+
+  task<> member() {
+    struct leaves {
+      crowd& of;
+      bool through = false;
+      ~leaves() { ++(through ? of.passed : of.unwound); }
+    } here{*this};
+    co_await door;
+    here.through = true;
+  }
+};
+
+// ---- failures -------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("scope_failure: the first stops the siblings and the body, all are joined, then it is thrown") {
+  for (const bool at_once : {true, false}) {
+    crowd waiting;
+    test::gate early;
+    bool body_left = false;
+    auto body = [&](scope& s) -> task<> {
+      struct leaves {
+        bool& flag;
+        ~leaves() { flag = true; }
+      } const here{body_left};
+      for (int i = 0; i != 3; ++i) s.fork(waiting.member());
+      if (at_once)
+        s.fork(fail("first"));
+      else
+        s.fork(fail_after(early, "first"));
+      for (int i = 0; i != 3; ++i) s.fork(waiting.member());
+      early.open();
+      co_await waiting.door;
+      ADD_FAILURE();
+    };
+    const auto how = co_await as_result(with_scope(body));
+    EXPECT_EQ(what(how), "first");
+    EXPECT_EQ(waiting.unwound, 6);
+    EXPECT_TRUE(body_left);
+  }
+}
+
+WEFT_TEST("scope_failure: of the body stops and joins the forks") {
+  crowd waiting;
+  auto body = [&](scope& s) -> task<int> {
+    s.fork(waiting.member());
+    co_return co_await fail("body");
+  };
+  EXPECT_EQ(what(co_await as_result(with_scope(body))), "body");
+  EXPECT_EQ(waiting.unwound, 1);
+}
+
+WEFT_TEST("scope_failure: of a body that is no coroutine, and throws after it forked") {
+  crowd waiting;
+  auto body = [&](scope& s) -> task<int> {
+    s.fork(waiting.member());
+    throw std::runtime_error{"no coroutine"};
+  };
+  EXPECT_EQ(what(co_await as_result(with_scope(body))), "no coroutine");
+  EXPECT_EQ(waiting.unwound, 1);
+}
+
+WEFT_TEST("scope_failure: every observer gets the same exception") {
+  test::gate door;
+  std::vector<std::exception_ptr> seen;
+  auto observe = [&](fork_view<int> of) -> task<> {
+    try {
+      co_await of;
+    } catch (...) {  // counted
+      seen.push_back(std::current_exception());
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (test::gate* at : {static_cast<test::gate*>(nullptr), &door}) {
+      fork<int> f = at == nullptr ? s.fork(fail("shared")) : s.fork(fail_after(*at, "shared"));
+      const fork_view<int> v = f.view();
+      fork<> a = s.fork(observe, v), b = s.fork(observe, v);
+      door.open();
+      try {
+        co_await f;
+      } catch (...) {  // as above
+        seen.push_back(std::current_exception());
+      }
+      co_await std::move(a);
+      co_await std::move(b);
+      try {
+        co_await std::move(f);
+      } catch (...) {  // as above
+        seen.push_back(std::current_exception());
+      }
+    }
+  };
+  int handled = 0;
+  auto handler = [&](std::exception_ptr) { ++handled; };
+  co_await with_scope({.on_error = handler}, body);
+  EXPECT_EQ(handled, 2);
+  EXPECT_EQ(seen.size(), 8U);
+  for (std::size_t i = 0; i != 4; ++i) {
+    EXPECT_EQ(seen[i], seen[0]);
+    EXPECT_EQ(seen[4 + i], seen[4]);
+  }
+}
+
+WEFT_TEST("scope_failure: later ones are kept, and one that the body throws on is one") {
+  error_list all;
+  auto stubborn = [](test::gate& door) -> task<> {
+    co_await weft::shielded(door.pass());
+    throw std::runtime_error{"later"};
+  };
+  test::gate door;
+  auto body = [&](scope& s) -> task<> {
+    s.fork(stubborn, std::ref(door));
+    fork<int> f = s.fork(fail("first"));
+    door.open();
+    co_await std::move(f);
+  };
+  EXPECT_EQ(what(co_await as_result(with_scope({.errors = &all}, body))), "first");
+  EXPECT_EQ(all.size(), 2U);
+  EXPECT_EQ(what(all[0]), "first");
+  EXPECT_EQ(what(all[1]), "later");
+}
+
+WEFT_TEST("scope_failure: collect_all_errors stops nobody, and throws all") {
+  crowd waiting;
+  auto body = [&](scope& s) -> task<> {
+    s.fork(waiting.member());
+    s.fork(fail("one"));
+    s.fork(fail("two"));
+    waiting.door.open();
+    co_return;
+  };
+  try {
+    co_await with_scope({.on_error = weft::collect_all_errors}, body);
+    ADD_FAILURE();
+  } catch (const error_list& all) {
+    std::vector<std::string> texts;
+    for (const std::exception_ptr& one : all) texts.push_back(what(one));
+    EXPECT_EQ(texts, (std::vector<std::string>{"one", "two"}));
+  }
+  EXPECT_EQ(waiting.passed, 1);
+}
+
+int logged = 0;
+void log_and_continue(std::exception_ptr) { ++logged; }
+
+WEFT_TEST("scope_failure: a handler deals with each, be it a function or an object") {
+  logged = 0;
+  auto body = [](scope& s) -> task<int> {
+    s.fork(fail("one"));
+    fork<int> kept = s.fork(fail("two"));
+    EXPECT_EQ(kept.status(), fork_status::failed);
+    EXPECT_EQ(what(co_await as_result(std::move(kept))), "two");
+    EXPECT_FALSE(s.stop_requested());
+    co_return 1;
+  };
+  EXPECT_EQ(co_await with_scope({.on_error = log_and_continue}, body), 1);
+  EXPECT_EQ(co_await with_scope({.on_error = &log_and_continue}, body), 1);
+  EXPECT_EQ(co_await with_scope({.on_error = [](std::exception_ptr) { ++logged; }}, body), 1);
+  EXPECT_EQ(logged, 6);
+  auto body_fails = [](scope&) -> task<int> { co_return co_await fail("body"); };
+  EXPECT_EQ(what(co_await as_result(with_scope({.on_error = log_and_continue}, body_fails))), "body");
+  EXPECT_EQ(logged, 6);
+}
+
+WEFT_TEST("scope_failure: supervise starts again, within its limits") {
+  int calls = 0, asked = 0;
+  test::gate door;
+  auto flaky = [&](int good_at, bool waits) -> task<int> {
+    if (waits) co_await door;
+    if (++calls < good_at) throw std::runtime_error{"flaky"};
+    co_return calls;
+  };
+  auto again = [&](std::exception_ptr) {
+    ++asked;
+    return weft::on_failure::restart;
+  };
+  for (const bool waits : {false, true}) {
+    calls = asked = 0;
+    auto body = [&](scope& s) -> task<int> {
+      fork<int> f = s.fork(flaky, 3, waits);
+      door.open();
+      co_return co_await std::move(f);
+    };
+    EXPECT_EQ(co_await with_scope({.on_error = weft::supervise(again)}, body), 3);
+    EXPECT_EQ(asked, 2);
+    calls = asked = 0;
+    const weft::restart_limits once{.restarts = 1};
+    EXPECT_EQ(what(co_await as_result(with_scope({.on_error = weft::supervise(again, once)}, body))), "flaky");
+    EXPECT_EQ(asked, 2);
+    EXPECT_EQ(calls, 2);
+  }
+  // A task can't be started again, so that is a failure of the scope; and so it is where the handler says so.
+  auto of_a_task = [&](scope& s) -> task<> {
+    s.fork(fail("task"));
+    co_return;
+  };
+  EXPECT_EQ(what(co_await as_result(with_scope({.on_error = weft::supervise(again)}, of_a_task))), "task");
+  auto gives_up = [](std::exception_ptr) { return weft::on_failure::fail; };
+  auto of_a_function = [&](scope& s) -> task<> {
+    s.fork([]() -> task<> {
+      throw std::runtime_error{"function"};
+      co_return;
+    });
+    co_return;
+  };
+  EXPECT_EQ(what(co_await as_result(with_scope({.on_error = weft::supervise(gives_up)}, of_a_function))), "function");
+}
+
+// ---- stops ------------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("scope_stop: of the scope goes to the body and to all forks, also later ones") {
+  crowd waiting;
+  auto body = [&](scope& s) -> task<> {
+    s.fork(waiting.member());
+    EXPECT_TRUE(s.request_stop());
+    EXPECT_FALSE(s.request_stop());
+    EXPECT_TRUE(s.stop_requested());
+    EXPECT_TRUE(weft::current_env().stop.stop_requested());
+    s.fork(waiting.member());
+    co_await waiting.door;
+    ADD_FAILURE();
+  };
+  EXPECT_TRUE((co_await as_result(with_scope(body))).is_stopped());
+  EXPECT_EQ(waiting.unwound, 2);
+}
+
+WEFT_TEST("scope_stop: a body that does not wait again keeps its value") {
+  crowd waiting;
+  auto body = [&](scope& s) -> task<int> {
+    s.fork(waiting.member());
+    s.request_stop();
+    co_return 3;
+  };
+  EXPECT_EQ(co_await with_scope(body), 3);
+  EXPECT_EQ(waiting.unwound, 1);
+}
+
+WEFT_TEST("scope_stop: of one fork leaves the others, and ends who awaits it") {
+  crowd waiting;
+  auto body = [&](scope& s) -> task<> {
+    fork<> one = s.fork(waiting.member()), other = s.fork(waiting.member());
+    one.request_stop();
+    EXPECT_TRUE((co_await as_result(one)).is_stopped());
+    EXPECT_EQ(one.status(), fork_status::stopped);
+    EXPECT_TRUE((co_await as_result(one.view())).is_stopped());
+    EXPECT_FALSE(other.done());
+    waiting.door.open();
+    co_await std::move(other);
+    co_await std::move(one);
+    ADD_FAILURE();
+  };
+  EXPECT_TRUE((co_await as_result(with_scope(body))).is_stopped());
+  EXPECT_EQ(waiting.unwound, 1);
+  EXPECT_EQ(waiting.passed, 1);
+}
+
+WEFT_TEST("scope_stop: a fork that ends stopped in its first run") {
+  test::gate never;
+  auto body = [&](scope& s) -> task<> {
+    fork<> first = s.fork(pass(never));
+    first.request_stop();
+    static_cast<void>(co_await as_result(first));
+    auto awaits = [&]() -> task<> { co_await first; };  // which has ended stopped
+    for (int i = 0; i != 3; ++i) {
+      fork<> one = s.fork(awaits);
+      EXPECT_EQ(one.status(), fork_status::stopped);
+      EXPECT_EQ(one.view().status(), fork_status::stopped);
+    }
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("scope_stop: of the task outside goes inside") {
+  for (const bool body_waits : {true, false}) {
+    crowd waiting;
+    stop_source source;
+    auto body = [&](scope& s) -> task<> {
+      s.fork(waiting.member());
+      s.fork(waiting.member());
+      if (body_waits) co_await waiting.door;
+    };
+    auto outside = [&]() -> task<> { co_await with_scope(body); };
+    std::jthread stopper{[&] {
+      test::until([&] { return waiting.door.waiting() == 2 + body_waits; });
+      source.request_stop();
+    }};
+    bool was_stopped = false;
+    std::jthread runner{[&] {
+      try {
+        sync_wait(outside(), source.token());
+      } catch (weft::stopped) {
+        was_stopped = true;
+      }
+    }};
+    runner.join();
+    EXPECT_EQ(was_stopped, body_waits);  // a body that has its value keeps it
+    EXPECT_EQ(waiting.unwound, 2);
+  }
+  co_return;
+}
+
+WEFT_TEST("scope_stop: by a token, at any time") {
+  for (int when = 0; when != 3; ++when) {
+    crowd waiting;
+    stop_source source;
+    if (when == 0) source.request_stop();
+    auto body = [&](scope& s) -> task<> {
+      s.fork(waiting.member());
+      if (when == 1) source.request_stop();
+      co_await waiting.door;
+    };
+    std::jthread stopper;
+    if (when == 2)
+      stopper = std::jthread{[&] {
+        test::until([&] { return waiting.door.waiting() == 2; });
+        source.request_stop();
+      }};
+    EXPECT_TRUE((co_await as_result(with_scope({.stop = source.token()}, body))).is_stopped());
+    EXPECT_EQ(waiting.unwound, 1);
+  }
+}
+
+WEFT_TEST("scope_stop: shielded work ends first") {
+  test::gate door;
+  bool ended = false;
+  auto child = [&]() -> task<> {
+    co_await weft::shielded(door.pass());
+    ended = true;
+    co_await door.pass();  // is open, so it does not wait
+    co_await weft::check_stop();
+    ADD_FAILURE();
+  };
+  auto body = [&](scope& s) -> task<> {
+    fork<> f = s.fork(child);
+    s.request_stop();
+    EXPECT_FALSE(f.done());
+    door.open();
+    co_return;
+  };
+  co_await with_scope(body);
+  EXPECT_TRUE(ended);
+}
+
+WEFT_TEST("scope_stop: check_stop ends a task that does not wait, and only then") {
+  co_await weft::check_stop();
+  int rounds = 0;
+  auto child = [&](scope& s) -> task<> {
+    for (;;) {
+      if (++rounds == 3) s.request_stop();
+      co_await weft::check_stop();
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.fork(child, std::ref(s));
+    co_return;
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(rounds, 3);
+}
+
+WEFT_TEST("scope_stop: why_stopped gives the chain, with where") {
+  std::vector<weft::stop_cause> chain;
+  const int line = __LINE__;
+  auto child = [&]() -> task<> {
+    test::gate never;
+    struct leaves {
+      std::vector<weft::stop_cause>& chain;
+      ~leaves() { chain = weft::why_stopped(); }
+    } const here{chain};
+    co_await never;
+  };
+  auto inner = [&](scope& s) -> task<> {
+    s.fork(child);
+    co_return;
+  };
+  auto body = [&](scope& s) -> task<> {
+    EXPECT_TRUE(weft::why_stopped().empty());
+    s.fork(with_scope(inner));
+    s.request_stop({.reason = "enough"});
+    co_return;
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(chain.size(), 2U);
+  EXPECT_STREQ(chain.front().reason, "the task that awaits the scope was stopped");
+  EXPECT_EQ(chain.front().where.line(), static_cast<unsigned>(line + 15));
+  EXPECT_STREQ(chain.back().reason, "enough");
+  EXPECT_EQ(chain.back().where.line(), static_cast<unsigned>(line + 16));
+
+  auto alone = [&](scope& s) -> task<> {
+    fork<> f = s.fork(child);
+    f.request_stop({.reason = "this one"});
+    co_return;
+  };
+  co_await with_scope(alone);
+  EXPECT_EQ(chain.size(), 1U);
+  EXPECT_STREQ(chain.front().reason, "this one");
+}
+
+// ---- threads ------------------------------------------------------------------------------------------------------------------
+
+// Forks on other threads that wait, end, fail; a stop from outside at any time; handles that go at any time.
+TEST(scope_stress, forks_stops_and_failures_from_several_threads) {
+  weft::new_thread_executor threads;
+  for (int round = 0; round != test::rounds(300); ++round) {
+    stop_source source;
+    test::gate door;
+    std::atomic<int> alive{0};
+    auto child = [&](test::counted, int n) -> task<int> {
+      if (n % 3 == 0) co_await door;
+      if (n % 7 == 6 && round % 2 == 0) throw std::runtime_error{"odd"};
+      co_return n;
+    };
+    auto body = [&](scope& s) -> task<int> {
+      std::vector<fork<int>> kept;
+      std::vector<fork_view<int>> views;
+      for (int n = 0; n != 12; ++n) {
+        fork<int> f =
+            n % 2 == 0 ? s.fork_on(threads, child, test::counted{alive}, n) : s.fork(child, test::counted{alive}, n);
+        if (n % 4 == 0) views.push_back(f.view());
+        if (n % 3 == 0) kept.push_back(std::move(f));
+      }
+      for (auto& view : views) s.fork([](fork_view<int> of) -> task<> { co_await of; }, std::move(view));
+      for (auto& one : kept) static_cast<void>(co_await as_result(one));
+      co_return 1;
+    };
+    std::jthread other{[&] {
+      if (round % 3 == 0) source.request_stop();
+      door.open();
+    }};
+    try {
+      sync_wait(with_scope({.stop = source.token()}, body));
+    } catch (const std::runtime_error&) {
+    } catch (weft::stopped) {  // any of the three is right
+    }
+    EXPECT_EQ(alive, 0);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,430 @@
+// Scopes and forks: what runs when, who waits for whom, what is given back.
+#include <weft/combine.hpp>
+#include <weft/executor.hpp>
+#include <weft/scope.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using weft::as_result;
+using weft::fork;
+using weft::fork_status;
+using weft::fork_view;
+using weft::result;
+using weft::scope;
+using weft::sync_wait;
+using weft::task;
+using weft::with_scope;
+
+task<> nothing() { co_return; }
+task<int> give(int value) { co_return value; }
+task<int> after(test::gate& door, int value) {
+  co_await door;
+  co_return value;
+}
+task<> pass(test::gate& door) { co_await door; }
+int twice(int number) { return 2 * number; }
+
+// ---- what a scope gives -------------------------------------------------------------------------------------------------
+
+WEFT_TEST("scope: gives what its body gives") {
+  auto value = [](scope&) -> task<int> { co_return 7; };
+  auto none = [](scope&) -> task<> { co_return; };
+  int object = 1;
+  auto reference = [&](scope&) -> task<int&> { co_return object; };
+  auto owner = [](scope&, std::unique_ptr<int> one) -> task<std::unique_ptr<int>> { co_return one; };
+  EXPECT_EQ(co_await with_scope(value), 7);
+  co_await with_scope(none);
+  EXPECT_EQ(&co_await with_scope(reference), &object);
+  auto given = std::make_unique<int>(3);
+  EXPECT_EQ(*co_await with_scope(owner, std::move(given)), 3);
+}
+
+WEFT_TEST("scope: the body may wait, and its task goes on after it") {
+  test::gate door;
+  std::jthread porter{[&] {
+    test::until([&] { return door.waiting() == 1; });
+    door.open();
+  }};
+  auto body = [&](scope&) -> task<int> { co_return co_await after(door, 5); };
+  EXPECT_EQ(co_await with_scope(body), 5);
+}
+
+WEFT_TEST("scope: scopes nest") {
+  auto inner = [](scope& s, int n) -> task<int> {
+    fork<int> f = s.fork(give(n));
+    co_return co_await std::move(f);
+  };
+  auto outer = [&](scope& s) -> task<int> {
+    fork<int> f = s.fork(with_scope(inner, 2));
+    co_return co_await std::move(f) + co_await with_scope(inner, 3);
+  };
+  EXPECT_EQ(co_await with_scope(outer), 5);
+}
+
+// ---- forks ----------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("fork: runs at once, up to its first wait") {
+  test::gate door;
+  std::vector<int> order;
+  auto child = [&]() -> task<> {
+    order.push_back(1);
+    co_await door;
+    order.push_back(3);
+  };
+  auto body = [&](scope& s) -> task<> {
+    fork<> f = s.fork(child);
+    order.push_back(2);
+    EXPECT_FALSE(f.done());
+    EXPECT_EQ(f.status(), fork_status::running);
+    EXPECT_EQ(s.children(), 1U);
+    door.open();
+    co_await std::move(f);
+    order.push_back(4);
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4}));
+}
+
+WEFT_TEST("fork: of tasks, of functions with their arguments, of plain functions and of other awaitables") {
+  test::gate door;
+  door.open();
+  auto body = [&](scope& s) -> task<> {
+    fork<int> a = s.fork(give(1));
+    fork<int> b = s.fork(give, 2);
+    fork<int> c = s.fork(twice, 3);
+    fork<int> d = s.fork([](std::unique_ptr<int> n) -> task<int> { co_return *n; }, std::make_unique<int>(4));
+    fork<std::string> e = s.fork([](std::string text) { return text + "!"; }, "five");
+    fork<> g = s.fork(door.pass());
+    fork<> h = s.fork([] {});
+    EXPECT_TRUE(c.done());
+    EXPECT_EQ(co_await std::move(a), 1);
+    EXPECT_EQ(co_await std::move(b), 2);
+    EXPECT_EQ(co_await std::move(c), 6);
+    EXPECT_EQ(co_await std::move(d), 4);
+    EXPECT_EQ(co_await std::move(e), "five!");
+    co_await std::move(g);
+    co_await std::move(h);
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("fork: by value, by reference, and by view") {
+  test::gate door;
+  auto text = [&](bool waits) -> task<std::string> {
+    if (waits) co_await door;
+    co_return std::string(40, 'x');
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (const bool waits : {false, true}) {
+      fork<std::string> f = s.fork(text(waits));
+      fork_view<std::string> v = f.view();
+      static_assert(std::is_same_v<decltype(sync_wait(f)), std::string&>);
+      static_assert(std::is_same_v<decltype(sync_wait(v)), const std::string&>);
+      auto reader = [](fork_view<std::string> of) -> task<const std::string*> { co_return &co_await of; };
+      auto one = s.fork(reader, v), two = s.fork(reader, std::move(v));
+      door.open();
+      std::string& mine = co_await f;
+      EXPECT_EQ(&mine, co_await std::move(one));
+      EXPECT_EQ(&mine, co_await std::move(two));
+      mine += "y";
+      EXPECT_EQ(co_await std::move(f), std::string(40, 'x') + "y");
+      EXPECT_FALSE(f);
+    }
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("fork: of references") {
+  int object = 1;
+  auto refer = [&]() -> task<int&> { co_return object; };
+  auto body = [&](scope& s) -> task<> {
+    fork<int&> f = s.fork(refer());
+    EXPECT_EQ(&co_await f, &object);
+    EXPECT_EQ(&co_await f.view(), &object);
+    EXPECT_EQ(&co_await std::move(f), &object);
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("fork: a DAG of views") {
+  test::gate door;
+  auto sum = [](fork_view<int> a, fork_view<int> b) -> task<int> { co_return co_await a + co_await b; };
+  auto body = [&](scope& s) -> task<int> {
+    fork_view<int> a = s.fork(after(door, 1)).view();
+    fork_view<int> b = s.fork(sum, a, a).view();
+    fork_view<int> c = s.fork(sum, a, b).view();
+    fork<int> d = s.fork(sum, b, c);
+    EXPECT_EQ(s.children(), 4U);
+    door.open();
+    co_return co_await std::move(d);
+  };
+  EXPECT_EQ(co_await with_scope(body), 5);
+}
+
+WEFT_TEST("fork: awaited by when_all, as an lvalue and as an rvalue") {
+  test::gate door;
+  auto body = [&](scope& s) -> task<int> {
+    fork<int> a = s.fork(after(door, 1)), b = s.fork(give(2));
+    door.open();
+    auto [x, y] = co_await weft::when_all(a, std::move(b));
+    co_return x + y;
+  };
+  EXPECT_EQ(co_await with_scope(body), 3);
+}
+
+WEFT_TEST("fork: a scope waits for forks whose handles are gone") {
+  test::gate door;
+  int ended = 0;
+  auto child = [&]() -> task<> {
+    co_await door;
+    ++ended;
+  };
+  std::jthread porter{[&] {
+    test::until([&] { return door.waiting() == 3; });
+    door.open();
+  }};
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 3; ++i) s.fork(child);
+    co_return;
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(ended, 3);
+}
+
+WEFT_TEST("fork: by a fork, into the scope it is in") {
+  test::gate door;
+  int ended = 0;
+  auto leaf = [&](bool waits) -> task<> {
+    if (waits) co_await door;
+    ++ended;
+  };
+  auto branch = [&](scope& s, bool waits) -> task<> {
+    if (waits) co_await door;
+    fork<> one = s.fork(leaf, false), two = s.fork(leaf, !waits);
+    co_await std::move(one);
+    co_await std::move(two);
+    s.fork(leaf, false);
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.fork(branch, std::ref(s), false);
+    s.fork(branch, std::ref(s), true);
+    door.open();
+    co_return;
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(ended, 6);
+}
+
+task<> descend(scope& s, int depth, int& deepest) {
+  deepest = std::max(deepest, depth);
+  if (depth != 0) s.fork(descend, std::ref(s), depth - 1, std::ref(deepest));
+  ++deepest;
+  co_return;
+}
+
+TEST(fork, a_hundred_thousand_forks_within_forks_need_no_stack) {
+  test::on_small_stack([] {
+    int deepest = 0;
+    auto body = [&](scope& s) -> task<> { co_await descend(s, 100'000, deepest); };
+    sync_wait(with_scope(body));
+    EXPECT_EQ(deepest, 200'001);
+  });
+}
+
+WEFT_TEST("fork: a tree of scopes, each level forking two") {
+  struct tree {
+    static task<long> leaves(int depth) {
+      if (depth == 0) co_return 1;
+      auto body = [depth](scope& s) -> task<long> {
+        fork<long> left = s.fork(leaves(depth - 1)), right = s.fork(leaves(depth - 1));
+        co_return co_await std::move(left) + co_await std::move(right);
+      };
+      co_return co_await with_scope(body);
+    }
+  };
+  EXPECT_EQ(co_await tree::leaves(12), 1 << 12);
+}
+
+// ---- frames ---------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("fork: its frame goes back when it has ended and its handle is gone") {
+  std::atomic<int> alive{0};
+  test::gate door;
+  auto child = [](test::counted, test::gate* door) -> task<> {
+    if (door != nullptr) co_await *door;
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.fork(child(test::counted{alive}, nullptr));
+    EXPECT_EQ(alive, 0);  // ran through, and nobody has it
+    fork<> kept = s.fork(child(test::counted{alive}, nullptr));
+    EXPECT_EQ(alive, 1);
+    co_await std::move(kept);
+    EXPECT_EQ(alive, 0);
+    kept = s.fork(child(test::counted{alive}, &door));
+    s.fork(child(test::counted{alive}, &door));
+    fork_view<> seen = s.fork(child(test::counted{alive}, &door)).view();
+    EXPECT_EQ(alive, 3);
+    door.open();
+    co_await kept;  // they go on in order, and this one tells the body when all have gone on
+    EXPECT_EQ(alive, 2);
+    EXPECT_EQ(s.reclaim(), 2U);
+    co_await seen;
+    seen = {};
+    EXPECT_EQ(alive, 1);
+    EXPECT_EQ(s.reclaim(), 1U);
+    kept = {};
+    EXPECT_EQ(alive, 0);
+    EXPECT_EQ(s.reclaim(), 0U);
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("fork: many that wait need memory for those that wait at once") {
+  test::counting_resource memory;
+  auto round = [](scope& s) -> task<> {
+    test::gate door;
+    std::vector<fork<>> some;
+    some.reserve(10);
+    for (int i = 0; i != 10; ++i) some.push_back(s.fork(pass(door)));
+    door.open();
+    for (fork<>& one : some) co_await std::move(one);
+  };
+  auto body = [&](scope& s) -> task<> {
+    co_await round(s);
+    const std::size_t once = memory.live;
+    for (int i = 0; i != 100; ++i) co_await round(s);
+    EXPECT_EQ(memory.live, once);
+    s.reclaim();
+    EXPECT_LT(memory.live, once);
+    co_await round(s);
+    EXPECT_EQ(memory.live, once);
+  };
+  co_await with_scope({.memory = &memory}, body);
+  EXPECT_EQ(memory.live, 0U);
+}
+
+WEFT_TEST("fork: a million that run through, in constant memory") {
+  test::counting_resource memory;
+  auto body = [&](scope& s) -> task<> {
+    long sum = 0;
+    std::size_t most = 0;
+    for (int i = 0; i != test::rounds(1'000'000); ++i) {
+      sum += co_await s.fork(give(1));
+      most = std::max(most, memory.live);
+    }
+    EXPECT_EQ(sum, test::rounds(1'000'000));
+    EXPECT_LE(most, 2U);  // the body's frame, and what is alive at the line before
+  };
+  co_await with_scope({.memory = &memory}, body);
+  EXPECT_EQ(memory.live, 0U);
+}
+
+// ---- executors ------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("fork_on: runs there, and its result comes here") {
+  weft::manual_executor loop;
+  std::thread::id ran{};
+  auto where = [&] {
+    ran = std::this_thread::get_id();
+    return 7;
+  };
+  auto body = [&](scope& s) -> task<> {
+    fork<int> f = s.fork_on(loop, where);
+    EXPECT_FALSE(f.done());
+    std::jthread other{[&] { loop.run_all(); }};
+    const std::thread::id there = other.get_id();
+    EXPECT_EQ(co_await std::move(f), 7);
+    other.join();
+    EXPECT_EQ(ran, there);
+    fork<int> g = s.fork_on(loop, give(8));
+    loop.run_all();
+    EXPECT_EQ(co_await g, 8);
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("scope: with an executor, body and forks run there, and the task outside comes home") {
+  weft::manual_executor loop;
+  const auto home = std::this_thread::get_id();
+  std::atomic<bool> over{false};
+  std::jthread other{[&] {
+    while (!over) loop.run_one();
+  }};
+  const auto there = other.get_id();
+  auto child = [&]() -> task<std::thread::id> { co_return std::this_thread::get_id(); };
+  auto body = [&](scope& s) -> task<> {
+    EXPECT_EQ(std::this_thread::get_id(), there);
+    EXPECT_EQ(weft::current_env().executor, &loop);
+    EXPECT_EQ(co_await s.fork(child), there);
+  };
+  co_await with_scope({.executor = &loop}, body);
+  EXPECT_EQ(std::this_thread::get_id(), home);
+  over = true;
+}
+
+WEFT_TEST("scope: forks that end on other threads, while more are made") {
+  weft::new_thread_executor threads;
+  std::atomic<int> ended{0};
+  auto child = [&](int n) -> task<int> {
+    ++ended;
+    co_return n;
+  };
+  auto body = [&](scope& s) -> task<long> {
+    long sum = 0;
+    std::vector<fork<int>> kept;
+    for (int i = 0; i != test::rounds(400); ++i) {
+      s.fork_on(threads, child, 1);
+      kept.push_back(s.fork_on(threads, child, 1));
+      if (i % 3 == 0) kept.push_back(s.fork(child, 1));
+    }
+    for (fork<int>& one : kept) sum += co_await std::move(one);
+    co_return sum;
+  };
+  const int n = test::rounds(400);
+  EXPECT_EQ(co_await with_scope(body), n + (n + 2) / 3);
+  EXPECT_EQ(ended, 2 * n + (n + 2) / 3);
+}
+
+// ---- a limit --------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("scope: room waits until there is one child less, and fork refuses without it") {
+  test::gate never;
+  auto too_many = [&](scope& s) -> task<> {
+    s.fork(pass(never));
+    s.fork(pass(never));
+    s.fork(nothing());
+    co_return;
+  };
+  auto refused = co_await as_result(with_scope({.max_children = 2}, too_many));
+  EXPECT_EQ(refused.error(), weft::errc::no_room);
+
+  int running = 0, most = 0;
+  test::gate door;
+  auto child = [&]() -> task<> {
+    most = std::max(most, ++running);
+    co_await door;
+    --running;
+  };
+  std::jthread porter{[&] {
+    test::until([&] { return door.waiting() == 2; });
+    door.open();
+  }};
+  auto limited = [&](scope& s) -> task<> {
+    for (int i = 0; i != 5; ++i) {
+      co_await s.room();
+      s.fork(child);
+    }
+  };
+  co_await with_scope({.max_children = 2}, limited);
+  EXPECT_EQ(most, 2);
+}
+
+}  // namespace
