@@ -367,29 +367,43 @@ void scope_core::failed(fork_record& one, const std::exception_ptr& failure) noe
 }
 
 void scope_core::fail(const std::exception_ptr& failure) noexcept {
-  if (auto* node = new (std::nothrow) failure_node{failure, nullptr}) {
-    std::unique_lock guard{lock_};
-    const bool known = failures_ != nullptr && failures_->failure == failure;  // a fork's, thrown on by the body
-    if (!known) node->next = std::exchange(failures_, node);
-    guard.unlock();
-    if (known) delete node;
-  } else {
-    detail::fail("there was no memory to keep the failure of a fork");
+  bool kept = true;
+  {
+    std::lock_guard guard{lock_};
+    const std::exception_ptr& newest = later_ != nullptr ? later_->failure : failure_;
+    if (!failure_) {
+      failure_ = failure;
+    } else if (newest != failure) {  // else a fork's, thrown on by the body
+      auto* node = new (std::nothrow) later_failure{failure, later_};
+      kept = node != nullptr;
+      if (kept) later_ = node;
+    }
   }
+  if (!kept) lose_error("with_scope", failure);
   if (options_.on_error.what() != error_policy::kind::collect_all)
     request_stop({.reason = "a fork of the scope, or its body, failed", .where = options_.where});
 }
 
+// Where there is no memory for a list of all, the first is thrown.
 void scope_core::throw_failure() {
-  if (failures_ == nullptr) return;
-  std::vector<std::exception_ptr> all;
-  for (failure_node* one = failures_; one != nullptr; one = one->next) all.push_back(one->failure);
-  std::ranges::reverse(all);
-  std::exception_ptr first = all.front();
-  error_list list{std::move(all)};
-  if (options_.errors != nullptr) *options_.errors = list;
-  if (options_.on_error.what() == error_policy::kind::collect_all) throw list;
-  rethrow(std::move(first));
+  if (!failure_) return;
+  const bool throws_all = options_.on_error.what() == error_policy::kind::collect_all;
+  if (options_.errors != nullptr || throws_all) {
+    error_list list;
+    try {
+      std::vector<std::exception_ptr> all;
+      for (later_failure* one = later_; one != nullptr; one = one->next) all.push_back(one->failure);
+      all.push_back(failure_);
+      std::ranges::reverse(all);
+      list = error_list{std::move(all)};
+      if (options_.errors != nullptr) *options_.errors = list;
+    } catch (const std::bad_alloc&) {
+      for (later_failure* one = later_; one != nullptr; one = one->next) lose_error("with_scope", one->failure);
+      rethrow(std::move(failure_));
+    }
+    if (throws_all) throw list;
+  }
+  rethrow(std::move(failure_));
 }
 
 // ---- stop -----------------------------------------------------------------------------------------------------------------------
@@ -466,7 +480,7 @@ scope_core::~scope_core() {
   static_cast<void>(reclaim());
   WEFT_EXPECTS(held_ == 0, "a fork's handle or view outlived its scope: it must go, or be awaited, inside");
   if (spare_ != nullptr && spare_ != &first_) free_frame(spare_, sizeof(fork_record));
-  while (failures_ != nullptr) delete std::exchange(failures_, failures_->next);
+  while (later_ != nullptr) delete std::exchange(later_, later_->next);
 }
 
 void scope_core::adopt_body(std::coroutine_handle<> frame, promise_base& promise,
@@ -532,7 +546,7 @@ void scope_core::body_ended(root& self, bool stopped) noexcept {
 }
 
 wake_up scope_core::how() const noexcept {
-  return body_was_stopped_ && failures_ == nullptr ? wake_up::stopped : wake_up::completed;
+  return body_was_stopped_ && !failure_ ? wake_up::stopped : wake_up::completed;
 }
 
 void scope_core::count_down() noexcept {

@@ -174,9 +174,9 @@ class scope_core : waiter, job {
     body_root(scope_core& of, root* parent) noexcept : root{&of.env_, parent, body_ended}, of{&of} {}
     scope_core* of;
   };
-  struct failure_node {
+  struct later_failure {
     std::exception_ptr failure;
-    failure_node* next;
+    later_failure* next;
   };
   struct stop_it {
     scope_core* target;
@@ -230,7 +230,8 @@ class scope_core : waiter, job {
   fork_record* telling_ = nullptr;  // those that a stopper has still to tell
   fork_record* free_ = nullptr;
   waiter_line room_;
-  failure_node* failures_ = nullptr;  // newest first
+  std::exception_ptr failure_;      // the first; it needs no memory, so it is not lost when there is none
+  later_failure* later_ = nullptr;  // newest first
   std::size_t restarts_ = 0;
   std::chrono::steady_clock::time_point restarts_since_{};
 
