@@ -18,9 +18,9 @@
 // the protocol of waits, to save two atomic operations of a wait that goes through the kernel.
 #pragma once
 
-#include <chrono>
 #include <coroutine>
 #include <weft/detail/config.hpp>
+#include <weft/detail/forward.hpp>
 #include <weft/detail/handover.hpp>
 #include <weft/detail/root.hpp>
 

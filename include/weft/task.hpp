@@ -21,7 +21,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/async_stack.hpp>
@@ -66,7 +65,7 @@ class outcome {
   template <class U>
   void set_value(U&& from) noexcept(std::is_nothrow_constructible_v<stored, U>) {
     if constexpr (std::is_reference_v<T>)
-      ::new (place()) stored(std::addressof(from));
+      ::new (place()) stored(__builtin_addressof(from));
     else
       ::new (place()) stored(std::forward<U>(from));
     state_ = state::value;
@@ -74,7 +73,7 @@ class outcome {
   void set_exception(std::exception_ptr failure) noexcept {
     if constexpr (!std::is_trivially_destructible_v<stored>)
       if (state_ == state::value) value().~stored();  // a local's destructor threw after the co_return
-    ::new (static_cast<void*>(std::addressof(exception_))) std::exception_ptr(std::move(failure));
+    ::new (static_cast<void*>(__builtin_addressof(exception_))) std::exception_ptr(std::move(failure));
     state_ = state::exception;
   }
 

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <weft/detail/atomic.hpp>
+#include <weft/detail/forward.hpp>
 
 namespace weft::detail {
 

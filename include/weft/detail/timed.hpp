@@ -4,7 +4,6 @@
 // operation that is ready at once pays for one look at the clock.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -12,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/clock.hpp>
+#include <weft/detail/forward.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/pipe.hpp>
 #include <weft/task.hpp>
