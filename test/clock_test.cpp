@@ -333,14 +333,22 @@ TEST(real_clock, sleeps_stops_and_cancels_from_several_threads) {
       std::minstd_rand random{t + 1};
       for (int i = 0; i != test::rounds(2'000); ++i) {
         weft::stop_source source;
-        weft::start(nap(std::chrono::microseconds{random() % 50}), [&](result<int>) { ++ended; }, source.token());
+        std::atomic<bool> over{false};
+        weft::start(
+            nap(std::chrono::microseconds{random() % 50}),
+            [&](result<int>) {
+              ++ended;
+              over = true;
+            },
+            source.token());
         if (random() % 2 == 0) source.request_stop();
         if (random() % 8 == 0) std::this_thread::sleep_for(20us);
         source.request_stop();
+        test::until([&] { return over.load(); });  // its root has left the source
       }
     });
   threads.clear();
-  test::until([&] { return ended == 4 * test::rounds(2'000); });
+  EXPECT_EQ(ended, 4 * test::rounds(2'000));
 }
 
 // The child has no thread but its own: its clock starts one.

@@ -87,12 +87,13 @@ class detaching_awaiter : waiter {
     root& self = suspending(caller);
     if (self.sleeper::stop_requested()) return end_stopped(self);
     outcome_ = new detached_outcome<T>;
-    auto* operation = new detached_root<T>{self, std::move(work_), *outcome_};
+    detached_outcome<T>& outcome = *outcome_;
+    auto* operation = new detached_root<T>{self, std::move(work_), outcome};
     if (!self.park(*this)) {
       operation->never_begin();
       return end_stopped(self);
     }
-    outcome_->wait(*this);  // self may be gone after this line; the operation is not, since it has not begun
+    outcome.wait(*this);  // self may be gone after this line; the operation is not, since it has not begun
     run_next(operation->top, *operation);
   }
   T await_resume() { return outcome_->take(); }
@@ -134,7 +135,8 @@ task<outcome_of_call<F, Args...>> call_owned(F f, Args... args) {
 /// Suspends  until the operation has ended, or the stop.
 /// Cancel    ends stopped; no stop reaches the operation. A task that was stopped before does not begin it.
 /// Fails     throws what the operation throws, or std::bad_alloc. A failure after the stop is a lost error, see error.hpp.
-/// Lifetime  the executor and the clock of the environment outlive the operation.
+/// Lifetime  the executor and the clock of the environment outlive the operation; so does a scope's `.memory`, if the
+///           operation was made there, since its frame is of that.
 /// Cost      two allocations beside the frame.
 template <awaitable Awaitable>
 auto detach_on_stop(Awaitable&& operation) {

@@ -67,9 +67,10 @@ class handover {
     const std::uintptr_t entered = reinterpret_cast<std::uintptr_t>(&one);
     std::uintptr_t found = entered;
     for (;;) {
-      // Relaxed: the outcome is not read here, and the sleeper itself carries what the stopper knows.
-      if (word_.compare_exchange_weak(found, found == entered ? empty : left, std::memory_order_relaxed,
-                                      std::memory_order_relaxed))
+      // Nothing goes out by this: the outcome is not read here, and the sleeper itself carries what the stopper knows.
+      if (word_.compare_exchange_weak(found, found == entered ? empty : left,
+                                      std::memory_order_acquire,   // <- wait
+                                      std::memory_order_relaxed))  // tried again, or given up
         return found == entered;
       if (found == ready) return false;
     }
@@ -79,6 +80,7 @@ class handover {
   static constexpr std::uintptr_t empty = 0, left = 1, ready = 2;  // a wait is aligned, so above these
 
   //   edge wait     the wait, and that its sleeper is parked  ->  the completer that ends it
+  //                 all that the sleeper did with its frame   ->  the stopper that has it destroyed
   //   edge outcome  the outcome                               ->  the sleeper that reads it
   atomic<std::uintptr_t> word_{empty};
 };
