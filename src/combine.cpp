@@ -1,5 +1,7 @@
 #include <cmath>
 #include <cstdio>
+#include <mutex>
+#include <utility>
 #include <weft/combine.hpp>
 
 namespace weft::detail {
@@ -46,6 +48,51 @@ clock::duration back_off::next() noexcept {
   delay_ = whole * policy_.factor;
   return saturated(
       std::chrono::duration<double, clock::duration::period>{whole * (1 - policy_.jitter * next_random(random_))});
+}
+
+// ---- merge ------------------------------------------------------------------------------------------------------------
+
+bool turns::wait(waiter& one, root& self) noexcept {
+  {
+    const std::lock_guard guard{lock_};
+    if (!std::exchange(taken_, true)) return false;
+    if (self.park(one)) {
+      line_.push(one);
+      return true;
+    }
+  }
+  end_stopped(self);
+  return true;
+}
+
+on_stop turns::awaiter::leave(waiter& self) noexcept {
+  turns& of = static_cast<awaiter&>(self).of_;
+  const std::lock_guard guard{of.lock_};
+  of.line_.remove(self);
+  return on_stop::left;
+}
+
+void turns::pass_on() noexcept {
+  waiter* following = nullptr;
+  {
+    const std::lock_guard guard{lock_};
+    while ((following = line_.pop()) != nullptr && !following->try_claim()) {  // a stop came first: the next
+    }
+    if (following == nullptr) taken_ = false;
+  }
+  if (following != nullptr) following->wake();
+}
+
+void lanes_awaiter::child_ended(group& self, child& one, bool failed) noexcept {
+  auto& mine = static_cast<lanes_awaiter&>(self);
+  if ((failed || mine.slots_[one.index].value()) && mine.decide()) mine.decider_ = one.index;
+}
+
+void lanes_awaiter::await_resume() {
+  if (!any_failed()) return;
+  for (std::size_t i = 0; i != slots_.size(); ++i)
+    if (i != decider_ && slots_[i].is_exception()) lose_error("merge", slots_[i].exception());
+  throw_failure(slots_[decider_]);
 }
 
 // ---- detach_on_stop -----------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Several at once, and one in another way: when_all and windowed here; when_any, when_some and when in detail/race.hpp;
-// timeout and retry in detail/timed.hpp; detach_on_stop in detail/detach.hpp; resume_on, start_on, continue_on and yield
+// timeout and retry in detail/timed.hpp; merge and for_each in detail/merge.hpp; detach_on_stop in detail/detach.hpp; resume_on, start_on, continue_on and yield
 // in detail/hop.hpp; then, on_value, on_error and on_stop in detail/pipe.hpp.
 //
 // All of them wait until everything that they started has ended, whoever won: nothing outlives its block. How is told in
@@ -16,6 +16,7 @@
 #include <weft/detail/detach.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/hop.hpp>
+#include <weft/detail/merge.hpp>
 #include <weft/detail/pipe.hpp>
 #include <weft/detail/race.hpp>
 #include <weft/detail/timed.hpp>
