@@ -30,8 +30,8 @@ class atomic {
   void store(T value, std::memory_order order) { value_.store(number(value), model_order(order), RL_INFO); }
   bool compare_exchange_weak(T& expected, T desired, std::memory_order done, std::memory_order failed) {
     std::uint64_t found = number(expected);
-    const bool did = value_.compare_exchange_weak(found, number(desired), model_order(done), RL_INFO,
-                                                  model_order(failed), RL_INFO);
+    const bool did =
+        value_.compare_exchange_weak(found, number(desired), model_order(done), RL_INFO, model_order(failed), RL_INFO);
     expected = back(found);
     return did;
   }
