@@ -88,7 +88,8 @@ void run_next(std::coroutine_handle<> next, root& other) noexcept {
 
 void leave_root() noexcept {
   worker& here = this_worker();
-  enter(here, here.outer);
+  here.current = here.outer;
+  here.memory = nullptr;  // not that of `outer`, which may have ended and only wakes others
 }
 
 void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }
