@@ -99,8 +99,8 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
   fork_record* one = spare_;
-  if (here.current != &body_ || one == nullptr || here.nested_forks == deepest_fork || source_.stop_requested() ||
-      options_.max_children != static_cast<std::size_t>(-1)) [[unlikely]]
+  if (here.current != &body_ || one == nullptr || here.nested_forks == deepest_fork || source_.stop_requested())
+      [[unlikely]]
     one = &prepare(frame);
   one->adopt(frame, promise);
   one->frame_ = frame;
@@ -110,15 +110,14 @@ std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& pr
     here.deferred.push(*one);
     return reinterpret_cast<std::uintptr_t>(one) | has_record;
   }
-  {
-    const run_scope restored{here};
-    here.memory = env_.frames;
-    here.current = one;
-    here.starting = one;
-    ++here.nested_forks;
-    detail::run(here, frame);
-    --here.nested_forks;
-  }
+  const run_state before = here;
+  static_cast<run_state&>(here) = {.memory = env_.frames, .current = one, .outer = before.current, .starting = one};
+  ++here.nested_forks;
+  frame.resume();  // as the run loop does, which has mostly nothing left to do
+  if (here.next || here.local != nullptr || here.deferred.first != nullptr) [[unlikely]]
+    detail::run(here, std::exchange(here.next, {}));
+  --here.nested_forks;
+  static_cast<run_state&>(here) = before;
   if (one->first_run_ == fork_record::first_run::ran_through && one == spare_) [[likely]] {
     one->first_run_ = fork_record::first_run::waits;
     return reinterpret_cast<std::uintptr_t>(frame.address());
@@ -131,9 +130,10 @@ fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
   try {
     worker& here = this_worker();
     const bool by_body = here.current == &body_ && here.nested_forks != deepest_fork;
-    if (options_.max_children != static_cast<std::size_t>(-1) && !has_room())
-      throw error{make_error_code(errc::no_room), "fork"};
-    if (by_body && !source_.stop_requested()) return spare_ != nullptr ? *spare_ : *(spare_ = &take_record());
+    const bool limited = options_.max_children != static_cast<std::size_t>(-1);
+    if (limited && !has_room()) throw error{make_error_code(errc::no_room), "fork"};
+    if (by_body && !limited && !source_.stop_requested())
+      return spare_ != nullptr ? *spare_ : *(spare_ = &take_record());
     fork_record& one = take_record();
     if (source_.stop_requested()) one.request_stop();
     return one;
@@ -225,7 +225,7 @@ void scope_core::fork_ended(root& self, bool stopped) noexcept {
   auto& one = static_cast<fork_record&>(self);
   worker& here = this_worker();
   if (here.starting != &one) return one.of_->ended(one, stopped);
-  here.starting = nullptr;  // it ran through: only start(), further down this stack, knows of it
+  // It ran through: only start(), further down this stack, knows of it.
   one.first_run_ = stopped ? fork_record::first_run::stopped : fork_record::first_run::ran_through;
 }
 
@@ -458,6 +458,10 @@ scope_core::scope_core(const scope_options& options, const weft::env* exactly) n
       spare_{&first_},
       first_{*this} {
   job::run = body_waits;
+  if (options.max_children != static_cast<std::size_t>(-1)) {  // then each fork asks for room first
+    spare_ = nullptr;
+    free_ = &first_;
+  }
   if (options.memory != nullptr) {
     own_frames_.emplace(options.memory, options.memory_is_shared);
     env_.memory = options.memory;
@@ -572,13 +576,13 @@ void scope_core::resume_parent() noexcept {
 // ---- handles --------------------------------------------------------------------------------------------------------------------
 
 bool fork_wait::suspend(root& self) noexcept {
-  fork_record& one = *of_.record();
+  fork_record& one = of_.record();
   return one.of().wait(one, *this, self);
 }
 
 on_stop fork_wait::leave(waiter& self) noexcept {
   auto& mine = static_cast<fork_wait&>(self);
-  fork_record& one = *mine.of_.record();
+  fork_record& one = mine.of_.record();
   return one.of().leave(one, mine);
 }
 

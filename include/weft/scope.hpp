@@ -43,11 +43,12 @@ class fork_word {
   explicit fork_word(std::uintptr_t word = 0) noexcept : word_{word} {}
 
   explicit operator bool() const noexcept { return word_ != 0; }
-  fork_record* record() const noexcept {
-    return (word_ & 1) != 0 ? reinterpret_cast<fork_record*>(word_ - 1) : nullptr;
-  }
+  bool has_record() const noexcept { return (word_ & 1) != 0; }
+  /// Where it has one.
+  fork_record& record() const noexcept { return *reinterpret_cast<fork_record*>(word_ - 1); }
   std::coroutine_handle<> frame() const noexcept {
-    if (const fork_record* one = record()) return one->frame();
+    if (has_record()) [[unlikely]]
+      return record().frame();
     return std::coroutine_handle<>::from_address(reinterpret_cast<void*>(word_));
   }
   std::uintptr_t value() const noexcept { return word_; }
@@ -66,8 +67,8 @@ task_promise<T>& promise_of(fork_word of) noexcept {
 
 /// A handle is gone.
 inline void release(fork_word of) noexcept {
-  if (fork_record* one = of.record())
-    one->of().drop(*one);
+  if (of.has_record()) [[unlikely]]
+    of.record().of().drop(of.record());
   else if (of)
     of.frame().destroy();
 }
@@ -80,9 +81,9 @@ class fork_wait : waiter {
   }
 
   bool await_ready() const noexcept {
-    const fork_record* one = of_.record();
-    if (one == nullptr) return true;
-    const fork_status seen = one->status();
+    if (!of_.has_record()) [[likely]]
+      return true;
+    const fork_status seen = of_.record().status();
     return seen == fork_status::succeeded || seen == fork_status::failed;
   }
   template <class Promise>
@@ -107,9 +108,10 @@ class fork_taker : public fork_wait {
   ~fork_taker() { release(std::exchange(this->of_, fork_word{})); }  // g++ 12 may destroy a temporary twice
 
   T await_resume() {
-    if (fork_record* one = this->of_.record()) {
-      if (one->status() == fork_status::failed) rethrow(promise_of<T>(this->of_).exception());  // others get it, too
-      if (!one->of().is_only_holder(*one)) fail_shared_fork();
+    if (this->of_.has_record()) [[unlikely]] {
+      fork_record& one = this->of_.record();
+      if (one.status() == fork_status::failed) rethrow(promise_of<T>(this->of_).exception());  // others get it, too
+      if (!one.of().is_only_holder(one)) fail_shared_fork();
     }
     return promise_of<T>(this->of_).take();
   }
@@ -169,14 +171,14 @@ class fork : public detail::knows_roots {
 
   fork_status status() const noexcept {
     if (!word_) detail::fail_empty_fork();
-    if (const detail::fork_record* one = word_.record()) return one->status();
+    if (word_.has_record()) return word_.record().status();
     return detail::promise_of<T>(word_).is_exception() ? fork_status::failed : fork_status::succeeded;
   }
 
   /// Tells it to stop: now if it waits, else at its next wait.
   void request_stop(stop_cause cause = {}) noexcept {
     if (!word_) detail::fail_empty_fork();
-    if (detail::fork_record* one = word_.record()) one->request_stop_because(cause);
+    if (word_.has_record()) word_.record().request_stop_because(cause);
   }
 
   /// Another look at its result, to be copied at will. Throws std::bad_alloc. Cost: the first one needs a record, if the
@@ -274,11 +276,11 @@ detail::fork_reader<T, true> operator co_await(const fork_view<T>& view) noexcep
 template <class T>
 fork_view<T> fork<T>::view() {
   if (!word_) detail::fail_empty_fork();
-  if (word_.record() == nullptr) {
+  if (!word_.has_record()) {
     detail::scope_core& in = static_cast<detail::fork_record*>(detail::promise_of<T>(word_).owner)->of();
     word_ = detail::fork_word{reinterpret_cast<std::uintptr_t>(&in.share(word_.value(), detail::failure_of<T>)) + 1};
   }
-  return fork_view<T>{*word_.record()};
+  return fork_view<T>{word_.record()};
 }
 
 // ---- scope ------------------------------------------------------------------------------------------------------------

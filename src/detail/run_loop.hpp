@@ -20,35 +20,18 @@ inline void enter(worker& here, root* self) noexcept {
 /// and what it leaves in the worker is where to go on.
 void run(worker& here, std::coroutine_handle<> next) noexcept;
 
-/// What a nested run must leave as it found it.
+/// A nested run: nothing is begun in it, and at its end all is as it was.
 class run_scope {
  public:
-  explicit run_scope(worker& here) noexcept
-      : here_{here},
-        memory_{here.memory},
-        current_{here.current},
-        outer_{std::exchange(here.outer, here.current)},
-        local_{std::exchange(here.local, nullptr)},
-        starting_{std::exchange(here.starting, nullptr)},
-        unwound_{std::exchange(here.unwound, nullptr)} {}
-  run_scope(const run_scope&) = delete;
-  ~run_scope() {
-    here_.memory = memory_;
-    here_.current = current_;
-    here_.outer = outer_;
-    here_.local = local_;
-    here_.starting = starting_;
-    here_.unwound = unwound_;
+  explicit run_scope(worker& here) noexcept : here_{here}, before_{here} {
+    static_cast<run_state&>(here) = {.memory = before_.memory, .current = before_.current, .outer = before_.current};
   }
+  run_scope(const run_scope&) = delete;
+  ~run_scope() { static_cast<run_state&>(here_) = before_; }
 
  private:
   worker& here_;
-  frame_source* memory_;
-  root* current_;
-  root* outer_;
-  job* local_;
-  const root* starting_;
-  void* unwound_;
+  const run_state before_;
 };
 
 }  // namespace weft::detail

@@ -88,15 +88,19 @@ struct heap {
   void drain() noexcept;
 };
 
-struct worker {
-  heap frames;
-  frame_source* memory = nullptr;  // where frames come from; null: from `frames`. Follows `current` and its env
+/// What a nested run of the run loop must leave as it found it.
+struct run_state {
+  frame_source* memory = nullptr;  // where frames come from; null: from the worker. Follows `current` and its env
   root* current = nullptr;         // whose code runs now
   root* outer = nullptr;           // whose code called the run loop; null: none's
-  std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job* local = nullptr;            // what the run loop does when nothing is next: starting siblings, last in first out
   const root* starting = nullptr;  // the child that was started here and has not been away from this stack since
   void* unwound = nullptr;         // the frame that a stop has just destroyed: its owner's destructor skips it
+};
+
+struct worker : run_state {
+  heap frames;
+  std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
   unsigned nested_forks = 0;       // how many forks are in their first run on this stack
   struct inline_queue* inlined = nullptr;  // the innermost run of inline_executor on this thread
