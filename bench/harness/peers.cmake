@@ -96,6 +96,8 @@ bench_peer(async_simple NAME "async_simple" PACKAGE async_simple
   MAIN_HEADERS async_simple/coro/Lazy.h async_simple/coro/Collect.h async_simple/coro/SyncAwait.h)
 bench_peer(cppcoro NAME "cppcoro" PACKAGE cppcoro HEADER cppcoro/task.hpp LIBRARY cppcoro
   MAIN_HEADERS cppcoro/task.hpp cppcoro/when_all.hpp cppcoro/sync_wait.hpp)
+bench_peer(coflux NAME "Coflux" PACKAGE coflux HEADER coflux/task.hpp
+  MAIN_HEADERS coflux/task.hpp coflux/executor.hpp)
 bench_peer(folly NAME "folly" PACKAGE folly TARGET Folly::folly
   MAIN_HEADERS folly/coro/Task.h folly/coro/Collect.h folly/coro/BlockingWait.h)
 bench_peer(libcoro NAME "libcoro" PACKAGE libcoro HEADER coro/coro.hpp LIBRARY coro
@@ -124,4 +126,4 @@ endif()
 bench_library(boost_asio "Boost.Asio" "${Boost_FOUND}" "${Boost_VERSION_STRING}"
   boost/asio/awaitable.hpp boost/asio/co_spawn.hpp boost/asio/detached.hpp boost/asio/io_context.hpp)
 
-set(BENCH_PEERS async_simple boost_asio concurrencpp cppcoro folly libcoro libfork toomanycooks)
+set(BENCH_PEERS async_simple boost_asio coflux concurrencpp cppcoro folly libcoro libfork toomanycooks)

@@ -19,10 +19,16 @@ json read_published(const std::string& path) {
 
 std::string nanoseconds(double value) { return std::to_string(std::lround(value)) + " ns"; }
 
+/// Whether a row of ours is of the published row's program: the workload, and its size where that is given.
+bool is_of(const row& ours, const json& published) {
+  return ours.work->name == published.at("workload").get<std::string>() &&
+         published.value("size", ours.form.size) == ours.form.size;
+}
+
 /// Our figure for a published row, in the published unit (nanoseconds for the whole program).
 std::string measured_text(const run_record& run, const json& published, std::string_view library) {
   for (const auto& each : run.rows) {
-    if (each.work->name != published.at("workload").get<std::string>()) continue;
+    if (!is_of(each, published)) continue;
     const auto* e = each.find(library);
     if (e == nullptr || e->state != entry::status::measured) break;
     return nanoseconds(e->figure.value * published.at("ns_per_unit").get<double>());
@@ -32,7 +38,7 @@ std::string measured_text(const run_record& run, const json& published, std::str
 
 std::string ratio_to_baseline(const run_record& run, const json& published) {
   for (const auto& each : run.rows) {
-    if (each.work->name != published.at("workload").get<std::string>()) continue;
+    if (!is_of(each, published)) continue;
     const auto* e = each.find(published.at("library").get<std::string>());
     if (e == nullptr || !e->ratio) break;
     return ratio_text(*e->ratio) + (e->state == entry::status::recorded ? " (recorded)" : "");

@@ -1,0 +1,26 @@
+#include "workload.hpp"
+
+#include <coflux/executor.hpp>
+#include <coflux/task.hpp>
+
+namespace {
+
+using executor = coflux::noop_executor;
+
+coflux::fork<void, executor> trivial(auto&&) { co_return; }
+
+coflux::task<void, executor> forks(auto&&, std::size_t count, std::size_t& ended) {
+  for (; ended != count; ++ended) co_await trivial(co_await coflux::context());
+}
+
+}  // namespace
+
+void bench::run(bench::state& state) {
+  measure_forks(state, [](std::pmr::memory_resource* memory, std::size_t count) {
+    auto environment = coflux::make_environment(memory, coflux::scheduler<executor>{});
+    std::size_t ended = 0;
+    auto task = forks(environment, count, ended);
+    task.join();
+    return ended;
+  });
+}

@@ -1,0 +1,23 @@
+// fork_pool: forks of an empty task that nobody awaits, and then all that they left is given back; memory from a
+// std::pmr::unsynchronized_pool_resource over a monotonic one, fresh in each call.
+//
+// The program of Coflux's BM_PmrPool_ForkCreationAndDestruction. There all forks live until destroy_forks(); in weft one
+// that nobody has goes at once, and reclaim() stands in that place.
+#pragma once
+
+#include "../fork_monotonic/workload.hpp"
+
+namespace bench {
+
+/// The same with a pool on top; the pool's own memory is not a fork's.
+template <class Forks>
+void measure_pooled_forks(state& state, Forks forks) {
+  auto& arena = fork_arena();
+  state.measure(state.size(), state.size(), [&] {
+    std::pmr::monotonic_buffer_resource upstream{arena.data(), arena.size()};
+    std::pmr::unsynchronized_pool_resource pool{&upstream};
+    return forks(&pool, state.size());
+  });
+}
+
+}  // namespace bench
