@@ -408,11 +408,20 @@ void scope_core::throw_failure() {
 
 // ---- stop -----------------------------------------------------------------------------------------------------------------------
 
+// Counts as live meanwhile: whoever is told may go on here and now, and the scope would end under the stopper's feet.
 bool scope_core::request_stop(const stop_cause& cause) noexcept {
-  if (!source_.request_stop(cause)) return false;
-  body_.request_stop();
-  tell_children();
-  return true;
+  {
+    std::lock_guard guard{lock_};
+    if (live_ == 0) return false;  // it has ended, and its task has not come by yet
+    ++live_;
+  }
+  const bool first = source_.request_stop(cause);
+  if (first) {
+    body_.request_stop();
+    tell_children();
+  }
+  count_down();  // the scope may be gone after this line
+  return first;
 }
 
 // Those that are entered meanwhile find the stop set.

@@ -372,6 +372,27 @@ WEFT_TEST("scope_stop: by a token, at any time") {
   }
 }
 
+TEST(scope_stop, by_a_token_where_nobody_has_an_executor_and_all_end_inside_the_stop) {
+  for (const bool body_waits : {true, false}) {
+    crowd waiting;
+    stop_source source;
+    int ended = 0;
+    auto body = [&](scope& s) -> task<> {
+      s.fork(waiting.member());
+      s.fork(waiting.member());
+      if (body_waits) co_await waiting.door;
+    };
+    weft::start(with_scope({.stop = source.token()}, body), [&](result<void> how) {
+      ++ended;
+      EXPECT_EQ(how.is_stopped(), body_waits);
+    });
+    EXPECT_EQ(ended, 0);
+    source.request_stop();
+    EXPECT_EQ(ended, 1);
+    EXPECT_EQ(waiting.unwound, 2);
+  }
+}
+
 WEFT_TEST("scope_stop: shielded work ends first") {
   test::gate door;
   bool ended = false;

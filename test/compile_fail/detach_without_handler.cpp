@@ -1,0 +1,8 @@
+// expect: no matching function for call to .*detach
+// What detached work throws must go somewhere.
+#include <weft/executor.hpp>
+#include <weft/scope.hpp>
+
+void start(weft::executor& ex) {
+  weft::detach(ex, [] {});
+}
