@@ -1,6 +1,8 @@
 #include <weft/combine.hpp>
+#include <weft/future.hpp>
 #include <weft/task.hpp>
 
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -150,5 +152,27 @@ TEST(shared_task, is_awaited_stopped_and_ended_from_several_threads) {
 }
 
 TEST(shared_task_death, an_empty_one_cannot_be_awaited) { EXPECT_DEATH(sync_wait(shared_task<int>{}), "empty task"); }
+
+// It was started by a sync_wait that is gone when it goes on: whose thread it can't go on on.
+TEST(shared_task, outlives_the_sync_wait_that_started_it) {
+  weft::promise<int> source;
+  std::atomic<bool> started = false;
+  auto pass = [](weft::future<int> from, std::atomic<bool>& started) -> task<int> {
+    started = true;
+    co_return co_await std::move(from);
+  };
+  auto look = [](shared_task<int> at) -> task<int> { co_return co_await at; };
+  const shared_task<int> one{pass(source.get_future(), started)};
+  weft::stop_source stop;
+  std::jthread first{[&] { EXPECT_THROW(sync_wait(look(one), stop.token()), weft::stopped); }};
+  test::until([&] { return started.load(); });
+  int got = 0;
+  weft::start(look(one), [&](result<int> how) { got = how.value(); });  // waits, too, so the first may leave
+  stop.request_stop();
+  first.join();
+  EXPECT_EQ(got, 0);
+  source.set_value(7);
+  EXPECT_EQ(got, 7);
+}
 
 }  // namespace

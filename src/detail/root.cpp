@@ -194,6 +194,13 @@ bool blocking_root::run() noexcept {
   return !stopped_;
 }
 
+executor* blocking_root::lasting_executor(const root& self) noexcept {
+  executor* const its = self.env != nullptr ? self.env->executor : nullptr;
+  for (const root* one = &self; one != nullptr; one = one->parent)
+    if (one->ends_by(ended) && its == static_cast<const blocking_root*>(one)) return nullptr;
+  return its;
+}
+
 // Sleeps until there is one. Null: it has run something else, by which all may be over.
 job* blocking_root::take_all() noexcept {
   for (;;) {

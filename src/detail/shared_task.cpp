@@ -20,7 +20,8 @@ bool shared_root::wait(waiter& one, root& self) noexcept {
   if (seen != phase::unstarted) return true;
   phase_.store(phase::running, std::memory_order_relaxed);  // only for holders of the lock
   retain();
-  if (self.env != nullptr) own_env_ = weft::env{.executor = self.env->executor, .clock = self.env->clock};
+  if (self.env != nullptr)
+    own_env_ = weft::env{.executor = blocking_root::lasting_executor(self), .clock = self.env->clock};
   guard.unlock();  // a stop may end `self` from here on
   run_next(top, *this);
   return true;

@@ -113,6 +113,7 @@ class root : public sleeper, public job {
   bool stop_requested() const noexcept;
 
   bool is_end(std::coroutine_handle<> frame) const noexcept { return frame.address() == &end_; }
+  bool ends_by(end_function done) const noexcept { return done_ == done; }
 
   /// The frame that runs, or where the root suspended. By the root's thread, or while its wait is held.
   std::coroutine_handle<> innermost() const noexcept;
@@ -230,6 +231,9 @@ class blocking_root final : public root, executor {
 
   /// Runs what was adopted to its end. False: it ended stopped.
   bool run() noexcept;
+
+  /// The executor of `self`, for work that may outlive it: null instead of a blocking_root, which may end before.
+  static executor* lasting_executor(const root& self) noexcept;
 
  private:
   void post(job& work) noexcept override;

@@ -86,7 +86,8 @@ struct shared_promise : task_promise<T> {
 /// Suspends  until it has ended.
 /// Cancel    a waiter that is stopped leaves; the last one to leave stops the shared task and waits for its end.
 /// Fails     every waiter gets the same exception; if it ended stopped, so do they.
-/// Threads   copies may be awaited from any thread, one copy from one at a time.
+/// Threads   copies may be awaited from any thread, one copy from one at a time. It runs on the executor of the first that
+///           awaits; of a sync_wait, which may leave before the others, it goes on where what it waits for completes.
 /// Cost      one allocation beside the frame.
 template <class T = void>
 class [[nodiscard("a shared task does nothing until it is awaited")]] shared_task : public detail::knows_roots {
