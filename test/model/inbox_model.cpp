@@ -1,4 +1,5 @@
 // The inboxes: what several threads put in is taken once, with all that was written before. See weft/detail/inbox.hpp.
+// Mutates: include/weft/detail/inbox.hpp src/detail/sleeping_inbox.hpp
 #include "detail/sleeping_inbox.hpp"
 #include "model.hpp"
 

@@ -1,4 +1,5 @@
 // The list of a stop_source: callbacks come and go while it is stopped, once or twice. See weft/stop.hpp.
+// Mutates: src/stop.cpp include/weft/stop.hpp
 #include <optional>
 #include "stop.cpp"
 

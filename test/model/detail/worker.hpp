@@ -1,0 +1,38 @@
+// In the place of src/detail/worker.hpp: one worker for each of the model's threads, without frame memory.
+#pragma once
+
+#include <coroutine>
+#include <weft/executor.hpp>
+
+#include "relacy.hpp"
+
+namespace weft::detail {
+
+class root;
+class frame_source;
+
+struct job_queue {  // nothing is put off
+  job* pop() noexcept { return nullptr; }
+};
+
+struct run_state {
+  frame_source* memory = nullptr;
+  root* current = nullptr;
+  root* outer = nullptr;
+  job* local = nullptr;
+  const root* starting = nullptr;
+  void* unwound = nullptr;
+};
+
+struct worker : run_state {
+  std::coroutine_handle<> next{};
+  job_queue deferred;
+};
+
+inline worker workers[8];
+inline worker& this_worker() noexcept { return workers[rl::thread_index()]; }
+
+inline bool age_frame_memory() noexcept { return false; }
+inline bool run_inlined(worker&) noexcept { return false; }
+
+}  // namespace weft::detail

@@ -1,0 +1,67 @@
+// The library itself, with the model's atomics: tasks, what they wait for, and plain threads that block until they have
+// ended. For models of what is made of several protocols.
+#pragma once
+
+#include "detail/lock.cpp"
+#include "detail/root.cpp"
+#include "detail/shared_task.cpp"
+#include "detail/waiter.cpp"
+#include "stop.cpp"
+//
+#include "error.cpp"
+#include "future.cpp"
+#include "task.cpp"
+//
+#include "model.hpp"
+
+// What the library has besides: memory, and no stacks.
+namespace weft {
+void inline_executor::post(job& work) noexcept { work.run(work); }
+namespace detail {
+void* allocate_frame(std::size_t size) { return operator new(size); }
+void frame_source::enter(const executor*, const worker&) noexcept {}
+void free_frame(void* frame, std::size_t) noexcept { operator delete(frame); }
+std::exception_ptr exception_leaving(promise_base&) noexcept { return std::current_exception(); }
+}  // namespace detail
+}  // namespace weft
+
+namespace model {
+
+using weft::detail::plain;
+
+/// A value of which every access is checked, also its end.
+class watched {
+ public:
+  explicit watched(int value) : value_{value} {}
+  watched(watched&& other) noexcept : value_{static_cast<int>(other.value_)} { other.value_ = 0; }
+  watched(const watched& other) : value_{static_cast<int>(other.value_)} {}
+  ~watched() { value_ = -1; }
+
+  int get() const { return value_; }
+
+ private:
+  plain<int> value_;
+};
+
+/// sync_wait without exceptions, which a switch of the model's threads can't stand: false if it ended stopped.
+template <class T>
+bool run(weft::task<T>&& work, weft::stop_token stop = {}) {
+  weft::detail::blocking_root root{stop};
+  const std::coroutine_handle<weft::detail::task_promise<T>> frame =
+      weft::detail::task_access::release(std::move(work));
+  root.adopt(frame, frame.promise());
+  if (!root.run()) return false;
+  frame.destroy();
+  return true;
+}
+
+/// What a scenario derives from, to be run: each execution begins with workers that nobody has used.
+struct world {
+  weft::detail::bed bed;
+  void begin() {
+    weft::detail::bed::all = &bed;
+    for (auto& one : weft::detail::workers) one = {};
+  }
+};
+
+}  // namespace model
