@@ -1,0 +1,56 @@
+// What it costs to wait, and to be woken: on one thread, so that the count is always the same.
+#include <utility>
+#include <weft/combine.hpp>
+#include <weft/future.hpp>
+#include <weft/task.hpp>
+
+#include "measure.hpp"
+
+namespace {
+
+using weft::sync_wait;
+using weft::task;
+
+task<int> take(weft::future<int> from) { co_return co_await std::move(from); }
+
+task<int> number(int n) { co_return n; }
+task<int> (*volatile hidden)(int) = number;
+
+task<int> both() {
+  auto [a, b] = co_await weft::when_all(hidden(1), hidden(2));
+  co_return a + b;
+}
+
+void set_before() {
+  weft::promise<int> set;
+  auto outcome = set.get_future();
+  set.set_value(1);
+  sync_wait(take(std::move(outcome)));
+}
+void set_after() {
+  weft::promise<int> set;
+  weft::start(take(set.get_future()), [](weft::result<int>) {});
+  set.set_value(1);
+}
+
+task<int> called_back() {
+  auto at_once = [](weft::callback<int> done) { done(1); };
+  co_return co_await weft::from_callback<int>(at_once);
+}
+
+void stopped() {
+  weft::stop_source stop;
+  weft::promise<int> never;
+  weft::start(take(never.get_future()), [](weft::result<int>) {}, stop.token());
+  stop.request_stop();
+}
+
+}  // namespace
+
+int main() {
+  cost::instructions("a future that is ready", 1, set_before);
+  cost::instructions("a future that is waited for", 1, set_after);
+  cost::instructions("a callback that comes at once", 1, [] { sync_wait(called_back()); });
+  cost::instructions("when_all of two that never wait", 1, [] { sync_wait(both()); });
+  cost::instructions("a wait that is stopped", 1, stopped);
+}
