@@ -89,6 +89,8 @@ class stop_source {
   // `locked` guards the list and the running callback; `requested` is set once, under the lock.
   //   edge list   changes of the list        ->  the next holder of the lock
   //   edge asked  the cause, and what led to it  ->  whoever sees `requested`
+  //
+  // test/model/stop_model.cpp fails without them.
   detail::atomic<std::uint32_t> state_{0};
   detail::plain<detail::stop_node*> nodes_ = nullptr;
   detail::plain<detail::stop_node*> running_ = nullptr;

@@ -82,6 +82,8 @@ class handover {
   //   edge wait     the wait, and that its sleeper is parked  ->  the completer that ends it
   //                 all that the sleeper did with its frame   ->  the stopper that has it destroyed
   //   edge outcome  the outcome                               ->  the sleeper that reads it
+  //
+  // Watched by test/model/future_model.cpp.
   atomic<std::uintptr_t> word_{empty};
 };
 

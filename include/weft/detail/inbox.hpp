@@ -49,7 +49,7 @@ class inbox {
   }
 
  private:
-  //   edge put  the node, and all before it was put  ->  whoever takes it
+  //   edge put  the node, and all before it was put  ->  whoever takes it. test/model/inbox_model.cpp fails without it
   atomic<Node*> newest_{nullptr};
 };
 
