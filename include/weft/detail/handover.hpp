@@ -69,7 +69,7 @@ class handover {
     for (;;) {
       // Nothing goes out by this: the outcome is not read here, and the sleeper itself carries what the stopper knows.
       if (word_.compare_exchange_weak(found, found == entered ? empty : left,
-                                      std::memory_order_acquire,   // <- wait
+                                      std::memory_order_acquire,   // <- wait (no model: a frame is not watched)
                                       std::memory_order_relaxed))  // tried again, or given up
         return found == entered;
       if (found == ready) return false;
