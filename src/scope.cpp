@@ -1,3 +1,6 @@
+// What scopes and forks do; their state and who may touch it stands in detail/fork.hpp.
+//
+// Long because start, end and stop of a fork are one protocol, under one lock.
 #include <algorithm>
 #include <new>
 #include <weft/scope.hpp>

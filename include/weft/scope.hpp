@@ -13,6 +13,8 @@
 // A scope ends as its body does, unless there was a failure: with its value; stopped, if it was stopped. A scope that was
 // told to stop tells body and forks, and waits for them as always.
 //
+// Long because a scope, its forks and their handles name each other.
+//
 // Rejected: a scope as an object that is made and joined by hand: whoever forgets the join, or leaves by an exception,
 // has orphans; a destructor can't wait.
 #pragma once
