@@ -1,5 +1,6 @@
 #include <weft/combine.hpp>
 #include <weft/generator.hpp>
+#include <weft/scope.hpp>
 
 #include <functional>
 #include <memory>
@@ -240,6 +241,24 @@ TEST(resume_on, children_of_when_all_hop_each_for_itself) {
     co_return a + b + c;
   };
   EXPECT_EQ(j.run(both()).value(), 7);
+}
+
+TEST(resume_on, a_fork_hops_for_itself_and_its_scope_stays_at_home) {
+  journey j;
+  auto child = [&](int value) -> task<int> {
+    co_await resume_on(j.north);
+    EXPECT_TRUE(j.north.is_here());
+    co_return value;
+  };
+  auto body = [&](weft::scope& s) -> task<int> {
+    auto one = s.fork(child(1));
+    auto two = s.fork(child(2));
+    const int first = co_await std::move(one);
+    EXPECT_TRUE(j.home.is_here());
+    co_return first + co_await std::move(two);
+  };
+  auto outer = [&]() -> task<int> { co_return co_await weft::with_scope(body); };
+  EXPECT_EQ(j.run(outer()).value(), 3);
 }
 
 // ---- stops ----------------------------------------------------------------------------------------------------------
@@ -524,6 +543,27 @@ TEST(continue_on, a_stop_after_it_has_completed_takes_no_value_away) {
   };
   auto caller = [&]() -> task<int> { co_return co_await (last_moment() | continue_on(j.north)); };
   EXPECT_EQ(j.run(caller(), source.token()).value(), 6);
+}
+
+// ---- without memory -------------------------------------------------------------------------------------------------
+
+TEST(hop, without_memory_the_task_is_where_it_was_and_no_value_is_lost_silently) {
+  journey j;
+  test::counting_resource memory;
+  auto body = [&]() -> task<> {
+    memory.fail_after = memory.allocations;
+    EXPECT_THROW(co_await resume_on(j.north), std::bad_alloc);
+    EXPECT_TRUE(j.home.is_here());
+    memory.fail_after = static_cast<std::size_t>(-1);
+    auto continued = give(4) | continue_on(j.north);
+    memory.fail_after = memory.allocations;
+    EXPECT_THROW(co_await std::move(continued), std::bad_alloc);
+    EXPECT_TRUE(j.home.is_here());
+  };
+  auto outer = [&]() -> task<> { co_await weft::with_memory(&memory, body); };
+  EXPECT_TRUE(j.run(outer()));
+  EXPECT_EQ(memory.live, 0U);
+  EXPECT_EQ(j.north.posts, 0);
 }
 
 // ---- yield ----------------------------------------------------------------------------------------------------------
