@@ -53,6 +53,7 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
   worker& here = this_worker();
   if (here.starting != &one) {
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // -> join, <- join
+      leave_root();  // the child's record is in the parent's frame, which may be gone while this runs
       finish(how());
     }
     return;
@@ -72,6 +73,7 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
 
 // The parent parks, unless all have ended meanwhile: some on other threads, or woken by a sibling.
 void group::all_started() noexcept {
+  leave_root();  // the last child has suspended or ended, and its record may be gone while this runs
   if (kind_ != nullptr) {
     if (kind_->about_to_wait != nullptr) kind_->about_to_wait(*this);
     if ((marks_.fetch_or(listed, std::memory_order_release) & decided) != 0) stop_all();  // -> list

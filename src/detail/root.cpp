@@ -134,7 +134,9 @@ void root::run_job(job& job) noexcept {
   detail::run(here, stopped ? unwinding.handle() : top);  // self may be gone after this line
 }
 
+// By itself, as it suspends, too: what runs here until it goes on is no part of it, and it may be gone by then.
 void root::schedule() noexcept {
+  if (this_worker().current == this) leave_root();
   if (env != nullptr && env->executor != nullptr) return env->executor->post(*this);
   inline_executor{}.post(*this);
 }
