@@ -343,7 +343,7 @@ class room_wait : waiter {
 };
 struct room : knows_roots {
   scope_core& of;
-  explicit room(scope_core& of) noexcept : of{of} {}
+  explicit room(scope_core& scope) noexcept : of{scope} {}
   room_wait operator co_await() const noexcept { return room_wait{of}; }
 };
 

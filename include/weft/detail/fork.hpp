@@ -171,7 +171,7 @@ class scope_core : waiter, job {
 
   class body_root final : public root {
    public:
-    body_root(scope_core& of, root* parent) noexcept : root{&of.env_, parent, body_ended}, of{&of} {}
+    body_root(scope_core& scope, root* outside) noexcept : root{&scope.env_, outside, body_ended}, of{&scope} {}
     scope_core* of;
   };
   struct later_failure {
@@ -240,7 +240,7 @@ class scope_core : waiter, job {
 
 /// `co_await` of the running of a scope, by the coroutine that has it.
 struct scope_run : knows_roots {
-  explicit scope_run(scope_core& of) noexcept : of{&of} {}
+  explicit scope_run(scope_core& scope) noexcept : of{&scope} {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> self) const noexcept {
