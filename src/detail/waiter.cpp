@@ -21,7 +21,7 @@ bool sleeper::park(waiter& one) noexcept {
   do {
     if ((word & (stop_bit | shield_bit)) == stop_bit) return false;
   } while (!word_.compare_exchange_weak(word, ticket | (word & (stop_bit | shield_bit)) | waiting,
-                                        std::memory_order_acq_rel,  // -> park, <- asked
+                                        std::memory_order_release,  // -> park
                                         std::memory_order_acquire));  // <- asked
   return true;
 }

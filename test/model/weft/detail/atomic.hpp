@@ -19,13 +19,6 @@ constexpr rl::memory_order model_order(std::memory_order order) {
   }
 }
 
-/// relacy knows no exchange that is weaker where it succeeds than where it fails, as C++17 does: it is made stronger.
-constexpr rl::memory_order success_order(std::memory_order done, std::memory_order failed) {
-  if (failed != std::memory_order_acquire) return model_order(done);
-  if (done == std::memory_order_release) return rl::mo_acq_rel;
-  return done == std::memory_order_relaxed ? rl::mo_acquire : model_order(done);
-}
-
 /// Holds any small type as a number, which is what relacy can print.
 template <class T>
 class atomic {
@@ -37,17 +30,17 @@ class atomic {
   void store(T value, std::memory_order order) { value_.store(number(value), model_order(order), RL_INFO); }
   bool compare_exchange_weak(T& expected, T desired, std::memory_order done, std::memory_order failed) {
     std::uint64_t found = number(expected);
-    const bool did = value_.compare_exchange_weak(found, number(desired), success_order(done, failed), RL_INFO,
-                                                  model_order(failed), RL_INFO);
+    const bool did =
+        value_.compare_exchange_weak(found, number(desired), model_order(done), RL_INFO, rl::mo_relaxed, RL_INFO);
     expected = back(found);
-    return did;
+    return after(did, failed);
   }
   bool compare_exchange_strong(T& expected, T desired, std::memory_order done, std::memory_order failed) {
     std::uint64_t found = number(expected);
-    const bool did = value_.compare_exchange_strong(found, number(desired), success_order(done, failed), RL_INFO,
-                                                    model_order(failed), RL_INFO);
+    const bool did =
+        value_.compare_exchange_strong(found, number(desired), model_order(done), RL_INFO, rl::mo_relaxed, RL_INFO);
     expected = back(found);
-    return did;
+    return after(did, failed);
   }
   T exchange(T value, std::memory_order order) {
     return back(value_.exchange(number(value), model_order(order), RL_INFO));
@@ -58,6 +51,12 @@ class atomic {
   T fetch_sub(T less, std::memory_order order) { return back(value_.fetch_sub(less, model_order(order), RL_INFO)); }
 
  private:
+  // relacy knows no exchange that is weaker where it succeeds than where it fails, as C++17 does: a fence makes it so.
+  static bool after(bool did, std::memory_order failed) {
+    if (!did && failed == std::memory_order_acquire) rl::atomic_thread_fence(rl::mo_acquire, RL_INFO);
+    return did;
+  }
+
   static std::uint64_t number(T value) {
     if constexpr (std::is_pointer_v<T>)
       return reinterpret_cast<std::uint64_t>(value);
