@@ -52,8 +52,8 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
   if (kind_ != nullptr && !stopped && kind_->child_ended != nullptr) kind_->child_ended(*this, one, failed);
   worker& here = this_worker();
   if (here.starting != &one) {
+    leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // -> join, <- join
-      leave_root();  // the child's record is in the parent's frame, which may be gone while this runs
       finish(how());
     }
     return;
