@@ -237,7 +237,7 @@ class task_awaiter {
 #else
     task_promise<T>& promise = callee::from_address(reinterpret_cast<void*>(word_)).promise();
     promise.owner->top = promise.continuation;
-    word_ += awaited;
+    word_ += returned;
     return promise.take();
 #endif
   }
@@ -255,7 +255,7 @@ class task_awaiter {
 #if WEFT_DESTROYS_TEMPORARIES_TWICE
     word_ = nothing_to_destroy;
 #endif
-    const callee frame = callee::from_address(reinterpret_cast<void*>(word & ~awaited));
+    const callee frame = callee::from_address(reinterpret_cast<void*>(word & ~(awaited | returned)));
     if (!has_ended(word)) {
       destroy_frame(frame);
       return;
@@ -268,18 +268,20 @@ class task_awaiter {
   }
 
   /// Whether there is nothing to await, or no longer.
-  bool is_empty() const noexcept { return (word_ & (nothing_to_destroy | awaited)) != 0; }
+  bool is_empty() const noexcept { return (word_ & (nothing_to_destroy | awaited | returned)) != 0; }
   callee release() noexcept {
     return callee::from_address(reinterpret_cast<void*>(std::exchange(word_, nothing_to_destroy)));
   }
 
  private:
-  // The callee's frame and two bits, in one word, since what an await touches in a large frame lies far from its begin,
-  // and each access costs seven bytes of code or more.
+  // The callee's frame and three bits, in one word, since what an await touches in a large frame lies far from its begin,
+  // and each access costs seven bytes of code or more. Where a program has objects of both compilers, the destructor that
+  // is kept may be either's; so each bit means one thing, and each destructor can do with each word.
   //
-  //   awaited             clang: it was awaited; g++: and its await has returned
   //   nothing_to_destroy  the task is empty, or its frame lies in the caller's and needs no destructor
-  static constexpr std::uintptr_t nothing_to_destroy = 1, awaited = 2;
+  //   awaited             it was awaited: set where frames are elided
+  //   returned            its await has returned: set where they are not
+  static constexpr std::uintptr_t nothing_to_destroy = 1, awaited = 2, returned = 4;
 
   // Whether the destructor knows that the await has returned, in the root that runs: else a stop may have destroyed the
   // frame. clang does where it has seen await_resume(), and so needs no store between return and use.
@@ -287,7 +289,7 @@ class task_awaiter {
 #if WEFT_HAS_ELISION
     return __builtin_constant_p(word & awaited) && (word & awaited) != 0;
 #else
-    return (word & awaited) != 0;
+    return (word & returned) != 0;
 #endif
   }
 

@@ -3,15 +3,21 @@
 
 #include <weft/task.hpp>
 
-namespace one { weft::task<bool> runs(long million); }
-namespace other { weft::task<bool> runs(long million); }
+namespace one {
+weft::task<bool> runs(long million);
+bool unwinds();
+}  // namespace one
+namespace other {
+weft::task<bool> runs(long million);
+bool unwinds();
+}  // namespace other
 
 namespace {
 
 weft::task<bool> both() { co_return co_await one::runs(1'000'000) && co_await other::runs(1'000'000); }
 
 void* run(void* passed) {
-  *static_cast<bool*>(passed) = weft::sync_wait(both());
+  *static_cast<bool*>(passed) = weft::sync_wait(both()) && one::unwinds() && other::unwinds();
   return nullptr;
 }
 

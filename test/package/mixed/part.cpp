@@ -1,6 +1,9 @@
 // Half of a program whose other half is the same file in the other compiler's object: all that awaits many times without
-// waiting. Each is compiled with PART, the namespace that it is in; what they instantiate from weft is the same.
+// waiting, and a stop that unwinds what waits. Each is compiled with PART, the namespace that it is in; what they
+// instantiate from weft is the same.
+#include <vector>
 #include <weft/async_generator.hpp>
+#include <weft/scope.hpp>
 #include <weft/task.hpp>
 
 namespace PART {
@@ -35,7 +38,35 @@ task<long> generated(long count) {
   co_return sum;
 }
 
+struct alive {
+  explicit alive(int& of) : count{of} { ++count; }
+  ~alive() { --count; }
+  alive(const alive&) = delete;
+  int& count;
+};
+task<long> stops(int depth, int& count) {
+  const alive mine{count};
+  if (depth == 0) co_await weft::check_stop();
+  if (depth % 2 == 0) co_return co_await stops(depth - 1, count);
+  std::vector<task<long>> stored;
+  stored.push_back(stops(depth - 1, count));
+  co_return co_await std::move(stored.front());
+}
+
 }  // namespace
+
+// Whether a stop takes each frame down once.
+bool unwinds() {
+  int count = 0;
+  weft::stop_source source;
+  source.request_stop();
+  try {
+    weft::sync_wait(stops(9, count), source.token());
+    return false;
+  } catch (const weft::stopped&) {
+    return count == 0;
+  }
+}
 
 task<bool> runs(long million) {
   co_return co_await loop(million) == million&& co_await recursion(million) ==
