@@ -1,9 +1,5 @@
-#include <ostream>
-#include <sstream>
 #include <weft/detail/async_stack.hpp>
 #include <weft/observe.hpp>
-
-#include "detail/symbols.hpp"
 
 namespace weft {
 namespace {
@@ -17,17 +13,6 @@ std::vector<async_frame> frames_of(const detail::root& from) {
 
 }  // namespace
 
-std::string async_frame::function() const {
-  detail::symbolizer symbols;
-  const std::string_view mangled = detail::function_of(symbols.find(address_).symbol);
-  const auto readable = detail::demangle(mangled);
-  return readable ? std::string{readable.get()} : std::string{mangled};
-}
-
-std::string async_frame::module() const { return std::string{detail::symbolizer{}.find(address_).module}; }
-
-std::uintptr_t async_frame::offset() const { return detail::symbolizer{}.find(address_).offset; }
-
 std::vector<async_frame> async_stack() {
   const detail::root* self = detail::current_root();
   return self != nullptr ? frames_of(*self) : std::vector<async_frame>{};
@@ -36,22 +21,6 @@ std::vector<async_frame> async_stack() {
 std::vector<async_frame> async_stack(detail::root& suspended) {
   const detail::held_wait held{suspended};
   return held ? frames_of(suspended) : std::vector<async_frame>{};
-}
-
-std::ostream& operator<<(std::ostream& out, const std::vector<async_frame>& stack) {
-  detail::symbolizer symbols;
-  for (std::size_t depth = 0; depth != stack.size(); ++depth) {
-    out << '#' << depth << (depth < 10 ? "  " : " ");
-    detail::describe(symbols.find(stack[depth].address()), true, [&](std::string_view text) { out << text; });
-    out << '\n';
-  }
-  return out;
-}
-
-std::string to_string(const std::vector<async_frame>& stack) {
-  std::ostringstream out;
-  out << stack;
-  return std::move(out).str();
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 // Long because start, end and stop of a fork are one protocol, under one lock.
 #include <algorithm>
 #include <new>
+#include <weft/detail/async_stack.hpp>
 #include <weft/scope.hpp>
 
 #include "detail/run_loop.hpp"
@@ -18,6 +19,11 @@ constexpr unsigned deepest_fork = 64;
 constexpr std::uintptr_t has_record = 1;
 
 const env& inherited() noexcept { return current_env(); }
+
+// Of a coroutine that has not run.
+const void* code_of(std::coroutine_handle<> of) noexcept {
+  return reinterpret_cast<const void*>(static_cast<const frame*>(of.address())->resume);
+}
 
 }  // namespace
 
@@ -108,6 +114,7 @@ std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& pr
   one->adopt(frame, promise);
   one->frame_ = frame;
   one->failure_of_ = failure_of;
+  one->function_ = code_of(frame);
   if (here.nested_forks == deepest_fork) [[unlikely]] {
     link(*one);
     here.deferred.push(*one);
@@ -193,6 +200,7 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
   one->adopt(frame, promise);
   one->frame_ = frame;
   one->failure_of_ = failure_of;
+  one->function_ = code_of(frame);
   link(*one);
   one->schedule();
   return reinterpret_cast<std::uintptr_t>(one) | has_record;
@@ -384,7 +392,9 @@ void scope_core::fail(const std::exception_ptr& failure) noexcept {
   }
   if (!kept) lose_error("with_scope", failure);
   if (options_.on_error.what() != error_policy::kind::collect_all)
-    request_stop({.reason = "a fork of the scope, or its body, failed", .where = options_.where});
+    request_stop({.reason = "a fork of the scope, or its body, failed",
+                  .where = options_.where,
+                  .thrown_in = thrown_in(failure)});
 }
 
 // Where there is no memory for a list of all, the first is thrown.
@@ -420,6 +430,7 @@ bool scope_core::request_stop(const stop_cause& cause) noexcept {
   }
   const bool first = source_.request_stop(cause);
   if (first) {
+    if (options_.stop_within != clock::duration::max()) overdue_.set(later(its_clock().now(), options_.stop_within));
     body_.request_stop();
     tell_children();
   }
@@ -486,13 +497,17 @@ scope_core::scope_core(const scope_options& options, const weft::env* exactly) n
           env_.executor == inherited().executor,
       "a scope on another executor below memory that was not declared shared: set .memory_is_shared there, and "
       "give a resource that is");
-  env_.deadline = std::min(env_.deadline, options.deadline);
+  const clock::time_point outer_deadline = inherited().deadline;
+  has_deadline_ = options.deadline < outer_deadline;
+  env_.deadline = has_deadline_ ? options.deadline : outer_deadline;
   env_.stop = source_.token();
   if (options.stop.stop_possible()) stop_with_token_.emplace(options.stop, stop_it{this, options.stop});
 }
 
 scope_core::~scope_core() {
   stop_with_token_.reset();
+  deadline_.cancel();
+  overdue_.cancel();
   static_cast<void>(reclaim());
   WEFT_EXPECTS(held_ == 0, "a fork's handle or view outlived its scope: it must go, or be awaited, inside");
   if (spare_ != nullptr && spare_ != &first_) free_frame(spare_, sizeof(fork_record));
@@ -503,6 +518,7 @@ void scope_core::adopt_body(std::coroutine_handle<> frame, promise_base& promise
                             failure_function failure_of) noexcept {
   body_.adopt(frame, promise);
   body_frame_ = frame;
+  body_function_ = code_of(frame);
   body_failure_of_ = failure_of;
 }
 
@@ -523,6 +539,12 @@ void scope_core::run_body(root& parent) noexcept {
 }
 
 void scope_core::park_parent() noexcept {
+  if (has_deadline_) {
+    if (env_.deadline <= its_clock().now())
+      deadline_passed(*this);
+    else
+      deadline_.set(env_.deadline);
+  }
   if (parent_->park_forwarding(*this)) stop_with_parent(*this);
 }
 
@@ -544,12 +566,13 @@ void scope_core::body_ended(root& self, bool stopped) noexcept {
   worker& here = this_worker();
   if (here.starting != &mine.body_) {
     leave_root();
-    return mine.count_down();
+    return mine.count_down(true);
   }
   // It ran through: the parent has not parked.
   here.local = mine.job::next;
   {
     std::unique_lock guard{mine.lock_};
+    mine.body_is_over_ = true;
     if (--mine.live_ != 1) {
       guard.unlock();
       here.starting = nullptr;
@@ -565,10 +588,11 @@ wake_up scope_core::how() const noexcept {
   return body_was_stopped_ && !failure_ ? wake_up::stopped : wake_up::completed;
 }
 
-void scope_core::count_down() noexcept {
+void scope_core::count_down(bool body) noexcept {
   bool last;
   {
     std::lock_guard guard{lock_};
+    if (body) body_is_over_ = true;
     last = --live_ == 0;
   }
   if (last) finish(how());  // else the scope may be gone

@@ -22,6 +22,7 @@ namespace weft {
 struct stop_cause {
   const char* reason = "stop requested";  ///< a string literal, or text that outlives the source
   std::source_location where = std::source_location::current();
+  const void* thrown_in = nullptr;  ///< where a failure is why: the coroutine that threw; async_frame{it} has its name
 };
 
 class stop_source;

@@ -201,6 +201,14 @@ std::exception_ptr exception_leaving(promise_base& promise) noexcept {
   return exception;
 }
 
+const void* thrown_in(const std::exception_ptr& exception) noexcept {
+  const void* code = nullptr;
+  with_site_of(object_of(exception), [&](const throw_site& site) {
+    if (site.exception == object_of(exception)) code = site.code[0];
+  });
+  return code;
+}
+
 void prepare_last_words() noexcept {
   static const bool once = [] {
     print_running_stack.store([]() noexcept { print_running(names::demangled); }, std::memory_order_relaxed);

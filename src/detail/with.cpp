@@ -34,8 +34,10 @@ scope_options options_for(const weft::env& wanted) noexcept {
 }
 
 bool stop_point::await_ready() const noexcept {
-  const root* self = current_root();
-  return self == nullptr || !self->stop_requested();
+  root* self = current_root();
+  if (self == nullptr) return true;
+  scope_core::look_at_clock(*self);
+  return !self->stop_requested();
 }
 
 }  // namespace detail

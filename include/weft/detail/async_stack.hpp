@@ -31,6 +31,9 @@ class stack_walk {
   /// The resume function of the next frame, or another one that the compiler made of it; null at the end.
   const void* next() noexcept;
 
+  /// The root that the last one was in.
+  const root& in() const noexcept { return *root_; }
+
  private:
   const root* root_;
   std::coroutine_handle<> at_;
@@ -38,6 +41,9 @@ class stack_walk {
 
 /// std::current_exception(), as it leaves the body of the coroutine with this promise. Notes where, if it was thrown there.
 std::exception_ptr exception_leaving(promise_base& promise) noexcept;
+
+/// The resume function of the coroutine that threw it; null where that is not known: of the last 64 or so, most are.
+const void* thrown_in(const std::exception_ptr& exception) noexcept;
 
 /// Has std::terminate and abort() print the stack of the running task. Once a process, with the first worker.
 void prepare_last_words() noexcept;

@@ -35,8 +35,10 @@
 #include <mutex>
 #include <optional>
 #include <source_location>
+#include <weft/clock.hpp>
 #include <weft/detail/error_policy.hpp>
 #include <weft/detail/lock.hpp>
+#include <weft/detail/overdue.hpp>
 #include <weft/task.hpp>
 
 namespace weft {
@@ -54,11 +56,14 @@ struct scope_options {
   std::pmr::memory_resource* memory = nullptr;  ///< where all frames below come from; null: from where they do outside
   weft::executor* executor = nullptr;           ///< where body and forks run; null: where the task outside does
   stop_token stop{};                            ///< whose stop stops it, beside that of the task outside
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  ///< inherited below
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  ///< stops it then
   error_policy on_error = fail_fast;                        ///< what a fork that fails does to the others
   std::size_t max_children = static_cast<std::size_t>(-1);  ///< how many may run at once; see scope::room
   bool memory_is_shared = false;                            ///< whether several executors may use `memory` at once
   error_list* errors = nullptr;  ///< gets all failures, also those after the one that is thrown
+  /// How long it may take to end once it was told to stop; then who ignores that is told to `on_overdue`, once.
+  std::chrono::steady_clock::duration stop_within = std::chrono::steady_clock::duration::max();
+  overdue_handler on_overdue{};                                  ///< prints to stderr, unless something else is given
   std::source_location where = std::source_location::current();  ///< for why_stopped()
 };
 
@@ -97,6 +102,7 @@ class fork_record final : public root {
   scope_core* of_;
   std::coroutine_handle<> frame_;
   failure_function failure_of_ = nullptr;
+  const void* function_ = nullptr;          // the code of its outermost frame, for who looks after that may be gone
   first_run first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
   std::optional<on_failure> verdict_;       // of starts_again(), for failed()
   //   edge ended  the result, and all that the fork did  ->  who sees that it ended
@@ -162,6 +168,8 @@ class scope_core : waiter, job {
 
   bool request_stop(const stop_cause& cause) noexcept;
   bool stop_requested() const noexcept { return source_.stop_requested(); }
+  /// Stops those scopes around `self`, which runs, whose deadline has passed: where it does not wait, no timer is armed.
+  static void look_at_clock(root& self) noexcept;
   std::size_t children() noexcept;
   std::size_t reclaim() noexcept;
   bool restarts() const noexcept { return options_.on_error.what() == error_policy::kind::handle; }
@@ -184,6 +192,31 @@ class scope_core : waiter, job {
     void operator()() const noexcept;
   };
 
+  // What the clock of the scope is to tell it. Armed while the scope is counted as live; cancelled before it goes, which
+  // waits where its function runs on another thread.
+  class alarm final : timer {
+   public:
+    using rung_function = void (*)(scope_core&) noexcept;
+
+    alarm(scope_core& of, rung_function rung) noexcept : timer{ring}, of_{of}, rung_{rung} {}
+    void set(clock::time_point when) noexcept;
+    void cancel() noexcept {
+      if (clock_ != nullptr) clock_->cancel(*this);
+    }
+
+   private:
+    static void ring(timer& self) noexcept;
+
+    scope_core& of_;
+    rung_function rung_;
+    weft::clock* clock_ = nullptr;  // where it was armed; null: it was not
+  };
+
+  static void deadline_passed(scope_core& self) noexcept;
+  static void is_overdue(scope_core& self) noexcept;
+  overdue_scope look_at_children();
+  weft::clock& its_clock() const noexcept { return env_.clock != nullptr ? *env_.clock : real_clock(); }
+
   static on_stop stop_with_parent(waiter& self) noexcept;
   static void body_waits(job& self) noexcept;
   static void body_ended(root& self, bool stopped) noexcept;
@@ -192,7 +225,7 @@ class scope_core : waiter, job {
   void park_parent() noexcept;
   void resume_parent() noexcept;
   wake_up how() const noexcept;
-  void count_down() noexcept;
+  void count_down(bool body = false) noexcept;
 
   fork_record& take_record();
   void give_back(fork_record& one) noexcept;  // under the lock
@@ -215,8 +248,10 @@ class scope_core : waiter, job {
   body_root body_;
   failure_function body_failure_of_ = nullptr;
   std::coroutine_handle<> body_frame_;
+  const void* body_function_ = nullptr;
   const root* parents_start_ = nullptr;  // what worker::starting was
   bool body_was_stopped_ = false;
+  bool has_deadline_ = false;  // that is nearer than those further out, which others watch
 
   fork_record* spare_;  // for the next fork of the body; null: take one. The body's
   fork_record first_;   // the first spare, so that a scope whose forks run through allocates nothing
@@ -226,6 +261,7 @@ class scope_core : waiter, job {
   std::size_t live_ = 2;      // the body, the parent until it has parked, and the children
   std::size_t children_ = 0;  // forks that have waited and not ended
   std::size_t held_ = 0;      // records that are neither spare nor free
+  bool body_is_over_ = false;
   fork_record* running_ = nullptr;
   fork_record* telling_ = nullptr;  // those that a stopper has still to tell
   fork_record* free_ = nullptr;
@@ -234,6 +270,9 @@ class scope_core : waiter, job {
   later_failure* later_ = nullptr;  // newest first
   std::size_t restarts_ = 0;
   std::chrono::steady_clock::time_point restarts_since_{};
+
+  alarm deadline_{*this, deadline_passed};
+  alarm overdue_{*this, is_overdue};
 
   std::optional<stop_callback<stop_it>> stop_with_token_;  // last: it is gone before what it stops
 };

@@ -1,5 +1,5 @@
-// What changes for a callable and all below it: with_memory, with_local, with_stop, with_env, shielded; and what a task
-// asks of its own stop. Part of scope.hpp.
+// What changes for a callable and all below it: with_memory, with_local, with_stop, with_deadline, with_env, shielded; and
+// what a task asks of its own stop. Part of scope.hpp.
 //
 // All with_* take a callable and its arguments, moved into the frame, and never a ready-made awaitable: a task that has
 // not started has its frame's memory from where it was called, and all else from where it is awaited.
@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <ranges>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -80,6 +81,21 @@ struct without_scope {
   }
 };
 
+/// A time, and the line that names it.
+struct deadline_here {
+  template <class Duration>
+  deadline_here(std::chrono::time_point<std::chrono::steady_clock, Duration> at,  // NOLINT: with_deadline(at, f)
+                std::source_location named = std::source_location::current()) noexcept
+      : when{std::chrono::ceil<clock::duration>(at)}, where{named} {}
+  template <class Rep, class Period>
+  deadline_here(std::chrono::duration<Rep, Period> from_now,  // NOLINT: with_deadline(5s, f)
+                std::source_location named = std::source_location::current()) noexcept
+      : when{later(current_clock().now(), saturated(from_now))}, where{named} {}
+
+  clock::time_point when;
+  std::source_location where;
+};
+
 /// What a scope is given for an env: the env itself, and what the scope has to make or to listen to.
 scope_options options_for(const weft::env& wanted) noexcept;
 
@@ -146,6 +162,25 @@ WEFT_COROUTINE_TAKES_OVER auto with_stop(stop_token stop, F&& callable, Args&&..
       {.stop = stop}, nullptr, body{std::forward<F>(callable)}, std::forward<Args>(args)...);
 }
 
+/// Awaits `callable(args...)`, which is stopped when a time has come: `5s` from this call, by the clock of the
+/// environment, or a time point of it. A deadline is inherited by all below; of several, the nearest holds. The cause of
+/// the stop has this line.
+///
+///     auto page = co_await w::as_result(w::with_deadline(2s, fetch, url));  // is_stopped(), if it took longer
+///
+/// Suspends  until what was called has ended: what ignores its stop is waited for.
+/// Cancel    as with_stop, which this is, but for who stops. For an error instead of a stop, see timeout().
+/// Cost      that of a scope; where it waits, one timer for all below. check_stop() reads the clock.
+template <class F, class... Args>
+  requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+WEFT_COROUTINE_TAKES_OVER auto with_deadline(detail::deadline_here deadline, F&& callable, Args&&... args) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  using body = detail::without_scope<std::decay_t<F>>;
+  return detail::scope_access::run<detail::with_result<F, Args...>, body, std::decay_t<Args>...>(
+      {.deadline = deadline.when, .where = deadline.where}, nullptr, body{std::forward<F>(callable)},
+      std::forward<Args>(args)...);
+}
+
 /// Awaits `callable(args...)` in the environment that is given, on its executor. Take a copy of current_env() and change
 /// that. A stop of the task outside, or of `environment.stop`, stops it. The result comes home to the task's executor.
 ///
@@ -170,7 +205,7 @@ WEFT_COROUTINE_WRAPPER auto shielded(Awaitable&& awaitable) {
 }
 
 /// `co_await check_stop();` ends a task that was told to stop, and does nothing else: for long computations, which have
-/// no wait. Cost: a load for each root around, behind a call.
+/// no wait. Cost: a load for each root around, behind a call; where there is a deadline, the clock is read.
 inline detail::stop_point check_stop() noexcept { return {}; }
 
 /// Why the running task was told to stop, and why that was, the nearest first; empty if it was not. A scope that stops
