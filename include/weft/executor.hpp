@@ -25,6 +25,12 @@ class executor {
   /// Takes a job and runs it once, later or at once. Never throws: what it needs, it has from the start.
   virtual void post(job& work) noexcept = 0;
 
+  /// The same behind all that waits: for a job that lets others run. Where post() keeps the order, that is post().
+  virtual void post_behind(job& work) noexcept { post(work); }
+
+  /// Whether it may run two jobs at once.
+  virtual bool runs_in_parallel() const noexcept { return false; }
+
  protected:
   executor() = default;
   executor(const executor&) = default;
@@ -79,6 +85,7 @@ class new_thread_executor final : public executor {
   ~new_thread_executor();
 
   void post(job& work) noexcept override;
+  bool runs_in_parallel() const noexcept override { return true; }
 
  private:
   // Threads that have not ended. Up by the poster, down by the thread as its last act on this object.

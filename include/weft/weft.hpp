@@ -9,6 +9,7 @@
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
 #include <weft/observe.hpp>
+#include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/stop.hpp>
 #include <weft/task.hpp>

@@ -34,6 +34,24 @@ inline void futex_wake(const void* word) noexcept {
   ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
+/// A word to sleep on.
+class word_futex {
+ public:
+  explicit word_futex(const atomic<std::uint32_t>& word) noexcept : word_{&word} {}
+
+  /// Sleeps while the word is `expected`, until `when` at most, if that is not time_point::max(). May return at any time.
+  void wait(std::uint32_t expected, std::chrono::steady_clock::time_point when) const noexcept {
+    if (when == when.max())
+      futex_wait(word_, expected);
+    else
+      futex_wait_until(word_, expected, when);
+  }
+  void wake() const noexcept { futex_wake(word_); }
+
+ private:
+  const void* word_;
+};
+
 /// A pointer to sleep on: its lower half, since a futex is 32 bits wide.
 class pointer_futex {
  public:

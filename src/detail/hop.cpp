@@ -86,7 +86,7 @@ bool hop_to(std::coroutine_handle<> self, root& mine, executor& to) {
 
 void repost(root& mine) noexcept {
   if (mine.sleeper::stop_requested()) return end_stopped(mine);
-  mine.schedule();
+  mine.schedule_behind();
 }
 
 }  // namespace weft::detail

@@ -141,6 +141,16 @@ void root::schedule() noexcept {
   inline_executor{}.post(*this);
 }
 
+void root::schedule_behind() noexcept {
+  if (this_worker().current == this) leave_root();
+  if (env != nullptr && env->executor != nullptr) return env->executor->post_behind(*this);
+  inline_executor{}.post(*this);
+}
+
+void root::tell_to_stop(job& work) noexcept {
+  if (work.run == run_job) static_cast<root&>(work).request_stop();
+}
+
 void root::woken(sleeper& sleeping, wake_up how) noexcept {
   root& self = static_cast<root&>(sleeping);
   if (how == wake_up::stopped) self.ends_stopped = true;

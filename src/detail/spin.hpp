@@ -12,6 +12,11 @@ class spin_wait {
       ::sched_yield();
       return;
     }
+    pause();
+  }
+
+  /// A few cycles, for who shares a core with another thread.
+  static void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)

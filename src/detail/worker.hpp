@@ -105,6 +105,11 @@ struct worker : run_state {
   unsigned nested_forks = 0;       // how many forks are in their first run on this stack
   struct inline_queue* inlined = nullptr;  // the innermost run of inline_executor on this thread
   worker* spare = nullptr;                 // link in the list of workers without a thread
+  worker* made_before = nullptr;           // link in the list of all
+  struct pool_worker* of_pool = nullptr;   // what the thread runs of a pool; null: it is none of a pool's
+  // What the thread is posting to. Its own; others read it to wait for its end.
+  //   edge posted  all that it did with it  ->  who waits
+  std::atomic<const void*> posting_to{nullptr};
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().
@@ -119,6 +124,9 @@ inline worker& this_worker() noexcept {
     return *worker_of_thread;
   return first_use();
 }
+
+/// Waits for each thread that is posting to `it`. By whoever is about to destroy it, when all that was posted has run.
+void wait_for_posters(const void* it) noexcept;
 
 /// Lets go of slabs that nobody has needed lately. True: there are more, so ask again in a while. By a thread that is
 /// about to sleep.

@@ -39,11 +39,11 @@ void check(const char* name, const char* scheduler, rl::test_params params) {
 
 /// Many random executions: for scenarios of which one can't have all, with however few switches.
 template <class Scenario>
-void check_some(const char* name) {
+void check_some(const char* name, rl::iteration_t count = 100'000) {
   rl::test_params params;
   params.execution_depth_limit = 10'000;
   params.search_type = rl::sched_random;
-  params.iteration_count = 100'000;
+  params.iteration_count = count;
   check<Scenario>(name, "random", params);
 }
 

@@ -109,6 +109,12 @@ class root : public sleeper, public job {
   /// Has its executor run it. May be gone when this returns.
   void schedule() noexcept;
 
+  /// The same behind what its executor has to run already: by itself, to let others run.
+  void schedule_behind() noexcept;
+
+  /// Tells the root that is posted as `work`, if that is one, to stop.
+  static void tell_to_stop(job& work) noexcept;
+
   /// Whether it, or one that it is part of, was told to stop.
   bool stop_requested() const noexcept;
 

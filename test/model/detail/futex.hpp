@@ -14,6 +14,25 @@ struct bed {
   static inline bed* all = nullptr;
 };
 
+class word_futex {
+ public:
+  explicit word_futex(const atomic<std::uint32_t>& word) noexcept : word_{&word} {}
+
+  void wait(std::uint32_t expected, std::chrono::steady_clock::time_point) const {
+    bed::all->lock.lock(RL_INFO);
+    if (word_->load(std::memory_order_relaxed) == expected) bed::all->condition.wait(bed::all->lock, RL_INFO);
+    bed::all->lock.unlock(RL_INFO);
+  }
+  void wake() const {
+    bed::all->lock.lock(RL_INFO);
+    bed::all->condition.notify_all(RL_INFO);
+    bed::all->lock.unlock(RL_INFO);
+  }
+
+ private:
+  const atomic<std::uint32_t>* word_;
+};
+
 class pointer_futex {
  public:
   template <class T>

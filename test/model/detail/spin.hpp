@@ -8,6 +8,7 @@ namespace weft::detail {
 class spin_wait {
  public:
   void once() noexcept { rl::yield(1, RL_INFO); }
+  static void pause() noexcept { rl::yield(1, RL_INFO); }
 };
 
 }  // namespace weft::detail

@@ -76,6 +76,7 @@ class atomic {
 template <class T>
 class plain {
  public:
+  plain() : plain{T{}} {}
   plain(T value) { value_(RL_INFO) = value; }
   plain(const plain& other) : plain{static_cast<T>(other)} {}
   plain& operator=(const plain& other) { return *this = static_cast<T>(other); }

@@ -1,0 +1,74 @@
+// The pool: threads that share their work. It is what to run tasks on that compute, and what a runtime is built on.
+//
+//     w::pool workers{{.threads = 4}};
+//     auto answer = w::sync_wait(w::start_on(workers.executor(), think()));
+//
+// Each worker has its own jobs and takes those of others when it has none. What a job posts goes to its own worker, what
+// comes from outside to a queue of all. A worker that finds nothing sleeps: an idle pool costs no processor time.
+//
+// Order. A task that was woken is what its waker's worker does next, but no more than some 16 times in a row; one that
+// yields goes behind all that waits there. Nothing waits for ever: jobs from outside are looked at every few dozen jobs,
+// and what a busy worker is to do next is taken over by another one within some milliseconds.
+//
+// Rejected: one queue for all (each switch meets all others there: 1000 ns at 16 threads); a worker's queue that others
+// can't take from (what its worker does for long holds up the rest).
+#pragma once
+
+#include <cstddef>
+#include <weft/detail/config.hpp>
+#include <weft/executor.hpp>
+
+namespace weft {
+
+namespace detail { class pool_core; }
+
+/// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.
+struct pool_options {
+  unsigned threads = 0;       ///< how many; 0: available_processors()
+  const char* name = "weft";  ///< of its threads, which are "weft-0" and so on; 15 characters are kept
+};
+
+/// What becomes of the jobs of a pool that shuts down.
+enum class pool_shutdown : unsigned char {
+  drain,   ///< they run, and what they post, until there are none
+  cancel,  ///< the same, but each task is told to stop before its turn
+};
+
+/// How many threads can run at once: the processors that the affinity mask of the calling thread allows, but no more than
+/// the quota of its control group (cpu.max), rounded up. At least 1.
+unsigned available_processors();
+
+/// Threads that run jobs and take them from each other.
+///
+/// Threads   executor() is used from any; the pool itself by one at a time.
+/// Lifetime  outlives all work that was started on it. Its destructor shuts it down, by `drain`.
+/// Fails     the constructor throws a weft::error where the system gives no thread, and std::bad_alloc. A process that was
+///           forked has none of the threads: there, using the pool ends the program with a sentence, and its destructor
+///           does nothing.
+/// Cost      each worker has some 20 KiB, and its thread's stack.
+class pool {
+ public:
+  explicit pool(pool_options options = {});
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+  ~pool();
+
+  weft::executor& executor() const noexcept;
+
+  /// How many threads it has.
+  unsigned size() const noexcept;
+
+  /// Whether the calling thread is one of its own.
+  bool is_inside() const noexcept;
+
+  /// Ends it: runs what there is, and waits until all threads have left; a second call does nothing. Since a wake-up can't
+  /// be told from new work, posts are taken until the last thread leaves; one that comes later ends the program with a
+  /// sentence. On one of its own threads it does not wait: that thread goes on, and the last one to leave tidies up; so
+  /// a pool may also be destroyed there.
+  void shutdown(pool_shutdown how = pool_shutdown::drain) noexcept;
+
+ private:
+  detail::pool_core* core_;
+};
+
+}  // namespace weft

@@ -1,0 +1,147 @@
+// Who of a pool's workers has nothing to do, and who wakes whom.
+//
+// A worker without a job first searches: it looks into the queues of the others. If it finds nothing, it enters the set
+// and sleeps. Whoever posts a job wakes a worker out of the set, but not while one searches already: that one will find
+// it. So a burst of jobs wakes one worker, which, when it has found something and was the last to search, wakes the next
+// if there is more.
+//
+// No job may be left with everybody asleep. The two sides each write, have a fence made, and read (detail/fence.hpp):
+//
+//   poster   puts the job into a queue; light fence; reads who sleeps and who searches. One sleeps and none searches:
+//            wakes one
+//   sleeper  enters the set, or stops to search; heavy fence; reads all queues. If there is a job: leaves the set again,
+//            or, where it has found one for itself, wakes another
+//
+// A job that its worker is to do next (run_queue.hpp) needs nobody, unless that worker is at one job for long. Nobody is
+// woken for it; instead one of those who sleep, the watcher, wakes every few milliseconds while others are busy, and
+// takes such a job from a worker that has got nowhere since. Where all sleep, so does the watcher.
+//
+// Rejected: (a) a wake-up for each job: a system call of a microsecond or two for each that takes less. (b) A watcher that
+// always wakes: an idle pool burns nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <weft/detail/atomic.hpp>
+#include <weft/detail/lock.hpp>
+
+namespace weft::detail {
+
+/// A worker's place in the set.
+struct idler {
+  plain<idler*> below = nullptr;  // under the set's lock, as the others
+  plain<bool> inside = false;
+  plain<bool> watches = false;
+  plain<std::uint32_t> came = 0;  // the number of that move
+};
+
+class idle_set {
+ public:
+  explicit idle_set(std::uint32_t workers) noexcept : workers_{workers} {}
+
+  /// By a worker without a job. False: enough are at it, so it had better sleep.
+  bool start_search() noexcept {
+    std::uint32_t seen = state_.load(std::memory_order_relaxed);  // a count; the fences have the order
+    do {
+      const std::uint32_t awake = workers_ - seen / parked % limit;
+      if (2 * (seen % limit) >= awake) return false;
+    } while (!state_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed,  // as above
+                                           std::memory_order_relaxed));  // as above
+    return true;
+  }
+
+  /// By one that has found something. True: it was the last. Then it looks whether there is more, behind a heavy_fence().
+  bool stop_search() noexcept {
+    return state_.fetch_sub(1, std::memory_order_relaxed) % limit == 1;  // as above
+  }
+
+  enum class entered : unsigned char { sleeps, watches, last };
+
+  /// By one that has found nothing; `searched`: start_search() had let it. It goes on behind a heavy_fence().
+  entered enter(idler& self, bool searched) noexcept {
+    const std::lock_guard guard{lock_};
+    self.below = first_;
+    self.inside = true;
+    self.came = moves_ = moves_ + 1;
+    first_ = &self;
+    const std::uint32_t now = state_.fetch_add(parked - (searched ? 1 : 0), std::memory_order_relaxed) + parked -
+                              (searched ? 1 : 0);  // as above
+    const bool last = now / parked % limit == workers_;
+    self.watches = !last && (now & watched) == 0;
+    if (self.watches) state_.fetch_or(watched, std::memory_order_relaxed);  // as above
+    return last ? entered::last : self.watches ? entered::watches : entered::sleeps;
+  }
+
+  /// By one that is inside, or was: it searches from here on. True: nobody had woken it.
+  bool leave(idler& self) noexcept {
+    const std::lock_guard guard{lock_};
+    if (!self.inside) return false;
+    idler* at = first_;
+    if (at == &self) {
+      first_ = self.below;
+    } else {
+      while (at->below != &self) at = at->below;
+      at->below = self.below;
+    }
+    wakes(self);
+    return true;
+  }
+
+  /// By whoever has put a job somewhere, behind a light_fence(): whom to wake; null: nobody. `hot`: its own worker does
+  /// it next, so it is enough that somebody watches.
+  idler* pick(bool hot = false) noexcept {
+    if (!calls_for_one(hot)) [[likely]]
+      return nullptr;
+    const std::lock_guard guard{lock_};
+    return calls_for_one(hot) && !closed_ ? take_first() : nullptr;
+  }
+  /// For who ends the pool: whom to wake; null: nobody is inside.
+  idler* pick_any() noexcept {
+    const std::lock_guard guard{lock_};
+    return first_ != nullptr ? take_first() : nullptr;
+  }
+
+  /// By one that has entered as the last, and has then seen behind its heavy_fence() that there is no job, to end the
+  /// pool. True: nobody has come or gone since, and nobody is picked any more but by pick_any(). Who looked before the
+  /// last one came has seen nothing of what that one brought about.
+  bool close_since(const idler& self) noexcept {
+    const std::lock_guard guard{lock_};
+    if (closed_ || self.came != moves_) return false;
+    closed_ = true;
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t limit = 1 << 15, parked = limit, watched = std::uint32_t{1} << 31;
+
+  bool calls_for_one(bool hot) const noexcept {
+    const std::uint32_t seen = state_.load(std::memory_order_relaxed);  // as above
+    return seen % limit == 0 && seen / parked % limit != 0 && (!hot || (seen & watched) == 0);
+  }
+  idler* take_first() noexcept {
+    idler* const one = first_;
+    first_ = one->below;
+    wakes(*one);
+    return one;
+  }
+  void wakes(idler& one) noexcept {
+    one.inside = false;
+    moves_ = moves_ + 1;
+    std::uint32_t change = parked - 1;
+    if (one.watches) change += watched;
+    one.watches = false;
+    state_.fetch_sub(change, std::memory_order_relaxed);  // as above
+  }
+
+  const std::uint32_t workers_;
+  // How many search, how many are inside, whether one of these watches. Counts: what posters and sleepers see of each
+  // other is ordered by their fences, all else by the lock.
+  atomic<std::uint32_t> state_{0};
+  tiny_lock lock_;
+  plain<bool> closed_ = false;
+  plain<std::uint32_t> moves_ = 0;  // into the set and out of it
+  plain<idler*> first_ = nullptr;   // who came last: its caches are the warmest
+};
+
+}  // namespace weft::detail

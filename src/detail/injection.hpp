@@ -1,0 +1,53 @@
+// Jobs that come to a pool from outside, or that did not fit into a worker's own line: any thread puts in, workers take
+// some at a time, in order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <weft/detail/inbox.hpp>
+#include <weft/detail/lock.hpp>
+
+namespace weft::detail {
+
+template <class T>
+class injection {
+ public:
+  /// Any thread.
+  void put(T& one) noexcept { incoming_.put(one); }
+  /// The same with jobs that are linked, the newest first.
+  void put(T& newest, T& oldest) noexcept { incoming_.put(newest, oldest); }
+
+  /// By a worker: takes as many as there are for it if `takers` share them, but no more than `most`. How many. 0 also
+  /// where another one is at it.
+  std::size_t take(T** into, std::size_t most, std::size_t takers) noexcept {
+    if (empty() || !lock_.try_lock()) return 0;
+    if (first_ == nullptr) {
+      first_ = incoming_.take();
+      std::size_t length = 0;
+      for (T* one = first_; one != nullptr; one = one->next) ++length;
+      length_ = length;
+    }
+    std::size_t share = length_ / takers + 1;
+    if (share > most) share = most;
+    std::size_t taken = 0;
+    T* one = first_;
+    for (; one != nullptr && taken != share; one = one->next) into[taken++] = one;
+    first_ = one;
+    length_ = length_ - taken;
+    left_.store(one != nullptr, std::memory_order_relaxed);  // a hint; the lock has the edge
+    lock_.unlock();
+    return taken;
+  }
+
+  /// A hint; the truth behind a heavy_fence(), for what was put before a light_fence().
+  bool empty() const noexcept { return incoming_.empty() && !left_.load(std::memory_order_relaxed); }  // as said
+
+ private:
+  inbox<T> incoming_;  // its edge: the job, and all before it was put  ->  who takes it
+  tiny_lock lock_;     // of what follows, but for the hint
+  plain<T*> first_ = nullptr;
+  plain<std::size_t> length_ = 0;
+  atomic<bool> left_{false};
+};
+
+}  // namespace weft::detail

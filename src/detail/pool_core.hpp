@@ -1,0 +1,111 @@
+// What a pool is: its workers, the set of those that have nothing to do, the jobs from outside, and its end.
+//
+// The end. A pool that shuts down goes on until no job is left, which is when all its workers are in the idle set and
+// the last one that came has seen all queues empty; nobody but a worker that is awake, and whoever posts from outside,
+// could put anything there. That last one marks the pool as ended and wakes all, and each leaves.
+//
+//   open -> closing   by shutdown(); wakes a worker, so that somebody looks
+//   closing -> ended  by the last worker in the idle set, with all queues empty
+//
+// Whoever posts from outside may still be in post() when the job that it posted has run, its waiter has gone on, and the
+// pool is destroyed. So it says in its own thread's worker that it is in there; whoever destroys the pool waits for it.
+// The job carries the edge from the one to the other.
+//
+// The core belongs to the pool and to its threads, and goes with the last of them: a pool may be destroyed by a job of
+// its own.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+#include <weft/pool.hpp>
+
+#include "detail/idle_set.hpp"
+#include "detail/injection.hpp"
+#include "detail/parker.hpp"
+#include "detail/pool_worker.hpp"
+#include "detail/worker.hpp"
+
+namespace weft::detail {
+
+class pool_core final : public executor {
+ public:
+  /// Throws error, or std::bad_alloc.
+  static pool_core* make(const pool_options& options);
+
+  ~pool_core() = default;  // by drop()
+
+  void post(job& work) noexcept override;
+  void post_behind(job& work) noexcept override;
+  bool runs_in_parallel() const noexcept override { return true; }
+
+  unsigned size() const noexcept { return static_cast<unsigned>(seats_.size()); }
+  bool is_inside() const noexcept;
+  void shut_down(pool_shutdown how) noexcept;
+  /// The pool goes.
+  void release() noexcept;
+
+ private:
+  // A worker, and what the core knows of it besides.
+  struct alignas(64) seat : pool_worker, idler {
+    explicit seat(pool_core& core, unsigned which) : pool_worker{core}, of{&core}, index{which} {}
+
+    pool_core* of;
+    unsigned index;
+    std::uint32_t random = index * 2654435761u + 1;
+    std::uint32_t ticks = 0;
+    futex_parker sleeps;
+    std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
+    pthread_t thread{};
+  };
+
+  explicit pool_core(const pool_options& options);
+
+  int start_threads(const char* name) noexcept;
+  void join_threads() noexcept;
+  void drop() noexcept;
+  void end() noexcept;
+  bool is_forked() const noexcept;
+  void expect_not_forked() const noexcept;
+
+  void run(seat& mine) noexcept;
+  void run_one(seat& mine, job& work) noexcept;
+  job* next(seat& mine) noexcept;
+  job* look_outside(seat& mine) noexcept;
+  job* look_elsewhere(seat& mine) noexcept;
+  job* search(seat& mine, bool desperate) noexcept;
+  bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
+  job* take_injected(seat& mine) noexcept;
+  job* rob(seat& mine, seat& victim, bool desperate) noexcept;
+  job* keep_rest(seat& mine, job** jobs, std::size_t count) noexcept;
+  bool any_job() const noexcept;
+
+  void make_room(seat& mine, job& work) noexcept;
+  void post_from_outside(job& work) noexcept;
+  void call(bool hot = false) noexcept;
+  void wake(idler& one) noexcept;
+
+  std::vector<std::unique_ptr<seat>> seats_;
+  idle_set idle_;
+  injection<job> injected_;
+  unsigned patience_;                 // how often a worker looks round before it sleeps
+  const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
+  bool joined_ = false;
+
+  enum class gate : std::uint8_t { closed, open, shut };
+  //   edge gate  all threads, by their numbers  ->  each of them
+  std::atomic<gate> gate_{gate::closed};
+  enum class state : std::uint8_t { open, draining, cancelling, ended };
+  // Moves on as said above. Relaxed: `ended` is acted upon by who was woken for it, or saw it behind the set's lock, and
+  // carries nothing; closing is seen by all at some time.
+  std::atomic<state> state_{state::open};
+  // The pool, and its threads. Whoever takes the last one away deletes.
+  //   edge gone  all that the others did with the core  ->  its end
+  std::atomic<std::uint32_t> holders_{1};
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,37 @@
+// One of a pool's workers: its jobs and its counts. The thread that runs it is another object (detail/worker.hpp), and
+// finds this one by `worker::of_pool`.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <weft/executor.hpp>
+
+#include "detail/deque.hpp"
+#include "detail/run_queue.hpp"
+
+namespace weft::detail {
+
+/// A number that one thread counts and any thread reads. No edge.
+class count {
+ public:
+  void add(std::uint64_t more = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // as said
+  }
+  std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }  // as said
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+struct pool_worker {
+  explicit pool_worker(executor& of) noexcept : home{&of} {}
+
+  executor* const home;
+  deque<job, 1024> forks;     // children that wait for a thread: their parents go on here
+  run_queue<job, 1024> line;  // what was posted here
+
+  count jobs, steals, failed_steals, parks, wakes, injected;
+};
+
+}  // namespace weft::detail

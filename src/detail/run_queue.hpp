@@ -1,0 +1,134 @@
+// The jobs that were posted by a worker of a pool, in order: its own, and stealable.
+//
+// One that was woken just now is hot, and whoever woke it will mostly wait for it next; so it goes into a slot that is
+// served before the others. It pushes the one that was there to the end of the line. So that two who wake each other do
+// not starve the rest, the slot is served so many times in a row, and then waits its turn.
+//
+// Thieves take half of the line; what is in the slot only when they find nothing else, for it is best left where it is,
+// but its worker may be at one job for long.
+//
+// All of it lies under the worker's biased lock. What does not fit goes to the pool's injection queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "detail/biased_lock.hpp"
+
+namespace weft::detail {
+
+template <class T, std::size_t capacity>
+class run_queue {
+  static_assert((capacity & (capacity - 1)) == 0);
+
+ public:
+  /// What one thief takes at most.
+  static constexpr std::size_t most_stolen = capacity / 2 < 64 ? capacity / 2 : 64;
+
+  /// By the owner: to the end. False: it is full.
+  bool push(T& one) noexcept {
+    lock_.enter();
+    const bool fits = append(one);
+    lock_.leave();
+    return fits;
+  }
+
+  /// By the owner: next. What was next before goes to the end, and is what this gives if there is no room. `first`: there
+  /// was nothing before, so a thief need not hurry.
+  T* push_next(T& one, bool& first) noexcept {
+    lock_.enter();
+    T* const before = next_;
+    first = before == nullptr && first_ == end_;
+    next_ = &one;
+    const bool fits = before == nullptr || append(*before);
+    count();
+    lock_.leave();
+    return fits ? nullptr : before;
+  }
+
+  /// By the owner: takes one; null if there is none.
+  T* pop() noexcept {
+    if (size_.load(std::memory_order_relaxed) == 0) return nullptr;  // thieves only take
+    lock_.enter();
+    T* one = nullptr;
+    if (next_ != nullptr && (in_a_row_ < most_in_a_row || first_ == end_)) {
+      one = next_;
+      next_ = nullptr;
+      in_a_row_ = in_a_row_ + 1;
+    } else if (first_ != end_) {
+      one = take_first();
+      in_a_row_ = 0;
+    }
+    count();
+    lock_.leave();
+    return one;
+  }
+
+  /// By the owner: takes the newest half of the line, for who has more room: linked, the newest first.
+  T* spill(T*& oldest) noexcept {
+    lock_.enter();
+    const std::uint32_t from = end_ - (end_ - first_) / 2;
+    T* newest = nullptr;
+    for (std::uint32_t at = from; at != end_; ++at) {
+      T* const one = line_[at % capacity];
+      one->next = newest;
+      if (newest == nullptr) oldest = one;
+      newest = one;
+    }
+    end_ = from;
+    count();
+    lock_.leave();
+    return newest;
+  }
+
+  /// By any other thread: takes the oldest half of the line, but no more than `most_stolen`; with `all`, also what is
+  /// next. How many.
+  std::size_t steal(T** into, bool all) noexcept {
+    if (!lock_.try_lock()) return 0;
+    std::size_t taken = 0;
+    const std::uint32_t length = end_ - first_;
+    for (std::uint32_t left = (length + 1) / 2; left != 0 && taken != most_stolen; --left) into[taken++] = take_first();
+    if (taken == 0 && all && next_ != nullptr) {
+      into[taken++] = next_;
+      next_ = nullptr;
+    }
+    count();
+    lock_.unlock();
+    return taken;
+  }
+
+  /// How many there are, but for the one that is next. A hint; the truth behind a heavy_fence(), for what was pushed
+  /// before a light_fence().
+  std::size_t in_line() const noexcept { return size_.load(std::memory_order_relaxed) / 2; }  // as said
+  bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }          // as said
+
+ private:
+  static constexpr unsigned most_in_a_row = 16;
+
+  bool append(T& one) noexcept {
+    if (end_ - first_ == capacity) return false;
+    line_[end_ % capacity] = &one;
+    end_ = end_ + 1;
+    count();
+    return true;
+  }
+  T* take_first() noexcept {
+    T* const one = line_[first_ % capacity];
+    first_ = first_ + 1;
+    return one;
+  }
+  void count() noexcept {
+    const std::size_t all = std::size_t{end_ - first_} * 2 + (next_ != nullptr ? 1 : 0);
+    size_.store(all, std::memory_order_relaxed);  // a hint for those without the lock
+  }
+
+  biased_lock lock_;  // of all but the hint
+  atomic<std::size_t> size_{0};
+  plain<T*> next_ = nullptr;
+  plain<unsigned> in_a_row_ = 0;  // how many were served from the slot since the line was
+  plain<std::uint32_t> first_ = 0;
+  plain<std::uint32_t> end_ = 0;
+  plain<T*> line_[capacity]{};
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,111 @@
+// A worker's deque: each job is taken once, by its owner or by a thief, with all that was written before it was pushed.
+// See src/detail/deque.hpp.
+// Mutates: src/detail/deque.hpp
+#include "detail/deque.hpp"
+#include "model.hpp"
+
+namespace {
+
+using namespace weft::detail;
+
+struct work {
+  plain<int> text = 0;  // by who pushes, before; by who takes, after
+  plain<int> taken = 0;
+};
+
+template <unsigned thieves>
+struct bench {
+  deque<work, 2> jobs;
+  work all[4];
+  int taken[thieves + 1]{};
+
+  void take(work* one, unsigned by) {
+    RL_ASSERT(one->text == 1);
+    one->taken = one->taken + 1;
+    RL_ASSERT(one->taken == 1);
+    ++taken[by];
+  }
+  bool push(unsigned which) {
+    all[which].text = 1;
+    return jobs.push(all[which]);
+  }
+  bool pop() {
+    work* const one = jobs.pop();
+    if (one != nullptr) take(one, thieves);
+    return one != nullptr;
+  }
+  void steal(unsigned thief) {
+    work* one = nullptr;
+    if (jobs.steal(one) == theft::done) take(one, thief);
+  }
+  // Whatever is left at the end, the owner finds.
+  void expect_all(int pushed) {
+    while (pop()) {
+    }
+    int sum = 0;
+    for (const int one : taken) sum += one;
+    RL_ASSERT(sum == pushed);
+    RL_ASSERT(jobs.empty());
+  }
+};
+
+// The last job, wanted by its owner and by two thieves; and a new one in its place.
+struct last_job : rl::test_suite<last_job, 3>, bench<2> {
+  void thread(unsigned which) {
+    if (which != 2) return steal(which);
+    push(0);
+    if (pop()) RL_ASSERT(jobs.empty());
+    push(1);
+    pop();
+  }
+  void after() { expect_all(2); }
+};
+
+// More than one, and thieves that meet at the top.
+struct several : rl::test_suite<several, 3>, bench<2> {
+  void thread(unsigned which) {
+    if (which != 2) return steal(which);
+    push(0);
+    push(1);
+    pop();
+    pop();
+  }
+  void after() { expect_all(2); }
+};
+
+// Two slots for four jobs: one that is full refuses, and a slot is used again when a thief has gone.
+struct full : rl::test_suite<full, 2>, bench<1> {
+  plain<int> pushed = 0;
+  void thread(unsigned which) {
+    if (which == 0) {
+      steal(0);
+      steal(0);
+      return;
+    }
+    for (unsigned i = 0; i != 4; ++i)
+      if (push(i)) pushed = pushed + 1;
+    RL_ASSERT(pushed >= 2);
+    pop();
+  }
+  void after() { expect_all(pushed); }
+};
+
+// What was pushed before others were pushed and popped is seen, too.
+struct below : rl::test_suite<below, 2>, bench<1> {
+  void thread(unsigned which) {
+    if (which == 0) return steal(0);
+    push(0);
+    push(1);
+    pop();
+  }
+  void after() { expect_all(2); }
+};
+
+}  // namespace
+
+int main() {
+  model::check<last_job>("last job", 3);
+  model::check<several>("several", 3);
+  model::check<full>("full", 4);
+  model::check<below>("below", 4);
+}

@@ -1,0 +1,134 @@
+// Workers that have nothing to do, and who wakes them: no job is left with everybody asleep, and a pool that shuts down
+// ends, once, with no job left. See src/detail/idle_set.hpp and parker.hpp; the workers here do what those of
+// src/detail/pool_core.cpp do.
+// Mutates: src/detail/idle_set.hpp
+#include "detail/fence.hpp"
+#include "detail/idle_set.hpp"
+#include "detail/lock.cpp"
+#include "detail/parker.hpp"
+#include "model.hpp"
+
+namespace {
+
+using namespace weft::detail;
+
+template <unsigned workers>
+struct crew {
+  struct seat : idler {
+    futex_parker sleeps;
+  };
+
+  bed one;
+  idle_set idle{workers};
+  atomic<int> jobs{0};  // a queue, without what is in it
+  atomic<bool> closing{false}, ended{false};
+  atomic<int> ends{0};
+  seat seats[workers];
+
+  void begin() { bed::all = &one; }
+  void wake(idler* who) {
+    if (who != nullptr) static_cast<seat*>(who)->sleeps.wake();
+  }
+  void post(bool hot = false) {
+    jobs.fetch_add(1, std::memory_order_relaxed);
+    light_fence();
+    wake(idle.pick(hot));
+  }
+  bool take() {
+    int seen = jobs.load(std::memory_order_relaxed);
+    while (seen > 0)
+      if (jobs.compare_exchange_weak(seen, seen - 1, std::memory_order_relaxed, std::memory_order_relaxed)) return true;
+    return false;
+  }
+  void shut_down() {
+    closing.store(true, std::memory_order_relaxed);
+    heavy_fence();
+    wake(idle.pick_any());
+  }
+  // As pool_core::look_elsewhere. False: it has ended.
+  bool find(seat& mine) {
+    bool searches = idle.start_search();
+    for (;;) {
+      if (searches && take()) {
+        if (idle.stop_search()) {
+          heavy_fence();
+          if (jobs.load(std::memory_order_relaxed) != 0) {
+            light_fence();
+            wake(idle.pick());
+          }
+        }
+        return true;
+      }
+      mine.sleeps.prepare();
+      const idle_set::entered how = idle.enter(mine, searches);
+      heavy_fence();
+      if (ended.load(std::memory_order_relaxed)) return false;
+      if (jobs.load(std::memory_order_relaxed) != 0) {
+        idle.leave(mine);
+      } else if (closing.load(std::memory_order_relaxed) && how == idle_set::entered::last && idle.close_since(mine)) {
+        ended.store(true, std::memory_order_relaxed);
+        heavy_fence();
+        RL_ASSERT(jobs.load(std::memory_order_relaxed) == 0);
+        ends.fetch_add(1, std::memory_order_relaxed);
+        while (idler* other = idle.pick_any()) wake(other);
+        return false;
+      } else {
+        mine.sleeps.commit(parker::time_point::max());
+        idle.leave(mine);
+        if (ended.load(std::memory_order_relaxed)) return false;
+      }
+      searches = true;
+    }
+  }
+};
+
+// Somebody posts, then ends the pool: whoever sleeps for ever is found by relacy.
+template <unsigned workers, int posts>
+struct post_and_end : rl::test_suite<post_and_end<workers, posts>, workers + 1>, crew<workers> {
+  atomic<int> ran{0};
+
+  void before() { this->begin(); }
+  void thread(unsigned which) {
+    if (which == workers) {
+      for (int i = 0; i != posts; ++i) this->post();
+      this->shut_down();
+      return;
+    }
+    while (this->find(this->seats[which])) ran.fetch_add(1, std::memory_order_relaxed);
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == posts);
+    RL_ASSERT(this->ends.load(std::memory_order_relaxed) == 1);
+  }
+};
+
+// Each job posts another one, from inside; the pool is ended meanwhile.
+struct jobs_that_post : rl::test_suite<jobs_that_post, 3>, crew<2> {
+  atomic<int> ran{0};
+
+  void before() { begin(); }
+  void thread(unsigned which) {
+    if (which == 2) {
+      post();
+      shut_down();
+      return;
+    }
+    while (find(seats[which]))
+      if (ran.fetch_add(1, std::memory_order_relaxed) == 0) post();
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == 2);
+    RL_ASSERT(ends.load(std::memory_order_relaxed) == 1);
+  }
+};
+
+}  // namespace
+
+int main() {
+  model::check<post_and_end<1, 2>>("1 worker, 2 jobs", 2);
+  model::check<post_and_end<2, 1>>("2 workers, a job", 1);
+  model::check_some<post_and_end<2, 1>>("2 workers, a job", 500'000);
+  model::check_some<post_and_end<2, 2>>("2 workers, 2 jobs", 500'000);
+  model::check_some<post_and_end<3, 2>>("3 workers, 2 jobs", 200'000);
+  model::check_some<jobs_that_post>("jobs that post", 500'000);
+}

@@ -1,0 +1,111 @@
+// A worker's line of jobs and what comes from outside: each job is taken once, by the owner, who pays no fence, or by a
+// thief. See src/detail/biased_lock.hpp, run_queue.hpp and injection.hpp.
+// Mutates: src/detail/biased_lock.hpp
+#include "detail/injection.hpp"
+#include "detail/lock.cpp"
+#include "detail/run_queue.hpp"
+#include "model.hpp"
+
+namespace {
+
+using namespace weft::detail;
+
+struct letter {
+  plain<letter*> next = nullptr;
+  plain<int> text = 0;
+};
+
+// The owner and two others change one number.
+struct sections : rl::test_suite<sections, 3> {
+  biased_lock lock;
+  plain<int> changed = 0;
+  int tried[3]{};
+
+  void thread(unsigned which) {
+    if (which == 0) {
+      for (int i = 0; i != 2; ++i) {
+        lock.enter();
+        changed = changed + 1;
+        lock.leave();
+        ++tried[0];
+      }
+    } else if (lock.try_lock()) {
+      changed = changed + 1;
+      lock.unlock();
+      ++tried[which];
+    }
+  }
+  void after() { RL_ASSERT(changed == tried[0] + tried[1] + tried[2]); }
+};
+
+// A thief takes half, and once what is next, too.
+struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
+  run_queue<letter, 4> line;
+  letter all[4];
+  int seen[2]{};
+
+  void read(unsigned by, letter* one) { seen[by] += one->text; }
+  void thread(unsigned which) {
+    if (which == 1) {
+      for (const bool also_next : {false, true}) {
+        letter* some[decltype(line)::most_stolen];
+        const std::size_t count = line.steal(some, also_next);
+        for (std::size_t i = 0; i != count; ++i) read(1, some[i]);
+      }
+      return;
+    }
+    bool first;
+    for (int i = 0, text = 1; i != 4; ++i, text *= 10) {
+      all[i].text = text;
+      if (i == 2)
+        RL_ASSERT(line.push_next(all[i], first) == nullptr);
+      else
+        RL_ASSERT(line.push(all[i]));
+    }
+    if (letter* one = line.pop()) read(0, one);
+  }
+  void after() {
+    while (letter* one = line.pop()) read(0, one);
+    RL_ASSERT(seen[0] + seen[1] == 1111);
+    RL_ASSERT(line.empty());
+  }
+};
+
+// Two put, two take.
+struct from_outside : rl::test_suite<from_outside, 4> {
+  injection<letter> box;
+  letter all[3];
+  int seen[4]{};
+
+  void take(unsigned by) {
+    letter* some[2];
+    const std::size_t count = box.take(some, 2, 2);
+    for (std::size_t i = 0; i != count; ++i) seen[by] += some[i]->text;
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      all[0].text = 1;
+      all[1].text = 10;
+      all[1].next = &all[0];
+      box.put(all[1], all[0]);
+    } else if (which == 1) {
+      all[2].text = 100;
+      box.put(all[2]);
+    } else {
+      take(which);
+      take(which);
+    }
+  }
+  void after() {
+    while (!box.empty()) take(0);
+    RL_ASSERT(seen[0] + seen[2] + seen[3] == 111);
+  }
+};
+
+}  // namespace
+
+int main() {
+  model::check<sections>("sections", 3);
+  model::check<theft_and_pop>("theft and pop", 3);
+  model::check<from_outside>("from outside", 2);
+}

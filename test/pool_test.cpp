@@ -1,0 +1,471 @@
+#include <weft/pool.hpp>
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/scope.hpp>
+
+#include "detail/processors.hpp"
+#include "support/weft_test.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::job;
+using weft::pool;
+using weft::start_on;
+using weft::sync_wait;
+using weft::task;
+
+// A job around a function.
+struct work : job {
+  explicit work(std::function<void()> body) : body{std::move(body)} {
+    run = [](job& self) noexcept { static_cast<work&>(self).body(); };
+  }
+  std::function<void()> body;
+};
+
+// ---- what it is -----------------------------------------------------------------------------------------------------
+
+TEST(pool, has_as_many_threads_as_it_was_told) {
+  for (const unsigned threads : {1u, 2u, 7u}) {
+    const pool p{{.threads = threads}};
+    EXPECT_EQ(p.size(), threads);
+  }
+  const pool p;
+  EXPECT_EQ(p.size(), weft::available_processors());
+  EXPECT_GE(p.size(), 1u);
+  EXPECT_TRUE(p.executor().runs_in_parallel());
+}
+
+WEFT_TEST("pool: its threads have names") {
+  const pool p{{.threads = 1, .name = "a-name-that-is-too-long"}};
+  const auto own_name = []() -> task<std::string> {
+    char name[32]{};
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    co_return name;
+  };
+  EXPECT_EQ(co_await start_on(p.executor(), own_name()), "a-name-that-i-0");
+}
+
+WEFT_TEST("pool: a task runs on it, and who awaits the task stays outside") {
+  const pool p{{.threads = 2}};
+  const auto inside = [&]() -> task<bool> { co_return p.is_inside(); };
+  EXPECT_TRUE(co_await start_on(p.executor(), inside()));
+  EXPECT_FALSE(p.is_inside());
+}
+
+WEFT_TEST("pool: two run at once") {
+  const pool p{{.threads = 2}};
+  std::latch both{2};
+  const auto meet = [&]() -> task<> {
+    both.arrive_and_wait();
+    co_return;
+  };
+  co_await weft::when_all(start_on(p.executor(), meet()), start_on(p.executor(), meet()));
+}
+
+// ---- order ------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("pool: one that was woken is next, one that yields goes behind") {
+  pool p{{.threads = 1}};
+  std::vector<int> order;  // plain: one thread
+  std::vector<work> jobs;
+  std::latch over{1};
+  work woken{[&] { order.push_back(3); }};
+  work behind{[&] {
+    order.push_back(4);
+    over.count_down();
+  }};
+  work second{[&] { order.push_back(2); }};
+  work first{[&] {
+    order.push_back(1);
+    p.executor().post_behind(second);
+    p.executor().post_behind(behind);
+    p.executor().post(woken);
+  }};
+  p.executor().post(first);
+  over.wait();
+  p.shutdown();  // the jobs lie in this block
+  EXPECT_EQ(order, (std::vector{1, 3, 2, 4}));
+  co_return;
+}
+
+TEST(pool, two_that_wake_each_other_do_not_starve_the_others) {
+  pool p{{.threads = 1}};
+  std::atomic<bool> ran{false};
+  std::latch over{1};
+  work *ping = nullptr, *pong = nullptr;
+  work a{[&] { p.executor().post(*pong); }};
+  work b{[&] {
+    if (ran)
+      over.count_down();
+    else
+      p.executor().post(*ping);
+  }};
+  ping = &a, pong = &b;
+  work other{[&] { ran = true; }};
+  work begin{[&] {
+    p.executor().post_behind(other);
+    p.executor().post(a);
+  }};
+  p.executor().post(begin);
+  over.wait();
+  p.shutdown();
+}
+
+TEST(pool, jobs_from_outside_are_not_starved_by_those_inside) {
+  pool p{{.threads = 1}};
+  std::atomic<bool> ran{false};
+  std::latch begun{1}, over{1};
+  work* self = nullptr;
+  work again{[&] {
+    if (ran) return over.count_down();
+    if (!begun.try_wait()) begun.count_down();
+    p.executor().post_behind(*self);
+  }};
+  self = &again;
+  p.executor().post(again);
+  begun.wait();
+  work other{[&] { ran = true; }};
+  p.executor().post(other);
+  over.wait();
+  p.shutdown();
+}
+
+// What a job posts is next on its own worker, which is busy for as long as it likes.
+TEST(pool, what_a_busy_worker_is_to_do_next_is_taken_over) {
+  pool p{{.threads = 2}};
+  std::latch over{1};
+  work next{[&] { over.count_down(); }};
+  work blocks{[&] {
+    p.executor().post(next);
+    over.wait();  // for the other worker
+  }};
+  p.executor().post(blocks);
+  over.wait();
+  p.shutdown();
+}
+
+TEST(pool, a_line_that_is_full_spills_and_loses_nothing) {
+  pool p{{.threads = 1}};
+  constexpr int count = 10'000;
+  std::vector<int> order;  // plain: one thread
+  std::vector<work> jobs;
+  std::latch over{1};
+  jobs.reserve(count);
+  for (int i = 0; i != count; ++i)
+    jobs.emplace_back([&, i] {
+      order.push_back(i);
+      if (order.size() == count) over.count_down();
+    });
+  work posts_all{[&] {
+    for (auto& one : jobs) p.executor().post_behind(one);
+  }};
+  p.executor().post(posts_all);
+  over.wait();
+  p.shutdown();
+  std::ranges::sort(order);
+  for (int i = 0; i != count; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+// ---- stress -------------------------------------------------------------------------------------------------------------
+
+// Each job posts others, from inside and from outside, with more threads than cores.
+TEST(pool, loses_nothing_that_many_post) {
+  pool p{{.threads = 8}};
+  const int each = test::rounds(20'000);
+  constexpr int posters = 4;
+  std::atomic<int> ran{0};
+  struct twice : job {
+    std::atomic<int>* ran;
+    weft::executor* where;
+    int left;
+  };
+  std::vector<std::vector<twice>> jobs(posters);
+  for (auto& mine : jobs) {
+    mine.resize(static_cast<std::size_t>(each));
+    for (int i = 0; auto& one : mine) {
+      one.ran = &ran;
+      one.where = &p.executor();
+      one.left = i++ % 4;
+      one.run = [](job& self) noexcept {
+        auto& one = static_cast<twice&>(self);
+        one.ran->fetch_add(1);
+        if (one.left == 0) return;
+        if (--one.left % 2 == 0)
+          one.where->post(one);
+        else
+          one.where->post_behind(one);
+      };
+    }
+  }
+  std::vector<std::jthread> threads;
+  for (auto& mine : jobs)
+    threads.emplace_back([&] {
+      for (auto& one : mine) p.executor().post(one);
+    });
+  int expected = 0;
+  for (int i = 0; i != each; ++i) expected += posters * (1 + i % 4);
+  test::until([&] { return ran == expected; });
+  p.shutdown();
+}
+
+WEFT_TEST("pool: a thousand tasks yield a hundred times each, with more threads than cores") {
+  for (const unsigned threads : {1u, 2u, 8u}) {
+    const pool p{{.threads = threads}};
+    std::atomic<int> turns{0};
+    const int each = test::rounds(100);
+    const auto yields = [&]() -> task<> {
+      for (int i = 0; i != each; ++i) {
+        co_await weft::yield();
+        turns.fetch_add(1, std::memory_order_relaxed);
+      }
+    };
+    auto all = [&](weft::scope& s) -> task<> {
+      for (int i = 0; i != 1000; ++i) s.fork(yields());
+      co_return;
+    };
+    co_await weft::with_scope({.executor = &p.executor()}, all);
+    EXPECT_EQ(turns, 1000 * each);
+  }
+}
+
+// One after the other: each post finds all asleep, or about to be.
+TEST(pool, a_job_at_a_time_wakes_somebody_each_time) {
+  pool p{{.threads = 3}};
+  for (int i = 0; i != test::rounds(3000); ++i) {
+    std::atomic<bool> ran{false};
+    work one{[&] { ran = true; }};
+    p.executor().post(one);
+    test::until([&] { return ran.load(); });
+  }
+}
+
+WEFT_TEST("pool: tasks hop between two pools") {
+  const pool a{{.threads = 2}}, b{{.threads = 2}};
+  const auto hops = [&]() -> task<int> {
+    int wrong = 0;
+    for (int i = 0; i != test::rounds(300); ++i) {
+      co_await weft::resume_on(a.executor());
+      wrong += !a.is_inside();
+      co_await weft::resume_on(b.executor());
+      wrong += !b.is_inside();
+    }
+    co_return wrong;
+  };
+  const auto [x, y, z] = co_await weft::when_all(hops(), hops(), hops());
+  EXPECT_EQ(x + y + z, 0);
+}
+
+TEST(pool, sleeps_while_there_is_nothing_to_do) {
+  pool p{{.threads = 4}};
+  std::latch over{1};
+  work one{[&] { over.count_down(); }};
+  p.executor().post(one);
+  over.wait();
+  std::this_thread::sleep_for(50ms);  // until all sleep
+  rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  std::this_thread::sleep_for(200ms);
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LE(after.ru_nvcsw - before.ru_nvcsw, 12) << "nobody watches: all sleep";
+  p.shutdown();
+}
+
+// ---- the end --------------------------------------------------------------------------------------------------------------
+
+TEST(pool_end, jobs_that_are_there_run_and_what_they_post) {
+  for (int round = 0; round != test::rounds(200); ++round) {
+    std::atomic<int> ran{0};
+    std::vector<work> last, first;
+    last.reserve(20), first.reserve(20);
+    {
+      const pool p{{.threads = 3}};
+      for (int i = 0; i != 20; ++i) {
+        work& later = last.emplace_back([&] { ++ran; });
+        p.executor().post(first.emplace_back([&] {
+          ++ran;
+          p.executor().post(later);
+        }));
+      }
+    }
+    EXPECT_EQ(ran, 40);
+  }
+}
+
+TEST(pool_end, cancel_stops_tasks_at_their_next_wait) {
+  pool p{{.threads = 1}};
+  std::latch busy{1}, go_on{1};
+  work blocks{[&] {
+    busy.count_down();
+    go_on.wait();
+  }};
+  p.executor().post(blocks);
+  busy.wait();
+  bool stopped = false;
+  auto never_ends = []() -> task<> {
+    for (;;) co_await weft::yield();
+  };
+  weft::start(p.executor(), never_ends(), [&](weft::result<void> r) { stopped = r.is_stopped(); });
+  std::jthread helper{[&] {
+    std::this_thread::sleep_for(10ms);
+    go_on.count_down();
+  }};
+  p.shutdown(weft::pool_shutdown::cancel);
+  EXPECT_TRUE(stopped);
+}
+
+TEST(pool_end, on_one_of_its_own_threads) {
+  for (int round = 0; round != 50; ++round) {
+    auto p = std::make_unique<pool>(weft::pool_options{.threads = 3});
+    std::latch over{2};
+    work after{[&] { over.count_down(); }};
+    work ends_it{[&] {
+      p->executor().post(after);
+      p.reset();
+      over.count_down();
+    }};
+    p->executor().post(ends_it);
+    over.wait();
+  }
+}
+
+// The waiter of the last job destroys the pool while whoever posted that job is still in post().
+TEST(pool_end, with_posts_in_flight) {
+  for (int round = 0; round != test::rounds(500); ++round) {
+    auto p = std::make_unique<pool>(weft::pool_options{.threads = 2});
+    std::latch ran{1};
+    work one{[&] { ran.count_down(); }};
+    std::jthread poster{[&] { p->executor().post(one); }};
+    ran.wait();
+    p.reset();
+    poster.join();
+  }
+}
+
+class pool_misuse : public testing::Test {
+ protected:
+  pool_misuse() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(pool_misuse, a_post_after_the_end) {
+  const auto late = [] {
+    pool p{{.threads = 1}};
+    p.shutdown();
+    work one{[] {}};
+    p.executor().post(one);
+  };
+  EXPECT_DEATH(late(), "weft: a job was posted to a pool that has shut down");
+}
+
+TEST_F(pool_misuse, in_a_child_that_was_forked) {
+  const auto fork_and_use = [] {
+    const pool p{{.threads = 1}};
+    const pid_t child = ::fork();
+    if (child == 0) {
+      work one{[] {}};
+      p.executor().post(one);
+      std::_Exit(0);
+    }
+    int status;
+    ::waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) std::abort();
+  };
+  EXPECT_DEATH(fork_and_use(), "weft: a pool was used in a process that was forked");
+}
+
+TEST(pool_end, a_forked_child_may_leave_it_and_make_one) {
+  auto p = std::make_unique<pool>(weft::pool_options{.threads = 2});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    p.reset();                // does nothing: the threads are the parent's
+#if !defined(WEFT_TEST_TSAN)  // which stands no threads in a forked child
+    const pool mine{{.threads = 2}};
+    auto answer = []() -> task<int> { co_return 42; };
+    std::_Exit(sync_wait(start_on(mine.executor(), answer())) == 42 ? 0 : 1);
+#endif
+    std::_Exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// ---- how many threads --------------------------------------------------------------------------------------------------------
+
+class control_groups : public testing::Test {
+ protected:
+  control_groups() { std::filesystem::create_directories(root_); }
+  ~control_groups() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream{root_ / path} << text << '\n';
+  }
+  unsigned processors() {
+    return weft::detail::processors_of((root_ / "membership").string(), (root_ / "mounted").string());
+  }
+
+  const unsigned all_ = weft::detail::processors_of("/nonexistent", "/nonexistent");
+
+ private:
+  const std::filesystem::path root_ =
+      std::filesystem::temp_directory_path() / ("weft-control-groups-" + std::to_string(::getpid()));
+};
+
+TEST_F(control_groups, a_quota_is_rounded_up) {
+  write("membership", "0::/a/b");
+  write("mounted/a/b/cpu.max", "50000 100000");
+  EXPECT_EQ(processors(), 1u);
+  write("mounted/a/b/cpu.max", "110000 100000");
+  EXPECT_EQ(processors(), std::min(all_, 2u));
+}
+
+TEST_F(control_groups, that_of_a_group_above_counts) {
+  write("membership", "0::/a/b/c");
+  write("mounted/a/b/c/cpu.max", "max 100000");
+  EXPECT_EQ(processors(), all_);
+  write("mounted/a/cpu.max", "100000 100000");
+  EXPECT_EQ(processors(), 1u);
+}
+
+TEST_F(control_groups, that_of_the_first_version_counts) {
+  write("membership", "9:cpuset:/x\n7:cpu,cpuacct:/a\n0::/");
+  write("mounted/cpu,cpuacct/a/cpu.cfs_quota_us", "-1");
+  write("mounted/cpu,cpuacct/a/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(processors(), all_);
+  write("mounted/cpu,cpuacct/a/cpu.cfs_quota_us", "90000");
+  EXPECT_EQ(processors(), 1u);
+}
+
+TEST_F(control_groups, what_makes_no_sense_limits_nothing) {
+  for (const char* text : {"", "nonsense", "0 0", "-5 100000", "max"}) {
+    write("membership", "0::/a\nno colon\n1:");
+    write("mounted/a/cpu.max", text);
+    EXPECT_EQ(processors(), all_) << text;
+  }
+}
+
+}  // namespace
