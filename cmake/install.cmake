@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-install(TARGETS weft EXPORT weft_targets
+install(TARGETS weft weft_test EXPORT weft_targets
   FILE_SET HEADERS
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT weft_targets NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${weft_cmake_dir})

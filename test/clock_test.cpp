@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -11,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/virtual_clock.hpp"
+#include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "support/virtual_clock.hpp"
+#include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
 
 namespace {

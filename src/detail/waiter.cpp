@@ -4,6 +4,8 @@
 
 namespace weft::detail {
 
+constinit std::atomic<const wait_watch*> wait_watch::the_one{nullptr};
+
 // ---- by the sleeper -----------------------------------------------------------------------------------------------------
 
 std::uint64_t sleeper::begin_wait(waiter& one, std::uint64_t word) noexcept {
@@ -15,7 +17,28 @@ std::uint64_t sleeper::begin_wait(waiter& one, std::uint64_t word) noexcept {
   return ticket;
 }
 
+// The same under the eyes of a watch. Apart, so that what stands above saves no registers.
+[[gnu::noinline, gnu::cold]] bool sleeper::park_watched(const wait_watch& watch, waiter& one,
+                                                        bool forwarding) noexcept {
+  watch.parking(*this);
+  const bool answer = forwarding ? park_forwarding_now(one) : park_now(one);
+  watch.parked(*this, forwarding || answer);
+  return answer;
+}
+
 bool sleeper::park(waiter& one) noexcept {
+  if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
+    return park_watched(*watch, one, false);
+  return park_now(one);
+}
+
+bool sleeper::park_forwarding(waiter& one) noexcept {
+  if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
+    return park_watched(*watch, one, true);
+  return park_forwarding_now(one);
+}
+
+inline bool sleeper::park_now(waiter& one) noexcept {
   std::uint64_t word = word_.load(std::memory_order_acquire);  // <- asked
   const std::uint64_t ticket = begin_wait(one, word);
   do {
@@ -26,7 +49,7 @@ bool sleeper::park(waiter& one) noexcept {
   return true;
 }
 
-bool sleeper::park_forwarding(waiter& one) noexcept {
+inline bool sleeper::park_forwarding_now(waiter& one) noexcept {
   std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
   const std::uint64_t ticket = begin_wait(one, word);
   while (!word_.compare_exchange_weak(word, ticket | (word & (stop_bit | shield_bit)) | waiting,
@@ -65,15 +88,23 @@ bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) n
   }
 }
 
+inline void sleeper::go_on(wake_up how) noexcept {
+  if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
+    if (watch->waking(*this, how)) return;
+  wake_(*this, how);
+}
+
+void wait_watch::wake(sleeper& claimed, wake_up how) noexcept { claimed.wake_(claimed, how); }
+
 bool waiter::try_claim() noexcept { return sleeper_->move(ticket_, sleeper::waiting, sleeper::running); }
 
-void waiter::wake(wake_up how) noexcept { sleeper_->wake_(*sleeper_, how); }
+void waiter::wake(wake_up how) noexcept { sleeper_->go_on(how); }
 
 void waiter::finish(wake_up how) noexcept {
   sleeper* const self = sleeper_;
   const std::uint64_t ticket = ticket_;  // after a move the sleeper, or the stopper, may end this waiter
   for (;;) {
-    if (self->move(ticket, sleeper::waiting, sleeper::running)) return self->wake_(*self, how);
+    if (self->move(ticket, sleeper::waiting, sleeper::running)) return self->go_on(how);
     if (self->move(ticket, sleeper::stopping, how == wake_up::stopped ? sleeper::finished_stopped : sleeper::finished))
       return;
   }
@@ -103,14 +134,16 @@ bool sleeper::request_stop() noexcept {
 void sleeper::stop_wait(std::uint64_t word) noexcept {
   const std::uint64_t ticket = word & ticket_mask;
   if ((word & shield_bit) != 0 || !move(ticket, waiting, stopping)) return;
+  if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
+    watch->stopping(*this);
   if (current_->stop_(*current_) == on_stop::left) {
     move(ticket, stopping, running);
-    return wake_(*this, wake_up::stopped);  // may be gone after this line
+    return go_on(wake_up::stopped);  // may be gone after this line
   }
   if (move(ticket, stopping, waiting)) return;  // forwarded, and still waiting
   const bool completed = move(ticket, finished, running);
   if (!completed) move(ticket, finished_stopped, running);
-  wake_(*this, completed ? wake_up::completed : wake_up::stopped);  // may be gone after this line
+  go_on(completed ? wake_up::completed : wake_up::stopped);  // may be gone after this line
 }
 
 // ---- by readers -------------------------------------------------------------------------------------------------------------

@@ -121,6 +121,9 @@ class root : public sleeper, public job {
   bool is_end(std::coroutine_handle<> frame) const noexcept { return frame.address() == &end_; }
   bool ends_by(end_function done) const noexcept { return done_ == done; }
 
+  /// The root that is this sleeper; null if it is none, but a thread or the like.
+  static root* of(sleeper& one) noexcept { return one.wakes_by(woken) ? static_cast<root*>(&one) : nullptr; }
+
   /// The frame that runs, or where the root suspended. By the root's thread, or while its wait is held.
   std::coroutine_handle<> innermost() const noexcept;
 

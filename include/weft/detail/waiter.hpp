@@ -31,6 +31,7 @@
 namespace weft::detail {
 
 class sleeper;
+struct wait_watch;
 
 /// What a wait does when its sleeper is told to stop, after the stopper has claimed it.
 enum class on_stop : std::uint8_t {
@@ -133,6 +134,9 @@ class sleeper {
     return (word_.load(std::memory_order_acquire) & (stop_bit | shield_bit)) == stop_bit;  // <- asked
   }
 
+  /// Whether it is woken by this function, which says what it is.
+  bool wakes_by(wake_function wake) const noexcept { return wake_ == wake; }
+
   bool is_shielded() const noexcept {
     return (word_.load(std::memory_order_relaxed) & shield_bit) != 0;  // the sleeper's own bit; it carries no data
   }
@@ -147,6 +151,7 @@ class sleeper {
  private:
   friend class waiter;
   friend class held_wait;
+  friend struct wait_watch;
 
   // The low bits: what the sleeper does.
   static constexpr std::uint64_t running = 0;           // awake; only the sleeper moves on from here
@@ -161,6 +166,10 @@ class sleeper {
   static constexpr std::uint64_t ticket_unit = 32;  // the rest counts waits
   static constexpr std::uint64_t ticket_mask = ~(ticket_unit - 1);
 
+  bool park_now(waiter& one) noexcept;
+  bool park_forwarding_now(waiter& one) noexcept;
+  bool park_watched(const wait_watch& watch, waiter& one, bool forwarding) noexcept;
+  void go_on(wake_up how) noexcept;
   std::uint64_t begin_wait(waiter& one, std::uint64_t word) noexcept;
   bool move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept;
   void stop_wait(std::uint64_t word) noexcept;
@@ -175,6 +184,36 @@ class sleeper {
   atomic<std::uint64_t> word_{running};
   plain<waiter*> current_ = nullptr;  // what it waits in: written before parking, read by who claimed as `stopping`
   wake_function wake_;
+};
+
+/// Sees waits begin and end, in the whole process: the test kit, or chaos. There is one or none. Who parks or wakes asks
+/// for it with one relaxed load; a program that has none pays for nothing else.
+struct wait_watch {
+  /// By the sleeper, perhaps under the lock of what it waits in.
+  void (*parking)(sleeper&) noexcept;
+  /// The same, behind it. The wait may have been claimed, not ended: what it waits in has not got it yet.
+  void (*parked)(sleeper&, bool waits) noexcept;
+  /// By who has claimed a wait, outside of all locks. True: the watch wakes the sleeper, by wake(), perhaps later.
+  bool (*waking)(sleeper&, wake_up) noexcept;
+
+  /// By a stopper that has claimed a wait, before the sleeper leaves what it waits in.
+  void (*stopping)(sleeper&) noexcept;
+
+  static void wake(sleeper& claimed, wake_up how) noexcept;
+
+  /// Watches from now on; null: nobody does. What a watch refers to stays for ever: a thread may be on its way into it.
+  static void begin(const wait_watch* one) noexcept {
+    the_one.store(one, std::memory_order_release);
+  }  // -> watch (no model)
+  static const wait_watch* now() noexcept {
+    if (the_one.load(std::memory_order_relaxed) == nullptr) [[likely]]  // a null leads nowhere
+      return nullptr;
+    return the_one.load(std::memory_order_acquire);  // <- watch (no model)
+  }
+
+ private:
+  //   edge watch  what the watch refers to  ->  who parks or wakes
+  static std::atomic<const wait_watch*> the_one;
 };
 
 /// A sleeper's wait, held to be looked at from outside; false if it does not wait now. While this lives the wait can't

@@ -1,0 +1,421 @@
+// The test kit: time that jumps, schedules that a seed replays, and sweeps, which show that a stop at any await, and a
+// lack of memory at any allocation, is safe. A target of its own, weft::test; nothing of weft includes it.
+//
+//     struct takes_a_permit {                    // made anew for each run
+//       weft::semaphore permits{1};
+//       weft::task<> run() {
+//         auto permit = co_await permits.acquire();
+//         co_await weft::sleep_for(1ms);         // takes no time: the clock jumps
+//       }
+//       void check() { weft::test::require(permits.available() == 1, "a permit was lost"); }
+//     };
+//
+//     TEST(semaphore, survives_every_stop) { weft::test::cancellation_sweep<takes_a_permit>("semaphore::acquire"); }
+//
+// It knows no test framework: what fails is thrown, as a `failure` whose what() tells all, and every framework reports an
+// exception that leaves a test. What a framework throws itself (REQUIRE of Catch2 and doctest) passes through as it is.
+// Checks that do not throw (EXPECT of GoogleTest) work in any body; so that a sweep or seed is named where one fails, call
+// set_failure_probe() once.
+//
+// A run has a world of its own: an executor that is pumped on the calling thread, a virtual clock, and a memory that knows
+// each frame. Whenever nothing can run, time goes on to the next timer; if there is none, the test hangs, which fails with
+// the async stacks of all that waits. Other threads may take part: before it calls a hang a hang, the world waits for them.
+//
+// Threads   a run belongs to the thread that calls it; one at a time in a process, since it watches all waits.
+//
+// Source: the sweep of stops is that of FoundationDB's and of SQLite's fault injection, by await instead of by call.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <weft/clock.hpp>
+#include <weft/executor.hpp>
+#include <weft/stop.hpp>
+#include <weft/task.hpp>
+
+namespace weft::test {
+
+// ---- failures -----------------------------------------------------------------------------------------------------------
+
+/// What the kit throws when a test has failed: what() is the report, of several lines.
+class failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws a failure unless `holds`: for invariants, in the `check` of a scenario.
+void require(bool holds, std::string_view otherwise);
+
+/// Has the kit ask `failed` after each run of a sweep or seed, and end there, naming the run, once it says true. For
+/// frameworks whose checks do not throw: `set_failure_probe([] { return testing::Test::HasFailure(); })`.
+void set_failure_probe(bool (*failed)()) noexcept;
+
+// ---- time ---------------------------------------------------------------------------------------------------------------
+
+/// Time that passes only when a test says so. Timers fire on the thread that advances it, in the order of their times,
+/// then of arming.
+///
+/// A world has one of its own; make one to drive roots by hand.
+///
+/// Threads   any; one at a time advances.
+class virtual_clock final : public clock {
+ public:
+  virtual_clock() = default;
+  virtual_clock(const virtual_clock&) = delete;
+  ~virtual_clock() = default;
+
+  /// Where each of them begins.
+  static constexpr time_point begin() noexcept { return time_point{std::chrono::hours{1}}; }
+
+  time_point now() const noexcept override;
+  void arm(timer& one, time_point when) noexcept override;
+  bool cancel(timer& one) noexcept override;
+
+  /// Lets time pass; fires what falls due, each at its time.
+  void advance(duration by);
+  /// Goes on to the next timer, and fires it. False: there is none.
+  bool advance_to_next();
+
+  duration elapsed() const noexcept { return now() - begin(); }
+  std::size_t armed() const noexcept;         ///< how many timers are
+  std::size_t armed_so_far() const noexcept;  ///< and were
+
+ private:
+  bool fire_next(time_point until);
+
+  mutable std::mutex lock_;  // of all that follows
+  time_point now_ = begin();
+  timer* first_ = nullptr;         // the armed ones, the next to fire first, linked by `next` and `prev`
+  const timer* firing_ = nullptr;  // whose function runs; its address only
+  std::uintptr_t firer_ = 0;       // on which thread
+  std::size_t armed_ = 0;
+  std::size_t total_ = 0;
+};
+
+/// Virtual time since the run began, by the clock of the running task.
+inline clock::duration elapsed() noexcept { return current_clock().now() - virtual_clock::begin(); }
+
+// ---- schedules ----------------------------------------------------------------------------------------------------------
+
+/// Runs jobs when asked to, as manual_executor does, in an order that a seed decides: whichever job is ready may be next.
+/// Seed 0 is the order of posting.
+///
+/// Threads   post() from any; the others from one thread at a time.
+/// Lifetime  destroyed with jobs inside, it ends the program.
+class seeded_executor final : public executor {
+ public:
+  explicit seeded_executor(std::uint64_t seed = 0) noexcept : state_{seed} {}
+  seeded_executor(const seeded_executor&) = delete;
+  ~seeded_executor();
+
+  void post(job& work) noexcept override;
+
+  /// Runs one job. False: there was none.
+  bool run_one() noexcept;
+  /// Runs jobs, also those that come meanwhile, until none is left. Returns how many.
+  std::size_t run_all() noexcept;
+
+  bool empty() const noexcept;
+  /// Whether this very job is inside, and so would be posted twice.
+  bool holds(const job& work) const noexcept;
+
+ private:
+  std::uint64_t random() noexcept;
+
+  mutable std::mutex lock_;  // of the list. A job's edge, what the poster wrote  ->  the job, is the lock's
+  job* first_ = nullptr;
+  job* last_ = nullptr;
+  std::size_t size_ = 0;
+  std::uint64_t state_;  // the pump's
+};
+
+/// The seed of a run that is given none: WEFT_SEED of the environment, else 0.
+std::uint64_t default_seed() noexcept;
+
+/// How many seeds for_each_seed tries: WEFT_SEEDS of the environment, else `otherwise`; 1 if WEFT_SEED names one.
+std::size_t default_seeds(std::size_t otherwise) noexcept;
+
+// ---- runs ---------------------------------------------------------------------------------------------------------------
+
+struct run_options {
+  std::uint64_t seed = default_seed();        ///< of the order in which ready jobs run
+  std::chrono::milliseconds patience{5'000};  ///< real time before a hang is one: another thread may still do something
+  bool stop_when_idle = false;                ///< what waits for ever is told to stop, and no failure
+  stop_token stop{};                          ///< whose stop stops the run
+};
+
+namespace detail {
+
+class world;
+
+/// The root of a run.
+class tested_root : public weft::detail::root {
+ public:
+  /// Runs it, here, up to its first wait. `in` gives its environment.
+  explicit tested_root(world& in, end_function done) noexcept;
+
+  bool over() const noexcept { return over_.load(std::memory_order_acquire); }  // <- over
+
+ protected:
+  ~tested_root() = default;
+  void end() noexcept;
+
+ private:
+  //   edge over  the outcome  ->  the world's thread
+  std::atomic<bool> over_{false};
+};
+
+template <class T>
+class tested_root_of final : public tested_root {
+ public:
+  tested_root_of(world& in, task<T>&& work) noexcept
+      : tested_root{in, ended}, frame_{weft::detail::task_access::release(std::move(work))} {
+    adopt(frame_, frame_.promise());
+  }
+  ~tested_root_of() = default;
+
+  result<T>& outcome() noexcept { return *how_; }  // when it is over
+
+ private:
+  static void ended(root& self, bool stopped) noexcept {
+    auto& mine = static_cast<tested_root_of&>(self);
+    if (stopped) {
+      mine.how_.emplace(weft::stopped{});
+    } else {
+      mine.how_.emplace(mine.frame_.promise().take_result());
+      mine.frame_.destroy();
+    }
+    mine.end();  // mine may be gone after this line
+  }
+
+  std::coroutine_handle<weft::detail::task_promise<T>> frame_;
+  std::optional<result<T>> how_;
+};
+
+/// What is run, once or many times, without its types.
+class subject {
+ public:
+  virtual ~subject() = default;
+  /// Makes a new scenario, its task and its root. May throw what making them throws.
+  virtual tested_root& make(world& in) = 0;
+  /// How it ended: null, or what it threw.
+  virtual bool was_stopped() = 0;
+  virtual std::exception_ptr thrown() = 0;
+  /// The scenario's own check. False: it has none that looks at the outcome.
+  virtual bool check() = 0;
+  /// Destroys root and scenario, in this order.
+  virtual void clear() = 0;
+  /// Keeps both for ever: something that waits in them will never end.
+  virtual void abandon() noexcept = 0;
+
+ protected:
+  subject() = default;
+  subject(const subject&) = delete;
+};
+
+/// Makes scenarios: objects with a run(). What makes tasks is one that has no state.
+template <class Scenario>
+class subject_of final : public subject {
+  using work = decltype(weft::detail::as_task(std::declval<Scenario&>().run()));
+  using value_type = typename work::value_type;
+
+  struct state {
+    template <class Make>
+    explicit state(Make& make) : scenario(make()) {}
+    Scenario scenario;
+    std::optional<tested_root_of<value_type>> root;
+  };
+
+ public:
+  using make_function = Scenario (*)(const void* from);
+  subject_of(make_function make, const void* from) noexcept : make_{make}, from_{from} {}
+
+  tested_root& make(world& in) override {
+    auto made = [this] { return make_(from_); };
+    state_ = std::make_unique<state>(made);
+    state_->root.emplace(in, weft::detail::as_task(state_->scenario.run()));
+    return *state_->root;
+  }
+  bool was_stopped() override { return state_->root->outcome().is_stopped(); }
+  std::exception_ptr thrown() override {
+    auto& how = state_->root->outcome();
+    return how.has_value() || how.is_stopped() ? nullptr : how.exception();
+  }
+  bool check() override {
+    if constexpr (requires(Scenario& s, const result<value_type>& how) { s.check(how); }) {
+      state_->scenario.check(std::as_const(state_->root->outcome()));
+      return true;
+    } else {
+      if constexpr (requires(Scenario& s) { s.check(); }) state_->scenario.check();
+      return false;
+    }
+  }
+  void clear() override {
+    if (state_ != nullptr) state_->root.reset();
+    state_.reset();
+  }
+  void abandon() noexcept override { static_cast<void>(state_.release()); }
+
+  result<value_type>& outcome() { return state_->root->outcome(); }
+
+ private:
+  make_function make_;
+  const void* from_;
+  std::unique_ptr<state> state_;
+};
+
+/// A function that makes something to await, as a scenario.
+template <class F>
+struct plain_scenario {
+  const F* make;
+  auto run() { return (*make)(); }
+};
+
+void run_once(subject& what, const run_options& options);
+
+/// Prints the seed if a body fails: by an exception, or in the eyes of the failure probe.
+class names_seed {
+ public:
+  explicit names_seed(std::uint64_t seed) noexcept;
+  names_seed(const names_seed&) = delete;
+  ~names_seed();
+  bool failed() const noexcept;
+
+ private:
+  std::uint64_t seed_;
+  int exceptions_;  // that were in flight before
+};
+
+}  // namespace detail
+
+/// Something that can be run again and again: it is made anew for each run, and its task is destroyed before it.
+template <class T>
+concept scenario = requires(T& one) { requires awaitable<decltype(one.run())>; };
+
+/// Runs an awaitable to its end, in a world of its own, and gives what it gives.
+///
+///     TEST(cache, forgets_after_a_minute) {
+///       weft::test::run([]() -> weft::task<> {
+///         …
+///         co_await weft::sleep_for(1min);  // at once
+///         EXPECT_EQ(weft::test::elapsed(), 1min);
+///       });
+///     }
+///
+/// `make` is a function that returns what to await, and is called once, inside the world, so that its frames are known.
+///
+/// Fails   throws what the task threw, `stopped` if it ended stopped; a failure if it hangs, or has left a frame.
+template <class F>
+  requires awaitable<std::invoke_result_t<const F&>>
+auto run(const F& make, run_options options = {}) -> await_result<std::invoke_result_t<const F&>> {
+  using plain = detail::plain_scenario<F>;
+  detail::subject_of<plain> one{[](const void* from) { return plain{static_cast<const F*>(from)}; }, &make};
+  detail::run_once(one, options);
+  auto how = std::move(one.outcome());
+  one.clear();
+  return std::move(how).value();
+}
+
+/// Calls `body(seed)` with seed after seed: WEFT_SEED alone, or WEFT_SEEDS of them, or `count`. A seed that fails is printed,
+/// so that WEFT_SEED=<it> replays it; its exception goes on.
+///
+///     weft::test::for_each_seed(100, [](std::uint64_t seed) { weft::test::run(transfer_money, {.seed = seed}); });
+template <class F>
+  requires std::is_invocable_v<F&, std::uint64_t>
+void for_each_seed(std::size_t count, F&& body) {
+  const std::uint64_t first = default_seed();
+  for (std::size_t i = 0, n = default_seeds(count); i != n; ++i) {
+    const detail::names_seed named{first + i};
+    body(first + i);
+    if (named.failed()) return;
+  }
+}
+
+// ---- sweeps -------------------------------------------------------------------------------------------------------------
+
+struct sweep_options {
+  std::uint64_t seed = 0;                     ///< of the order in which ready jobs run; 0: that of posting
+  std::chrono::milliseconds patience{5'000};  ///< as of run_options
+  bool stop_when_idle = false;                ///< it ends only when it is stopped: where it waits for ever, it is
+  bool may_throw = false;                     ///< a stop may make it throw what it does not throw without one
+  bool inline_completion = true;              ///< also where whoever wakes a task runs it, on whatever thread
+  bool other_thread = true;                   ///< also with stops from another thread
+  bool each_alone = true;                     ///< also with stops of one task inside alone, as of a fork by its handle
+};
+
+struct sweep_report {
+  std::size_t awaits =
+      0;  ///< how often something waited, or gave way, without a stop; of both ways to complete, the more
+  std::size_t runs = 0;  ///< how many were made
+};
+
+namespace detail {
+sweep_report sweep_stops(std::string_view name, subject& what, const sweep_options& options);
+std::size_t sweep_allocations(std::string_view name, subject& what, const sweep_options& options);
+
+template <class Scenario>
+subject_of<Scenario> subject_for() noexcept {
+  return {[](const void*) { return Scenario(); }, nullptr};
+}
+template <class F>
+subject_of<plain_scenario<F>> subject_for(const F& make) noexcept {
+  return {[](const void* from) { return plain_scenario<F>{static_cast<const F*>(from)}; }, &make};
+}
+}  // namespace detail
+
+/// Runs a scenario again and again, each time with a stop at another place: before each await, inside it, while it waits,
+/// when it has been woken and has not gone on; from the same and from another thread; with tasks that resume on an executor
+/// later, and with tasks that resume where they are woken. `name` says what it is that the awaits are of, "timeout, retry":
+/// tools/check_swept looks there for the functions that are swept.
+///
+/// A scenario has a run(), which returns something to await, and may have a check() or a check(const result<T>&), which is
+/// called when that has ended and throws if what must hold does not: every permit is back, every value was received or
+/// is still there. Without one that takes the outcome, a run must end with a value or stopped.
+///
+/// Fails   throws a failure if a run hangs (with the async stacks of what waits), leaves a frame (with its function and
+///         where it was made), wakes something twice, breaks the check or throws; and if nothing awaits at all. Its text
+///         has the place, which WEFT_SWEEP=<place> runs alone. WEFT_SWEEP_TRACE=1 prints each place before its run.
+/// Cost    20 to 100 us a run, some ten runs an await. Prints a line with the count of awaits.
+template <scenario Scenario>
+sweep_report cancellation_sweep(std::string_view name, const sweep_options& options = {}) {
+  auto subject = detail::subject_for<Scenario>();
+  return detail::sweep_stops(name, subject, options);
+}
+/// The same for a function that makes something to await, and needs no state: `[] { return when_all(f(), g()); }`.
+template <class F>
+  requires awaitable<std::invoke_result_t<const F&>>
+sweep_report cancellation_sweep(std::string_view name, const F& make, const sweep_options& options = {}) {
+  auto subject = detail::subject_for(make);
+  return detail::sweep_stops(name, subject, options);
+}
+
+/// Runs a scenario again and again, with allocation 1, 2, 3 … of it failing: those of frames, and all of operator new on the
+/// calling thread, until a run needs no more. Each must end with a value or std::bad_alloc, and leave nothing.
+///
+/// Fails   as cancellation_sweep; a heap block that a run leaves and one that succeeds does not is a leak, too.
+/// Note    operator new is replaced, weakly, in a program that links this; one with its own sweeps frames only, as does
+///         any under the thread sanitizer.
+/// Returns how many allocations there were, which it prints.
+template <scenario Scenario>
+std::size_t allocation_sweep(std::string_view name, const sweep_options& options = {}) {
+  auto subject = detail::subject_for<Scenario>();
+  return detail::sweep_allocations(name, subject, options);
+}
+template <class F>
+  requires awaitable<std::invoke_result_t<const F&>>
+std::size_t allocation_sweep(std::string_view name, const F& make, const sweep_options& options = {}) {
+  auto subject = detail::subject_for(make);
+  return detail::sweep_allocations(name, subject, options);
+}
+
+}  // namespace weft::test

@@ -1,0 +1,61 @@
+// The memory of a run: it knows each frame, and fails when told to. Part of the test kit.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <mutex>
+#include <string>
+#include <weft/detail/frame_memory.hpp>
+
+namespace weft::test::detail {
+
+/// Which allocation of the calling thread fails; of frames and of operator new. Counts only while it is armed.
+struct allocation_faults {
+  bool armed = false;
+  std::size_t count = 0;    // so far
+  std::size_t fail_at = 0;  // the one that fails, from 1 on; 0: none
+
+  /// Counts one. True: it fails.
+  bool next() noexcept { return armed && ++count == fail_at; }
+};
+allocation_faults& faults_of_thread() noexcept;
+
+/// While this lives, what the calling thread allocates is the kit's own.
+class kit_allocates {
+ public:
+  kit_allocates() noexcept : before_{faults_of_thread().armed} { faults_of_thread().armed = false; }
+  kit_allocates(const kit_allocates&) = delete;
+  ~kit_allocates() { faults_of_thread().armed = before_; }
+
+ private:
+  bool before_;
+};
+
+/// Where the frames of one run come from. Each block stands in a list, with the stack of who asked for it.
+class frame_tracker final : std::pmr::memory_resource {
+ public:
+  frame_tracker() = default;
+  frame_tracker(const frame_tracker&) = delete;
+
+  weft::detail::frame_source& source() noexcept { return source_; }
+  std::pmr::memory_resource* resource() noexcept { return this; }
+
+  /// How many frames are alive.
+  std::size_t live() const noexcept;
+  /// Which ones, for people.
+  std::string describe() const;
+
+ private:
+  struct block;
+
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override;
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  mutable std::mutex lock_;  // of the list
+  block* newest_ = nullptr;
+  std::size_t live_ = 0;
+  weft::detail::frame_source source_{this, true};  // counts, too, and ends the program where it dies before a frame
+};
+
+}  // namespace weft::test::detail

@@ -1,0 +1,448 @@
+#include "test/world.hpp"
+
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+#include <weft/observe.hpp>
+
+// Sanitizers end a program without abort(), and tell by this, where one is linked.
+extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
+
+namespace weft::test::detail {
+
+const char* name_of(place one) noexcept {
+  switch (one) {
+    case place::before: return "before";
+    case place::inside: return "inside";
+    case place::woken: return "woken";
+    case place::step: return "step";
+  }
+  return "";
+}
+
+const char* name_of(by one) noexcept {
+  switch (one) {
+    case by::same_thread: return "same";
+    case by::other_thread: return "other";
+    case by::late_thread: return "late";
+  }
+  return "";
+}
+
+// ---- the watch ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// The world that watches. Threads that park or wake may be on their way in when it ends, so they are counted, and it waits.
+//   edge world  the world's making  ->  who enters;  and what a thread did in there  ->  its end
+std::atomic<world*> watching{nullptr};
+std::atomic<unsigned> inside{0};
+
+class entered {
+ public:
+  entered() noexcept {
+    inside.fetch_add(1, std::memory_order_seq_cst);   // before the look: whoever sees a world is counted
+    here = watching.load(std::memory_order_seq_cst);  // <- world
+  }
+  entered(const entered&) = delete;
+  ~entered() { inside.fetch_sub(1, std::memory_order_release); }  // -> world
+
+  world* here;
+};
+
+constexpr weft::detail::wait_watch the_watch{.parking =
+                                                 [](weft::detail::sleeper& one) noexcept {
+                                                   if (const entered in; in.here != nullptr) in.here->parking(one);
+                                                 },
+                                             .parked =
+                                                 [](weft::detail::sleeper& one, bool waits) noexcept {
+                                                   if (const entered in; in.here != nullptr)
+                                                     in.here->parked(one, waits);
+                                                 },
+                                             .waking =
+                                                 [](weft::detail::sleeper& one, weft::detail::wake_up) noexcept {
+                                                   if (const entered in; in.here != nullptr) in.here->waking(one);
+                                                   return false;
+                                                 },
+                                             .stopping =
+                                                 [](weft::detail::sleeper&) noexcept {
+                                                   if (const entered in; in.here != nullptr) in.here->stopping();
+                                                 }};
+
+constinit const weft::detail::wait_watch* watch_before = nullptr;  // chaos, perhaps; it waits meanwhile
+
+}  // namespace
+
+// ---- stopper --------------------------------------------------------------------------------------------------------------
+
+stopper::stopper() : thread_{[this] { run(); }} {}
+
+stopper::~stopper() {
+  while (busy()) std::this_thread::yield();
+  state_.store(ending, std::memory_order_release);
+  state_.notify_one();
+  thread_.join();
+}
+
+void stopper::stop(void (*stop)(void*) noexcept, void* target, std::size_t late) noexcept {
+  while (busy()) std::this_thread::yield();
+  stop_ = stop;
+  target_ = target;
+  late_.store(late, std::memory_order_relaxed);  // published by the next line
+  state_.store(asked, std::memory_order_release);
+  state_.notify_one();
+  // A wait that it has claimed can't end, and so what waits can't, before it has let go of it.
+  for (;;) {
+    const auto now = state_.load(std::memory_order_acquire);
+    if (now == idle || (now == has_claimed && late_.load(std::memory_order_relaxed) <= 1)) break;
+    std::this_thread::yield();
+  }
+  if (late != 0) return;
+  const auto enough = std::chrono::steady_clock::now() + std::chrono::microseconds{100};
+  while (busy() && std::chrono::steady_clock::now() < enough) std::this_thread::yield();
+}
+
+void stopper::claimed() noexcept {
+  if (std::this_thread::get_id() != thread_.get_id()) return;
+  std::size_t left = late_.load(std::memory_order_acquire);
+  if (left > 1) {
+    late_.store(left - 1, std::memory_order_relaxed);  // nobody else writes it before it is 1
+    return;
+  }
+  state_.store(has_claimed, std::memory_order_release);
+  const auto enough = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};
+  while (left == 1 && late_.load(std::memory_order_acquire) == 1 && std::chrono::steady_clock::now() < enough)
+    std::this_thread::yield();
+}
+
+void stopper::run() noexcept {
+  for (;;) {
+    state_.wait(idle, std::memory_order_acquire);
+    if (state_.load(std::memory_order_acquire) == ending) return;
+    state_.store(begun, std::memory_order_release);
+    stop_(target_);
+    late_.store(0, std::memory_order_relaxed);  // published by the next line
+    state_.store(idle, std::memory_order_release);
+  }
+}
+
+// ---- tested_root ------------------------------------------------------------------------------------------------------------
+
+tested_root::tested_root(world& in, end_function done) noexcept : root{&in.environment(), nullptr, done} {}
+
+void tested_root::end() noexcept {
+  weft::detail::leave_root();
+  over_.store(true, std::memory_order_release);  // -> over
+}
+
+// ---- world ----------------------------------------------------------------------------------------------------------------
+
+world::world(const world_options& options)
+    : options_{options},
+      loop_{options.seed},
+      env_{.executor = options.resumes_inline ? nullptr : static_cast<executor*>(this),
+           .stop = source_.token(),
+           .memory = frames_->resource(),
+           .clock = &clock_,
+           .memory_is_shared = true,
+           .frames = &frames_->source()},
+      table_{std::make_unique<slot[]>(slots)} {
+  WEFT_EXPECTS(weft::detail::current_root() == nullptr,
+               "a test's run was begun inside a task: it blocks its thread, so call it from a plain function");
+  world* nobody = nullptr;
+  WEFT_EXPECTS(watching.compare_exchange_strong(nobody, this, std::memory_order_seq_cst),  // -> world
+               "two runs of the test kit at once: it watches all waits of the process, so there is one at a time");
+  watch_before = weft::detail::wait_watch::now();
+  weft::detail::wait_watch::begin(&the_watch);
+}
+
+world::~world() {
+  if (watching.load(std::memory_order_relaxed) != this) return;  // it was abandoned
+  weft::detail::wait_watch::begin(watch_before);
+  watching.store(nullptr, std::memory_order_seq_cst);
+  while (inside.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();  // <- world
+}
+
+bool world::run(subject& what) {
+  struct disarm {
+    ~disarm() { faults_of_thread().armed = false; }
+  } const at_end;
+  if (options_.count_allocations) faults_of_thread() = {.armed = true, .count = 0, .fail_at = options_.fail_allocation};
+  {
+    const weft::detail::ambient_memory ours{&frames_->source()};
+    root_ = &what.make(*this);
+  }
+  stop_it_.emplace(source_.token(), stop_root{root_});
+  begin_step();
+  root_->run_here();
+  end_step();
+  const bool ended = drive();
+  if (options_.other != nullptr)
+    while (options_.other->busy()) std::this_thread::yield();
+  if (ended) stop_it_.reset();
+  for (std::size_t i = 0; i != places; ++i) findings_.seen[i] = seen_[i].load(std::memory_order_relaxed);
+  // A root that gives way is posted without having waited; one that was woken is posted for that.
+  const std::size_t wakes = wakes_.load(std::memory_order_relaxed), posts = posts_.load(std::memory_order_relaxed);
+  findings_.awaits = findings_.seen[0] + (posts > wakes ? posts - wakes : 0);
+  return ended;
+}
+
+// True: all is over. False: it hangs.
+bool world::drive() noexcept {
+  for (;;) {
+    if (tell_others_) {
+      tell_others_ = false;
+      request_stop();
+    }
+    if (!loop_.empty()) {
+      begin_step();
+      loop_.run_one();
+      end_step();
+    } else if (options_.other != nullptr && options_.other->busy()) {
+      std::this_thread::yield();
+    } else if (clock_.armed() != 0) {
+      begin_step();
+      clock_.advance_to_next();
+      end_step();
+    } else if (root_->over()) {
+      return true;
+    } else if (options_.stop_when_idle && !source_.stop_requested()) {
+      request_stop();
+    } else if (!wait_for_others()) {
+      return false;
+    }
+  }
+}
+
+bool world::something_to_do() const noexcept { return !loop_.empty() || clock_.armed() != 0 || root_->over(); }
+
+// Other threads may yet post, arm a timer or end it all. Nobody tells, so this looks: often at first.
+bool world::wait_for_others() const noexcept {
+  const auto begin = std::chrono::steady_clock::now();
+  for (unsigned round = 0;; ++round) {
+    if (something_to_do()) return true;
+    if (std::chrono::steady_clock::now() - begin > options_.patience) return false;
+    if (round < 100)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds{round < 1'000 ? 50 : 1'000});
+  }
+}
+
+void world::post(job& work) noexcept {
+  posts_.fetch_add(1, std::memory_order_relaxed);
+  if (loop_.holds(work)) {
+    posted_twice_.store(&work, std::memory_order_relaxed);
+    return;  // the list could not hold it twice
+  }
+  loop_.post(work);
+}
+
+void world::begin_step() noexcept {
+  if (options_.plan.index == 0) {
+    const kit_allocates mine;
+    findings_.waiting.push_back(waiting().size());
+  }
+  reach(place::step, nullptr);
+}
+
+void world::end_step() noexcept {
+  if (options_.plan.who == by::late_thread) options_.other->let_go();
+}
+
+void world::reach(place where, weft::detail::sleeper* who) noexcept {
+  const auto which = static_cast<std::size_t>(where);
+  const std::size_t count = seen_[which].fetch_add(1, std::memory_order_relaxed) + 1;
+  if (options_.plan.index == count && options_.plan.where == where) stop_as_planned(who);
+}
+
+void world::stop_as_planned(weft::detail::sleeper* who) noexcept {
+  const kit_allocates mine;
+  const stop_plan& plan = options_.plan;
+  if (plan.where == place::step && plan.which != 0) {
+    const auto all = waiting();
+    if (plan.which > all.size()) return;
+    who = all[plan.which - 1];
+    findings_.stopped_in = stack_of(*who);
+  } else if (who != nullptr && weft::detail::current_root() != nullptr) {
+    findings_.stopped_in = async_stack();
+  }
+  findings_.stopped = true;
+  if (plan.alone) return stop_alone(*who);
+  if (plan.who != by::same_thread)
+    return options_.other->stop([](void* here) noexcept { static_cast<world*>(here)->request_stop(); }, this,
+                                plan.who == by::late_thread ? plan.which : 0);
+  if (plan.where != place::before) return request_stop();
+  // Whoever parks may hold the lock of what others wait in, too. A root that does not wait only takes note.
+  if (const weft::detail::held_wait waits{*root_}; waits) {
+    findings_.stopped = false;
+    return;
+  }
+  root_->request_stop();
+  tell_others_ = true;
+}
+
+// Before it parks and when it was woken it only takes note.
+void world::stop_alone(weft::detail::sleeper& one) noexcept {
+  if (options_.plan.who == by::same_thread) {
+    one.request_stop();
+    return;
+  }
+  options_.other->stop([](void* target) noexcept { static_cast<weft::detail::sleeper*>(target)->request_stop(); }, &one,
+                       options_.plan.who == by::late_thread ? 1 : 0);
+}
+
+void world::stopping() noexcept {
+  if (options_.other != nullptr) options_.other->claimed();
+}
+
+// ---- who waits ------------------------------------------------------------------------------------------------------------
+
+world::slot& world::slot_of(const weft::detail::sleeper& one) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(&one);
+  std::size_t at = (address >> 4) * 0x9e3779b97f4a7c15U >> 54;
+  for (std::size_t tries = 0; tries != slots; ++tries, at = (at + 1) % slots) {
+    std::uintptr_t found = table_[at].who.load(std::memory_order_relaxed);  // as declared, as all of these
+    if (found == 0 && table_[at].who.compare_exchange_strong(found, address | unknown, std::memory_order_relaxed))
+      return table_[at];
+    if ((found & ~flags) == address) return table_[at];
+  }
+  full_.store(true, std::memory_order_relaxed);
+  return table_[0];
+}
+
+// The oldest first.
+std::vector<weft::detail::sleeper*> world::waiting() const {
+  std::vector<std::pair<std::size_t, weft::detail::sleeper*>> found;
+  for (std::size_t i = 0; i != slots; ++i) {
+    const std::uintptr_t who = table_[i].who.load(std::memory_order_relaxed);
+    if (who != 0 && (who & flags) == 0)
+      found.emplace_back(table_[i].since.load(std::memory_order_relaxed),
+                         reinterpret_cast<weft::detail::sleeper*>(who));
+  }
+  std::ranges::sort(found);
+  std::vector<weft::detail::sleeper*> all;
+  for (const auto& one : found) all.push_back(one.second);
+  return all;
+}
+
+void world::parking(weft::detail::sleeper& one) noexcept {
+  slot& mine = slot_of(one);
+  mine.since.store(seen_[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
+  mine.who.store(reinterpret_cast<std::uintptr_t>(&one), std::memory_order_relaxed);
+  reach(place::before, &one);
+}
+
+void world::parked(weft::detail::sleeper& one, bool waits) noexcept {
+  if (!waits)
+    slot_of(one).who.store(reinterpret_cast<std::uintptr_t>(&one) | unknown, std::memory_order_relaxed);
+  else
+    reach(place::inside, &one);
+}
+
+// A sleeper that was never seen to park began to wait before this world did, and is none of its business.
+void world::waking(weft::detail::sleeper& one) noexcept {
+  wakes_.fetch_add(1, std::memory_order_relaxed);
+  const std::uintptr_t now = reinterpret_cast<std::uintptr_t>(&one) | woken;
+  if (slot_of(one).who.exchange(now, std::memory_order_relaxed) == now)
+    woken_twice_.store(&one, std::memory_order_relaxed);
+  reach(place::woken, &one);
+}
+
+std::vector<async_frame> world::stack_of(weft::detail::sleeper& one) {
+  auto* root = weft::detail::root::of(one);
+  return root != nullptr ? async_stack(*root) : std::vector<async_frame>{};
+}
+
+std::string world::what_waits() const {
+  std::string text;
+  for (weft::detail::sleeper* one : waiting()) {
+    text += one == root_ ? "  the test's own task waits:\n" : "  a task waits:\n";
+    const std::string stack = to_string(stack_of(*one));
+    text += stack.empty() ? "    (it is no task of weft's, or between two states)\n" : stack;
+  }
+  if (text.empty()) text = "  nothing that weft knows of waits: a coroutine has suspended and is held by nobody\n";
+  if (full_.load(std::memory_order_relaxed)) text += "  and more than can be told\n";
+  return text;
+}
+
+std::string world::complaints() const {
+  std::string text;
+  if (posted_twice_.load(std::memory_order_relaxed) != nullptr)
+    text += "something was woken twice: it was handed to its executor while it was there already\n";
+  if (woken_twice_.load(std::memory_order_relaxed) != nullptr && text.empty())
+    text += "something was woken twice for one wait\n";
+  return text;
+}
+
+std::string world::leaks() const {
+  for (unsigned round = 0; frames_->live() != 0 && round != 200; ++round)  // of a thread that is about to end
+    std::this_thread::sleep_for(std::chrono::milliseconds{round < 20 ? 0 : 1});
+  const std::size_t left = frames_->live();
+  if (left == 0) return {};
+  return (left == 1 ? std::string{"a frame was"} : std::to_string(left) + " frames were") + " left behind:\n" +
+         frames_->describe();
+}
+
+void world::abandon(std::unique_ptr<world> one, subject& what) noexcept {
+  static constinit std::mutex lock;
+  static std::vector<world*>* kept = new std::vector<world*>;  // so that a leak checker finds them
+  weft::detail::wait_watch::begin(watch_before);
+  watching.store(nullptr, std::memory_order_seq_cst);
+  what.abandon();
+  const std::lock_guard guard{lock};
+  kept->push_back(one.release());
+}
+
+// ---- what to say when the program ends ---------------------------------------------------------------------------------------
+
+namespace {
+
+std::atomic<const char*> place_in_sweep{nullptr};  // by the sweep's thread; read by whichever ends the program
+struct sigaction before_abort, before_fault;
+
+void say_place() noexcept {
+  const char* where = place_in_sweep.exchange(nullptr, std::memory_order_relaxed);
+  if (where == nullptr) return;
+  const auto put = [](const char* text) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
+  };
+  put("weft: the program ends in a sweep, at ");
+  put(where);
+  put("\n");
+}
+
+void on_signal(int signal, siginfo_t* from, void* context) {
+  say_place();
+  const struct sigaction& before = signal == SIGABRT ? before_abort : before_fault;
+  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr)
+    before.sa_sigaction(signal, from, context);
+  else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+    before.sa_handler(signal);
+  else
+    ::signal(signal, SIG_DFL);  // and again
+}
+
+}  // namespace
+
+void announce(const char* where) noexcept {
+  static const bool once = [] {
+    weft::detail::current_root();  // makes a worker, which sees to the last words of its own: they come after this
+    struct sigaction action{};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    return ::sigaction(SIGABRT, &action, &before_abort) == 0 && ::sigaction(SIGSEGV, &action, &before_fault) == 0;
+  }();
+  static_cast<void>(once);
+  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(say_place);
+  place_in_sweep.store(where, std::memory_order_relaxed);
+}
+
+}  // namespace weft::test::detail

@@ -1,0 +1,188 @@
+// The world of a run: who pumps, what time it is, where frames come from, and who watches the waits. Part of the test kit.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+#include <weft/observe.hpp>
+#include <weft/test.hpp>
+
+#include "test/memory.hpp"
+
+namespace weft::test::detail {
+
+/// Where a stop may come. The first three are counted by the watch, process-wide; a step is the world's own.
+enum class place : std::uint8_t {
+  before,  // a sleeper is about to park
+  inside,  // it has parked, and what it waits in has not got it yet: another thread only
+  woken,   // its wait was claimed, and it is about to be woken
+  step,    // between two things that the world does: while all waits, or when what was woken has not gone on
+};
+inline constexpr std::size_t places = 4;
+const char* name_of(place one) noexcept;
+
+/// Who stops.
+enum class by : std::uint8_t {
+  same_thread,
+  other_thread,
+  // Another thread, that has claimed a wait and is held up before the sleeper leaves its line, while the world makes a
+  // step. Only at a step.
+  late_thread,
+};
+const char* name_of(by one) noexcept;
+
+/// One stop of a sweep.
+struct stop_plan {
+  place where = place::before;
+  by who = by::same_thread;
+  std::size_t index = 0;  // the how-manieth of these, from 1 on; 0: no stop
+  bool alone = false;     // only the task that waits there, as one stops a fork; else all of the test
+  std::size_t which =
+      0;  // at a step, from 1 on: the how-manieth of those that wait, the oldest first, is the one, or the
+          // one whose stop is late
+};
+
+/// A thread that stops things for the world.
+class stopper {
+ public:
+  stopper();
+  stopper(const stopper&) = delete;
+  ~stopper();
+
+  /// Has it call `stop(target)`, which stops something. Returns when it has, or when it has claimed a wait, and then
+  /// perhaps is held up: by a lock of whoever asks, or, if `late` is not 0, at the wait of this number until let_go().
+  void stop(void (*stop)(void*) noexcept, void* target, std::size_t late = 0) noexcept;
+  void let_go() noexcept { late_.store(0, std::memory_order_release); }
+  /// Whether it is still at it.
+  bool busy() const noexcept { return state_.load(std::memory_order_acquire) != idle; }
+
+  /// By the watch: a wait was claimed. Perhaps by this thread.
+  void claimed() noexcept;
+
+ private:
+  enum state : std::uint32_t { idle, asked, begun, has_claimed, ending };
+  void run() noexcept;
+
+  std::atomic<std::uint32_t> state_{idle};  // both ways it carries all that was written: acquire and release
+  std::atomic<std::size_t> late_{0};        // how many more claims until it is held up; 0: it is not
+  void (*stop_)(void*) noexcept = nullptr;
+  void* target_ = nullptr;
+  std::thread thread_;
+};
+
+struct world_options {
+  std::uint64_t seed = 0;
+  std::chrono::milliseconds patience{};
+  bool stop_when_idle = false;
+  bool resumes_inline = false;  // what is woken goes on at once, where it was woken
+  stop_plan plan{};
+  stopper* other = nullptr;  // for plans that want another thread
+  bool count_allocations = false;
+  std::size_t fail_allocation = 0;  // the one that fails, from 1 on; 0: none
+};
+
+/// What happened in a run, beside its outcome.
+struct world_findings {
+  std::size_t seen[places]{};
+  std::size_t awaits = 0;
+  std::vector<std::size_t> waiting;     // at each step
+  bool stopped = false;                 // the plan's stop came
+  std::vector<async_frame> stopped_in;  // what was about to wait, or was woken, where the plan's stop came
+};
+
+/// Watches all waits of the process while it lives.
+class world final : executor {
+ public:
+  explicit world(const world_options& options);
+  world(const world&) = delete;
+  ~world();
+
+  /// Makes what `what` is about, and runs it to its end. False: it hangs.
+  bool run(subject& what);
+
+  /// After the end: what was found, and what has gone wrong, for people; empty if nothing has.
+  const world_findings& findings() const noexcept { return findings_; }
+  std::string what_waits() const;
+  std::string complaints() const;
+
+  /// After `what` was cleared: the frames that are left; empty if there are none.
+  std::string leaks() const;
+
+  /// What it refers to will never end: it keeps all of it.
+  static void abandon(std::unique_ptr<world> one, subject& what) noexcept;
+
+  stop_token token() noexcept { return source_.token(); }
+  void request_stop() noexcept { source_.request_stop({.reason = "a test's stop"}); }
+
+  // ---- by the watch and the root
+
+  const env& environment() const noexcept { return env_; }
+  void parking(weft::detail::sleeper& one) noexcept;
+  void parked(weft::detail::sleeper& one, bool waits) noexcept;
+  void waking(weft::detail::sleeper& one) noexcept;
+  void stopping() noexcept;
+
+ private:
+  struct stop_root {
+    tested_root* one;
+    void operator()() const noexcept { one->request_stop(); }
+  };
+
+  void post(job& work) noexcept override;
+  void begin_step() noexcept;
+  void end_step() noexcept;
+  void reach(place where, weft::detail::sleeper* who) noexcept;
+  void stop_as_planned(weft::detail::sleeper* who) noexcept;
+  void stop_alone(weft::detail::sleeper& one) noexcept;
+  std::vector<weft::detail::sleeper*> waiting() const;
+  static std::vector<async_frame> stack_of(weft::detail::sleeper& one);
+  bool drive() noexcept;
+  bool something_to_do() const noexcept;
+  bool wait_for_others() const noexcept;
+
+  // Who waits: a sleeper's address, with a flag where it does not wait now; and since when, in order.
+  struct slot {
+    std::atomic<std::uintptr_t> who{0};
+    std::atomic<std::size_t> since{0};
+  };
+  slot& slot_of(const weft::detail::sleeper& one) noexcept;
+
+  world_options options_;
+  seeded_executor loop_;
+  virtual_clock clock_;
+  stop_source source_;
+  std::unique_ptr<frame_tracker> frames_ = std::make_unique<frame_tracker>();
+  env env_;
+  tested_root* root_ = nullptr;
+  std::optional<stop_callback<stop_root>> stop_it_;
+  bool tell_others_ = false;  // the root alone was told to stop, under a lock: its source still has to be
+
+  // Written by any thread that parks or wakes. Relaxed all: figures and addresses, read when all is over or for a report;
+  // an order here would hide that one is missing in what is tested.
+  std::atomic<std::size_t> seen_[places]{};
+  std::atomic<std::size_t> wakes_{0}, posts_{0};
+  std::atomic<const weft::detail::sleeper*> woken_twice_{nullptr};
+  std::atomic<const job*> posted_twice_{nullptr};
+  std::atomic<bool> full_{false};
+
+  // A table with open addressing.
+  static constexpr std::uintptr_t woken = 1, unknown = 2, flags = 3;
+  static constexpr std::size_t slots = 1024;
+  std::unique_ptr<slot[]> table_;
+
+  world_findings findings_;
+};
+
+/// Says on stderr where a sweep is if the program ends now. `where` lives until the next call; null: nowhere.
+void announce(const char* where) noexcept;
+
+/// Whether the framework's checks have failed, as far as the kit was told how to ask.
+bool probe_failed() noexcept;
+
+}  // namespace weft::test::detail
