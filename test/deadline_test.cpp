@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "support/virtual_clock.hpp"
+#include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
