@@ -31,6 +31,7 @@ const void* code_of(std::coroutine_handle<> of) noexcept {
 
 fork_record::fork_record(scope_core& of) noexcept : root{&of.env_, &of.body_, scope_core::fork_ended}, of_{&of} {
   is_fork = true;
+  ends_in(scope_core::fork_returned);
 }
 
 void fork_record::request_stop_because(const stop_cause& cause) noexcept {
@@ -105,34 +106,55 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
 
 // ---- starting a fork --------------------------------------------------------------------------------------------------------
 
+// Mostly the body forks, its spare record is there, and the fork runs through: that way calls nothing but the fork, and
+// saves no more than it must.
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
-  fork_record* one = spare_;
+  fork_record* const one = spare_;
   if (here.current != &body_ || one == nullptr || here.nested_forks == deepest_fork || source_.stop_requested())
       [[unlikely]]
-    one = &prepare(frame);
-  one->adopt(frame, promise);
-  one->frame_ = frame;
-  one->failure_of_ = failure_of;
-  one->function_ = code_of(frame);
-  if (here.nested_forks == deepest_fork) [[unlikely]] {
-    link(*one);
-    here.deferred.push(*one);
-    return reinterpret_cast<std::uintptr_t>(one) | has_record;
+    return start_in_another(frame, promise, failure_of);
+  begin(*one, frame, promise, failure_of);
+  if (!run_first(here, *one, frame)) [[unlikely]]
+    return settle(*one, frame);
+  one->first_run_ = fork_record::first_run::waits;
+  return reinterpret_cast<std::uintptr_t>(frame.address());
+}
+
+[[gnu::noinline]] std::uintptr_t scope_core::start_in_another(std::coroutine_handle<> frame, promise_base& promise,
+                                                              failure_function failure_of) {
+  worker& here = this_worker();
+  fork_record& one = prepare(frame);
+  begin(one, frame, promise, failure_of);
+  if (here.nested_forks == deepest_fork) {
+    link(one);
+    here.deferred.push(one);
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
   }
+  if (!run_first(here, one, frame) || &one != spare_) return settle(one, frame);
+  one.first_run_ = fork_record::first_run::waits;
+  return reinterpret_cast<std::uintptr_t>(frame.address());
+}
+
+inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
+                              failure_function failure_of) noexcept {
+  one.adopt(frame, promise);
+  one.frame_ = frame;
+  one.failure_of_ = failure_of;
+  one.function_ = code_of(frame);
+}
+
+// Runs a fork up to its first wait. True: it ran through.
+inline bool scope_core::run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept {
   const run_state before = here;
-  static_cast<run_state&>(here) = {.memory = env_.frames, .current = one, .outer = before.current, .starting = one};
+  static_cast<run_state&>(here) = {.memory = env_.frames, .current = &one, .outer = before.current, .starting = &one};
   ++here.nested_forks;
   frame.resume();  // as the run loop does, which has mostly nothing left to do
   if (here.next || here.local != nullptr || here.deferred.first != nullptr) [[unlikely]]
     detail::run(here, std::exchange(here.next, {}));
   --here.nested_forks;
   static_cast<run_state&>(here) = before;
-  if (one->first_run_ == fork_record::first_run::ran_through && one == spare_) [[likely]] {
-    one->first_run_ = fork_record::first_run::waits;
-    return reinterpret_cast<std::uintptr_t>(frame.address());
-  }
-  return settle(*one, frame);
+  return one.first_run_ == fork_record::first_run::ran_through;
 }
 
 // The record for a fork that is not one of many that the body makes: the next spare, or one for this fork alone.
@@ -232,12 +254,18 @@ void scope_core::unlink(fork_record& one) noexcept {
 
 // ---- the end of a fork ------------------------------------------------------------------------------------------------------
 
+// A fork that ends in its first run: only start(), further down this stack, knows of it.
 void scope_core::fork_ended(root& self, bool stopped) noexcept {
   auto& one = static_cast<fork_record&>(self);
-  worker& here = this_worker();
-  if (here.starting != &one) return one.of_->ended(one, stopped);
-  // It ran through: only start(), further down this stack, knows of it.
+  if (worker_of_thread->starting != &one) return one.of_->ended(one, stopped);
   one.first_run_ = stopped ? fork_record::first_run::stopped : fork_record::first_run::ran_through;
+}
+
+// The same for a return, without the way through fork_ended().
+void scope_core::fork_returned(frame* end) {
+  auto& one = static_cast<fork_record&>(*static_cast<boundary*>(end)->owner);
+  if (worker_of_thread->starting != &one) return one.of_->ended(one, false);
+  one.first_run_ = fork_record::first_run::ran_through;
 }
 
 void scope_core::ended(fork_record& one, bool stopped) noexcept {
@@ -613,13 +641,12 @@ void scope_core::resume_parent() noexcept {
 
 bool fork_wait::suspend(root& self) noexcept {
   fork_record& one = of_.record();
-  return one.of().wait(one, *this, self);
+  return one.of().wait(one, *::new (&in_line_) sleeping{one}, self);
 }
 
-on_stop fork_wait::leave(waiter& self) noexcept {
-  auto& mine = static_cast<fork_wait&>(self);
-  fork_record& one = mine.of_.record();
-  return one.of().leave(one, mine);
+on_stop fork_wait::sleeping::leave(waiter& self) noexcept {
+  fork_record& one = static_cast<sleeping&>(self).of;
+  return one.of().leave(one, self);
 }
 
 void fail_empty_fork() noexcept {

@@ -69,18 +69,21 @@ task_promise<T>& promise_of(fork_word of) noexcept {
 
 /// A handle is gone.
 inline void release(fork_word of) noexcept {
+  if (!of) return;
   if (of.has_record()) [[unlikely]]
     of.record().of().drop(of.record());
-  else if (of)
-    of.frame().destroy();
+  else
+    std::coroutine_handle<>::from_address(reinterpret_cast<void*>(of.value())).destroy();
 }
 
-/// Waits for a fork to end.
-class fork_wait : waiter {
+/// Waits for a fork to end. Most have, and then there is nothing of a wait but the word.
+class fork_wait {
  public:
-  explicit fork_wait(fork_word of) noexcept : waiter{leave}, of_{of} {
-    if (!of_) fail_empty_fork();
+  explicit fork_wait(fork_word of) noexcept : of_{of} {
+    if (!of_) [[unlikely]]
+      fail_empty_fork();
   }
+  fork_wait(const fork_wait&) = delete;
 
   bool await_ready() const noexcept {
     if (!of_.has_record()) [[likely]]
@@ -97,8 +100,18 @@ class fork_wait : waiter {
   fork_word of_;
 
  private:
+  class sleeping : public waiter {
+   public:
+    explicit sleeping(fork_record& of) noexcept : waiter{leave}, of{of} {}
+    static on_stop leave(waiter& self) noexcept;
+    fork_record& of;
+  };
+
   bool suspend(root& self) noexcept;
-  static on_stop leave(waiter& self) noexcept;
+
+  union {
+    sleeping in_line_;  // from suspend() on
+  };
 };
 
 /// `co_await std::move(f)`: moves the value out.
@@ -106,16 +119,22 @@ template <class T>
 class fork_taker : public fork_wait {
  public:
   using fork_wait::fork_wait;
-  fork_taker(const fork_taker&) = delete;
-  ~fork_taker() { release(std::exchange(this->of_, fork_word{})); }  // g++ 12 may destroy a temporary twice
+#if WEFT_DESTROYS_TEMPORARIES_TWICE
+  WEFT_PER_AWAIT ~fork_taker() { release(std::exchange(this->of_, fork_word{})); }
+#else
+  WEFT_PER_AWAIT ~fork_taker() { release(this->of_); }
+#endif
 
   T await_resume() {
-    if (this->of_.has_record()) [[unlikely]] {
-      fork_record& one = this->of_.record();
-      if (one.status() == fork_status::failed) rethrow(promise_of<T>(this->of_).exception());  // others get it, too
-      if (!one.of().is_only_holder(one)) fail_shared_fork();
-    }
-    return promise_of<T>(this->of_).take();
+    if (!this->of_.has_record()) [[likely]]
+      return std::coroutine_handle<task_promise<T>>::from_address(reinterpret_cast<void*>(this->of_.value()))
+          .promise()
+          .take();
+    fork_record& one = this->of_.record();
+    task_promise<T>& promise = promise_of<T>(this->of_);
+    if (one.status() == fork_status::failed) rethrow(promise.exception());  // others get it, too
+    if (!one.of().is_only_holder(one)) fail_shared_fork();
+    return promise.take();
   }
 };
 
@@ -124,7 +143,6 @@ template <class T, bool constant>
 class fork_reader : public fork_wait {
  public:
   using fork_wait::fork_wait;
-  fork_reader(const fork_reader&) = delete;
 
   decltype(auto) await_resume() {
     task_promise<T>& promise = promise_of<T>(this->of_);

@@ -221,6 +221,7 @@ class scope_core : waiter, job {
   static void body_waits(job& self) noexcept;
   static void body_ended(root& self, bool stopped) noexcept;
   static void fork_ended(root& self, bool stopped) noexcept;
+  static void fork_returned(frame* end);
 
   void park_parent() noexcept;
   void resume_parent() noexcept;
@@ -235,6 +236,10 @@ class scope_core : waiter, job {
   void unlink(fork_record& one) noexcept;  // under the lock
   void ended(fork_record& one, bool stopped) noexcept;
   fork_record& prepare(std::coroutine_handle<> frame);
+  void begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
+             failure_function failure_of) noexcept;
+  bool run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
+  std::uintptr_t start_in_another(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
   std::uintptr_t settle(fork_record& one, std::coroutine_handle<> frame) noexcept;
   void tell_children() noexcept;
   on_failure judge(const std::exception_ptr& failure) noexcept;

@@ -138,6 +138,10 @@ class root : public sleeper, public job {
   bool ends_stopped = false;  // it was woken to be unwound
   bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
 
+ protected:
+  /// For an end that is not to be found through `done`: what the outermost frame returns into.
+  void ends_in(void (*returned)(frame* end)) noexcept { end_.resume = returned; }
+
  private:
   static void run_job(job& self) noexcept;
   static void woken(sleeper& self, wake_up how) noexcept;
