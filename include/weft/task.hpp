@@ -342,6 +342,7 @@ class [[nodiscard("a task does nothing until it is awaited")]] WEFT_ELIDABLE WEF
   task() noexcept = default;  ///< empty: not to be awaited
   task(task&&) noexcept = default;
   task& operator=(task&&) noexcept = default;
+  WEFT_PER_AWAIT ~task() = default;
 
   /// Whether there is a coroutine to await.
   explicit operator bool() const noexcept { return !this->is_empty(); }
