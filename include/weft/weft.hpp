@@ -6,6 +6,7 @@
 #include <weft/env.hpp>
 #include <weft/error.hpp>
 #include <weft/executor.hpp>
+#include <weft/fiber.hpp>
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
 #include <weft/observe.hpp>

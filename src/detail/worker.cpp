@@ -1,8 +1,10 @@
 #include "detail/worker.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <mutex>
+#include <utility>
 #include <weft/detail/async_stack.hpp>
 
 #include "detail/spin.hpp"
@@ -14,12 +16,21 @@ constinit std::mutex spare_lock;
 constinit worker* spare_workers = nullptr;
 constinit worker* all_workers = nullptr;  // under the same lock; none is ever taken out
 
+// The next thread on this worker gets it, so this one must not.
+void let_go_of_signal_stack(const worker& leaving) noexcept {
+  stack_t now{};
+  if (::sigaltstack(nullptr, &now) != 0 || leaving.signal_stack == nullptr || now.ss_sp != leaving.signal_stack) return;
+  now = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+  ::sigaltstack(&now, nullptr);
+}
+
 // At the end of a thread its worker waits for the next thread: frames that are alive elsewhere still come home to it. By
 // a key, not by a thread_local's destructor: keys come after all of those, and again if one needs frames after that.
 void leave(void* worker_of_ending_thread) noexcept {
   worker* leaving = static_cast<worker*>(worker_of_ending_thread);
   worker_of_thread = nullptr;
   leaving->frames.leave();
+  if (std::exchange(leaving->has_signal_stack, false)) let_go_of_signal_stack(*leaving);
   std::lock_guard guard{spare_lock};
   leaving->spare = spare_workers;
   spare_workers = leaving;

@@ -1,0 +1,374 @@
+// Stackful coroutines, resumed by hand. Part of fiber.hpp.
+//
+// All of one lies at the top of its stack: its context and state on one line, right above its frames, then its function.
+// A value passes by address: it stays where resume() or yield() got it until the other side has moved it out.
+//
+// What ends a coroutine half-way is `stopped`, thrown out of the yield that it waits in, so its stack unwinds; swallowed,
+// it is thrown again by the next yield.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/context.hpp>
+#include <weft/detail/stack_pool.hpp>
+#include <weft/error.hpp>
+
+namespace weft {
+
+template <class Signature>
+class coroutine;
+
+/// The stack that something runs on.
+struct stack_options {
+  std::size_t size = std::size_t{64} << 10;  ///< usable bytes, at least; memory is taken as it is used
+  stack_pool* pool = nullptr;                ///< null: the process's
+  std::span<std::byte> memory = {};  ///< instead of a pool's: one's own, which outlives what runs on it; no guard
+  const char* name = nullptr;        ///< for messages; outlives what runs on it
+};
+
+namespace detail {
+
+/// Throws what there is no stack for.
+stack_header& stack_for(const stack_options& options, const stack_user& user);
+
+template <class F>
+stack_user user_of(const F& f) noexcept {
+  const void* code = nullptr;
+  if constexpr (std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>)
+    code = reinterpret_cast<const void*>(f);
+  return {__PRETTY_FUNCTION__, code};
+}
+
+/// What a coroutine is, whatever it passes and runs.
+class alignas(64) coroutine_core {
+ public:
+  coroutine_core(const coroutine_core&) = delete;
+
+  bool waits() const noexcept { return here_.mark == waiting; }
+  bool has_ended() const noexcept { return here_.mark == ended; }
+
+  /// Goes on inside, until that yields or ends; `passed` is what it gets.
+  [[gnu::always_inline]] void go_in(void* passed) noexcept {
+    passed_ = passed;
+    go_in_as(running);
+  }
+
+  /// Has what it waits in throw `failure`, and goes on inside.
+  void go_in_throwing(std::exception_ptr failure) noexcept;
+
+  /// Goes back to whoever resumed it; `passed` is what that gets. Returns what the next one passes.
+  [[gnu::always_inline]] void* go_out(void* passed) {
+    if (here_.mark != running) [[unlikely]]
+      refuse_to_yield();
+    passed_ = passed;
+    here_.mark = waiting;
+    exchange(here_, notes_);
+    if (here_.mark != running) [[unlikely]]
+      throw_in();
+    return passed_;
+  }
+
+  /// By its function, before all else: throws if it was resumed for that.
+  void* begin() {
+    if (here_.mark != running) [[unlikely]]
+      throw_in();
+    return passed_;
+  }
+
+  void* passed() const noexcept { return passed_; }
+  void set_passed(void* last) noexcept { passed_ = last; }
+
+  /// What it threw; null: nothing.
+  std::exception_ptr take_failure() noexcept { return std::move(failure_); }
+
+  /// Unwinds its stack, if it has not ended, and gives it back. Nothing is left after this.
+  void destroy() noexcept;
+
+ protected:
+  using start_function = void (*)(coroutine_core&);
+  coroutine_core(stack_header& on, start_function start) noexcept;
+  ~coroutine_core() = default;
+
+ private:
+  enum : std::uint32_t { waiting, running, throwing, unwinding, ended };
+
+  [[gnu::always_inline]] void go_in_as(std::uint32_t mark) noexcept {
+    if (thread_ != thread_pointer()) [[unlikely]]
+      enter_thread();
+    here_.mark = mark;
+    exchange(here_, notes_);
+  }
+
+  static void start(void* self) noexcept;
+  void enter_thread() noexcept;
+  void throw_in();
+  void refuse_to_yield();
+
+  // The line that each switch touches.
+  context here_;  // of the side that does not run; its mark is the state
+  void* passed_ = nullptr;
+  const char* thread_ = nullptr;  // that resumed it last
+
+  stack_header& on_;
+  const start_function start_;  // calls the function, and destroys it
+  std::exception_ptr failure_;
+  context::notes notes_;
+};
+
+[[noreturn]] void fail_resume(const coroutine_core* what) noexcept;
+
+template <class... Ins>
+struct only {
+  using type = void;
+};
+template <class In>
+struct only<In> {
+  using type = In;
+};
+
+template <class T>
+using or_nothing = std::conditional_t<std::is_void_v<T>, nothing, T>;
+
+/// The address of what is passed.
+template <class T>
+void* place_of(T& object) noexcept {
+  return const_cast<void*>(static_cast<const volatile void*>(__builtin_addressof(object)));
+}
+
+/// What was passed as a T.
+template <class T>
+T passed_as(void* place) {
+  if constexpr (std::is_reference_v<T>)
+    return static_cast<T>(*static_cast<std::remove_reference_t<T>*>(place));
+  else if constexpr (!std::is_void_v<T>)
+    return std::move(*static_cast<T*>(place));
+}
+
+/// A stack, until the end of the block.
+class borrowed_stack {
+ public:
+  borrowed_stack(const stack_options& options, const stack_user& user) : stack_{&stack_for(options, user)} {}
+  borrowed_stack(const borrowed_stack&) = delete;
+  ~borrowed_stack() {
+    if (stack_ != nullptr) give_back_stack(*stack_);
+  }
+  stack_header& operator*() const noexcept { return *stack_; }
+  stack_header& keep() noexcept { return *std::exchange(stack_, nullptr); }
+
+ private:
+  stack_header* stack_;
+};
+
+}  // namespace detail
+
+/// A function with a stack of its own, which can be left in the middle and gone on with.
+///
+///     w::coroutine<int(int)> sum{[](auto& yield, int next) {
+///       int all = 0;
+///       while (next != 0) next = yield(all += next);
+///       return all;
+///     }};
+///     sum.resume(1);  // 1
+///     sum.resume(2);  // 3
+///     sum.resume(0);  // 3, and done
+///
+/// The function gets a yielder and, unless In is void, what the first resume() was given. It returns what the last one
+/// gives. Out and In are void, references, or types that can be moved. Move-only; empty after a move.
+///
+/// Fails     resume() throws what the function throws; then it is done. Where there is no stack: see stack_pool::take.
+/// Lifetime  one that is destroyed half-way is gone on with once more: its yield throws `stopped`.
+/// Threads   one at a time, not always the same.
+/// Cost      no allocation on a warm stack; figures in docs/design/0012.
+template <class Out, class... Ins>
+class coroutine<Out(Ins...)> {
+  static_assert(sizeof...(Ins) <= 1, "a coroutine takes one value at a time: pass a struct or a tuple");
+  using In = typename detail::only<Ins...>::type;
+
+ public:
+  /// What the function gives values out by: `In next = yield(out);`.
+  ///
+  /// Fails  throws what resume_throwing() brought, or `stopped` when the coroutine is destroyed, which is to pass: the next
+  ///        yield throws it again. Called by anything but its own coroutine, it ends the program with a sentence.
+  class yielder {
+   public:
+    yielder(const yielder&) = delete;
+    In operator()(detail::or_nothing<Out> out)
+      requires(!std::is_void_v<Out>)
+    {
+      return detail::passed_as<In>(core_.go_out(detail::place_of(out)));
+    }
+    In operator()()
+      requires std::is_void_v<Out>
+    {
+      return detail::passed_as<In>(core_.go_out(nullptr));
+    }
+
+   private:
+    friend coroutine;
+    explicit yielder(detail::coroutine_core& core) noexcept : core_{core} {}
+    detail::coroutine_core& core_;
+  };
+
+  coroutine() noexcept = default;  ///< empty: not to be resumed
+
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, coroutine>) &&
+            std::is_invocable_r_v<Out, std::decay_t<F>&, yielder&, Ins...>
+  explicit coroutine(F&& f) : coroutine{stack_options{}, std::forward<F>(f)} {}
+
+  template <class F>
+    requires std::is_invocable_r_v<Out, std::decay_t<F>&, yielder&, Ins...>
+  coroutine(stack_options options, F&& f) {
+    using made = body<std::decay_t<F>>;
+    if constexpr (sizeof(made) + alignof(made) > detail::free_above_stack) options.size += sizeof(made) + alignof(made);
+    detail::borrowed_stack on{options, detail::user_of<std::decay_t<F>>(f)};
+    const auto at = (reinterpret_cast<std::uintptr_t>(&*on) - sizeof(made)) & ~(std::uintptr_t{alignof(made)} - 1);
+    core_ = ::new (reinterpret_cast<void*>(at)) made{*on, std::forward<F>(f)};
+    on.keep();
+  }
+
+  coroutine(coroutine&& other) noexcept : core_{std::exchange(other.core_, nullptr)} {}
+  coroutine& operator=(coroutine&& other) noexcept {
+    std::swap(core_, other.core_);
+    return *this;
+  }
+  ~coroutine() {
+    if (core_ != nullptr) core_->destroy();
+  }
+
+  /// Whether there is something to go on with: false when it is done, or empty.
+  explicit operator bool() const noexcept { return core_ != nullptr; }
+  bool done() const noexcept { return core_ == nullptr; }
+
+  /// Goes on with it until it yields or ends, and gives what it yields or returns.
+  Out resume(detail::or_nothing<In> in)
+    requires(!std::is_void_v<In>)
+  {
+    waiting_core().go_in(detail::place_of(in));
+    return outcome();
+  }
+  Out resume()
+    requires std::is_void_v<In>
+  {
+    waiting_core().go_in(nullptr);
+    return outcome();
+  }
+
+  /// The same, but the yield that it waits in throws `failure`. One that has not begun never does: it ends with that.
+  Out resume_throwing(std::exception_ptr failure) {
+    waiting_core().go_in_throwing(std::move(failure));
+    return outcome();
+  }
+
+  /// Fetches what a resume() will touch. For who goes round many of them: of the one after the next, some 10 ns sooner.
+  void prefetch() const noexcept { __builtin_prefetch(core_, 1); }
+
+ private:
+  template <class F>
+  class body final : public detail::coroutine_core {
+   public:
+    template <class G>
+    body(detail::stack_header& on, G&& f) : coroutine_core{on, run}, f_(std::forward<G>(f)) {}
+    ~body() = delete;
+
+   private:
+    static void run(coroutine_core& core) {
+      struct function {  // gone when it has returned or thrown: nobody destroys a body
+        F& f;
+        ~function() { f.~F(); }
+      } const mine{static_cast<body&>(core).f_};
+      yielder yield{core};
+      [[maybe_unused]] void* const first = core.begin();
+      if constexpr (std::is_void_v<Out>)
+        call(mine.f, yield, first);
+      else if constexpr (std::is_reference_v<Out>)
+        core.set_passed(detail::place_of(static_cast<std::remove_reference_t<Out>&>(call(mine.f, yield, first))));
+      else
+        core.set_passed(::new (static_cast<body&>(core).last_) Out(call(mine.f, yield, first)));
+    }
+    static Out call(F& f, yielder& yield, [[maybe_unused]] void* first) {
+      if constexpr (std::is_void_v<In>)
+        return static_cast<Out>(std::invoke(f, yield));
+      else
+        return static_cast<Out>(std::invoke(f, yield, detail::passed_as<In>(first)));
+    }
+
+    using last = detail::stored<Out>;
+    union {
+      F f_;
+    };
+    alignas(last) std::byte last_[sizeof(last)];  // what it returned, until resume() has moved it out
+  };
+
+  detail::coroutine_core& waiting_core() const noexcept {
+    if (core_ == nullptr || !core_->waits()) [[unlikely]]
+      detail::fail_resume(core_);
+    return *core_;
+  }
+
+  Out outcome() {
+    if (core_->has_ended()) [[unlikely]]
+      return last();
+    return detail::passed_as<Out>(core_->passed());
+  }
+
+  [[gnu::noinline]] Out last() {
+    struct finished {
+      detail::coroutine_core* core;
+      ~finished() { core->destroy(); }
+    } const one{std::exchange(core_, nullptr)};
+    if (auto failure = one.core->take_failure()) detail::rethrow(std::move(failure));
+    if constexpr (!std::is_void_v<Out> && !std::is_reference_v<Out>) {
+      struct value {
+        Out* at;
+        ~value() { at->~Out(); }
+      } const returned{static_cast<Out*>(one.core->passed())};
+      return std::move(*returned.at);
+    } else {
+      return detail::passed_as<Out>(one.core->passed());
+    }
+  }
+
+  detail::coroutine_core* core_ = nullptr;
+};
+
+// ---- call_on_stack --------------------------------------------------------------------------------------------------
+
+namespace detail { void call_on_stack(stack_header& on, void (*call)(void*), void* argument); }  // namespace detail
+
+/// Calls `f` on a stack of `size` bytes, for a callee that needs more than is left here: a deep recursion, a large array.
+/// Gives what it returns, throws what it throws. The stack is the pool's, so the next call finds it warm.
+///
+///     auto tree = w::call_on_stack(std::size_t{64} << 20, [&] { return parse(deeply_nested); });
+///
+/// Suspends  in a fiber what `f` calls may await.
+/// Fails     where there is no stack: see stack_pool::take.
+template <class F>
+  requires std::is_invocable_v<F>
+std::invoke_result_t<F> call_on_stack(std::size_t size, F&& f) {
+  using result = std::invoke_result_t<F>;
+  const detail::borrowed_stack on{{.size = size}, detail::user_of<std::remove_cvref_t<F>>(f)};
+  if constexpr (std::is_void_v<result>) {
+    auto call = [&f] { std::invoke(std::forward<F>(f)); };
+    detail::call_on_stack(*on, [](void* all) { (*static_cast<decltype(call)*>(all))(); }, &call);
+  } else if constexpr (std::is_reference_v<result>) {
+    std::remove_reference_t<result>* at = nullptr;
+    auto call = [&] {
+      result got = std::invoke(std::forward<F>(f));
+      at = __builtin_addressof(got);
+    };
+    detail::call_on_stack(*on, [](void* all) { (*static_cast<decltype(call)*>(all))(); }, &call);
+    return static_cast<result>(*at);
+  } else {
+    std::optional<result> got;
+    auto call = [&] { got.emplace(std::invoke(std::forward<F>(f))); };
+    detail::call_on_stack(*on, [](void* all) { (*static_cast<decltype(call)*>(all))(); }, &call);
+    return std::move(*got);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,188 @@
+// Stacks for coroutines and fibers: where they lie, what guards them, and who keeps them warm. Part of fiber.hpp.
+//
+// A pool takes address space in regions and cuts slots of one size from each. A slot, from below:
+//
+//     guard | what may be used ... frames | the coroutine's own lines, its function | this header | colour
+//
+// Equal stacks at equal distances would put their hot lines into the same few cache sets, and their pages into the same
+// few sets of the TLB: 1000 stacks 64 KiB apart took 38 ns a pair of switches. So the tops of neighbours are shifted by 0
+// to 23 times 128 bytes, which leaves a page for what a small coroutine touches, and a slot is an odd number of pages.
+//
+// A guard is memory that faults. On Linux 6.13 and later it is a range of the mapping that needs no entry in the process's
+// list of mappings (MADV_GUARD_INSTALL); before, each guard splits a mapping (mprotect), and the system allows some 65,000
+// of those. Which of them works is tried once, by a fault and not by a return code: there are systems that answer 0 and
+// let the write through. A guard is as large as most frames, so that one of those can't jump over it.
+//
+// A stack that is given back stays warm on a list, the last one first; what nobody has needed for a while goes back to
+// the system, down to `min_idle`. Its address space stays with the pool. There is no thread for that: whoever gives a
+// stack back looks at the clock, now and then.
+//
+// Rejected: (a) guards on huge pages: a guard splits the page, which is what it was taken for; so `huge_pages` goes with
+// no guard, and such stacks have a canary, checked when they come back. (b) Segmented stacks: each call at the end of a
+// segment pays for the next one, again and again in a loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+#include <weft/detail/config.hpp>
+#include <weft/detail/forward.hpp>
+#include <weft/detail/lock.hpp>
+
+namespace weft {
+
+class stack_pool;
+
+namespace detail {
+
+class stack_region;
+
+/// Who runs on a stack: a type of callable, and its address where it is a function.
+struct stack_user {
+  const char* type = nullptr;  // from the compiler, of static duration
+  const void* code = nullptr;  // null: the type says it
+};
+
+/// What stands at the top of each stack.
+struct alignas(64) stack_header {
+  stack_header* next;        // in the pool's list
+  std::byte* bottom;         // the lowest byte that may be used
+  stack_pool* pool;          // null: the memory is the user's
+  stack_user user;           // as the next: of whom runs on it, or ran last
+  const char* name;          // what the user calls that one, or null
+  void* fiber;               // the thread sanitizer's
+  std::uint16_t size_class;  // where it is a pool's
+  bool fresh;                // nothing ever ran on it, since its pages were zero
+  bool guarded;
+
+  std::byte* top() noexcept { return reinterpret_cast<std::byte*>(this); }
+  std::size_t usable() const noexcept {
+    return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(this) - bottom);
+  }
+};
+static_assert(sizeof(stack_header) == 64);
+
+/// A pool's stack has so many bytes more than was asked for, whatever its colour: for what lies above the frames.
+inline constexpr std::size_t free_above_stack = 1024;
+
+/// Makes a stack of memory that is the user's. Ends the program if that is too small.
+stack_header& stack_in(void* memory, std::size_t bytes) noexcept;
+
+/// Gives back what take() or stack_in() gave; ends the program if it has run over.
+void give_back_stack(stack_header& one) noexcept;
+
+/// Before a thread switches to a stack for the first time: it gets an alternate signal stack, on which an overflow is
+/// caught. Cheap where that was done.
+void prepare_thread_for_stacks() noexcept;
+
+}  // namespace detail
+
+/// What stands below a stack and faults when it runs over.
+enum class stack_guard : unsigned char {
+  automatic,  ///< the best that works here
+  madvise,    ///< MADV_GUARD_INSTALL: Linux 6.13 and later; any number of stacks
+  mprotect,   ///< mprotect: any Linux; as many stacks as half of vm.max_map_count
+  none,       ///< nothing; a canary tells afterwards
+};
+
+struct stack_pool_options {
+  stack_guard guard = stack_guard::automatic;
+  std::size_t guard_size = std::size_t{64} << 10;  ///< a frame larger than this may jump over the guard
+  bool huge_pages = false;                         ///< needs `guard = none`: less to translate, more to keep
+  bool coloured = true;                            ///< false: all tops alike, to measure what that costs
+  bool measure_all = false;                        ///< high-water marks of every use; else of each stack's first
+  std::size_t min_idle = 1024;                     ///< this many of a size stay warm, whatever happens
+  std::chrono::milliseconds idle_for{1000};        ///< others that nobody has needed for so long go back to the system
+  std::size_t max_stacks = static_cast<std::size_t>(-1);  ///< beyond, there is no stack
+  std::pmr::memory_resource* memory = nullptr;            ///< null: the system; must outlive the pool
+};
+
+/// What a pool can give, on this system.
+struct stack_limits {
+  stack_guard guard;        ///< what guards its stacks
+  std::size_t most_stacks;  ///< how many at once, as far as guards and options go
+  std::string sentence;     ///< the same for people
+};
+
+struct stack_pool_stats {
+  std::size_t in_use;         ///< stacks that something runs on
+  std::size_t idle;           ///< warm ones
+  std::size_t cold;           ///< whose memory went back to the system
+  std::size_t made;           ///< so many were ever cut
+  std::size_t taken;          ///< so many times one was taken, in all
+  std::size_t address_space;  ///< in bytes
+};
+
+/// How much stack a function has used.
+struct stack_use {
+  std::string function;    ///< its name, or its type
+  std::size_t high_water;  ///< bytes, the most that was seen
+  std::size_t measured;    ///< of so many runs
+  std::size_t suggested;   ///< a size that leaves half of it free
+};
+
+/// Keeps stacks. The process has one, which is used where nothing else is said.
+///
+/// Threads   all members from any thread.
+/// Lifetime  outlives all that runs on its stacks (asserted).
+/// Cost      a warm stack some 20 ns to take and to give back; a cold one a system call and two page faults.
+class stack_pool {
+ public:
+  /// Fails   throws std::system_error where the guard that is asked for does not work here, or with huge pages and a guard.
+  explicit stack_pool(const stack_pool_options& options = {});
+  stack_pool(const stack_pool&) = delete;
+  stack_pool& operator=(const stack_pool&) = delete;
+  ~stack_pool();
+
+  /// The process's. Never destroyed.
+  static stack_pool& process_wide() noexcept;
+
+  stack_limits limits() const;
+  stack_pool_stats stats() const noexcept;
+
+  /// Gives the memory of all idle stacks back to the system; how many there were.
+  std::size_t trim() noexcept;
+
+  /// The high-water mark of each function that was measured, largest first.
+  std::vector<stack_use> high_water() const;
+
+  /// A stack of `size` usable bytes or more. Throws std::bad_alloc, or a std::system_error that says which limit it met.
+  detail::stack_header& take(std::size_t size);
+
+ private:
+  friend void detail::give_back_stack(detail::stack_header&) noexcept;
+
+  static constexpr unsigned smallest = 12, classes = 20;  // 4 KiB to 2 GiB
+
+  struct size_class {
+    detail::stack_header* idle = nullptr;  // warm, the last one given back first
+    std::size_t idle_count = 0;
+    std::size_t least = 0;  // of them, since the last look at the clock
+  };
+  struct use {
+    detail::stack_user who;
+    std::size_t high_water = 0, measured = 0;
+  };
+
+  detail::stack_header& take_cold(unsigned of);
+  void give_back(detail::stack_header& one) noexcept;
+  void measure(detail::stack_header& one) noexcept;
+  void age() noexcept;
+  std::size_t cool(unsigned of, std::size_t most) noexcept;
+
+  const stack_pool_options options_;
+  const stack_guard guard_;
+  mutable detail::tiny_lock lock_;  // of what comes next
+  size_class classes_[classes];
+  std::size_t in_use_ = 0, taken_ = 0;
+  long last_aged_ = 0;  // in milliseconds
+
+  // Taken before lock_ where both are: it is held over system calls.
+  mutable std::mutex growing_;
+  detail::stack_region* regions_[classes]{};  // the newest first
+  std::vector<use> uses_;
+};
+
+}  // namespace weft

@@ -1,0 +1,323 @@
+#include <weft/detail/stack_pool.hpp>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <weft/detail/context.hpp>
+#include <weft/error.hpp>
+
+#include "detail/shadow_stack.hpp"
+#include "detail/stack_overflow.hpp"
+#include "detail/stack_region.hpp"
+#include "detail/symbols.hpp"
+
+extern "C" {  // NOLINTBEGIN(readability-identifier-naming): the sanitizers' names
+[[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* at, std::size_t bytes);
+[[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
+}  // NOLINTEND(readability-identifier-naming)
+
+namespace weft {
+namespace detail {
+namespace {
+
+// What stands at the bottom of a stack that no guard protects: whoever runs over it writes here first.
+constexpr std::uint64_t canary = 0x5eed'0f'c0ffee'5eed;
+constexpr std::size_t canary_words = 8;
+
+void set_canary(stack_header& one) noexcept {
+  std::fill_n(reinterpret_cast<std::uint64_t*>(one.bottom), canary_words, canary);
+}
+bool canary_lives(const stack_header& one) noexcept {
+  const auto* words = reinterpret_cast<const std::uint64_t*>(one.bottom);
+  return std::all_of(words, words + canary_words, [](std::uint64_t word) { return word == canary; });
+}
+
+// Whatever a sanitizer remembers of the frames that were there.
+void forget_frames(stack_header& one) noexcept {
+  if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(one.bottom, one.usable());
+  if (one.fiber != nullptr && __tsan_destroy_fiber != nullptr) __tsan_destroy_fiber(std::exchange(one.fiber, nullptr));
+}
+
+// The lowest byte above `bottom` that was written since the pages were zero.
+[[gnu::no_sanitize("address", "thread")]] std::byte* lowest_written(std::byte* bottom, std::byte* top) noexcept {
+  unsigned char resident[64];
+  for (std::byte* at = bottom; at < top;) {
+    const std::size_t bytes = std::min<std::size_t>(static_cast<std::size_t>(top - at), sizeof resident * page_bytes);
+    if (::mincore(at, bytes, resident) != 0) return top;
+    const std::size_t pages = (bytes + page_bytes - 1) / page_bytes;
+    for (std::size_t page = 0; page != pages; ++page) {
+      if ((resident[page] & 1) == 0) continue;
+      const volatile std::uint64_t* word = reinterpret_cast<std::uint64_t*>(at + page * page_bytes);
+      while (reinterpret_cast<std::uintptr_t>(word) < reinterpret_cast<std::uintptr_t>(top) && *word == 0) ++word;
+      return std::min(top, reinterpret_cast<std::byte*>(const_cast<std::uint64_t*>(word)));
+    }
+    at += pages * page_bytes;
+  }
+  return top;
+}
+
+}  // namespace
+
+stack_header& stack_in(void* memory, std::size_t bytes) noexcept {
+  const auto from = (reinterpret_cast<std::uintptr_t>(memory) + 15) & ~std::uintptr_t{15};
+  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) & ~(std::uintptr_t{alignof(stack_header)} - 1);
+  WEFT_EXPECTS(memory != nullptr && end > from && end - from >= page_bytes,
+               "a stack in memory of one's own needs 4 KiB at least, and in earnest several times that");
+  auto& one = *::new (reinterpret_cast<void*>(end - sizeof(stack_header))) stack_header{};
+  one.bottom = reinterpret_cast<std::byte*>(from);
+  set_canary(one);
+  return one;
+}
+
+void give_back_stack(stack_header& one) noexcept {
+  forget_frames(one);
+  if (!one.guarded && !canary_lives(one)) [[unlikely]]
+    fail_overflow(one, one.usable(), naming::demangled);
+  if (one.pool != nullptr) one.pool->give_back(one);
+}
+
+}  // namespace detail
+
+// ---- stack_pool -----------------------------------------------------------------------------------------------------
+
+using detail::page_bytes;
+using detail::stack_header;
+using detail::stack_region;
+
+namespace {
+
+stack_guard guard_for(const stack_pool_options& options) {
+  if (options.huge_pages && options.guard != stack_guard::none)
+    throw error{std::make_error_code(std::errc::invalid_argument), "stack_pool",
+                "huge pages and guards: a guard splits the page; say guard = stack_guard::none, too"};
+  if (options.guard == stack_guard::automatic) return detail::best_guard();
+  if (!detail::guard_works(options.guard))
+    throw error{std::make_error_code(std::errc::not_supported), "stack_pool",
+                options.guard == stack_guard::madvise ? "this kernel has no MADV_GUARD_INSTALL (Linux 6.13)"
+                                                      : "mprotect guards nothing here"};
+  return options.guard;
+}
+
+unsigned class_of(std::size_t size) noexcept {
+  return static_cast<unsigned>(std::bit_width((std::max<std::size_t>(size, 1) - 1) >> 12));
+}
+
+// 16 MiB of stacks, but not fewer than one and not more than 256.
+std::size_t slots_in_region(std::size_t usable) noexcept {
+  return std::clamp<std::size_t>((std::size_t{16} << 20) / usable, 1, 256);
+}
+
+long milliseconds_now() noexcept {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+}  // namespace
+
+stack_pool::stack_pool(const stack_pool_options& options) : options_{options}, guard_{guard_for(options)} {
+  detail::refuse_shadow_stacks();
+}
+
+stack_pool::~stack_pool() {
+  WEFT_EXPECTS(in_use_ == 0, "a stack_pool was destroyed while something runs on its stacks");
+  for (stack_region* first : regions_)
+    while (first != nullptr) std::exchange(first, first->next_of_class)->end(options_.memory);
+}
+
+stack_pool& stack_pool::process_wide() noexcept {
+  alignas(stack_pool) static std::byte storage[sizeof(stack_pool)];  // never destroyed: statics may own coroutines
+  static auto* pool = ::new (storage) stack_pool;
+  return *pool;
+}
+
+stack_header& stack_pool::take(std::size_t size) {
+  const unsigned of = class_of(size);
+  if (of >= classes) throw std::bad_alloc{};
+  {
+    std::unique_lock held{lock_};
+    if (in_use_ >= options_.max_stacks) [[unlikely]] {
+      held.unlock();
+      throw error{std::make_error_code(std::errc::not_enough_memory), "stack_pool",
+                  "has as many stacks in use as it may (max_stacks, " + std::to_string(options_.max_stacks) + ")"};
+    }
+    ++in_use_, ++taken_;
+    size_class& here = classes_[of];
+    if (stack_header* one = here.idle) [[likely]] {
+      here.idle = one->next;
+      here.least = std::min(here.least, --here.idle_count);
+      return *one;
+    }
+  }
+  try {
+    return take_cold(of);
+  } catch (...) {  // counted back, and thrown on
+    std::lock_guard held{lock_};
+    --in_use_, --taken_;
+    throw;
+  }
+}
+
+// A region with room is the first one, but for those that got room by cool().
+[[gnu::noinline]] stack_header& stack_pool::take_cold(unsigned of) {
+  std::lock_guard held{growing_};
+  stack_region* from = regions_[of];
+  while (from != nullptr && from->is_full()) from = from->next_of_class;
+  if (from == nullptr) {
+    const std::size_t usable = page_bytes << of;
+    from = &stack_region::make(options_, guard_, usable, slots_in_region(usable));
+    from->next_of_class = regions_[of];
+    regions_[of] = from;
+  }
+  stack_header& one = from->take(*this, static_cast<std::uint16_t>(of), options_.memory == nullptr);
+  if (!one.guarded) detail::set_canary(one);
+  return one;
+}
+
+void stack_pool::give_back(stack_header& one) noexcept {
+  if (one.fresh || options_.measure_all) measure(one);
+  size_class& here = classes_[one.size_class];
+  bool look = false;
+  {
+    std::lock_guard held{lock_};
+    one.next = here.idle;
+    here.idle = &one;
+    --in_use_;
+    look = ++here.idle_count > options_.min_idle && here.idle_count % 64 == 0;
+  }
+  if (look) age();
+}
+
+// ---- giving memory back ---------------------------------------------------------------------------------------------
+
+// Lets go of as many as nobody took out since the last time.
+void stack_pool::age() noexcept {
+  const long now = milliseconds_now();
+  std::size_t unused[classes];
+  {
+    std::lock_guard held{lock_};
+    if (now - last_aged_ < options_.idle_for.count()) return;
+    last_aged_ = now;
+    for (unsigned of = 0; of != classes; ++of) unused[of] = std::exchange(classes_[of].least, classes_[of].idle_count);
+  }
+  for (unsigned of = 0; of != classes; ++of)
+    if (unused[of] > options_.min_idle) cool(of, unused[of] - options_.min_idle);
+}
+
+std::size_t stack_pool::trim() noexcept {
+  std::size_t all = 0;
+  for (unsigned of = 0; of != classes; ++of) all += cool(of, static_cast<std::size_t>(-1));
+  return all;
+}
+
+// Lets go of `most` at most: of those that have been idle for the longest. Memory of a resource stays as it is.
+std::size_t stack_pool::cool(unsigned of, std::size_t most) noexcept {
+  if (options_.memory != nullptr) return 0;
+  std::lock_guard growing{growing_};
+  stack_header* going;
+  std::size_t count;
+  {
+    std::lock_guard held{lock_};
+    size_class& here = classes_[of];
+    count = std::min(most, here.idle_count);
+    stack_header** oldest = &here.idle;
+    for (std::size_t i = count; i != here.idle_count; ++i) oldest = &(*oldest)->next;
+    going = std::exchange(*oldest, nullptr);
+    here.idle_count -= count;
+    here.least = std::min(here.least, here.idle_count);
+  }
+  while (going != nullptr) {
+    stack_header& one = *std::exchange(going, going->next);
+    stack_region::of(&one)->cool(one);
+  }
+  return count;
+}
+
+// ---- what is told ---------------------------------------------------------------------------------------------------
+
+stack_limits stack_pool::limits() const {
+  constexpr std::size_t default_slot = std::size_t{128} << 10;
+  const std::size_t address_space = (std::size_t{1} << 46) / default_slot;
+  switch (guard_) {
+    case stack_guard::madvise:
+      return {guard_, std::min(options_.max_stacks, address_space),
+              "stacks are guarded by MADV_GUARD_INSTALL; memory is the only limit"};
+    case stack_guard::mprotect: {
+      const std::size_t mappings = detail::most_mappings() / 2;
+      return {guard_, std::min(options_.max_stacks, mappings),
+              "stacks are guarded by mprotect, two mappings each: " + std::to_string(mappings) +
+                  " at the most (vm.max_map_count; Linux 6.13 needs none)"};
+    }
+    default:
+      return {guard_, std::min(options_.max_stacks, address_space),
+              options_.guard == stack_guard::none
+                  ? "stacks are not guarded, as was asked for: one that runs over is found when it has ended"
+                  : "stacks can't be guarded on this system: one that runs over is found when it has ended"};
+  }
+}
+
+stack_pool_stats stack_pool::stats() const noexcept {
+  stack_pool_stats seen{};
+  std::lock_guard growing{growing_};
+  for (unsigned of = 0; of != classes; ++of)
+    for (const stack_region* one = regions_[of]; one != nullptr; one = one->next_of_class) {
+      seen.made += one->cut();
+      seen.cold += one->cold();
+      seen.address_space += one->bytes();
+    }
+  std::lock_guard held{lock_};
+  seen.in_use = in_use_;
+  seen.taken = taken_;
+  for (const size_class& one : classes_) seen.idle += one.idle_count;
+  return seen;
+}
+
+// Of a stack whose pages were zero, or of one that is given zero pages again for the next.
+[[gnu::noinline]] void stack_pool::measure(stack_header& one) noexcept {
+  if (one.user.type == nullptr) return;
+  const bool known = one.fresh;
+  one.fresh = false;
+  std::byte* const from = one.guarded ? one.bottom : one.bottom + detail::canary_words * sizeof detail::canary;
+  const std::size_t used = static_cast<std::size_t>(one.top() - detail::lowest_written(from, one.top()));
+  if (options_.measure_all && options_.memory == nullptr) {
+    const auto page = reinterpret_cast<std::uintptr_t>(one.top()) & ~(page_bytes - 1);
+    ::madvise(one.bottom, page - reinterpret_cast<std::uintptr_t>(one.bottom), MADV_DONTNEED);
+    if (!one.guarded) detail::set_canary(one);
+    std::memset(reinterpret_cast<void*>(page), 0, reinterpret_cast<std::uintptr_t>(one.top()) - page);
+    one.fresh = true;
+  }
+  if (!known) return;
+  std::lock_guard held{growing_};
+  const auto same = [&](const use& it) { return it.who.type == one.user.type && it.who.code == one.user.code; };
+  auto at = std::ranges::find_if(uses_, same);
+  if (at == uses_.end()) {
+    try {
+      at = uses_.insert(uses_.end(), use{.who = one.user});
+    } catch (const std::bad_alloc&) {  // a statistic less
+      return;
+    }
+  }
+  at->high_water = std::max(at->high_water, used);
+  ++at->measured;
+}
+
+std::vector<stack_use> stack_pool::high_water() const {
+  std::vector<stack_use> all;
+  std::lock_guard held{growing_};
+  for (const use& one : uses_)
+    all.push_back({.function = detail::name_of(one.who),
+                   .high_water = one.high_water,
+                   .measured = one.measured,
+                   .suggested = std::bit_ceil(std::max(2 * one.high_water, page_bytes))});
+  std::ranges::sort(all, std::ranges::greater{}, &stack_use::high_water);
+  return all;
+}
+
+}  // namespace weft

@@ -1,0 +1,153 @@
+#include "detail/stack_region.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <memory_resource>
+#include <mutex>
+#include <new>
+#include <string>
+#include <weft/error.hpp>
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+
+namespace weft::detail {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+constinit std::mutex all_lock;  // of those that change the list
+// edge region  what a region is  ->  who finds it in the list
+constinit std::atomic<stack_region*> all_regions{nullptr};
+
+// So that valgrind takes a switch for one, and not for a very large frame.
+#if defined(VALGRIND_STACK_REGISTER)
+unsigned tell_valgrind([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::byte* end) noexcept {
+  return static_cast<unsigned>(VALGRIND_STACK_REGISTER(begin, end));
+}
+void untell_valgrind([[maybe_unused]] unsigned stack) noexcept { VALGRIND_STACK_DEREGISTER(stack); }
+#else
+unsigned tell_valgrind(std::byte*, std::byte*) noexcept { return 0; }
+void untell_valgrind(unsigned) noexcept {}
+#endif
+
+std::byte* map(std::size_t bytes, bool huge) {
+  const std::size_t extra = huge ? huge_page : 0;
+  void* mapped =
+      ::mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc{};
+  auto* begin = static_cast<std::byte*>(mapped);
+  if (!huge) {
+    ::madvise(begin, bytes, MADV_NOHUGEPAGE);  // a page each: a huge one would be 15 stacks' worth for one
+    return begin;
+  }
+  auto* aligned =
+      reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(begin) + huge_page - 1) & ~(huge_page - 1));
+  if (aligned != begin) ::munmap(begin, static_cast<std::size_t>(aligned - begin));
+  if (auto* end = aligned + bytes; end != begin + bytes + extra)
+    ::munmap(end, static_cast<std::size_t>(begin + bytes + extra - end));
+  ::madvise(aligned, bytes, MADV_HUGEPAGE);
+  return aligned;
+}
+
+}  // namespace
+
+stack_region::stack_region(std::size_t slots)
+    : slots_{slots},
+      cold_{std::make_unique<std::uint32_t[]>(slots)},
+      known_to_valgrind_{std::make_unique<unsigned[]>(slots)} {}
+
+stack_region& stack_region::make(const stack_pool_options& options, stack_guard guard, std::size_t usable,
+                                 std::size_t slots) {
+  std::lock_guard held{all_lock};
+  stack_region* one = all_regions.load(std::memory_order_relaxed);  // under the lock
+  while (one != nullptr && (one->begin() != nullptr || one->slots_ != slots)) one = one->next_in_all_;
+  std::unique_ptr<stack_region> fresh;
+  if (one == nullptr) {
+    fresh.reset(new stack_region{slots});
+    one = fresh.get();
+  }
+  const std::size_t guard_pages = guard == stack_guard::none ? 0 : (options.guard_size + page_bytes - 1) / page_bytes;
+  const std::size_t pages = guard_pages + usable / page_bytes + 1;  // one for colour and header
+  const bool odd = options.huge_pages || pages % 2 == 1;
+  one->slot_bytes_ = (pages + (odd ? 0 : 1)) * page_bytes;
+  one->guard_bytes_ = guard_pages * page_bytes;
+  one->guard_ = guard;
+  one->coloured_ = options.coloured;
+  one->cut_ = one->cold_count_ = 0;
+  one->next_of_class = nullptr;
+  std::byte* const begin = options.memory != nullptr
+                               ? static_cast<std::byte*>(options.memory->allocate(one->bytes(), page_bytes))
+                               : map(one->bytes(), options.huge_pages);
+  one->begin_.store(begin, std::memory_order_relaxed);  // the list, or its reader's own thread, orders it
+  if (fresh) {
+    one->next_in_all_ = all_regions.load(std::memory_order_relaxed);  // under the lock
+    all_regions.store(fresh.release(), std::memory_order_release);    // -> region
+  }
+  return *one;
+}
+
+void stack_region::end(std::pmr::memory_resource* memory) noexcept {
+  std::lock_guard held{all_lock};
+  for (std::size_t slot = 0; slot != cut_; ++slot) {
+    untell_valgrind(known_to_valgrind_[slot]);
+    if (memory != nullptr && guard_ != stack_guard::none) remove_guard(guard_, slot_begin(slot), guard_bytes_);
+  }
+  std::byte* const begin = begin_.exchange(nullptr, std::memory_order_relaxed);  // see begin_
+  if (memory != nullptr)
+    memory->deallocate(begin, bytes(), page_bytes);
+  else
+    ::munmap(begin, bytes());
+}
+
+stack_region* stack_region::of(const void* address) noexcept {
+  stack_region* one = all_regions.load(std::memory_order_acquire);  // <- region
+  for (; one != nullptr; one = one->next_in_all_) {
+    std::byte* const begin = one->begin();
+    if (begin != nullptr && begin <= address && address < begin + one->bytes()) return one;
+  }
+  return nullptr;
+}
+
+stack_header& stack_region::header_of(std::size_t slot) noexcept {
+  const std::size_t colour = coloured_ ? slot % colours * colour_bytes : 0;
+  return *reinterpret_cast<stack_header*>(slot_begin(slot) + slot_bytes_ - colour - sizeof(stack_header));
+}
+
+stack_header& stack_region::take(stack_pool& pool, std::uint16_t size_class, bool zeroed) {
+  std::size_t slot = cut_;
+  if (cold_count_ != 0) {
+    slot = cold_[--cold_count_];
+    zeroed = true;
+  } else {
+    if (guard_bytes() != 0 && !install_guard(guard_, slot_begin(slot), guard_bytes_))
+      throw error{{errno, std::system_category()},
+                  "guard of a stack",
+                  guard_ == stack_guard::mprotect
+                      ? "the system allows " + std::to_string(most_mappings()) +
+                            " mappings a process (vm.max_map_count), and each stack takes two"
+                      : "the system refuses it"};
+    ++cut_;
+    std::byte* const begin = slot_begin(slot);
+    known_to_valgrind_[slot] = tell_valgrind(begin + guard_bytes(), begin + slot_bytes_);
+  }
+  return *::new (&header_of(slot)) stack_header{.next = nullptr,
+                                                .bottom = slot_begin(slot) + guard_bytes(),
+                                                .pool = &pool,
+                                                .user = {},
+                                                .name = nullptr,
+                                                .fiber = nullptr,
+                                                .size_class = size_class,
+                                                .fresh = zeroed,
+                                                .guarded = guard_ != stack_guard::none};
+}
+
+void stack_region::cool(stack_header& one) noexcept {
+  const std::size_t slot = slot_of(&one);
+  ::madvise(one.bottom, slot_bytes_ - guard_bytes(), MADV_DONTNEED);
+  cold_[cold_count_++] = static_cast<std::uint32_t>(slot);
+}
+
+}  // namespace weft::detail
