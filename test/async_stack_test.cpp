@@ -205,6 +205,38 @@ TEST(async_stack, prints_a_line_a_frame) {
   EXPECT_EQ(to_string(app::seen), "#0  app::leaf(int)\n#1  app::sheltered()\n");
 }
 
+namespace app {
+
+// Looks at whatever runs when something is posted to it.
+struct looking_executor final : weft::executor {
+  void post(weft::job& work) noexcept override {
+    stacks.push_back(names(async_stack()));
+    loop.post(work);
+  }
+  weft::manual_executor loop;
+  std::vector<texts> stacks;
+};
+
+task<> races(gate& first, gate& second) { co_await weft::when_any(waits(first), waits(second)); }
+
+}  // namespace app
+
+// It stops its sibling, and what that is posted to may look, when its own frames are gone.
+TEST(async_stack, of_a_child_that_has_ended_is_that_of_its_parent) {
+  gate first, second;
+  app::looking_executor ex;
+  bool over = false;
+  start(ex, app::races(first, second), [&](weft::result<void>) { over = true; });
+  ex.loop.run_all();
+  ex.stacks.clear();
+  first.open();
+  ex.loop.run_all();
+  EXPECT_TRUE(over);
+  ASSERT_GE(ex.stacks.size(), 2U);
+  EXPECT_EQ(ex.stacks[0], texts{});  // of the opener
+  EXPECT_EQ(ex.stacks[1], (texts{"app::races(test::gate&, test::gate&)"}));
+}
+
 // ---- from outside -----------------------------------------------------------------------------------------------------
 
 TEST(async_stack_from_outside, is_that_of_a_root_that_waits) {

@@ -173,6 +173,7 @@ bool root::stop_requested() const noexcept {
 
 void root::returned(frame* end) {
   root& self = *static_cast<boundary*>(end)->owner;
+  self.top = end->handle();  // its frames go, and whoever it wakes meanwhile may look at its stack
   self.done_(self, false);
 }
 

@@ -68,6 +68,14 @@ void* allocate(std::size_t size, std::size_t alignment) {
   return block;
 }
 
+void* allocate_or_null(std::size_t size, std::size_t alignment) noexcept {
+  try {
+    return allocate(size, alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void release(void* block) noexcept {
   if (recording.load(std::memory_order_relaxed)) forget(block);
   std::free(block);
@@ -201,14 +209,36 @@ std::size_t sweep_allocations(std::string_view name, subject& what, const sweep_
 #define WEFT_REPLACES [[gnu::weak]]
 #endif
 
-// The array and nothrow forms of the standard library come here, too.
-WEFT_REPLACES void* operator new(std::size_t size) { return weft::test::detail::allocate(size, 1); }
+using weft::test::detail::allocate;
+using weft::test::detail::allocate_or_null;
+using weft::test::detail::release;
+
+// All forms: those of the standard library come here, but not those of a sanitizer.
+WEFT_REPLACES void* operator new(std::size_t size) { return allocate(size, 1); }
+WEFT_REPLACES void* operator new[](std::size_t size) { return allocate(size, 1); }
 WEFT_REPLACES void* operator new(std::size_t size, std::align_val_t alignment) {
-  return weft::test::detail::allocate(size, static_cast<std::size_t>(alignment));
+  return allocate(size, static_cast<std::size_t>(alignment));
 }
-WEFT_REPLACES void operator delete(void* block) noexcept { weft::test::detail::release(block); }
-WEFT_REPLACES void operator delete(void* block, std::size_t) noexcept { weft::test::detail::release(block); }
-WEFT_REPLACES void operator delete(void* block, std::align_val_t) noexcept { weft::test::detail::release(block); }
-WEFT_REPLACES void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
-  weft::test::detail::release(block);
+WEFT_REPLACES void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
 }
+WEFT_REPLACES void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate_or_null(size, 1); }
+WEFT_REPLACES void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate_or_null(size, 1);
+}
+WEFT_REPLACES void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate_or_null(size, static_cast<std::size_t>(alignment));
+}
+WEFT_REPLACES void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate_or_null(size, static_cast<std::size_t>(alignment));
+}
+WEFT_REPLACES void operator delete(void* block) noexcept { release(block); }
+WEFT_REPLACES void operator delete[](void* block) noexcept { release(block); }
+WEFT_REPLACES void operator delete(void* block, std::size_t) noexcept { release(block); }
+WEFT_REPLACES void operator delete[](void* block, std::size_t) noexcept { release(block); }
+WEFT_REPLACES void operator delete(void* block, std::align_val_t) noexcept { release(block); }
+WEFT_REPLACES void operator delete[](void* block, std::align_val_t) noexcept { release(block); }
+WEFT_REPLACES void operator delete(void* block, std::size_t, std::align_val_t) noexcept { release(block); }
+WEFT_REPLACES void operator delete[](void* block, std::size_t, std::align_val_t) noexcept { release(block); }
+WEFT_REPLACES void operator delete(void* block, const std::nothrow_t&) noexcept { release(block); }
+WEFT_REPLACES void operator delete[](void* block, const std::nothrow_t&) noexcept { release(block); }

@@ -209,7 +209,7 @@ bool world::drive() noexcept {
       std::this_thread::yield();
     } else if (clock_.armed() != 0) {
       begin_step();
-      clock_.advance_to_next();
+      if (loop_.empty()) clock_.advance_to_next();  // else a stop has made work
       end_step();
     } else if (root_->over()) {
       return true;

@@ -1,0 +1,146 @@
+// Every combinator, with a stop at each place, and without memory.
+#include <weft/combine.hpp>
+
+#include <ranges>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "support/sweep.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using test::counted;
+using test::counts_values;
+using test::fail;
+using test::hold;
+using test::make;
+using test::nap;
+using test::rest;
+using test::sweep;
+using weft::as_result;
+using weft::task;
+using weft::when_all;
+using weft::test::require;
+
+struct all : counts_values {
+  task<> run() {
+    auto [a, b, c] = co_await when_all(hold(*this, 3), make(*this, 1), rest(2));
+    require(a == 1, "a value was lost");
+    co_await when_all(nap(0), nap(0));
+    co_await when_all();
+    std::vector<task<counted>> many;
+    for (int i = 0; i != 4; ++i) many.push_back(make(*this, i));
+    const auto values = co_await when_all(std::move(many));
+    require(values.size() == 4, "a value was lost");
+  }
+};
+TEST(sweep, when_all) { sweep<all>("when_all"); }
+
+struct all_but_one : counts_values {
+  task<> run() {
+    const auto how = co_await as_result(when_all(hold(*this, 1), fail(2), hold(*this, 3)));
+    require(how.is_stopped() || how.exception() != nullptr, "a failure was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, when_all_with_a_failure) { sweep<all_but_one>("when_all"); }
+
+struct nested : counts_values {
+  task<> inner(int base) { co_await when_all(hold(*this, base), hold(*this, base + 1)); }
+  task<> run() { co_await when_all(inner(1), inner(2)); }
+};
+TEST(sweep, when_all_nested) { sweep<nested>("when_all"); }
+
+struct any : counts_values {
+  task<> run() {
+    const auto [index, value] = co_await weft::when_any(hold(*this, 3), make(*this, 1), rest(2));
+    require(index < 3, "a value was lost");
+    std::vector<task<int>> many;
+    for (int i = 0; i != 3; ++i) many.push_back(hold(*this, 3 - i, i));
+    const auto first = co_await weft::when_any(std::move(many));
+    require(first.index < 3, "a value was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, when_any) { sweep<any>("when_any"); }
+
+struct any_that_fails : counts_values {
+  task<> run() {
+    const auto how = co_await as_result(weft::when_any(hold(*this, 3), fail(1)));
+    require(how.is_stopped() || how.has_value() || how.exception() != nullptr, "a failure was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, when_any_with_a_failure) { sweep<any_that_fails>("when_any"); }
+
+struct some : counts_values {
+  std::vector<task<counted>> many() {
+    std::vector<task<counted>> all;
+    for (int i = 0; i != 4; ++i) all.push_back(make(*this, 4 - i));
+    return all;
+  }
+  task<> run() {
+    {
+      const auto two = co_await weft::when_some(2, many());
+      require(two.size() == 2, "a value was lost");
+    }
+    auto piped = many() | weft::when(3);
+    require((co_await std::move(piped)).size() == 3, "a value was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, when_some) {
+  // One that is stopped alone leaves too few.
+  sweep<some>("when_some, when", {.may_throw = true});
+}
+
+struct windows : counts_values {
+  task<> run() {
+    auto one = [this](int i) { return make(*this, 1 + i % 2); };
+    auto range = std::views::iota(0, 5) | std::views::transform(one);
+    const auto values = co_await weft::windowed(2, range);
+    require(values.size() == 5, "a value was lost");
+    auto piped = range | weft::windowed(3);
+    require((co_await std::move(piped)).size() == 5, "a value was lost");
+  }
+};
+TEST(sweep, windowed) { sweep<windows>("windowed"); }
+
+struct times_out : counts_values {
+  task<> run() {
+    require(co_await weft::timeout(5ms, hold(*this, 1)) == 1, "a value was lost");
+    const auto late = co_await as_result(weft::timeout(1ms, hold(*this, 5)));
+    require(late.is_stopped() || late.exception() != nullptr, "it was too late");
+    const auto race = co_await as_result(weft::timeout(2ms, make(*this, 2)));
+    static_cast<void>(race);
+    auto piped = hold(*this, 1) | weft::timeout(3ms);
+    co_await std::move(piped);
+    const auto nested = co_await as_result(weft::timeout(1ms, weft::timeout(1ms, hold(*this, 5))));
+    static_cast<void>(nested);
+    co_await rest(1);
+  }
+};
+TEST(sweep, timeout) { sweep<times_out>("timeout"); }
+
+struct tries_again : counts_values {
+  int left = 0;
+  task<> run() {
+    left = 2;
+    auto attempt = [this]() -> task<int> {
+      const counted held = value();
+      co_await rest(1);
+      if (left-- > 0) throw std::runtime_error{"as planned"};
+      co_return 1;
+    };
+    require(co_await weft::retry({.attempts = 3, .delay = 1ms, .seed = 1}, attempt) == 1, "a value was lost");
+    left = 1;
+    auto piped = attempt | weft::retry({.attempts = 2, .delay = 1ms, .seed = 1});
+    co_await std::move(piped);
+  }
+};
+// Without memory, an attempt that has none is one that fails.
+TEST(sweep, retry) { weft::test::cancellation_sweep<tries_again>("retry"); }
+
+}  // namespace

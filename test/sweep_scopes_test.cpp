@@ -1,0 +1,305 @@
+// Scopes, their policies, and what is inherited, with a stop at each place, and without memory.
+#include <weft/scope.hpp>
+
+#include <memory_resource>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+#include <weft/combine.hpp>
+
+#include "support/sweep.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using test::counted;
+using test::counts_values;
+using test::fail;
+using test::hold;
+using test::make;
+using test::nap;
+using test::rest;
+using test::sweep;
+using weft::as_result;
+using weft::scope;
+using weft::task;
+using weft::with_scope;
+using weft::test::require;
+
+struct forks : counts_values {
+  task<> run() {
+    auto body = [this](scope& s) -> task<int> {
+      weft::fork<int> a = s.fork(hold(*this, 3));
+      weft::fork<counted> b = s.fork(make(*this, 1));
+      s.fork(hold(*this, 5));  // awaited by nobody
+      auto plain = [](int n) { return n + 1; };
+      weft::fork<int> c = s.fork(plain, 1);
+      auto later = [](int n) { return nap(2, n); };
+      weft::fork<int> d = s.fork(later, 7);
+      const counted moved = co_await std::move(b);
+      const int kept = co_await a;
+      co_return kept + co_await std::move(c) + co_await std::move(d);
+    };
+    require(co_await with_scope(body) == 10, "a value was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, scope) { sweep<forks>("with_scope, scope::fork, fork"); }
+
+struct views : counts_values {
+  task<int> reads(weft::fork_view<int> of, int after) {
+    const counted held = value();
+    co_await rest(after);
+    co_return co_await of;
+  }
+  task<> run() {
+    auto body = [this](scope& s) -> task<> {
+      auto shared = s.fork(hold(*this, 3, 5)).view();
+      auto one = s.fork(reads(shared, 1));
+      auto two = s.fork(reads(shared, 4));
+      require(co_await std::move(one) + co_await std::move(two) == 10, "a value was lost");
+      require(co_await shared == 5, "a value was lost");
+    };
+    co_await with_scope(body);
+  }
+};
+TEST(sweep, fork_view) { sweep<views>("fork_view, fork::view"); }
+
+struct elsewhere : counts_values {
+  weft::inline_executor there;
+  task<> run() {
+    auto body = [this](scope& s) -> task<> {
+      auto one = s.fork_on(there, hold(*this, 1));
+      auto plain = [](int n) { return n; };
+      auto two = s.fork_on(there, plain, 3);
+      require(co_await std::move(one) + co_await std::move(two) == 4, "a value was lost");
+    };
+    co_await with_scope(body);
+  }
+};
+TEST(sweep, fork_on) { sweep<elsewhere>("scope::fork_on"); }
+
+struct on_threads : counts_values {
+  weft::new_thread_executor there;
+  task<int> works() {
+    const counted held = value();
+    co_await weft::yield();
+    co_return 1;
+  }
+  task<> run() {
+    auto body = [this](scope& s) -> task<> {
+      auto one = s.fork_on(there, works());
+      auto two = s.fork_on(there, works());
+      co_await rest(1);  // the others may be faster than anybody can wait for them
+      require(co_await std::move(one) + co_await std::move(two) == 2, "a value was lost");
+    };
+    co_await with_scope(body);
+  }
+};
+TEST(sweep, fork_on_threads) {
+  weft::test::cancellation_sweep<on_threads>("scope::fork_on", {.inline_completion = false});
+}
+
+struct rooms : counts_values {
+  task<> run() {
+    auto body = [this](scope& s) -> task<> {
+      for (int i = 0; i != 5; ++i) {
+        co_await s.room();
+        s.fork(hold(*this, 1 + i % 2));
+      }
+      s.reclaim();
+    };
+    co_await with_scope({.max_children = 2}, body);
+  }
+};
+TEST(sweep, room) { sweep<rooms>("scope::room"); }
+
+struct stops_itself : counts_values {
+  task<> run() {
+    auto body = [this](scope& s) -> task<> {
+      auto late = s.fork(hold(*this, 10));
+      auto told = s.fork(hold(*this, 10));
+      co_await rest(1);
+      told.request_stop();
+      co_await rest(1);
+      s.request_stop();
+      co_await rest(1);
+    };
+    const auto how = co_await as_result(with_scope(body));
+    require(how.is_stopped() || test::lacked_memory(how), "a stop was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, stop_of_a_scope) { sweep<stops_itself>("with_scope"); }
+
+// ---- policies ---------------------------------------------------------------------------------------------------------------
+
+struct fails_fast : counts_values {
+  task<> run() {
+    auto body = [this](scope& s) -> task<> {
+      s.fork(hold(*this, 5));
+      s.fork(fail(2));
+      s.fork(fail(2, "the second"));
+      co_await hold(*this, 4);
+    };
+    const auto how = co_await as_result(with_scope(body));
+    require(how.is_stopped() || how.exception() != nullptr || how.has_value(), "a failure was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, fail_fast) { sweep<fails_fast>("with_scope"); }
+
+struct body_fails : counts_values {
+  task<> run() {
+    auto body = [this](scope& s) -> task<> {
+      s.fork(hold(*this, 5));
+      co_await fail(1);
+    };
+    const auto how = co_await as_result(with_scope(body));
+    require(!how.has_value(), "a failure was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, a_body_that_fails) { sweep<body_fails>("with_scope"); }
+
+struct collects : counts_values {
+  task<> run() {
+    weft::error_list errors;
+    auto body = [this](scope& s) -> task<> {
+      s.fork(fail(1));
+      s.fork(fail(2));
+      s.fork(hold(*this, 3));
+      co_await rest(1);
+    };
+    const auto how = co_await as_result(with_scope({.on_error = weft::collect_all_errors, .errors = &errors}, body));
+    require(errors.size() <= 3, "a failure came twice");
+    require(!how.has_value() || errors.empty(), "a failure was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, collect_all_errors) { sweep<collects>("with_scope"); }
+
+struct handles : counts_values {
+  int handled = 0;
+  task<> run() {
+    auto handler = [this](std::exception_ptr) { ++handled; };
+    auto body = [this](scope& s) -> task<> {
+      s.fork(fail(1));
+      s.fork(fail(2));
+      s.fork(hold(*this, 3));
+      co_await rest(1);
+    };
+    co_await with_scope({.on_error = handler}, body);
+    co_await rest(1);
+  }
+};
+TEST(sweep, handler) { sweep<handles>("with_scope"); }
+
+struct supervises : counts_values {
+  int failures = 2;
+  task<> run() {
+    auto again = [](std::exception_ptr) { return weft::on_failure::restart; };
+    auto work = [this](int) -> task<> {
+      const counted held = value();
+      co_await rest(1);
+      if (failures-- > 0) throw std::runtime_error{"as planned"};
+    };
+    auto body = [&](scope& s) -> task<> {
+      s.fork(work, 1);
+      s.fork(hold(*this, 2));
+      co_await rest(1);
+    };
+    const weft::error_policy policy = weft::supervise(again, {.restarts = 5, .within = 1min});
+    co_await with_scope({.on_error = policy}, body);
+  }
+};
+// Without memory, a fork that has none is one that fails, and is started again.
+TEST(sweep, supervise) { weft::test::cancellation_sweep<supervises>("with_scope"); }
+
+// ---- what is inherited --------------------------------------------------------------------------------------------------------
+
+struct own_memory : counts_values {
+  test::counting_resource arena;
+  task<> run() {
+    auto body = [this](scope& s) -> task<> {
+      auto one = s.fork(hold(*this, 2));
+      s.fork(hold(*this, 1));
+      co_await std::move(one);
+    };
+    co_await with_scope({.memory = &arena}, body);
+    auto work = [this]() -> task<> { co_await hold(*this, 1); };
+    co_await weft::with_memory(&arena, work);
+  }
+  void check() {
+    counts_values::check();
+    require(arena.live == 0, "a block of the resource was not given back");
+  }
+};
+// A task without an executor goes on where it is stopped, on another thread, and the resource is not for several.
+TEST(sweep, memory) { sweep<own_memory>("with_scope, with_memory", {.inline_completion = false}); }
+
+const weft::local<int> name{0};
+
+struct inherits : counts_values {
+  weft::stop_source source;
+  weft::inline_executor there;
+  task<> run() {
+    auto work = [this]() -> task<int> { co_return co_await hold(*this, 1, name.get()); };
+    require(co_await weft::with_local(name, 7, work) == 7, "a local was lost");
+    weft::env other = weft::current_env();
+    other.executor = &there;
+    require(co_await weft::with_env(other, work) == 0, "an environment was lost");
+    require(co_await weft::with_stop(source.token(), work) == 0, "a value was lost");
+    auto stops = [this]() -> task<> {
+      co_await rest(1);
+      source.request_stop();
+      co_await rest(1);
+    };
+    const auto how = co_await as_result(weft::with_stop(source.token(), stops));
+    require(how.is_stopped() || test::lacked_memory(how), "a stop was lost");
+    const auto late = co_await as_result(weft::with_deadline(1ms, [this]() -> task<int> { return hold(*this, 5); }));
+    require(late.is_stopped() || test::lacked_memory(late), "a deadline was lost");
+    require(co_await weft::with_deadline(5ms, work) == 0, "a value was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, inherited) { sweep<inherits>("with_local, with_env, with_stop, with_deadline"); }
+
+struct shields : counts_values {
+  int begun = 0, ended = 0;
+  task<int> whole() {
+    ++begun;
+    const counted held = value();
+    co_await rest(1);
+    co_await weft::when_all(rest(1), rest(2));
+    ++ended;
+    co_return 1;
+  }
+  task<> run() {
+    co_await rest(1);
+    co_await weft::shielded(whole());
+    co_await rest(1);
+  }
+  void check() {
+    counts_values::check();
+    require(begun == ended, "what was shielded was torn apart");
+  }
+};
+TEST(sweep, shielded) { weft::test::cancellation_sweep<shields>("shielded", {.each_alone = false}); }
+
+struct starts_detached : counts_values {
+  weft::inline_executor there;
+  task<> run() {
+    auto work = [](std::shared_ptr<int> owned) -> task<> {
+      co_await rest(0);
+      ++*owned;
+    };
+    auto on_error = [](std::exception_ptr) {};
+    weft::detach(there, work, on_error, std::make_shared<int>(1));
+    co_await rest(1);
+  }
+};
+TEST(sweep, detach) { sweep<starts_detached>("detach"); }
+
+}  // namespace

@@ -1,0 +1,382 @@
+// Every await of tasks, futures, callbacks, generators and pipes, with a stop at each place, and without memory.
+#include <weft/future.hpp>
+#include <weft/generator.hpp>
+#include <weft/task.hpp>
+
+#include <chrono>
+#include <coroutine>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/scope.hpp>
+
+#include "support/sweep.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using test::counted;
+using test::counts_values;
+using test::fail;
+using test::hold;
+using test::make;
+using test::nap;
+using test::rest;
+using test::sweep;
+using weft::as_result;
+using weft::sleep_for;
+using weft::task;
+using weft::when_all;
+using weft::test::require;
+
+// ---- tasks ------------------------------------------------------------------------------------------------------------
+
+task<int> deeper(counts_values& of, int depth) {
+  const counted held = of.value();
+  if (depth == 0) co_return co_await nap(1);
+  const int below = co_await deeper(of, depth - 1);
+  co_await rest(1);
+  co_return below + 1;
+}
+
+struct tasks : counts_values {
+  task<> run() {
+    require(co_await deeper(*this, 3) == 4, "a value was lost");
+    auto named = make(*this, 1);
+    const counted got = co_await std::move(named);
+    co_await weft::sleep_until(weft::current_clock().now() + 1ms);
+    co_await sleep_for(0ms);
+  }
+};
+TEST(sweep, task) { sweep<tasks>("task, sleep_for, sleep_until"); }
+
+struct fails : counts_values {
+  task<> body() {
+    const counted held = value();
+    co_await rest(1);
+    co_await fail(1);
+  }
+  task<> run() {
+    bool caught = false;
+    try {
+      co_await body();
+    } catch (const std::runtime_error&) {
+      caught = true;
+    }
+    require(caught, "an exception was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, failing_task) { sweep<fails>("task"); }
+
+struct results : counts_values {
+  task<> run() {
+    auto kept = co_await as_result(make(*this, 1));
+    if (kept.has_value()) co_await rest(1);
+    auto failed = co_await as_result(fail(1));
+    require(failed.is_stopped() || failed.exception() != nullptr, "a failure was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, as_result) { sweep<results>("as_result"); }
+
+struct shared : counts_values {
+  task<> reads(weft::shared_task<counted> from, int after) {
+    co_await rest(after);
+    const counted& got = co_await from;
+    static_cast<void>(got);
+    co_await rest(1);
+  }
+  task<> begins() {
+    weft::shared_task<counted> one{make(*this, 3)};
+    co_await when_all(reads(one, 1), reads(one, 2), reads(one, 5));
+  }
+  auto run() { return begins(); }
+};
+TEST(sweep, shared_task) { sweep<shared>("shared_task"); }
+
+struct cleans_up {
+  int registered = 0, cleaned = 0;
+  task<> clean() {
+    co_await rest(2);
+    ++cleaned;
+  }
+  task<> body() {
+    ++registered;
+    try {
+      co_await weft::on_scope_exit(clean());
+    } catch (...) {
+      --registered;
+      throw;
+    }
+    co_await rest(1);
+  }
+  task<> run() {
+    co_await body();
+    co_await rest(1);
+  }
+  void check() const { require(registered == cleaned, "a cleanup was lost, or came twice"); }
+};
+TEST(sweep, on_scope_exit) { weft::test::cancellation_sweep<cleans_up>("on_scope_exit"); }
+
+struct gives_way : counts_values {
+  task<> run() {
+    const counted held = value();
+    co_await weft::yield();
+    co_await weft::check_stop();
+    co_await when_all(other(), other());
+    co_await weft::check_stop();
+  }
+  task<> other() {
+    const counted held = value();
+    for (int i = 0; i != 3; ++i) co_await weft::yield();
+  }
+};
+TEST(sweep, yield) { sweep<gives_way>("yield, check_stop"); }
+
+// ---- elsewhere ----------------------------------------------------------------------------------------------------------
+
+struct hops : counts_values {
+  weft::inline_executor elsewhere;
+  task<int> part() {
+    const counted held = value();
+    co_await weft::resume_on(elsewhere);
+    co_await rest(1);
+    co_return 1;
+  }
+  task<> run() {
+    require(co_await part() == 1, "a value was lost");
+    auto there = nap(1) | weft::start_on(elsewhere);
+    co_await std::move(there);
+    co_await weft::start_on(elsewhere, hold(*this, 1));
+    auto on = nap(1) | weft::continue_on(elsewhere);
+    co_await std::move(on);
+    co_await rest(1);
+  }
+};
+TEST(sweep, hops) { sweep<hops>("resume_on, start_on, continue_on"); }
+
+// The same over real threads: what the sweeps see is another run each time.
+struct hops_to_threads : counts_values {
+  weft::new_thread_executor elsewhere;
+  task<int> part() {
+    const counted held = value();
+    co_await weft::resume_on(elsewhere);
+    co_await weft::yield();
+    co_return 1;
+  }
+  task<> run() {
+    require(co_await part() == 1, "a value was lost");
+    co_await weft::start_on(elsewhere, part());
+    co_await rest(1);
+  }
+};
+TEST(sweep, hops_to_threads) {
+  weft::test::cancellation_sweep<hops_to_threads>("resume_on, start_on", {.inline_completion = false});
+}
+
+// ---- futures and callbacks ------------------------------------------------------------------------------------------------
+
+struct futures : counts_values {
+  task<> sets(weft::promise<counted> first, weft::promise<> second) {
+    co_await rest(2);
+    first.set_value(value());
+    co_await rest(2);
+    second.set_value();
+  }
+  task<> takes(weft::future<counted> one, weft::future<> two) {
+    co_await std::move(one);
+    co_await std::move(two);
+    co_await weft::make_ready_future(1);
+    auto failed = weft::make_exceptional_future<int>(std::runtime_error{"as planned"});
+    const auto how = co_await as_result(std::move(failed));
+    require(how.exception() != nullptr, "a failure was lost");
+    co_await weft::make_ready_future();
+  }
+  task<> run() {
+    weft::promise<counted> first;
+    weft::promise<> second;
+    auto one = first.get_future();
+    auto two = second.get_future();
+    auto setter = sets(std::move(first), std::move(second));
+    auto taker = takes(std::move(one), std::move(two));
+    co_await when_all(std::move(setter), std::move(taker));
+  }
+  void check(const weft::result<void>& how) {
+    counts_values::check();
+    require(!how.exception() || how.error() == weft::errc::broken_promise || test::lacked_memory(how),
+            "it failed otherwise");
+  }
+};
+TEST(sweep, future) { sweep<futures>("future, promise::get_future, make_ready_future, make_exceptional_future"); }
+
+// Who drops a future stops nothing: what it is of goes on, by itself.
+struct goes_on : counts_values {
+  weft::inline_executor there;
+  task<int> slow() {
+    const counted held = value();
+    co_await weft::resume_on(there);
+    co_await weft::yield();
+    co_return 1;
+  }
+  task<> run() {
+    auto twice = [](int n) { return 2 * n; };
+    auto later = [](int n) { return nap(0, n); };
+    auto one = weft::as_future(slow()).then(twice).then(later);
+    co_await rest(1);
+    require(co_await std::move(one) == 2, "a value was lost");
+  }
+};
+TEST(sweep, as_future) { sweep<goes_on>("as_future, future::then"); }
+
+struct calls_back : counts_values {
+  std::optional<weft::callback<counted>> pending;
+  task<> answers() {
+    co_await weft::shielded(rest(2));
+    if (pending) std::exchange(pending, std::nullopt)->operator()(value());
+  }
+  task<> asks() {
+    auto begin = [this](weft::callback<counted> done) { pending = done; };
+    co_await weft::from_callback<counted>(begin);
+    co_await rest(1);
+  }
+  task<> run() { co_await when_all(asks(), answers()); }
+};
+TEST(sweep, from_callback) { weft::test::cancellation_sweep<calls_back>("from_callback", {.each_alone = false}); }
+
+struct calls_back_on_cancel : counts_values {
+  std::optional<weft::callback<counted>> pending;
+  task<> answers() {
+    co_await rest(2);
+    if (pending) std::exchange(pending, std::nullopt)->operator()(value());
+  }
+  task<> asks() {
+    auto begin = [this](weft::callback<counted> done) { pending = done; };
+    auto cancel = [this] {
+      if (pending) std::exchange(pending, std::nullopt)->set_stopped();
+    };
+    co_await weft::from_callback<counted>(begin, cancel);
+    co_await rest(1);
+  }
+  task<> run() { co_await when_all(asks(), answers()); }
+};
+TEST(sweep, from_callback_with_cancel) {
+  weft::test::cancellation_sweep<calls_back_on_cancel>("from_callback", {.other_thread = false, .each_alone = false});
+}
+
+// ---- awaitables of others ---------------------------------------------------------------------------------------------------
+
+// Resumes at a virtual time, and knows nothing of weft.
+struct foreign_timer : weft::timer {
+  explicit foreign_timer(weft::clock& by)
+      : timer{[](timer& self) noexcept { static_cast<foreign_timer&>(self).who.resume(); }}, by{by} {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> caller) {
+    who = caller;
+    by.arm(*this, by.now() + 1ms);
+  }
+  void await_resume() const noexcept {}
+
+  weft::clock& by;
+  std::coroutine_handle<> who;
+};
+
+struct foreigners : counts_values {
+  task<> run() {
+    const counted held = value();
+    foreign_timer one{weft::current_clock()};
+    co_await one;
+    co_await rest(1);
+  }
+};
+TEST(sweep, foreign_awaitable) { sweep<foreigners>("task"); }
+
+// ---- generators -----------------------------------------------------------------------------------------------------------
+
+weft::async_generator<int> numbers(counts_values& of, int count) {
+  const counted held = of.value();
+  for (int i = 1; i <= count; ++i) {
+    co_await rest(1);
+    co_yield i;
+  }
+}
+
+struct generates : counts_values {
+  task<> run() {
+    int sum = 0;
+    auto source = numbers(*this, 3);
+    while (const int* one = co_await source.next()) sum += *one;
+    require(sum == 6, "a value was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, async_generator) { sweep<generates>("async_generator, async_generator::next"); }
+
+struct adapts : counts_values {
+  task<> run() {
+    auto plus = [](int n) { return nap(1, n + 1); };
+    auto even = [](int n) { return n % 2 == 0; };
+    auto all = weft::concat(numbers(*this, 3), numbers(*this, 2)) | weft::transform(plus) | weft::filter(even) |
+               weft::take(2) | weft::collect();
+    const std::vector<int> got = co_await std::move(all);
+    require(got == std::vector{2, 4}, "a value was lost");
+    require(co_await weft::accumulate(numbers(*this, 2), 0) == 3, "a value was lost");
+    int seen = 0;
+    auto count = [&seen](int) { ++seen; };
+    auto each = numbers(*this, 2) | weft::for_each(count);
+    co_await std::move(each);
+    require(seen == 2, "a value was lost");
+  }
+};
+TEST(sweep, adaptors_of_generators) { sweep<adapts>("concat, transform, filter, take, collect, accumulate, for_each"); }
+
+struct merges : counts_values {
+  task<> run() {
+    int seen = 0;
+    auto slow = [&seen](int) -> task<> {
+      co_await rest(1);
+      ++seen;
+    };
+    auto all = weft::merge(numbers(*this, 2), numbers(*this, 3)) | weft::for_each(slow);
+    co_await std::move(all);
+    require(seen == 5, "a value was lost");
+    auto some = weft::merge(numbers(*this, 1), numbers(*this, 2)) | weft::collect();
+    require((co_await std::move(some)).size() == 3, "a value was lost");
+  }
+};
+TEST(sweep, merge) { sweep<merges>("merge"); }
+
+// ---- pipes ------------------------------------------------------------------------------------------------------------------
+
+struct pipes : counts_values {
+  task<> run() {
+    auto twice = [](int n) { return nap(1, 2 * n); };
+    auto instead = [](const std::runtime_error&) { return nap(1, 7); };
+    auto stopped_instead = [] { return 8; };
+    auto good = hold(*this, 1) | weft::on_value(twice) | weft::then(twice);
+    require(co_await std::move(good) == 4, "a value was lost");
+    auto bad = fail(1) | weft::on_error(instead);
+    require(co_await std::move(bad) == 7, "a failure was lost");
+    auto stopped = nap(1, 1) | weft::on_stop(stopped_instead);
+    const int how = co_await std::move(stopped);
+    require(how == 1 || how == 8, "a value was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, pipes) { sweep<pipes>("on_value, then, on_error, on_stop"); }
+
+// ---- what goes on without its task ------------------------------------------------------------------------------------------
+
+struct detaches : counts_values {
+  task<> run() {
+    co_await weft::detach_on_stop(hold(*this, 5));
+    auto called = [](counts_values* of) { return hold(*of, 2); };
+    co_await weft::detach_on_stop(called, static_cast<counts_values*>(this));
+    co_await rest(1);
+  }
+};
+TEST(sweep, detach_on_stop) { sweep<detaches>("detach_on_stop"); }
+
+}  // namespace
