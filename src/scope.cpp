@@ -2,6 +2,7 @@
 //
 // Long because start, end and stop of a fork are one protocol, under one lock.
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <weft/detail/async_stack.hpp>
 #include <weft/scope.hpp>
@@ -47,7 +48,9 @@ fork_record& scope_core::take_record() {
     room = free_;
     if (free_ != nullptr) free_ = free_->next_;
   }
-  if (room == nullptr) {
+  if (room != nullptr) {
+    std::destroy_at(static_cast<fork_record*>(room));
+  } else {
     const ambient_memory records{env_.frames};
     room = allocate_frame(sizeof(fork_record));
   }
@@ -63,7 +66,7 @@ void scope_core::give_back(fork_record& one) noexcept {
 // A holder goes. Whoever is the last destroys the frame, under no lock.
 void scope_core::let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept {
   const unsigned holders = one.holders_.load(std::memory_order_relaxed) - 1;  // under the lock
-  one.holders_.store(holders, std::memory_order_release);                     // -> gone
+  one.holders_.store(holders, std::memory_order_release);                     // -> gone (no model: see its declaration)
   if (holders != 0) return;
   if (one.frame_) {
     guard.unlock();
@@ -257,14 +260,14 @@ void scope_core::unlink(fork_record& one) noexcept {
 // A fork that ends in its first run: only start(), further down this stack, knows of it.
 void scope_core::fork_ended(root& self, bool stopped) noexcept {
   auto& one = static_cast<fork_record&>(self);
-  if (worker_of_thread->starting != &one) return one.of_->ended(one, stopped);
+  if (running_worker().starting != &one) return one.of_->ended(one, stopped);
   one.first_run_ = stopped ? fork_record::first_run::stopped : fork_record::first_run::ran_through;
 }
 
 // The same for a return, without the way through fork_ended().
 void scope_core::fork_returned(frame* end) {
   auto& one = static_cast<fork_record&>(*static_cast<boundary*>(end)->owner);
-  if (worker_of_thread->starting != &one) return one.of_->ended(one, false);
+  if (running_worker().starting != &one) return one.of_->ended(one, false);
   one.first_run_ = fork_record::first_run::ran_through;
 }
 
@@ -276,7 +279,7 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
     const std::exception_ptr* failure = one.failure_of_(one.frame_);
     how = failure != nullptr ? fork_status::failed : fork_status::succeeded;
     if (failure != nullptr) failed(one, *failure);
-    if (one.holders_.load(std::memory_order_acquire) == 1)  // <- gone: nobody can become one
+    if (one.holders_.load(std::memory_order_acquire) == 1)  // <- gone (no model): nobody can become one
       std::exchange(one.frame_, nullptr).destroy();
   }
   leave_root();
@@ -307,7 +310,7 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
 
 bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
   std::unique_lock guard{lock_};
-  const fork_status seen = one.status_.load(std::memory_order_acquire);  // <- ended: also by let_go's unlocked frame
+  const fork_status seen = one.status_.load(std::memory_order_relaxed);  // written under the lock
   if (seen == fork_status::succeeded || seen == fork_status::failed) return false;
   if (seen == fork_status::stopped || !self.park(in)) {
     guard.unlock();
@@ -365,6 +368,7 @@ std::size_t scope_core::reclaim() noexcept {
   while (unused != nullptr) {
     fork_record* const one = std::exchange(unused, unused->next_);
     if (one != &first_) {
+      std::destroy_at(one);
       free_frame(one, sizeof(fork_record));
     } else {  // it stands in the scope
       std::lock_guard guard{lock_};
@@ -538,7 +542,10 @@ scope_core::~scope_core() {
   overdue_.cancel();
   static_cast<void>(reclaim());
   WEFT_EXPECTS(held_ == 0, "a fork's handle or view outlived its scope: it must go, or be awaited, inside");
-  if (spare_ != nullptr && spare_ != &first_) free_frame(spare_, sizeof(fork_record));
+  if (spare_ != nullptr && spare_ != &first_) {
+    std::destroy_at(spare_);
+    free_frame(spare_, sizeof(fork_record));
+  }
   while (later_ != nullptr) delete std::exchange(later_, later_->next);
 }
 
@@ -641,7 +648,7 @@ void scope_core::resume_parent() noexcept {
 
 bool fork_wait::suspend(root& self) noexcept {
   fork_record& one = of_.record();
-  return one.of().wait(one, *::new (&in_line_) sleeping{one}, self);
+  return one.of().wait(one, in_line_.emplace(one), self);
 }
 
 on_stop fork_wait::sleeping::leave(waiter& self) noexcept {

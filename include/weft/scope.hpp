@@ -20,6 +20,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -109,9 +110,7 @@ class fork_wait {
 
   bool suspend(root& self) noexcept;
 
-  union {
-    sleeping in_line_;  // from suspend() on
-  };
+  std::optional<sleeping> in_line_;  // from suspend() on
 };
 
 /// `co_await std::move(f)`: moves the value out.

@@ -130,6 +130,9 @@ inline worker& this_worker() noexcept {
 /// Waits for each thread that is posting to `it`. By whoever is about to destroy it, when all that was posted has run.
 void wait_for_posters(const void* it) noexcept;
 
+/// The same where a root runs, so that there is one.
+inline worker& running_worker() noexcept { return *worker_of_thread; }
+
 /// Lets go of slabs that nobody has needed lately. True: there are more, so ask again in a while. By a thread that is
 /// about to sleep.
 bool age_frame_memory() noexcept;

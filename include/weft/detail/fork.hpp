@@ -36,6 +36,7 @@
 #include <optional>
 #include <source_location>
 #include <weft/clock.hpp>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/error_policy.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/detail/overdue.hpp>
@@ -106,17 +107,19 @@ class fork_record final : public root {
   first_run first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
   std::optional<on_failure> verdict_;       // of starts_again(), for failed()
   //   edge ended  the result, and all that the fork did  ->  who sees that it ended
-  std::atomic<fork_status> status_{fork_status::running};  // written under the lock
+  //               Watched by test/model/scope_model.cpp.
+  atomic<fork_status> status_{fork_status::running};  // written under the lock
   // Written under the lock.
   //   edge gone  a holder's last use  ->  the fork that ends and, being the last holder, destroys the frame before that
-  std::atomic<unsigned> holders_{2};  // itself, and its handle
-  waiter_line line_;                  // who awaits it; under the lock
-  fork_record* next_ = nullptr;       // in the scope's list of running ones, or of free ones; under the lock
-  fork_record** link_ = nullptr;      // what points to this one, while it is counted as running
-  bool told_ = false;                 // a stopper has it in hand; under the lock
-  bool over_ = false;                 // nobody else holds it, and its frame is gone; under the lock
-  weft::env own_env_;                 // of fork_on
-  std::optional<stop_cause> cause_;   // written before its stop bit, whose edge carries it
+  //              No model fails without it: what a holder does to a frame that runs, a stop, the claim of its wait orders.
+  atomic<unsigned> holders_{2};      // itself, and its handle
+  waiter_line line_;                 // who awaits it; under the lock
+  fork_record* next_ = nullptr;      // in the scope's list of running ones, or of free ones; under the lock
+  fork_record** link_ = nullptr;     // what points to this one, while it is counted as running
+  bool told_ = false;                // a stopper has it in hand; under the lock
+  plain<bool> over_ = false;         // nobody else holds it, and its frame is gone; under the lock
+  weft::env own_env_;                // of fork_on
+  std::optional<stop_cause> cause_;  // written before its stop bit, whose edge carries it
 };
 
 /// What a scope is, without the types of its results.
@@ -255,7 +258,7 @@ class scope_core : waiter, job {
   std::coroutine_handle<> body_frame_;
   const void* body_function_ = nullptr;
   const root* parents_start_ = nullptr;  // what worker::starting was
-  bool body_was_stopped_ = false;
+  plain<bool> body_was_stopped_ = false;
   bool has_deadline_ = false;  // that is nearer than those further out, which others watch
 
   fork_record* spare_;  // for the next fork of the body; null: take one. The body's
@@ -263,9 +266,9 @@ class scope_core : waiter, job {
 
   tiny_lock lock_;
   // All of these under the lock.
-  std::size_t live_ = 2;      // the body, the parent until it has parked, and the children
-  std::size_t children_ = 0;  // forks that have waited and not ended
-  std::size_t held_ = 0;      // records that are neither spare nor free
+  plain<std::size_t> live_ = 2;      // the body, the parent until it has parked, and the children
+  plain<std::size_t> children_ = 0;  // forks that have waited and not ended
+  plain<std::size_t> held_ = 0;      // records that are neither spare nor free
   bool body_is_over_ = false;
   fork_record* running_ = nullptr;
   fork_record* telling_ = nullptr;  // those that a stopper has still to tell

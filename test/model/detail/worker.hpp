@@ -12,6 +12,8 @@ class root;
 class frame_source;
 
 struct job_queue {  // nothing is put off
+  job* first = nullptr;
+  void push(job&) noexcept {}
   job* pop() noexcept { return nullptr; }
 };
 
@@ -27,10 +29,13 @@ struct run_state {
 struct worker : run_state {
   std::coroutine_handle<> next{};
   job_queue deferred;
+  unsigned nested_forks = 0;
 };
 
 inline worker workers[8];
 inline worker& this_worker() noexcept { return workers[rl::thread_index()]; }
+
+inline worker& running_worker() noexcept { return this_worker(); }
 
 inline bool age_frame_memory() noexcept { return false; }
 inline bool run_inlined(worker&) noexcept { return false; }

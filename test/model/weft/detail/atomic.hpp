@@ -84,6 +84,8 @@ class plain {
     value_(RL_INFO) = value;
     return *this;
   }
+  T operator++() { return *this = static_cast<T>(*this) + 1, *this; }
+  T operator--() { return *this = static_cast<T>(*this) - 1, *this; }
   operator T() const { return value_(RL_INFO); }
   T operator->() const { return value_(RL_INFO); }
   decltype(auto) operator*() const { return *static_cast<T>(value_(RL_INFO)); }

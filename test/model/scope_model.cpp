@@ -1,0 +1,161 @@
+// The ends of forks and of their scope: against a view, against a handle that goes, against a stop. Forks go on where they
+// are woken, by an executor that runs at once, and so end on another thread than their scope.
+// Mutates: include/weft/detail/fork.hpp src/scope.cpp
+#include <optional>
+#include <weft/future.hpp>
+#include <weft/scope.hpp>
+
+#include "scope.cpp"
+
+#include "world.hpp"
+
+// What a scope has besides: no clock, and nobody asks why.
+namespace weft {
+clock& real_clock() noexcept { std::abort(); }
+void overdue_handler::print(void*, const overdue_scope&) noexcept {}
+namespace detail {
+const void* thrown_in(const std::exception_ptr&) noexcept { return nullptr; }
+ambient_memory::ambient_memory(frame_source* source) noexcept : outer_{source} {}
+ambient_memory::~ambient_memory() {}
+frame_source::~frame_source() {}
+void scope_core::alarm::set(clock::time_point) noexcept {}
+void scope_core::alarm::ring(timer&) noexcept {}
+void scope_core::deadline_passed(scope_core&) noexcept {}
+void scope_core::is_overdue(scope_core&) noexcept {}
+}  // namespace detail
+}  // namespace weft
+
+namespace {
+
+using model::run;
+using model::watched;
+using weft::fork;
+using weft::fork_view;
+using weft::future;
+using weft::promise;
+using weft::scope;
+using weft::stop_source;
+using weft::task;
+
+// A scope on the first thread, and a value for its fork from the second.
+template <class Scenario, unsigned threads>
+struct scope_and_value : rl::test_suite<Scenario, threads>, model::world {
+  weft::inline_executor where_woken;
+  std::optional<promise<watched>> set;
+  std::optional<future<watched>> outcome;
+  model::plain<int> forks_ended = 0;
+  int got = 0;
+  bool ended = false;
+
+  void before() {
+    this->begin();
+    set.emplace();
+    outcome.emplace(set->get_future());
+  }
+  void after() { outcome.reset(); }
+  void set_value() {
+    set->set_value(watched{7});
+    set.reset();
+  }
+
+  task<watched> take() {
+    watched value = co_await *std::move(outcome);
+    forks_ended = forks_ended + 1;
+    co_return std::move(value);
+  }
+};
+
+// The fork ends while the body looks at it through a view; the handle is gone by then.
+struct view_and_end : scope_and_value<view_and_end, 2> {
+  void thread(unsigned which) {
+    if (which == 1) return set_value();
+    auto body = [this](scope& s) -> task<> {
+      const fork_view<watched> seen = s.fork_on(where_woken, take()).view();
+      got = (co_await seen).get();
+    };
+    RL_ASSERT(run(weft::with_scope(body)));
+    RL_ASSERT(got == 7 && forks_ended == 1);
+  }
+};
+
+// The fork ends while the body asks whether it has, and then looks at the value without waiting.
+struct poll_and_end : scope_and_value<poll_and_end, 2> {
+  void thread(unsigned which) {
+    if (which == 1) return set_value();
+    auto body = [this](scope& s) -> task<> {
+      fork<watched> one = s.fork_on(where_woken, take());
+      if (one.done()) got = (co_await one).get();
+    };
+    RL_ASSERT(run(weft::with_scope(body)));
+    RL_ASSERT((got == 0 || got == 7) && forks_ended == 1);
+  }
+};
+
+// The fork ends while its value is awaited to be moved out.
+struct take_and_end : scope_and_value<take_and_end, 2> {
+  void thread(unsigned which) {
+    if (which == 1) return set_value();
+    auto body = [this](scope& s) -> task<> {
+      fork<watched> one = s.fork_on(where_woken, take());
+      const watched value = co_await std::move(one);
+      got = value.get();
+    };
+    RL_ASSERT(run(weft::with_scope(body)));
+    RL_ASSERT(got == 7 && forks_ended == 1);
+  }
+};
+
+// The last fork ends while the scope does: the body has returned, and the handle goes.
+struct end_and_end : scope_and_value<end_and_end, 2> {
+  void thread(unsigned which) {
+    if (which == 1) return set_value();
+    auto body = [this](scope& s) -> task<> {
+      s.fork_on(where_woken, take());
+      co_return;
+    };
+    RL_ASSERT(run(weft::with_scope(body)));
+    RL_ASSERT(forks_ended == 1);
+  }
+};
+
+// The scope is stopped while its fork ends, and while the body waits for it.
+struct stop_and_end : scope_and_value<stop_and_end, 3> {
+  stop_source stop;
+
+  void thread(unsigned which) {
+    if (which == 1) return set_value();
+    if (which == 2) return static_cast<void>(stop.request_stop());
+    auto body = [this](scope& s) -> task<> {
+      fork<watched> one = s.fork_on(where_woken, take());
+      got = (co_await one).get();
+    };
+    ended = run(weft::with_scope(body), stop.token());
+    RL_ASSERT(got == (ended ? 7 : 0));
+    RL_ASSERT(forks_ended <= 1 && (!ended || forks_ended == 1));
+  }
+};
+
+// The fork alone is stopped by its handle, which then goes, while it ends.
+struct stop_fork_and_end : scope_and_value<stop_fork_and_end, 2> {
+  void thread(unsigned which) {
+    if (which == 1) return set_value();
+    auto body = [this](scope& s) -> task<> {
+      fork<watched> one = s.fork_on(where_woken, take());
+      one.request_stop();
+      co_return;
+    };
+    RL_ASSERT(run(weft::with_scope(body)));
+    RL_ASSERT(forks_ended <= 1);
+  }
+};
+
+}  // namespace
+
+int main() {
+  model::check<view_and_end>("view and end", 1);
+  model::check<poll_and_end>("poll and end", 1);
+  model::check_some<take_and_end>("take and end", 20'000);
+  model::check_some<end_and_end>("end and end", 20'000);
+  model::check_some<stop_fork_and_end>("stop a fork and end", 20'000);
+  model::check_some<stop_and_end>("stop and end", 20'000);
+}
