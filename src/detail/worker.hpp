@@ -110,8 +110,8 @@ struct worker : run_state {
   // What the thread is posting to. Its own; others read it to wait for its end.
   //   edge posted  all that it did with it  ->  who waits
   std::atomic<const void*> posting_to{nullptr};
-  void* signal_stack = nullptr;            // where an overflow of a fiber's stack is caught; kept for the next thread
-  bool has_signal_stack = false;           // this thread was looked after: it has that one, or one of its own
+  void* signal_stack = nullptr;   // where an overflow of a fiber's stack is caught; kept for the next thread
+  bool has_signal_stack = false;  // this thread was looked after: it has that one, or one of its own
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().
