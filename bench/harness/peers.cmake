@@ -126,4 +126,28 @@ endif()
 bench_library(boost_asio "Boost.Asio" "${Boost_FOUND}" "${Boost_VERSION_STRING}"
   boost/asio/awaitable.hpp boost/asio/co_spawn.hpp boost/asio/detached.hpp boost/asio/io_context.hpp)
 
+# Its parts that have a library.
+foreach(part IN ITEMS context coroutine2 fiber)
+  set(library ${part})
+  if(part STREQUAL coroutine2)  # headers on top of Boost.Context
+    set(library context)
+  endif()
+  find_library(BENCH_boost_${library}_LIBRARY boost_${library} PATHS ${BOOST_ASIO_ROOT}/lib)
+  mark_as_advanced(BENCH_boost_${library}_LIBRARY)
+  set(found FALSE)
+  if(Boost_FOUND AND BENCH_boost_${library}_LIBRARY)
+    set(found TRUE)
+    add_library(bench_peer_boost_${part} INTERFACE)
+    add_library(bench::boost_${part} ALIAS bench_peer_boost_${part})
+    target_link_libraries(bench_peer_boost_${part} INTERFACE Boost::headers ${BENCH_boost_${library}_LIBRARY}
+      ${BENCH_boost_context_LIBRARY} Threads::Threads)
+  endif()
+  string(SUBSTRING ${part} 0 1 initial)
+  string(TOUPPER ${initial} initial)
+  string(SUBSTRING ${part} 1 -1 rest)
+  bench_library(boost_${part} "Boost.${initial}${rest}" ${found} "${Boost_VERSION_STRING}")
+endforeach()
+
+bench_peer(libcopp NAME "libcopp" PACKAGE libcopp HEADER libcopp/stack/stack_pool.h LIBRARY copp)
+
 set(BENCH_PEERS async_simple boost_asio coflux concurrencpp cppcoro folly libcoro libfork toomanycooks)

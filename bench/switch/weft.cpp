@@ -1,0 +1,19 @@
+#include "workload.hpp"
+
+#include <weft/fiber.hpp>
+
+void bench::run(bench::state& state) {
+  std::size_t turns = 0;
+  std::vector<weft::coroutine<void()>> all;
+  for (std::size_t i = 0; i != state.size(); ++i)
+    all.emplace_back(weft::stack_options{.size = switch_stack}, [&](auto& yield) {
+      for (;; yield()) ++turns;
+    });
+  const std::size_t last = all.size() - 1;
+  measure_switches(state, turns, [&] {
+    for (std::size_t i = 0; i <= last; ++i) {
+      all[i + 2 <= last ? i + 2 : last].prefetch();
+      all[i].resume();
+    }
+  });
+}
