@@ -46,63 +46,75 @@ struct task_access;
 [[noreturn]] void fail_empty_task() noexcept;
 
 /// How a coroutine ended, and with what. Aligned to 16 at most, so that promise_base::of holds: a value that wants more
-/// is aligned by hand within its room.
+/// is aligned by hand within its room. That of void is one word: an exception_ptr, or a number that no pointer is.
 template <class T>
 class outcome {
   using stored = detail::stored<T>;
   static constexpr bool overaligned = alignof(stored) > 16;
+  static constexpr bool is_one_word = std::is_void_v<T>;
 
  public:
-  outcome() noexcept {}
+  outcome() noexcept {
+    if constexpr (is_one_word) word_ = 0;
+  }
   outcome(const outcome&) = delete;
   ~outcome() {
-    if (state_ == state::exception) [[unlikely]]
+    if (is_exception()) [[unlikely]]
       exception_.~exception_ptr();
     else if constexpr (!std::is_trivially_destructible_v<stored>)
-      if (state_ == state::value) value().~stored();
+      if (how() == state::value) value().~stored();
   }
 
   template <class U>
   void set_value(U&& from) noexcept(std::is_nothrow_constructible_v<stored, U>) {
     if constexpr (std::is_reference_v<T>)
       ::new (place()) stored(__builtin_addressof(from));
-    else
+    else if constexpr (!is_one_word)
       ::new (place()) stored(std::forward<U>(from));
-    state_ = state::value;
+    become(state::value);
   }
   void set_exception(std::exception_ptr failure) noexcept {
     if constexpr (!std::is_trivially_destructible_v<stored>)
-      if (state_ == state::value) value().~stored();  // a local's destructor threw after the co_return
+      if (how() == state::value) value().~stored();  // a local's destructor threw after the co_return
     ::new (static_cast<void*>(__builtin_addressof(exception_))) std::exception_ptr(std::move(failure));
-    state_ = state::exception;
+    if constexpr (!is_one_word) become(state::exception);
   }
 
   /// Moves over what `other` holds, which is not empty; an exception thrown by that is what this holds then.
   void take_from(outcome& other) noexcept {
     if (other.is_exception()) return set_exception(std::move(other.exception_));
-    if constexpr (std::is_nothrow_move_constructible_v<stored>) {
+    if constexpr (is_one_word) {
+      become(state::value);
+    } else if constexpr (std::is_nothrow_move_constructible_v<stored>) {
       ::new (place()) stored(std::move(other.value()));
-      state_ = state::value;
+      become(state::value);
     } else {
       try {
         ::new (place()) stored(std::move(other.value()));
-        state_ = state::value;
+        become(state::value);
       } catch (...) {
         set_exception(std::current_exception());
       }
     }
   }
 
-  bool is_empty() const noexcept { return state_ == state::empty; }
-  bool is_exception() const noexcept { return state_ == state::exception; }
+  bool is_empty() const noexcept { return how() == state::empty; }
+  bool is_exception() const noexcept { return how() == state::exception; }
   const std::exception_ptr& exception() const noexcept { return exception_; }
 
-  stored& value() noexcept { return *std::launder(static_cast<stored*>(place())); }
+  stored& value() noexcept {
+    if constexpr (is_one_word) {
+      static constinit nothing one_for_all;
+      return one_for_all;
+    } else {
+      return *std::launder(static_cast<stored*>(place()));
+    }
+  }
 
   /// Moves the value out, or throws what is there instead; an exception is moved out, too, since a frame in its caller's
   /// may not be destroyed afterwards.
   T take() {
-    if (state_ != state::value) [[unlikely]]
+    if (how() != state::value) [[unlikely]]
       rethrow(std::move(exception_));
     if constexpr (std::is_reference_v<T>)
       return static_cast<T>(*value());
@@ -111,7 +123,7 @@ class outcome {
   }
   /// The same as a result, which can hold either; what moving the value throws is an exception, too.
   result<T> take_result() noexcept {
-    if (state_ != state::value) return result<T>{exception_};
+    if (how() != state::value) return result<T>{exception_};
     if constexpr (std::is_reference_v<T>) {
       return result<T>{std::in_place, *value()};
     } else if constexpr (std::is_nothrow_move_constructible_v<stored>) {
@@ -125,8 +137,44 @@ class outcome {
     }
   }
 
+ protected:
+  // A bit of the coroutine's, not of its outcome; it is kept here because there is room, until there is an outcome.
+  void set_trivial(bool on) noexcept {
+    if constexpr (is_one_word)
+      word_ = on ? trivial_and_empty : 0;
+    else
+      marks_.trivial = on;
+  }
+  bool is_trivial() const noexcept {
+    if constexpr (is_one_word)
+      return word_ == trivial_and_empty;
+    else
+      return marks_.trivial;
+  }
+
  private:
   enum class state : unsigned char { empty, value, exception };
+  static constexpr std::uintptr_t is_value = 1,
+                                  trivial_and_empty = 2;  // what one word is beside 0 and an exception_ptr
+
+  struct marks {
+    state how = state::empty;
+    bool trivial = false;
+  };
+  struct no_marks {};
+
+  state how() const noexcept {
+    if constexpr (is_one_word)
+      return word_ == is_value ? state::value : (word_ & ~trivial_and_empty) == 0 ? state::empty : state::exception;
+    else
+      return marks_.how;
+  }
+  void become(state how) noexcept {
+    if constexpr (is_one_word)
+      word_ = is_value;
+    else
+      marks_.how = how;
+  }
 
   void* place() noexcept {
     if constexpr (overaligned) {
@@ -141,34 +189,30 @@ class outcome {
     alignas(overaligned ? 16
                         : alignof(stored)) std::byte room_[sizeof(stored) + (overaligned ? alignof(stored) - 16 : 0)];
     std::exception_ptr exception_;
+    std::uintptr_t word_;
   };
-  state state_ = state::empty;
-
- protected:
-  // Of the coroutine, not of its outcome; it stands here because there is room: no argument, and nothing in the result,
-  // needs a destructor.
-  bool trivial_ = false;
+  [[no_unique_address]] std::conditional_t<is_one_word, no_marks, marks> marks_;
 };
 
 template <class T>
 class task_promise_base : public awaiting_promise, public outcome<T>, public initial_awaiter<task_promise_base<T>> {
  public:
-  task_promise_base() noexcept { this->trivial_ = std::is_trivially_destructible_v<stored<T>>; }
+  task_promise_base() noexcept { this->set_trivial(std::is_trivially_destructible_v<stored<T>>); }
 
   // The coroutine's arguments, to learn about their types. A reference looks like a value here, so those count as
   // values of what they refer to: at worst a destructor is called that does nothing. A frame from a resource must go
   // back there, even if the resource has its memory from the caller's frame.
   template <class... Args>
   explicit task_promise_base(Args&...) noexcept {
-    this->trivial_ =
+    this->set_trivial(
         std::is_trivially_destructible_v<stored<T>> &&
-        ((std::is_trivially_destructible_v<Args> && !std::is_same_v<const Args, const std::allocator_arg_t>) && ...);
+        ((std::is_trivially_destructible_v<Args> && !std::is_same_v<const Args, const std::allocator_arg_t>) && ...));
   }
 
   final_awaiter final_suspend() const noexcept { return {}; }
   [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(exception_leaving(*this)); }
 
-  bool needs_no_destructor() const noexcept { return this->trivial_; }
+  bool needs_no_destructor() const noexcept { return this->is_trivial(); }
 };
 
 template <class T>
