@@ -317,7 +317,7 @@ concept scenario = requires(T& one) { requires awaitable<decltype(one.run())>; }
 /// Fails   throws what the task threw, `stopped` if it ended stopped; a failure if it hangs, or has left a frame.
 template <class F>
   requires awaitable<std::invoke_result_t<const F&>>
-auto run(const F& make, run_options options = {}) -> await_result<std::invoke_result_t<const F&>> {
+auto run(F make, run_options options = {}) -> await_result<std::invoke_result_t<const F&>> {
   using plain = detail::plain_scenario<F>;
   detail::subject_of<plain> one{[](const void* from) { return plain{static_cast<const F*>(from)}; }, &make};
   detail::run_once(one, options);
@@ -367,6 +367,7 @@ template <class Scenario>
 subject_of<Scenario> subject_for() noexcept {
   return {[](const void*) { return Scenario(); }, nullptr};
 }
+/// `make` outlives the subject.
 template <class F>
 subject_of<plain_scenario<F>> subject_for(const F& make) noexcept {
   return {[](const void* from) { return plain_scenario<F>{static_cast<const F*>(from)}; }, &make};
@@ -394,7 +395,7 @@ sweep_report cancellation_sweep(std::string_view name, const sweep_options& opti
 /// The same for a function that makes something to await, and needs no state: `[] { return when_all(f(), g()); }`.
 template <class F>
   requires awaitable<std::invoke_result_t<const F&>>
-sweep_report cancellation_sweep(std::string_view name, const F& make, const sweep_options& options = {}) {
+sweep_report cancellation_sweep(std::string_view name, F make, const sweep_options& options = {}) {
   auto subject = detail::subject_for(make);
   return detail::sweep_stops(name, subject, options);
 }
@@ -413,7 +414,7 @@ std::size_t allocation_sweep(std::string_view name, const sweep_options& options
 }
 template <class F>
   requires awaitable<std::invoke_result_t<const F&>>
-std::size_t allocation_sweep(std::string_view name, const F& make, const sweep_options& options = {}) {
+std::size_t allocation_sweep(std::string_view name, F make, const sweep_options& options = {}) {
   auto subject = detail::subject_for(make);
   return detail::sweep_allocations(name, subject, options);
 }
