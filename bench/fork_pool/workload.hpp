@@ -13,11 +13,14 @@ namespace bench {
 template <class Forks>
 void measure_pooled_forks(state& state, Forks forks) {
   auto& arena = fork_arena();
-  state.measure(state.size(), state.size(), [&] {
-    std::pmr::monotonic_buffer_resource upstream{arena.data(), arena.size()};
+  struct resources {
+    explicit resources(std::vector<std::byte>& arena) : upstream{arena.data(), arena.size()} {}
+    std::pmr::monotonic_buffer_resource upstream;
     std::pmr::unsynchronized_pool_resource pool{&upstream};
-    return forks(&pool, state.size());
-  });
+  };
+  state.measure(
+      state.size(), state.size(), [&] { return resources{arena}; },
+      [&](resources& with) { return forks(&with.pool, state.size()); });
 }
 
 }  // namespace bench

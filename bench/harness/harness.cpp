@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -23,6 +24,12 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+state::clock::duration processor_time() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
 
 /// A line such as "VmHWM:  1234 kB" of /proc/self/status. Not getrusage: its maximum survives exec, so that a small
@@ -53,6 +60,7 @@ void state::begin(std::size_t items) {
   calls_ = 1;
   warm_ = false;
   batches_.clear();
+  cpu_.clear();
   measured_items_ = allocations_ = allocated_bytes_ = 0;
   phase_start_ = clock::now();
 }
@@ -78,18 +86,29 @@ std::size_t state::next_batch() {
 }
 
 void state::start_clock() noexcept {
+  if (batch_ended_) batch_time_ = batch_cpu_ = {};
+  batch_ended_ = false;
   allocations_before_ = allocation_count().calls;
   bytes_before_ = allocation_count().bytes;
+  cpu_start_ = processor_time();
   batch_start_ = clock::now();
 }
 
-void state::stop_clock(std::size_t calls) {
-  batch_time_ = std::max<clock::duration>(clock::now() - batch_start_, 1ns);
+void state::stop_clock() noexcept {
+  batch_time_ += clock::now() - batch_start_;
+  batch_cpu_ += processor_time() - cpu_start_;
   if (!warm_) return;
   allocations_ += allocation_count().calls - allocations_before_;
   allocated_bytes_ += allocation_count().bytes - bytes_before_;
+}
+
+void state::end_batch(std::size_t calls) {
+  batch_ended_ = true;
+  batch_time_ = std::max<clock::duration>(batch_time_, 1ns);
+  if (!warm_) return;
   measured_items_ += calls * items_;
   batches_.push_back(nanoseconds(batch_time_) / static_cast<double>(calls * items_));
+  cpu_.push_back(nanoseconds(batch_cpu_) / static_cast<double>(calls * items_));
 }
 
 std::string state::to_json() const {
@@ -97,9 +116,9 @@ std::string state::to_json() const {
   std::ostringstream out;
   out.precision(std::numeric_limits<double>::digits10);
   const auto items = static_cast<double>(measured_items_);
-  out << "{\"ns\":" << median(batches_) << ",\"batches\":" << batches_.size() << ",\"items\":" << measured_items_
-      << ",\"size\":" << size_ << ",\"peak_rss_kib\":" << status_kib("VmHWM") << ",\"start_rss_kib\":" << own_rss_kib_
-      << ",\"allocator\":\"" << allocator_name() << '"';
+  out << "{\"ns\":" << median(batches_) << ",\"cpu_ns\":" << median(cpu_) << ",\"batches\":" << batches_.size()
+      << ",\"items\":" << measured_items_ << ",\"size\":" << size_ << ",\"peak_rss_kib\":" << status_kib("VmHWM")
+      << ",\"start_rss_kib\":" << own_rss_kib_ << ",\"allocator\":\"" << allocator_name() << '"';
   if (counts_allocations()) {
     out << ",\"allocations\":" << static_cast<double>(allocations_) / items
         << ",\"bytes\":" << static_cast<double>(allocated_bytes_) / items;

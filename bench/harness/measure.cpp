@@ -70,6 +70,7 @@ void record(entry& into, const workload& work, const process_result& result) {
     into.rounds.push_back(line.at("bytes").get<double>());
   } else {
     into.rounds.push_back(line.at("ns").get<double>() * work.scale);
+    if (line.contains("cpu_ns")) into.cpu_rounds.push_back(line.at("cpu_ns").get<double>() * work.scale);
   }
 }
 

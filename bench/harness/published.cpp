@@ -19,6 +19,12 @@ json read_published(const std::string& path) {
 
 std::string nanoseconds(double value) { return std::to_string(std::lround(value)) + " ns"; }
 
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 /// Whether a row of ours is of the published row's program: the workload, and its size where that is given.
 bool is_of(const row& ours, const json& published) {
   return ours.work->name == published.at("workload").get<std::string>() &&
@@ -34,6 +40,25 @@ std::string measured_text(const run_record& run, const json& published, std::str
     return nanoseconds(e->figure.value * published.at("ns_per_unit").get<double>());
   }
   return "–";
+}
+
+/// What a system reports beside its times, for the published row's library or for ours: processor time, items a second,
+/// nanoseconds an item, bytes an item.
+void add_details(std::vector<std::string>& line, const run_record& run, const json& published,
+                 std::string_view library) {
+  const double per_program = published.at("ns_per_unit").get<double>();
+  for (const auto& each : run.rows) {
+    if (!is_of(each, published)) continue;
+    const auto* e = each.find(library);
+    if (e == nullptr || e->state != entry::status::measured) break;
+    line.push_back(e->cpu_rounds.empty() ? "–" : nanoseconds(median(e->cpu_rounds) * per_program));
+    line.push_back(significant(1e3 / e->figure.value) + " M/s");
+    line.push_back(significant(e->figure.value) + " ns");
+    const auto bytes = e->extra.find("bytes a fork");
+    line.push_back(bytes == e->extra.end() ? "–" : significant(bytes->second));
+    return;
+  }
+  line.insert(line.end(), {"–", "–", "–", "–"});
 }
 
 std::string ratio_to_baseline(const run_record& run, const json& published) {
@@ -75,13 +100,20 @@ void print_published(std::ostream& out, const run_record& run, const manifest& b
   auto& head = lines.emplace_back();
   head.push_back("Benchmark");
   for (const auto& column : published.at("columns")) head.push_back(column.get<std::string>());
-  head.insert(head.end(), {"Time here", "weft here", "× weft"});
+  const bool details = published.value("details", false);
+  for (const std::string& who : {published.at("system").get<std::string>(), std::string{"weft"}}) {
+    head.push_back(who + " here");
+    if (details) head.insert(head.end(), {"CPU", "items", "an item", "bytes an item"});
+  }
+  head.push_back("× weft");
   for (const auto& each : published.at("rows")) {
     auto& line = lines.emplace_back();
     line.push_back(each.at("name"));
     for (const auto& value : each.at("values")) line.push_back(value);
-    line.push_back(measured_text(run, each, each.at("library").get<std::string>()));
-    line.push_back(measured_text(run, each, baseline));
+    for (const auto& library : {each.at("library").get<std::string>(), std::string{baseline}}) {
+      line.push_back(measured_text(run, each, library));
+      if (details) add_details(line, run, each, library);
+    }
     line.push_back(ratio_to_baseline(run, each));
   }
   out << '\n'

@@ -39,6 +39,7 @@ json entry_json(const entry& e) {
   if (e.state == entry::status::measured) {
     out["figure"] = estimate_json(e.figure);
     out["rounds"] = e.rounds;
+    if (!e.cpu_rounds.empty()) out["cpu_rounds"] = e.cpu_rounds;
     out["peak_rss_kib"] = e.peak_rss_kib;
     out["own_rss_kib"] = e.own_rss_kib;
   }

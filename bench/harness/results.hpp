@@ -63,10 +63,11 @@ struct entry {
   std::string library;
   std::string variant{};
   status state = status::absent;
-  std::string note{};               ///< why it failed; where a recorded ratio is from
-  std::vector<double> rounds{};     ///< the row's unit, one value a round
-  estimate figure{};                ///< their median and its interval
-  std::optional<estimate> ratio{};  ///< how many times the baseline
+  std::string note{};                ///< why it failed; where a recorded ratio is from
+  std::vector<double> rounds{};      ///< the row's unit, one value a round
+  std::vector<double> cpu_rounds{};  ///< the same, of processor time, where the program says
+  estimate figure{};                 ///< their median and its interval
+  std::optional<estimate> ratio{};   ///< how many times the baseline
   long peak_rss_kib = 0;
   long own_rss_kib = 0;                 ///< of that, what the program had before the workload began
   std::optional<double> allocations{};  ///< an item
