@@ -13,5 +13,6 @@
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/stop.hpp>
+#include <weft/sync.hpp>
 #include <weft/task.hpp>
 #include <weft/version.hpp>

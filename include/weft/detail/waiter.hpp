@@ -62,6 +62,13 @@ class waiter {
   /// Ends a wait that forwards its stops. Once a wait. The waiter may be gone when this returns.
   void finish(wake_up how = wake_up::completed) noexcept;
 
+  /// Stands for the wait in which `parked` has parked, too: whoever claims one of them has ended it. By the sleeper, under
+  /// the locks of all that they are in.
+  void share(const waiter& parked) noexcept {
+    sleeper_ = parked.sleeper_;
+    ticket_ = parked.ticket_;
+  }
+
   /// Claims both or neither; false if either wait is over. For a hand-over between two lines.
   static bool try_claim_both(waiter& a, waiter& b) noexcept;
 
@@ -83,6 +90,7 @@ class waiter {
 class waiter_line {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
+  waiter* first() const noexcept { return first_; }
   void push(waiter& one) noexcept {
     one.next = nullptr;
     one.prev = last_;

@@ -1,0 +1,657 @@
+// What work shares and waits for: mutex, shared_mutex, semaphore, event, auto_event, latch, barrier, condition_variable,
+// once, guarded.
+//
+// There is one of each for tasks, fibers and plain threads: `co_await m.lock()` in a task, `await(m.lock())` in a fiber,
+// `sync_wait(m.lock())` on a thread. Whoever waits has its place in line in its own frame, so no primitive allocates, and
+// each is of constant size.
+//
+// What holds for all of them:
+//
+//   Suspends   only where it has to; resumes on its own executor, in the order of arrival.
+//   Cancel     leaves the line empty-handed. What was given already wins, so that no permit is lost. A task that was told
+//              to stop ends at the await, even if it would not have to wait.
+//   Deadline   `timeout(5ms, m.lock())`, as for anything that can be awaited.
+//   Threads    any.
+//   Lifetime   outlives its waiters and what it gave out: destroyed with somebody in line, it ends the program.
+//   Order      what was done before a release is seen by whoever acquires next.
+//
+// A lock is given back by the destructor of what `lock()` gives, and so when a task is stopped, too.
+//
+// A release gives what it releases to the first in line, who owns it before it runs: nobody overtakes, and nobody starves.
+// The price: a mutex that is always contended is handed on at the pace at which its waiters are scheduled.
+//
+// Rejected: a release that lets a runner overtake who was woken (faster under contention): the woken one would have to wait
+// a second time within one await, and a stop between the two would have to pass on what it was woken for.
+//
+// Long because they are one family: each is a page, and whoever looks for one looks here.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/atomic.hpp>
+#include <weft/detail/lock.hpp>
+#include <weft/detail/root.hpp>
+#include <weft/detail/waiter.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+/// What a primitive can tell about its waiters.
+struct sync_stats {
+  std::size_t waiting;  ///< now in line
+  std::uint64_t waits;  ///< so far, that had to get in line
+};
+
+namespace detail {
+
+class gate_waiter;
+
+/// A lock and a line: what every primitive is made of. All members under the lock, but for its own users.
+class gate {
+ public:
+  gate() = default;
+  gate(const gate&) = delete;
+
+  /// Costs the lock, and a walk along the line. For people and tests: it is over when it is read.
+  sync_stats stats() const noexcept;
+
+ protected:
+  friend class gate_waiter;
+  /// Waits for who is still inside: one that was let through may be the one who destroys this.
+  ~gate();
+
+  /// Who was let through, to be woken when the lock is free.
+  class let_through;
+
+  /// Gets in line and lets go of the lock. `one`, and the primitive, may be gone after this.
+  void wait(root& self, gate_waiter& one) noexcept;
+  void wait(root& self, gate_waiter& one, waiter_line& line) noexcept;
+
+  mutable tiny_lock lock_;
+  waiter_line line_;
+  std::uint64_t waits_ = 0;
+};
+
+/// Somebody's place in line.
+class gate_waiter : public waiter {
+ public:
+  gate_waiter(const gate_waiter&) = delete;
+
+ protected:
+  explicit gate_waiter(gate& of, stop_function leave = leave_line) noexcept : waiter{leave}, gate_{&of} {}
+  ~gate_waiter() = default;
+
+  static on_stop leave_line(waiter& self) noexcept;
+
+  gate* gate_;
+};
+
+/// What an await of a primitive does with its task.
+template <class Awaiter>
+struct gate_awaiter {
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    return static_cast<Awaiter*>(this)->suspend(suspending(caller));  // the task may be gone after this line
+  }
+};
+
+/// What a primitive's function returns: nothing happens until it is awaited.
+template <class Awaiter, class Primitive, class Argument = std::size_t>
+class [[nodiscard("nothing happens until it is awaited")]] at_gate : public knows_roots {
+ public:
+  explicit at_gate(Primitive& at, Argument with = {}) noexcept : at_{&at}, with_{with} {}
+  Awaiter operator co_await() const noexcept { return Awaiter{*at_, with_}; }
+
+ private:
+  Primitive* at_;
+  Argument with_;
+};
+
+}  // namespace detail
+
+// ---- mutex ----------------------------------------------------------------------------------------------------------------
+
+/// One at a time. Not recursive.
+///
+/// Cost  uncontended, two atomic read-modify-writes.
+///
+///     auto held = co_await m.lock();  // given back at the end of the block
+class mutex : public detail::gate {
+ public:
+  class guard;
+
+  mutex() = default;
+
+  /// Gives a guard that owns the mutex.
+  [[nodiscard]] auto lock() noexcept;
+  /// A guard that owns the mutex, or nothing. Never waits.
+  [[nodiscard]] guard try_lock() noexcept;
+
+  bool is_locked() const noexcept { return state_.load(std::memory_order_relaxed) != free; }  // a hint
+
+ private:
+  class awaiter;
+  friend class condition_variable;
+  template <class>
+  friend class guarded;
+
+  static constexpr std::uint32_t free = 0, held = 1, awaited = 2;
+
+  bool try_take() noexcept {
+    std::uint32_t found = free;
+    return state_.compare_exchange_strong(found, held, std::memory_order_acquire,  // <- held
+                                          std::memory_order_relaxed);              // it is somebody else's
+  }
+  void unlock() noexcept {
+    std::uint32_t found = held;
+    if (!state_.compare_exchange_strong(found, free, std::memory_order_release,  // -> held
+                                        std::memory_order_relaxed))              // somebody waits
+      hand_on();
+  }
+  void hand_on() noexcept;
+
+  // free; held, and nobody is in line; awaited: held, and somebody may be in line. Only under the lock does it become
+  // `awaited`, or ceases to be that.
+  //
+  //   edge held  what the holder did  ->  the next one that finds it free. One that waited has it by its wake-up
+  detail::atomic<std::uint32_t> state_{free};
+};
+
+/// Owns a mutex, or nothing. Moves. Gives the mutex back when it ends.
+class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
+ public:
+  guard() noexcept = default;
+  guard(guard&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {}
+  guard& operator=(guard&& other) noexcept {
+    guard{std::move(other)}.swap(*this);
+    return *this;
+  }
+  ~guard() { unlock(); }
+
+  explicit operator bool() const noexcept { return of_ != nullptr; }
+  /// Gives it back now.
+  void unlock() noexcept {
+    if (of_ != nullptr) std::exchange(of_, nullptr)->unlock();
+  }
+  void swap(guard& other) noexcept { std::swap(of_, other.of_); }
+
+ private:
+  friend class mutex;
+  friend class condition_variable;
+  template <class>
+  friend class guarded;
+  explicit guard(mutex* of) noexcept : of_{of} {}
+
+  mutex* of_ = nullptr;
+};
+
+class mutex::awaiter : detail::gate_waiter {
+ public:
+  explicit awaiter(mutex& of, std::size_t) noexcept : gate_waiter{of} {}
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    detail::root& self = detail::suspending(caller);
+    if (!self.sleeper::stop_requested() && of().try_take()) return false;
+    return suspend(self);  // the task may be gone after this line
+  }
+  guard await_resume() noexcept { return guard{&of()}; }
+
+ private:
+  mutex& of() noexcept { return static_cast<mutex&>(*gate_); }
+  bool suspend(detail::root& self) noexcept;
+};
+
+inline auto mutex::lock() noexcept { return detail::at_gate<awaiter, mutex>{*this}; }
+inline mutex::guard mutex::try_lock() noexcept { return guard{try_take() ? this : nullptr}; }
+
+// ---- shared_mutex ---------------------------------------------------------------------------------------------------------
+
+struct shared_mutex_options {
+  bool prefer_writers = false;  ///< who wants it alone goes before all who would share it; else in the order of arrival
+};
+
+/// One alone, or many that share it; and one of those that share it may announce that it will want it alone.
+class shared_mutex : public detail::gate {
+ public:
+  enum class mode : unsigned char { shared, upgradable, alone };
+
+  /// Owns the mutex in one of these ways, or nothing. Moves.
+  template <mode Mode>
+  class holder;
+  using shared_guard = holder<mode::shared>;
+  using upgradable_guard = holder<mode::upgradable>;
+  using guard = holder<mode::alone>;
+
+  explicit shared_mutex(shared_mutex_options options = {}) noexcept : options_{options} {}
+  ~shared_mutex();
+
+  [[nodiscard]] auto lock() noexcept;             ///< alone
+  [[nodiscard]] auto lock_shared() noexcept;      ///< with others that share it
+  [[nodiscard]] auto lock_upgradable() noexcept;  ///< the same, and the only one that may upgrade()
+  [[nodiscard]] guard try_lock() noexcept;
+  [[nodiscard]] shared_guard try_lock_shared() noexcept;
+  [[nodiscard]] upgradable_guard try_lock_upgradable() noexcept;
+
+ private:
+  using waiter_line = detail::waiter_line;
+  class waiter_for;
+  template <mode Mode>
+  class awaiter;
+  class upgrade_awaiter;
+
+  waiter_line& line_of(mode how) noexcept { return options_.prefer_writers && how == mode::alone ? writers_ : line_; }
+  bool is_open(mode how) const noexcept;
+  bool goes_first(mode how) const noexcept;
+  void take(mode how) noexcept;
+  bool try_take(mode how) noexcept;
+  void release(mode how) noexcept;
+  void downgrade(mode from) noexcept;
+  void grant(let_through& through) noexcept;
+  bool grant_first(waiter_line& line, let_through& through) noexcept;
+
+  const shared_mutex_options options_;
+  waiter_line writers_;  // with prefer_writers, those that want it alone
+  std::size_t sharing_ = 0;
+  bool alone_ = false;
+  bool upgradable_ = false;              // somebody holds it so
+  detail::waiter* upgrading_ = nullptr;  // and waits for those that share it to leave
+};
+
+template <shared_mutex::mode Mode>
+class [[nodiscard("the mutex is given back where this ends")]] shared_mutex::holder {
+ public:
+  holder() noexcept = default;
+  holder(holder&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {}
+  holder& operator=(holder&& other) noexcept {
+    holder{std::move(other)}.swap(*this);
+    return *this;
+  }
+  ~holder() { unlock(); }
+
+  explicit operator bool() const noexcept { return of_ != nullptr; }
+  void unlock() noexcept {
+    if (of_ != nullptr) std::exchange(of_, nullptr)->release(Mode);
+  }
+  void swap(holder& other) noexcept { std::swap(of_, other.of_); }
+
+  /// Waits until nobody else shares the mutex, then has it alone: `auto alone = co_await std::move(held).upgrade();`.
+  /// Nobody else has had it alone in between. Stopped, it is held as before.
+  [[nodiscard]] auto upgrade() && noexcept
+    requires(Mode == mode::upgradable);
+
+  /// Shares the mutex from now on; others that share it come in.
+  shared_guard downgrade() && noexcept
+    requires(Mode != mode::shared)
+  {
+    WEFT_EXPECTS(of_ != nullptr, "a guard that owns no mutex was downgraded");
+    of_->downgrade(Mode);
+    return shared_guard{std::exchange(of_, nullptr)};
+  }
+
+ private:
+  friend class shared_mutex;
+  template <mode>
+  friend class holder;
+  explicit holder(shared_mutex* of) noexcept : of_{of} {}
+
+  shared_mutex* of_ = nullptr;
+};
+
+class shared_mutex::waiter_for : public detail::gate_waiter {
+ public:
+  waiter_for(shared_mutex& of, mode how) noexcept : gate_waiter{of, leave}, how_{how} {}
+  bool suspend(detail::root& self) noexcept;
+
+ protected:
+  ~waiter_for() = default;
+  friend class shared_mutex;
+  shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
+  static detail::on_stop leave(detail::waiter& self) noexcept;
+
+  const mode how_;
+};
+
+template <shared_mutex::mode Mode>
+class shared_mutex::awaiter : waiter_for, public detail::gate_awaiter<awaiter<Mode>> {
+ public:
+  explicit awaiter(shared_mutex& of, std::size_t) noexcept : waiter_for{of, Mode} {}
+  using waiter_for::suspend;
+  holder<Mode> await_resume() noexcept { return holder<Mode>{&of()}; }
+};
+
+class shared_mutex::upgrade_awaiter : detail::gate_waiter, public detail::gate_awaiter<upgrade_awaiter> {
+ public:
+  explicit upgrade_awaiter(upgradable_guard& from, std::size_t) noexcept;
+  bool suspend(detail::root& self) noexcept;
+  guard await_resume() noexcept { return guard{std::exchange(from_.of_, nullptr)}; }
+
+ private:
+  static detail::on_stop leave(detail::waiter& self) noexcept;
+  shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
+  upgradable_guard& from_;
+};
+
+inline auto shared_mutex::lock() noexcept { return detail::at_gate<awaiter<mode::alone>, shared_mutex>{*this}; }
+inline auto shared_mutex::lock_shared() noexcept { return detail::at_gate<awaiter<mode::shared>, shared_mutex>{*this}; }
+inline auto shared_mutex::lock_upgradable() noexcept {
+  return detail::at_gate<awaiter<mode::upgradable>, shared_mutex>{*this};
+}
+inline shared_mutex::guard shared_mutex::try_lock() noexcept { return guard{try_take(mode::alone) ? this : nullptr}; }
+inline shared_mutex::shared_guard shared_mutex::try_lock_shared() noexcept {
+  return shared_guard{try_take(mode::shared) ? this : nullptr};
+}
+inline shared_mutex::upgradable_guard shared_mutex::try_lock_upgradable() noexcept {
+  return upgradable_guard{try_take(mode::upgradable) ? this : nullptr};
+}
+template <shared_mutex::mode Mode>
+auto shared_mutex::holder<Mode>::upgrade() && noexcept
+  requires(Mode == mode::upgradable)
+{
+  return detail::at_gate<upgrade_awaiter, holder>{*this};
+}
+
+// ---- semaphore ------------------------------------------------------------------------------------------------------------
+
+/// So many permits.
+///
+///     auto permit = co_await limit.acquire();  // given back at the end of the block
+class semaphore : public detail::gate {
+ public:
+  class permit;
+
+  explicit semaphore(std::size_t permits) noexcept : available_{permits} {}
+
+  /// Takes `count` permits at once. Who wants many waits in line like all others, and those behind wait, too.
+  [[nodiscard]] auto acquire(std::size_t count = 1) noexcept;
+  /// The permits, or nothing. Never waits, and never overtakes.
+  [[nodiscard]] permit try_acquire(std::size_t count = 1) noexcept;
+  /// Adds permits: those that were taken and kept, or new ones.
+  void release(std::size_t count = 1) noexcept;
+
+  std::size_t available() const noexcept;  ///< over when it is read
+
+ private:
+  class awaiter;
+  void grant(let_through& through) noexcept;
+  std::size_t available_;
+};
+
+/// Permits of a semaphore, or nothing. Moves. Gives them back when it ends.
+class [[nodiscard("the permit is given back where this ends")]] semaphore::permit {
+ public:
+  permit() noexcept = default;
+  permit(permit&& other) noexcept : of_{std::exchange(other.of_, nullptr)}, count_{other.count_} {}
+  permit& operator=(permit&& other) noexcept {
+    release();
+    of_ = std::exchange(other.of_, nullptr);
+    count_ = other.count_;
+    return *this;
+  }
+  ~permit() { release(); }
+
+  explicit operator bool() const noexcept { return of_ != nullptr; }
+  /// Gives them back now.
+  void release() noexcept {
+    if (of_ != nullptr) std::exchange(of_, nullptr)->release(count_);
+  }
+  /// Forgets them: somebody else calls semaphore::release, or nobody.
+  void keep() noexcept { of_ = nullptr; }
+
+ private:
+  friend class semaphore;
+  permit(semaphore* of, std::size_t count) noexcept : of_{of}, count_{count} {}
+
+  semaphore* of_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+class semaphore::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+ public:
+  awaiter(semaphore& of, std::size_t count) noexcept : gate_waiter{of, leave}, count_{count} {}
+  bool suspend(detail::root& self) noexcept;
+  permit await_resume() noexcept { return permit{&of(), count_}; }
+
+ private:
+  friend class semaphore;
+  semaphore& of() noexcept { return static_cast<semaphore&>(*gate_); }
+  static detail::on_stop leave(detail::waiter& self) noexcept;
+  const std::size_t count_;
+};
+
+inline auto semaphore::acquire(std::size_t count) noexcept { return detail::at_gate<awaiter, semaphore>{*this, count}; }
+
+// ---- events, latch, barrier -------------------------------------------------------------------------------------------------
+
+/// Open or shut: all pass while it is set.
+class event : public detail::gate {
+ public:
+  explicit event(bool set = false) noexcept : set_{set} {}
+
+  void set() noexcept;
+  void reset() noexcept;
+  bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }  // <- set
+  [[nodiscard]] auto wait() noexcept;
+
+ private:
+  class awaiter;
+  //   edge set  what was done before set()  ->  who finds it set. One that waited has it by its wake-up
+  detail::atomic<bool> set_;
+};
+
+class event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+ public:
+  explicit awaiter(event& of, std::size_t) noexcept : gate_waiter{of} {}
+  bool suspend(detail::root& self) noexcept;
+  void await_resume() const noexcept {}
+};
+inline auto event::wait() noexcept { return detail::at_gate<awaiter, event>{*this}; }
+
+/// Lets one pass each time it is set: who waits first, or else who comes next. Set twice, it lets one pass.
+class auto_event : public detail::gate {
+ public:
+  explicit auto_event(bool set = false) noexcept : set_{set} {}
+
+  void set() noexcept;
+  [[nodiscard]] auto wait() noexcept;
+
+ private:
+  class awaiter;
+  bool set_;
+};
+
+class auto_event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+ public:
+  explicit awaiter(auto_event& of, std::size_t) noexcept : gate_waiter{of} {}
+  bool suspend(detail::root& self) noexcept;
+  void await_resume() const noexcept {}
+};
+inline auto auto_event::wait() noexcept { return detail::at_gate<awaiter, auto_event>{*this}; }
+
+/// Opens when it was counted down to zero, for good.
+class latch : public detail::gate {
+ public:
+  explicit latch(std::size_t count) noexcept : left_{count} {}
+
+  /// By no more than is left: else it ends the program.
+  void count_down(std::size_t by = 1) noexcept;
+  bool is_open() const noexcept;
+  [[nodiscard]] auto wait() noexcept;
+  /// Counts down by one, which a stop does not take back, and waits.
+  [[nodiscard]] auto arrive_and_wait() noexcept;
+
+ private:
+  class awaiter;
+  void count_down(std::size_t by, let_through& through) noexcept;
+  std::size_t left_;
+};
+
+class latch::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+ public:
+  awaiter(latch& of, std::size_t arrives) noexcept : gate_waiter{of}, arrives_{arrives} {}
+  bool suspend(detail::root& self) noexcept;
+  void await_resume() const noexcept {}
+
+ private:
+  const std::size_t arrives_;
+};
+inline auto latch::wait() noexcept { return detail::at_gate<awaiter, latch>{*this, 0}; }
+inline auto latch::arrive_and_wait() noexcept { return detail::at_gate<awaiter, latch>{*this, 1}; }
+
+/// Lets a number of parties pass together, again and again.
+class barrier : public detail::gate {
+ public:
+  explicit barrier(std::size_t parties) noexcept : parties_{parties} {}
+
+  /// Waits for the others. Gives true to the one that came last, so that one does what is done once a phase. One that is
+  /// stopped has not arrived: the others wait on.
+  [[nodiscard]] auto arrive_and_wait() noexcept;
+  /// One party less, from this phase on.
+  void drop() noexcept;
+
+ private:
+  class awaiter;
+  void pass(let_through& through) noexcept;
+  std::size_t parties_;
+  std::size_t arrived_ = 0;
+};
+
+class barrier::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+ public:
+  explicit awaiter(barrier& of, std::size_t) noexcept : gate_waiter{of, leave} {}
+  bool suspend(detail::root& self) noexcept;
+  bool await_resume() const noexcept { return last_; }
+
+ private:
+  static detail::on_stop leave(detail::waiter& self) noexcept;
+  bool last_ = false;
+};
+inline auto barrier::arrive_and_wait() noexcept { return detail::at_gate<awaiter, barrier>{*this}; }
+
+// ---- condition_variable -----------------------------------------------------------------------------------------------------
+
+/// Waits for what a mutex guards to change.
+///
+///     auto held = co_await m.lock();
+///     co_await changed.wait(held, [&] { return !queue.empty(); });
+class condition_variable : public detail::gate {
+ public:
+  condition_variable() = default;
+
+  /// Lets go of the mutex, waits to be notified, and has the mutex again when it returns. Never wakes without cause.
+  ///
+  /// Cancel  ends stopped, and `held` owns nothing then. One that was notified gets the mutex first, so that no
+  ///         notification is lost.
+  task<> wait(mutex::guard& held);
+
+  /// Waits until `holds()` does, which is asked while the mutex is held.
+  template <class Predicate>
+  auto wait(mutex::guard& held, Predicate&& holds) {
+    WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Predicate);
+    return wait_until_it_holds<std::decay_t<Predicate>>(*this, held, std::forward<Predicate>(holds));
+  }
+
+  void notify_one() noexcept;
+  void notify_all() noexcept;
+
+ private:
+  class awaiter;
+  template <class Predicate>
+  static task<> wait_until_it_holds(condition_variable& self, mutex::guard& held, Predicate holds) {
+    while (!holds()) co_await self.wait(held);
+  }
+};
+
+class condition_variable::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+ public:
+  awaiter(condition_variable& of, mutex::guard* held) noexcept : gate_waiter{of}, held_{*held} {}
+  bool suspend(detail::root& self) noexcept;
+  void await_resume() const noexcept {}
+
+ private:
+  mutex::guard& held_;
+};
+
+// ---- once, guarded ----------------------------------------------------------------------------------------------------------
+
+/// Does something once, whoever comes first; the others wait for it. If it fails or is stopped, the next one tries.
+class once {
+ public:
+  /// `fn()` gives something to await, or does all at once. What it throws is thrown to who called it.
+  template <class F>
+  auto call(F&& fn) {
+    WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+    return run<std::decay_t<F>>(*this, std::forward<F>(fn));
+  }
+  bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }  // <- done
+
+ private:
+  template <class F>
+  static task<> run(once& self, F fn) {
+    if (self.is_done()) co_return;
+    const mutex::guard held = co_await self.mutex_.lock();
+    if (self.is_done()) co_return;
+    if constexpr (awaitable<std::invoke_result_t<F&>>)
+      static_cast<void>(co_await fn());
+    else
+      fn();
+    self.done_.store(true, std::memory_order_release);  // -> done
+  }
+
+  mutex mutex_;
+  //   edge done  what it did  ->  who finds it done
+  detail::atomic<bool> done_{false};
+};
+
+/// A value that can only be reached by who holds its mutex.
+///
+///     guarded<std::map<int, user>> users;
+///     auto all = co_await users.lock();
+///     all->erase(7);
+template <class T>
+class guarded {
+ public:
+  template <class... Args>
+    requires std::is_constructible_v<T, Args...>
+  explicit guarded(Args&&... args) : value_(std::forward<Args>(args)...) {}
+
+  /// Access to the value, until it ends. Moves.
+  class [[nodiscard("the value is given back where this ends")]] access {
+   public:
+    T& operator*() const noexcept { return *value_; }
+    T* operator->() const noexcept { return value_; }
+    explicit operator bool() const noexcept { return static_cast<bool>(held_); }
+    void unlock() noexcept { held_.unlock(); }
+
+   private:
+    friend class guarded;
+    access(mutex::guard held, T& value) noexcept : held_{std::move(held)}, value_{&value} {}
+    mutex::guard held_;
+    T* value_;
+  };
+
+  [[nodiscard]] auto lock() noexcept { return detail::at_gate<awaiter, guarded>{*this}; }
+  [[nodiscard]] access try_lock() noexcept { return access{mutex_.try_lock(), value_}; }
+  sync_stats stats() const noexcept { return mutex_.stats(); }
+
+ private:
+  class awaiter : public mutex::awaiter {
+   public:
+    explicit awaiter(guarded& of, std::size_t) noexcept : mutex::awaiter{of.mutex_, 1}, of_{of} {}
+    access await_resume() noexcept { return access{mutex::awaiter::await_resume(), of_.value_}; }
+
+   private:
+    guarded& of_;
+  };
+
+  mutex mutex_;
+  T value_;
+};
+
+}  // namespace weft

@@ -1,0 +1,434 @@
+// Long because it has all of the family, as its header.
+#include <weft/sync.hpp>
+
+#include <mutex>
+#include <weft/detail/with.hpp>
+
+namespace weft {
+namespace detail {
+
+// In the order in which they were let through.
+class gate::let_through {
+ public:
+  let_through() = default;
+  let_through(const let_through&) = delete;
+  /// Outside of all locks.
+  ~let_through() {
+    for (waiter* one = first_; one != nullptr;) std::exchange(one, one->next)->wake();  // it may be gone
+  }
+
+  /// One that was taken out of its line. False: a stop came first.
+  bool add(waiter& one) noexcept {
+    if (!one.try_claim()) return false;
+    one.next = nullptr;
+    (last_ != nullptr ? last_->next : first_) = &one;
+    last_ = &one;
+    return true;
+  }
+  void add_all(waiter_line& line) noexcept {
+    while (waiter* one = line.pop()) add(*one);
+  }
+
+ private:
+  waiter* first_ = nullptr;
+  waiter* last_ = nullptr;
+};
+
+gate::~gate() {
+  const std::lock_guard guard{lock_};
+  WEFT_EXPECTS(line_.empty(), "a mutex, semaphore or the like was destroyed while somebody waits in it");
+}
+
+sync_stats gate::stats() const noexcept {
+  const std::lock_guard guard{lock_};
+  std::size_t waiting = 0;
+  for (const waiter* one = line_.first(); one != nullptr; one = one->next) ++waiting;
+  return {waiting, waits_};
+}
+
+void gate::wait(root& self, gate_waiter& one) noexcept { wait(self, one, line_); }
+
+void gate::wait(root& self, gate_waiter& one, waiter_line& line) noexcept {
+  line.push(one);
+  ++waits_;
+  if (self.park(one)) return lock_.unlock();
+  line.remove(one);
+  lock_.unlock();
+  end_stopped(self);
+}
+
+on_stop gate_waiter::leave_line(waiter& self) noexcept {
+  gate& from = *static_cast<gate_waiter&>(self).gate_;
+  const std::lock_guard guard{from.lock_};
+  from.line_.remove(self);
+  return on_stop::left;
+}
+
+}  // namespace detail
+
+using detail::end_stopped;
+using detail::on_stop;
+using detail::root;
+
+// ---- mutex ----------------------------------------------------------------------------------------------------------------
+
+bool mutex::awaiter::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  mutex& m = of();
+  m.lock_.lock();
+  std::uint32_t found = m.state_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  for (;;) {
+    if (found == awaited) break;
+    if (m.state_.compare_exchange_weak(found, found == free ? held : awaited,
+                                       std::memory_order_acquire,     // <- held
+                                       std::memory_order_relaxed)) {  // tried again
+      if (found == held) break;
+      m.lock_.unlock();
+      return false;
+    }
+  }
+  m.wait(self, *this);
+  return true;
+}
+
+// By the holder, where somebody may be in line.
+void mutex::hand_on() noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  while (detail::waiter* one = line_.pop())
+    if (through.add(*one)) {
+      if (line_.empty()) state_.store(held, std::memory_order_relaxed);  // under the lock; the wake-up carries the rest
+      return;
+    }
+  state_.store(free, std::memory_order_release);  // -> held
+}
+
+// ---- shared_mutex -----------------------------------------------------------------------------------------------------------
+
+shared_mutex::~shared_mutex() {
+  WEFT_EXPECTS(writers_.empty(), "a shared_mutex was destroyed while somebody waits for it");
+  WEFT_EXPECTS(sharing_ == 0 && !alone_ && !upgradable_, "a shared_mutex was destroyed while somebody holds it");
+}
+
+bool shared_mutex::is_open(mode how) const noexcept {
+  if (alone_) return false;
+  switch (how) {
+    case mode::shared: return upgrading_ == nullptr;
+    case mode::upgradable: return upgrading_ == nullptr && !upgradable_;
+    case mode::alone: break;
+  }
+  return sharing_ == 0 && !upgradable_;
+}
+
+// Nobody waits who would go before.
+bool shared_mutex::goes_first(mode how) const noexcept {
+  return writers_.empty() && (line_.empty() || (options_.prefer_writers && how == mode::alone));
+}
+
+void shared_mutex::take(mode how) noexcept {
+  switch (how) {
+    case mode::shared: ++sharing_; break;
+    case mode::upgradable: upgradable_ = true; break;
+    case mode::alone: alone_ = true; break;
+  }
+}
+
+bool shared_mutex::try_take(mode how) noexcept {
+  const std::lock_guard guard{lock_};
+  if (!goes_first(how) || !is_open(how)) return false;
+  take(how);
+  return true;
+}
+
+bool shared_mutex::waiter_for::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  shared_mutex& m = of();
+  m.lock_.lock();
+  if (m.goes_first(how_) && m.is_open(how_)) {
+    m.take(how_);
+    m.lock_.unlock();
+    return false;
+  }
+  m.wait(self, *this, m.line_of(how_));
+  return true;
+}
+
+on_stop shared_mutex::waiter_for::leave(detail::waiter& self) noexcept {
+  auto& mine = static_cast<waiter_for&>(self);
+  shared_mutex& m = mine.of();
+  let_through through;  // those behind it may have waited for it alone
+  const std::lock_guard guard{m.lock_};
+  m.line_of(mine.how_).remove(mine);
+  m.grant(through);
+  return on_stop::left;
+}
+
+// Lets the first of `line` through. False: it has to wait, and all behind it, or there is none.
+bool shared_mutex::grant_first(waiter_line& line, let_through& through) noexcept {
+  auto* one = static_cast<waiter_for*>(line.first());
+  if (one == nullptr || !is_open(one->how_)) return false;
+  const mode how = one->how_;
+  line.remove(*one);
+  if (through.add(*one)) take(how);
+  return true;
+}
+
+void shared_mutex::grant(let_through& through) noexcept {
+  if (upgrading_ != nullptr && sharing_ == 0) {
+    if (through.add(*std::exchange(upgrading_, nullptr))) {
+      upgradable_ = false;
+      alone_ = true;
+    }
+  }
+  while (grant_first(writers_, through)) {
+  }
+  if (writers_.empty())
+    while (grant_first(line_, through)) {
+    }
+}
+
+void shared_mutex::release(mode how) noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  switch (how) {
+    case mode::shared: --sharing_; break;
+    case mode::upgradable: upgradable_ = false; break;
+    case mode::alone: alone_ = false; break;
+  }
+  grant(through);
+}
+
+void shared_mutex::downgrade(mode from) noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  (from == mode::alone ? alone_ : upgradable_) = false;
+  ++sharing_;
+  grant(through);
+}
+
+shared_mutex::upgrade_awaiter::upgrade_awaiter(upgradable_guard& from, std::size_t) noexcept
+    : gate_waiter{*from.of_, leave}, from_{from} {
+  WEFT_EXPECTS(from.of_ != nullptr, "a guard that owns no mutex was upgraded");
+}
+
+bool shared_mutex::upgrade_awaiter::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  shared_mutex& m = of();
+  m.lock_.lock();
+  if (m.sharing_ == 0) {
+    m.upgradable_ = false;
+    m.alone_ = true;
+    m.lock_.unlock();
+    return false;
+  }
+  m.upgrading_ = this;
+  ++m.waits_;
+  if (self.park(*this)) return (m.lock_.unlock(), true);
+  m.upgrading_ = nullptr;
+  m.lock_.unlock();
+  end_stopped(self);
+  return true;
+}
+
+on_stop shared_mutex::upgrade_awaiter::leave(detail::waiter& self) noexcept {
+  shared_mutex& m = static_cast<upgrade_awaiter&>(self).of();
+  let_through through;  // those that would share it waited behind it
+  const std::lock_guard guard{m.lock_};
+  if (m.upgrading_ == &self) m.upgrading_ = nullptr;
+  m.grant(through);
+  return on_stop::left;
+}
+
+// ---- semaphore --------------------------------------------------------------------------------------------------------------
+
+std::size_t semaphore::available() const noexcept {
+  const std::lock_guard guard{lock_};
+  return available_;
+}
+
+semaphore::permit semaphore::try_acquire(std::size_t count) noexcept {
+  const std::lock_guard guard{lock_};
+  if (!line_.empty() || available_ < count) return {};
+  available_ -= count;
+  return permit{this, count};
+}
+
+void semaphore::release(std::size_t count) noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  available_ += count;
+  grant(through);
+}
+
+void semaphore::grant(let_through& through) noexcept {
+  while (auto* one = static_cast<awaiter*>(line_.first())) {
+    if (one->count_ > available_) return;
+    const std::size_t count = one->count_;
+    line_.remove(*one);
+    if (through.add(*one)) available_ -= count;
+  }
+}
+
+bool semaphore::awaiter::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  semaphore& s = of();
+  s.lock_.lock();
+  if (s.line_.empty() && s.available_ >= count_) {
+    s.available_ -= count_;
+    s.lock_.unlock();
+    return false;
+  }
+  s.wait(self, *this);
+  return true;
+}
+
+on_stop semaphore::awaiter::leave(detail::waiter& self) noexcept {
+  auto& mine = static_cast<awaiter&>(self);
+  semaphore& s = mine.of();
+  let_through through;  // it may have wanted many, and held up those that want few
+  const std::lock_guard guard{s.lock_};
+  s.line_.remove(mine);
+  s.grant(through);
+  return on_stop::left;
+}
+
+// ---- events, latch, barrier ---------------------------------------------------------------------------------------------------
+
+void event::set() noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  set_.store(true, std::memory_order_release);  // -> set
+  through.add_all(line_);
+}
+
+void event::reset() noexcept {
+  const std::lock_guard guard{lock_};
+  set_.store(false, std::memory_order_relaxed);  // nobody learns anything from this
+}
+
+bool event::awaiter::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  event& e = static_cast<event&>(*gate_);
+  if (e.is_set()) return false;
+  e.lock_.lock();
+  if (e.is_set()) return (e.lock_.unlock(), false);
+  e.gate::wait(self, *this);
+  return true;
+}
+
+void auto_event::set() noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  while (detail::waiter* one = line_.pop())
+    if (through.add(*one)) return;
+  set_ = true;
+}
+
+bool auto_event::awaiter::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  auto_event& e = static_cast<auto_event&>(*gate_);
+  e.lock_.lock();
+  if (std::exchange(e.set_, false)) return (e.lock_.unlock(), false);
+  e.gate::wait(self, *this);
+  return true;
+}
+
+bool latch::is_open() const noexcept {
+  const std::lock_guard guard{lock_};
+  return left_ == 0;
+}
+
+void latch::count_down(std::size_t by, let_through& through) noexcept {
+  WEFT_EXPECTS(by <= left_, "a latch was counted down by more than was left");
+  left_ -= by;
+  if (left_ == 0) through.add_all(line_);
+}
+
+void latch::count_down(std::size_t by) noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  count_down(by, through);
+}
+
+bool latch::awaiter::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  latch& l = static_cast<latch&>(*gate_);
+  let_through through;
+  l.lock_.lock();
+  l.count_down(arrives_, through);
+  if (l.left_ == 0) return (l.lock_.unlock(), false);
+  l.gate::wait(self, *this);
+  return true;
+}
+
+void barrier::pass(let_through& through) noexcept {
+  arrived_ = 0;
+  through.add_all(line_);
+}
+
+void barrier::drop() noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  WEFT_EXPECTS(parties_ > arrived_, "a party of a barrier was dropped that has arrived already, or never was");
+  if (--parties_ == arrived_ && arrived_ != 0) pass(through);
+}
+
+bool barrier::awaiter::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  barrier& b = static_cast<barrier&>(*gate_);
+  let_through through;
+  b.lock_.lock();
+  if (++b.arrived_ == b.parties_) {
+    last_ = true;
+    b.pass(through);
+    b.lock_.unlock();
+    return false;
+  }
+  WEFT_EXPECTS(b.arrived_ < b.parties_, "more came to a barrier than it has parties");
+  b.gate::wait(self, *this);
+  return true;
+}
+
+on_stop barrier::awaiter::leave(detail::waiter& self) noexcept {
+  auto& mine = static_cast<awaiter&>(self);
+  barrier& b = static_cast<barrier&>(*mine.gate_);
+  const std::lock_guard guard{b.lock_};
+  if (b.line_.remove(mine)) --b.arrived_;  // else its phase has passed, and counted it
+  return on_stop::left;
+}
+
+// ---- condition_variable -------------------------------------------------------------------------------------------------------
+
+// In line before the mutex is free, so that no notification is missed.
+bool condition_variable::awaiter::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  mutex::guard held = std::move(held_);  // `this` may be gone when the lock is
+  auto& changed = static_cast<condition_variable&>(*gate_);
+  changed.lock_.lock();
+  changed.gate::wait(self, *this);
+  held.unlock();
+  return true;
+}
+
+task<> condition_variable::wait(mutex::guard& held) {
+  WEFT_EXPECTS(static_cast<bool>(held), "a condition_variable waits with a guard that owns its mutex");
+  mutex& m = *held.of_;
+  co_await detail::at_gate<awaiter, condition_variable, mutex::guard*>{*this, &held};
+  const detail::shield_guard shielded;  // a notification is not lost to a stop
+  held = co_await m.lock();
+}
+
+void condition_variable::notify_one() noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  while (detail::waiter* one = line_.pop())
+    if (through.add(*one)) return;
+}
+
+void condition_variable::notify_all() noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_};
+  through.add_all(line_);
+}
+
+}  // namespace weft

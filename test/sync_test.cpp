@@ -1,0 +1,488 @@
+// The primitives by what they do: order, hand-over, what is given back, tasks and threads on one of each. sweep_sync_test
+// stops them everywhere.
+#include <weft/sync.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
+#include <weft/test.hpp>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::as_result;
+using weft::errc;
+using weft::scope;
+using weft::sleep_for;
+using weft::sync_wait;
+using weft::task;
+using weft::timeout;
+using weft::when_all;
+using weft::with_scope;
+
+// ---- mutex ----------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("mutex: is given back at the end of the block") {
+  weft::mutex m;
+  {
+    auto held = co_await m.lock();
+    EXPECT_TRUE(m.is_locked());
+    EXPECT_FALSE(m.try_lock());
+  }
+  EXPECT_FALSE(m.is_locked());
+  auto held = m.try_lock();
+  EXPECT_TRUE(held);
+  held.unlock();
+  EXPECT_FALSE(m.is_locked());
+  EXPECT_FALSE(held);
+}
+
+WEFT_TEST("mutex: a guard moves with what it owns") {
+  weft::mutex a, b;
+  auto first = co_await a.lock();
+  auto second = co_await b.lock();
+  first = std::move(second);  // a is free
+  EXPECT_FALSE(a.is_locked());
+  EXPECT_TRUE(b.is_locked());
+  const auto third = std::move(first);
+  EXPECT_TRUE(b.is_locked());
+}
+
+TEST(mutex, serves_in_the_order_of_arrival_and_counts_who_waited) {
+  weft::test::run([]() -> task<> {
+    weft::mutex m;
+    std::vector<int> order;
+    auto one = [&](int which) -> task<> {
+      const auto held = co_await m.lock();
+      order.push_back(which);
+      co_await sleep_for(1ms);
+    };
+    auto held = co_await m.lock();
+    auto body = [&](scope& s) -> task<> {
+      for (int i = 0; i != 4; ++i) s.fork(one, i);
+      co_await sleep_for(1ms);
+      EXPECT_EQ(m.stats().waiting, 4u);
+      held.unlock();
+    };
+    co_await with_scope(body);
+    EXPECT_EQ(order, (std::vector{0, 1, 2, 3}));
+    EXPECT_EQ(m.stats().waits, 4u);
+    EXPECT_EQ(m.stats().waiting, 0u);
+  });
+}
+
+TEST(mutex, a_wait_that_timed_out_holds_nothing) {
+  weft::test::run([]() -> task<> {
+    weft::mutex m;
+    auto held = co_await m.lock();
+    const auto late = co_await as_result(timeout(5ms, m.lock()));
+    EXPECT_EQ(late.error(), errc::timed_out);
+    EXPECT_EQ(weft::test::elapsed(), 5ms);
+    held.unlock();
+    EXPECT_FALSE(m.is_locked());
+    const auto soon = co_await timeout(5ms, m.lock());
+    EXPECT_TRUE(soon);
+  });
+}
+
+TEST(mutex, keeps_tasks_on_a_pool_and_plain_threads_apart) {
+  weft::mutex m;
+  long count = 0;  // under m
+  weft::pool p{{.threads = 3}};
+  const int each = test::rounds(3000);
+  auto adds = [&]() -> task<> {
+    for (int i = 0; i != each; ++i) {
+      const auto held = co_await m.lock();
+      ++count;
+      if (i % 64 == 0) co_await weft::yield();
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 4; ++i) s.fork_on(p.executor(), adds);
+    co_return;
+  };
+  std::jthread thread{[&] {
+    for (int i = 0; i != each; ++i) {
+      const auto held = sync_wait(m.lock());
+      ++count;
+    }
+  }};
+  sync_wait(with_scope(body));
+  thread.join();
+  EXPECT_EQ(count, 5L * each);
+}
+
+TEST(mutex_death, is_not_destroyed_under_a_waiter) {
+  EXPECT_DEATH(
+      {
+        auto m = std::make_unique<weft::mutex>();
+        auto held = m->try_lock();
+        weft::start(weft::detail::as_task(m->lock()), [](auto) {});
+        m.reset();
+      },
+      "destroyed while somebody waits in it");
+}
+
+// ---- shared_mutex -----------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("shared_mutex: many share it or one has it alone") {
+  weft::shared_mutex m;
+  {
+    const auto a = co_await m.lock_shared(), b = co_await m.lock_shared();
+    EXPECT_FALSE(m.try_lock());
+    EXPECT_TRUE(m.try_lock_upgradable());
+  }
+  const auto alone = co_await m.lock();
+  EXPECT_FALSE(m.try_lock_shared());
+  EXPECT_FALSE(m.try_lock_upgradable());
+}
+
+TEST(shared_mutex, who_shares_does_not_overtake_who_wants_it_alone) {
+  weft::test::run([]() -> task<> {
+    weft::shared_mutex m;
+    std::vector<char> order;
+    auto shares = [&](char name, std::chrono::milliseconds when) -> task<> {
+      co_await sleep_for(when);
+      const auto held = co_await m.lock_shared();
+      order.push_back(name);
+      co_await sleep_for(10ms);
+    };
+    auto writes = [&](char name, std::chrono::milliseconds when) -> task<> {
+      co_await sleep_for(when);
+      const auto held = co_await m.lock();
+      order.push_back(name);
+      co_await sleep_for(10ms);
+    };
+    co_await when_all(shares('a', 0ms), writes('W', 1ms), shares('b', 2ms), shares('c', 3ms));
+    EXPECT_EQ(order, (std::vector{'a', 'W', 'b', 'c'}));
+    EXPECT_EQ(weft::test::elapsed(), 30ms) << "b and c share it";
+  });
+}
+
+TEST(shared_mutex, writers_go_first_if_they_are_preferred) {
+  weft::test::run([]() -> task<> {
+    weft::shared_mutex m{{.prefer_writers = true}};
+    std::vector<char> order;
+    auto shares = [&](char name, std::chrono::milliseconds when) -> task<> {
+      co_await sleep_for(when);
+      const auto held = co_await m.lock_shared();
+      order.push_back(name);
+      co_await sleep_for(10ms);
+    };
+    auto writes = [&](char name, std::chrono::milliseconds when) -> task<> {
+      co_await sleep_for(when);
+      const auto held = co_await m.lock();
+      order.push_back(name);
+      co_await sleep_for(10ms);
+    };
+    co_await when_all(writes('V', 0ms), shares('a', 1ms), writes('W', 2ms));
+    EXPECT_EQ(order, (std::vector{'V', 'W', 'a'}));
+  });
+}
+
+TEST(shared_mutex, an_upgrade_waits_for_those_that_share_and_lets_nobody_in_between) {
+  weft::test::run([]() -> task<> {
+    weft::shared_mutex m;
+    std::vector<char> order;
+    auto reads = [&]() -> task<> {
+      const auto held = co_await m.lock_shared();
+      co_await sleep_for(5ms);
+      order.push_back('r');
+    };
+    auto writes = [&]() -> task<> {
+      co_await sleep_for(1ms);
+      const auto held = co_await m.lock();
+      order.push_back('w');
+    };
+    auto upgrades = [&]() -> task<> {
+      auto held = co_await m.lock_upgradable();
+      co_await sleep_for(2ms);
+      auto alone = co_await std::move(held).upgrade();
+      order.push_back('u');
+      EXPECT_FALSE(m.try_lock_shared());
+      const auto shared = std::move(alone).downgrade();
+      EXPECT_FALSE(m.try_lock()) << "it is shared";
+    };
+    co_await when_all(reads(), upgrades(), writes());
+    EXPECT_EQ(order, (std::vector{'r', 'u', 'w'}));
+  });
+}
+
+TEST(shared_mutex, a_stopped_writer_lets_those_behind_it_through) {
+  weft::test::run([]() -> task<> {
+    weft::shared_mutex m;
+    const auto held = co_await m.lock_shared();
+    auto shares = [&]() -> task<> {
+      co_await sleep_for(1ms);
+      const auto also = co_await m.lock_shared();
+    };
+    auto gives_up = [&]() -> task<> {
+      EXPECT_EQ((co_await as_result(timeout(5ms, m.lock()))).error(), errc::timed_out);
+    };
+    co_await when_all(gives_up(), shares());
+    EXPECT_EQ(weft::test::elapsed(), 5ms);
+  });
+}
+
+// ---- semaphore ------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("semaphore: permits are given back, kept, and added") {
+  weft::semaphore s{2};
+  {
+    const auto one = co_await s.acquire();
+    EXPECT_EQ(s.available(), 1u);
+    EXPECT_FALSE(s.try_acquire(2));
+    auto two = s.try_acquire();
+    EXPECT_TRUE(two);
+    two.keep();
+  }
+  EXPECT_EQ(s.available(), 1u);
+  s.release(4);
+  EXPECT_EQ(s.available(), 5u);
+  auto five = co_await s.acquire(5);
+  five.release();
+  EXPECT_EQ(s.available(), 5u);
+}
+
+TEST(semaphore, who_wants_many_is_not_starved_by_who_wants_few) {
+  weft::test::run([]() -> task<> {
+    weft::semaphore s{2};
+    std::vector<int> order;
+    auto takes = [&](std::size_t count, std::chrono::milliseconds when) -> task<> {
+      co_await sleep_for(when);
+      const auto held = co_await s.acquire(count);
+      order.push_back(static_cast<int>(count));
+      co_await sleep_for(10ms);
+    };
+    co_await when_all(takes(1, 0ms), takes(2, 1ms), takes(1, 2ms));
+    EXPECT_EQ(order, (std::vector{1, 2, 1}));
+  });
+}
+
+TEST(semaphore, one_that_gives_up_lets_those_behind_it_through) {
+  weft::test::run([]() -> task<> {
+    weft::semaphore s{1};
+    auto wants_two = [&]() -> task<> {
+      EXPECT_EQ((co_await as_result(timeout(5ms, s.acquire(2)))).error(), errc::timed_out);
+    };
+    auto wants_one = [&]() -> task<> {
+      co_await sleep_for(1ms);
+      const auto held = co_await s.acquire();
+    };
+    co_await when_all(wants_two(), wants_one());
+    EXPECT_EQ(weft::test::elapsed(), 5ms);
+    EXPECT_EQ(s.available(), 1u);
+  });
+}
+
+TEST(semaphore, lets_as_many_threads_in_as_it_has_permits) {
+  weft::semaphore s{2};
+  std::atomic<int> inside{0}, most{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i != 4; ++i)
+    threads.emplace_back([&] {
+      for (int n = 0; n != test::rounds(1000); ++n) {
+        const auto permit = sync_wait(s.acquire());
+        const int now = ++inside;
+        int seen = most.load();
+        while (now > seen && !most.compare_exchange_weak(seen, now)) {
+        }
+        --inside;
+      }
+    });
+  threads.clear();
+  EXPECT_LE(most, 2);
+  EXPECT_EQ(s.available(), 2u);
+}
+
+// ---- events, latch, barrier -------------------------------------------------------------------------------------------------
+
+WEFT_TEST("event: lets all pass while it is set") {
+  weft::event e;
+  int passed = 0;
+  auto passes = [&]() -> task<> {
+    co_await e.wait();
+    ++passed;
+  };
+  auto opens = [&]() -> task<> {
+    EXPECT_EQ(passed, 0);
+    EXPECT_EQ(e.stats().waiting, 2u);
+    e.set();
+    co_return;
+  };
+  co_await when_all(passes(), passes(), opens());
+  co_await passes();
+  EXPECT_EQ(passed, 3);
+  e.reset();
+  EXPECT_FALSE(e.is_set());
+}
+
+TEST(event, may_be_destroyed_by_who_was_let_through) {
+  for (int i = 0; i != test::rounds(2000); ++i) {
+    auto e = std::make_unique<weft::event>();
+    std::jthread sets{[at = e.get()] { at->set(); }};
+    sync_wait(e->wait());
+    e.reset();  // set() may not have returned
+  }
+}
+
+WEFT_TEST("auto_event: lets one pass each time") {
+  weft::auto_event e{true};
+  co_await e.wait();
+  int passed = 0;
+  auto passes = [&]() -> task<> {
+    co_await e.wait();
+    ++passed;
+  };
+  auto sets = [&]() -> task<> {
+    e.set();
+    EXPECT_EQ(e.stats().waiting, 1u);
+    e.set();
+    co_return;
+  };
+  co_await when_all(passes(), passes(), sets());
+  EXPECT_EQ(passed, 2);
+  e.set();
+  e.set();
+  co_await e.wait();
+  EXPECT_TRUE((co_await as_result(timeout(1ms, e.wait()))).error() == errc::timed_out) << "set twice, it lets one pass";
+}
+
+WEFT_TEST("latch: opens at zero for good") {
+  weft::latch l{3};
+  auto arrives = [&]() -> task<> { co_await l.arrive_and_wait(); };
+  auto waits = [&]() -> task<> { co_await l.wait(); };
+  auto counts = [&]() -> task<> {
+    EXPECT_FALSE(l.is_open());
+    l.count_down();
+    co_return;
+  };
+  co_await when_all(waits(), arrives(), arrives(), counts());
+  EXPECT_TRUE(l.is_open());
+  co_await l.wait();
+}
+
+TEST(latch_death, is_not_counted_below_zero) {
+  EXPECT_DEATH(weft::latch{1}.count_down(2), "counted down by more than was left");
+}
+
+TEST(barrier, lets_its_parties_pass_together_and_tells_the_last) {
+  weft::barrier b{3};
+  std::array<std::atomic<int>, 3> phase{};
+  std::atomic<int> last{0};
+  weft::pool p{{.threads = 2}};
+  const int phases = test::rounds(500);
+  auto party = [&](std::size_t me) -> task<> {
+    for (int i = 0; i != phases; ++i) {
+      phase[me] = i + 1;
+      if (co_await b.arrive_and_wait()) ++last;
+      for (const auto& other : phase) EXPECT_GE(other.load(), i + 1);
+      co_await b.arrive_and_wait();
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (std::size_t i = 0; i != 3; ++i) s.fork_on(p.executor(), party, i);
+    co_return;
+  };
+  sync_wait(with_scope(body));
+  EXPECT_EQ(last, phases);
+}
+
+TEST(barrier, who_gives_up_has_not_arrived_and_who_leaves_is_not_waited_for) {
+  weft::test::run([]() -> task<> {
+    weft::barrier b{2};
+    EXPECT_EQ((co_await as_result(timeout(5ms, b.arrive_and_wait()))).error(), errc::timed_out);
+    auto arrives = [&]() -> task<> { co_await b.arrive_and_wait(); };
+    auto leaves = [&]() -> task<> {
+      co_await sleep_for(5ms);
+      b.drop();
+    };
+    co_await when_all(arrives(), leaves());
+    EXPECT_EQ(weft::test::elapsed(), 10ms);
+    EXPECT_TRUE(co_await b.arrive_and_wait()) << "one party is left";
+  });
+}
+
+// ---- condition_variable, once, guarded ----------------------------------------------------------------------------------------
+
+TEST(condition_variable, wakes_with_the_mutex_held) {
+  weft::test::run([]() -> task<> {
+    weft::mutex m;
+    weft::condition_variable changed;
+    std::vector<int> queue;
+    int got = 0;
+    auto takes = [&]() -> task<> {
+      auto held = co_await m.lock();
+      auto there = [&] { return !queue.empty(); };
+      co_await changed.wait(held, there);
+      EXPECT_TRUE(held);
+      got += queue.back();
+      queue.pop_back();
+    };
+    auto gives = [&]() -> task<> {
+      co_await sleep_for(1ms);
+      {
+        const auto held = co_await m.lock();
+        queue = {1, 2};
+      }
+      changed.notify_one();
+      co_await sleep_for(1ms);
+      EXPECT_EQ(got, 2);
+      changed.notify_all();
+    };
+    co_await when_all(takes(), takes(), gives());
+    EXPECT_EQ(got, 3);
+    EXPECT_FALSE(m.is_locked());
+  });
+}
+
+TEST(condition_variable, a_wait_that_is_stopped_holds_nothing) {
+  weft::test::run([]() -> task<> {
+    weft::mutex m;
+    weft::condition_variable changed;
+    auto waits = [&]() -> task<> {
+      auto held = co_await m.lock();
+      co_await changed.wait(held);
+    };
+    EXPECT_EQ((co_await as_result(timeout(5ms, waits()))).error(), errc::timed_out);
+    EXPECT_FALSE(m.is_locked());
+  });
+}
+
+WEFT_TEST("once: happens once, and again after a failure") {
+  weft::once o;
+  int calls = 0;
+  auto fails = [&]() -> task<> {
+    ++calls;
+    throw std::runtime_error{"not yet"};
+    co_return;
+  };
+  auto works = [&] { ++calls; };
+  EXPECT_FALSE((co_await as_result(o.call(fails))).has_value());
+  EXPECT_FALSE(o.is_done());
+  co_await when_all(o.call(works), o.call(works));
+  EXPECT_TRUE(o.is_done());
+  EXPECT_EQ(calls, 2);
+}
+
+WEFT_TEST("guarded: the value is reached by who holds it") {
+  weft::guarded<std::vector<int>> numbers{std::vector{1, 2}};
+  {
+    auto all = co_await numbers.lock();
+    all->push_back(3);
+    EXPECT_FALSE(numbers.try_lock());
+  }
+  const auto all = numbers.try_lock();
+  EXPECT_TRUE(all);
+  EXPECT_EQ((*all).size(), 3u);
+}
+
+}  // namespace
