@@ -1,0 +1,438 @@
+// Channels, and select: how tasks, fibers and threads hand each other values.
+//
+// A channel is bounded (so many values wait in it), a rendezvous (capacity 0: a send waits until somebody receives) or
+// unbounded. Many may send and many receive; values arrive in the order in which they were sent, and who waits is served in
+// the order of arrival. A send that finds a waiting receiver gives it the value directly.
+//
+// What holds for all of it:
+//
+//   Suspends   only where it has to; resumes on its own executor.
+//   Cancel     leaves the line, and has no effect: a value is never lost and never delivered twice. One that was delivered
+//              already is received. A task that was told to stop ends at the await, even if it would not have to wait.
+//   Deadline   `timeout(5ms, c.receive())`, or `after(5ms)` in a select.
+//   Closing    receivers drain what is there and then get nothing; senders, also those that wait, get `closed` and their
+//              value back.
+//   Threads    any; on a plain thread, `sync_wait(c.receive())`.
+//   Lifetime   outlives those that wait in it: destroyed with somebody in line, it ends the program.
+//
+// Values move under the channel's lock, so their move must not throw, and must not use the channel.
+//
+// Long because a send, a receive and what they share with the cases of a select are one protocol.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <weft/async_generator.hpp>
+#include <weft/detail/lock.hpp>
+#include <weft/detail/root.hpp>
+#include <weft/detail/waiter.hpp>
+#include <weft/error.hpp>
+#include <weft/sync.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+/// What a send fails with when the channel is closed: errc::closed, and the value.
+template <class T>
+class channel_closed : public error {
+ public:
+  explicit channel_closed(T&& value) : error{errc::closed, "send"}, value_(std::move(value)) {}
+  T& value() noexcept { return value_; }
+
+ private:
+  T value_;
+};
+
+/// For a channel that takes whatever is sent, and never has a sender wait.
+struct unbounded_t {
+  explicit unbounded_t() = default;
+};
+inline constexpr unbounded_t unbounded{};
+
+namespace detail {
+
+class select_wait;
+
+/// Somebody in a channel's line: a send or receive alone, or a case of a select.
+class channel_waiter : public waiter {
+ public:
+  explicit channel_waiter(stop_function leave) noexcept : waiter{leave} {}
+
+  select_wait* select = nullptr;  // of which this is a case
+  std::size_t index = 0;
+  bool closed = false;  // woken since the channel was closed
+
+ protected:
+  ~channel_waiter() = default;
+};
+
+/// A channel without its values. All under the lock, but for its users.
+class channel_core {
+ public:
+  channel_core() = default;
+  channel_core(const channel_core&) = delete;
+
+  sync_stats stats() const noexcept;
+  bool is_closed() const noexcept;
+  void close() noexcept;
+
+  /// The first in line that no stop has claimed, claimed; or null.
+  static channel_waiter* pop(waiter_line& line) noexcept;
+
+  /// Gets in line and lets go of the lock. `one` may be gone after this.
+  void wait(root& self, channel_waiter& one, waiter_line& line) noexcept;
+  void leave(waiter& one, waiter_line& line) noexcept;
+
+  mutable tiny_lock lock;
+  waiter_line senders;
+  waiter_line receivers;
+  bool closed = false;
+  std::uint64_t waits = 0;
+
+ protected:
+  /// Waits for who is still inside.
+  ~channel_core();
+};
+
+/// Values in order, in a ring.
+template <class T>
+class ring {
+ public:
+  ring() = default;
+  ring(const ring&) = delete;
+  ~ring() {
+    while (count_ != 0) pop();
+    release(items_);
+  }
+
+  std::size_t size() const noexcept { return count_; }
+  std::size_t capacity() const noexcept { return capacity_; }
+  bool is_full() const noexcept { return count_ == capacity_; }
+
+  void push(T&& value) noexcept {
+    std::size_t at = first_ + count_;
+    if (at >= capacity_) at -= capacity_;
+    ::new (static_cast<void*>(items_ + at)) T(std::move(value));
+    ++count_;
+  }
+  T pop() noexcept {
+    T& front = items_[first_];
+    T value(std::move(front));
+    front.~T();
+    if (++first_ == capacity_) first_ = 0;
+    --count_;
+    return value;
+  }
+
+  static T* allocate(std::size_t capacity) {
+    if (capacity > std::size_t(-1) / sizeof(T)) throw std::bad_alloc{};
+    return static_cast<T*>(::operator new(capacity * sizeof(T), std::align_val_t{alignof(T)}));
+  }
+  static void release(T* items) noexcept {
+    if (items != nullptr) ::operator delete(items, std::align_val_t{alignof(T)});
+  }
+  /// Moves into `items`, and returns what it had before, to be released.
+  T* move_into(T* items, std::size_t capacity) noexcept {
+    const std::size_t count = count_;
+    for (std::size_t i = 0; i != count; ++i) ::new (static_cast<void*>(items + i)) T(pop());
+    first_ = 0;
+    count_ = count;
+    capacity_ = capacity;
+    return std::exchange(items_, items);
+  }
+
+ private:
+  T* items_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace detail
+
+// ---- channel --------------------------------------------------------------------------------------------------------------
+
+/// Values from senders to receivers, see above.
+///
+///     channel<int> numbers{16};
+///     co_await numbers.send(7);                     // waits while 16 are there
+///     while (auto n = co_await numbers.receive())   // until it is closed and drained
+///       use(*n);
+///
+/// Cost  no allocation but for the ring: once where it is bounded, when it doubles where it is not.
+template <class T>
+class channel : detail::channel_core {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a channel carries values");
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "a channel moves values under its lock, so their move must not throw: send a std::unique_ptr");
+  using channel_waiter = detail::channel_waiter;
+  struct send_node;
+  struct receive_node;
+  class send_awaiter;
+  class receive_awaiter;
+  class sending;
+  class receiving;
+
+ public:
+  using value_type = T;
+
+  /// Room for `capacity` values; 0: a rendezvous. Throws std::bad_alloc.
+  explicit channel(std::size_t capacity) {
+    if (capacity != 0) values_.move_into(values_.allocate(capacity), capacity);
+  }
+  explicit channel(unbounded_t) noexcept : unbounded_{true} {}
+
+  /// Sends a value. Throws channel_closed<T>, which has the value, if the channel is closed before somebody takes it.
+  [[nodiscard]] sending send(T value) noexcept { return sending{*this, std::move(value)}; }
+  /// Receives a value, or nothing once the channel is closed and drained.
+  [[nodiscard]] receiving receive() noexcept { return receiving{*this}; }
+
+  /// Sends if that needs no waiting. False: `value` is as it was. Where unbounded, throws std::bad_alloc.
+  bool try_send(T&& value);
+  bool try_send(const T& value)
+    requires std::is_copy_constructible_v<T>
+  {
+    T copy(value);
+    return try_send(std::move(copy));
+  }
+  /// What is there, without waiting.
+  std::optional<T> try_receive() noexcept;
+
+  /// No more is sent. Those that wait to send get `closed`; receivers drain. Again: nothing.
+  using channel_core::close;
+  using channel_core::is_closed;
+  /// Of those that wait to send or to receive.
+  using channel_core::stats;
+
+  std::size_t size() const noexcept;      ///< values in it, over when it is read
+  std::size_t capacity() const noexcept;  ///< as constructed; where unbounded, what has room now
+
+  /// All that is received, up to its end, for pipelines: `c.values() | transform(f)`.
+  async_generator<T> values() {
+    while (std::optional<T> value = co_await receive()) co_yield std::move(*value);
+  }
+
+ private:
+  template <class>
+  friend class receive_case;
+  template <class>
+  friend class send_case;
+
+  // What a send and a receive have in common with a case of a select. Under the lock: what is ready is done, but for the
+  // waking, which comes when the lock is free.
+  enum class outcome : unsigned char { done, closed, must_wait };
+  outcome try_send_now(T& value, channel_waiter*& to_wake) noexcept;
+  outcome try_receive_now(std::optional<T>& slot, channel_waiter*& to_wake) noexcept;
+  /// Makes room where unbounded; takes the lock, and returns with it held. Throws std::bad_alloc, without the lock.
+  void lock_with_room();
+  /// The same where the lock is held, with others: false if there is no memory.
+  bool make_room() noexcept;
+
+  const bool unbounded_ = false;
+  detail::ring<T> values_;
+};
+
+// Where a value comes from, and where it goes. Whoever has claimed the wait uses them.
+template <class T>
+struct channel<T>::send_node : channel_waiter {
+  send_node(channel_waiter::stop_function leave, T& from) noexcept : channel_waiter{leave}, value{&from} {}
+  T* value;
+};
+template <class T>
+struct channel<T>::receive_node : channel_waiter {
+  receive_node(channel_waiter::stop_function leave, std::optional<T>& to) noexcept : channel_waiter{leave}, slot{&to} {}
+  std::optional<T>* slot;
+};
+
+template <class T>
+class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awaiter> {
+ public:
+  send_awaiter(channel& to, T&& value) noexcept : send_node{leave, value_}, to_{to}, value_(std::move(value)) {}
+
+  bool suspend(detail::root& self) noexcept {
+    if (self.sleeper::stop_requested()) return (detail::end_stopped(self), true);
+    try {
+      to_.lock_with_room();
+    } catch (...) {
+      no_memory_ = true;
+      return false;
+    }
+    channel_waiter* to_wake = nullptr;
+    const outcome how = to_.try_send_now(value_, to_wake);
+    if (how == outcome::must_wait) return (to_.wait(self, *this, to_.senders), true);
+    this->closed = how == outcome::closed;
+    to_.lock.unlock();
+    if (to_wake != nullptr) to_wake->wake();
+    return false;
+  }
+  void await_resume() {
+    if (this->closed) throw channel_closed<T>{std::move(value_)};
+    if (no_memory_) throw std::bad_alloc{};
+  }
+
+ private:
+  static detail::on_stop leave(detail::waiter& self) noexcept {
+    auto& mine = static_cast<send_awaiter&>(self);
+    mine.to_.leave(mine, mine.to_.senders);
+    return detail::on_stop::left;
+  }
+
+  channel& to_;
+  T value_;
+  bool no_memory_ = false;
+};
+
+template <class T>
+class [[nodiscard("nothing is sent until it is awaited")]] channel<T>::sending : public detail::knows_roots {
+ public:
+  send_awaiter operator co_await() && noexcept { return send_awaiter{*to_, std::move(value_)}; }
+
+ private:
+  friend channel;
+  sending(channel& to, T&& value) noexcept : to_{&to}, value_(std::move(value)) {}
+  channel* to_;
+  T value_;
+};
+
+template <class T>
+class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<receive_awaiter> {
+ public:
+  explicit receive_awaiter(channel& from) noexcept : receive_node{leave, value_}, from_{from} {}
+
+  bool suspend(detail::root& self) noexcept {
+    if (self.sleeper::stop_requested()) return (detail::end_stopped(self), true);
+    channel_waiter* to_wake = nullptr;
+    from_.lock.lock();
+    if (from_.try_receive_now(value_, to_wake) == outcome::must_wait)
+      return (from_.wait(self, *this, from_.receivers), true);
+    from_.lock.unlock();
+    if (to_wake != nullptr) to_wake->wake();
+    return false;
+  }
+  std::optional<T> await_resume() noexcept { return std::move(value_); }
+
+ private:
+  static detail::on_stop leave(detail::waiter& self) noexcept {
+    auto& mine = static_cast<receive_awaiter&>(self);
+    mine.from_.leave(mine, mine.from_.receivers);
+    return detail::on_stop::left;
+  }
+
+  channel& from_;
+  std::optional<T> value_;
+};
+
+template <class T>
+class [[nodiscard("nothing is received until it is awaited")]] channel<T>::receiving : public detail::knows_roots {
+ public:
+  receive_awaiter operator co_await() const noexcept { return receive_awaiter{*from_}; }
+
+ private:
+  friend channel;
+  explicit receiving(channel& from) noexcept : from_{&from} {}
+  channel* from_;
+};
+
+template <class T>
+auto channel<T>::try_send_now(T& value, channel_waiter*& to_wake) noexcept -> outcome {
+  if (closed) return outcome::closed;
+  if (auto* receiver = static_cast<receive_node*>(pop(receivers))) {
+    receiver->slot->emplace(std::move(value));
+    to_wake = receiver;
+    return outcome::done;
+  }
+  if (values_.is_full()) return outcome::must_wait;
+  values_.push(std::move(value));
+  return outcome::done;
+}
+
+template <class T>
+auto channel<T>::try_receive_now(std::optional<T>& slot, channel_waiter*& to_wake) noexcept -> outcome {
+  if (values_.size() != 0) {
+    slot.emplace(values_.pop());
+    if (auto* sender = static_cast<send_node*>(pop(senders))) {
+      values_.push(std::move(*sender->value));
+      to_wake = sender;
+    }
+    return outcome::done;
+  }
+  if (auto* sender = static_cast<send_node*>(pop(senders))) {
+    slot.emplace(std::move(*sender->value));
+    to_wake = sender;
+    return outcome::done;
+  }
+  return closed ? outcome::closed : outcome::must_wait;
+}
+
+template <class T>
+void channel<T>::lock_with_room() {
+  lock.lock();
+  while (unbounded_ && values_.is_full() && !closed) {
+    const std::size_t seen = values_.capacity(), capacity = seen == 0 ? 16 : 2 * seen;
+    lock.unlock();
+    T* items = values_.allocate(capacity);
+    lock.lock();
+    if (values_.capacity() == seen) items = values_.move_into(items, capacity);  // else another one was faster
+    lock.unlock();
+    values_.release(items);
+    lock.lock();
+  }
+}
+
+template <class T>
+bool channel<T>::make_room() noexcept {
+  if (!unbounded_ || !values_.is_full()) return true;
+  const std::size_t capacity = values_.capacity() == 0 ? 16 : 2 * values_.capacity();
+  try {
+    values_.release(values_.move_into(values_.allocate(capacity), capacity));
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+template <class T>
+bool channel<T>::try_send(T&& value) {
+  channel_waiter* to_wake = nullptr;
+  lock_with_room();
+  const outcome how = try_send_now(value, to_wake);
+  lock.unlock();
+  if (to_wake != nullptr) to_wake->wake();
+  return how == outcome::done;
+}
+
+template <class T>
+std::optional<T> channel<T>::try_receive() noexcept {
+  std::optional<T> value;
+  channel_waiter* to_wake = nullptr;
+  lock.lock();
+  try_receive_now(value, to_wake);
+  lock.unlock();
+  if (to_wake != nullptr) to_wake->wake();
+  return value;
+}
+
+template <class T>
+std::size_t channel<T>::size() const noexcept {
+  lock.lock();
+  const std::size_t count = values_.size();
+  lock.unlock();
+  return count;
+}
+template <class T>
+std::size_t channel<T>::capacity() const noexcept {
+  lock.lock();
+  const std::size_t room = values_.capacity();
+  lock.unlock();
+  return room;
+}
+
+}  // namespace weft
+
+#include <weft/detail/select.hpp>

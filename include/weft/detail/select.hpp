@@ -1,0 +1,380 @@
+// Waiting for whichever of several is first. Part of channel.hpp.
+//
+// A select locks all its channels in the order of their addresses, looks for one that is ready, from a place that differs
+// each time, and if none is gets in line everywhere at once; whoever claims its one wait has chosen. So nobody is asked
+// twice, and a select that meets a select is no different from one that meets a send.
+//
+// Source: the order of select is that of Go's runtime; there, too, all channels are locked.
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+#include <weft/channel.hpp>
+#include <weft/clock.hpp>
+#include <weft/detail/lock.hpp>
+#include <weft/detail/root.hpp>
+#include <weft/detail/waiter.hpp>
+
+namespace weft {
+
+namespace detail {
+
+/// One thing that a select can do.
+class select_case {
+ public:
+  virtual tiny_lock* its_lock() noexcept = 0;  // null: it is never waited for
+  /// Before the locks are taken.
+  virtual void prepare(select_wait& of, std::size_t index, root& self) noexcept = 0;
+  /// Under its lock: does it, if it is ready.
+  virtual bool try_now() noexcept = 0;
+  /// Under its lock: gets in line.
+  virtual waiter* enter() noexcept = 0;
+  /// Out of the line again, if it is still there. Takes its lock, so that it waits for who is on the way out of it.
+  virtual void leave() noexcept = 0;
+  /// When the locks are free, by the one that was done at once: wakes the other side.
+  virtual void finish() noexcept = 0;
+
+ protected:
+  select_case() = default;
+  select_case(const select_case&) = default;
+  ~select_case() = default;
+};
+
+/// The one wait of a select.
+class select_wait : public waiter {
+ public:
+  select_wait(select_case* const* cases, tiny_lock** locks, std::size_t count, bool never_waits) noexcept
+      : waiter{leave}, cases_{cases}, locks_{locks}, count_{count}, never_waits_{never_waits} {}
+
+  /// False: one was done, or none and it never waits; `chosen` says which.
+  bool suspend(root& self) noexcept;
+  /// When it goes on.
+  void end() noexcept;
+
+  static constexpr std::size_t none = std::size_t(-1);
+  std::size_t chosen = none;  // by whoever has claimed the wait
+
+ private:
+  static on_stop leave(waiter& self) noexcept;
+  void leave_all() noexcept;
+  std::size_t sort_locks() noexcept;
+
+  select_case* const* cases_;
+  tiny_lock** locks_;
+  std::size_t count_;
+  bool never_waits_;
+  bool waited_ = false;
+};
+
+}  // namespace detail
+
+/// A receive as a case of a select, which gives std::optional<T>: see channel::receive.
+template <class T>
+class receive_case final : public detail::select_case {
+ public:
+  using result_type = std::optional<T>;
+  explicit receive_case(channel<T>& from) noexcept : from_{&from} {}
+  receive_case(const receive_case& other) noexcept : from_{other.from_} {}  // before it is awaited
+
+  result_type take() noexcept { return std::move(value_); }
+
+ private:
+  using node = typename channel<T>::receive_node;
+  detail::tiny_lock* its_lock() noexcept override { return &from_->lock; }
+  void prepare(detail::select_wait& of, std::size_t index, detail::root&) noexcept override {
+    node_.select = &of;
+    node_.index = index;
+  }
+  bool try_now() noexcept override {
+    return from_->try_receive_now(value_, to_wake_) != channel<T>::outcome::must_wait;
+  }
+  detail::waiter* enter() noexcept override {
+    from_->receivers.push(node_);
+    ++from_->waits;
+    return &node_;
+  }
+  void leave() noexcept override { from_->leave(node_, from_->receivers); }
+  void finish() noexcept override {
+    if (to_wake_ != nullptr) std::exchange(to_wake_, nullptr)->wake();
+  }
+
+  channel<T>* from_;
+  std::optional<T> value_;
+  detail::channel_waiter* to_wake_ = nullptr;
+  node node_{nullptr, value_};  // never asked to leave: the select's own wait is
+};
+
+/// A send as a case of a select: see channel::send. The value stays where it is until it is sent.
+template <class T>
+class send_case final : public detail::select_case {
+ public:
+  using result_type = std::monostate;
+  send_case(channel<T>& to, T&& value) noexcept : to_{&to}, value_(std::move(value)) {}
+  send_case(send_case&& other) noexcept : to_{other.to_}, value_(std::move(other.value_)) {}  // before it is awaited
+
+  result_type take() {
+    if (closed_ || node_.closed) throw channel_closed<T>{std::move(value_)};
+    if (no_memory_) throw std::bad_alloc{};
+    return {};
+  }
+
+ private:
+  using node = typename channel<T>::send_node;
+  detail::tiny_lock* its_lock() noexcept override { return &to_->lock; }
+  void prepare(detail::select_wait& of, std::size_t index, detail::root&) noexcept override {
+    node_.select = &of;
+    node_.index = index;
+  }
+  bool try_now() noexcept override {
+    no_memory_ = !to_->closed && !to_->make_room();  // under the locks of all: rare, as the ring doubles
+    if (no_memory_) return true;
+    const auto how = to_->try_send_now(value_, to_wake_);
+    closed_ = how == channel<T>::outcome::closed;
+    return how != channel<T>::outcome::must_wait;
+  }
+  detail::waiter* enter() noexcept override {
+    to_->senders.push(node_);
+    ++to_->waits;
+    return &node_;
+  }
+  void leave() noexcept override { to_->leave(node_, to_->senders); }
+  void finish() noexcept override {
+    if (to_wake_ != nullptr) std::exchange(to_wake_, nullptr)->wake();
+  }
+
+  channel<T>* to_;
+  T value_;
+  bool closed_ = false;
+  bool no_memory_ = false;
+  detail::channel_waiter* to_wake_ = nullptr;
+  node node_{nullptr, value_};
+};
+
+/// A time after which a select goes on with this.
+class after_case final : public detail::select_case, timer {
+ public:
+  using result_type = std::monostate;
+  explicit after_case(clock::duration d) noexcept : timer{fire_now}, for_{d} {}
+  after_case(const after_case& other) noexcept : select_case{}, timer{fire_now}, for_{other.for_} {}
+
+  result_type take() noexcept { return {}; }
+
+ private:
+  detail::tiny_lock* its_lock() noexcept override { return &lock_; }
+  void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept override;
+  bool try_now() noexcept override;
+  detail::waiter* enter() noexcept override;
+  void leave() noexcept override;
+  void finish() noexcept override;
+  static void fire_now(timer& self) noexcept;
+
+  struct node final : detail::channel_waiter {
+    node() noexcept : channel_waiter{nullptr} {}
+  };
+
+  clock::duration for_;
+  clock* clock_ = nullptr;
+  detail::tiny_lock lock_;  // of the next two
+  bool fired_ = false;
+  bool entered_ = false;
+  node node_;
+};
+
+/// What a select does if nothing is ready.
+class otherwise_case final : public detail::select_case {
+ public:
+  using result_type = std::monostate;
+  result_type take() noexcept { return {}; }
+
+ private:
+  detail::tiny_lock* its_lock() noexcept override { return nullptr; }
+  void prepare(detail::select_wait&, std::size_t, detail::root&) noexcept override {}
+  bool try_now() noexcept override { return false; }
+  detail::waiter* enter() noexcept override { return nullptr; }
+  void leave() noexcept override {}
+  void finish() noexcept override {}
+};
+
+template <class T>
+receive_case<T> on_receive(channel<T>& from) noexcept {
+  return receive_case<T>{from};
+}
+template <class T, class U = T>
+  requires std::is_constructible_v<T, U&&>
+send_case<T> on_send(channel<T>& to, U&& value) {
+  return send_case<T>{to, T(std::forward<U>(value))};
+}
+template <class Rep, class Period>
+after_case after(std::chrono::duration<Rep, Period> d) noexcept {
+  return after_case{detail::saturated(d)};
+}
+inline constexpr struct {
+} otherwise{};
+
+/// Which case of a select was done, and what it gave: alternative `index` of `value`.
+template <class... Results>
+struct selected {
+  std::size_t index;
+  std::variant<Results...> value;
+};
+
+namespace detail {
+
+template <class Case>
+struct select_case_of {
+  using type = Case;
+};
+template <>
+struct select_case_of<std::remove_const_t<decltype(otherwise)>> {
+  using type = otherwise_case;
+};
+
+template <class... Cases>
+class select_awaiter {
+  using result_type = selected<typename Cases::result_type...>;
+
+ public:
+  explicit select_awaiter(std::tuple<Cases...>&& cases) noexcept
+      : cases_(std::move(cases)), wait_{at_.data(), locks_.data(), sizeof...(Cases), never_waits} {
+    fill(std::index_sequence_for<Cases...>{});
+  }
+  select_awaiter(const select_awaiter&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    return wait_.suspend(suspending(caller));  // the task may be gone after this line
+  }
+  result_type await_resume() {
+    wait_.end();
+    return take(std::index_sequence_for<Cases...>{});
+  }
+
+ private:
+  static constexpr bool never_waits = (std::is_same_v<Cases, otherwise_case> || ...);
+  static_assert((0 + ... + int{std::is_same_v<Cases, otherwise_case>}) <= 1, "a select has one otherwise");
+
+  template <std::size_t... I>
+  void fill(std::index_sequence<I...>) noexcept {
+    ((at_[I] = &std::get<I>(cases_)), ...);
+    if constexpr (never_waits) {
+      constexpr bool is_otherwise[] = {std::is_same_v<Cases, otherwise_case>...};
+      for (std::size_t i = 0; i != sizeof...(Cases); ++i)
+        if (is_otherwise[i]) wait_.chosen = i;
+    }
+  }
+  template <std::size_t... I>
+  result_type take(std::index_sequence<I...>) {
+    std::optional<result_type> result;
+    static_cast<void>(((wait_.chosen == I &&
+                        (result.emplace(result_type{
+                             I, decltype(result_type::value){std::in_place_index<I>, std::get<I>(cases_).take()}}),
+                         true)) ||
+                       ...));
+    return std::move(*result);
+  }
+
+  std::tuple<Cases...> cases_;
+  std::array<select_case*, sizeof...(Cases)> at_;
+  std::array<tiny_lock*, sizeof...(Cases)> locks_;
+  select_wait wait_;
+};
+
+template <class... Cases>
+class [[nodiscard("nothing happens until it is awaited")]] selecting : public knows_roots {
+ public:
+  explicit selecting(Cases&&... cases) noexcept : cases_(std::move(cases)...) {}
+  select_awaiter<Cases...> operator co_await() && noexcept { return select_awaiter<Cases...>{std::move(cases_)}; }
+
+ private:
+  std::tuple<Cases...> cases_;
+};
+
+template <class Case>
+class select_range_awaiter {
+ public:
+  struct result_type {
+    std::size_t index;
+    typename Case::result_type value;
+  };
+
+  explicit select_range_awaiter(std::vector<Case>&& cases)
+      : cases_(std::move(cases)),
+        at_(cases_.size()),
+        locks_(cases_.size()),
+        wait_{at_.data(), locks_.data(), cases_.size(), false} {
+    for (std::size_t i = 0; i != cases_.size(); ++i) at_[i] = &cases_[i];
+  }
+  select_range_awaiter(const select_range_awaiter&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    return wait_.suspend(suspending(caller));  // the task may be gone after this line
+  }
+  result_type await_resume() {
+    wait_.end();
+    return {wait_.chosen, cases_[wait_.chosen].take()};
+  }
+
+ private:
+  std::vector<Case> cases_;
+  std::vector<select_case*> at_;
+  std::vector<tiny_lock*> locks_;
+  select_wait wait_;
+};
+
+template <class Case>
+class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public knows_roots {
+ public:
+  explicit selecting_of(std::vector<Case>&& cases) noexcept : cases_(std::move(cases)) {}
+  select_range_awaiter<Case> operator co_await() && { return select_range_awaiter<Case>{std::move(cases_)}; }
+
+ private:
+  std::vector<Case> cases_;
+};
+
+}  // namespace detail
+
+/// Does one of the cases, whichever is ready first; if several are, any of them. Each gives what it gives alone; a send to a
+/// closed channel that was chosen throws.
+///
+///     auto got = co_await select(on_receive(numbers), after(5ms));
+///     if (got.index == 0) use(std::get<0>(got.value));
+///
+/// Cost  a lock for each channel, and no allocation.
+template <class... Cases>
+  requires(sizeof...(Cases) > 0)
+auto select(Cases... cases) {
+  return detail::selecting<typename detail::select_case_of<Cases>::type...>{
+      typename detail::select_case_of<Cases>::type([](auto&& one) -> decltype(auto) {
+        if constexpr (std::is_empty_v<std::remove_cvref_t<decltype(one)>>)
+          return otherwise_case{};
+        else
+          return std::move(one);
+      }(std::move(cases)))...};
+}
+
+/// The same where only the run knows how many there are, all of one kind: gives {index, value}. Of none, it
+/// waits until it is stopped.
+///
+///     std::vector<receive_case<int>> all;
+///     for (auto& one : channels) all.push_back(on_receive(one));
+///     auto [index, value] = co_await select(std::move(all));
+///
+/// Cost  two allocations more.
+template <class Case>
+  requires std::is_base_of_v<detail::select_case, Case>
+auto select(std::vector<Case> cases) {
+  return detail::selecting_of<Case>{std::move(cases)};
+}
+
+}  // namespace weft

@@ -1,0 +1,120 @@
+#include <weft/detail/select.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+
+namespace weft {
+namespace detail {
+
+namespace {
+
+// Where a select begins to look: another place each time.
+std::size_t somewhere(std::size_t count) noexcept {
+  static constinit thread_local std::uint32_t state = 0x9e3779b9;
+  state ^= state << 13;
+  state ^= state >> 17;
+  state ^= state << 5;
+  return count != 0 ? state % count : 0;
+}
+
+}  // namespace
+
+// By address, each once.
+std::size_t select_wait::sort_locks() noexcept {
+  tiny_lock** end = locks_;
+  for (std::size_t i = 0; i != count_; ++i)
+    if (tiny_lock* one = cases_[i]->its_lock()) *end++ = one;
+  std::sort(locks_, end, std::less<>{});
+  return static_cast<std::size_t>(std::unique(locks_, end) - locks_);
+}
+
+bool select_wait::suspend(root& self) noexcept {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  waited_ = true;
+  for (std::size_t i = 0; i != count_; ++i) cases_[i]->prepare(*this, i, self);
+
+  const std::size_t locks = sort_locks();
+  for (std::size_t i = 0; i != locks; ++i) locks_[i]->lock();
+  const auto unlock = [&] {
+    for (std::size_t i = locks; i != 0; --i) locks_[i - 1]->unlock();
+  };
+
+  for (std::size_t i = 0, at = somewhere(count_); i != count_; ++i, at = at + 1 == count_ ? 0 : at + 1)
+    if (cases_[at]->try_now()) {
+      chosen = at;
+      unlock();
+      cases_[at]->finish();
+      return false;
+    }
+  if (never_waits_) return (unlock(), false);
+
+  const bool parked = self.park(*this);
+  if (parked)
+    for (std::size_t i = 0; i != count_; ++i)
+      if (waiter* one = cases_[i]->enter()) one->share(*this);
+  unlock();  // whoever was chosen takes each of them once more before it goes on, so this is here until the last
+  if (!parked) {
+    leave_all();
+    end_stopped(self);
+  }
+  return true;
+}
+
+// Those that were not chosen. Whoever finds one of them meanwhile can't claim it, and goes on to the next.
+void select_wait::end() noexcept {
+  if (std::exchange(waited_, false)) leave_all();
+}
+
+void select_wait::leave_all() noexcept {
+  for (std::size_t i = 0; i != count_; ++i) cases_[i]->leave();
+}
+
+on_stop select_wait::leave(waiter& self) noexcept {
+  static_cast<select_wait&>(self).leave_all();
+  return on_stop::left;
+}
+
+}  // namespace detail
+
+// ---- after ------------------------------------------------------------------------------------------------------------------
+
+void after_case::prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept {
+  node_.select = &of;
+  node_.index = index;
+  clock_ = &detail::clock_of(self);
+  const clock::time_point now = clock_->now();
+  if (for_ <= clock::duration::zero())
+    fired_ = true;
+  else
+    clock_->arm(*this, detail::later(now, for_));
+}
+
+bool after_case::try_now() noexcept { return fired_; }
+
+detail::waiter* after_case::enter() noexcept {
+  entered_ = true;
+  return &node_;
+}
+
+void after_case::leave() noexcept {
+  {
+    const std::lock_guard guard{lock_};
+  }  // whoever got it in line may still hold that
+  clock_->cancel(*this);
+}
+
+void after_case::finish() noexcept {}
+
+void after_case::fire_now(timer& self) noexcept {
+  auto& mine = static_cast<after_case&>(self);
+  {
+    const std::lock_guard guard{mine.lock_};
+    mine.fired_ = true;
+    if (!mine.entered_ || !mine.node_.try_claim()) return;
+    mine.node_.select->chosen = mine.node_.index;
+  }
+  mine.node_.wake();  // mine may be gone after this line
+}
+
+}  // namespace weft
