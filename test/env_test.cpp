@@ -165,7 +165,7 @@ WEFT_TEST("scope_memory: frames of body and forks, and what they cost") {
     const std::size_t bytes = memory.live_bytes;
     fork<> f = s.fork(nothing());
 #if defined(__clang__) && defined(__OPTIMIZE__) && !defined(WEFT_TEST_ASAN)
-    EXPECT_EQ(memory.live_bytes - bytes, 96U);
+    EXPECT_EQ(memory.live_bytes - bytes, 64U);
 #else
     EXPECT_LE(memory.live_bytes - bytes, 192U);
 #endif
