@@ -561,7 +561,10 @@ void scope_core::run_body(root& parent) noexcept {
   worker& here = this_worker();
   const executor* outside = parent.env != nullptr ? parent.env->executor : nullptr;
   if (env_.executor != outside) {
-    live_ = 1;
+    {
+      std::lock_guard guard{lock_};  // a stop may have come by, through the token
+      --live_;
+    }
     park_parent();
     return body_.schedule();  // the scope may be gone after this line
   }
