@@ -29,6 +29,7 @@
 namespace weft {
 
 class scope;
+struct stack_options;
 template <class T>
 class fork;
 template <class T>
@@ -397,6 +398,19 @@ class scope : detail::scope_core {
   auto fork_on(executor& ex, What&& what, Args&&... args) {
     return start_on(ex, as_work(std::forward<What>(what), std::forward<Args>(args)...));
   }
+
+  /// Starts a fiber: the function is a plain one, has a stack of its own, and waits by weft::await, at any depth of calls.
+  /// A fork like any other. In fiber.hpp, which is to be included.
+  ///
+  ///     auto total = s.go([&] { return w::await(first()) + w::await(second()); });
+  ///
+  /// Fails   as fork(); where there is no stack (see stack_pool::take) the fork fails.
+  template <class F, class... Args>
+    requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+  auto go(F&& f, Args&&... args);
+  template <class F, class... Args>
+    requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+  auto go(const stack_options& options, F&& f, Args&&... args);
 
   /// Tells the body and all forks to stop; false: they were told before. They are joined as always.
   bool request_stop(stop_cause cause = {}) noexcept { return scope_core::request_stop(cause); }

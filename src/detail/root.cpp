@@ -28,6 +28,7 @@ void unwind_outward(worker& here, root& self, std::coroutine_handle<> ended, std
     self.top = outer;
     if (caller->destroy == boundary::arrive_stopped) {
       here.unwound = nullptr;
+      here.ended_below = ended.address();
       return caller->destroy(caller);
     }
     here.unwound = ended.address();  // its owner, which is destroyed first in the caller's frame, knows it by this
@@ -37,9 +38,14 @@ void unwind_outward(worker& here, root& self, std::coroutine_handle<> ended, std
   }
 }
 
-// Destroys the frames of `self` from the innermost outward, up to a boundary.
+// Destroys the frames of `self` from the innermost outward, up to a boundary. A fiber that waits is one.
 void unwind(worker& here, root& self) noexcept {
-  const std::coroutine_handle<> innermost = self.top, outer = promise_base::of(innermost).continuation;
+  const std::coroutine_handle<> innermost = self.top;
+  if (auto* leaf = static_cast<frame*>(innermost.address()); leaf->destroy == boundary::arrive_stopped) {
+    here.ended_below = nullptr;
+    return leaf->destroy(leaf);
+  }
+  const std::coroutine_handle<> outer = promise_base::of(innermost).continuation;
   innermost.destroy();
   unwind_outward(here, self, innermost, outer);
 }

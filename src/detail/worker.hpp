@@ -96,6 +96,7 @@ struct run_state {
   job* local = nullptr;            // what the run loop does when nothing is next: starting siblings, last in first out
   const root* starting = nullptr;  // the child that was started here and has not been away from this stack since
   void* unwound = nullptr;         // the frame that a stop has just destroyed: its owner's destructor skips it
+  class fiber* fiber = nullptr;    // whose stack this runs on, in the root that runs
 };
 
 struct worker : run_state {
@@ -104,6 +105,7 @@ struct worker : run_state {
   job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
   unsigned nested_forks = 0;       // how many forks are in their first run on this stack
   struct inline_queue* inlined = nullptr;  // the innermost run of inline_executor on this thread
+  void* ended_below = nullptr;             // for a boundary where a stop arrives: the frame that was destroyed last
   worker* spare = nullptr;                 // link in the list of workers without a thread
   worker* made_before = nullptr;           // link in the list of all
   struct pool_worker* of_pool = nullptr;   // what the thread runs of a pool; null: it is none of a pool's

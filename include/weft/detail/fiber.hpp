@@ -1,0 +1,231 @@
+// Fibers: plain functions that wait like tasks. Part of fiber.hpp.
+//
+// A fiber is a frame made by hand in a root, as a boundary is: its resume function switches to the fiber's stack, and what
+// comes back from there is the next await. So an awaiter that suspends a coroutine suspends a fiber, and knows nothing of
+// it; a task that a fiber awaits returns into that frame; a stop that has destroyed such tasks ends there, and goes on
+// through the fiber's stack as `stopped`.
+//
+//   root of the fork  ->  task that calls the fiber: holds function, arguments, result  ->  the fiber  ->  what it awaits
+//
+// An awaiter's await_suspend runs on the worker's stack, after the switch: from the moment that it has published the
+// fiber, another thread may go on with it.
+//
+// Rejected: (a) a fiber as a root of its own kind: all that forks do for tasks (results, failures, restarts, views, stops)
+// once more. (b) await_suspend on the fiber's stack, before the switch: whoever wakes it would have to wait until it has
+// left. (c) Stop by a flag that the code asks for: no plain function does.
+#pragma once
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+#include <weft/clock.hpp>
+#include <weft/detail/coroutine.hpp>
+#include <weft/detail/hop.hpp>
+#include <weft/scope.hpp>
+
+namespace weft {
+
+namespace detail {
+
+/// What awaiters take a fiber's promise for.
+struct fiber_promise : awaiting_promise {};
+
+class fiber;
+
+/// The call of a fiber, in the frame of the task that waits for it.
+class fiber_call {
+ public:
+  using run_function = void (*)(fiber_call&);
+
+  fiber_call(run_function run, const stack_user& user) noexcept : run_{run}, user_{user} {}
+  fiber_call(const fiber_call&) = delete;
+  ~fiber_call();
+
+  /// By the task, which has suspended. Throws where there is no stack.
+  std::coroutine_handle<> begin(const stack_options& options, root& in, std::coroutine_handle<> caller);
+
+ private:
+  friend fiber;
+
+  run_function run_;  // on the fiber's stack: calls the function, and keeps what comes of it
+  stack_user user_;
+  fiber* fiber_ = nullptr;
+};
+
+/// The control block of a fiber, on its stack.
+class fiber final : public coroutine_core, public boundary {
+ public:
+  using suspend_function = std::coroutine_handle<> (*)(void* awaiter, std::coroutine_handle<fiber_promise> self);
+
+  /// The one that runs this. Ends the program if that is none.
+  static fiber& running() noexcept;
+
+  std::coroutine_handle<fiber_promise> handle() noexcept {
+    return std::coroutine_handle<fiber_promise>::from_address(static_cast<frame*>(this));
+  }
+  fiber_promise& promise() noexcept { return handle().promise(); }
+
+  /// Switches away; `suspend` then runs on the worker's stack, and says where that goes on: here, if it gives the handle.
+  /// False: what was waited for ended stopped. Throws what `suspend` throws.
+  [[nodiscard]] bool suspend(suspend_function suspend, void* awaiter);
+
+ private:
+  friend fiber_call;
+
+  fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept;
+
+  static void go_on(frame* self);
+  static void stop_arrived(boundary& self) noexcept;
+  static void run(coroutine_core& core);
+
+  fiber_call& call_;
+  suspend_function suspend_ = nullptr;
+  void* awaiter_ = nullptr;
+  void* unwound_ = nullptr;  // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
+  bool stop_is_here_ = false;
+  bool ends_stopped_ = false;
+};
+
+template <class Awaiter>
+std::coroutine_handle<> suspend_fiber(void* awaiter, std::coroutine_handle<fiber_promise> self) {
+  auto& by = *static_cast<Awaiter*>(awaiter);
+  using next = decltype(by.await_suspend(self));
+  if constexpr (std::is_void_v<next>) {
+    by.await_suspend(self);
+    return {};
+  } else if constexpr (std::is_same_v<next, bool>) {
+    return by.await_suspend(self) ? std::coroutine_handle<>{} : self;
+  } else {
+    return by.await_suspend(self);
+  }
+}
+
+template <class Call, class T>
+class fiber_call_of final : public fiber_call {
+ public:
+  template <class F>
+  fiber_call_of(Call& call, const F& function) noexcept : fiber_call{run, user_of(function)}, call_{call} {}
+
+  T take() { return outcome_.take(); }
+
+ private:
+  static void run(fiber_call& self) {
+    auto& mine = static_cast<fiber_call_of&>(self);
+    try {
+      if constexpr (std::is_void_v<T>)
+        mine.call_(), mine.outcome_.set_value(nothing{});
+      else
+        mine.outcome_.set_value(mine.call_());
+    } catch (const stopped&) {  // the fiber ends so
+      throw;
+    } catch (...) {  // the task throws it
+      mine.outcome_.set_exception(std::current_exception());
+    }
+  }
+
+  Call& call_;
+  outcome<T> outcome_;
+};
+
+/// `co_await` of a fiber's call, by the task that has it in its frame.
+struct fiber_run : knows_roots {
+  fiber_run(fiber_call& call, const stack_options& options) noexcept : of{&call}, on{&options} {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) const {
+    root& self = suspending(caller);
+    return transfer(self, of->begin(*on, self, caller));
+  }
+  void await_resume() const noexcept {}
+  fiber_call* of;
+  const stack_options* on;
+};
+
+template <class F, class... Args>
+task<std::invoke_result_t<F, Args...>> run_in_fiber(stack_options options, F f, Args... args) {
+  using result = std::invoke_result_t<F, Args...>;
+  auto call = [&]() -> result { return std::invoke(std::move(f), std::move(args)...); };
+  fiber_call_of<decltype(call), result> running{call, f};
+  co_await fiber_run{running, options};
+  co_return running.take();
+}
+
+/// The function that a fork calls, where it may call it again.
+template <class F>
+struct in_fiber {
+  stack_options options;
+  F f;
+  template <class... Args>
+  auto operator()(Args... args) const {
+    return run_in_fiber<F, Args...>(options, f, std::move(args)...);
+  }
+};
+
+}  // namespace detail
+
+// ---- await ------------------------------------------------------------------------------------------------------------
+
+/// Waits, in a fiber, for what a task would `co_await`: at any depth of calls, and gives the same.
+///
+///     std::string line = w::await(lines.receive());
+///
+/// Suspends  the fiber, as the awaitable would a task; other work runs on this thread meanwhile.
+/// Cancel    throws `stopped`, which must be let pass: a stop that is swallowed is thrown again by the next await that
+///           waits. Not from a destructor, where it would end the program: there, await what is `shielded`.
+/// Fails     throws what the awaitable does. Outside of a fiber it ends the program with a sentence.
+/// Threads   goes on on its own executor, perhaps on another thread: compilers may keep the address of a thread_local, and
+///           what pthread_self() gave, over the call. errno, and the exceptions that are being handled, come along.
+template <class Awaitable>
+  requires awaitable<Awaitable>
+decltype(auto) await(Awaitable&& awaitable) {
+  detail::fiber& self = detail::fiber::running();
+  auto&& known = self.promise().await_transform(std::forward<Awaitable>(awaitable));
+  auto&& awaiter = detail::get_awaiter(static_cast<decltype(known)&&>(known));
+  using awaiter_type = std::remove_reference_t<decltype(awaiter)>;
+  if (!awaiter.await_ready() && !self.suspend(detail::suspend_fiber<awaiter_type>, detail::place_of(awaiter)))
+    detail::throw_stopped();
+  return awaiter.await_resume();
+}
+
+/// What a fiber says of itself. Each function ends the program with a sentence outside of a fiber.
+namespace this_fiber {
+
+/// Lets others run; see weft::yield.
+inline void yield() { weft::await(weft::yield()); }
+
+/// Sleeps, by the clock of the environment; see weft::sleep_for.
+template <class Rep, class Period>
+void sleep_for(std::chrono::duration<Rep, Period> d) {
+  weft::await(weft::sleep_for(d));
+}
+
+/// What tells this fiber from all others that are alive.
+inline const void* id() noexcept { return &detail::fiber::running(); }
+
+/// Whether a fiber runs this.
+bool is_running() noexcept;
+
+/// Ends this fiber: its stack unwinds, and who awaits it finds it stopped.
+[[noreturn]] void exit();
+
+}  // namespace this_fiber
+
+// ---- scope::go --------------------------------------------------------------------------------------------------------
+
+template <class F, class... Args>
+  requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+auto scope::go(F&& f, Args&&... args) {
+  return go(stack_options{}, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+template <class F, class... Args>
+  requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+auto scope::go(const stack_options& options, F&& f, Args&&... args) {
+  using function = std::decay_t<F>;
+  if constexpr (std::is_copy_constructible_v<function> && (std::is_copy_constructible_v<std::decay_t<Args>> && ...))
+    if (restarts()) return fork(detail::in_fiber<function>{options, std::forward<F>(f)}, std::forward<Args>(args)...);
+  return fork(
+      detail::run_in_fiber<function, std::decay_t<Args>...>(options, std::forward<F>(f), std::forward<Args>(args)...));
+}
+
+}  // namespace weft

@@ -1,0 +1,123 @@
+#include <weft/detail/fiber.hpp>
+
+#include <cerrno>
+#include <new>
+
+#include "detail/run_loop.hpp"
+#include "detail/worker.hpp"
+
+namespace weft {
+namespace detail {
+namespace {
+
+// Called, so that no compiler keeps the address of errno over a switch.
+[[gnu::noinline]] int read_errno() noexcept {
+  asm volatile("");
+  return errno;
+}
+[[gnu::noinline]] void write_errno(int value) noexcept {
+  asm volatile("");
+  errno = value;
+}
+
+}  // namespace
+
+fiber::fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept
+    : coroutine_core{on, run}, boundary{go_on, stop_arrived, caller, &in}, call_{call} {}
+
+fiber& fiber::running() noexcept {
+  fiber* const self = this_worker().fiber;
+  WEFT_EXPECTS(self != nullptr,
+               "weft::await or a function of this_fiber was called outside of a fiber: co_await, in a task");
+  return *self;
+}
+
+// On the fiber's stack.
+bool fiber::suspend(suspend_function suspend, void* awaiter) {
+  suspend_ = suspend;
+  awaiter_ = awaiter;
+  const int kept = read_errno();
+  static_cast<void>(go_out(nullptr));
+  write_errno(kept);  // perhaps another thread's
+  return !std::exchange(stop_is_here_, false);
+}
+
+// On the fiber's stack, outermost but for the core.
+void fiber::run(coroutine_core& core) {
+  auto& self = static_cast<fiber&>(core);
+  core.begin();
+  try {
+    self.call_.run_(self.call_);
+  } catch (const stopped&) {
+    self.ends_stopped_ = true;
+  }
+}
+
+// By the run loop, as a coroutine's resume function.
+void fiber::go_on(frame* frame) {
+  auto& self = static_cast<fiber&>(*static_cast<boundary*>(frame));
+  worker& here = this_worker();
+  const auto mine = self.handle();
+  std::exception_ptr refused;
+  for (;;) {
+    class fiber* const outer = std::exchange(here.fiber, &self);
+    void* const unwound = std::exchange(here.unwound, self.unwound_);
+    if (refused)
+      self.go_in_throwing(std::exchange(refused, nullptr));
+    else
+      self.go_in(nullptr);
+    here.fiber = outer;
+    self.unwound_ = std::exchange(here.unwound, unwound);
+
+    if (self.has_ended()) {
+      root& in = *self.owner;
+      const std::coroutine_handle<> back = self.continuation;
+      const bool stopped = self.ends_stopped_;
+      in.top = back;
+      if (stopped) return end_stopped(in);
+      return run_next(back);
+    }
+    std::coroutine_handle<> next;
+    try {
+      next = self.suspend_(self.awaiter_, mine);  // self may run elsewhere, or be gone, after this line
+    } catch (...) {                               // thrown on, by the fiber's await
+      refused = std::current_exception();
+      continue;
+    }
+    if (next == std::coroutine_handle<>{mine}) continue;
+    if (next && !here.next) run_next(next);
+    return;
+  }
+}
+
+void fiber::stop_arrived(boundary& boundary) noexcept {
+  auto& self = static_cast<fiber&>(boundary);
+  self.unwound_ = this_worker().ended_below;
+  self.stop_is_here_ = true;
+  self.owner->top = self.handle();
+  run_next(self.handle());
+}
+
+fiber_call::~fiber_call() {
+  if (fiber_ != nullptr) fiber_->coroutine_core::destroy();
+}
+
+std::coroutine_handle<> fiber_call::begin(const stack_options& options, root& in, std::coroutine_handle<> caller) {
+  borrowed_stack on{options, user_};
+  const auto at = (reinterpret_cast<std::uintptr_t>(&*on) - sizeof(fiber)) & ~(std::uintptr_t{alignof(fiber)} - 1);
+  fiber_ = ::new (reinterpret_cast<void*>(at)) fiber{*on, *this, in, caller};
+  on.keep();
+  in.top = fiber_->handle();
+  return fiber_->handle();
+}
+
+}  // namespace detail
+
+bool this_fiber::is_running() noexcept { return detail::this_worker().fiber != nullptr; }
+
+void this_fiber::exit() {
+  static_cast<void>(detail::fiber::running());
+  detail::throw_stopped();
+}
+
+}  // namespace weft

@@ -1,0 +1,589 @@
+// Fibers: plain functions in a scope, which wait as tasks do.
+#include <weft/fiber.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+#include <weft/async_generator.hpp>
+#include <weft/combine.hpp>
+#include <weft/executor.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
+#include <weft/task.hpp>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::await;
+using weft::fork_status;
+using weft::scope;
+using weft::stopped;
+using weft::sync_wait;
+using weft::task;
+using weft::with_scope;
+
+task<int> number(int n) { co_return n; }
+task<int> after(test::gate& door, int n) {
+  co_await door;
+  co_return n;
+}
+
+/// Waits at the bottom of so many calls.
+int deep(int levels, test::gate& door) {  // NOLINT(misc-no-recursion)
+  const int below = levels == 0 ? await(after(door, 0)) : deep(levels - 1, door);
+  return below + 1;
+}
+
+// ---- values ---------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("fiber: gives what its function returns") {
+  auto body = [](scope& s) -> task<> {
+    EXPECT_EQ(co_await s.go([] { return 4; }), 4);
+    weft::fork<int> waits = s.go([](int a, int b) { return await(number(a)) + await(number(b)); }, 2, 3);
+    EXPECT_EQ(co_await std::move(waits), 5);
+    weft::fork<std::unique_ptr<int>> moves =
+        s.go([](std::unique_ptr<int> p) { return ++*p, std::move(p); }, std::make_unique<int>(7));
+    EXPECT_EQ(*co_await std::move(moves), 8);
+    int here = 1;
+    weft::fork<int&> refers = s.go([&]() -> int& { return here; });
+    EXPECT_EQ(&co_await std::move(refers), &here);
+    co_await s.go([&] { here = 2; });
+    EXPECT_EQ(here, 2);
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("fiber: waits at any depth of calls, while its scope goes on") {
+  test::gate door;
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<int> waits = s.go([&] { return deep(50, door); });
+    EXPECT_EQ(waits.status(), fork_status::running);
+    EXPECT_EQ(s.children(), 1u);
+    door.open();
+    EXPECT_EQ(co_await std::move(waits), 51);
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("fiber: awaits all that a task does") {
+  test::gate door;
+  auto numbers = []() -> weft::async_generator<int> {
+    for (int i = 0; i != 3; ++i) {
+      co_await weft::yield();
+      co_yield i;
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<int> other = s.go([&] { return await(after(door, 1)); });
+    auto view = other.view();
+    weft::fork<> all = s.go([&] {
+      EXPECT_EQ(await(weft::when_all(number(1), number(2))), (std::tuple{1, 2}));
+      EXPECT_EQ(await(weft::when_any(after(door, 1), number(2))).index, 1u);
+      EXPECT_EQ(await(weft::as_result(weft::timeout(1ms, after(door, 1)))).error(), weft::errc::timed_out);
+      EXPECT_EQ(await(number(2) | weft::then([](int n) { return n + 1; })), 3);
+      int sum = 0;
+      auto source = numbers();
+      while (const int* n = await(source.next())) sum += *n;
+      EXPECT_EQ(sum, 3);
+      auto inner = [&](scope& in) -> task<int> {
+        weft::fork<int> f = in.go([] { return await(number(5)); });
+        co_return co_await std::move(f);
+      };
+      EXPECT_EQ(await(with_scope(inner)), 5);
+      door.open();
+      EXPECT_EQ(await(view), 1);
+      weft::this_fiber::sleep_for(1ms);
+      weft::this_fiber::yield();
+    });
+    co_await std::move(all);
+    EXPECT_EQ(co_await other, 1);
+  };
+  co_await with_scope(body);
+}
+
+TEST(fiber, takes_turns_with_others) {
+  weft::manual_executor loop;
+  std::string trace;
+  auto turns = [&](char who) {
+    for (int i = 0; i != 3; ++i) {
+      trace += who;
+      weft::this_fiber::yield();
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.go(turns, 'a');
+    s.go(turns, 'b');
+    co_return;
+  };
+  bool ended = false;
+  weft::start(loop, with_scope(body), [&](weft::result<void> r) { ended = r.has_value(); });
+  loop.run_all();
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(trace, "ababab");
+}
+
+WEFT_TEST("fiber: knows itself") {
+  EXPECT_FALSE(weft::this_fiber::is_running());
+  auto body = [](scope& s) -> task<> {
+    const void *one = nullptr, *other = nullptr;
+    test::gate door;
+    weft::fork<> a = s.go([&] {
+      EXPECT_TRUE(weft::this_fiber::is_running());
+      one = weft::this_fiber::id();
+      await(door.pass());
+      EXPECT_EQ(weft::this_fiber::id(), one);
+    });
+    weft::fork<> b = s.go([&] { other = weft::this_fiber::id(); });
+    EXPECT_FALSE(weft::this_fiber::is_running());
+    EXPECT_NE(one, other);
+    door.open();
+    co_await std::move(a);
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("fiber: starts others, which run on its stack until they wait") {
+  test::gate door;
+  auto body = [&](scope& s) -> task<int> {
+    weft::fork<int> outer = s.go([&] {
+      weft::fork<int> inner = s.go([&] { return deep(3, door); });
+      weft::fork<int> a_task = s.fork(after(door, 10));
+      EXPECT_TRUE(weft::this_fiber::is_running());
+      weft::this_fiber::yield();
+      door.open();
+      return await(std::move(inner)) + await(std::move(a_task));
+    });
+    co_return co_await std::move(outer);
+  };
+  EXPECT_EQ(co_await with_scope(body), 14);
+}
+
+// ---- failures -------------------------------------------------------------------------------------------------------------
+
+TEST(fiber, what_it_throws_fails_its_scope_and_stops_the_others) {
+  test::gate never;
+  std::atomic<int> alive = 0;
+  auto body = [&](scope& s) -> task<> {
+    s.go([&] {
+      const test::counted one{alive};
+      deep(3, never);
+    });
+    EXPECT_EQ(alive, 1);
+    s.go([] {
+      weft::this_fiber::yield();
+      throw std::runtime_error{"from a fiber"};
+    });
+    co_await never;
+  };
+  try {
+    sync_wait(with_scope(body));
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::runtime_error& thrown) {
+    EXPECT_STREQ(thrown.what(), "from a fiber");
+  }
+  EXPECT_EQ(alive, 0);
+}
+
+WEFT_TEST("fiber: catches what it awaits") {
+  auto fails = []() -> task<int> {
+    co_await weft::yield();
+    throw std::runtime_error{"from a task"};
+  };
+  auto body = [&](scope& s) -> task<std::string> {
+    weft::fork<std::string> catches = s.go([&]() -> std::string {
+      try {
+        await(fails());
+      } catch (const std::runtime_error& thrown) {
+        weft::this_fiber::yield();  // while it is handled
+        return thrown.what();
+      }
+      return "nothing";
+    });
+    co_return co_await std::move(catches);
+  };
+  EXPECT_EQ(co_await with_scope(body), "from a task");
+}
+
+weft::on_failure always_again(const std::exception_ptr&) { return weft::on_failure::restart; }
+
+WEFT_TEST("fiber: is started again where the scope's policy says so") {
+  int times = 0;
+  auto body = [&](scope& s) -> task<int> {
+    weft::fork<int> third = s.go([&] {
+      weft::this_fiber::yield();
+      if (++times < 3) throw std::runtime_error{"again"};
+      return times;
+    });
+    co_return co_await std::move(third);
+  };
+  EXPECT_EQ(co_await with_scope({.on_error = weft::supervise(always_again, {.restarts = 5})}, body), 3);
+}
+
+WEFT_TEST("fiber: without a stack the fork fails") {
+  weft::stack_pool none{{.max_stacks = 0}};
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<> refused = s.go({.pool = &none}, [] { ADD_FAILURE() << "on what?"; });
+    co_await std::move(refused);
+  };
+  EXPECT_EQ((co_await weft::as_result(with_scope(body))).error(), std::errc::not_enough_memory);
+}
+
+// ---- stops ----------------------------------------------------------------------------------------------------------------
+
+struct where {
+  const char* name;
+  void (*wait)(test::gate&);
+};
+class stopped_fiber : public testing::TestWithParam<where> {};
+INSTANTIATE_TEST_SUITE_P(waits, stopped_fiber,
+                         testing::Values(where{"in_itself", [](test::gate& door) { await(door.pass()); }},
+                                         where{"in_a_task", [](test::gate& door) { deep(5, door); }},
+                                         where{"in_a_group",
+                                               [](test::gate& door) {
+                                                 await(weft::when_all(after(door, 1), after(door, 2)));
+                                               }},
+                                         where{"in_a_named_task",
+                                               [](test::gate& door) {
+                                                 task<int> named = after(door, 1), unused = after(door, 2);
+                                                 await(std::move(named));
+                                               }},
+                                         where{"in_a_scope",
+                                               [](test::gate& door) {
+                                                 auto body = [&](scope& s) -> task<> {
+                                                   s.go([&] { await(door.pass()); });
+                                                   co_await door;
+                                                 };
+                                                 await(with_scope(body));
+                                               }}),
+                         [](const auto& one) { return std::string{one.param.name}; });
+
+TEST_P(stopped_fiber, unwinds_its_stack) {
+  test::gate never;
+  std::atomic<int> alive = 0;
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<> waits = s.go([&] {
+      const test::counted one{alive};
+      GetParam().wait(never);
+      ADD_FAILURE() << "it went on";
+    });
+    EXPECT_EQ(alive, 1);
+    waits.request_stop();
+    EXPECT_TRUE((co_await weft::as_result(std::move(waits))).is_stopped());
+    EXPECT_EQ(alive, 0);
+  };
+  sync_wait(with_scope(body));
+}
+
+TEST_P(stopped_fiber, before_it_waits) {
+  test::gate never;
+  std::atomic<int> alive = 0;
+  auto body = [&](scope& s) -> task<> {
+    s.request_stop();
+    weft::fork<> late = s.go([&] {
+      const test::counted one{alive};
+      GetParam().wait(never);
+      ADD_FAILURE() << "it went on";
+    });
+    co_return;
+  };
+  EXPECT_NO_THROW(sync_wait(with_scope(body)));
+  EXPECT_EQ(alive, 0);
+}
+
+TEST_P(stopped_fiber, by_another_thread_while_a_third_wakes_it) {
+  for (int i = 0; i != test::rounds(100); ++i) {
+    weft::pool workers{{.threads = 2}};
+    test::gate door;
+    weft::stop_source stop;
+    auto body = [&](scope& s) -> task<> {
+      for (int n = 0; n != 4; ++n) s.go([&] { GetParam().wait(door); });
+      co_return;
+    };
+    std::thread stopper{[&] { stop.request_stop(); }}, opener{[&] { door.open(); }};
+    auto result = sync_wait(weft::as_result(with_scope({.executor = &workers.executor(), .stop = stop.token()}, body)));
+    EXPECT_FALSE(result.exception());
+    stopper.join();
+    opener.join();
+  }
+}
+
+WEFT_TEST("fiber: a stop that is swallowed comes again at the next wait") {
+  test::gate never;
+  int swallowed = 0;
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<> stubborn = s.go([&] {
+      for (int i = 0; i != 3; ++i) {
+        try {
+          if (i == 1)
+            deep(3, never);
+          else
+            await(never.pass());
+        } catch (...) {
+          ++swallowed;
+        }
+      }
+    });
+    stubborn.request_stop();
+    EXPECT_TRUE((co_await weft::as_result(std::move(stubborn))).has_value());
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(swallowed, 3);
+}
+
+WEFT_TEST("fiber: cleans up, shielded, when it is stopped") {
+  test::gate never, door;
+  bool clean = false;
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<> careful = s.go([&] {
+      try {
+        await(never.pass());
+      } catch (const stopped&) {
+        clean = await(weft::shielded(after(door, 7))) == 7;
+        throw;
+      }
+    });
+    careful.request_stop();
+    EXPECT_FALSE(careful.done());
+    door.open();
+    EXPECT_TRUE((co_await weft::as_result(std::move(careful))).is_stopped());
+  };
+  co_await with_scope(body);
+  EXPECT_TRUE(clean);
+}
+
+WEFT_TEST("fiber: whoever awaits one that was stopped is stopped, too") {
+  test::gate never;
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<> inner = s.go([&] { await(never.pass()); });
+    weft::fork<> outer = s.go([&] { await(inner); });
+    inner.request_stop();
+    EXPECT_TRUE((co_await weft::as_result(std::move(outer))).is_stopped());
+  };
+  co_await with_scope(body);
+}
+
+WEFT_TEST("fiber: exit ends it, as stopped") {
+  std::atomic<int> alive = 0;
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<int> leaves = s.go([&]() -> int {
+      const test::counted one{alive};
+      weft::this_fiber::exit();
+    });
+    EXPECT_EQ(leaves.status(), fork_status::stopped);
+    EXPECT_EQ(alive, 0);
+    co_return;
+  };
+  co_await with_scope(body);
+}
+
+// ---- awaitables of other libraries ----------------------------------------------------------------------------------------
+
+// Gives the handle to another thread, which resumes it at once: perhaps before await_suspend has returned.
+struct elsewhere {
+  std::thread& thread;
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> self) {
+    thread = std::thread{[self] { self.resume(); }};
+  }
+  int await_resume() {
+    thread.join();
+    return 3;
+  }
+};
+struct does_not_wait {
+  bool await_ready() const { return false; }
+  bool await_suspend(std::coroutine_handle<>) const { return false; }
+  int await_resume() const { return 4; }
+};
+struct refuses {
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<>) const { throw std::runtime_error{"not today"}; }
+  void await_resume() const {}
+};
+
+WEFT_TEST("fiber: awaits awaitables of other libraries, and comes home") {
+  auto body = [](scope& s) -> task<> {
+    weft::fork<> waits = s.go([] {
+      for (int i = 0; i != test::rounds(200); ++i) {
+        const auto home = std::this_thread::get_id();
+        std::thread other;
+        EXPECT_EQ(await(elsewhere{other}), 3);
+        EXPECT_EQ(std::this_thread::get_id(), home);
+      }
+      for (int i = 0; i != 100'000; ++i) EXPECT_EQ(await(does_not_wait{}), 4);
+      EXPECT_THROW(await(refuses{}), std::runtime_error);
+      EXPECT_EQ(await(number(1)), 1);
+    });
+    co_await std::move(waits);
+  };
+  co_await with_scope(body);
+}
+
+// ---- what comes along -----------------------------------------------------------------------------------------------------
+
+[[gnu::noinline]] std::thread::id this_thread() {
+  asm volatile("");
+  return std::this_thread::get_id();
+}
+[[gnu::noinline]] int error_number() {
+  asm volatile("");
+  return errno;
+}
+
+const weft::local<int> request;
+
+// On this executor each turn is on a new thread.
+WEFT_TEST("fiber: errno, exceptions and locals come along to other threads") {
+  weft::new_thread_executor threads;
+  auto body = [](scope& s) -> task<int> {
+    weft::fork<int> moves = s.go([] {
+      int moved = 0;
+      for (int i = 0; i != 10; ++i) {
+        const auto before = this_thread();
+        errno = EDOM;
+        try {
+          throw i;
+        } catch (int) {
+          weft::this_fiber::yield();
+          EXPECT_EQ(error_number(), EDOM);
+          try {
+            throw;
+          } catch (int again) {
+            EXPECT_EQ(again, i);
+          }
+        }
+        EXPECT_FALSE(std::current_exception());
+        EXPECT_EQ(request.get(), 7);
+        if (this_thread() != before) ++moved;
+      }
+      return moved;
+    });
+    co_return co_await std::move(moves);
+  };
+  auto below = [&]() -> task<int> { co_return co_await with_scope({.executor = &threads}, body); };
+  EXPECT_GE(co_await weft::with_local(request, 7, below), 1);
+}
+
+WEFT_TEST("fiber: awaits what runs elsewhere, and comes home") {
+  weft::new_thread_executor threads;
+  auto where = []() -> task<std::thread::id> { co_return this_thread(); };
+  auto body = [&](scope& s) -> task<> {
+    const auto home = this_thread();
+    weft::fork<> hops = s.go([&] {
+      EXPECT_NE(await(weft::start_on(threads, where())), home);
+      EXPECT_EQ(this_thread(), home);
+    });
+    co_await std::move(hops);
+    EXPECT_EQ(this_thread(), home);
+  };
+  co_await with_scope(body);
+}
+
+TEST(fiber, thousands_on_a_pool) {
+  weft::pool workers{{.threads = 4}};
+  std::atomic<int> alive = 0;
+  const int count = test::rounds(3000);
+  auto body = [&](scope& s) -> task<long> {
+    std::vector<weft::fork<int>> all;
+    for (int i = 0; i != count; ++i)
+      all.push_back(s.go(
+          [&](int n) {
+            const test::counted one{alive};
+            for (int turn = 0; turn != 5; ++turn) {
+              try {
+                if ((n + turn) % 3 == 0) throw turn;
+                weft::this_fiber::yield();
+              } catch (int thrown) {
+                weft::this_fiber::yield();
+                EXPECT_EQ(thrown, turn);
+              }
+            }
+            return await(number(n));
+          },
+          i));
+    long sum = 0;
+    for (auto& one : all) sum += co_await std::move(one);
+    co_return sum;
+  };
+  EXPECT_EQ(sync_wait(with_scope({.executor = &workers.executor()}, body)), static_cast<long>(count) * (count - 1) / 2);
+  EXPECT_EQ(alive, 0);
+}
+
+TEST(fiber, stacks_are_used_again) {
+  weft::stack_pool stacks;
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != test::rounds(100'000); ++i) s.go({.pool = &stacks}, [] { await(number(1)); });
+    co_return;
+  };
+  sync_wait(with_scope(body));
+  EXPECT_EQ(stacks.stats().made, 1u);
+  EXPECT_EQ(stacks.stats().in_use, 0u);
+}
+
+// ---- misuse ---------------------------------------------------------------------------------------------------------------
+
+class fiber_misuse : public testing::Test {
+ protected:
+  fiber_misuse() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(fiber_misuse, waiting_where_there_is_no_fiber) {
+  const char* sentence = "weft: weft::await or a function of this_fiber was called outside of a fiber";
+  EXPECT_DEATH(await(number(1)), sentence);
+  EXPECT_DEATH(weft::this_fiber::yield(), sentence);
+  EXPECT_DEATH(weft::this_fiber::exit(), sentence);
+  const auto in_a_task = [] {
+    auto waits = []() -> task<int> { co_return await(number(1)); };
+    sync_wait(waits());
+  };
+  EXPECT_DEATH(in_a_task(), sentence);
+  const auto in_a_task_of_a_fiber = [] {
+    auto body = [](scope& s) -> task<> {
+      s.go([&s] { s.fork([] { await(number(1)); }); });
+      co_return;
+    };
+    sync_wait(with_scope(body));
+  };
+  EXPECT_DEATH(in_a_task_of_a_fiber(), sentence);
+}
+
+TEST_F(fiber_misuse, blocking_the_thread) {
+  const auto blocks = [] {
+    auto body = [](scope& s) -> task<> {
+      s.go([] { sync_wait(number(1)); });
+      co_return;
+    };
+    sync_wait(with_scope(body));
+  };
+  EXPECT_DEATH(blocks(), "weft: sync_wait was called inside a task");
+}
+
+TEST_F(fiber_misuse, running_over) {
+  const auto runs_over = [] {
+    auto body = [](scope& s) -> task<> {
+      s.go({.size = 16384, .name = "a small fiber"}, [] {
+        volatile char room[40'000];
+        for (std::size_t i = sizeof room; i != 0; --i) room[i - 1] = 1;
+      });
+      co_return;
+    };
+    sync_wait(with_scope(body));
+  };
+  EXPECT_DEATH(runs_over(), "weft: a stack ran over: 'a small fiber', which runs .*lambda.* needed");
+}
+
+}  // namespace
