@@ -506,7 +506,7 @@ void scope_core::stop_it::operator()() const noexcept {
 
 scope_core::scope_core(const scope_options& options, const weft::env* exactly) noexcept
     : waiter{stop_with_parent},
-      parent_{current_root()},
+      parent_{&own_root()},
       env_{exactly != nullptr ? *exactly : inherited()},
       options_{options},
       body_{*this, parent_},

@@ -16,6 +16,7 @@
 #include <weft/detail/detach.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/hop.hpp>
+#include <weft/detail/join.hpp>
 #include <weft/detail/merge.hpp>
 #include <weft/detail/pipe.hpp>
 #include <weft/detail/race.hpp>
@@ -28,55 +29,11 @@ namespace detail {
 
 // ---- when_all ---------------------------------------------------------------------------------------------------------
 
-template <class... Ts>
-class all_of_tuple_awaiter : public tuple_group<Ts...> {
- public:
-  explicit all_of_tuple_awaiter(std::tuple<task<Ts>...>&& tasks) noexcept : tuple_group<Ts...>{std::move(tasks)} {}
-
-  std::tuple<element<Ts>...> await_resume() {
-    if (this->any_failed()) std::apply([](auto&... slot) { (throw_failure(slot), ...); }, this->slots_);
-    return std::apply([](auto&... slot) { return std::tuple<element<Ts>...>{take_element(slot)...}; }, this->slots_);
-  }
-};
-template <>
-class all_of_tuple_awaiter<> {
- public:
-  explicit all_of_tuple_awaiter(std::tuple<>&&) noexcept {}
-  bool await_ready() const noexcept { return true; }
-  void await_suspend(std::coroutine_handle<>) const noexcept {}
-  std::tuple<> await_resume() const noexcept { return {}; }
-};
-
-template <class... Ts>
-class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE all_of_tuple : public knows_roots {
- public:
-  explicit all_of_tuple(task<Ts>&&... tasks) noexcept : tasks_{std::move(tasks)...} {}
-  all_of_tuple_awaiter<Ts...> operator co_await() && noexcept { return all_of_tuple_awaiter<Ts...>{std::move(tasks_)}; }
-
- private:
-  std::tuple<task<Ts>...> tasks_;
-};
-
-template <class T>
-class all_of_range_awaiter : public range_group<T> {
- public:
-  explicit all_of_range_awaiter(std::vector<task<T>>&& tasks) : range_group<T>{std::move(tasks)} {}
-
-  std::vector<element<T>> await_resume() {
-    if (this->any_failed())
-      for (outcome<T>& slot : this->slots_) throw_failure(slot);
-    std::vector<element<T>> values;
-    values.reserve(this->slots_.size());
-    for (outcome<T>& slot : this->slots_) values.push_back(take_element(slot));
-    return values;
-  }
-};
-
 template <class T>
 class [[nodiscard("when_all does nothing until it is awaited")]] all_of_range : public knows_roots {
  public:
   explicit all_of_range(std::vector<task<T>>&& tasks) noexcept : tasks_{std::move(tasks)} {}
-  all_of_range_awaiter<T> operator co_await() && { return all_of_range_awaiter<T>{std::move(tasks_)}; }
+  range_join<T> operator co_await() && { return range_join<T>{std::move(tasks_)}; }
 
  private:
   std::vector<task<T>> tasks_;
@@ -87,14 +44,16 @@ class [[nodiscard("when_all does nothing until it is awaited")]] all_of_range : 
 /// Awaits all of them, side by side: `auto [a, b] = co_await when_all(f(), g());`. Gives a tuple of their values; void
 /// becomes std::monostate, a reference a std::reference_wrapper.
 ///
-/// Suspends  until all have ended, however they end; on one thread, each runs up to its first wait in turn.
+/// Suspends  until all have ended, however they end; on one thread, each runs up to its first wait in turn. On a pool,
+///           others may take those that have not begun, and run them at the same time.
 /// Cancel    a stop goes to all of them, and they are joined.
 /// Fails     throws the failure of the first, in the order of the arguments, that failed; stopped if none failed and one
 ///           was stopped.
-/// Cost      no allocation where their frames are elided; for one that runs through, some 10 ns more than an await.
+/// Cost      no allocation where their frames are elided, and no atomic read-modify-write where no child waits and nobody
+///           takes one; its frame has 200 bytes for each child.
 template <awaitable... Awaitables>
 auto when_all(WEFT_ELIDABLE_ARGUMENT Awaitables&&... awaitables) {
-  return detail::all_of_tuple<await_result<Awaitables>...>{detail::as_task(std::forward<Awaitables>(awaitables))...};
+  return detail::tuple_join<await_result<Awaitables>...>{detail::as_task(std::forward<Awaitables>(awaitables))...};
 }
 
 /// Awaits all elements of a range; gives a vector of their values, in order. A vector of tasks is moved in; of a view,

@@ -21,6 +21,11 @@ namespace weft::detail {
 const void* stack_walk::next() noexcept {
   for (;;) {
     while (!at_ || root_->is_end(at_)) {
+      if (at_ && root_->after_end()) {
+        at_ = root_->after_end();
+        root_ = promise_base::of(at_).owner;
+        continue;
+      }
       if (root_->parent == nullptr) return nullptr;
       root_ = root_->is_fork ? root_->parent->parent : root_->parent;  // the body of a scope may be running
       at_ = root_->innermost();

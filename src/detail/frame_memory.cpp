@@ -53,7 +53,7 @@ bool is_foreign(void* frame) noexcept { return (reinterpret_cast<std::uintptr_t>
 
 // ---- a worker's heap ----------------------------------------------------------------------------------------------------
 
-void* heap::allocate(std::size_t size) {
+[[gnu::always_inline]] inline void* heap::allocate(std::size_t size) {
   if (size > large) [[unlikely]]
     return allocate_large(size);
   const std::size_t size_class = size <= small ? (size + granule - 1) / granule : class_of(size);
@@ -72,7 +72,7 @@ void* heap::allocate(std::size_t size) {
   return cut(bytes, size_class);
 }
 
-void heap::free(void* block, std::size_t size) noexcept {
+[[gnu::always_inline]] inline void heap::free(void* block, std::size_t size) noexcept {
   const std::size_t size_class = size <= small ? (size + granule - 1) / granule : class_of(size);
   const std::size_t bytes = size <= small ? size_class * granule : bytes_of(size_class);
   if (static_cast<std::byte*>(block) + bytes == bump) [[likely]] {

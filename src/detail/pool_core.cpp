@@ -152,7 +152,7 @@ void pool_core::post(job& work) noexcept {
   bool first;
   if (job* before = mine.line.push_next(work, first); before != nullptr) [[unlikely]]
     return make_room(mine, *before);
-  call(first);
+  mine.call(first);
 }
 
 void pool_core::post_behind(job& work) noexcept {
@@ -161,7 +161,7 @@ void pool_core::post_behind(job& work) noexcept {
   seat& mine = static_cast<seat&>(*here);
   if (!mine.line.push(work)) [[unlikely]]
     return make_room(mine, work);
-  call();
+  mine.call();
 }
 
 // The line is full: its newest half goes to where all take from, and then `work`, which came last.
@@ -170,7 +170,7 @@ void pool_core::post_behind(job& work) noexcept {
   job* const newest = mine.line.spill(oldest);
   work.next = newest;
   injected_.put(work, *oldest);
-  call();
+  mine.call();
 }
 
 void pool_core::post_from_outside(job& work) noexcept {
@@ -180,20 +180,14 @@ void pool_core::post_from_outside(job& work) noexcept {
   here.posting_to.store(this, std::memory_order_relaxed);                                 // the job carries it
   WEFT_EXPECTS(state_.load(std::memory_order_relaxed) != state::ended, posted_too_late);  // as declared
   injected_.put(work);
-  call();
+  seats_.front()->call();
   here.posting_to.store(outer, std::memory_order_release);  // -> posted: the pool may be gone from here on
 }
 
-// Somebody is to see what was just put somewhere.
-void pool_core::call(bool hot) noexcept {
-  light_fence();
-  if (idler* one = idle_.pick(hot); one != nullptr) [[unlikely]]
-    wake(*one);
-}
-
 [[gnu::noinline]] void pool_core::wake(idler& one) noexcept {
-  expect_not_forked();
-  static_cast<seat&>(one).sleeps.wake();
+  auto& sleeper = static_cast<seat&>(one);
+  sleeper.of->expect_not_forked();
+  sleeper.sleeps.wake();
 }
 
 // ---- a worker's turn --------------------------------------------------------------------------------------------------------
@@ -240,7 +234,7 @@ job* pool_core::next(seat& mine) noexcept {
       if (job* work = search(mine, desperate); work != nullptr) {
         if (idle_.stop_search()) {
           heavy_fence();
-          if (any_job()) call();
+          if (any_job()) mine.call();
         }
         return work;
       }
@@ -338,7 +332,7 @@ job* pool_core::rob(seat& mine, seat& victim, bool desperate) noexcept {
 job* pool_core::keep_rest(seat& mine, job** jobs, std::size_t count) noexcept {
   for (std::size_t i = 1; i != count; ++i)
     if (!mine.line.push(*jobs[i])) injected_.put(*jobs[i]);
-  if (count > 1 || !injected_.empty()) call();
+  if (count > 1 || !injected_.empty()) mine.call();
   return jobs[0];
 }
 

@@ -52,7 +52,8 @@ class pool_core final : public executor {
  private:
   // A worker, and what the core knows of it besides.
   struct alignas(64) seat : pool_worker, idler {
-    explicit seat(pool_core& core, unsigned which) : pool_worker{core}, of{&core}, index{which} {}
+    seat(pool_core& core, unsigned which) noexcept
+        : pool_worker{core, core.idle_, pool_core::wake}, of{&core}, index{which} {}
 
     pool_core* of;
     unsigned index;
@@ -86,8 +87,7 @@ class pool_core final : public executor {
 
   void make_room(seat& mine, job& work) noexcept;
   void post_from_outside(job& work) noexcept;
-  void call(bool hot = false) noexcept;
-  void wake(idler& one) noexcept;
+  static void wake(idler& one) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
   idle_set idle_;

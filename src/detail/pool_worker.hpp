@@ -8,6 +8,8 @@
 #include <weft/executor.hpp>
 
 #include "detail/deque.hpp"
+#include "detail/fence.hpp"
+#include "detail/idle_set.hpp"
 #include "detail/run_queue.hpp"
 
 namespace weft::detail {
@@ -25,13 +27,31 @@ class count {
 };
 
 struct pool_worker {
-  explicit pool_worker(executor& of) noexcept : home{&of} {}
+  pool_worker(executor& of, idle_set& all, void (*wake_up)(idler&) noexcept) noexcept
+      : home{&of}, idle{&all}, wake{wake_up} {}
 
   executor* const home;
+  idle_set* const idle;
+  void (*const wake)(idler&) noexcept;
+
   deque<job, 1024> forks;     // children that wait for a thread: their parents go on here
   run_queue<job, 1024> line;  // what was posted here
 
   count jobs, steals, failed_steals, parks, wakes, injected;
+
+  /// By its thread. False: there is no room, and somebody is busy with a thousand others.
+  bool offer(job& fork) noexcept {
+    if (!forks.push(fork)) return false;
+    call();
+    return true;
+  }
+
+  /// Somebody is to see what was just put somewhere. `hot`: this worker does it next.
+  void call(bool hot = false) noexcept {
+    light_fence();
+    if (idler* one = idle->pick(hot); one != nullptr) [[unlikely]]
+      wake(*one);
+  }
 };
 
 }  // namespace weft::detail

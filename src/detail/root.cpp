@@ -83,6 +83,8 @@ void run(worker& here, std::coroutine_handle<> next) noexcept {
 
 root* current_root() noexcept { return this_worker().current; }
 
+root& own_root() noexcept { return take_root(*this_worker().current); }
+
 void run_next(std::coroutine_handle<> next) noexcept { this_worker().next = next; }
 
 void run_next(std::coroutine_handle<> next, root& other) noexcept {

@@ -6,7 +6,7 @@
 namespace weft {
 namespace detail {
 
-changed_env::changed_env() noexcept : now{current_env()}, self_{*current_root()}, outer_{self_.env} {}
+changed_env::changed_env() noexcept : now{current_env()}, self_{own_root()}, outer_{self_.env} {}
 
 void changed_env::apply() noexcept {
   self_.env = &now;

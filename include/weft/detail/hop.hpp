@@ -92,7 +92,7 @@ class [[nodiscard("a task goes on elsewhere when it awaits this")]] continued : 
   template <class Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
     static_assert(of_a_task<Promise>, "continue_on belongs in a task: another coroutine does not end once");
-    root& self = *caller.promise().owner;
+    root& self = suspending(caller);  // it hops where the callee returns
     continuation = caller;
     owner = &self;
     enter_root(self, callee_, handle());

@@ -119,6 +119,9 @@ class root : public sleeper, public job {
   bool stop_requested() const noexcept;
 
   bool is_end(std::coroutine_handle<> frame) const noexcept { return frame.address() == &end_; }
+  /// Where control is once it has ended, for whoever walks the frames; null: where its parent waits.
+  std::coroutine_handle<> after_end() const noexcept { return end_.continuation; }
+  void ends_in(std::coroutine_handle<> outside) noexcept { end_.continuation = outside; }
   bool ends_by(end_function done) const noexcept { return done_ == done; }
 
   /// The root that is this sleeper; null if it is none, but a thread or the like.
@@ -137,6 +140,7 @@ class root : public sleeper, public job {
 #endif
   bool ends_stopped = false;  // it was woken to be unwound
   bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
+  bool is_lent = false;       // a child of a when_all in it runs in it, until that child needs one of its own
 
  protected:
   /// For an end that is not to be found through `done`: what the outermost frame returns into.
@@ -185,12 +189,25 @@ WEFT_PER_AWAIT inline std::coroutine_handle<> transfer([[maybe_unused]] root& se
 /// just unwound.
 void destroy_frame(std::coroutine_handle<> frame) noexcept;
 
+/// By whoever runs in `self`, which is lent: gives the children that borrow it roots of their own (detail/join.hpp).
+/// Returns the innermost one's, which is current now.
+root& lend_no_more(root& self) noexcept;
+
+/// By whoever runs in `self` and needs a root of its own: for a wait, or to change what belongs to a root.
+inline root& take_root(root& self) noexcept {
+  if (self.is_lent) [[unlikely]]
+    return lend_no_more(self);
+  return self;
+}
+/// The same for the one that runs on this thread.
+root& own_root() noexcept;
+
 /// By an awaiter in which `self` suspends: its root, which goes on there.
 template <class Promise>
 root& suspending(std::coroutine_handle<Promise> self) noexcept {
   root& mine = *self.promise().owner;
   mine.top = self;
-  return mine;
+  return take_root(mine);
 }
 
 /// Base of a promise, and its initial awaiter, which needs no room in the frame then: where a coroutine begins, it tells

@@ -38,7 +38,7 @@ class changed_env {
 /// The running root, shielded until the end of the block that has this.
 class shield_guard {
  public:
-  shield_guard() noexcept : self_{*current_root()}, was_shielded_{self_.shield(true)} {}
+  shield_guard() noexcept : self_{own_root()}, was_shielded_{self_.shield(true)} {}
   shield_guard(const shield_guard&) = delete;
   ~shield_guard() { self_.shield(was_shielded_); }
 

@@ -1,0 +1,263 @@
+#include <mutex>
+#include <new>
+#include <utility>
+#include <weft/detail/join.hpp>
+
+#include "detail/pool_worker.hpp"
+#include "detail/run_loop.hpp"
+#include "detail/worker.hpp"
+
+// Where a function has nothing left to do but to resume `next`. clang makes it a jump; elsewhere it is the run loop's.
+#if defined(__clang__)
+#define WEFT_JUMP_TO(next)                                  \
+  do {                                                      \
+    auto* const to = static_cast<frame*>((next).address()); \
+    if (to == nullptr) return;                              \
+    [[clang::musttail]] return to->resume(to);              \
+  } while (false)
+#else
+#define WEFT_JUMP_TO(next) return run_next(next)
+#endif
+
+namespace weft::detail {
+
+join_child::join_child(join& of, std::size_t index, root& parent) noexcept
+    : root{parent.env, &parent, join::child_ended}, all_{&of}, index_{index} {
+  ends_in(of.handle());
+}
+
+// ---- children that borrow -------------------------------------------------------------------------------------------------
+
+std::coroutine_handle<> join::start(root& self, std::coroutine_handle<> caller) noexcept {
+  continuation = caller;
+  owner = &self;
+  lender_ = &self;
+  was_lent_ = std::exchange(self.is_lent, true);
+  begun_ = 1;
+  if (count_ != 1) offered_ = offer_rest(this_worker());
+  return lend(0);
+}
+
+std::coroutine_handle<> join::lend(std::size_t index) noexcept {
+  const std::coroutine_handle<> child = frames_[index];
+  promise_base& promise = promise_base::of(child);
+  promise.continuation = handle();
+  promise.owner = owner;
+  owner->top = child;
+  return child;
+}
+
+// For others to take, on a pool whose tasks we are of. False: nobody may, or there is no room.
+bool join::offer_rest(worker& here) noexcept {
+  pool_worker* const mine = here.of_pool;
+  const weft::env* const env = owner->env;
+  if (mine == nullptr || env == nullptr || env->executor != mine->home) return false;
+  WEFT_EXPECTS(env->frames == nullptr || env->frames->is_shared(),
+               "when_all on a pool, below memory that was not declared shared: its children may run at once, so set "
+               ".memory_is_shared, and give a resource that is");
+  return mine->offer(*this);
+}
+
+// False: somebody has taken it.
+bool join::take_back_rest(worker& here) noexcept {
+  auto& forks = here.of_pool->forks;
+  return forks.newest_is(*this) && forks.pop() != nullptr;
+}
+
+// The next child, the parent, or null: it waits for others.
+[[gnu::always_inline]] inline std::coroutine_handle<> join::go_on() noexcept {
+  if (begun_ != count_) {
+    worker& here = this_worker();
+    if (offered_ && !take_back_rest(here)) [[unlikely]]
+      return wait_for_others();
+    const std::size_t index = begun_++;
+    offered_ = begun_ != count_ && offer_rest(here);
+    return lend(index);
+  }
+  owner->is_lent = was_lent_;
+  owner->top = continuation;
+  return continuation;
+}
+
+// A child that borrows has returned.
+void join::returned(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  WEFT_JUMP_TO(mine.go_on());
+}
+void join::returned_to_slot(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  mine.kind_->settle(mine, mine.begun_ - 1);
+  WEFT_JUMP_TO(mine.go_on());
+}
+
+// All that borrowed have returned, and others have taken the rest. Null: they have not ended.
+[[gnu::noinline]] std::coroutine_handle<> join::wait_for_others() noexcept {
+  owner->is_lent = was_lent_;
+  owner->top = continuation;
+  const std::size_t others = count_ - begun_;
+  if (pending_.load(std::memory_order_acquire) == -static_cast<std::int64_t>(others) &&  // <- join
+      !any_stopped_.load(std::memory_order_relaxed))                                     // carried as well
+    return continuation;
+  owner = &take_root(*owner);
+  leave_root();
+  park(*owner, others);
+  return {};
+}
+
+// ---- roots of their own -------------------------------------------------------------------------------------------------
+
+// The parent waits for `others`. It may go on at once, and this be gone.
+void join::park(root& parent, std::size_t others) noexcept {
+  wait& in = *::new (static_cast<void*>(rooms_)) wait{*this};
+  if (parent.park_forwarding(in)) stop_children(in);
+  const auto more = static_cast<std::int64_t>(others);
+  if (pending_.fetch_add(more, std::memory_order_acq_rel) == -more) finish();  // -> join, <- join
+}
+
+// From the innermost outward: the frames up to the join that a child belongs to are its own from now on; the join's
+// parent is the next one.
+[[gnu::noinline]] root& lend_no_more(root& self) noexcept {
+  const auto join_at = [](std::coroutine_handle<> at) noexcept {
+    const auto resume = static_cast<const frame*>(at.address())->resume;
+    return resume == join::returned || resume == join::returned_to_slot;
+  };
+  worker& here = this_worker();
+  std::coroutine_handle<> at = self.innermost();
+  join_child *innermost = nullptr, *last = nullptr;
+  join* inside = nullptr;  // the one that `last` belongs to, and whose parent is found next
+  job *to_start = nullptr, **end_of_list = &to_start;
+  for (;;) {
+    std::coroutine_handle<> outermost = at, next = at;
+    while (!self.is_end(next) && (next == at || !join_at(next))) {
+      outermost = next;
+      next = promise_base::of(next).continuation;
+    }
+    if (self.is_end(next)) break;
+
+    join& all = static_cast<join&>(*static_cast<boundary*>(static_cast<frame*>(next.address())));
+    const std::size_t index = all.begun_ - 1;
+    auto& child = *::new (all.room_of(index)) join_child{all, index, self};
+    for (std::coroutine_handle<> one = at; one != next; one = promise_base::of(one).continuation)
+      promise_base::of(one).owner = &child;
+    child.adopt(outermost, promise_base::of(outermost));
+    static_cast<void>(all.enlist(child));  // nobody was told: its parent has not waited
+    if (inside != nullptr) {
+      child.top = inside->continuation;
+      last->parent = &child;
+      inside->park(child, inside->count_ - inside->begun_ + 1);
+    } else {
+      child.top = at;
+      innermost = &child;
+    }
+    if (!all.offered_ && all.begun_ != all.count_) {
+      static_cast<job&>(all).run = join::start_in_turn;
+      *end_of_list = &all;
+      end_of_list = &static_cast<job&>(all).next;
+    }
+    inside = &all;
+    last = &child;
+    at = next;
+  }
+  self.is_lent = false;
+  self.top = inside->continuation;
+  inside->park(self, inside->count_ - inside->begun_ + 1);
+  *end_of_list = here.local;
+  here.local = to_start;
+  enter(here, innermost);
+  return *innermost;
+}
+
+// A child that has not begun gets a root. The stop of a parent that waits finds it in the list, or comes first.
+join_child& join::make_child(std::size_t index) noexcept {
+  auto& child = *::new (room_of(index)) join_child{*this, index, *lender_};
+  child.adopt(frames_[index], promise_base::of(frames_[index]));
+  if (enlist(child)) child.request_stop();
+  return child;
+}
+
+// True: the others were told to stop.
+bool join::enlist(join_child& one) noexcept {
+  const std::lock_guard guard{lock_};
+  one.before_ = std::exchange(children_, &one);
+  return told_;
+}
+
+// By the run loop of the thread that they could not be offered from: one after the other, when nothing else is next.
+void join::start_in_turn(job& self) noexcept {
+  join& mine = static_cast<join&>(self);
+  worker& here = this_worker();
+  const std::size_t index = mine.begun_++;
+  if (mine.begun_ != mine.count_) {
+    self.next = here.local;
+    here.local = &self;
+  }
+  join_child& child = mine.make_child(index);
+  enter(here, &child);
+  run_next(child.top);  // once it has ended, `mine` may be gone
+}
+
+void join::take_rest(job& self) noexcept {
+  join& mine = static_cast<join&>(self);
+  mine.run_some(mine.begun_, mine.count_);
+}
+
+void join::take_piece(job& self) noexcept {
+  const piece some = static_cast<piece&>(self);
+  some.of->run_some(some.from, some.to);
+}
+
+// By a worker that has taken these. The larger pieces are stolen first.
+void join::run_some(std::size_t from, std::size_t to) noexcept {
+  pool_worker& mine = *this_worker().of_pool;
+  while (to - from > 1) {
+    const std::size_t middle = from + (to - from) / 2;
+    auto& rest = *::new (room_of(middle)) piece;
+    rest.run = take_piece;
+    rest.of = this;
+    rest.from = middle;
+    rest.to = to;
+    if (!mine.offer(rest)) mine.home->post(rest);
+    to = middle;
+  }
+  make_child(from).run_here();  // this may be gone
+}
+
+// ---- the end ------------------------------------------------------------------------------------------------------------------
+
+void join::child_ended(root& self, bool stopped) noexcept {
+  auto& child = static_cast<join_child&>(self);
+  join& mine = *child.all_;
+  if (stopped) {
+    mine.frames_[child.index_] = nullptr;                      // unwound
+    mine.any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries it
+  } else if (mine.kind_->settle != nullptr) {
+    mine.kind_->settle(mine, child.index_);
+  }
+  leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
+  if (mine.pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) mine.finish();  // -> join, <- join
+}
+
+wake_up join::how() noexcept {
+  const bool stopped = any_stopped_.load(std::memory_order_relaxed) && !kind_->any_failed(*this);  // carried
+  return stopped ? wake_up::stopped : wake_up::completed;
+}
+
+// By whoever came last.
+void join::finish() noexcept {
+  owner->top = continuation;
+  reinterpret_cast<wait*>(rooms_)->finish(how());
+}
+
+on_stop join::stop_children(waiter& self) noexcept {
+  join& mine = *static_cast<wait&>(self).all;
+  join_child* one;
+  {
+    const std::lock_guard guard{mine.lock_};
+    mine.told_ = true;
+    one = mine.children_;
+  }
+  for (; one != nullptr; one = one->before_) one->request_stop();
+  return on_stop::forwarded;
+}
+
+}  // namespace weft::detail
