@@ -112,6 +112,9 @@ if(TARGET bench_peer_libfork)
   target_compile_options(bench_peer_libfork INTERFACE -ftemplate-depth=20000)  # its calls nest some ten templates each
 endif()
 
+bench_peer(onetbb NAME "oneTBB" PACKAGE TBB TARGET TBB::tbb
+  MAIN_HEADERS tbb/task_group.h)
+
 # Boost.Asio is header-only. 1.81 is the oldest that builds with these compilers.
 set(BOOST_ASIO_ROOT "" CACHE PATH "Where Boost (1.81 or newer) is installed")
 find_package(Boost 1.81 QUIET CONFIG PATHS ${BOOST_ASIO_ROOT})

@@ -1,0 +1,33 @@
+#include "workload.hpp"
+
+#include "../harness/harness.hpp"
+
+#include <atomic>
+#include <weft/combine.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
+
+namespace {
+
+weft::task<> yields(std::atomic<std::size_t>& switches) {
+  for (std::size_t i = 0; i != bench::switch_rounds; ++i) co_await weft::yield();
+  switches.fetch_add(bench::switch_rounds, std::memory_order_relaxed);
+}
+
+weft::task<std::size_t> all(weft::executor& where) {
+  std::atomic<std::size_t> switches{0};
+  auto fork_all = [&](weft::scope& s) -> weft::task<> {
+    for (std::size_t i = 0; i != bench::switch_coroutines; ++i) s.fork(yields(switches));
+    co_return;
+  };
+  co_await weft::with_scope({.executor = &where}, fork_all);
+  co_return switches.load();
+}
+
+}  // namespace
+
+void bench::run(bench::state& state) {
+  const weft::pool pool{{.threads = static_cast<unsigned>(state.size())}};
+  const std::size_t switches = switch_coroutines * switch_rounds;
+  state.measure(switches, switches, [&] { return weft::sync_wait(all(pool.executor())); });
+}
