@@ -20,7 +20,9 @@
 
 namespace weft {
 
-namespace detail { class pool_core; }
+namespace detail {
+class pool_core;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+}
 
 /// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.
 struct pool_options {

@@ -156,7 +156,7 @@ struct run_options {
 
 namespace detail {
 
-class world;
+class world;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// The root of a run.
 class tested_root : public weft::detail::root {

@@ -13,6 +13,7 @@
 #include <weft/observe.hpp>
 
 // Sanitizers end a program without abort(), and tell by this, where one is linked.
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
 
 namespace weft::test::detail {

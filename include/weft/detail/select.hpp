@@ -237,6 +237,14 @@ struct select_case_of<std::remove_const_t<decltype(otherwise)>> {
   using type = otherwise_case;
 };
 
+template <class Case>
+typename select_case_of<Case>::type as_case(Case& one) {
+  if constexpr (std::is_same_v<typename select_case_of<Case>::type, Case>)
+    return std::move(one);
+  else
+    return {};
+}
+
 template <class... Cases>
 class select_awaiter {
   using result_type = selected<typename Cases::result_type...>;
@@ -354,13 +362,7 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public
 template <class... Cases>
   requires(sizeof...(Cases) > 0)
 auto select(Cases... cases) {
-  return detail::selecting<typename detail::select_case_of<Cases>::type...>{
-      typename detail::select_case_of<Cases>::type([](auto&& one) -> decltype(auto) {
-        if constexpr (std::is_empty_v<std::remove_cvref_t<decltype(one)>>)
-          return otherwise_case{};
-        else
-          return std::move(one);
-      }(std::move(cases)))...};
+  return detail::selecting<typename detail::select_case_of<Cases>::type...>{detail::as_case(cases)...};
 }
 
 /// The same where only the run knows how many there are, all of one kind: gives {index, value}. Of none, it
