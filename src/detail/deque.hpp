@@ -46,7 +46,7 @@ class deque {
   bool push(T& one) noexcept {
     const std::uint64_t at = bottom_.load(std::memory_order_relaxed);  // the owner's own
     if (at - top_seen_ == capacity) [[unlikely]] {
-      top_seen_ = top_.load(std::memory_order_acquire) / unit;  // <- room
+      top_seen_ = top_.load(std::memory_order_acquire) / unit;  // <- room (no model)
       if (at - top_seen_ == capacity) return false;
     }
     slots_[at % capacity].store(&one, std::memory_order_relaxed);  // published by the next line
@@ -57,7 +57,7 @@ class deque {
   /// By the owner: takes the newest job; null if there is none.
   T* pop() noexcept {
     const std::uint64_t at = bottom_.load(std::memory_order_relaxed) - 1;  // the owner's own
-    bottom_.store(at, std::memory_order_release);  // -> push: of those below, by which a thief goes from now on
+    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model): a thief goes by it from now on
     light_fence();
     const std::uint64_t top = top_.load(std::memory_order_relaxed);  // the slot is the owner's own
     if (static_cast<std::int64_t>(at - top / unit) > 0) [[likely]]
@@ -90,7 +90,7 @@ class deque {
     }
     T* const one = slots_[at % capacity].load(std::memory_order_relaxed);  // bottom's edge
     if (!top_.compare_exchange_strong(top, (at + 1) * unit,
-                                      std::memory_order_release,   // -> room
+                                      std::memory_order_release,   // -> room (no model)
                                       std::memory_order_relaxed))  // the owner took it
       return theft::lost;
     taken = one;
@@ -122,6 +122,8 @@ class deque {
 
   //   edge push   the job, and all before it was pushed      ->  the thief that takes it
   //   edge room   a thief's last look at a slot              ->  the owner that fills it again
+  // test/model/deque_model.cpp fails without the first and without either fence. It can't fail without `room`, since
+  // relacy lets no load see a store that comes later, nor where pop() stores, since it knows release sequences of C++17.
   //   `bottom` is written by the owner alone, `top` by thieves, and by an owner that takes what a thief wants.
   alignas(64) atomic<std::uint64_t> bottom_{1};  // from 1: one below it is a number
   std::uint64_t top_seen_ = 1;                   // the owner's; what `top` was at least
