@@ -518,9 +518,10 @@ scope_core::scope_core(const scope_options& options, const weft::env* exactly) n
     free_ = &first_;
   }
   if (options.memory != nullptr) {
-    own_frames_.emplace(options.memory, options.memory_is_shared);
+    options_.memory_is_shared = options.memory_is_shared || is_per_worker(options.memory);
+    own_frames_.emplace(options.memory, options_.memory_is_shared);
     env_.memory = options.memory;
-    env_.memory_is_shared = options.memory_is_shared;
+    env_.memory_is_shared = options_.memory_is_shared;
     env_.frames = &*own_frames_;
   }
   if (options.executor != nullptr) env_.executor = options.executor;

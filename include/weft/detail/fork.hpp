@@ -40,6 +40,7 @@
 #include <weft/detail/error_policy.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/detail/overdue.hpp>
+#include <weft/detail/per_worker.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

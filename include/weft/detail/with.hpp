@@ -132,14 +132,14 @@ struct stop_point : knows_roots {
 ///
 /// Fails   std::bad_alloc at the call that gets no frame. A frame that is alive at the end (a task that was returned, a
 ///         fork of an outer scope) ends the program with a sentence; so does work on another executor below, for the
-///         resource would be used by both at once: see env::memory_is_shared.
+///         resource would be used by both at once: see per_worker and env::memory_is_shared.
 /// Cost    that of two awaits.
 template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto with_memory(std::pmr::memory_resource* memory, F&& callable, Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
   return detail::run_with_memory<detail::with_result<F, Args...>, std::decay_t<F>, std::decay_t<Args>...>(
-      memory, false, std::forward<F>(callable), std::forward<Args>(args)...);
+      memory, detail::is_per_worker(memory), std::forward<F>(callable), std::forward<Args>(args)...);
 }
 
 /// Awaits `callable(args...)`, below which `key` has `value`: see weft::local.
