@@ -54,6 +54,9 @@ struct forwards : waiter {
 
 // ---- one thread -----------------------------------------------------------------------------------------------------
 
+// Nobody has asked for chaos, and no test kit is at work: then a wait pays for one relaxed load.
+TEST(wait_watch, there_is_none) { EXPECT_EQ(weft::detail::wait_watch::now(), nullptr); }
+
 TEST(waiter, a_wait_is_claimed_once) {
   napper self;
   leaves one;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <weft/detail/async_stack.hpp>
 
+#include "detail/chaos.hpp"
 #include "detail/spin.hpp"
 
 namespace weft::detail {
@@ -65,6 +66,7 @@ pthread_key_t make_key() noexcept {
   static const pthread_key_t key = make_key();
   pthread_setspecific(key, worker_of_thread);
   prepare_last_words();
+  begin_chaos_if_asked();
   return *worker_of_thread;
 }
 
