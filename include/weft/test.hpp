@@ -23,6 +23,8 @@
 //
 // Threads   a run belongs to the thread that calls it; one at a time in a process, since it watches all waits.
 //
+// Long because a run and a sweep share one world, and the templates that fill it.
+//
 // Source: the sweep of stops is that of FoundationDB's and of SQLite's fault injection, by await instead of by call.
 #pragma once
 

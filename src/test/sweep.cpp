@@ -8,6 +8,7 @@
 #include <weft/observe.hpp>
 #include <weft/test.hpp>
 
+#include "test/announce.hpp"
 #include "test/world.hpp"
 
 namespace weft::test::detail {

@@ -1,20 +1,12 @@
 #include "test/world.hpp"
 
-#include <unistd.h>
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 #include <weft/observe.hpp>
-
-// Sanitizers end a program without abort(), and tell by this, where one is linked.
-// NOLINTNEXTLINE(readability-identifier-naming)
-extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
 
 namespace weft::test::detail {
 
@@ -400,50 +392,6 @@ void world::abandon(std::unique_ptr<world> one, subject& what) noexcept {
   what.abandon();
   const std::lock_guard guard{lock};
   kept->push_back(one.release());
-}
-
-// ---- what to say when the program ends ---------------------------------------------------------------------------------------
-
-namespace {
-
-std::atomic<const char*> place_in_sweep{nullptr};  // by the sweep's thread; read by whichever ends the program
-struct sigaction before_abort, before_fault;
-
-void say_place() noexcept {
-  const char* where = place_in_sweep.exchange(nullptr, std::memory_order_relaxed);
-  if (where == nullptr) return;
-  const auto put = [](const char* text) {
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
-  };
-  put("weft: the program ends in a sweep, at ");
-  put(where);
-  put("\n");
-}
-
-void on_signal(int signal, siginfo_t* from, void* context) {
-  say_place();
-  const struct sigaction& before = signal == SIGABRT ? before_abort : before_fault;
-  if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr)
-    before.sa_sigaction(signal, from, context);
-  else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
-    before.sa_handler(signal);
-  else
-    ::signal(signal, SIG_DFL);  // and again
-}
-
-}  // namespace
-
-void announce(const char* where) noexcept {
-  static const bool once = [] {
-    weft::detail::current_root();  // makes a worker, which sees to the last words of its own: they come after this
-    struct sigaction action{};
-    action.sa_sigaction = on_signal;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    return ::sigaction(SIGABRT, &action, &before_abort) == 0 && ::sigaction(SIGSEGV, &action, &before_fault) == 0;
-  }();
-  static_cast<void>(once);
-  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(say_place);
-  place_in_sweep.store(where, std::memory_order_relaxed);
 }
 
 }  // namespace weft::test::detail

@@ -179,9 +179,6 @@ class world final : executor {
   world_findings findings_;
 };
 
-/// Says on stderr where a sweep is if the program ends now. `where` lives until the next call; null: nowhere.
-void announce(const char* where) noexcept;
-
 /// Whether the framework's checks have failed, as far as the kit was told how to ask.
 bool probe_failed() noexcept;
 
