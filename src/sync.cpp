@@ -67,7 +67,6 @@ on_stop gate_waiter::leave_line(waiter& self) noexcept {
 }  // namespace detail
 
 using detail::end_stopped;
-using detail::on_stop;
 using detail::root;
 
 // ---- mutex ----------------------------------------------------------------------------------------------------------------
@@ -153,14 +152,14 @@ bool shared_mutex::waiter_for::suspend(root& self) noexcept {
   return true;
 }
 
-on_stop shared_mutex::waiter_for::leave(detail::waiter& self) noexcept {
+detail::on_stop shared_mutex::waiter_for::leave(detail::waiter& self) noexcept {
   auto& mine = static_cast<waiter_for&>(self);
   shared_mutex& m = mine.of();
   let_through through;  // those behind it may have waited for it alone
   const std::lock_guard guard{m.lock_};
   m.line_of(mine.how_).remove(mine);
   m.grant(through);
-  return on_stop::left;
+  return detail::on_stop::left;
 }
 
 // Lets the first of `line` through. False: it has to wait, and all behind it, or there is none.
@@ -230,13 +229,13 @@ bool shared_mutex::upgrade_awaiter::suspend(root& self) noexcept {
   return true;
 }
 
-on_stop shared_mutex::upgrade_awaiter::leave(detail::waiter& self) noexcept {
+detail::on_stop shared_mutex::upgrade_awaiter::leave(detail::waiter& self) noexcept {
   shared_mutex& m = static_cast<upgrade_awaiter&>(self).of();
   let_through through;  // those that would share it waited behind it
   const std::lock_guard guard{m.lock_};
   if (m.upgrading_ == &self) m.upgrading_ = nullptr;
   m.grant(through);
-  return on_stop::left;
+  return detail::on_stop::left;
 }
 
 // ---- semaphore --------------------------------------------------------------------------------------------------------------
@@ -282,14 +281,14 @@ bool semaphore::awaiter::suspend(root& self) noexcept {
   return true;
 }
 
-on_stop semaphore::awaiter::leave(detail::waiter& self) noexcept {
+detail::on_stop semaphore::awaiter::leave(detail::waiter& self) noexcept {
   auto& mine = static_cast<awaiter&>(self);
   semaphore& s = mine.of();
   let_through through;  // it may have wanted many, and held up those that want few
   const std::lock_guard guard{s.lock_};
   s.line_.remove(mine);
   s.grant(through);
-  return on_stop::left;
+  return detail::on_stop::left;
 }
 
 // ---- events, latch, barrier ---------------------------------------------------------------------------------------------------
@@ -389,12 +388,12 @@ bool barrier::awaiter::suspend(root& self) noexcept {
   return true;
 }
 
-on_stop barrier::awaiter::leave(detail::waiter& self) noexcept {
+detail::on_stop barrier::awaiter::leave(detail::waiter& self) noexcept {
   auto& mine = static_cast<awaiter&>(self);
   barrier& b = static_cast<barrier&>(*mine.gate_);
   const std::lock_guard guard{b.lock_};
   if (b.line_.remove(mine)) --b.arrived_;  // else its phase has passed, and counted it
-  return on_stop::left;
+  return detail::on_stop::left;
 }
 
 // ---- condition_variable -------------------------------------------------------------------------------------------------------

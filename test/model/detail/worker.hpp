@@ -30,6 +30,7 @@ struct worker : run_state {
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0;
+  void* ended_below = nullptr;
 };
 
 inline worker workers[8];
