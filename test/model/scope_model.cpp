@@ -14,12 +14,16 @@ namespace weft {
 clock& real_clock() noexcept { std::abort(); }
 void overdue_handler::print(void*, const overdue_scope&) noexcept {}
 namespace detail {
+bool is_per_worker(const std::pmr::memory_resource*) noexcept { return false; }
 const void* thrown_in(const std::exception_ptr&) noexcept { return nullptr; }
 ambient_memory::ambient_memory(frame_source* source) noexcept : outer_{source} {}
-ambient_memory::~ambient_memory() {}
+ambient_memory::~ambient_memory() { outer_ = nullptr; }
 frame_source::~frame_source() {}
 void scope_core::alarm::set(clock::time_point) noexcept {}
-void scope_core::alarm::ring(timer&) noexcept {}
+void scope_core::alarm::ring(timer& self) noexcept {
+  auto& mine = static_cast<alarm&>(self);
+  mine.rung_(mine.of_);
+}
 void scope_core::deadline_passed(scope_core&) noexcept {}
 void scope_core::is_overdue(scope_core&) noexcept {}
 }  // namespace detail
