@@ -180,7 +180,10 @@ TEST(sweep, hops_to_threads) {
 // ---- futures and callbacks ------------------------------------------------------------------------------------------------
 
 struct futures : counts_values {
-  task<> sets(weft::promise<counted> first, weft::promise<> second) {
+  task<> sets(weft::promise<counted> one, weft::promise<> two) {
+    // Arguments live as long as their frame, in when_all until the siblings have ended; who waits for these is one.
+    auto first = std::move(one);
+    auto second = std::move(two);
     co_await rest(2);
     first.set_value(value());
     co_await rest(2);
