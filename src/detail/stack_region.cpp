@@ -84,7 +84,7 @@ stack_region& stack_region::make(const stack_pool_options& options, stack_guard 
   one->begin_.store(begin, std::memory_order_relaxed);  // the list, or its reader's own thread, orders it
   if (fresh) {
     one->next_in_all_ = all_regions.load(std::memory_order_relaxed);  // under the lock
-    all_regions.store(fresh.release(), std::memory_order_release);    // -> region
+    all_regions.store(fresh.release(), std::memory_order_release);    // -> region (no model)
   }
   return *one;
 }
@@ -103,7 +103,7 @@ void stack_region::end(std::pmr::memory_resource* memory) noexcept {
 }
 
 stack_region* stack_region::of(const void* address) noexcept {
-  stack_region* one = all_regions.load(std::memory_order_acquire);  // <- region
+  stack_region* one = all_regions.load(std::memory_order_acquire);  // <- region (no model)
   for (; one != nullptr; one = one->next_in_all_) {
     std::byte* const begin = one->begin();
     if (begin != nullptr && begin <= address && address < begin + one->bytes()) return one;
