@@ -104,7 +104,7 @@ class fork_wait {
  private:
   class sleeping : public waiter {
    public:
-    explicit sleeping(fork_record& of) noexcept : waiter{leave}, of{of} {}
+    explicit sleeping(fork_record& what) noexcept : waiter{leave}, of{what} {}
     static on_stop leave(waiter& self) noexcept;
     fork_record& of;
   };

@@ -199,8 +199,8 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
  private:
   template <std::size_t I>
   auto& promise() noexcept {
-    using child = std::tuple_element_t<I, std::tuple<Ts...>>;
-    return std::coroutine_handle<task_promise<child>>::from_address(frames_[I].address()).promise();
+    using result = std::tuple_element_t<I, std::tuple<Ts...>>;
+    return std::coroutine_handle<task_promise<result>>::from_address(frames_[I].address()).promise();
   }
   // The first failure in order is thrown by take(); where a child was stopped beside one that failed, there is no value.
   template <std::size_t... I>

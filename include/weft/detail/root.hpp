@@ -144,7 +144,7 @@ class root : public sleeper, public job {
 
  protected:
   /// For an end that is not to be found through `done`: what the outermost frame returns into.
-  void ends_in(void (*returned)(frame* end)) noexcept { end_.resume = returned; }
+  void ends_in(void (*there)(frame* end)) noexcept { end_.resume = there; }
 
  private:
   static void run_job(job& self) noexcept;
