@@ -49,6 +49,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] all_of_range : 
 /// Cancel    a stop goes to all of them, and they are joined.
 /// Fails     throws the failure of the first, in the order of the arguments, that failed; stopped if none failed and one
 ///           was stopped.
+/// Lifetime  a child's arguments live until all have ended.
 /// Cost      no allocation where their frames are elided, and no atomic read-modify-write where no child waits and nobody
 ///           takes one; its frame has 200 bytes for each child.
 template <awaitable... Awaitables>
