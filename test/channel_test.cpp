@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/fiber.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/test.hpp>
@@ -388,6 +389,44 @@ WEFT_TEST("select: on a plain thread") {
     EXPECT_EQ(std::get<1>(got.value), 8);
   }};
   co_await b.send(8);
+}
+
+// A task, a fiber and a thread on one channel and one mutex.
+TEST(select, is_one_for_tasks_fibers_and_threads) {
+  weft::mutex m;
+  int count = 0;  // under m
+  channel<int> values{0}, never{0};
+  weft::pool p{{.threads = 2}};
+  const int each = test::rounds(1000);
+  auto sends = [&]() -> task<> {
+    for (int i = 0; i != 2 * each; ++i) {
+      co_await values.send(1);
+      const auto held = co_await m.lock();
+      ++count;
+    }
+    values.close();
+  };
+  auto receives = [&] {
+    while (std::get<1>(weft::await(select(on_receive(never), on_receive(values))).value)) {
+      const auto held = weft::await(m.lock());
+      ++count;
+    }
+  };
+  std::jthread thread{[&] {
+    while (std::get<1>(sync_wait(select(on_receive(never), on_receive(values))).value)) {
+      const auto held = sync_wait(m.lock());
+      ++count;
+    }
+  }};
+  auto body = [&](scope& s) -> task<> {
+    s.fork(sends);
+    s.go(receives);
+    co_return;
+  };
+  auto all = with_scope(body);
+  sync_wait(weft::start_on(p.executor(), std::move(all)));
+  thread.join();
+  EXPECT_EQ(count, 4 * each);
 }
 
 // Selects on both sides of two channels, from several threads: nothing is lost, nothing comes twice.
