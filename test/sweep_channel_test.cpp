@@ -117,7 +117,7 @@ struct chooses {
   }
   task<> offers(int value) {
     co_await rest(1);
-    // Not in the condition itself: see the book on g++ 12.
+    // Not in the condition itself: see the book on conditions and g++ 12.
     const auto done = co_await select(on_send(a, value), on_send(b, value), weft::after(5ms));
     if (done.index != 2) sent += value;
   }
