@@ -206,9 +206,7 @@ void shared_mutex::downgrade(mode from) noexcept {
 }
 
 shared_mutex::upgrade_awaiter::upgrade_awaiter(upgradable_guard& from, std::size_t) noexcept
-    : gate_waiter{*from.of_, leave}, from_{from} {
-  WEFT_EXPECTS(from.of_ != nullptr, "a guard that owns no mutex was upgraded");
-}
+    : gate_waiter{*from.of_, leave}, from_{from} {}
 
 bool shared_mutex::upgrade_awaiter::suspend(root& self) noexcept {
   if (self.sleeper::stop_requested()) return (end_stopped(self), true);

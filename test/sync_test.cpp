@@ -232,6 +232,10 @@ TEST(shared_mutex, a_stopped_writer_lets_those_behind_it_through) {
   });
 }
 
+TEST(shared_mutex_death, is_not_upgraded_by_a_guard_that_owns_nothing) {
+  EXPECT_DEATH(static_cast<void>(weft::shared_mutex::upgradable_guard{}.upgrade()), "owns no mutex was upgraded");
+}
+
 // ---- semaphore ------------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("semaphore: permits are given back, kept, and added") {

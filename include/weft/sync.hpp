@@ -354,6 +354,7 @@ template <shared_mutex::mode Mode>
 auto shared_mutex::holder<Mode>::upgrade() && noexcept
   requires(Mode == mode::upgradable)
 {
+  WEFT_EXPECTS(of_ != nullptr, "a guard that owns no mutex was upgraded");
   return detail::at_gate<upgrade_awaiter, holder>{*this};
 }
 
