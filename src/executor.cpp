@@ -63,30 +63,33 @@ bool manual_executor::empty() const noexcept { return ready_ == nullptr && poste
 
 void new_thread_executor::post(job& work) noexcept {
   running_.fetch_add(1, std::memory_order_relaxed);  // the destructor can't run beside a post
-  // The thread needs two addresses and gets one argument: the count travels in the job's link.
-  work.next = reinterpret_cast<job*>(&running_);
+  // The thread needs two addresses and gets one argument: that of the executor travels in the job's link.
+  work.next = reinterpret_cast<job*>(this);
   const auto body = [](void* argument) -> void* {
     job& mine = *static_cast<job*>(argument);
-    auto& running = *reinterpret_cast<std::atomic<std::size_t>*>(mine.next);
-    mine.run(mine);                                            // `mine` may be gone
-    if (running.fetch_sub(1, std::memory_order_release) == 1)  // -> ended
-      running.notify_all();                                    // the executor may be gone: only its address is used
+    auto& all = *reinterpret_cast<new_thread_executor*>(mine.next);
+    mine.run(mine);  // `mine` may be gone
+    const pthread_t ended_before = all.ended_.exchange(::pthread_self(), std::memory_order_relaxed);  // a number
+    if (ended_before != pthread_t{}) ::pthread_join(ended_before, nullptr);
+    all.one_less();
     return nullptr;
   };
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
-  if (pthread_create(&thread, &attributes, body, &work) != 0) body(&work);
-  pthread_attr_destroy(&attributes);
+  if (::pthread_create(&thread, nullptr, body, &work) == 0) return;
+  work.run(work);
+  one_less();
+}
+
+void new_thread_executor::one_less() noexcept {
+  if (running_.fetch_sub(1, std::memory_order_release) == 1)  // -> ended
+    running_.notify_all();
 }
 
 new_thread_executor::~new_thread_executor() {
-  for (;;) {
-    const std::size_t left = running_.load(std::memory_order_acquire);  // <- ended
-    if (left == 0) return;
-    running_.wait(left, std::memory_order_relaxed);  // the load above takes the edge
-  }
+  for (std::size_t left; (left = running_.load(std::memory_order_acquire)) != 0;)  // <- ended
+    running_.wait(left, std::memory_order_relaxed);                                // the load above takes the edge
+  const pthread_t last = ended_.load(std::memory_order_relaxed);                   // carried by `ended`
+  if (last != pthread_t{}) ::pthread_join(last, nullptr);
 }
 
 }  // namespace weft

@@ -150,6 +150,29 @@ TEST(new_thread_executor, a_job_may_post_another) {
   EXPECT_EQ(ran, 2);
 }
 
+// What a thread does after its job, as the destructors of its thread-locals do, is over before the destructor returns.
+TEST(new_thread_executor, leaves_no_thread_behind) {
+  struct at_thread_end {
+    std::atomic<int>* count = nullptr;
+    ~at_thread_end() {
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+      ++*count;
+    }
+  };
+  std::atomic<int> ended = 0;
+  std::vector<work> jobs;
+  for (int i = 0; i < 20; ++i)
+    jobs.emplace_back([&] {
+      thread_local at_thread_end last;
+      last.count = &ended;
+    });
+  {
+    new_thread_executor threads;
+    for (auto& one : jobs) threads.post(one);
+  }
+  EXPECT_EQ(ended, 20);
+}
+
 TEST(env, outside_of_any_task_is_empty) {
   EXPECT_EQ(weft::current_env().executor, nullptr);
   EXPECT_FALSE(weft::current_env().stop.stop_possible());

@@ -3,6 +3,8 @@
 // foreign pool) is an executor of one function.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstddef>
 #include <weft/detail/config.hpp>
@@ -76,7 +78,7 @@ class manual_executor final : public executor {
 /// Runs each job on a thread of its own. For a few long-running pieces of work, not for many short ones.
 ///
 /// Threads   any.
-/// Lifetime  its destructor waits for all of them, so it must not run on one.
+/// Lifetime  its destructor joins all of them, so it must not run on one.
 /// Fails     where the system gives no thread, the job runs on the poster's.
 class new_thread_executor final : public executor {
  public:
@@ -88,9 +90,14 @@ class new_thread_executor final : public executor {
   bool runs_in_parallel() const noexcept override { return true; }
 
  private:
-  // Threads that have not ended. Up by the poster, down by the thread as its last act on this object.
+  void one_less() noexcept;
+
+  // Jobs that have not ended. Up by the poster, down by the thread as its last act on this object.
   //   edge ended  all that the job did  ->  the destructor's return
   std::atomic<std::size_t> running_{0};
+  // The thread whose job ended last; 0, which the C libraries give to none: there was none. Each joins the one before
+  // it, so that a thousand that have ended hold no more than one stack, and the destructor joins the last.
+  std::atomic<pthread_t> ended_{};
 };
 
 }  // namespace weft
