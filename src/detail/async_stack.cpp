@@ -20,10 +20,13 @@ namespace weft::detail {
 
 const void* stack_walk::next() noexcept {
   for (;;) {
-    while (!at_ || root_->is_end(at_)) {
-      if (at_ && root_->after_end()) {
+    while (!at_ || root::ended_by(at_) != nullptr) {
+      if (at_) {
+        root_ = root::ended_by(at_);
         at_ = root_->after_end();
-        root_ = promise_base::of(at_).owner;
+      }
+      if (at_) {
+        root_ = nullptr;
         continue;
       }
       if (root_->parent == nullptr) return nullptr;
@@ -31,7 +34,7 @@ const void* stack_walk::next() noexcept {
       at_ = root_->innermost();
     }
     const frame& here = *static_cast<const frame*>(at_.address());
-    at_ = promise_base::of(at_).continuation;
+    at_ = std::atomic_ref{promise_base::of(at_).continuation}.load(std::memory_order_acquire);  // <- lent
     if (here.destroy == boundary::arrive_stopped) continue;
     const auto function = here.resume != nullptr ? here.resume : here.destroy;  // g++ forgets the first one at a throw
     return reinterpret_cast<const void*>(function);

@@ -26,6 +26,12 @@ join_child::join_child(join& of, std::size_t index, root& parent) noexcept
   ends_in(of.handle());
 }
 
+// The frames from here inward, which borrowed, are its own. Others may walk over them: a stolen child of theirs that throws.
+//   edge lent  all of this root  ->  who comes to its end by a walk
+void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
+  std::atomic_ref{promise_base::of(outermost).continuation}.store(end(), std::memory_order_release);  // -> lent
+}
+
 // ---- children that borrow -------------------------------------------------------------------------------------------------
 
 std::coroutine_handle<> join::start(root& self, std::coroutine_handle<> caller) noexcept {
@@ -139,7 +145,7 @@ void join::park(root& parent, std::size_t others) noexcept {
     auto& child = *::new (all.room_of(index)) join_child{all, index, self};
     for (std::coroutine_handle<> one = at; one != next; one = promise_base::of(one).continuation)
       promise_base::of(one).owner = &child;
-    child.adopt(outermost, promise_base::of(outermost));
+    child.take_over(outermost);
     static_cast<void>(all.enlist(child));  // nobody was told: its parent has not waited
     if (inside != nullptr) {
       child.top = inside->continuation;

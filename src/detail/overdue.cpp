@@ -96,7 +96,7 @@ overdue_scope scope_core::look_at_children() {
     const held_wait held{child};
     if (!held) return;
     stack_walk walk{child};
-    for (const void* code = walk.next(); code != nullptr && &walk.in() == &child; code = walk.next())
+    for (const void* code = walk.next(); code != nullptr && walk.is_in(child); code = walk.next())
       if (one.stack.size() != most_frames) one.stack.emplace_back(code);
   };
   {

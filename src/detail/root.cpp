@@ -173,6 +173,13 @@ std::coroutine_handle<> root::innermost() const noexcept {
   return at;
 }
 
+const root* root::ended_by(std::coroutine_handle<> at) noexcept {
+  const auto& one = *static_cast<const frame*>(at.address());
+  if (one.destroy != boundary::arrive_stopped) return nullptr;
+  const auto& end = static_cast<const boundary&>(one);
+  return end.stopped_here == stopped_at_end ? end.owner : nullptr;
+}
+
 bool root::stop_requested() const noexcept {
   for (const root* one = this; one != nullptr && !one->is_shielded(); one = one->parent)
     if (one->sleeper::stop_requested()) return true;

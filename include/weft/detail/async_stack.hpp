@@ -19,8 +19,9 @@ namespace weft::detail {
 /// Goes over the functions in a root, innermost first, and on in the root that waits for it. Boundaries are passed over:
 /// they stand for as_result and the like, which are no functions of the program.
 ///
-/// The root must not move meanwhile: walk on its own thread, or while its wait is held. Then its parent does not move
-/// either, for it waits.
+/// The root must not move meanwhile: walk on its own thread, or while its wait is held. Who waits for it does not move
+/// either, but for one thing: where the root is a child of a when_all that was stolen, a frame further out may be given a
+/// root of its own at that time (lend_no_more). So a walk asks each frame what comes behind it, and no frame for its root.
 class stack_walk {
  public:
   explicit stack_walk(const root& from) noexcept : root_{&from}, at_{from.innermost()} {}
@@ -31,11 +32,11 @@ class stack_walk {
   /// The resume function of the next frame, or another one that the compiler made of it; null at the end.
   const void* next() noexcept;
 
-  /// The root that the last one was in.
-  const root& in() const noexcept { return *root_; }
+  /// Whether the last one was in `root`.
+  bool is_in(const root& root) const noexcept { return root_ == &root; }
 
  private:
-  const root* root_;
+  const root* root_;  // null: that of a child's parent, which may change
   std::coroutine_handle<> at_;
 };
 

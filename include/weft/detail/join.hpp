@@ -58,6 +58,8 @@ class join_child final : public root {
   friend join;
   friend root& lend_no_more(root&) noexcept;
 
+  void take_over(std::coroutine_handle<> outermost) noexcept;
+
   join* all_;
   join_child* before_ = nullptr;  // the one that got a root before it; under the join's lock
   std::size_t index_;

@@ -119,8 +119,11 @@ class root : public sleeper, public job {
   bool stop_requested() const noexcept;
 
   bool is_end(std::coroutine_handle<> frame) const noexcept { return frame.address() == &end_; }
+  /// The root whose end this is; null: it is a frame in one.
+  static const root* ended_by(std::coroutine_handle<> frame) noexcept;
   /// Where control is once it has ended, for whoever walks the frames; null: where its parent waits.
   std::coroutine_handle<> after_end() const noexcept { return end_.continuation; }
+  std::coroutine_handle<> end() noexcept { return end_.handle(); }
   void ends_in(std::coroutine_handle<> outside) noexcept { end_.continuation = outside; }
   bool ends_by(end_function done) const noexcept { return done_ == done; }
 
