@@ -98,6 +98,14 @@ TEST_F(driver, measures_and_divides) {
   EXPECT_EQ(text.str().find("http"), std::string::npos) << "the page must need nothing from outside";
 }
 
+TEST_F(driver, pins_only_what_has_one_thread_that_works) {
+  program("fib", "weft", "printf '{\"ns\":%d,\"peak_rss_kib\":1,\"start_rss_kib\":1,\"extra\":{}}' $(nproc)");
+  ASSERT_EQ(run({"fib", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  const auto cores = std::stod(bench::run_process({"nproc"}).out);
+  EXPECT_EQ(results()["rows"][0]["results"][0]["figure"]["value"], 1);
+  EXPECT_EQ(results()["rows"][1]["results"][0]["figure"]["value"], cores);
+}
+
 TEST_F(driver, wrong_result_fails_with_a_sentence) {
   program("chain", "weft", "echo 'the result is not the expected one' >&2; exit 1");
   EXPECT_EQ(run({"--smoke"}), 1);

@@ -22,16 +22,17 @@ struct shape {
   std::size_t size = 0;      ///< what the program gets as --size
   std::string_view label{};  ///< "1 M deep"; empty where a workload has one shape only
   bool headline = true;      ///< measured in a quick run, too
+  bool pinned = true;        ///< to one core: it has one thread that works
 };
 
 struct workload {
   std::string_view name;   ///< its folder
   std::string_view about;  ///< one line for people
   std::string_view unit;   ///< "ns a level"
-  double scale;            ///< from nanoseconds to that unit
-  metric kind;
-  double weight;  ///< its share of the time, for each shape and library
-  std::vector<shape> shapes;
+  double scale = 1;        ///< from nanoseconds to that unit
+  metric kind = metric::time;
+  double weight = 0.5;  ///< its share of the time, for each shape and library
+  std::vector<shape> shapes{{}};
 };
 
 std::span<const workload> catalogue();

@@ -87,7 +87,8 @@ double round_ms(const workload& work, const schedule& when) {
 
 void run_once(row& in, const assignment& what, const schedule& when, int core) {
   auto& into = in.entries[what.entry];
-  process_options options{.cpu = core, .limit = when.limit};
+  process_options options{.cpu = {}, .limit = when.limit};
+  if (in.form.pinned) options.cpu = core;
   auto command = what.what->command;
   if (in.work->kind != metric::command) {
     const auto ms = round_ms(*in.work, when);

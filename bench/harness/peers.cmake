@@ -153,4 +153,15 @@ endforeach()
 
 bench_peer(libcopp NAME "libcopp" PACKAGE libcopp HEADER libcopp/stack/stack_pool.h LIBRARY copp)
 
+# Other languages: a toolchain, and a small harness of their own beside ours.
+set(GO_ROOT "" CACHE PATH "Where Go is installed")
+find_program(BENCH_GO go HINTS ${GO_ROOT}/bin PATHS /usr/local/go/bin)
+mark_as_advanced(BENCH_GO)
+set(version "")
+if(BENCH_GO)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env GOTOOLCHAIN=local ${BENCH_GO} env GOVERSION
+    OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+bench_library(go "Go" "${BENCH_GO}" "${version}")
+
 set(BENCH_PEERS async_simple boost_asio coflux concurrencpp cppcoro folly libcoro libfork toomanycooks)
