@@ -1,4 +1,5 @@
-// The pool: threads that share their work. It is what to run tasks on that compute, and what a runtime is built on.
+// The pool: threads that share their work. It is what to run tasks on that compute, and what a runtime is built on. And
+// the strand, which has its jobs run one at a time.
 //
 //     w::pool workers{{.threads = 4}};
 //     auto answer = w::sync_wait(w::start_on(workers.executor(), think()));
@@ -21,8 +22,9 @@
 namespace weft {
 
 namespace detail {
-class pool_core;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
-}
+class pool_core;    // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+class strand_core;  // as it is
+}  // namespace detail
 
 /// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.
 struct pool_options {
@@ -71,6 +73,38 @@ class pool {
 
  private:
   detail::pool_core* core_;
+};
+
+/// An executor over another one that runs one job at a time, in the order of posting, and has no thread of its own: what
+/// its tasks share needs no lock, and each sees what those before it did. A task that waits lets others run meanwhile.
+///
+///     w::strand account{workers.executor()};
+///     co_await w::start_on(account, transfer(from, to));
+///
+/// Threads   any. Its jobs run where the executor below runs them, some dozens in a row, then others there have their turn.
+///           Children of a when_all on it run one after the other.
+/// Cancel    a pool below that is shut down by `cancel` tells its tasks to stop, too.
+/// Lifetime  outlives all work that was started on it, as the executor below does. It may be destroyed by a job of its
+///           own, or while its last one returns; with jobs inside it ends the program with a sentence.
+/// Fails     the constructor throws std::bad_alloc.
+/// Cost      a post is one atomic read-modify-write, and a post below where nothing ran. One allocation for its life.
+class strand final : public weft::executor {
+ public:
+  explicit strand(weft::executor& below);
+  strand(const strand&) = delete;
+  strand& operator=(const strand&) = delete;
+  ~strand();
+
+  void post(job& work) noexcept override;
+
+  /// Itself: as a pool has one, and for a strand over a strand, which `strand{other}` would copy.
+  weft::executor& executor() noexcept { return *this; }
+
+  /// Whether the calling thread is at one of its jobs.
+  bool is_inside() const noexcept;
+
+ private:
+  detail::strand_core* core_;
 };
 
 }  // namespace weft

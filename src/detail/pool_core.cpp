@@ -210,6 +210,13 @@ void pool_core::run_one(seat& mine, job& work) noexcept {
   work.run(work);  // it may be gone
 }
 
+void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
+  const pool_worker* const mine = this_worker().of_pool;
+  if (mine == nullptr || mine->home != &below) return;
+  if (static_cast<const seat*>(mine)->of->state_.load(std::memory_order_relaxed) == state::cancelling)  // as above
+    root::tell_to_stop(work);
+}
+
 // Null: the pool has ended.
 job* pool_core::next(seat& mine) noexcept {
   if (++mine.ticks % look_outside_every == 0) [[unlikely]]

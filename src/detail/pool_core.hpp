@@ -45,6 +45,9 @@ class pool_core final : public executor {
 
   unsigned size() const noexcept { return static_cast<unsigned>(seats_.size()); }
   bool is_inside() const noexcept;
+  /// Before a job of an executor that stands on `below` is run: if that is a pool that is being cancelled, on whose thread
+  /// this is, tells the job's task to stop.
+  static void tell_if_cancelling(const executor& below, job& work) noexcept;
   void shut_down(pool_shutdown how) noexcept;
   /// The pool goes.
   void release() noexcept;

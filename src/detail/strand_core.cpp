@@ -1,0 +1,52 @@
+#include "detail/strand_core.hpp"
+
+#include <weft/detail/config.hpp>
+
+#include "detail/pool_core.hpp"
+#include "detail/thread_id.hpp"
+
+namespace weft::detail {
+namespace {
+
+constexpr const char* destroyed_full = "a strand was destroyed with jobs inside: their tasks would wait for ever";
+
+}  // namespace
+
+bool strand_core::is_inside() const noexcept {
+  return server_.load(std::memory_order_relaxed) == this_thread_id();  // as declared
+}
+
+void strand_core::run_one(job& work) noexcept {
+  pool_core::tell_if_cancelling(*below_, work);
+  server_.store(this_thread_id(), std::memory_order_relaxed);  // as declared
+  work.run(work);                                              // it may be gone
+  server_.store(0, std::memory_order_relaxed);                 // as declared
+}
+
+void strand_core::serve(job& turn) noexcept {
+  auto& mine = static_cast<strand_core&>(turn);
+  for (unsigned served = 0;;) {
+    if (mine.taken_ == nullptr) mine.taken_ = mine.jobs_.take();
+    while (job* const work = mine.taken_) {
+      if (served++ == most_in_a_row) return mine.below_->post_behind(mine);  // it may be gone
+      mine.taken_ = work->next;
+      mine.run_one(*work);
+    }
+    switch (mine.jobs_.leave()) {
+      case serial_queue<job>::left::idle: return;  // it may be gone
+      case serial_queue<job>::left::more: break;
+      case serial_queue<job>::left::last: delete &mine; return;
+    }
+  }
+}
+
+void strand_core::release() noexcept {
+  WEFT_EXPECTS(!is_inside() || taken_ == nullptr, destroyed_full);
+  switch (jobs_.abandon()) {
+    case serial_queue<job>::abandoned::free: delete this; return;
+    case serial_queue<job>::abandoned::served: return;
+    case serial_queue<job>::abandoned::full: fail(destroyed_full);
+  }
+}
+
+}  // namespace weft::detail
