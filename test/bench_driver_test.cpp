@@ -190,9 +190,15 @@ TEST_F(driver, prints_a_published_table) {
 TEST_F(driver, smoke_takes_one_peer_and_quick_says_what_it_left_out) {
   for (const auto* id : {"weft", "async_simple", "cppcoro"}) program("chain", id, prints(8));
   program("generator", "weft", prints(2));
+  manifest_["programs"].push_back({{"workload", "chain"},
+                                   {"library", "weft"},
+                                   {"variant", "pic"},
+                                   {"smoke", false},
+                                   {"command", {"/nowhere/bench"}}});
   ASSERT_EQ(run({"--smoke"}), 0) << out_ << err_;
   EXPECT_EQ(results()["rows"].size(), 2U);
   EXPECT_EQ(results()["rows"][0]["results"].size(), 2U);
+  manifest_["programs"].erase(manifest_["programs"].size() - 1);
   ASSERT_EQ(run({"--rounds", "1"}), 0) << out_ << err_;
   EXPECT_EQ(results()["rows"].size(), 1U);
   EXPECT_TRUE(said("Left out: generator")) << out_;

@@ -21,6 +21,15 @@ std::vector<shape> threads(bool headline) {
           {16, "16 threads", false, false}};
 }
 
+/// One alone is on one thread.
+std::vector<shape> contenders(bool headline) {
+  return {{1, "1", headline},
+          {2, "2", headline, false},
+          {4, "4", false, false},
+          {16, "16", false, false},
+          {64, "64", false, false}};
+}
+
 }  // namespace
 
 std::span<const workload> catalogue() {
@@ -103,6 +112,35 @@ std::span<const workload> catalogue() {
        .about = "from one pool to another and back",
        .unit = "ns",
        .shapes = {{.headline = false, .pinned = false}}},
+      {.name = "goroutine",
+       .about =
+           "each has an in and an out channel with room for one; a number is sent in and received out, of each in turn",
+       .unit = "ns a round trip",
+       .shapes = {{1000, "1000", false}, {30'000, "30 k"}}},
+      {.name = "channel_spsc",
+       .about = "one sends, one receives, a channel with room for 1024",
+       .unit = "ns a number",
+       .shapes = {{1, "1 thread"}, {2, "2 threads", true, false}}},
+      {.name = "channel_pingpong",
+       .about = "there and back through two channels without room",
+       .unit = "ns a round trip",
+       .shapes = {{1, "1 thread"}, {2, "2 threads", false, false}}},
+      {.name = "channel_mpmc",
+       .about = "four send, four receive, a channel with room for 1024, on two threads",
+       .unit = "ns a number",
+       .shapes = {{1'000'000, "1 M", true, false}, {10'000'000, "10 M", false, false}}},
+      {.name = "select",
+       .about = "waiting for whichever of several channels is ready",
+       .unit = "ns",
+       .shapes = {{2, "of 2, round trip"}, {4, "of 4, one ready", false}, {0, "none ready", false}}},
+      {.name = "mutex",
+       .about = "so many take one mutex in turns, on two threads",
+       .unit = "ns a lock",
+       .shapes = contenders(true)},
+      {.name = "shared_mutex",
+       .about = "so many share a mutex, and each takes it alone every hundredth time, on two threads",
+       .unit = "ns a lock",
+       .shapes = contenders(false)},
       {.name = "generator",
        .about = "the sum over a plain generator",
        .unit = "ns a value",

@@ -9,6 +9,7 @@ target_link_libraries(bench_driver PUBLIC nlohmann_json::nlohmann_json PRIVATE C
 add_executable(weft-bench harness/weft_bench.cpp)
 target_link_libraries(weft-bench PRIVATE bench_driver weft_warnings)
 add_dependencies(bench_all weft-bench)
+add_dependencies(bench_smoke weft-bench)
 
 set(compiler clang)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)

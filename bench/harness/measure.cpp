@@ -43,6 +43,7 @@ std::vector<program> candidates(const manifest& built, const workload& work, con
     bool any = false;
     for (const auto& p : built.programs) {
       if (p.workload != work.name || p.library != each.id) continue;
+      if (wanted.one_peer && !p.smoke) continue;
       out.push_back(p);
       any = true;
     }

@@ -20,6 +20,7 @@ function(bench_library id name found version)
   list(APPEND BENCH_LIBRARIES_JSON
     "    \"${id}\": {\"name\": \"${name}\", \"found\": ${is_found}, \"version\": \"${version}\", \"option\": \"-D${option}=\"}")
   set(BENCH_LIBRARIES_JSON "${BENCH_LIBRARIES_JSON}" PARENT_SCOPE)
+  set_property(GLOBAL APPEND PROPERTY BENCH_LIBRARIES ${id})
   set(BENCH_${id}_HEADERS "${ARGN}" CACHE INTERNAL "")
 endfunction()
 
@@ -81,15 +82,17 @@ function(bench_peer id)
   set(BENCH_LIBRARIES_JSON "${BENCH_LIBRARIES_JSON}" PARENT_SCOPE)
 endfunction()
 
-# weft and the limits are always there.
+# weft, the limits and the standard library are always there.
 add_library(bench::weft ALIAS weft)
-foreach(id IN ITEMS plain handwritten)
+foreach(id IN ITEMS plain handwritten std)
   add_library(bench_peer_${id} INTERFACE)
   add_library(bench::${id} ALIAS bench_peer_${id})
 endforeach()
+target_link_libraries(bench_peer_std INTERFACE Threads::Threads)
 bench_library(weft "weft" TRUE "${PROJECT_VERSION}")
 bench_library(plain "plain calls" TRUE "")
 bench_library(handwritten "hand-written" TRUE "")
+bench_library(std "std and threads" TRUE "")
 
 bench_peer(async_simple NAME "async_simple" PACKAGE async_simple
   HEADER async_simple/coro/Lazy.h

@@ -69,7 +69,8 @@ manifest read_manifest(const std::string& path) {
     for (const auto& [id, each] : in.at("libraries").items())
       out.libraries.push_back({id, each.at("name"), each.at("version"), each.at("option"), each.at("found")});
     for (const auto& each : in.at("programs"))
-      out.programs.push_back({each.at("workload"), each.at("library"), each.value("variant", ""), each.at("command")});
+      out.programs.push_back({each.at("workload"), each.at("library"), each.value("variant", ""), each.at("command"),
+                              each.value("smoke", true)});
   } catch (const json::exception& e) {
     throw std::runtime_error{path + " is not what it should be: " + e.what()};
   }

@@ -26,6 +26,7 @@ struct program {
   std::string library;
   std::string variant;  ///< which header, which flags; mostly empty
   std::vector<std::string> command;
+  bool smoke = true;  ///< a smoke run has it, too
 };
 
 /// A library that can be measured, whether it is there or not.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bench"
+	"sync"
+	"time"
+)
+
+func echo(in <-chan int, out chan<- int) {
+	for number := range in {
+		out <- number
+	}
+}
+
+func main() {
+	bench.Run(func(state *bench.State) {
+		count := state.Size()
+		begin := time.Now()
+		phase := func(name string) {
+			state.Report(name, float64(time.Since(begin))/float64(count))
+			begin = time.Now()
+		}
+		in, out := make([]chan int, count), make([]chan int, count)
+		for i := range in {
+			in[i], out[i] = make(chan int, 1), make(chan int, 1)
+		}
+		phase("create ns")
+		var all sync.WaitGroup
+		all.Add(count)
+		for i := range in {
+			go func(i int) {
+				echo(in[i], out[i])
+				all.Done()
+			}(i)
+		}
+		phase("start ns")
+		state.Measure(float64(count), count*(count-1)/2, func() int {
+			sum := 0
+			for i := range in {
+				in[i] <- i
+				sum += <-out[i]
+			}
+			return sum
+		})
+		begin = time.Now()
+		for i := range in {
+			close(in[i])
+		}
+		all.Wait()
+		phase("close ns")
+	})
+}
