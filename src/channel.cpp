@@ -12,10 +12,7 @@ channel_core::~channel_core() {
 
 sync_stats channel_core::stats() const noexcept {
   const std::lock_guard guard{lock};
-  std::size_t waiting = 0;
-  for (const waiter_line* line : {&senders, &receivers})
-    for (const waiter* one = line->first(); one != nullptr; one = one->next) ++waiting;
-  return {waiting, waits};
+  return {length(senders) + length(receivers), waits};
 }
 
 bool channel_core::is_closed() const noexcept {
@@ -33,17 +30,14 @@ channel_waiter* channel_core::pop(waiter_line& line) noexcept {
 }
 
 void channel_core::close() noexcept {
-  channel_waiter* woken = nullptr;
-  {
-    const std::lock_guard guard{lock};
-    closed = true;
-    for (waiter_line* line : {&receivers, &senders})
-      while (channel_waiter* one = pop(*line)) {
-        one->closed = true;
-        one->next = std::exchange(woken, one);
-      }
-  }
-  while (woken != nullptr) std::exchange(woken, static_cast<channel_waiter*>(woken->next))->wake();  // it may be gone
+  let_through through;
+  const std::lock_guard guard{lock};
+  closed = true;
+  for (waiter_line* line : {&receivers, &senders})
+    while (channel_waiter* one = pop(*line)) {
+      one->closed = true;
+      through.push(*one);
+    }
 }
 
 void channel_core::wait(root& self, channel_waiter& one, waiter_line& line) noexcept {

@@ -7,43 +7,20 @@
 namespace weft {
 namespace detail {
 
-// In the order in which they were let through.
-class gate::let_through {
- public:
-  let_through() = default;
-  let_through(const let_through&) = delete;
-  /// Outside of all locks.
-  ~let_through() {
-    for (waiter* one = first_; one != nullptr;) std::exchange(one, one->next)->wake();  // it may be gone
-  }
-
-  /// One that was taken out of its line. False: a stop came first.
-  bool add(waiter& one) noexcept {
-    if (!one.try_claim()) return false;
-    one.next = nullptr;
-    (last_ != nullptr ? last_->next : first_) = &one;
-    last_ = &one;
-    return true;
-  }
-  void add_all(waiter_line& line) noexcept {
-    while (waiter* one = line.pop()) add(*one);
-  }
-
- private:
-  waiter* first_ = nullptr;
-  waiter* last_ = nullptr;
-};
-
 gate::~gate() {
   const std::lock_guard guard{lock_};
   WEFT_EXPECTS(line_.empty(), "a mutex, semaphore or the like was destroyed while somebody waits in it");
 }
 
+std::size_t length(const waiter_line& line) noexcept {
+  std::size_t count = 0;
+  for (const waiter* one = line.first(); one != nullptr; one = one->next) ++count;
+  return count;
+}
+
 sync_stats gate::stats() const noexcept {
   const std::lock_guard guard{lock_};
-  std::size_t waiting = 0;
-  for (const waiter* one = line_.first(); one != nullptr; one = one->next) ++waiting;
-  return {waiting, waits_};
+  return {length(line_), waits_};
 }
 
 void gate::wait(root& self, gate_waiter& one) noexcept { wait(self, one, line_); }
@@ -105,8 +82,15 @@ void mutex::hand_on() noexcept {
 // ---- shared_mutex -----------------------------------------------------------------------------------------------------------
 
 shared_mutex::~shared_mutex() {
-  WEFT_EXPECTS(writers_.empty(), "a shared_mutex was destroyed while somebody waits for it");
+  const std::lock_guard guard{lock_};
+  WEFT_EXPECTS(line_.empty() && writers_.empty() && upgrading_ == nullptr,
+               "a shared_mutex was destroyed while somebody waits in it");
   WEFT_EXPECTS(sharing_ == 0 && !alone_ && !upgradable_, "a shared_mutex was destroyed while somebody holds it");
+}
+
+sync_stats shared_mutex::stats() const noexcept {
+  const std::lock_guard guard{lock_};
+  return {detail::length(line_) + detail::length(writers_) + (upgrading_ != nullptr ? 1 : 0), waits_};
 }
 
 bool shared_mutex::is_open(mode how) const noexcept {

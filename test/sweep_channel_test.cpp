@@ -9,21 +9,12 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using test::counted;
-using test::counts_values;
-using test::rest;
-using test::sweep;
+using namespace test::in_sweeps;
 using weft::channel;
 using weft::on_receive;
 using weft::on_send;
 using weft::select;
-using weft::task;
 using weft::when_all;
-using weft::test::require;
-
-// Where one is stopped, the other may wait for ever, as it should: then it is stopped, too.
-constexpr weft::test::sweep_options waits_for_the_other{.stop_when_idle = true};
 
 // A sender, a receiver, and what went from one to the other.
 struct passes : counts_values {

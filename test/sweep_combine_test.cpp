@@ -10,19 +10,8 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using test::counted;
-using test::counts_values;
-using test::fail;
-using test::hold;
-using test::make;
-using test::nap;
-using test::rest;
-using test::sweep;
-using weft::as_result;
-using weft::task;
+using namespace test::in_sweeps;
 using weft::when_all;
-using weft::test::require;
 
 struct all : counts_values {
   task<> run() {

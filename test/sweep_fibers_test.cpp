@@ -11,19 +11,10 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using test::counted;
-using test::counts_values;
-using test::hold;
-using test::make;
-using test::nap;
-using test::rest;
-using test::sweep;
+using namespace test::in_sweeps;
 using weft::await;
 using weft::scope;
-using weft::task;
 using weft::with_scope;
-using weft::test::require;
 
 struct fibers : counts_values {
   int below(int levels) {  // NOLINT(misc-no-recursion)

@@ -12,20 +12,9 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using test::counted;
-using test::counts_values;
-using test::fail;
-using test::hold;
-using test::make;
-using test::nap;
-using test::rest;
-using test::sweep;
-using weft::as_result;
+using namespace test::in_sweeps;
 using weft::scope;
-using weft::task;
 using weft::with_scope;
-using weft::test::require;
 
 struct forks : counts_values {
   task<> run() {

@@ -8,15 +8,8 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using test::rest;
-using test::sweep;
-using weft::task;
+using namespace test::in_sweeps;
 using weft::when_all;
-using weft::test::require;
-
-// Where one is stopped, the other may wait for ever, as it should: then it is stopped, too.
-constexpr weft::test::sweep_options waits_for_the_other{.stop_when_idle = true};
 
 struct locks {
   weft::mutex m;

@@ -145,46 +145,39 @@ WEFT_TEST("shared_mutex: many share it or one has it alone") {
   EXPECT_FALSE(m.try_lock_upgradable());
 }
 
+// Who comes to a shared_mutex when, and in which order they get it; each has it for 10 ms.
+struct comers {
+  weft::shared_mutex m;
+  std::vector<char> order;
+
+  task<> shares(char name, std::chrono::milliseconds when) {
+    co_await sleep_for(when);
+    const auto held = co_await m.lock_shared();
+    order.push_back(name);
+    co_await sleep_for(10ms);
+  }
+  task<> writes(char name, std::chrono::milliseconds when) {
+    co_await sleep_for(when);
+    const auto held = co_await m.lock();
+    order.push_back(name);
+    co_await sleep_for(10ms);
+  }
+};
+
 TEST(shared_mutex, who_shares_does_not_overtake_who_wants_it_alone) {
   weft::test::run([]() -> task<> {
-    weft::shared_mutex m;
-    std::vector<char> order;
-    auto shares = [&](char name, std::chrono::milliseconds when) -> task<> {
-      co_await sleep_for(when);
-      const auto held = co_await m.lock_shared();
-      order.push_back(name);
-      co_await sleep_for(10ms);
-    };
-    auto writes = [&](char name, std::chrono::milliseconds when) -> task<> {
-      co_await sleep_for(when);
-      const auto held = co_await m.lock();
-      order.push_back(name);
-      co_await sleep_for(10ms);
-    };
-    co_await when_all(shares('a', 0ms), writes('W', 1ms), shares('b', 2ms), shares('c', 3ms));
-    EXPECT_EQ(order, (std::vector{'a', 'W', 'b', 'c'}));
+    comers c{.m = weft::shared_mutex{}, .order = {}};
+    co_await when_all(c.shares('a', 0ms), c.writes('W', 1ms), c.shares('b', 2ms), c.shares('c', 3ms));
+    EXPECT_EQ(c.order, (std::vector{'a', 'W', 'b', 'c'}));
     EXPECT_EQ(weft::test::elapsed(), 30ms) << "b and c share it";
   });
 }
 
 TEST(shared_mutex, writers_go_first_if_they_are_preferred) {
   weft::test::run([]() -> task<> {
-    weft::shared_mutex m{{.prefer_writers = true}};
-    std::vector<char> order;
-    auto shares = [&](char name, std::chrono::milliseconds when) -> task<> {
-      co_await sleep_for(when);
-      const auto held = co_await m.lock_shared();
-      order.push_back(name);
-      co_await sleep_for(10ms);
-    };
-    auto writes = [&](char name, std::chrono::milliseconds when) -> task<> {
-      co_await sleep_for(when);
-      const auto held = co_await m.lock();
-      order.push_back(name);
-      co_await sleep_for(10ms);
-    };
-    co_await when_all(writes('V', 0ms), shares('a', 1ms), writes('W', 2ms));
-    EXPECT_EQ(order, (std::vector{'V', 'W', 'a'}));
+    comers c{.m = weft::shared_mutex{{.prefer_writers = true}}, .order = {}};
+    co_await when_all(c.writes('V', 0ms), c.shares('a', 1ms), c.writes('W', 2ms));
+    EXPECT_EQ(c.order, (std::vector{'V', 'W', 'a'}));
   });
 }
 
@@ -230,6 +223,45 @@ TEST(shared_mutex, a_stopped_writer_lets_those_behind_it_through) {
     co_await when_all(gives_up(), shares());
     EXPECT_EQ(weft::test::elapsed(), 5ms);
   });
+}
+
+TEST(shared_mutex, counts_all_that_wait) {
+  weft::test::run([]() -> task<> {
+    comers c{.m = weft::shared_mutex{{.prefer_writers = true}}, .order = {}};
+    auto upgrades = [&]() -> task<> {
+      auto held = co_await c.m.lock_upgradable();
+      co_await sleep_for(5ms);
+      const auto alone = co_await std::move(held).upgrade();
+    };
+    auto looks = [&]() -> task<> {
+      co_await sleep_for(6ms);
+      EXPECT_EQ(c.m.stats().waiting, 3u) << "one upgrades, one writes, one reads behind them";
+    };
+    co_await when_all(c.shares('a', 0ms), upgrades(), c.writes('W', 1ms), c.shares('b', 2ms), looks());
+    EXPECT_EQ(c.m.stats().waiting, 0u);
+    EXPECT_EQ(c.m.stats().waits, 3u);
+  });
+}
+
+TEST(shared_mutex_death, is_not_destroyed_under_a_writer_that_goes_first) {
+  EXPECT_DEATH(
+      {
+        auto m = std::make_unique<weft::shared_mutex>(weft::shared_mutex_options{.prefer_writers = true});
+        new auto(m->try_lock_shared());
+        weft::start(weft::detail::as_task(m->lock()), [](auto) {});
+        m.reset();
+      },
+      "destroyed while somebody waits in it");
+}
+
+TEST(shared_mutex_death, is_not_destroyed_while_it_is_held) {
+  EXPECT_DEATH(
+      {
+        auto m = std::make_unique<weft::shared_mutex>();
+        new auto(m->try_lock_shared());  // g++ sees that what it owns is gone, where it is a variable
+        m.reset();
+      },
+      "destroyed while somebody holds it");
 }
 
 TEST(shared_mutex_death, is_not_upgraded_by_a_guard_that_owns_nothing) {

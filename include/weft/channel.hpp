@@ -114,11 +114,11 @@ class ring {
   std::size_t size() const noexcept { return count_; }
   std::size_t capacity() const noexcept { return capacity_; }
   bool is_full() const noexcept { return count_ == capacity_; }
+  /// From the oldest on.
+  T& operator[](std::size_t i) noexcept { return items_[at(i)]; }
 
   void push(T&& value) noexcept {
-    std::size_t at = first_ + count_;
-    if (at >= capacity_) at -= capacity_;
-    ::new (static_cast<void*>(items_ + at)) T(std::move(value));
+    ::new (static_cast<void*>(items_ + at(count_))) T(std::move(value));
     ++count_;
   }
   T pop() noexcept {
@@ -148,6 +148,11 @@ class ring {
   }
 
  private:
+  std::size_t at(std::size_t i) const noexcept {
+    i += first_;
+    return i >= capacity_ ? i - capacity_ : i;
+  }
+
   T* items_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t first_ = 0;

@@ -14,6 +14,9 @@
 //   Threads    any.
 //   Lifetime   outlives its waiters and what it gave out: destroyed with somebody in line, it ends the program.
 //   Order      what was done before a release is seen by whoever acquires next.
+//   Cost       the mutex is taken and given back by one atomic read-modify-write each where nobody waits. All else takes a
+//              lock of one byte for a few instructions, and who waits or is woken is parked or posted besides. What else
+//              an operation costs is said there.
 //
 // A lock is given back by the destructor of what `lock()` gives, and so when a task is stopped, too.
 //
@@ -50,6 +53,40 @@ namespace detail {
 
 class gate_waiter;
 
+/// How many are in line. Under its lock.
+std::size_t length(const waiter_line& line) noexcept;
+
+/// Who was let through, in that order, to be woken when the lock is free.
+class let_through {
+ public:
+  let_through() = default;
+  let_through(const let_through&) = delete;
+  /// Outside of all locks.
+  ~let_through() {
+    for (waiter* one = first_; one != nullptr;) std::exchange(one, one->next)->wake();  // it may be gone
+  }
+
+  /// One that was taken out of its line. False: a stop came first.
+  bool add(waiter& one) noexcept {
+    if (!one.try_claim()) return false;
+    push(one);
+    return true;
+  }
+  /// The same, claimed already.
+  void push(waiter& one) noexcept {
+    one.next = nullptr;
+    (last_ != nullptr ? last_->next : first_) = &one;
+    last_ = &one;
+  }
+  void add_all(waiter_line& line) noexcept {
+    while (waiter* one = line.pop()) add(*one);
+  }
+
+ private:
+  waiter* first_ = nullptr;
+  waiter* last_ = nullptr;
+};
+
 /// A lock and a line: what every primitive is made of. All members under the lock, but for its own users.
 class gate {
  public:
@@ -64,8 +101,7 @@ class gate {
   /// Waits for who is still inside: one that was let through may be the one who destroys this.
   ~gate();
 
-  /// Who was let through, to be woken when the lock is free.
-  class let_through;
+  using let_through = detail::let_through;
 
   /// Gets in line and lets go of the lock. `one`, and the primitive, may be gone after this.
   void wait(root& self, gate_waiter& one) noexcept;
@@ -118,7 +154,7 @@ class [[nodiscard("nothing happens until it is awaited")]] at_gate : public know
 
 /// One at a time. Not recursive.
 ///
-/// Cost  uncontended, two atomic read-modify-writes.
+/// Cost  uncontended, one atomic read-modify-write to lock and one to unlock.
 ///
 ///     auto held = co_await m.lock();  // given back at the end of the block
 class mutex : public detail::gate {
@@ -218,6 +254,9 @@ struct shared_mutex_options {
 };
 
 /// One alone, or many that share it; and one of those that share it may announce that it will want it alone.
+///
+/// Cost  readers take the lock of one byte, too, so they share what it guards, not its cache line: where a look takes less
+///       than some 100 ns, a mutex is as good.
 class shared_mutex : public detail::gate {
  public:
   enum class mode : unsigned char { shared, upgradable, alone };
@@ -238,6 +277,9 @@ class shared_mutex : public detail::gate {
   [[nodiscard]] guard try_lock() noexcept;
   [[nodiscard]] shared_guard try_lock_shared() noexcept;
   [[nodiscard]] upgradable_guard try_lock_upgradable() noexcept;
+
+  /// Of all that wait: to share it, to have it alone, and to upgrade.
+  sync_stats stats() const noexcept;
 
  private:
   using waiter_line = detail::waiter_line;
@@ -373,7 +415,7 @@ class semaphore : public detail::gate {
   [[nodiscard]] auto acquire(std::size_t count = 1) noexcept;
   /// The permits, or nothing. Never waits, and never overtakes.
   [[nodiscard]] permit try_acquire(std::size_t count = 1) noexcept;
-  /// Adds permits: those that were taken and kept, or new ones.
+  /// Adds permits: those that were taken and kept, or new ones. Cost: a wake-up for each that it lets through.
   void release(std::size_t count = 1) noexcept;
 
   std::size_t available() const noexcept;  ///< over when it is read
@@ -431,6 +473,8 @@ inline auto semaphore::acquire(std::size_t count) noexcept { return detail::at_g
 // ---- events, latch, barrier -------------------------------------------------------------------------------------------------
 
 /// Open or shut: all pass while it is set.
+///
+/// Cost  to pass one that is set, or to ask, a load; to set it, a wake-up for each that waits.
 class event : public detail::gate {
  public:
   explicit event(bool set = false) noexcept : set_{set} {}
@@ -476,6 +520,8 @@ class auto_event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awa
 inline auto auto_event::wait() noexcept { return detail::at_gate<awaiter, auto_event>{*this}; }
 
 /// Opens when it was counted down to zero, for good.
+///
+/// Cost  the last count wakes each that waits.
 class latch : public detail::gate {
  public:
   explicit latch(std::size_t count) noexcept : left_{count} {}
@@ -506,6 +552,8 @@ inline auto latch::wait() noexcept { return detail::at_gate<awaiter, latch>{*thi
 inline auto latch::arrive_and_wait() noexcept { return detail::at_gate<awaiter, latch>{*this, 1}; }
 
 /// Lets a number of parties pass together, again and again.
+///
+/// Cost  who comes last wakes each of the others.
 class barrier : public detail::gate {
  public:
   explicit barrier(std::size_t parties) noexcept : parties_{parties} {}
@@ -538,6 +586,9 @@ inline auto barrier::arrive_and_wait() noexcept { return detail::at_gate<awaiter
 // ---- condition_variable -----------------------------------------------------------------------------------------------------
 
 /// Waits for what a mutex guards to change.
+///
+/// Cost  a wait is a task, with a frame from the frame memory; it lets go of the mutex and takes it again. To notify wakes
+///       one, or each that waits, who then gets in line for the mutex.
 ///
 ///     auto held = co_await m.lock();
 ///     co_await changed.wait(held, [&] { return !queue.empty(); });
@@ -582,6 +633,8 @@ class condition_variable::awaiter : detail::gate_waiter, public detail::gate_awa
 // ---- once, guarded ----------------------------------------------------------------------------------------------------------
 
 /// Does something once, whoever comes first; the others wait for it. If it fails or is stopped, the next one tries.
+///
+/// Cost  once it is done, a load, and the frame of a task that ends at once; ask is_done() first where that counts.
 class once {
  public:
   /// `fn()` gives something to await, or does all at once. What it throws is thrown to who called it.
@@ -611,6 +664,8 @@ class once {
 };
 
 /// A value that can only be reached by who holds its mutex.
+///
+/// Cost  that of the mutex.
 ///
 ///     guarded<std::map<int, user>> users;
 ///     auto all = co_await users.lock();

@@ -70,6 +70,12 @@ void select_wait::leave_all() noexcept {
   for (std::size_t i = 0; i != count_; ++i) cases_[i]->leave();
 }
 
+waiter* channel_case::enter() noexcept {
+  line_.push(node_);
+  ++at_.waits;
+  return &node_;
+}
+
 on_stop select_wait::leave(waiter& self) noexcept {
   static_cast<select_wait&>(self).leave_all();
   return on_stop::left;

@@ -76,4 +76,23 @@ inline weft::task<int> fail(int milliseconds, const char* what = "as planned") {
   throw std::runtime_error{what};
 }
 
+/// What sweeps say all the time.
+namespace in_sweeps {
+using namespace std::chrono_literals;
+using test::counted;
+using test::counts_values;
+using test::fail;
+using test::hold;
+using test::make;
+using test::nap;
+using test::rest;
+using test::sweep;
+using weft::as_result;
+using weft::task;
+using weft::test::require;
+
+/// Where one is stopped, the other may wait for ever, as it should: then it is stopped, too.
+inline constexpr weft::test::sweep_options waits_for_the_other{.stop_when_idle = true};
+}  // namespace in_sweeps
+
 }  // namespace test

@@ -76,49 +76,62 @@ class select_wait : public waiter {
 
 }  // namespace detail
 
+namespace detail {
+
+/// What a send and a receive have in common as cases of a select: a place in a line of a channel.
+class channel_case : public select_case {
+ protected:
+  channel_case(channel_core& at, waiter_line& line, channel_waiter& node) noexcept
+      : at_{at}, line_{line}, node_{node} {}
+  ~channel_case() = default;
+
+  channel_waiter* to_wake_ = nullptr;  // the other side of what was done at once
+
+ private:
+  tiny_lock* its_lock() noexcept final { return &at_.lock; }
+  void prepare(select_wait& of, std::size_t index, root&) noexcept final {
+    node_.select = &of;
+    node_.index = index;
+  }
+  waiter* enter() noexcept final;
+  void leave() noexcept final { at_.leave(node_, line_); }
+  void finish() noexcept final {
+    if (to_wake_ != nullptr) std::exchange(to_wake_, nullptr)->wake();
+  }
+
+  channel_core& at_;
+  waiter_line& line_;
+  channel_waiter& node_;  // never asked to leave: the select's own wait is
+};
+
+}  // namespace detail
+
 /// A receive as a case of a select, which gives std::optional<T>: see channel::receive.
 template <class T>
-class receive_case final : public detail::select_case {
+class receive_case final : public detail::channel_case {
  public:
   using result_type = std::optional<T>;
-  explicit receive_case(channel<T>& from) noexcept : from_{&from} {}
-  receive_case(const receive_case& other) noexcept : from_{other.from_} {}  // before it is awaited
+  explicit receive_case(channel<T>& from) noexcept : channel_case{from, from.receivers, node_}, from_{from} {}
+  receive_case(const receive_case& other) noexcept : receive_case{other.from_} {}  // before it is awaited
 
   result_type take() noexcept { return std::move(value_); }
 
  private:
-  using node = typename channel<T>::receive_node;
-  detail::tiny_lock* its_lock() noexcept override { return &from_->lock; }
-  void prepare(detail::select_wait& of, std::size_t index, detail::root&) noexcept override {
-    node_.select = &of;
-    node_.index = index;
-  }
-  bool try_now() noexcept override {
-    return from_->try_receive_now(value_, to_wake_) != channel<T>::outcome::must_wait;
-  }
-  detail::waiter* enter() noexcept override {
-    from_->receivers.push(node_);
-    ++from_->waits;
-    return &node_;
-  }
-  void leave() noexcept override { from_->leave(node_, from_->receivers); }
-  void finish() noexcept override {
-    if (to_wake_ != nullptr) std::exchange(to_wake_, nullptr)->wake();
-  }
+  bool try_now() noexcept override { return from_.try_receive_now(value_, to_wake_) != channel<T>::outcome::must_wait; }
 
-  channel<T>* from_;
+  channel<T>& from_;
   std::optional<T> value_;
-  detail::channel_waiter* to_wake_ = nullptr;
-  node node_{nullptr, value_};  // never asked to leave: the select's own wait is
+  typename channel<T>::receive_node node_{nullptr, value_};
 };
 
 /// A send as a case of a select: see channel::send. The value stays where it is until it is sent.
 template <class T>
-class send_case final : public detail::select_case {
+class send_case final : public detail::channel_case {
  public:
   using result_type = std::monostate;
-  send_case(channel<T>& to, T&& value) noexcept : to_{&to}, value_(std::move(value)) {}
-  send_case(send_case&& other) noexcept : to_{other.to_}, value_(std::move(other.value_)) {}  // before it is awaited
+  send_case(channel<T>& to, T&& value) noexcept
+      : channel_case{to, to.senders, node_}, to_{to}, value_(std::move(value)) {}
+  send_case(send_case&& other) noexcept : send_case{other.to_, std::move(other.value_)} {}  // before it is awaited
 
   result_type take() {
     if (closed_ || node_.closed) throw channel_closed<T>{std::move(value_)};
@@ -127,35 +140,19 @@ class send_case final : public detail::select_case {
   }
 
  private:
-  using node = typename channel<T>::send_node;
-  detail::tiny_lock* its_lock() noexcept override { return &to_->lock; }
-  void prepare(detail::select_wait& of, std::size_t index, detail::root&) noexcept override {
-    node_.select = &of;
-    node_.index = index;
-  }
   bool try_now() noexcept override {
-    no_memory_ = !to_->closed && !to_->make_room();  // under the locks of all: rare, as the ring doubles
+    no_memory_ = !to_.closed && !to_.make_room();  // under the locks of all: rare, as the ring doubles
     if (no_memory_) return true;
-    const auto how = to_->try_send_now(value_, to_wake_);
+    const auto how = to_.try_send_now(value_, this->to_wake_);
     closed_ = how == channel<T>::outcome::closed;
     return how != channel<T>::outcome::must_wait;
   }
-  detail::waiter* enter() noexcept override {
-    to_->senders.push(node_);
-    ++to_->waits;
-    return &node_;
-  }
-  void leave() noexcept override { to_->leave(node_, to_->senders); }
-  void finish() noexcept override {
-    if (to_wake_ != nullptr) std::exchange(to_wake_, nullptr)->wake();
-  }
 
-  channel<T>* to_;
+  channel<T>& to_;
   T value_;
   bool closed_ = false;
   bool no_memory_ = false;
-  detail::channel_waiter* to_wake_ = nullptr;
-  node node_{nullptr, value_};
+  typename channel<T>::send_node node_{nullptr, value_};
 };
 
 /// A time after which a select goes on with this.
@@ -246,7 +243,7 @@ typename select_case_of<Case>::type as_case(Case& one) {
 }
 
 template <class... Cases>
-class select_awaiter {
+class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   using result_type = selected<typename Cases::result_type...>;
 
  public:
@@ -256,11 +253,7 @@ class select_awaiter {
   }
   select_awaiter(const select_awaiter&) = delete;
 
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    return wait_.suspend(suspending(caller));  // the task may be gone after this line
-  }
+  bool suspend(root& self) noexcept { return wait_.suspend(self); }
   result_type await_resume() {
     wait_.end();
     return take(std::index_sequence_for<Cases...>{});
@@ -307,7 +300,7 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting : public kn
 };
 
 template <class Case>
-class select_range_awaiter {
+class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
  public:
   struct result_type {
     std::size_t index;
@@ -323,11 +316,7 @@ class select_range_awaiter {
   }
   select_range_awaiter(const select_range_awaiter&) = delete;
 
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    return wait_.suspend(suspending(caller));  // the task may be gone after this line
-  }
+  bool suspend(root& self) noexcept { return wait_.suspend(self); }
   result_type await_resume() {
     wait_.end();
     return {wait_.chosen, cases_[wait_.chosen].take()};
