@@ -141,4 +141,56 @@ struct chooses_of_many {
 };
 TEST(sweep, select_of_many) { sweep<chooses_of_many>("select", waits_for_the_other); }
 
+// Two receivers of all that is sent, of which one is slow; whoever is stopped, the others get theirs.
+struct tells_all : counts_values {
+  weft::broadcast<std::shared_ptr<counted>> b{{.capacity = 1}};
+  task<> receives(int milliseconds) {
+    auto mine = b.subscribe();
+    for (int i = 0; i != 3; ++i) {
+      co_await rest(milliseconds);
+      if (i == 1) {
+        static_cast<void>(co_await select(on_receive(mine), weft::after(5ms)));
+      } else if (!co_await mine.receive()) {
+        break;
+      }
+    }
+  }
+  task<> sends() {
+    for (int i = 0; i != 3; ++i) co_await b.send(std::make_shared<counted>(value()));
+    b.close();
+  }
+  task<> run() { co_await when_all(receives(0), receives(1), sends()); }
+  void check() {
+    require(b.receivers() == 0, "a receiver is left");
+    require(b.stats().waiting == 0, "somebody is still in line");
+    counts_values::check();
+  }
+};
+TEST(sweep, broadcast) {
+  sweep<tells_all>("broadcast, broadcast::send, receiver_of::receive, on_receive", waits_for_the_other);
+}
+
+struct follows_a_value {
+  weft::watch<int> w{0};
+  task<> follows(weft::watch<int>::receiver mine) {
+    int seen = -1;
+    auto values = mine.values();
+    while (const int* value = co_await values.next()) {
+      require(*value > seen, "a value came twice");
+      seen = *value;
+    }
+    require(seen == 2, "the last value was not seen");
+  }
+  task<> sets() {
+    for (int i = 1; i != 3; ++i) {
+      co_await rest(1);
+      w.set(i);
+    }
+    w.close();
+  }
+  task<> run() { co_await when_all(follows(w.subscribe()), sets(), follows(w.subscribe())); }
+  void check() const { require(w.stats().waiting == 0, "somebody is still in line"); }
+};
+TEST(sweep, watch) { sweep<follows_a_value>("receiver_of::receive, receiver_of::values", waits_for_the_other); }
+
 }  // namespace

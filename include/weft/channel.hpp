@@ -1,4 +1,4 @@
-// Channels, and select: how tasks, fibers and threads hand each other values.
+// Channels, broadcast and watch, and select: how tasks, fibers and threads hand each other values.
 //
 // A channel is bounded (so many values wait in it), a rendezvous (capacity 0: a send waits until somebody receives) or
 // unbounded. Many may send and many receive; values arrive in the order in which they were sent, and who waits is served in
@@ -440,4 +440,5 @@ std::size_t channel<T>::capacity() const noexcept {
 
 }  // namespace weft
 
+#include <weft/detail/broadcast.hpp>
 #include <weft/detail/select.hpp>

@@ -155,6 +155,50 @@ class send_case final : public detail::channel_case {
   typename channel<T>::send_node node_{nullptr, value_};
 };
 
+namespace detail {
+
+template <class Source>
+class subscriber_case final : public select_case {
+ public:
+  using result_type = std::optional<typename Source::value_type>;
+  explicit subscriber_case(receiver_of<Source>& by) noexcept : by_{by} {
+    WEFT_EXPECTS(by.from_ != nullptr, "a receiver that has left was told to receive");
+  }
+  subscriber_case(const subscriber_case& other) noexcept : subscriber_case{other.by_} {}  // before it is awaited
+
+  result_type take() {
+    if (too_slow_) throw receiver_too_slow{};
+    return std::move(value_);
+  }
+
+ private:
+  tiny_lock* its_lock() noexcept override { return &by_.from_->lock; }
+  void prepare(select_wait& of, std::size_t index, root&) noexcept override {
+    node_.select = &of;
+    node_.index = index;
+  }
+  bool try_now() noexcept override {
+    const receipt how = by_.from_->try_receive_now(by_.at_, value_, through_.emplace());
+    too_slow_ = how == receipt::too_slow;
+    return how != receipt::must_wait;
+  }
+  waiter* enter() noexcept override {
+    by_.from_->line().push(node_);
+    ++by_.from_->waits;
+    return &node_;
+  }
+  void leave() noexcept override { by_.from_->channel_core::leave(node_, by_.from_->line()); }
+  void finish() noexcept override { through_.reset(); }
+
+  receiver_of<Source>& by_;
+  std::optional<typename Source::value_type> value_;
+  std::optional<let_through> through_;  // those that wait to send, and have room now
+  bool too_slow_ = false;
+  subscriber<Source> node_{nullptr, by_.at_, value_};
+};
+
+}  // namespace detail
+
 /// A time after which a select goes on with this.
 class after_case final : public detail::select_case, timer {
  public:
@@ -203,6 +247,11 @@ class otherwise_case final : public detail::select_case {
 template <class T>
 receive_case<T> on_receive(channel<T>& from) noexcept {
   return receive_case<T>{from};
+}
+/// Of a broadcast or a watch.
+template <class Source>
+auto on_receive(receiver_of<Source>& by) noexcept {
+  return detail::subscriber_case<Source>{by};
 }
 template <class T, class U = T>
   requires std::is_constructible_v<T, U&&>
