@@ -1,5 +1,5 @@
 // The pool: threads that share their work. It is what to run tasks on that compute, and what a runtime is built on. And
-// the strand, which has its jobs run one at a time.
+// the strand, which has its jobs run one at a time, and the worker_group, whose threads have each their own.
 //
 //     w::pool workers{{.threads = 4}};
 //     auto answer = w::sync_wait(w::start_on(workers.executor(), think()));
@@ -16,7 +16,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <weft/detail/config.hpp>
+#include <weft/detail/forward.hpp>
 #include <weft/executor.hpp>
 
 namespace weft {
@@ -30,6 +32,25 @@ class strand_core;  // as it is
 struct pool_options {
   unsigned threads = 0;       ///< how many; 0: available_processors()
   const char* name = "weft";  ///< of its threads, which are "weft-0" and so on; 15 characters are kept
+
+  // What its threads call, each with its number and `with`; none may throw, and on_stop must not post.
+  void (*on_start)(unsigned worker, void* with) = nullptr;  ///< before the first job
+  void (*on_stop)(unsigned worker, void* with) = nullptr;   ///< after the last one
+  void (*on_idle)(unsigned worker, void* with) = nullptr;   ///< before each sleep
+  void* with = nullptr;
+};
+
+/// What a worker has done so far, or all of a pool. Counts of one moment each: they need not agree with each other.
+struct pool_stats {
+  std::uint64_t jobs = 0;           ///< that it ran: each a task's way from one wait to the next
+  std::uint64_t from_outside = 0;   ///< of these, that came from no thread of the pool, and for no worker by name
+  std::uint64_t steals = 0;         ///< jobs and forks that it took from others
+  std::uint64_t failed_steals = 0;  ///< that it tried to take, and somebody else was faster
+  std::uint64_t sleeps = 0;
+  std::uint64_t wakes = 0;  ///< of these, that somebody ended; the others by time
+  std::size_t waiting = 0;  ///< jobs and forks in its own queues now; those posted to just this worker are not counted
+  std::chrono::nanoseconds asleep{};
+  std::chrono::nanoseconds awake{};  ///< also while it looks for work
 };
 
 /// What becomes of the jobs of a pool that shuts down.
@@ -65,6 +86,17 @@ class pool {
   /// Whether the calling thread is one of its own.
   bool is_inside() const noexcept;
 
+  /// Which of its threads the calling one is, from 0; size(): none.
+  unsigned worker_id() const noexcept;
+
+  /// Runs what is posted to it on just that thread, in order, behind what this has to do otherwise, and nobody else takes
+  /// it: for what belongs to one thread. Children of a when_all on it run one after the other.
+  weft::executor& worker(unsigned which) const noexcept;
+
+  /// What has been done so far, by one or by all. Stops nobody: reads some dozen words a worker.
+  pool_stats stats(unsigned worker) const noexcept;
+  pool_stats stats() const noexcept;
+
   /// Ends it: runs what there is, and waits until all threads have left; a second call does nothing. Since a wake-up can't
   /// be told from new work, posts are taken until the last thread leaves; one that comes later ends the program with a
   /// sentence. On one of its own threads it does not wait: that thread goes on, and the last one to leave tidies up; so
@@ -73,6 +105,30 @@ class pool {
 
  private:
   detail::pool_core* core_;
+};
+
+/// Threads of which each has its own work: what is posted to one runs there, and nobody takes it. As a pool otherwise, whose
+/// options it takes, and which ends it.
+///
+///     w::worker_group shards{4};
+///     co_await w::start_on(shards.worker(key % 4), update(key));
+class worker_group {
+ public:
+  explicit worker_group(unsigned workers) : threads_{{.threads = workers}} {}
+  explicit worker_group(pool_options options) : threads_{options} {}
+
+  /// Runs its jobs in order of posting, on just that thread.
+  weft::executor& worker(unsigned which) const noexcept { return threads_.worker(which); }
+
+  unsigned size() const noexcept { return threads_.size(); }
+  /// Which of its threads the calling one is, from 0; size(): none.
+  unsigned worker_id() const noexcept { return threads_.worker_id(); }
+  pool_stats stats(unsigned worker) const noexcept { return threads_.stats(worker); }
+  pool_stats stats() const noexcept { return threads_.stats(); }
+  void shutdown(pool_shutdown how = pool_shutdown::drain) noexcept { threads_.shutdown(how); }
+
+ private:
+  pool threads_;
 };
 
 /// An executor over another one that runs one job at a time, in the order of posting, and has no thread of its own: what

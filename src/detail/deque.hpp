@@ -98,9 +98,11 @@ class deque {
   }
 
   /// A hint; the truth behind a heavy_fence(), for what was pushed before a light_fence().
-  bool empty() const noexcept {
-    return static_cast<std::int64_t>(bottom_.load(std::memory_order_relaxed) -
-                                     top_.load(std::memory_order_relaxed) / unit) <= 0;  // as said
+  bool empty() const noexcept { return size() == 0; }
+  std::size_t size() const noexcept {
+    const auto all = static_cast<std::int64_t>(bottom_.load(std::memory_order_relaxed) -
+                                               top_.load(std::memory_order_relaxed) / unit);  // as said
+    return all > 0 ? static_cast<std::size_t>(all) : 0;
   }
 
  private:

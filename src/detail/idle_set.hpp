@@ -12,6 +12,8 @@
 //   sleeper  enters the set, or stops to search; heavy fence; reads all queues. If there is a job: leaves the set again,
 //            or, where it has found one for itself, wakes another
 //
+// A job for one worker alone is the same between two: its poster reads whether just that one is inside, and wakes it.
+//
 // A job that its worker is to do next (run_queue.hpp) needs nobody, unless that worker is at one job for long. Nobody is
 // woken for it; instead one of those who sleep, the watcher, wakes every few milliseconds while others are busy, and
 // takes such a job from a worker that has got nowhere since. Where all sleep, so does the watcher.
@@ -31,7 +33,7 @@ namespace weft::detail {
 /// A worker's place in the set.
 struct idler {
   plain<idler*> below = nullptr;  // under the set's lock, as the others
-  plain<bool> inside = false;
+  atomic<bool> inside{false};     // read without the lock as a hint: the two sides' fences have the order
   plain<bool> watches = false;
   plain<std::uint32_t> came = 0;  // the number of that move
 };
@@ -62,7 +64,7 @@ class idle_set {
   entered enter(idler& self, bool searched) noexcept {
     const std::lock_guard guard{lock_};
     self.below = first_;
-    self.inside = true;
+    self.inside.store(true, std::memory_order_relaxed);  // as declared
     self.came = moves_ = moves_ + 1;
     first_ = &self;
     const std::uint32_t now = state_.fetch_add(parked - (searched ? 1 : 0), std::memory_order_relaxed) + parked -
@@ -76,16 +78,7 @@ class idle_set {
   /// By one that is inside, or was: it searches from here on. True: nobody had woken it.
   bool leave(idler& self) noexcept {
     const std::lock_guard guard{lock_};
-    if (!self.inside) return false;
-    idler* at = first_;
-    if (at == &self) {
-      first_ = self.below;
-    } else {
-      while (at->below != &self) at = at->below;
-      at->below = self.below;
-    }
-    wakes(self);
-    return true;
+    return remove(self);
   }
 
   /// By whoever has put a job somewhere, behind a light_fence(): whom to wake; null: nobody. `hot`: its own worker does
@@ -95,6 +88,13 @@ class idle_set {
       return nullptr;
     const std::lock_guard guard{lock_};
     return calls_for_one(hot) && !closed_ ? take_first() : nullptr;
+  }
+  /// By whoever has put a job somewhere for just this one, behind a light_fence(). True: it is to be woken; else it will
+  /// look before it sleeps.
+  bool pick(idler& one) noexcept {
+    if (!one.inside.load(std::memory_order_relaxed)) return false;  // as declared
+    const std::lock_guard guard{lock_};
+    return !closed_ && remove(one);
   }
   /// For who ends the pool: whom to wake; null: nobody is inside.
   idler* pick_any() noexcept {
@@ -119,6 +119,18 @@ class idle_set {
     const std::uint32_t seen = state_.load(std::memory_order_relaxed);  // as above
     return seen % limit == 0 && seen / parked % limit != 0 && (!hot || (seen & watched) == 0);
   }
+  bool remove(idler& one) noexcept {
+    if (!one.inside.load(std::memory_order_relaxed)) return false;  // under the lock
+    idler* at = first_;
+    if (at == &one) {
+      first_ = one.below;
+    } else {
+      while (at->below != &one) at = at->below;
+      at->below = one.below;
+    }
+    wakes(one);
+    return true;
+  }
   idler* take_first() noexcept {
     idler* const one = first_;
     first_ = one->below;
@@ -126,7 +138,7 @@ class idle_set {
     return one;
   }
   void wakes(idler& one) noexcept {
-    one.inside = false;
+    one.inside.store(false, std::memory_order_relaxed);  // under the lock
     moves_ = moves_ + 1;
     std::uint32_t change = parked - 1;
     if (one.watches) change += watched;

@@ -1,3 +1,4 @@
+// Long because the run loop, posting, sleeping and the end are one protocol.
 #include "detail/pool_core.hpp"
 
 #include <signal.h>
@@ -19,6 +20,10 @@ using std::chrono::milliseconds;
 
 constexpr std::uint32_t look_outside_every = 61;  // jobs; prime, so that it does not beat with what programs do
 constexpr milliseconds watch_every{5};
+
+std::uint64_t nanoseconds_now() noexcept {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
+}
 
 constexpr const char* posted_too_late = "a job was posted to a pool that has shut down: its task would wait for ever";
 
@@ -42,6 +47,8 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 
 pool_core::pool_core(const pool_options& options)
     : idle_{options.threads},
+      options_{options},
+      began_{nanoseconds_now()},
       patience_{options.threads <= available_processors() && options.threads > 1 ? 40u : 2u},
       forks_before_{forks_of_the_process.load(std::memory_order_relaxed)} {  // as declared
   for (unsigned i = 0; i != options.threads; ++i) seats_.push_back(std::make_unique<seat>(*this, i));
@@ -143,6 +150,30 @@ bool pool_core::is_inside() const noexcept {
   return mine != nullptr && mine->home == this;
 }
 
+unsigned pool_core::worker_id() const noexcept {
+  return is_inside() ? static_cast<const seat*>(this_worker().of_pool)->index : size();
+}
+
+pool_stats pool_core::stats(unsigned which) const noexcept {
+  const seat& one = *seats_[which];
+  const std::uint64_t now = nanoseconds_now();
+  const std::uint64_t lies_down = one.lies_down.load(std::memory_order_relaxed);  // as declared
+  std::uint64_t asleep = one.asleep.get();
+  if (lies_down != 0 && now > lies_down) asleep += now - lies_down;
+  const std::uint64_t life = now - began_;
+  return {
+      .jobs = one.jobs.get(),
+      .from_outside = one.injected.get(),
+      .steals = one.steals.get(),
+      .failed_steals = one.failed_steals.get(),
+      .sleeps = one.parks.get(),
+      .wakes = one.wakes.get(),
+      .waiting = one.line.size() + one.forks.size(),
+      .asleep = std::chrono::nanoseconds{asleep},
+      .awake = std::chrono::nanoseconds{life > asleep ? life - asleep : 0},
+  };
+}
+
 // ---- posting --------------------------------------------------------------------------------------------------------------
 
 void pool_core::post(job& work) noexcept {
@@ -184,6 +215,27 @@ void pool_core::post_from_outside(job& work) noexcept {
   here.posting_to.store(outer, std::memory_order_release);  // -> posted: the pool may be gone from here on
 }
 
+void pool_core::own_executor::post(job& work) noexcept { of->of->post_to(*of, work); }
+
+// For one worker alone. What it posts for itself, it finds before it sleeps.
+void pool_core::post_to(seat& one, job& work) noexcept {
+  worker& here = this_worker();
+  if (here.of_pool == &one) return one.kept.push(work);
+  if (here.of_pool != nullptr && here.of_pool->home == this) return hand_in(one, work);
+  expect_not_forked();
+  const void* const outer = here.posting_to.load(std::memory_order_relaxed);              // as in post_from_outside()
+  here.posting_to.store(this, std::memory_order_relaxed);                                 // as there
+  WEFT_EXPECTS(state_.load(std::memory_order_relaxed) != state::ended, posted_too_late);  // as declared
+  hand_in(one, work);
+  here.posting_to.store(outer, std::memory_order_release);  // -> posted, as there
+}
+
+void pool_core::hand_in(seat& one, job& work) noexcept {
+  one.posted.put(work);
+  light_fence();
+  if (idle_.pick(one)) wake(one);
+}
+
 [[gnu::noinline]] void pool_core::wake(idler& one) noexcept {
   auto& sleeper = static_cast<seat&>(one);
   sleeper.of->expect_not_forked();
@@ -197,7 +249,9 @@ void pool_core::run(seat& mine) noexcept {
   if (gate_.load(std::memory_order_acquire) == gate::open) {  // <- gate
     worker& here = this_worker();
     here.of_pool = &mine;
+    if (options_.on_start != nullptr) options_.on_start(mine.index, options_.with);
     while (job* work = next(mine)) run_one(mine, *work);
+    if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
     here.of_pool = nullptr;
   }
   drop();
@@ -211,9 +265,9 @@ void pool_core::run_one(seat& mine, job& work) noexcept {
 }
 
 void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
-  const pool_worker* const mine = this_worker().of_pool;
-  if (mine == nullptr || mine->home != &below) return;
-  if (static_cast<const seat*>(mine)->of->state_.load(std::memory_order_relaxed) == state::cancelling)  // as above
+  const auto* const mine = static_cast<const seat*>(this_worker().of_pool);
+  if (mine == nullptr || (mine->of != &below && &mine->own != &below)) return;
+  if (mine->of->state_.load(std::memory_order_relaxed) == state::cancelling)  // as above
     root::tell_to_stop(work);
 }
 
@@ -223,13 +277,19 @@ job* pool_core::next(seat& mine) noexcept {
     if (job* work = look_outside(mine); work != nullptr) return work;
   if (job* work = mine.forks.pop(); work != nullptr) return work;
   if (job* work = mine.line.pop(); work != nullptr) return work;
+  if (job* work = take_own(mine); work != nullptr) return work;
   return look_elsewhere(mine);
 }
 
 // Every now and then, although there are jobs here: what else there is, so that nothing waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   mine.sleeps.poll();
+  const bool own_first = mine.ticks / look_outside_every % 2 == 0;
+  if (own_first)
+    if (job* work = take_own(mine); work != nullptr) return work;
   if (job* work = take_injected(mine); work != nullptr) return work;
+  if (!own_first)
+    if (job* work = take_own(mine); work != nullptr) return work;
   return mine.line.pop();
 }
 
@@ -237,14 +297,18 @@ job* pool_core::next(seat& mine) noexcept {
   expect_not_forked();
   bool searches = idle_.start_search(), desperate = false;
   for (;;) {
-    if (searches) {
-      if (job* work = search(mine, desperate); work != nullptr) {
-        if (idle_.stop_search()) {
-          heavy_fence();
-          if (any_job()) mine.call();
-        }
-        return work;
+    job* work = searches ? search(mine, desperate) : nullptr;
+    if (work == nullptr && options_.on_idle != nullptr) {
+      options_.on_idle(mine.index, options_.with);
+      work = mine.line.pop();  // it may have posted
+      if (work == nullptr) work = take_own(mine);
+    }
+    if (work != nullptr) {
+      if (searches && idle_.stop_search()) {
+        heavy_fence();
+        if (any_job()) mine.call();
       }
+      return work;
     }
     if (!sleep(mine, searches, desperate)) return nullptr;
     searches = true;
@@ -255,6 +319,7 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
   for (unsigned round = 0; round != patience_; ++round) {
     if (mine.sleeps.poll())
       if (job* work = mine.line.pop(); work != nullptr) return work;
+    if (job* work = take_own(mine); work != nullptr) return work;
     if (job* work = take_injected(mine); work != nullptr) return work;
     const std::size_t from = next_random(mine.random) % seats_.size();
     for (std::size_t i = 0; i != seats_.size(); ++i) {
@@ -275,12 +340,13 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
   heavy_fence();
   const state now = state_.load(std::memory_order_relaxed);  // as declared
   if (now == state::ended) return false;
-  if (any_job()) {
+  if (any_job() || !mine.posted.empty()) {
     idle_.leave(mine);
     spin_wait{}.once();
     return true;
   }
-  if (now != state::open && how == idle_set::entered::last && idle_.close_since(mine)) {
+  // A job for another one alone: its poster is about to wake that one.
+  if (now != state::open && how == idle_set::entered::last && !any_own_job() && idle_.close_since(mine)) {
     end();
     return false;
   }
@@ -288,9 +354,15 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
   const auto most = how == idle_set::entered::watches ? watch_every
                     : age_frame_memory()              ? milliseconds{1000}
                                                       : milliseconds::max();
-  bed.commit(most == milliseconds::max() ? parker::time_point::max() : std::chrono::steady_clock::now() + most);
-  desperate = idle_.leave(mine) && how == idle_set::entered::watches;
-  if (!desperate) mine.wakes.add();
+  const auto now_is = std::chrono::steady_clock::now();
+  const auto lies_down = static_cast<std::uint64_t>(now_is.time_since_epoch() / std::chrono::nanoseconds{1});
+  mine.lies_down.store(lies_down, std::memory_order_relaxed);  // as declared
+  bed.commit(most == milliseconds::max() ? parker::time_point::max() : now_is + most);
+  mine.lies_down.store(0, std::memory_order_relaxed);  // as declared
+  mine.asleep.add(nanoseconds_now() - lies_down);
+  const bool by_itself = idle_.leave(mine);
+  desperate = by_itself && how == idle_set::entered::watches;
+  if (!by_itself) mine.wakes.add();
   return state_.load(std::memory_order_relaxed) != state::ended;  // as declared
 }
 
@@ -298,11 +370,21 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
 void pool_core::end() noexcept {
   state_.store(state::ended, std::memory_order_relaxed);  // as declared
   heavy_fence();
-  WEFT_EXPECTS(!any_job(), posted_too_late);
+  WEFT_EXPECTS(!any_job() && !any_own_job(), posted_too_late);
   while (idler* one = idle_.pick_any()) wake(*one);
 }
 
 // ---- where jobs come from ---------------------------------------------------------------------------------------------------
+
+job* pool_core::take_own(seat& mine) noexcept {
+  if (mine.kept.first == nullptr && !mine.posted.empty())
+    for (job* one = mine.posted.take(); one != nullptr;) {
+      job* const later = one->next;
+      mine.kept.push(*one);
+      one = later;
+    }
+  return mine.kept.pop();
+}
 
 job* pool_core::take_injected(seat& mine) noexcept {
   job* some[decltype(mine.line)::most_stolen];
@@ -347,6 +429,11 @@ job* pool_core::keep_rest(seat& mine, job** jobs, std::size_t count) noexcept {
 bool pool_core::any_job() const noexcept {
   if (!injected_.empty()) return true;
   return std::ranges::any_of(seats_, [](const auto& one) { return !one->forks.empty() || one->line.in_line() != 0; });
+}
+
+// The same for what is for one worker alone.
+bool pool_core::any_own_job() const noexcept {
+  return std::ranges::any_of(seats_, [](const auto& one) { return !one->posted.empty(); });
 }
 
 }  // namespace weft::detail

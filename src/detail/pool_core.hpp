@@ -45,6 +45,11 @@ class pool_core final : public executor {
 
   unsigned size() const noexcept { return static_cast<unsigned>(seats_.size()); }
   bool is_inside() const noexcept;
+  /// The one that runs what is posted to it on just this worker.
+  executor& executor_of(unsigned which) noexcept { return seats_[which]->own; }
+  /// Of the calling thread; size() if it is none of them.
+  unsigned worker_id() const noexcept;
+  pool_stats stats(unsigned which) const noexcept;
   /// Before a job of an executor that stands on `below` is run: if that is a pool that is being cancelled, on whose thread
   /// this is, tells the job's task to stop.
   static void tell_if_cancelling(const executor& below, job& work) noexcept;
@@ -53,13 +58,26 @@ class pool_core final : public executor {
   void release() noexcept;
 
  private:
+  struct seat;
+
+  // What runs jobs on just one worker.
+  struct own_executor final : executor {
+    explicit own_executor(seat& one) noexcept : of{&one} {}
+    void post(job& work) noexcept override;
+    seat* of;
+  };
+
   // A worker, and what the core knows of it besides.
   struct alignas(64) seat : pool_worker, idler {
     seat(pool_core& core, unsigned which) noexcept
-        : pool_worker{core, core.idle_, pool_core::wake}, of{&core}, index{which} {}
+        : pool_worker{core, core.idle_, pool_core::wake}, own{*this}, of{&core}, index{which} {}
 
+    own_executor own;
+    job_queue kept;     // its thread's: what is for it alone, posted by itself or taken out of the next
+    inbox<job> posted;  // what others have posted for it alone. Its edge: what the poster wrote  ->  the job
     pool_core* of;
     unsigned index;
+    std::atomic<std::uint64_t> lies_down{0};  // when it fell asleep; 0: it is awake. A figure, no edge
     std::uint32_t random = index * 2654435761u + 1;
     std::uint32_t ticks = 0;
     futex_parker sleeps;
@@ -83,18 +101,24 @@ class pool_core final : public executor {
   job* look_elsewhere(seat& mine) noexcept;
   job* search(seat& mine, bool desperate) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
+  job* take_own(seat& mine) noexcept;
   job* take_injected(seat& mine) noexcept;
   job* rob(seat& mine, seat& victim, bool desperate) noexcept;
   job* keep_rest(seat& mine, job** jobs, std::size_t count) noexcept;
   bool any_job() const noexcept;
+  bool any_own_job() const noexcept;
 
   void make_room(seat& mine, job& work) noexcept;
   void post_from_outside(job& work) noexcept;
+  void post_to(seat& one, job& work) noexcept;
+  void hand_in(seat& one, job& work) noexcept;
   static void wake(idler& one) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
   idle_set idle_;
   injection<job> injected_;
+  const pool_options options_;
+  const std::uint64_t began_;
   unsigned patience_;                 // how often a worker looks round before it sleeps
   const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
   bool joined_ = false;

@@ -38,6 +38,7 @@ struct pool_worker {
   run_queue<job, 1024> line;  // what was posted here
 
   count jobs, steals, failed_steals, parks, wakes, injected;
+  count asleep;  // nanoseconds, of sleeps that have ended
 
   /// By its thread. False: there is no room, and somebody is busy with a thousand others.
   bool offer(job& fork) noexcept {

@@ -101,6 +101,8 @@ class run_queue {
   /// before a light_fence().
   std::size_t in_line() const noexcept { return size_.load(std::memory_order_relaxed) / 2; }  // as said
   bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }          // as said
+  /// How many there are. A hint.
+  std::size_t size() const noexcept { return (size_.load(std::memory_order_relaxed) + 1) / 2; }  // as said
 
  private:
   static constexpr unsigned most_in_a_row = 16;

@@ -20,7 +20,8 @@ struct crew {
 
   bed one;
   idle_set idle{workers};
-  atomic<int> jobs{0};  // a queue, without what is in it
+  atomic<int> jobs{0};         // a queue, without what is in it
+  atomic<int> own[workers]{};  // the same for what one worker alone may run
   atomic<bool> closing{false}, ended{false};
   atomic<int> ends{0};
   seat seats[workers];
@@ -34,10 +35,23 @@ struct crew {
     light_fence();
     wake(idle.pick(hot));
   }
-  bool take() {
-    int seen = jobs.load(std::memory_order_relaxed);
+  void post_to(seat& one) {
+    own_of(one).fetch_add(1, std::memory_order_relaxed);
+    light_fence();
+    if (idle.pick(one)) wake(&one);
+  }
+  atomic<int>& own_of(const seat& one) { return own[&one - seats]; }
+  static bool take_from(atomic<int>& queue) {
+    int seen = queue.load(std::memory_order_relaxed);
     while (seen > 0)
-      if (jobs.compare_exchange_weak(seen, seen - 1, std::memory_order_relaxed, std::memory_order_relaxed)) return true;
+      if (queue.compare_exchange_weak(seen, seen - 1, std::memory_order_relaxed, std::memory_order_relaxed))
+        return true;
+    return false;
+  }
+  bool take(const seat& mine) { return take_from(own_of(mine)) || take_from(jobs); }
+  bool any_own() {
+    for (auto& one : own)
+      if (one.load(std::memory_order_relaxed) != 0) return true;
     return false;
   }
   void shut_down() {
@@ -47,9 +61,10 @@ struct crew {
   }
   // As pool_core::look_elsewhere. False: it has ended.
   bool find(seat& mine) {
+    if (take_from(own_of(mine))) return true;
     bool searches = idle.start_search();
     for (;;) {
-      if (searches && take()) {
+      if (searches && take(mine)) {
         if (idle.stop_search()) {
           heavy_fence();
           if (jobs.load(std::memory_order_relaxed) != 0) {
@@ -63,12 +78,13 @@ struct crew {
       const idle_set::entered how = idle.enter(mine, searches);
       heavy_fence();
       if (ended.load(std::memory_order_relaxed)) return false;
-      if (jobs.load(std::memory_order_relaxed) != 0) {
+      if (jobs.load(std::memory_order_relaxed) != 0 || own_of(mine).load(std::memory_order_relaxed) != 0) {
         idle.leave(mine);
-      } else if (closing.load(std::memory_order_relaxed) && how == idle_set::entered::last && idle.close_since(mine)) {
+      } else if (closing.load(std::memory_order_relaxed) && how == idle_set::entered::last && !any_own() &&
+                 idle.close_since(mine)) {
         ended.store(true, std::memory_order_relaxed);
         heavy_fence();
-        RL_ASSERT(jobs.load(std::memory_order_relaxed) == 0);
+        RL_ASSERT(jobs.load(std::memory_order_relaxed) == 0 && !any_own());
         ends.fetch_add(1, std::memory_order_relaxed);
         while (idler* other = idle.pick_any()) wake(other);
         return false;
@@ -122,6 +138,36 @@ struct jobs_that_post : rl::test_suite<jobs_that_post, 3>, crew<2> {
   }
 };
 
+// A job for one worker alone, from outside or from another one's job; then the end.
+template <bool from_inside>
+struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
+  atomic<int> ran[2]{};
+
+  void before() { this->begin(); }
+  void thread(unsigned which) {
+    if (which == 2) {
+      if (from_inside)
+        this->post();
+      else
+        this->post_to(this->seats[0]);
+      this->shut_down();
+      return;
+    }
+    while (this->find(this->seats[which])) {
+      if (ran[which].fetch_add(1, std::memory_order_relaxed) == 0 && from_inside && which == 1)
+        this->post_to(this->seats[0]);
+    }
+  }
+  void after() {
+    const int first = ran[0].load(std::memory_order_relaxed), second = ran[1].load(std::memory_order_relaxed);
+    if (from_inside)
+      RL_ASSERT(first == 1 && (second == 0 || second == 1));
+    else
+      RL_ASSERT(first == 1 && second == 0);
+    RL_ASSERT(this->ends.load(std::memory_order_relaxed) == 1);
+  }
+};
+
 }  // namespace
 
 int main() {
@@ -131,4 +177,6 @@ int main() {
   model::check_some<post_and_end<2, 2>>("2 workers, 2 jobs", 500'000);
   model::check_some<post_and_end<3, 2>>("3 workers, 2 jobs", 200'000);
   model::check_some<jobs_that_post>("jobs that post", 500'000);
+  model::check<for_one_alone<false>>("for one alone", 1);
+  model::check_some<for_one_alone<true>>("for one alone, from inside", 200'000);
 }

@@ -1,0 +1,290 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::job;
+using weft::pool;
+using weft::start_on;
+using weft::strand;
+using weft::sync_wait;
+using weft::task;
+using weft::worker_group;
+
+// A job around a function.
+struct work : job {
+  explicit work(std::function<void()> body) : body{std::move(body)} {
+    run = [](job& self) noexcept { static_cast<work&>(self).body(); };
+  }
+  std::function<void()> body;
+};
+
+// ---- a worker by its number -----------------------------------------------------------------------------------------------
+
+WEFT_TEST("worker_group: a task runs on just that thread, whoever wakes it") {
+  const worker_group group{3};
+  EXPECT_EQ(group.size(), 3u);
+  EXPECT_EQ(group.worker_id(), 3u) << "this thread is none of them";
+  const auto stays = [&](unsigned which) -> task<int> {
+    int wrong = 0;
+    for (int i = 0; i != test::rounds(500); ++i) {
+      wrong += group.worker_id() != which;
+      co_await weft::yield();
+      wrong += group.worker_id() != which;
+      co_await weft::resume_on(group.worker((which + 1) % 3));
+      wrong += group.worker_id() != (which + 1) % 3;
+      co_await weft::resume_on(group.worker(which));
+    }
+    co_return wrong;
+  };
+  std::vector<task<int>> all;
+  for (unsigned i = 0; i != 12; ++i) all.push_back(start_on(group.worker(i % 3), stays(i % 3)));
+  const std::vector<int> wrong = co_await weft::when_all(std::move(all));
+  EXPECT_EQ(std::ranges::count(wrong, 0), 12);
+}
+
+WEFT_TEST("worker_group: children of a when_all stay on their worker") {
+  const worker_group group{4};
+  int leaves = 0;  // plain: one thread
+  const auto leaf = [&](auto& self, int depth) -> task<> {
+    if (depth == 0) {
+      leaves += group.worker_id() == 2;
+      co_await weft::yield();
+      co_return;
+    }
+    co_await weft::when_all(self(self, depth - 1), self(self, depth - 1));
+  };
+  co_await start_on(group.worker(2), leaf(leaf, 8));
+  EXPECT_EQ(leaves, 256);
+}
+
+TEST(worker_group, runs_the_jobs_of_one_worker_in_order_of_posting) {
+  worker_group group{2};
+  std::vector<int> order;  // plain: one thread
+  std::vector<work> jobs;
+  jobs.reserve(1000);
+  std::latch over{1};
+  for (int i = 0; i != 1000; ++i)
+    jobs.emplace_back([&, i] {
+      order.push_back(i);
+      if (i == 999) over.count_down();
+    });
+  for (auto& one : jobs) group.worker(1).post(one);
+  over.wait();
+  group.shutdown();
+  EXPECT_TRUE(std::ranges::is_sorted(order));
+  EXPECT_EQ(order.size(), 1000u);
+}
+
+TEST(worker_group, a_job_at_a_time_wakes_just_that_worker_each_time) {
+  const worker_group group{3};
+  for (unsigned i = 0; i != static_cast<unsigned>(test::rounds(3000)); ++i) {
+    std::atomic<unsigned> where{99};
+    work one{[&] { where = group.worker_id(); }};
+    group.worker(i % 3).post(one);
+    test::until([&] { return where != 99; });
+    EXPECT_EQ(where, i % 3);
+  }
+}
+
+// Each job posts to the next worker, from inside and from outside, with more threads than cores; then the end.
+TEST(worker_group, loses_nothing_that_many_post_and_ends_when_all_is_done) {
+  for (int round = 0; round != 5; ++round) {
+    const int each = test::rounds(2000);
+    constexpr unsigned workers = 5;
+    std::atomic<int> ran{0}, wrong{0};
+    struct traveller : job {
+      const worker_group* group;
+      std::atomic<int>*ran, *wrong;
+      unsigned at, left;
+    };
+    std::vector<std::vector<traveller>> all(3);
+    {
+      const worker_group group{workers};
+      std::vector<std::jthread> posters;
+      for (auto& mine : all) {
+        mine.resize(static_cast<std::size_t>(each));
+        posters.emplace_back([&] {
+          for (unsigned i = 0; auto& one : mine) {
+            one.group = &group, one.ran = &ran, one.wrong = &wrong, one.at = i++ % workers, one.left = 3;
+            one.run = [](job& self) noexcept {
+              auto& mine = static_cast<traveller&>(self);
+              *mine.wrong += mine.group->worker_id() != mine.at;
+              ++*mine.ran;
+              if (mine.left-- == 0) return;
+              mine.at = (mine.at + mine.left) % mine.group->size();  // once the same
+              mine.group->worker(mine.at).post(mine);
+            };
+            group.worker(one.at).post(one);
+          }
+        });
+      }
+      posters.clear();
+    }
+    EXPECT_EQ(ran, 3 * each * 4);
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+WEFT_TEST("worker_group: a pool's own work and that for one worker do not starve each other") {
+  for (const unsigned threads : {1u, 2u}) {
+    const pool p{{.threads = threads}};
+    std::atomic<int> pinned{0}, free{0};
+    const auto spins = [&](std::atomic<int>& mine, std::atomic<int>& other) -> task<> {
+      while (other < 1000) {  // ends when the other one has had its turns
+        ++mine;
+        co_await weft::yield();
+      }
+      mine += 1000;
+    };
+    co_await weft::when_all(start_on(p.worker(0), spins(pinned, free)), start_on(p.executor(), spins(free, pinned)),
+                            start_on(p.executor(), spins(free, pinned)));
+    EXPECT_GE(pinned, 1000);
+    EXPECT_GE(free, 1000);
+  }
+}
+
+WEFT_TEST("worker_group: a strand stands on one worker") {
+  worker_group group{2};
+  strand one{group.worker(1)};
+  const auto where = [&]() -> task<unsigned> { co_return group.worker_id(); };
+  EXPECT_EQ(co_await start_on(one, where()), 1u);
+  auto never_ends = []() -> task<> {
+    for (;;) co_await weft::yield();
+  };
+  std::latch over{2};
+  weft::start(one, never_ends(), [&](weft::result<void> r) {
+    EXPECT_TRUE(r.is_stopped());
+    over.count_down();
+  });
+  weft::start(group.worker(0), never_ends(), [&](weft::result<void> r) {
+    EXPECT_TRUE(r.is_stopped());
+    over.count_down();
+  });
+  group.shutdown(weft::pool_shutdown::cancel);
+  EXPECT_TRUE(over.try_wait());
+}
+
+// ---- what a pool tells ------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("pool_stats: count what was done") {
+  const pool p{{.threads = 2}};
+  const auto yields = [&]() -> task<> {
+    for (int i = 0; i != 100; ++i) co_await weft::yield();
+  };
+  co_await start_on(p.executor(), yields());
+  const auto fib = [](auto& self, int n) -> task<int> {
+    if (n < 2) co_return n;
+    const auto [a, b] = co_await weft::when_all(self(self, n - 1), self(self, n - 2));
+    co_return a + b;
+  };
+  co_await start_on(p.executor(), fib(fib, 20));
+  const weft::pool_stats all = p.stats();
+  EXPECT_GE(all.jobs, 102u);
+  EXPECT_GE(all.from_outside, 2u);
+  EXPECT_LE(all.from_outside, all.jobs);
+  EXPECT_LE(all.wakes, all.sleeps);
+  EXPECT_GT(all.awake.count(), 0);
+  const weft::pool_stats a = p.stats(0), b = p.stats(1);
+  EXPECT_GE(a.jobs + b.jobs, all.jobs) << "they only grow";
+}
+
+// Read while all are at work, and while all sleep.
+TEST(pool_stats, are_read_without_stopping_anybody) {
+  const pool p{{.threads = 4}};
+  std::atomic<bool> stop{false};
+  std::jthread reader{[&] {
+    std::uint64_t before = 0;
+    while (!stop) {
+      const std::uint64_t jobs = p.stats().jobs;
+      EXPECT_GE(jobs, before);
+      before = jobs;
+    }
+  }};
+  const auto yields = [&]() -> task<> {
+    for (int i = 0; i != test::rounds(20'000); ++i) co_await weft::yield();
+  };
+  sync_wait(start_on(p.executor(), yields()));
+  stop = true;
+  reader.join();
+  test::until([&] { return p.stats().sleeps >= 4; });
+  const weft::pool_stats now = p.stats();
+  EXPECT_EQ(now.waiting, 0u);
+  test::until([&] { return p.stats().asleep > now.asleep; });  // also those that have not woken since
+}
+
+TEST(pool_hooks, are_called_on_each_thread) {
+  struct seen {
+    std::atomic<unsigned> started{0}, stopped{0}, idle{0};
+    const pool* of = nullptr;
+  } all;
+  {
+    pool p{{.threads = 3,
+            .on_start = [](unsigned worker, void* with) { static_cast<seen*>(with)->started += 1u << (8 * worker); },
+            .on_stop = [](unsigned worker, void* with) { static_cast<seen*>(with)->stopped += 1u << (8 * worker); },
+            .on_idle = [](unsigned, void* with) { ++static_cast<seen*>(with)->idle; },
+            .with = &all}};
+    test::until([&] { return all.idle >= 3; });
+    EXPECT_EQ(all.stopped, 0u);
+  }
+  EXPECT_EQ(all.started, 0x010101u) << "once each";
+  EXPECT_EQ(all.stopped, 0x010101u);
+}
+
+TEST(pool_hooks, on_idle_may_post) {
+  struct state {
+    pool* of = nullptr;
+    std::atomic<bool> ready{false}, posted{false};
+    std::latch over{1};
+    work last{[this] { over.count_down(); }};
+  } all;
+  pool p{{.threads = 1,
+          .on_idle =
+              [](unsigned, void* with) {
+                auto& mine = *static_cast<state*>(with);
+                if (mine.ready && !mine.posted.exchange(true)) mine.of->executor().post(mine.last);
+              },
+          .with = &all}};
+  all.of = &p;
+  all.ready = true;
+  work wakes{[] {}};
+  p.executor().post(wakes);
+  all.over.wait();
+  p.shutdown();
+}
+
+class worker_group_misuse : public testing::Test {
+ protected:
+  worker_group_misuse() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(worker_group_misuse, a_worker_that_there_is_not) {
+  const auto asks = [] { static_cast<void>(worker_group{1}.worker(1)); };
+  EXPECT_DEATH(asks(), "weft: a worker was asked for that the pool does not have");
+}
+
+TEST_F(worker_group_misuse, a_post_after_the_end) {
+  const auto late = [] {
+    worker_group group{1};
+    group.shutdown();
+    work one{[] {}};
+    group.worker(0).post(one);
+  };
+  EXPECT_DEATH(late(), "weft: a job was posted to a pool that has shut down");
+}
+
+}  // namespace
