@@ -1,11 +1,15 @@
 // What a program must not do ends it, with a sentence that says who broke what.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
+#include <memory_resource>
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
+#include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/task.hpp>
 
@@ -172,6 +176,41 @@ TEST_F(misuse, memory_of_two_executors_that_was_not_declared_shared) {
     std::jthread other{[&] { door.open(); }};
   };
   EXPECT_DEATH(two_threads(), "weft: two executors, or two threads of none, use the memory of one scope");
+}
+
+TEST_F(misuse, memory_of_one_executor_by_two_of_its_threads_at_once) {
+  class slow final : public std::pmr::memory_resource {
+   public:
+    std::atomic<bool> both_forked{false};
+
+   private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+      if (both_forked) test::until([] { return false; });  // until the other one comes, and ends the program
+      return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    }
+    void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
+      std::pmr::new_delete_resource()->deallocate(block, bytes, alignment);
+    }
+    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  };
+  const auto at_once = [] {
+    slow memory;
+    const weft::pool p{{.threads = 2}};
+    auto body = [&](weft::scope& s) -> task<> {
+      const auto waits = [&]() -> task<int> {
+        test::until([&] { return memory.both_forked.load(); });
+        std::vector<task<int>> frames;  // of their own: no compiler puts them into this one's
+        frames.push_back(number(1));
+        co_return co_await std::move(frames.back());
+      };
+      auto a = s.fork_on(p.executor(), waits), b = s.fork_on(p.executor(), waits);
+      memory.both_forked = true;
+      co_await std::move(a);
+      co_await std::move(b);
+    };
+    sync_wait(weft::start_on(p.executor(), weft::with_scope({.memory = &memory}, body)));
+  };
+  EXPECT_DEATH(at_once(), "weft: two threads use the memory of one scope at once");
 }
 
 #if defined(WEFT_TEST_ASAN)

@@ -309,22 +309,44 @@ frame_source::~frame_source() {
                "kept, and its memory goes now");
 }
 
-inline void frame_source::count(std::size_t change) noexcept {
-  if (shared_)
-    live_.fetch_add(change, std::memory_order_relaxed);  // as declared
-  else
-    live_.store(live_.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);  // as declared
-}
+// A call of the resource, by which the count of frames changes.
+class frame_source::use {
+ public:
+  explicit use(frame_source& of) noexcept : of_{of}, shared_{of.shared_} {
+    if (shared_) return;
+    WEFT_EXPECTS(!of.busy_.load(std::memory_order_relaxed),
+                 "two threads use the memory of one scope at once, which was not declared shared: set "
+                 ".memory_is_shared, and give a resource that is");
+    of.busy_.store(true, std::memory_order_relaxed);  // as declared, like all below
+  }
+  use(const use&) = delete;
+  ~use() {
+    if (!shared_) of_.busy_.store(false, std::memory_order_relaxed);
+  }
+
+  void counts(std::size_t change) noexcept {
+    if (shared_)
+      of_.live_.fetch_add(change, std::memory_order_relaxed);
+    else
+      of_.live_.store(of_.live_.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+  }
+
+ private:
+  frame_source& of_;
+  bool shared_;
+};
 
 void* frame_source::allocate(std::size_t size) {
+  use now{*this};
   void* block = resource_->allocate(foreign_frame_bytes(size), foreign_frame_alignment);
-  count(1);
+  now.counts(1);
   return begin_foreign_frame(block, {this, release});
 }
 
 void frame_source::release(void* source, void* block, std::size_t frame_size) noexcept {
   auto& mine = *static_cast<frame_source*>(source);
-  mine.count(std::size_t(-1));
+  use now{mine};
+  now.counts(std::size_t(-1));
   mine.resource_->deallocate(block, foreign_frame_bytes(frame_size), foreign_frame_alignment);
 }
 
