@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include <weft/future.hpp>
 #include <weft/observe.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
@@ -151,6 +152,58 @@ WEFT_TEST("join: results that only move, references, void") {
   EXPECT_EQ(*a, 1);
   EXPECT_EQ(&b.get(), &number);
   static_assert(std::is_same_v<decltype(c), std::monostate>);
+}
+
+// An argument lives in its child's frame, and goes with it when the parent has nothing left to do but to wait.
+WEFT_TEST("join: a sibling may wait for what an argument of one that has ended held") {
+  const auto holds = [](weft::promise<int> held, int n) -> task<int> {
+    static_cast<void>(held);
+    co_return n;
+  };
+  const auto waits = [](weft::future<int>& here) -> task<std::string> {
+    const result<int> broken = co_await as_result(std::move(here));
+    co_return broken.has_value() ? "set" : "broken";
+  };
+  const auto both = [&]() -> task<std::string> {
+    weft::promise<int> first, third;
+    weft::future<int> a = first.get_future(), b = third.get_future();
+    auto [one, broken, three, also] =
+        co_await when_all(holds(std::move(first), 1), waits(a), holds(std::move(third), 3), waits(b));
+    EXPECT_EQ(one + three, 4) << "what they gave was kept";
+    co_return broken + " " + also;
+  };
+  EXPECT_EQ(co_await both(), "broken broken");
+  for (const unsigned threads : {1u, 2u, 3u}) {
+    const pool p{{.threads = threads}};
+    for (int i = 0; i != test::rounds(100); ++i) EXPECT_EQ(co_await start_on(p.executor(), both()), "broken broken");
+  }
+}
+
+WEFT_TEST(
+    "join: results that are given back when the parent waits are there once, also where a sibling fails or is "
+    "stopped") {
+  const auto counted = std::make_shared<int>(7);
+  const auto gives = [](std::shared_ptr<int> what) -> task<std::shared_ptr<int>> { co_return what; };
+  const auto yields = []() -> task<> { co_await weft::yield(); };
+  const auto fails_later = []() -> task<> {
+    co_await weft::yield();
+    throw std::runtime_error{"later"};
+  };
+  const auto stops_later = []() -> task<> {
+    co_await weft::yield();
+    co_await weft::detail::ends_stopped{};
+  };
+  {
+    auto [one, none] = co_await when_all(gives(counted), yields());
+    EXPECT_EQ(one, counted);
+    EXPECT_EQ(counted.use_count(), 2);
+  }
+  const auto with = [&](task<> other) -> task<> { co_await when_all(gives(counted), std::move(other)); };
+  const result<void> failed = co_await as_result(with(fails_later()));
+  EXPECT_TRUE(failed.exception() != nullptr);
+  const result<void> stopped = co_await as_result(with(stops_later()));
+  EXPECT_TRUE(stopped.is_stopped());
+  EXPECT_EQ(counted.use_count(), 1);
 }
 
 WEFT_TEST("join: one that is made and never awaited destroys its tasks") {

@@ -49,9 +49,10 @@ class [[nodiscard("when_all does nothing until it is awaited")]] all_of_range : 
 /// Cancel    a stop goes to all of them, and they are joined.
 /// Fails     throws the failure of the first, in the order of the arguments, that failed; stopped if none failed and one
 ///           was stopped.
-/// Lifetime  a child's arguments live until all have ended.
+/// Lifetime  a child's arguments live until it has ended and its parent goes on, or has nothing to do but to wait for
+///           others: so a sibling may wait for what they hold. It must not block its thread for that.
 /// Cost      no allocation where their frames are elided, and no atomic read-modify-write where no child waits and nobody
-///           takes one; its frame has 200 bytes for each child.
+///           takes one; its frame has 200 bytes for each child, and room for its result.
 template <awaitable... Awaitables>
 auto when_all(WEFT_ELIDABLE_ARGUMENT Awaitables&&... awaitables) {
   return detail::tuple_join<await_result<Awaitables>...>{detail::as_task(std::forward<Awaitables>(awaitables))...};

@@ -92,7 +92,7 @@ void join::returned(frame* self) {
 }
 void join::returned_to_slot(frame* self) {
   join& mine = static_cast<join&>(*static_cast<boundary*>(self));
-  mine.kind_->settle(mine, mine.begun_ - 1);
+  mine.kind_->settle(mine, mine.begun_ - 1, false);
   WEFT_JUMP_TO(mine.go_on());
 }
 
@@ -100,6 +100,7 @@ void join::returned_to_slot(frame* self) {
 [[gnu::noinline]] std::coroutine_handle<> join::wait_for_others() noexcept {
   owner->is_lent = was_lent_;
   owner->top = continuation;
+  settle_first(begun_);
   const std::size_t others = count_ - begun_;
   if (pending_.load(std::memory_order_acquire) == -static_cast<std::int64_t>(others) &&  // <- join
       !any_stopped_.load(std::memory_order_relaxed))                                     // carried as well
@@ -108,6 +109,13 @@ void join::returned_to_slot(frame* self) {
   leave_root();
   park(*owner, others);
   return {};
+}
+
+// The first children, which borrowed and have ended, when the parent is to wait: their arguments go now.
+void join::settle_first(std::size_t ended) noexcept {
+  if (kind_->at_once) return;
+  in_slots_ = true;
+  for (std::size_t index = 0; index != ended; ++index) kind_->settle(*this, index, false);
 }
 
 // ---- roots of their own -------------------------------------------------------------------------------------------------
@@ -150,7 +158,6 @@ void join::park(root& parent, std::size_t others) noexcept {
     if (inside != nullptr) {
       child.top = inside->continuation;
       last->parent = &child;
-      inside->park(child, inside->count_ - inside->begun_ + 1);
     } else {
       child.top = at;
       innermost = &child;
@@ -166,10 +173,17 @@ void join::park(root& parent, std::size_t others) noexcept {
   }
   self.is_lent = false;
   self.top = inside->continuation;
-  inside->park(self, inside->count_ - inside->begun_ + 1);
   *end_of_list = here.local;
   here.local = to_start;
   enter(here, innermost);
+
+  for (root* child = innermost;
+       child != &self;) {  // none of these joins can be over: the innermost child has not ended
+    join& all = *static_cast<join_child&>(*child).all_;
+    child = child->parent;
+    all.settle_first(all.begun_ - 1);
+    all.park(*child, all.count_ - all.begun_ + 1);
+  }
   return *innermost;
 }
 
@@ -233,12 +247,8 @@ void join::run_some(std::size_t from, std::size_t to) noexcept {
 void join::child_ended(root& self, bool stopped) noexcept {
   auto& child = static_cast<join_child&>(self);
   join& mine = *child.all_;
-  if (stopped) {
-    mine.frames_[child.index_] = nullptr;                      // unwound
-    mine.any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries it
-  } else if (mine.kind_->settle != nullptr) {
-    mine.kind_->settle(mine, child.index_);
-  }
+  mine.kind_->settle(mine, child.index_, stopped);
+  if (stopped) mine.any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries it
   leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
   if (mine.pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) mine.finish();  // -> join, <- join
 }

@@ -21,8 +21,10 @@
 //
 // A stolen job of several children is split in halves until one is left, each half a job for others to take.
 //
-// Results stay in the children's frames until the parent takes them (pairs and tuples), or are moved into the parent's
-// slots when a child ends (ranges, whose frames are given back at once).
+// A range's results are moved into the parent's slots as each child ends, and its frame is given back at once. Those of
+// pairs and tuples stay in the children's frames until the parent takes them, which is cheaper by a quarter of fib; but
+// when the parent is to wait they, too, are moved, and the frames go: a sibling may wait for what an argument of theirs
+// holds.
 //
 // Source: the borrowed root is what Cilk calls the fast clone (Frigo, Leiserson, Randall, PLDI 1998).
 //
@@ -69,10 +71,12 @@ class join : boundary, job {
  public:
   /// What the types of the children are needed for.
   struct kind {
-    /// A child has ended with a value or an exception: its result goes where it belongs. Null: it stays in its frame.
-    void (*settle)(join&, std::size_t index) noexcept;
+    /// A child has ended: its result, where it was not stopped, is moved into its slot, and its frame goes.
+    void (*settle)(join&, std::size_t index, bool stopped) noexcept;
     /// Whether a child that was not stopped has failed. At the end.
     bool (*any_failed)(join&) noexcept;
+    /// Children that borrow are settled as they end; else when the parent is to wait, if ever.
+    bool at_once;
   };
 
   /// The parent's wait.
@@ -89,7 +93,7 @@ class join : boundary, job {
   static_assert(sizeof(wait) <= sizeof(room) && alignof(wait) <= alignof(room));
 
   join(const kind& what, std::coroutine_handle<>* frames, room* rooms, std::size_t count) noexcept
-      : boundary{what.settle != nullptr ? returned_to_slot : returned, nullptr, nullptr, nullptr},
+      : boundary{what.at_once ? returned_to_slot : returned, nullptr, nullptr, nullptr},
         kind_{&what},
         frames_{frames},
         rooms_{rooms},
@@ -131,6 +135,7 @@ class join : boundary, job {
   bool take_back_rest(worker& here) noexcept;
   std::coroutine_handle<> go_on() noexcept;
   std::coroutine_handle<> wait_for_others() noexcept;
+  void settle_first(std::size_t ended) noexcept;
   void* room_of(std::size_t index) noexcept { return &rooms_[index + 1]; }
   void park(root& parent, std::size_t others) noexcept;
   void run_some(std::size_t from, std::size_t to) noexcept;
@@ -149,6 +154,7 @@ class join : boundary, job {
   bool was_lent_ = false;   // the parent borrows, too
 
  protected:
+  bool in_slots_ = false;  // all were settled; else none was that is not settled at once
   // From here on: for children that have a root of their own.
   bool told_ = false;  // they were told to stop; under the lock, as the list
   tiny_lock lock_;
@@ -167,18 +173,26 @@ inline void destroy_frames(std::coroutine_handle<>* frames, std::size_t count) n
     if (const std::coroutine_handle<> one = std::exchange(frames[--count], nullptr)) one.destroy();
 }
 
-/// Room for children's roots. Lies before the join, which is used more.
-template <std::size_t count>
-struct join_rooms {
-  join::room rooms[count];
+/// Room for a T, which whoever knows when makes and destroys.
+template <class T>
+union uninitialized {
+  uninitialized() noexcept {}
+  ~uninitialized() {}
+  T it;
 };
 
-/// `co_await when_all(a, b, ...)`. The children's results stay in their frames.
+/// Room for children's roots, and for their results. Lies before the join, which is used more.
 template <class... Ts>
-class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE tuple_join
-    : public knows_roots,
-      join_rooms<sizeof...(Ts) + 1>,
-      join {
+struct join_rooms {
+  std::tuple<uninitialized<outcome<Ts>>...> slots;  // while `in_slots_`
+  join::room rooms[sizeof...(Ts) + 1];
+};
+
+/// `co_await when_all(a, b, ...)`.
+template <class... Ts>
+class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE tuple_join : public knows_roots,
+                                                                                            join_rooms<Ts...>,
+                                                                                            join {
   static constexpr std::size_t count = sizeof...(Ts);
   using indices = std::index_sequence_for<Ts...>;
 
@@ -188,7 +202,14 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
   tuple_join(tuple_join&& other) noexcept : join{of_tuple, frames_, this->rooms, count} {  // before it is awaited
     for (std::size_t i = 0; i != count; ++i) frames_[i] = std::exchange(other.frames_[i], nullptr);
   }
-  ~tuple_join() { destroy_frames(frames_, count); }
+  ~tuple_join() {
+    if (frames_[0]) [[likely]] {
+      for (std::size_t at = count; --at != 0;) frames_[at].destroy();  // the newest first, as they lie
+      std::exchange(frames_[0], nullptr).destroy();
+    } else if (std::exchange(this->in_slots_, false)) {
+      std::apply([](auto&... slots) { (std::destroy_at(&slots.it), ...); }, this->slots);
+    }
+  }
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -196,7 +217,11 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
     root& self = *caller.promise().owner;
     return transfer(self, this->start(self, caller));
   }
-  std::tuple<element<Ts>...> await_resume() { return take(indices{}); }
+  std::tuple<element<Ts>...> await_resume() {
+    if (!frames_[0]) [[unlikely]]
+      return take_from_slots();
+    return take_from_frames(indices{});
+  }
 
  private:
   template <std::size_t I>
@@ -204,21 +229,42 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
     using result = std::tuple_element_t<I, std::tuple<Ts...>>;
     return std::coroutine_handle<task_promise<result>>::from_address(frames_[I].address()).promise();
   }
-  // The first failure in order is thrown by take(); where a child was stopped beside one that failed, there is no value.
+  // The first failure in order is thrown by take_element().
   template <std::size_t... I>
-  std::tuple<element<Ts>...> take(std::index_sequence<I...>) {
-    if (this->any_stopped_.load(std::memory_order_relaxed)) [[unlikely]]  // the countdown carried it
-      ((frames_[I] ? throw_failure(this->template promise<I>()) : void()), ...);
+  std::tuple<element<Ts>...> take_from_frames(std::index_sequence<I...>) {
     return std::tuple<element<Ts>...>{take_element(this->template promise<I>())...};
   }
-  static bool any_failed(join& self) noexcept {
-    return [&]<std::size_t... I>(tuple_join& mine, std::index_sequence<I...>) {
-      return ((mine.frames_[I] && mine.template promise<I>().is_exception()) || ...);
+  // Beside one that failed, one that was stopped has left its slot empty.
+  std::tuple<element<Ts>...> take_from_slots() {
+    return std::apply(
+        [](auto&... slots) {
+          (throw_failure(slots.it), ...);
+          return std::tuple<element<Ts>...>{take_element(slots.it)...};
+        },
+        this->slots);
+  }
+
+  template <std::size_t I>
+  void settle_child(bool stopped) noexcept {
+    auto& slot = *::new (&std::get<I>(this->slots).it) outcome<std::tuple_element_t<I, std::tuple<Ts...>>>;
+    if (!stopped) {
+      slot.take_from(this->template promise<I>());
+      frames_[I].destroy();
+    }
+    frames_[I] = nullptr;
+  }
+  static void settle(join& self, std::size_t index, bool stopped) noexcept {
+    [&]<std::size_t... I>(tuple_join& mine, std::index_sequence<I...>) {
+      ((index == I ? mine.template settle_child<I>(stopped) : void()), ...);
     }(static_cast<tuple_join&>(self), indices{});
   }
-  static constexpr kind of_tuple{nullptr, any_failed};
+  static bool any_failed(join& self) noexcept {
+    return std::apply([](const auto&... slots) { return (slots.it.is_exception() || ...); },
+                      static_cast<tuple_join&>(self).slots);
+  }
+  static constexpr kind of_tuple{settle, any_failed, false};
 
-  std::coroutine_handle<> frames_[count];
+  std::coroutine_handle<> frames_[count];  // the first one is null: all are, for what they gave is in the slots
 };
 template <>
 class tuple_join<> : public knows_roots {
@@ -228,7 +274,7 @@ class tuple_join<> : public knows_roots {
   std::tuple<> await_resume() const noexcept { return {}; }
 };
 
-/// The children of `co_await when_all(range)`. A child's result is moved into its slot when it ends, and its frame goes.
+/// The children of `co_await when_all(range)`.
 template <class T>
 class range_join : join {
  public:
@@ -258,10 +304,11 @@ class range_join : join {
   }
 
  private:
-  static void settle(join& self, std::size_t index) noexcept {
+  static void settle(join& self, std::size_t index, bool stopped) noexcept {
     auto& mine = static_cast<range_join&>(self);
     const auto frame =
         std::coroutine_handle<task_promise<T>>::from_address(std::exchange(mine.frames_[index], nullptr).address());
+    if (stopped) return;
     mine.slots_[index].take_from(frame.promise());
     frame.destroy();
   }
@@ -270,7 +317,7 @@ class range_join : join {
       if (slot.is_exception()) return true;
     return false;
   }
-  static constexpr kind of_range{settle, any_failed};
+  static constexpr kind of_range{settle, any_failed, true};
 
   std::vector<outcome<T>> slots_;
   std::vector<std::coroutine_handle<>> frames_;
