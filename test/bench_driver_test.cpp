@@ -146,6 +146,15 @@ TEST_F(driver, missing_program_is_a_failure) {
   EXPECT_TRUE(said("cannot run /nowhere/bench")) << out_;
 }
 
+TEST_F(driver, program_that_may_be_missing_makes_its_library_absent) {
+  program("chain", "weft", prints(8));
+  program("chain", "tokio", prints(9));
+  manifest_["programs"].back()["command"] = {"/nowhere/bench"};
+  manifest_["programs"].back()["optional"] = true;
+  EXPECT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("tokio is not here: install it, or configure with -DX_ROOT=/its/prefix")) << out_;
+}
+
 TEST_F(driver, absent_peer_shows_what_was_recorded) {
   program("chain", "weft", prints(8));
   library("folly", false);

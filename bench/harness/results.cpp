@@ -1,6 +1,7 @@
 #include "results.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -68,9 +69,14 @@ manifest read_manifest(const std::string& path) {
     out.build = in.at("build");
     for (const auto& [id, each] : in.at("libraries").items())
       out.libraries.push_back({id, each.at("name"), each.at("version"), each.at("option"), each.at("found")});
-    for (const auto& each : in.at("programs"))
+    for (const auto& each : in.at("programs")) {
+      if (each.value("optional", false) && !std::filesystem::exists(each.at("command").at(0).get<std::string>())) {
+        std::ranges::find(out.libraries, each.at("library").get<std::string>(), &library::id)->found = false;
+        continue;
+      }
       out.programs.push_back({each.at("workload"), each.at("library"), each.value("variant", ""), each.at("command"),
                               each.value("smoke", true)});
+    }
   } catch (const json::exception& e) {
     throw std::runtime_error{path + " is not what it should be: " + e.what()};
   }

@@ -1,0 +1,158 @@
+//! What harness.hpp is to the programs in C++: it times an adapter in Rust, bench/<workload>/<crate>.rs, and prints the same
+//! line of JSON.
+//!
+//!     fn main() { bench::run(|state| state.measure(items, expected, || body())) }
+
+use std::time::{Duration, Instant};
+
+const WANTED_BATCHES: u32 = 30;
+const FEWEST_BATCHES: usize = 3;
+const SHORTEST_BATCH: Duration = Duration::from_micros(200); // reading the clock must not show
+
+/// One round of one workload.
+pub struct State {
+    size: usize,
+    warm_up: Duration,
+    budget: Duration,
+    own_rss: usize, // KiB, before the workload began
+    wall: Vec<f64>, // ns an item, one a batch
+    cpu: Vec<f64>,
+    measured: usize,
+    extra: Vec<String>,
+}
+
+impl State {
+    /// The workload's parameter.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Adds a figure that only this adapter knows.
+    pub fn report(&mut self, name: &str, value: f64) {
+        self.extra.push(format!("\"{name}\":{value}"));
+    }
+
+    /// Times `body` again and again until the round's time is used up. Each call does so many items of work, and its result
+    /// must be the expected one. The first part of the time warms up and finds out how many calls make a batch.
+    pub fn measure(&mut self, items: usize, expected: usize, mut body: impl FnMut() -> usize) {
+        let mut batch = |calls: usize| {
+            let (cpu, start) = (processor_time(), Instant::now());
+            let mut right = true;
+            for _ in 0..calls {
+                right &= std::hint::black_box(body()) == expected;
+            }
+            let took = (start.elapsed().max(Duration::from_nanos(1)), processor_time() - cpu);
+            if !right {
+                fail("the workload's result is not the expected one");
+            }
+            took
+        };
+        let mut calls = 1;
+        let start = Instant::now();
+        loop {
+            let (wall, _) = batch(calls);
+            let target = (self.budget / WANTED_BATCHES).max(SHORTEST_BATCH).as_secs_f64();
+            let wanted = target * calls as f64 / wall.as_secs_f64();
+            calls = wanted.min(calls as f64 * 100.0).max(1.0) as usize; // one short reading must not decide
+            if start.elapsed() >= self.warm_up {
+                break;
+            }
+        }
+        let start = Instant::now();
+        while start.elapsed() < self.budget || self.wall.len() < FEWEST_BATCHES {
+            let (wall, cpu) = batch(calls);
+            let each = (calls * items) as f64;
+            self.wall.push(wall.as_nanos() as f64 / each);
+            self.cpu.push(cpu.as_nanos() as f64 / each);
+            self.measured += calls * items;
+        }
+    }
+}
+
+/// main(): one round by the options of harness/main.cpp.
+pub fn run(adapter: impl FnOnce(&mut State)) {
+    let mut state = State {
+        size: 0,
+        warm_up: Duration::from_millis(50),
+        budget: Duration::from_millis(200),
+        own_rss: status_kib("VmRSS:"),
+        wall: vec![],
+        cpu: vec![],
+        measured: 0,
+        extra: vec![],
+    };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(option) = arguments.next() {
+        let Some(value) = arguments.next().and_then(|value| value.parse::<u64>().ok()) else {
+            fail(&format!("{option} needs a value"));
+        };
+        match option.as_str() {
+            "--size" => state.size = value as usize,
+            "--ms" => state.budget = Duration::from_millis(value),
+            "--warm-up" => state.warm_up = Duration::from_millis(value),
+            _ => fail(&format!("unknown option {option}")),
+        }
+    }
+    adapter(&mut state);
+    if state.wall.is_empty() {
+        fail("the adapter measured nothing");
+    }
+    println!(
+        "{{\"ns\":{},\"cpu_ns\":{},\"batches\":{},\"items\":{},\"size\":{},\"peak_rss_kib\":{},\"start_rss_kib\":{},\
+         \"allocator\":\"glibc\",\"extra\":{{{}}}}}",
+        median(&mut state.wall),
+        median(&mut state.cpu),
+        state.wall.len(),
+        state.measured,
+        state.size,
+        status_kib("VmHWM:"),
+        state.own_rss,
+        state.extra.join(",")
+    );
+}
+
+fn fail(sentence: &str) -> ! {
+    eprintln!("{}: {sentence}", std::env::args().next().unwrap_or_default());
+    std::process::exit(1)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn processor_time() -> Duration {
+    #[repr(C)]
+    struct Timespec {
+        seconds: i64,
+        nanoseconds: i64,
+    }
+    extern "C" {
+        fn clock_gettime(clock: i32, now: *mut Timespec) -> i32;
+    }
+    const PROCESS_CPUTIME: i32 = 2;
+    let mut now = Timespec {
+        seconds: 0,
+        nanoseconds: 0,
+    };
+    unsafe { clock_gettime(PROCESS_CPUTIME, &mut now) };
+    Duration::new(now.seconds as u64, now.nanoseconds as u32)
+}
+
+/// A line such as "VmHWM:  1234 kB" of /proc/self/status.
+fn status_kib(key: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or(0)
+}
+
+/// The runtime of tokio for so many threads. On one it is the caller's; else what is spawned has threads of its own.
+pub fn tokio_on(threads: usize) -> tokio::runtime::Runtime {
+    if threads == 1 {
+        return tokio::runtime::Builder::new_current_thread().build().unwrap();
+    }
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .build()
+        .unwrap()
+}
