@@ -118,6 +118,8 @@ endif()
 bench_peer(onetbb NAME "oneTBB" PACKAGE TBB TARGET TBB::tbb
   MAIN_HEADERS tbb/task_group.h)
 
+bench_peer(moodycamel NAME "moodycamel" PACKAGE concurrentqueue HEADER concurrentqueue/blockingconcurrentqueue.h)
+
 # Boost.Asio is header-only. 1.81 is the oldest that builds with these compilers.
 set(BOOST_ASIO_ROOT "" CACHE PATH "Where Boost (1.81 or newer) is installed")
 find_package(Boost 1.81 QUIET CONFIG PATHS ${BOOST_ASIO_ROOT})
