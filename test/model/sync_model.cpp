@@ -1,20 +1,17 @@
-// Mutex, semaphore and channel: who holds, who waits, who is stopped. What they guard is watched, so a hand-over without
-// its edge is found.
+// Mutex, shared_mutex, semaphore, event, condition_variable and once: who holds, who waits, who is stopped. What they guard
+// is watched, so a hand-over without its edge is found.
 // Mutates: src/sync.cpp include/weft/sync.hpp
 #include <optional>
-#include <weft/channel.hpp>
 #include <weft/sync.hpp>
 
 #include "world.hpp"
 //
-#include "channel.cpp"
 #include "sync.cpp"
 
 namespace {
 
 using model::plain;
 using model::run;
-using model::watched;
 using weft::stop_source;
 using weft::task;
 
@@ -120,60 +117,124 @@ struct set_and_destroy : rl::test_suite<set_and_destroy, 2>, model::world {
   void after() { RL_ASSERT(what == 2); }
 };
 
-task<> receive(weft::channel<watched>& from, int& got) {
-  if (const auto value = co_await from.receive()) got += value->get();
-}
-task<> send(weft::channel<watched>& to, int value, int& sent) {
-  co_await to.send(watched{value});
-  sent += value;
-}
+// Reads, writes, and one that reads and then writes, of which the last is stopped in the second scenario.
+struct shares : rl::test_suite<shares, 3>, model::world {
+  std::optional<weft::shared_mutex> m;
+  plain<int> what = 0;
+  int seen = 0;
 
-// Send x receive x stop, through a rendezvous.
-struct send_receive_and_stop : rl::test_suite<send_receive_and_stop, 3>, model::world {
-  std::optional<weft::channel<watched>> c;
+  static task<> reads(weft::shared_mutex& m, const plain<int>& what, int& seen) {
+    const auto held = co_await m.lock_shared();
+    seen = what;
+  }
+  static task<> writes(weft::shared_mutex& m, plain<int>& what) {
+    const auto held = co_await m.lock();
+    what = what + 1;
+  }
+  static task<> upgrades(weft::shared_mutex& m, plain<int>& what) {
+    auto held = co_await m.lock_upgradable();
+    const int before = what;
+    const auto alone = co_await std::move(held).upgrade();
+    RL_ASSERT(what == before);
+    what = what + 10;
+  }
+  void before() {
+    begin();
+    what = 0;
+    m.emplace();
+  }
+  void thread(unsigned which) {
+    if (which == 0) RL_ASSERT(run(reads(*m, what, seen)));
+    if (which == 1) RL_ASSERT(run(writes(*m, what)));
+    if (which == 2) RL_ASSERT(run(upgrades(*m, what)));
+  }
+  void after() {
+    RL_ASSERT(what == 11 && m->try_lock());
+    m.reset();
+  }
+};
+struct shares_and_stop : rl::test_suite<shares_and_stop, 4>, model::world {
+  std::optional<weft::shared_mutex> m;
   stop_source stop;
-  int sent = 0, got = 0;
+  plain<int> what = 0;
+  int seen = 0;
+  bool upgraded = false;
 
   void before() {
     begin();
-    sent = got = 0;
-    c.emplace(0);
+    what = 0;
+    m.emplace(weft::shared_mutex_options{.prefer_writers = true});
   }
   void thread(unsigned which) {
-    if (which == 0)
-      run(send(*c, 1, sent), stop.token());
-    else if (which == 1)
-      run(receive(*c, got), stop.token());
-    else
-      stop.request_stop();
+    if (which == 0) RL_ASSERT(run(shares::reads(*m, what, seen)));
+    if (which == 1) RL_ASSERT(run(shares::writes(*m, what)));
+    if (which == 2) upgraded = run(shares::upgrades(*m, what), stop.token());
+    if (which == 3) stop.request_stop();
   }
   void after() {
-    RL_ASSERT(got >= sent);
-    c.reset();
+    RL_ASSERT(what == (upgraded ? 11 : 1) && m->try_lock() && m->stats().waiting == 0);
+    m.reset();
   }
 };
 
-// Two send, one receives twice, through room for one.
-struct send_send_receive : rl::test_suite<send_send_receive, 3>, model::world {
-  std::optional<weft::channel<watched>> c;
-  int sent = 0, got = 0;
+// Two wait for one thing, and one of them is stopped. If it was notified it has the thing and gives it back, so the other one
+// gets it in any case: no notification is lost.
+struct notify_and_stop : rl::test_suite<notify_and_stop, 4>, model::world {
+  std::optional<weft::mutex> m;
+  std::optional<weft::condition_variable> changed;
+  stop_source stop;
+  plain<int> there = 0;
 
+  static task<> takes(notify_and_stop& all) {
+    auto held = co_await all.m->lock();
+    while (all.there == 0) co_await all.changed->wait(held);
+    all.there = all.there - 1;
+  }
+  static task<> gives(notify_and_stop& all) {
+    {
+      const auto held = co_await all.m->lock();
+      all.there = all.there + 1;
+    }
+    all.changed->notify_one();
+  }
   void before() {
     begin();
-    sent = got = 0;
-    c.emplace(1);
+    there = 0;
+    m.emplace();
+    changed.emplace();
   }
   void thread(unsigned which) {
-    if (which == 2) {
-      RL_ASSERT(run(receive(*c, got)) && run(receive(*c, got)));
-    } else {
-      int mine = 0;
-      RL_ASSERT(run(send(*c, which == 0 ? 1 : 10, mine)));
-    }
+    if (which == 0) RL_ASSERT(run(takes(*this)));
+    if (which == 1) RL_ASSERT(run(gives(*this)));
+    if (which == 2 && run(takes(*this), stop.token())) RL_ASSERT(run(gives(*this)));
+    if (which == 3) stop.request_stop();
   }
   void after() {
-    RL_ASSERT(got == 11);
-    c.reset();
+    RL_ASSERT(there == 0 && !m->is_locked() && changed->stats().waiting == 0);
+    changed.reset();
+    m.reset();
+  }
+};
+
+// Two call, one does it, both find it done.
+struct call_and_call : rl::test_suite<call_and_call, 2>, model::world {
+  std::optional<weft::once> o;
+  plain<int> what = 0;
+
+  static task<> calls(weft::once& o, plain<int>& what) {
+    auto does = [&what] { what = what + 1; };
+    co_await o.call(does);
+    RL_ASSERT(what == 1);
+  }
+  void before() {
+    begin();
+    what = 0;
+    o.emplace();
+  }
+  void thread(unsigned) { RL_ASSERT(run(calls(*o, what))); }
+  void after() {
+    RL_ASSERT(what == 1 && o->is_done());
+    o.reset();
   }
 };
 
@@ -184,6 +245,8 @@ int main() {
   model::check_some<lock_and_stop>("lock and stop");
   model::check_some<acquire_and_stop>("acquire and stop");
   model::check<set_and_destroy>("set and destroy", 2);
-  model::check_some<send_receive_and_stop>("send, receive and stop");
-  model::check_some<send_send_receive>("send, send and receive");
+  model::check_some<shares>("shares", 50'000);
+  model::check_some<shares_and_stop>("shares and stop", 50'000);
+  model::check_some<notify_and_stop>("notify and stop", 50'000);
+  model::check<call_and_call>("call and call", 2);
 }

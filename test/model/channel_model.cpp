@@ -1,0 +1,227 @@
+// Channels and select: send, receive, close, stop, and the channel's end, on threads of their own. Values are watched, so
+// one that is handed over without an edge, twice, or after its end is found.
+// Mutates: include/weft/detail/lock.hpp
+#include <optional>
+#include <weft/channel.hpp>
+
+#include "world.hpp"
+//
+#include "channel.cpp"
+#include "sync.cpp"
+//
+#include "detail/select.cpp"
+
+weft::clock& weft::real_clock() noexcept { std::abort(); }  // no case here waits for a time
+
+namespace {
+
+using model::run;
+using model::watched;
+using weft::stop_source;
+using weft::task;
+
+task<> receive(weft::channel<watched>& from, int& got) {
+  if (const auto value = co_await from.receive()) got += value->get();
+}
+task<> send(weft::channel<watched>& to, int value, int& sent) {
+  co_await to.send(watched{value});
+  sent += value;
+}
+
+// Send x receive x stop, through a rendezvous.
+struct send_receive_and_stop : rl::test_suite<send_receive_and_stop, 3>, model::world {
+  std::optional<weft::channel<watched>> c;
+  stop_source stop;
+  int sent = 0, got = 0;
+
+  void before() {
+    begin();
+    sent = got = 0;
+    c.emplace(0);
+  }
+  void thread(unsigned which) {
+    if (which == 0)
+      run(send(*c, 1, sent), stop.token());
+    else if (which == 1)
+      run(receive(*c, got), stop.token());
+    else
+      stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(got >= sent);
+    c.reset();
+  }
+};
+
+// Two send, one receives twice, through room for one.
+struct send_send_receive : rl::test_suite<send_send_receive, 3>, model::world {
+  std::optional<weft::channel<watched>> c;
+  int sent = 0, got = 0;
+
+  void before() {
+    begin();
+    sent = got = 0;
+    c.emplace(1);
+  }
+  void thread(unsigned which) {
+    if (which == 2) {
+      RL_ASSERT(run(receive(*c, got)) && run(receive(*c, got)));
+    } else {
+      int mine = 0;
+      RL_ASSERT(run(send(*c, which == 0 ? 1 : 10, mine)));
+    }
+  }
+  void after() {
+    RL_ASSERT(got == 11);
+    c.reset();
+  }
+};
+
+// Send x receive x close: what is sent is received, what is not comes back.
+template <std::size_t Capacity>
+struct send_receive_and_close : rl::test_suite<send_receive_and_close<Capacity>, 3>, model::world {
+  std::optional<weft::channel<watched>> c;
+  int sent = 0, back = 0, got = 0;
+
+  static task<> sends(send_receive_and_close& all) {
+    try {
+      co_await all.c->send(watched{1});
+      all.sent = 1;
+    } catch (weft::channel_closed<watched>& closed) {
+      all.back = closed.value().get();
+    }
+  }
+  void before() {
+    begin();
+    sent = back = got = 0;
+    c.emplace(Capacity);
+  }
+  void thread(unsigned which) {
+    if (which == 0) RL_ASSERT(run(sends(*this)));
+    if (which == 1) RL_ASSERT(run(receive(*c, got)));
+    if (which == 2) c->close();
+  }
+  void after() {
+    if (const auto value = c->try_receive()) got += value->get();
+    RL_ASSERT(sent + back == 1 && got == sent && c->stats().waiting == 0);
+    c.reset();
+  }
+};
+
+// Who has received destroys the channel, though the send may not have returned.
+struct receive_and_destroy : rl::test_suite<receive_and_destroy, 2>, model::world {
+  std::optional<weft::channel<watched>> c;
+  int sent = 0, got = 0;
+
+  void before() {
+    begin();
+    sent = got = 0;
+    c.emplace(0);
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      RL_ASSERT(run(receive(*c, got)));
+      c.reset();
+    } else {
+      RL_ASSERT(run(send(*c, 1, sent)));
+    }
+  }
+  void after() { RL_ASSERT(sent == 1 && got == 1); }
+};
+
+task<> choose_to_send(weft::channel<watched>& a, weft::channel<watched>& b, int& sent) {
+  auto choice = select(on_send(a, watched{1}), on_send(b, watched{10}));
+  const auto done = co_await std::move(choice);
+  sent += done.index == 0 ? 1 : 10;
+}
+task<> choose_to_receive(weft::channel<watched>& a, weft::channel<watched>& b, int& got) {
+  auto choice = select(on_receive(b), on_receive(a));
+  auto done = co_await std::move(choice);
+  auto& value = done.index == 0 ? std::get<0>(done.value) : std::get<1>(done.value);
+  got += value->get();
+}
+
+// A select meets a select, through two rendezvous.
+struct select_and_select : rl::test_suite<select_and_select, 2>, model::world {
+  std::optional<weft::channel<watched>> a, b;
+  int sent = 0, got = 0;
+
+  void before() {
+    begin();
+    sent = got = 0;
+    a.emplace(0);
+    b.emplace(0);
+  }
+  void thread(unsigned which) {
+    RL_ASSERT(which == 0 ? run(choose_to_send(*a, *b, sent)) : run(choose_to_receive(*a, *b, got)));
+  }
+  void after() {
+    RL_ASSERT(sent == got && sent != 0 && a->stats().waiting + b->stats().waiting == 0);
+    a.reset();
+    b.reset();
+  }
+};
+
+// The same, and both are stopped.
+struct select_select_and_stop : rl::test_suite<select_select_and_stop, 3>, model::world {
+  std::optional<weft::channel<watched>> a, b;
+  stop_source stop;
+  int sent = 0, got = 0;
+
+  void before() {
+    begin();
+    sent = got = 0;
+    a.emplace(0);
+    b.emplace(0);
+  }
+  void thread(unsigned which) {
+    if (which == 0) run(choose_to_send(*a, *b, sent), stop.token());
+    if (which == 1) run(choose_to_receive(*a, *b, got), stop.token());
+    if (which == 2) stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(sent == got && a->stats().waiting + b->stats().waiting == 0);
+    a.reset();
+    b.reset();
+  }
+};
+
+// Two send, each to a channel of its own; one selects, and is stopped: what it has not received is there.
+struct select_sends_and_stop : rl::test_suite<select_sends_and_stop, 4>, model::world {
+  std::optional<weft::channel<watched>> a, b;
+  stop_source stop;
+  int sent_a = 0, sent_b = 0, got = 0;
+
+  void before() {
+    begin();
+    sent_a = sent_b = got = 0;
+    a.emplace(1);
+    b.emplace(1);
+  }
+  void thread(unsigned which) {
+    if (which == 0) RL_ASSERT(run(send(*a, 1, sent_a)));
+    if (which == 1) RL_ASSERT(run(send(*b, 10, sent_b)));
+    if (which == 2) run(choose_to_receive(*a, *b, got), stop.token());
+    if (which == 3) stop.request_stop();
+  }
+  void after() {
+    for (auto* one : {&*a, &*b})
+      if (const auto value = one->try_receive()) got += value->get();
+    RL_ASSERT(got == 11 && a->stats().waiting + b->stats().waiting == 0);
+    a.reset();
+    b.reset();
+  }
+};
+
+}  // namespace
+
+int main() {
+  model::check_some<send_receive_and_stop>("send, receive and stop");
+  model::check_some<send_send_receive>("send, send and receive");
+  model::check_some<send_receive_and_close<0>>("send, receive and close", 50'000);
+  model::check_some<send_receive_and_close<1>>("the same with room", 50'000);
+  model::check<receive_and_destroy>("receive and destroy", 2);
+  model::check<select_and_select>("select and select", 2);
+  model::check_some<select_select_and_stop>("select, select and stop", 50'000);
+  model::check_some<select_sends_and_stop>("select, sends and stop", 50'000);
+}
