@@ -193,4 +193,37 @@ struct follows_a_value {
 };
 TEST(sweep, watch) { sweep<follows_a_value>("receiver_of::receive, receiver_of::values", waits_for_the_other); }
 
+// A channel, a lock and a task, of which one is first.
+struct chooses_beside : counts_values {
+  channel<counted> c{0};
+  weft::mutex m;
+  task<> picks() {
+    const auto got = co_await select(weft::on(make(*this, 2)), on_receive(c), weft::on(m.lock()));
+    require(got.index != 2 || m.is_locked(), "a lock was chosen, and is not held");
+  }
+  task<> offers() {
+    co_await rest(1);
+    const auto held = co_await m.lock();
+    const auto done = co_await select(on_send(c, value()), weft::on(rest(3)));
+    require(done.index <= 1, "there is no such case");
+  }
+  task<> run() { co_await when_all(picks(), offers(), picks()); }
+  void check() const {
+    require(c.stats().waiting == 0, "a case stayed in line");
+    require(!m.is_locked(), "a mutex was not given back");
+    counts_values::check();
+  }
+};
+TEST(sweep, select_beside) { sweep<chooses_beside>("select, on", waits_for_the_other); }
+
+struct chooses_of_many_beside : counts_values {
+  task<> run() {
+    std::vector<weft::on_case<counted>> cases;
+    for (int i = 0; i != 3; ++i) cases.push_back(weft::on(make(*this, 1 + i)));
+    const auto got = co_await select(std::move(cases));
+    require(got.index == 0, "the first was not chosen");
+  }
+};
+TEST(sweep, select_of_many_beside) { sweep<chooses_of_many_beside>("select"); }
+
 }  // namespace

@@ -38,6 +38,11 @@
 
 namespace weft {
 
+template <class T>
+class receive_case;
+template <class T>
+class send_case;
+
 /// What a send fails with when the channel is closed: errc::closed, and the value.
 template <class T>
 class channel_closed : public error {
@@ -297,6 +302,7 @@ template <class T>
 class [[nodiscard("nothing is sent until it is awaited")]] channel<T>::sending : public detail::knows_roots {
  public:
   send_awaiter operator co_await() && noexcept { return send_awaiter{*to_, std::move(value_)}; }
+  send_case<T> as_case() && noexcept { return send_case<T>{*to_, std::move(value_)}; }
 
  private:
   friend channel;
@@ -337,6 +343,7 @@ template <class T>
 class [[nodiscard("nothing is received until it is awaited")]] channel<T>::receiving : public detail::knows_roots {
  public:
   receive_awaiter operator co_await() const noexcept { return receive_awaiter{*from_}; }
+  receive_case<T> as_case() const noexcept { return receive_case<T>{*from_}; }
 
  private:
   friend channel;

@@ -76,6 +76,28 @@ waiter* channel_case::enter() noexcept {
   return &node_;
 }
 
+void happening_case::prepare(select_wait& of, std::size_t index, root&) noexcept {
+  node_.select = &of;
+  node_.index = index;
+}
+
+void happening::leave() noexcept {
+  const std::lock_guard guard{lock_};  // whoever ended the wait may still hold it
+  waits_ = nullptr;
+}
+
+void happening::happen() noexcept {
+  channel_waiter* one = nullptr;
+  {
+    const std::lock_guard guard{lock_};
+    happened_ = true;
+    one = std::exchange(waits_, nullptr);
+    if (one == nullptr || !one->try_claim()) return;
+    one->select->chosen = one->index;
+  }
+  one->wake();
+}
+
 on_stop select_wait::leave(waiter& self) noexcept {
   static_cast<select_wait&>(self).leave_all();
   return on_stop::left;
@@ -86,41 +108,22 @@ on_stop select_wait::leave(waiter& self) noexcept {
 // ---- after ------------------------------------------------------------------------------------------------------------------
 
 void after_case::prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept {
-  node_.select = &of;
-  node_.index = index;
+  happening_case::prepare(of, index, self);
   clock_ = &detail::clock_of(self);
   const clock::time_point now = clock_->now();
   if (for_ <= clock::duration::zero())
-    fired_ = true;
+    passed_.happen();
   else
     clock_->arm(*this, detail::later(now, for_));
 }
 
-bool after_case::try_now() noexcept { return fired_; }
-
-detail::waiter* after_case::enter() noexcept {
-  entered_ = true;
-  return &node_;
-}
-
 void after_case::leave() noexcept {
-  {
-    const std::lock_guard guard{lock_};
-  }  // whoever got it in line may still hold that
+  happening_case::leave();
   clock_->cancel(*this);
 }
 
-void after_case::finish() noexcept {}
-
 void after_case::fire_now(timer& self) noexcept {
-  auto& mine = static_cast<after_case&>(self);
-  {
-    const std::lock_guard guard{mine.lock_};
-    mine.fired_ = true;
-    if (!mine.entered_ || !mine.node_.try_claim()) return;
-    mine.node_.select->chosen = mine.node_.index;
-  }
-  mine.node_.wake();  // mine may be gone after this line
+  static_cast<after_case&>(self).passed_.happen();  // self may be gone after this line
 }
 
 }  // namespace weft

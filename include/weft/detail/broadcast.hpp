@@ -510,6 +510,7 @@ class [[nodiscard("nothing is received until it is awaited")]] subscriber_receiv
  public:
   explicit subscriber_receiving(receiver_of<Source>& by) noexcept : by_{&by} {}
   subscriber_awaiter<Source> operator co_await() const noexcept { return subscriber_awaiter<Source>{*by_}; }
+  subscriber_case<Source> as_case() const noexcept { return subscriber_case<Source>{*by_}; }
 
  private:
   receiver_of<Source>* by_;

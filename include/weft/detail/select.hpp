@@ -4,7 +4,11 @@
 // each time, and if none is gets in line everywhere at once; whoever claims its one wait has chosen. So nobody is asked
 // twice, and a select that meets a select is no different from one that meets a send.
 //
+// What is no channel runs beside it, see the end.
+//
 // Source: the order of select is that of Go's runtime; there, too, all channels are locked.
+//
+// Long because it has all the cases, of which each is short.
 #pragma once
 
 #include <array>
@@ -19,9 +23,12 @@
 #include <vector>
 #include <weft/channel.hpp>
 #include <weft/clock.hpp>
+#include <weft/detail/group.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
+#include <weft/scope.hpp>
+#include <weft/task.hpp>
 
 namespace weft {
 
@@ -199,34 +206,68 @@ class subscriber_case final : public select_case {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Something that happens once, outside of any channel, and for which one select waits.
+class happening {
+ public:
+  tiny_lock& lock() noexcept { return lock_; }
+  bool happened() const noexcept { return happened_; }         // under the lock
+  void enter(channel_waiter& one) noexcept { waits_ = &one; }  // under the lock
+  void leave() noexcept;
+  /// Both may be gone when this returns.
+  void happen() noexcept;
+
+ private:
+  tiny_lock lock_;  // of the next two
+  bool happened_ = false;
+  channel_waiter* waits_ = nullptr;
+};
+
+/// Waits for one.
+class happening_case : public select_case {
+ protected:
+  explicit happening_case(happening& what) noexcept : what_{what} {}
+  ~happening_case() = default;
+
+  void prepare(select_wait& of, std::size_t index, root& self) noexcept override;
+  void leave() noexcept override { what_.leave(); }
+
+ private:
+  tiny_lock* its_lock() noexcept final { return &what_.lock(); }
+  bool try_now() noexcept final { return what_.happened(); }
+  waiter* enter() noexcept final {
+    what_.enter(node_);
+    return &node_;
+  }
+  void finish() noexcept final {}
+
+  struct node final : channel_waiter {
+    node() noexcept : channel_waiter{nullptr} {}
+  };
+  happening& what_;
+  node node_;
+};
+
+}  // namespace detail
+
 /// A time after which a select goes on with this.
-class after_case final : public detail::select_case, timer {
+class after_case final : public detail::happening_case, timer {
  public:
   using result_type = std::monostate;
-  explicit after_case(clock::duration d) noexcept : timer{fire_now}, for_{d} {}
-  after_case(const after_case& other) noexcept : select_case{}, timer{fire_now}, for_{other.for_} {}
+  explicit after_case(clock::duration d) noexcept : happening_case{passed_}, timer{fire_now}, for_{d} {}
+  after_case(const after_case& other) noexcept : after_case{other.for_} {}
 
   result_type take() noexcept { return {}; }
 
  private:
-  detail::tiny_lock* its_lock() noexcept override { return &lock_; }
   void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept override;
-  bool try_now() noexcept override;
-  detail::waiter* enter() noexcept override;
   void leave() noexcept override;
-  void finish() noexcept override;
   static void fire_now(timer& self) noexcept;
-
-  struct node final : detail::channel_waiter {
-    node() noexcept : channel_waiter{nullptr} {}
-  };
 
   clock::duration for_;
   clock* clock_ = nullptr;
-  detail::tiny_lock lock_;  // of the next two
-  bool fired_ = false;
-  bool entered_ = false;
-  node node_;
+  detail::happening passed_;
 };
 
 /// What a select does if nothing is ready.
@@ -245,6 +286,40 @@ class otherwise_case final : public detail::select_case {
 };
 
 template <class T>
+class fork;
+
+namespace detail {
+template <class T>
+class on_state;
+template <class... Cases>
+struct selection_beside;
+template <class T>
+struct range_selection_beside;
+template <class Case>
+inline constexpr bool runs_beside = false;
+template <class T>
+inline constexpr bool is_fork = false;
+template <class T>
+inline constexpr bool is_fork<fork<T>> = true;
+}  // namespace detail
+
+/// Something to await, as a case of a select, which gives what it gives: see on().
+template <class T>
+class on_case {
+ public:
+  explicit on_case(task<T>&& work) noexcept : work_{std::move(work)} {}
+
+ private:
+  template <class>
+  friend class detail::on_state;
+  task<T> work_;
+};
+namespace detail {
+template <class T>
+inline constexpr bool runs_beside<on_case<T>> = true;
+}  // namespace detail
+
+template <class T>
 receive_case<T> on_receive(channel<T>& from) noexcept {
   return receive_case<T>{from};
 }
@@ -257,6 +332,28 @@ template <class T, class U = T>
   requires std::is_constructible_v<T, U&&>
 send_case<T> on_send(channel<T>& to, U&& value) {
   return send_case<T>{to, T(std::forward<U>(value))};
+}
+/// Anything that can be awaited, as a case: the join of a fork, a lock, a task. It runs beside the other cases, and is
+/// chosen when it has ended, if no other was before.
+///
+///     auto got = co_await select(on_receive(orders), on(work), on(door.wait()));  // `work` is a fork
+///
+/// Suspends  until those that were not chosen have ended, too: they are told to stop.
+/// Cancel    a stop goes to all that run. One that ends stopped by itself, and is chosen, ends the select stopped.
+/// Fails     as what is awaited. What one that was not chosen throws all the same goes to the handler of lost errors.
+/// Lifetime  a fork, view or the like is given by its name, and is still there to be awaited if it was not chosen: its
+///           result is not lost. What is given as an rvalue is used up; what a task gives that ends although another case was
+///           chosen, and what it was told to stop, is destroyed. on(c.receive()) and on(c.send(v)) are on_receive(c) and
+///           on_send(c, v), which lose nothing.
+template <awaitable Awaitable>
+auto on(Awaitable&& work) {
+  if constexpr (requires { std::forward<Awaitable>(work).as_case(); }) {
+    return std::forward<Awaitable>(work).as_case();
+  } else {
+    static_assert(std::is_lvalue_reference_v<Awaitable> || !detail::is_fork<std::remove_cvref_t<Awaitable>>,
+                  "a select that does not choose a fork would lose its result: give the fork by its name, on(f)");
+    return on_case<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(work))};
+  }
 }
 template <class Rep, class Period>
 after_case after(std::chrono::duration<Rep, Period> d) noexcept {
@@ -396,11 +493,18 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public
 ///     auto got = co_await select(on_receive(numbers), after(5ms));
 ///     if (got.index == 0) use(std::get<0>(got.value));
 ///
-/// Cost  a lock for each channel, and no allocation.
+/// Cost  a lock for each channel, and no allocation; with an on() the frames of a scope and of a fork for each.
 template <class... Cases>
   requires(sizeof...(Cases) > 0)
 auto select(Cases... cases) {
-  return detail::selecting<typename detail::select_case_of<Cases>::type...>{detail::as_case(cases)...};
+  if constexpr ((detail::runs_beside<Cases> || ...)) {
+    static_assert(!(std::is_same_v<typename detail::select_case_of<Cases>::type, otherwise_case> || ...),
+                  "a select with otherwise never waits, so what on() starts could not end");
+    using selection = detail::selection_beside<Cases...>;
+    return selection::run(typename selection::parts{std::move(cases)...});
+  } else {
+    return detail::selecting<typename detail::select_case_of<Cases>::type...>{detail::as_case(cases)...};
+  }
 }
 
 /// The same where only the run knows how many there are, all of one kind: gives {index, value}. Of none, it
@@ -416,5 +520,201 @@ template <class Case>
 auto select(std::vector<Case> cases) {
   return detail::selecting_of<Case>{std::move(cases)};
 }
+template <class T>
+auto select(std::vector<on_case<T>> cases) {
+  return detail::range_selection_beside<T>::run(std::move(cases));
+}
 
 }  // namespace weft
+
+// ---- beside what runs -------------------------------------------------------------------------------------------------------
+
+// A select with an on() among its cases is a scope with a fork for each of those. Once one is chosen the others are told to
+// stop; the scope's end joins them. So a case may be chosen while another one ends, too: what that gave is destroyed, and
+// what it threw is told to the handler of lost errors, as by when_any.
+//
+// Rejected: to have each primitive's own wait be a case, as a channel's is. A lock needs none of what a fork costs then, but
+// each primitive would need a second protocol, and work that waits for several things in a row would be left out.
+
+namespace weft::detail {
+
+/// One that runs, and what came of it. The select that waits for it ends before it.
+template <class T>
+class on_state : public happening {
+ public:
+  explicit on_state(on_case<T>&& from) noexcept : work_{std::move(from.work_)} {}
+  on_state(on_state&& other) noexcept : happening{}, work_{std::move(other.work_)} {}  // before it runs
+  ~on_state() {
+    if (ended_ && ended_->exception()) lose_error("select", ended_->exception());
+  }
+
+  static task<> run(on_state& self) {
+    self.ended_.emplace(co_await as_result(std::move(self.work_)));
+    self.happen();
+  }
+  bool was_stopped() const noexcept { return ended_ && ended_->is_stopped(); }
+  element<T> take() {
+    result<T> how = *std::exchange(ended_, std::nullopt);
+    if constexpr (std::is_void_v<T>)
+      return (std::move(how).value(), std::monostate{});
+    else
+      return std::move(how).value();
+  }
+
+ private:
+  task<T> work_;
+  std::optional<result<T>> ended_;
+};
+
+/// Waits for one that runs.
+template <class T>
+class ended_case final : public happening_case {
+ public:
+  using result_type = std::monostate;  // what came of it is taken when all have ended
+  explicit ended_case(on_state<T>& of) noexcept : happening_case{of}, of_{of} {}
+  ended_case(const ended_case& other) noexcept : ended_case{other.of_} {}  // before it is awaited
+  result_type take() noexcept { return {}; }
+
+ private:
+  on_state<T>& of_;
+};
+
+template <class Case>
+struct part_of_select {
+  using type = Case;
+  using given_type = typename Case::result_type;  // by the select
+  using result_type = given_type;
+};
+template <class T>
+struct part_of_select<on_case<T>> {
+  using type = on_state<T>;
+  using given_type = std::monostate;
+  using result_type = element<T>;
+};
+
+template <class T>
+void start_part(scope& s, on_state<T>& part, fork<>& running) {
+  running = s.fork(on_state<T>::run(part));
+}
+template <class Case>
+void start_part(scope&, Case&, fork<>&) noexcept {}
+template <class T>
+ended_case<T> case_of_part(on_state<T>& part) noexcept {
+  return ended_case<T>{part};
+}
+template <class Case>
+Case case_of_part(Case& part) {
+  return std::move(part);
+}
+template <class T>
+bool part_was_stopped(const on_state<T>& part) noexcept {
+  return part.was_stopped();
+}
+template <class Case>
+bool part_was_stopped(const Case&) noexcept {
+  return false;
+}
+template <class T, class Given>
+element<T> take_part(on_state<T>& part, Given&) {
+  return part.take();
+}
+template <class Case, class Given>
+Given take_part(Case&, Given& given) {
+  return std::move(given);
+}
+
+/// The task that awaits it ends stopped.
+struct ending_stopped : knows_roots {
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> self) const noexcept {
+    end_stopped(suspending(self));
+  }
+  void await_resume() const noexcept {}
+};
+
+template <class... Cases>
+struct selection_beside {
+  using parts = std::tuple<typename part_of_select<Cases>::type...>;
+  using result_type = selected<typename part_of_select<Cases>::result_type...>;
+
+  static task<result_type> run(parts of) {
+    auto body = [&of](scope& s) { return in_scope(s, of); };
+    given got = co_await with_scope(body);
+    if (was_stopped(of, got.index, indices{})) co_await ending_stopped{};
+    co_return take(of, got, indices{});
+  }
+
+ private:
+  using given = selected<typename part_of_select<Cases>::given_type...>;
+  using indices = std::index_sequence_for<Cases...>;
+
+  template <std::size_t... I>
+  static auto choose(parts& of, std::index_sequence<I...>) {
+    return select(case_of_part(std::get<I>(of))...);
+  }
+  template <std::size_t... I>
+  static void start(scope& s, parts& of, std::array<fork<>, sizeof...(Cases)>& running, std::index_sequence<I...>) {
+    (start_part(s, std::get<I>(of), running[I]), ...);
+  }
+  template <std::size_t... I>
+  static bool was_stopped(const parts& of, std::size_t chosen, std::index_sequence<I...>) noexcept {
+    return ((chosen == I && part_was_stopped(std::get<I>(of))) || ...);
+  }
+  template <std::size_t... I>
+  static result_type take(parts& of, given& got, std::index_sequence<I...>) {
+    std::optional<result_type> result;
+    static_cast<void>(
+        ((got.index == I && (result.emplace(result_type{
+                                 I, decltype(result_type::value){std::in_place_index<I>,
+                                                                 take_part(std::get<I>(of), std::get<I>(got.value))}}),
+                             true)) ||
+         ...));
+    return std::move(*result);
+  }
+
+  static task<given> in_scope(scope& s, parts& of) {
+    std::array<fork<>, sizeof...(Cases)> running;
+    start(s, of, running, indices{});
+    auto first = choose(of, indices{});
+    given got = co_await std::move(first);
+    for (fork<>& one : running)
+      if (one) one.request_stop();
+    co_return got;
+  }
+};
+
+template <class T>
+struct range_selection_beside {
+  struct result_type {
+    std::size_t index;
+    element<T> value;
+  };
+
+  static task<result_type> run(std::vector<on_case<T>> cases) {
+    std::vector<on_state<T>> parts;
+    parts.reserve(cases.size());
+    for (on_case<T>& one : cases) parts.emplace_back(std::move(one));
+    auto body = [&parts](scope& s) { return in_scope(s, parts); };
+    const std::size_t chosen = co_await with_scope(body);
+    if (parts[chosen].was_stopped()) co_await ending_stopped{};
+    co_return result_type{chosen, parts[chosen].take()};
+  }
+
+ private:
+  static task<std::size_t> in_scope(scope& s, std::vector<on_state<T>>& parts) {
+    std::vector<fork<>> running(parts.size());
+    std::vector<ended_case<T>> cases;
+    cases.reserve(parts.size());
+    for (std::size_t i = 0; i != parts.size(); ++i) {
+      start_part(s, parts[i], running[i]);
+      cases.emplace_back(parts[i]);
+    }
+    auto first = select(std::move(cases));
+    const auto got = co_await std::move(first);
+    for (fork<>& one : running) one.request_stop();
+    co_return got.index;
+  }
+};
+
+}  // namespace weft::detail
