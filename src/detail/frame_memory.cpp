@@ -309,44 +309,42 @@ frame_source::~frame_source() {
                "kept, and its memory goes now");
 }
 
-// A call of the resource, by which the count of frames changes.
-class frame_source::use {
- public:
-  explicit use(frame_source& of) noexcept : of_{of}, shared_{of.shared_} {
-    if (shared_) return;
-    WEFT_EXPECTS(!of.busy_.load(std::memory_order_relaxed),
-                 "two threads use the memory of one scope at once, which was not declared shared: set "
-                 ".memory_is_shared, and give a resource that is");
-    of.busy_.store(true, std::memory_order_relaxed);  // as declared, like all below
-  }
-  use(const use&) = delete;
-  ~use() {
-    if (!shared_) of_.busy_.store(false, std::memory_order_relaxed);
-  }
+namespace { constexpr std::size_t busy = ~(~std::size_t{0} >> 1); }
 
-  void counts(std::size_t change) noexcept {
-    if (shared_)
-      of_.live_.fetch_add(change, std::memory_order_relaxed);
-    else
-      of_.live_.store(of_.live_.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
-  }
-
- private:
-  frame_source& of_;
-  bool shared_;
-};
+// How many frames are alive. Of a source that is not shared.
+inline std::size_t frame_source::live_in_here() const noexcept {
+  const std::size_t live = live_.load(std::memory_order_relaxed);  // as declared, like all below
+  WEFT_EXPECTS((live & busy) == 0,
+               "two threads use the memory of one scope at once, which was not declared shared: set .memory_is_shared, "
+               "and give a resource that is");
+  return live;
+}
 
 void* frame_source::allocate(std::size_t size) {
-  use now{*this};
-  void* block = resource_->allocate(foreign_frame_bytes(size), foreign_frame_alignment);
-  now.counts(1);
+  void* block;
+  if (shared_) {
+    block = resource_->allocate(foreign_frame_bytes(size), foreign_frame_alignment);
+    live_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    const std::size_t live = live_in_here();
+    live_.store(live | busy, std::memory_order_relaxed);
+    try {
+      block = resource_->allocate(foreign_frame_bytes(size), foreign_frame_alignment);
+    } catch (...) {
+      live_.store(live, std::memory_order_relaxed);
+      throw;
+    }
+    live_.store(live + 1, std::memory_order_relaxed);
+  }
   return begin_foreign_frame(block, {this, release});
 }
 
 void frame_source::release(void* source, void* block, std::size_t frame_size) noexcept {
   auto& mine = *static_cast<frame_source*>(source);
-  use now{mine};
-  now.counts(std::size_t(-1));
+  if (mine.shared_)
+    mine.live_.fetch_sub(1, std::memory_order_relaxed);
+  else
+    mine.live_.store(mine.live_in_here() - 1, std::memory_order_relaxed);
   mine.resource_->deallocate(block, foreign_frame_bytes(frame_size), foreign_frame_alignment);
 }
 

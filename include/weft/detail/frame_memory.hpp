@@ -84,17 +84,15 @@ class frame_source {
   void enter(const executor* where, const worker& here) noexcept;
 
  private:
-  class use;
+  std::size_t live_in_here() const noexcept;
   static void release(void* source, void* block, std::size_t frame_size) noexcept;
 
   std::pmr::memory_resource* resource_;
   bool shared_;
   // Frames that were not given back. Where the source is not shared, only one worker at a time has it, and what orders
-  // its work orders this, too: relaxed, and no read-modify-write.
+  // its work orders this, too: relaxed, and no read-modify-write. There `busy` is added while a thread is in
+  // allocate(): whoever finds it ends the program, and two that miss each other are what the declaration says is not so.
   std::atomic<std::size_t> live_{0};
-  // A thread is inside the resource, which is not shared. Relaxed as well: whoever finds one there ends the program, and
-  // two that miss each other are what the declaration says is not so.
-  std::atomic<bool> busy_{false};
   // Who uses it: an executor, or a worker. Relaxed: who finds another one there ends the program.
   std::atomic<const void*> user_{nullptr};
 };
