@@ -24,7 +24,6 @@
 #include <cstddef>
 #include <exception>
 #include <iterator>
-#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>

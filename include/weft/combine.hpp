@@ -6,10 +6,7 @@
 // detail/group.hpp.
 #pragma once
 
-#include <algorithm>
 #include <deque>
-#include <mutex>
-#include <ranges>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -20,6 +17,7 @@
 #include <weft/detail/merge.hpp>
 #include <weft/detail/pipe.hpp>
 #include <weft/detail/race.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/detail/timed.hpp>
 #include <weft/task.hpp>
 
@@ -126,7 +124,8 @@ template <class Range>
 task<std::vector<element<range_result<Range>>>> windowed_in_task(std::size_t width, Range range) {
   using value_type = range_result<Range>;
   window<Range> elements{range};
-  if constexpr (std::ranges::sized_range<Range>) width = std::min<std::size_t>(width, std::ranges::size(range));
+  if constexpr (std::ranges::sized_range<Range>)
+    width = width < std::ranges::size(range) ? width : std::ranges::size(range);
   std::vector<task<>> lanes;
   lanes.reserve(width);
   for (std::size_t i = 0; i != width; ++i) lanes.push_back(window_lane(elements));

@@ -36,7 +36,6 @@
 #include <coroutine>
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <new>
 #include <span>  // declares ranges::begin and enable_view as well, at a third of what <ranges> costs to compile
 #include <type_traits>

@@ -19,7 +19,6 @@
 // has orphans; a destructor can't wait.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>

@@ -1,3 +1,4 @@
+#include <mutex>
 #include <weft/task.hpp>
 
 namespace weft::detail {

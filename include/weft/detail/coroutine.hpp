@@ -8,13 +8,13 @@
 #pragma once
 
 #include <exception>
-#include <functional>
 #include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/context.hpp>
 #include <weft/detail/stack_pool.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/error.hpp>
 
 namespace weft {
@@ -292,9 +292,9 @@ class coroutine<Out(Ins...)> {
     }
     static Out call(F& f, yielder& yield, [[maybe_unused]] void* first) {
       if constexpr (std::is_void_v<In>)
-        return static_cast<Out>(std::invoke(f, yield));
+        return static_cast<Out>(detail::invoke(f, yield));
       else
-        return static_cast<Out>(std::invoke(f, yield, detail::passed_as<In>(first)));
+        return static_cast<Out>(detail::invoke(f, yield, detail::passed_as<In>(first)));
     }
 
     using last = detail::stored<Out>;
@@ -353,19 +353,19 @@ std::invoke_result_t<F> call_on_stack(std::size_t size, F&& f) {
   using result = std::invoke_result_t<F>;
   const detail::borrowed_stack on{{.size = size}, detail::user_of<std::remove_cvref_t<F>>(f)};
   if constexpr (std::is_void_v<result>) {
-    auto call = [&f] { std::invoke(std::forward<F>(f)); };
+    auto call = [&f] { detail::invoke(std::forward<F>(f)); };
     detail::call_on_stack(*on, [](void* all) { (*static_cast<decltype(call)*>(all))(); }, &call);
   } else if constexpr (std::is_reference_v<result>) {
     std::remove_reference_t<result>* at = nullptr;
     auto call = [&] {
-      result got = std::invoke(std::forward<F>(f));
+      result got = detail::invoke(std::forward<F>(f));
       at = __builtin_addressof(got);
     };
     detail::call_on_stack(*on, [](void* all) { (*static_cast<decltype(call)*>(all))(); }, &call);
     return static_cast<result>(*at);
   } else {
     std::optional<result> got;
-    auto call = [&] { got.emplace(std::invoke(std::forward<F>(f))); };
+    auto call = [&] { got.emplace(detail::invoke(std::forward<F>(f))); };
     detail::call_on_stack(*on, [](void* all) { (*static_cast<decltype(call)*>(all))(); }, &call);
     return std::move(*got);
   }

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <exception>
-#include <functional>
 #include <type_traits>
 #include <utility>
 #include <vector>

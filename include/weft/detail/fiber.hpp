@@ -21,6 +21,7 @@
 #include <weft/clock.hpp>
 #include <weft/detail/coroutine.hpp>
 #include <weft/detail/hop.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/scope.hpp>
 
 namespace weft {
@@ -144,7 +145,7 @@ struct fiber_run : knows_roots {
 template <class F, class... Args>
 task<std::invoke_result_t<F, Args...>> run_in_fiber(stack_options options, F f, Args... args) {
   using result = std::invoke_result_t<F, Args...>;
-  auto call = [&]() -> result { return std::invoke(std::move(f), std::move(args)...); };
+  auto call = [&]() -> result { return detail::invoke(std::move(f), std::move(args)...); };
   fiber_call_of<decltype(call), result> running{call, f};
   co_await fiber_run{running, options};
   co_return running.take();

@@ -32,7 +32,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <source_location>
 #include <weft/clock.hpp>
@@ -41,6 +40,7 @@
 #include <weft/detail/lock.hpp>
 #include <weft/detail/overdue.hpp>
 #include <weft/detail/per_worker.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

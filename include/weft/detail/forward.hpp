@@ -15,3 +15,9 @@ namespace std::pmr { class memory_resource; }  // namespace std::pmr
 #else
 #include <chrono>
 #endif
+
+#if defined(__GLIBCXX__) && __has_include(<bits/std_mutex.h>)
+#include <bits/std_mutex.h>  // std::mutex, std::lock_guard
+#else
+#include <mutex>
+#endif

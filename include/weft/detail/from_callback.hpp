@@ -7,9 +7,9 @@
 // wait goes on until the callback has come.
 #pragma once
 
-#include <functional>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/standard.hpp>
 #include <weft/future.hpp>
 
 namespace weft {
@@ -90,7 +90,7 @@ class callback_awaiter : waiter, handed_outcome<T> {
     root& self = suspending(caller);
     if (self.sleeper::stop_requested()) return (end_stopped(self), true);
     this->begin_start();
-    std::invoke(start_, callback<T>{*this});
+    detail::invoke(start_, callback<T>{*this});
     this->end_start();
     if (this->is_ready()) [[likely]]
       return this->is_stopped() && (end_stopped(self), true);
@@ -108,7 +108,7 @@ class callback_awaiter : waiter, handed_outcome<T> {
 
   // By a stopper, or by the sleeper that parked too late for one.
   void cancel() noexcept {
-    if constexpr (!std::is_same_v<Cancel, no_cancel>) std::invoke(cancel_);
+    if constexpr (!std::is_same_v<Cancel, no_cancel>) detail::invoke(cancel_);
   }
 
   Start& start_;

@@ -22,16 +22,14 @@
 
 #include <atomic>
 #include <cstddef>
-#include <functional>
-#include <memory>
 #include <new>
-#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 #include <weft/detail/atomic.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/task.hpp>
 
 namespace weft::detail {

@@ -36,7 +36,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <tuple>
 #include <utility>
@@ -44,6 +43,7 @@
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/lock.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/task.hpp>
 
 namespace weft::detail {

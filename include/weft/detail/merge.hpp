@@ -9,11 +9,11 @@
 
 #include <concepts>
 #include <cstddef>
-#include <mutex>
 #include <type_traits>
 #include <utility>
 #include <vector>
 #include <weft/async_generator.hpp>
+#include <weft/detail/forward.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/detail/pipe.hpp>

@@ -8,9 +8,7 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <iosfwd>
-#include <memory>
 #include <source_location>
 #include <string>
 #include <type_traits>

@@ -14,12 +14,12 @@
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
 #include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 #include <weft/detail/group.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/error.hpp>
 #include <weft/task.hpp>
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <weft/detail/atomic.hpp>
+#include <weft/detail/forward.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/task.hpp>
 

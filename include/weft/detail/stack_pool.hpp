@@ -24,7 +24,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 #include <weft/detail/config.hpp>

@@ -8,12 +8,11 @@
 // did so goes, however it goes. The rest is a scope without forks, since a stop needs a root to end at.
 #pragma once
 
-#include <functional>
-#include <ranges>
 #include <source_location>
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <weft/detail/standard.hpp>
 #include <weft/scope.hpp>
 
 namespace weft {

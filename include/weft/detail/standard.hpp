@@ -1,0 +1,41 @@
+// The same for what tasks do without: <functional> brings hash tables, <memory> and <ranges> streams.
+#pragma once
+
+#include <weft/detail/forward.hpp>
+
+#if defined(__GLIBCXX__) && __has_include(<bits/invoke.h>)
+#include <bits/invoke.h>
+namespace weft::detail {
+template <class F, class... Args>
+constexpr decltype(auto) invoke(F&& f, Args&&... args) {
+  return std::__invoke(static_cast<F&&>(f), static_cast<Args&&>(args)...);
+}
+}  // namespace weft::detail
+#else
+#include <functional>
+namespace weft::detail { using std::invoke; }  // namespace weft::detail
+#endif
+
+#if defined(__GLIBCXX__) && __has_include(<bits/refwrap.h>)
+#include <bits/refwrap.h>  // std::reference_wrapper
+#else
+#include <functional>
+#endif
+
+#if defined(__GLIBCXX__) && __has_include(<bits/unique_lock.h>)
+#include <bits/unique_lock.h>
+#else
+#include <mutex>
+#endif
+
+#if defined(__GLIBCXX__) && __has_include(<bits/unique_ptr.h>)
+#include <bits/unique_ptr.h>
+#else
+#include <memory>
+#endif
+
+#if defined(__GLIBCXX__) && __has_include(<bits/ranges_base.h>)
+#include <bits/ranges_base.h>  // the concepts of <ranges>
+#else
+#include <ranges>
+#endif
