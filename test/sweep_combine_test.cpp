@@ -1,6 +1,8 @@
 // Every combinator, with a stop at each place, and without memory.
 #include <weft/combine.hpp>
+#include <weft/parallel.hpp>
 
+#include <functional>
 #include <ranges>
 #include <stdexcept>
 #include <utility>
@@ -96,6 +98,18 @@ struct windows : counts_values {
   }
 };
 TEST(sweep, windowed) { sweep<windows>("windowed"); }
+
+struct loops : counts_values {
+  task<> run() {
+    auto body = [this](int n) -> task<> { static_cast<void>(co_await hold(*this, n % 2)); };
+    co_await weft::for_each(std::views::iota(0, 5), body, {.grain = 2});
+    const auto same = [](int n) { return n; };
+    const int sum = co_await weft::reduce(std::views::iota(0, 5), 0, std::plus<>{}, same, {.grain = 2});
+    require(sum == 10, "a value was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, loops) { sweep<loops>("for_each, reduce"); }
 
 struct times_out : counts_values {
   task<> run() {

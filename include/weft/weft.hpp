@@ -11,6 +11,7 @@
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
 #include <weft/observe.hpp>
+#include <weft/parallel.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/stop.hpp>
