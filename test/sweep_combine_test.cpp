@@ -1,4 +1,5 @@
 // Every combinator, with a stop at each place, and without memory.
+#include <weft/blocking.hpp>
 #include <weft/combine.hpp>
 #include <weft/parallel.hpp>
 
@@ -110,6 +111,21 @@ struct loops : counts_values {
   }
 };
 TEST(sweep, loops) { sweep<loops>("for_each, reduce"); }
+
+// Over real threads: what the sweep sees is another run each time.
+struct blocks : counts_values {
+  weft::blocking_pool one{{.threads = 1}};
+  task<> run() {
+    const counted held = value();
+    const auto call = [](int n) { return n; };
+    const auto [a, b] = co_await when_all(one.run(call, 1), one.run(call, 2));
+    require(a + b == 3, "a value was lost");
+    require(co_await weft::blocking(call, 7) == 7, "a value was lost");
+  }
+};
+TEST(sweep, blocking) {
+  weft::test::cancellation_sweep<blocks>("blocking, blocking_pool::run", {.inline_completion = false});
+}
 
 struct times_out : counts_values {
   task<> run() {
