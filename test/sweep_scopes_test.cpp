@@ -1,4 +1,5 @@
 // Scopes, their policies, and what is inherited, with a stop at each place, and without memory.
+#include <weft/executor_set.hpp>
 #include <weft/scope.hpp>
 
 #include <memory_resource>
@@ -240,6 +241,12 @@ struct inherits : counts_values {
     other.executor = &there;
     require(co_await weft::with_env(other, work) == 0, "an environment was lost");
     require(co_await weft::with_stop(source.token(), work) == 0, "a value was lost");
+    const weft::executor_set places{there};
+    auto asks = [this]() -> task<int> {
+      require(&weft::executor_of<weft::inline_executor>() == &there, "an executor was lost");
+      co_return co_await hold(*this, 1, 0);
+    };
+    require(co_await weft::with_executors(places, asks) == 0, "a value was lost");
     auto stops = [this]() -> task<> {
       co_await rest(1);
       source.request_stop();
@@ -253,7 +260,7 @@ struct inherits : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, inherited) { sweep<inherits>("with_local, with_env, with_stop, with_deadline"); }
+TEST(sweep, inherited) { sweep<inherits>("with_local, with_env, with_executors, with_stop, with_deadline"); }
 
 struct shields : counts_values {
   int begun = 0, ended = 0;

@@ -8,6 +8,7 @@
 #include <weft/env.hpp>
 #include <weft/error.hpp>
 #include <weft/executor.hpp>
+#include <weft/executor_set.hpp>
 #include <weft/fiber.hpp>
 #include <weft/future.hpp>
 #include <weft/generator.hpp>

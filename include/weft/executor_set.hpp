@@ -1,0 +1,144 @@
+// Several executors, of which each has a type of its own, and is found by it.
+//
+// An env has one executor, where its task runs. Where else a task may have to go, a pool for what computes, a worker for
+// what belongs to one thread, is bound for all below, as a local is: a set is a list of pairs, of a type and an executor,
+// in the frame of with_executors. A set further in hides those of its types further out, and no others.
+//
+// Rejected: a table of executors in each env, which every scope would copy.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <weft/env.hpp>
+#include <weft/executor.hpp>
+#include <weft/scope.hpp>
+
+namespace weft {
+
+namespace detail {
+
+/// Its address stands for the type. Not const: a linker may fold constants that are equal.
+template <class E>
+inline char type_mark = 0;
+template <class E>
+const void* type_of_executor() noexcept {
+  return &type_mark<std::remove_const_t<E>>;
+}
+
+struct typed_executor {
+  const void* type;
+  executor* one;
+};
+
+struct typed_executors {
+  const typed_executor* first;
+  std::size_t count;
+};
+
+/// Their key among an env's bindings.
+extern const char executors_key;
+
+/// The innermost one of that type; null: none is bound.
+executor* find_typed_executor(const void* type) noexcept;
+
+struct executor_set_access;
+
+template <class E>
+executor& as_executor(E& one) noexcept {
+  if constexpr (std::derived_from<E, executor>)
+    return one;
+  else
+    return one.executor();
+}
+
+}  // namespace detail
+
+/// What is an executor, or has one, as a pool does.
+template <class E>
+concept executor_or_owner = (std::derived_from<E, executor> && !std::is_const_v<E>) || requires(E& one) {
+  { one.executor() } -> std::same_as<executor&>;
+};
+
+/// Executors, one of each type. Give two of one kind types of their own: `struct disk_pool : w::pool { using pool::pool; };`.
+///
+///     w::executor_set places{compute, disk};
+///     co_await w::with_executors(places, serve);  // in serve, and below: co_await w::resume_on(w::executor_of<disk_pool>())
+///
+/// Lifetime  refers to the executors, which outlive it; a copy is as good.
+template <executor_or_owner... E>
+class executor_set {
+  template <class Other>
+  static constexpr std::size_t how_many =
+      (std::size_t{std::same_as<std::remove_const_t<Other>, std::remove_const_t<E>>} + ... + 0);
+  static_assert(((how_many<E> == 1) && ...),
+                "an executor_set has one executor of each type: give the second one a type of its own");
+
+ public:
+  explicit executor_set(E&... each) noexcept
+      : all_{detail::typed_executor{detail::type_of_executor<E>(), &detail::as_executor(each)}...} {}
+
+  /// That of type `Wanted`, which is one of these.
+  template <class Wanted>
+    requires(how_many<Wanted> == 1)
+  executor& get() const noexcept {
+    for (const detail::typed_executor& one : all_)
+      if (one.type == detail::type_of_executor<Wanted>()) return *one.one;
+    return *all_.front().one;  // not reached
+  }
+
+ private:
+  friend struct detail::executor_set_access;
+  std::array<detail::typed_executor, sizeof...(E)> all_;
+};
+
+namespace detail {
+
+struct executor_set_access {
+  template <class Set>
+  static typed_executors list(const Set& set) noexcept {
+    return {set.all_.data(), set.all_.size()};
+  }
+};
+
+template <class R, class Set, class F, class... Args>
+task<R> run_with_executors(Set set, F f, Args... args) {
+  const typed_executors bound = executor_set_access::list(set);
+  changed_env changed;
+  const binding here{&executors_key, &bound, changed.now.locals};
+  changed.now.locals = &here;
+  changed.apply();
+  co_return co_await std::move(f)(std::move(args)...);
+}
+
+executor& bound_executor(const void* type) noexcept;
+
+}  // namespace detail
+
+/// Awaits `callable(args...)`, below which executor_of<E>() gives the executors of `set`. Where it runs does not change.
+///
+/// Cost  that of two awaits.
+template <class... E, class F, class... Args>
+  requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+WEFT_COROUTINE_TAKES_OVER auto with_executors(const executor_set<E...>& set, F&& callable, Args&&... args) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  return detail::run_with_executors<detail::with_result<F, Args...>, executor_set<E...>, std::decay_t<F>,
+                                    std::decay_t<Args>...>(set, std::forward<F>(callable), std::forward<Args>(args)...);
+}
+
+/// The executor of type E that with_executors has bound around the running task, the nearest one. None: ends the program
+/// with a sentence. Cost: a step for each binding further in, behind a call.
+template <executor_or_owner E>
+executor& executor_of() noexcept {
+  return detail::bound_executor(detail::type_of_executor<E>());
+}
+
+/// The same; null: none is bound.
+template <executor_or_owner E>
+executor* find_executor() noexcept {
+  return detail::find_typed_executor(detail::type_of_executor<E>());
+}
+
+}  // namespace weft
