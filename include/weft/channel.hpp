@@ -447,5 +447,4 @@ std::size_t channel<T>::capacity() const noexcept {
 
 }  // namespace weft
 
-#include <weft/detail/broadcast.hpp>
-#include <weft/detail/select.hpp>
+#include <weft/detail/broadcast.hpp>  // and that includes detail/select.hpp

@@ -536,3 +536,5 @@ auto receiver_of<Source>::try_receive() -> std::optional<value_type> {
 }
 
 }  // namespace weft
+
+#include <weft/detail/select.hpp>  // its cases need all of the above
