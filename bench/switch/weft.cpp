@@ -12,7 +12,7 @@ void bench::run(bench::state& state) {
   const std::size_t last = all.size() - 1;
   measure_switches(state, turns, [&] {
     for (std::size_t i = 0; i <= last; ++i) {
-      all[i + 2 <= last ? i + 2 : last].prefetch();
+      all[i + 10 <= last ? i + 10 : last].prefetch();
       all[i].resume();
     }
   });

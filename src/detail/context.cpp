@@ -10,7 +10,8 @@
 
 #include "detail/shadow_stack.hpp"
 
-// What a stack begins with. The CFI of context_start finds whoever has resumed the stack in the context, by the frame
+// What a stack begins with: a call of what prepare_context() left at its top, with what the first switch passes for a
+// second argument, where it is already. The CFI of context_start finds whoever has resumed the stack in the context, by the frame
 // pointer: DW_CFA_def_cfa_expression (0x0f) for the stack pointer, DW_CFA_expression (0x10) for the other registers.
 //
 // weft_call_on_top is an ordinary function, but for the stack that it calls on.
@@ -75,9 +76,9 @@ weft_context_start:
   .cfi_escape 0x10, 30, 2, 0x8d, 8
   .cfi_escape 0x10, 19, 2, 0x8d, 24
   hint #36
-  ldr x1, [sp]
+  ldr x2, [sp]
   mov x0, x19
-  blr x1
+  blr x2
   brk #1
   .cfi_endproc
 .hidden weft_context_start_end
@@ -122,9 +123,9 @@ weft_context_start:
   .cfi_escape 0x10, 8, 2, 0x78, 0x70
   .cfi_escape 0x10, 1, 2, 0x78, 0x78
   .cfi_escape 0x10, 9, 2, 0x78, 8
-  ld a1, 0(sp)
+  ld a2, 0(sp)
   mv a0, s1
-  jalr a1
+  jalr a2
   ebreak
   .cfi_endproc
 .hidden weft_context_start_end
@@ -192,10 +193,10 @@ void keep_control_words(context& fresh) noexcept {
 
 }  // namespace
 
-void prepare_context(context& fresh, std::byte* top, void (*start)(void*), void* argument) noexcept {
+void prepare_context(context& fresh, std::byte* top, void (*start)(void*, void*), void* argument) noexcept {
   fresh = {};
   std::byte* const stack = aligned_to_16(top) - 16;
-  *reinterpret_cast<void (**)(void*)>(stack) = start;
+  *reinterpret_cast<void (**)(void*, void*)>(stack) = start;
 #if defined(__riscv)
   fresh.frame_pointer = reinterpret_cast<std::byte*>(&fresh) + 16;
 #else
@@ -236,6 +237,9 @@ void refuse_shadow_stacks() noexcept {
 
 // Written once, before the first switch of a thread, by each thread to the same value, but for 0, which stays.
 constinit std::atomic<std::ptrdiff_t> exception_globals_offset{0};
+
+// Written before a thread's first switch, always to the same value.
+constinit std::atomic<std::ptrdiff_t> readiness_offset{0};
 
 exception_globals& exception_globals_of_thread() noexcept {
   return *reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());

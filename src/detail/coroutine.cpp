@@ -19,27 +19,26 @@ stack_header& stack_for(const stack_options& options, const stack_user& user) {
   return one;
 }
 
-coroutine_core::coroutine_core(stack_header& on, start_function start) noexcept : on_{on}, start_{start} {
+coroutine_core::coroutine_core(stack_header& on, start_function start) noexcept : on_{on} {
   if (__tsan_create_fiber != nullptr) on.fiber = __tsan_create_fiber(0);
-  notes_ = {.bottom = on.bottom, .size = on.usable(), .fiber = on.fiber};
+  ::new (&rest()) away_from_the_line{
+      .start = start,
+      .failure = nullptr,
+      .notes = {.bottom = on.bottom, .size = on.usable(), .fiber = on.fiber},
+  };
   prepare_context(here_, reinterpret_cast<std::byte*>(this), coroutine_core::start, this);
   here_.mark = waiting;
 }
 
-void coroutine_core::enter_thread() noexcept {
-  prepare_thread_for_stacks();
-  thread_ = thread_pointer();
-}
-
-void coroutine_core::go_in_throwing(std::exception_ptr failure) noexcept {
-  failure_ = std::move(failure);
-  go_in_as(throwing);
+void* coroutine_core::go_in_throwing(std::exception_ptr failure) noexcept {
+  rest().failure = std::move(failure);
+  return go_in_as(throwing, nullptr);
 }
 
 void coroutine_core::throw_in() {
   if (here_.mark == unwinding) throw stopped{};
   here_.mark = running;
-  rethrow(std::move(failure_));
+  rethrow(std::move(rest().failure));
 }
 
 void coroutine_core::refuse_to_yield() {
@@ -48,28 +47,31 @@ void coroutine_core::refuse_to_yield() {
 }
 
 // The outermost function on a stack. It never returns: the last switch leaves it for good.
-void coroutine_core::start(void* argument) noexcept {
+void coroutine_core::start(void* argument, void* passed) noexcept {
   auto& self = *static_cast<coroutine_core*>(argument);
-  arrived_first(self.notes_);
+  away_from_the_line& rest = self.rest();
+  arrived_first(rest.notes);
+  void* last = nullptr;
   try {
-    self.start_(self);
+    last = rest.start(self, passed);
   } catch (const stopped&) {
-    if (self.here_.mark != unwinding) self.failure_ = std::current_exception();  // the function's own
-  } catch (...) {                                                                // resume() throws it
-    self.failure_ = std::current_exception();
+    if (self.here_.mark != unwinding) rest.failure = std::current_exception();  // the function's own
+  } catch (...) {                                                               // resume() throws it
+    rest.failure = std::current_exception();
   }
   self.here_.mark = ended;
-  jump_noted(self.here_, self.notes_, true);
+  static_cast<void>(jump_noted(self.here_, last, rest.notes, true));
   __builtin_unreachable();
 }
 
 void coroutine_core::destroy() noexcept {
   if (here_.mark == waiting) {
-    go_in_as(unwinding);
-    if (failure_) lose_error("coroutine", failure_);
+    static_cast<void>(go_in_as(unwinding, nullptr));
+    if (rest().failure) lose_error("coroutine", rest().failure);
   }
   WEFT_EXPECTS(here_.mark == ended, "a coroutine was destroyed while it runs: from inside, or on another thread");
   stack_header& on = on_;
+  rest().~away_from_the_line();
   this->~coroutine_core();
   give_back_stack(on);
 }

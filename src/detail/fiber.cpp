@@ -43,7 +43,7 @@ bool fiber::suspend(suspend_function suspend, void* awaiter) {
 }
 
 // On the fiber's stack, outermost but for the core.
-void fiber::run(coroutine_core& core) {
+void* fiber::run(coroutine_core& core, void* nothing) {
   auto& self = static_cast<fiber&>(core);
   core.begin();
   try {
@@ -51,6 +51,7 @@ void fiber::run(coroutine_core& core) {
   } catch (const stopped&) {
     self.ends_stopped_ = true;
   }
+  return nothing;
 }
 
 // By the run loop, as a coroutine's resume function.
@@ -63,9 +64,9 @@ void fiber::go_on(frame* frame) {
     class fiber* const outer = std::exchange(here.fiber, &self);
     void* const unwound = std::exchange(here.unwound, self.unwound_);
     if (refused)
-      self.go_in_throwing(std::exchange(refused, nullptr));
+      static_cast<void>(self.go_in_throwing(std::exchange(refused, nullptr)));
     else
-      self.go_in(nullptr);
+      static_cast<void>(self.go_in(nullptr));
     here.fiber = outer;
     self.unwound_ = std::exchange(here.unwound, unwound);
 
@@ -104,8 +105,7 @@ fiber_call::~fiber_call() {
 
 std::coroutine_handle<> fiber_call::begin(const stack_options& options, root& in, std::coroutine_handle<> caller) {
   borrowed_stack on{options, user_};
-  const auto at = (reinterpret_cast<std::uintptr_t>(&*on) - sizeof(fiber)) & ~(std::uintptr_t{alignof(fiber)} - 1);
-  fiber_ = ::new (reinterpret_cast<void*>(at)) fiber{*on, *this, in, caller};
+  fiber_ = ::new (place_on(*on, sizeof(fiber), alignof(fiber))) fiber{*on, *this, in, caller};
   on.keep();
   in.top = fiber_->handle();
   return fiber_->handle();

@@ -141,8 +141,9 @@ void prepare_thread_for_stacks() noexcept {
   watch_faults();
   note_exception_globals();
   worker& here = this_worker();
-  if (here.has_signal_stack) return;
-  here.has_signal_stack = true;
+  if (ready_for_stacks) return;
+  ready_for_stacks = true;
+  readiness_offset.store(reinterpret_cast<char*>(&ready_for_stacks) - thread_pointer(), std::memory_order_relaxed);
   stack_t now{};
   if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;  // the program has its own
   const std::size_t bytes = (std::size_t{48} << 10) + ((::getauxval(AT_MINSIGSTKSZ) + 4095) & ~std::size_t{4095});

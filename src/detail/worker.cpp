@@ -31,7 +31,7 @@ void leave(void* worker_of_ending_thread) noexcept {
   worker* leaving = static_cast<worker*>(worker_of_ending_thread);
   worker_of_thread = nullptr;
   leaving->frames.leave();
-  if (std::exchange(leaving->has_signal_stack, false)) let_go_of_signal_stack(*leaving);
+  if (std::exchange(ready_for_stacks, false)) let_go_of_signal_stack(*leaving);
   std::lock_guard guard{spare_lock};
   leaving->spare = spare_workers;
   spare_workers = leaving;
@@ -46,6 +46,7 @@ pthread_key_t make_key() noexcept {
 }  // namespace
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool ready_for_stacks = false;
 
 [[gnu::noinline, gnu::cold]] worker& first_use() noexcept {
   {

@@ -112,12 +112,15 @@ struct worker : run_state {
   // What the thread is posting to. Its own; others read it to wait for its end.
   //   edge posted  all that it did with it  ->  who waits
   std::atomic<const void*> posting_to{nullptr};
-  void* signal_stack = nullptr;   // where an overflow of a fiber's stack is caught; kept for the next thread
-  bool has_signal_stack = false;  // this thread was looked after: it has that one, or one of its own
+  void* signal_stack = nullptr;  // where an overflow of a fiber's stack is caught; kept for the next thread
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local worker* worker_of_thread;
+
+/// The calling thread was looked after: it has a signal stack, that of its worker or one of its own. What switches stacks
+/// reads it by its distance from the thread pointer; see context.hpp.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local bool ready_for_stacks;
 
 /// Makes the calling thread's worker, or takes over that of a thread that ended.
 worker& first_use() noexcept;

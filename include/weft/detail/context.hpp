@@ -77,8 +77,9 @@ struct context {
 };
 static_assert(sizeof(context) == 48);
 
-/// Makes `fresh` go on in `start(argument)` on the stack that ends at `top`. `start` never returns.
-void prepare_context(context& fresh, std::byte* top, void (*start)(void*), void* argument) noexcept;
+/// Makes `fresh` go on in `start(argument, passed)` on the stack that ends at `top`; `passed` is what the first switch to it
+/// passes. `start` never returns.
+void prepare_context(context& fresh, std::byte* top, void (*start)(void*, void*), void* argument) noexcept;
 
 /// Calls `call(argument)` on the stack that ends at `top`. Exceptions pass.
 void call_on_top_of(std::byte* top, void (*call)(void*), void* argument);
@@ -101,7 +102,7 @@ code_range outermost_code() noexcept;
 #define WEFT_CLOBBERS_MORE
 #endif
 
-[[gnu::always_inline]] inline void jump(context& with) noexcept {
+[[gnu::always_inline]] inline void* jump(context& with, void* passed) noexcept {
   context* at = &with;
   asm volatile(
       "stmxcsr 36(%%rdi)\n\t"
@@ -109,7 +110,7 @@ code_range outermost_code() noexcept;
       "leaq 1f(%%rip), %%rcx\n\t"
       "movq (%%rdi), %%rax\n\t"
       "movq 8(%%rdi), %%rdx\n\t"
-      "movq 16(%%rdi), %%rsi\n\t"
+      "movq 16(%%rdi), %%r10\n\t"
       "movq 24(%%rdi), %%r8\n\t"
       "movq %%rbp, (%%rdi)\n\t"
       "movq %%rcx, 8(%%rdi)\n\t"
@@ -124,7 +125,7 @@ code_range outermost_code() noexcept;
       "jne 3f\n"
       "2:\n\t"
       "movq %%rax, %%rbp\n\t"
-      "movq %%rsi, %%rsp\n\t"
+      "movq %%r10, %%rsp\n\t"
       "movq %%r8, %%rbx\n\t"
       "jmpq *%%rdx\n"
       "3:\n\t"
@@ -141,11 +142,12 @@ code_range outermost_code() noexcept;
       "jmp 2b\n"
       "1:\n\t"
       "endbr64"
-      : "+D"(at)
+      : "+D"(at), "+S"(passed)
       :
-      : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "st", "st(1)",
+      : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "st", "st(1)",
         "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
         "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBERS_MORE);
+  return passed;
 }
 
 /// The thread's own address, read anew each time: a compiler keeps what __builtin_thread_pointer() gives over a switch.
@@ -164,16 +166,17 @@ code_range outermost_code() noexcept;
 #define WEFT_CLOBBERS_MORE
 #endif
 
-[[gnu::always_inline]] inline void jump(context& with) noexcept {
+[[gnu::always_inline]] inline void* jump(context& with, void* value) noexcept {
   register context* at asm("x0") = &with;
+  register void* passed asm("x1") = value;
   asm volatile(
       "mrs x7, fpcr\n\t"
       "ldr w8, [x0, #32]\n\t"
-      "adr x1, 1f\n\t"
+      "adr x9, 1f\n\t"
       "ldp x2, x3, [x0]\n\t"
       "ldp x4, x5, [x0, #16]\n\t"
       "mov x6, sp\n\t"
-      "stp x29, x1, [x0]\n\t"
+      "stp x29, x9, [x0]\n\t"
       "stp x6, x19, [x0, #16]\n\t"
       "cmp w7, w8\n\t"
       "b.eq 2f\n\t"
@@ -186,12 +189,13 @@ code_range outermost_code() noexcept;
       "br x3\n"
       "1:\n\t"
       "hint #36"  // bti j
-      : "+r"(at)
+      : "+r"(at), "+r"(passed)
       :
-      : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",
-        "x18", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "cc", "memory", "v0", "v1", "v2",
-        "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19",
-        "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31" WEFT_CLOBBERS_MORE);
+      : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
+        "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "cc", "memory", "v0", "v1", "v2", "v3",
+        "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20",
+        "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31" WEFT_CLOBBERS_MORE);
+  return passed;
 }
 
 /// The thread's own address, read anew each time: a compiler keeps what __builtin_thread_pointer() gives over a switch.
@@ -212,18 +216,19 @@ code_range outermost_code() noexcept;
 #define WEFT_CLOBBERS_MORE
 #endif
 
-[[gnu::always_inline]] inline void jump(context& with) noexcept {
+[[gnu::always_inline]] inline void* jump(context& with, void* value) noexcept {
   register context* at asm("a0") = &with;
+  register void* passed asm("a1") = value;
   asm volatile(
       "frrm a6\n\t"
       "lw a7, 32(a0)\n\t"
-      "lla a1, 1f\n\t"
+      "lla t0, 1f\n\t"
       "ld a2, 0(a0)\n\t"
       "ld a3, 8(a0)\n\t"
       "ld a4, 16(a0)\n\t"
       "ld a5, 24(a0)\n\t"
       "sd s0, 0(a0)\n\t"
-      "sd a1, 8(a0)\n\t"
+      "sd t0, 8(a0)\n\t"
       "sd sp, 16(a0)\n\t"
       "sd s1, 24(a0)\n\t"
       "beq a6, a7, 2f\n\t"
@@ -235,12 +240,13 @@ code_range outermost_code() noexcept;
       "mv s1, a5\n\t"
       "jr a3\n"
       "1:"
-      : "+r"(at)
+      : "+r"(at), "+r"(passed)
       :
-      : "ra", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s2", "s3", "s4",
-        "s5", "s6", "s7", "s8", "s9", "s10", "s11", "memory", "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7",
-        "ft8", "ft9", "ft10", "ft11", "fa0", "fa1", "fa2", "fa3", "fa4", "fa5", "fa6", "fa7", "fs0", "fs1", "fs2",
-        "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11" WEFT_CLOBBERS_MORE);
+      : "ra", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "a2", "a3", "a4", "a5", "a6", "a7", "s2", "s3", "s4", "s5",
+        "s6", "s7", "s8", "s9", "s10", "s11", "memory", "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "ft8",
+        "ft9", "ft10", "ft11", "fa0", "fa1", "fa2", "fa3", "fa4", "fa5", "fa6", "fa7", "fs0", "fs1", "fs2", "fs3",
+        "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11" WEFT_CLOBBERS_MORE);
+  return passed;
 }
 
 /// The thread's own address.
@@ -276,10 +282,20 @@ exception_globals& exception_globals_of_thread() noexcept;
   return exception_globals_of_thread();
 }
 
+// ---- threads --------------------------------------------------------------------------------------------------------
+
+/// How far from its thread pointer each thread keeps whether it is ready for switches; 0: none is. The same for all.
+extern std::atomic<std::ptrdiff_t> readiness_offset;
+
+[[gnu::always_inline]] inline bool thread_is_ready() noexcept {
+  const std::ptrdiff_t offset = readiness_offset.load(std::memory_order_relaxed);  // a constant, once it is there
+  return offset != 0 && *reinterpret_cast<const bool*>(thread_pointer() + offset);
+}
+
 // ---- with all that belongs to it ------------------------------------------------------------------------------------
 
-[[gnu::always_inline]] inline void jump_noted(context& with, [[maybe_unused]] context::notes& notes,
-                                              [[maybe_unused]] bool for_good = false) noexcept {
+[[gnu::always_inline]] inline void* jump_noted(context& with, void* passed, [[maybe_unused]] context::notes& notes,
+                                               [[maybe_unused]] bool for_good = false) noexcept {
 #if WEFT_ASAN
   void* frames = nullptr;
   __sanitizer_start_switch_fiber(for_good ? nullptr : &frames, notes.bottom, notes.size);
@@ -289,10 +305,11 @@ exception_globals& exception_globals_of_thread() noexcept;
   notes.fiber = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(to, 0);
 #endif
-  jump(with);
+  passed = jump(with, passed);
 #if WEFT_ASAN
   __sanitizer_finish_switch_fiber(frames, &notes.bottom, &notes.size);
 #endif
+  return passed;
 }
 
 /// By what runs first on a stack.
@@ -302,18 +319,18 @@ inline void arrived_first([[maybe_unused]] context::notes& notes) noexcept {
 #endif
 }
 
-/// Goes on where `with` says, and leaves there where the caller goes on. An exception that the caller handles, or that is
-/// on its way through it, stays its own.
-[[gnu::always_inline]] inline void exchange(context& with, context::notes& notes) noexcept {
+/// Goes on where `with` says, and leaves there where the caller goes on: there, and here when it comes back, it gives what
+/// the other side has passed. An exception that the caller handles, or that is on its way through it, stays its own.
+[[gnu::always_inline]] inline void* exchange(context& with, void* passed, context::notes& notes) noexcept {
   exception_globals& mine = exceptions_here();
   if (mine.caught != nullptr || mine.uncaught != 0) [[unlikely]] {
     const exception_globals kept = mine;
     mine = {nullptr, 0};
-    jump_noted(with, notes);
+    passed = jump_noted(with, passed, notes);
     exceptions_here() = kept;  // perhaps another thread's
-  } else {
-    jump_noted(with, notes);
+    return passed;
   }
+  return jump_noted(with, passed, notes);
 }
 
 }  // namespace weft::detail

@@ -77,7 +77,7 @@ class fiber final : public coroutine_core, public boundary {
 
   static void go_on(frame* self);
   static void stop_arrived(boundary& self) noexcept;
-  static void run(coroutine_core& core);
+  static void* run(coroutine_core& core, void* nothing);
 
   fiber_call& call_;
   suspend_function suspend_ = nullptr;
