@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/fiber.hpp>
 #include <weft/observe.hpp>
 #include <weft/task.hpp>
 
@@ -101,6 +103,32 @@ weft::detail::root* self;
 task<> waits_as_self(gate& g) {
   self = weft::detail::current_root();
   static_cast<void>(co_await as_result(waits(g)));
+}
+
+// Plain functions, in a fiber. Each does something after its call, which is then none that ends it.
+[[gnu::noinline]] void looks_deeper() {
+  look();
+  asm volatile("");
+}
+[[gnu::noinline]] void looks_in_fiber() {
+  looks_deeper();
+  asm volatile("");
+}
+[[gnu::noinline]] int awaits_leaf() { return weft::await(leaf(1)) + 1; }
+[[gnu::noinline]] void waits_in_fiber(gate& g, int times) {
+  self = weft::detail::current_root();
+  for (int i = 0; i != times; ++i) weft::await(waits((&g)[i]));
+  asm volatile("");
+}
+[[gnu::noinline]] void blocks_in_fiber() {
+  weft::sync_wait(leaf(1));
+  asm volatile("");
+}
+
+template <class F, class... Args>
+task<> in_fiber(F f, Args... args) {
+  auto body = [&](weft::scope& s) -> task<> { co_await s.go(f, args...); };
+  co_await weft::with_scope(body);
 }
 
 }  // namespace app
@@ -235,6 +263,132 @@ TEST(async_stack, of_a_child_that_has_ended_is_that_of_its_parent) {
   ASSERT_GE(ex.stacks.size(), 2U);
   EXPECT_EQ(ex.stacks[0], texts{});  // of the opener
   EXPECT_EQ(ex.stacks[1], (texts{"app::races(test::gate&, test::gate&)"}));
+}
+
+// ---- fibers -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The positions of these in the stack, or its size, in ascending order if it is as it should be.
+std::vector<std::size_t> places(const texts& stack, const std::vector<std::string>& wanted) {
+  std::vector<std::size_t> at;
+  for (const std::string& one : wanted)
+    at.push_back(static_cast<std::size_t>(
+        std::ranges::find_if(stack, [&](const std::string& name) { return name.find(one) != name.npos; }) -
+        stack.begin()));
+  return at;
+}
+
+void expect_in_order(const texts& stack, const std::vector<std::string>& wanted) {
+  const auto at = places(stack, wanted);
+  for (std::size_t i = 0; i != at.size(); ++i) {
+    EXPECT_LT(at[i], stack.size()) << wanted[i] << " in\n" << testing::PrintToString(stack);
+    if (i != 0) {
+      EXPECT_LT(at[i - 1], at[i]) << testing::PrintToString(stack);
+    }
+  }
+}
+
+}  // namespace
+
+TEST(async_stack_of_a_fiber, shows_its_calls_and_then_who_awaits_it) {
+  sync_wait(app::in_fiber(app::looks_in_fiber));
+  const texts all = names(app::seen);
+  ASSERT_GE(all.size(), 5U);
+  EXPECT_EQ(all[0], "app::look()");
+  EXPECT_EQ(all[1], "app::looks_deeper()");
+  EXPECT_EQ(all[2], "app::looks_in_fiber()");
+  expect_in_order(all, {"app::looks_in_fiber()", "run_in_fiber", "app::in_fiber"});
+  EXPECT_EQ(places(all, {"coroutine_core::start"})[0], all.size());
+}
+
+TEST(async_stack_of_a_fiber, shows_its_calls_behind_the_task_that_it_awaits) {
+  sync_wait(app::in_fiber(app::awaits_leaf));
+  const texts all = names(app::seen);
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all[0], "app::leaf(int)");
+  expect_in_order(all, {"app::leaf(int)", "app::awaits_leaf()", "app::in_fiber"});
+  EXPECT_EQ(places(all, {"fiber::suspend"})[0], all.size());
+}
+
+TEST(async_stack_of_a_fiber, is_told_from_outside_while_it_waits) {
+  gate g;
+  bool over = false;
+  start(app::in_fiber([](gate* at) { app::waits_in_fiber(*at, 1); }, &g),
+        [&](weft::result<void> r) { over = r.has_value(); });
+  const auto first = async_stack(*app::self);
+  expect_in_order(names(first), {"app::waits(test::gate&)", "app::waits_in_fiber(test::gate&, int)", "run_in_fiber"});
+  EXPECT_EQ(async_stack(*app::self), first);
+  EXPECT_FALSE(over);
+  g.open();
+  EXPECT_TRUE(over);
+}
+
+// One look a turn: whoever looks all the time leaves the waker little room.
+TEST(async_stack_of_a_fiber, agrees_with_whoever_wakes_meanwhile) {
+  const int times = test::rounds(100);
+  const auto gates = std::make_unique<gate[]>(static_cast<std::size_t>(times));
+  std::atomic<weft::detail::root*> waiting{nullptr};
+  std::atomic<int> turn{-1};
+  std::atomic<bool> seen{false}, over{false}, left{false};
+  std::thread reader{[&] {
+    until([&] { return waiting.load() != nullptr; });
+    std::vector<async_frame> stack;
+    until([&] { return !(stack = async_stack(*waiting.load())).empty(); });
+    expect_in_order(names(stack), {"app::waits(test::gate&)", "app::waits_in_fiber"});
+    seen.store(true);
+    for (int last = -1; !over.load(); last = turn.load()) {
+      until([&] { return over.load() || turn.load() != last; });
+      stack = async_stack(*waiting.load());
+      EXPECT_TRUE(stack.empty() || stack.size() > 4) << stack.size();
+    }
+    left.store(true);
+  }};
+  std::thread waker{[&] {
+    until([&] { return seen.load(); });
+    for (int i = 0; i != times; ++i) {
+      turn.store(i);
+      until([&] { return gates[i].waiting() != 0; });
+      gates[i].open();
+    }
+  }};
+  auto waits = [&] {
+    waiting.store(weft::detail::current_root());
+    app::waits_in_fiber(*gates.get(), times);
+    over.store(true);
+    until([&] { return left.load(); });
+  };
+  sync_wait(app::in_fiber(waits));
+  waker.join();
+  reader.join();
+}
+
+TEST(async_stack_of_a_fiber, two_ask_for_one_that_waits_for_both) {
+  gate doors[2];
+  std::atomic<weft::detail::root*> children[2]{};
+  gate begin;
+  auto child = [&](int i) -> task<> {
+    co_await begin;  // has a root of its own from here on
+    children[i].store(weft::detail::current_root());
+    co_await app::waits(doors[i]);
+  };
+  auto waits_for_both = [&] {
+    weft::await(when_all(child(0), child(1)));
+    asm volatile("");
+  };
+  bool over = false;
+  start(app::in_fiber(waits_for_both), [&](weft::result<void> r) { over = r.has_value(); });
+  begin.open();
+  std::vector<std::thread> readers;
+  for (auto& one : children)
+    readers.emplace_back([&] {
+      const auto stack = async_stack(*one.load());
+      expect_in_order(names(stack), {"app::waits(test::gate&)", "operator()", "run_in_fiber", "app::in_fiber"});
+      for (int i = 0; i != test::rounds(200); ++i) EXPECT_EQ(async_stack(*one.load()), stack);
+    });
+  for (std::thread& one : readers) one.join();
+  for (gate& door : doors) door.open();
+  EXPECT_TRUE(over);
 }
 
 // ---- from outside -----------------------------------------------------------------------------------------------------
@@ -373,6 +527,11 @@ TEST_F(async_stack_death, a_broken_contract_prints_it_first) {
                "  #0  app::breaks_a_contract\\(\\)\n"
                "  #1  app::calls_breaker\\(\\)\n"
                "weft: the contract was broken\n$");
+}
+
+TEST_F(async_stack_death, of_a_fiber_it_has_the_calls) {
+  EXPECT_DEATH(sync_wait(app::in_fiber(app::blocks_in_fiber)),
+               "async stack of the running task(.|\n)*app::blocks_in_fiber\\(\\)(.|\n)*app::in_fiber");
 }
 
 TEST_F(async_stack_death, a_deep_stack_shows_its_two_ends) {

@@ -20,6 +20,7 @@ namespace weft::detail {
 
 const void* stack_walk::next() noexcept {
   for (;;) {
+    if (calls_ != nullptr && shown_ != calls_->count) return calls_->code[shown_++];
     while (!at_ || root::ended_by(at_) != nullptr) {
       if (at_) {
         root_ = root::ended_by(at_);
@@ -35,7 +36,13 @@ const void* stack_walk::next() noexcept {
     }
     const frame& here = *static_cast<const frame*>(at_.address());
     at_ = std::atomic_ref{promise_base::of(at_).continuation}.load(std::memory_order_acquire);  // <- lent
-    if (here.destroy == boundary::arrive_stopped) continue;
+    if (here.destroy == boundary::arrive_stopped) {
+      if (calls_ != nullptr) {
+        shown_ = 0;
+        list_calls(here, *calls_);
+      }
+      continue;
+    }
     const auto function = here.resume != nullptr ? here.resume : here.destroy;  // g++ forgets the first one at a throw
     return reinterpret_cast<const void*>(function);
   }
@@ -122,8 +129,13 @@ void print_stack(std::string_view title, names how, Next next) noexcept {
 const root* running_root() noexcept { return worker_of_thread != nullptr ? worker_of_thread->current : nullptr; }
 
 void print_running(names how) noexcept {
-  if (const root* self = running_root())
-    print_stack("async stack of the running task", how, [walk = stack_walk{*self}]() mutable { return walk.next(); });
+  if (const root* self = running_root()) {
+    call_list calls{.after = __builtin_return_address(0), .ask = false};
+    const bool in_signal_handler = how == names::mangled;
+    print_stack(
+        "async stack of the running task", how,
+        [walk = in_signal_handler ? stack_walk{*self} : stack_walk{*self, calls}]() mutable { return walk.next(); });
+  }
 }
 
 // ---- exceptions -------------------------------------------------------------------------------------------------------

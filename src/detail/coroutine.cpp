@@ -35,7 +35,29 @@ void* coroutine_core::go_in_throwing(std::exception_ptr failure) noexcept {
   return go_in_as(throwing, nullptr);
 }
 
-void coroutine_core::throw_in() {
+namespace {
+
+struct question {
+  void (*answer)(void*) noexcept;
+  void* argument;
+};
+
+}  // namespace
+
+void coroutine_core::ask(void (*answer)(void*) noexcept, void* argument) noexcept {
+  question one{answer, argument};
+  static_cast<void>(go_in_as(asked, &one));
+}
+
+// Where it waits, when it was resumed for something else than to go on.
+void* coroutine_core::brought_in(void* passed) {
+  while (here_.mark == asked) {
+    const question& one = *static_cast<const question*>(passed);
+    one.answer(one.argument);
+    here_.mark = waiting;
+    passed = exchange(here_, nullptr, rest().notes);
+  }
+  if (here_.mark == running) return passed;
   if (here_.mark == unwinding) throw stopped{};
   here_.mark = running;
   rethrow(std::move(rest().failure));

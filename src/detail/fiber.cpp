@@ -32,10 +32,16 @@ fiber& fiber::running() noexcept {
   return *self;
 }
 
-// On the fiber's stack.
-bool fiber::suspend(suspend_function suspend, void* awaiter) {
+fiber* fiber::of(const frame& one) noexcept {
+  if (one.resume != go_on) return nullptr;
+  return const_cast<fiber*>(static_cast<const fiber*>(static_cast<const boundary*>(&one)));
+}
+
+// On the fiber's stack. Not inlined: its return address tells an unwinder who waits.
+[[gnu::noinline]] bool fiber::suspend(suspend_function suspend, void* awaiter) {
   suspend_ = suspend;
   awaiter_ = awaiter;
+  waits_after_ = __builtin_return_address(0);
   const int kept = read_errno();
   static_cast<void>(go_out(nullptr));
   write_errno(kept);  // perhaps another thread's

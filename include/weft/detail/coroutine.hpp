@@ -66,14 +66,22 @@ class alignas(64) coroutine_core {
     here_.mark = waiting;
     void* const got = exchange(here_, passed, rest().notes);
     if (here_.mark != running) [[unlikely]]
-      throw_in();
+      return brought_in(got);
     return got;
   }
 
   /// By its function, before all else: throws if it was resumed for that.
   void begin() {
     if (here_.mark != running) [[unlikely]]
-      throw_in();
+      static_cast<void>(brought_in(nullptr));
+  }
+
+  /// Has it call `answer(argument)`, on its stack, and wait on. It has begun, and waits.
+  void ask(void (*answer)(void*) noexcept, void* argument) noexcept;
+
+  /// What is left of its stack, while it waits.
+  std::size_t room_below() const noexcept {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(here_.stack_pointer) - on_.bottom);
   }
 
   /// What it threw; null: nothing.
@@ -91,7 +99,7 @@ class alignas(64) coroutine_core {
  private:
   friend void* place_on(stack_header& on, std::size_t bytes, std::size_t alignment) noexcept;
 
-  enum : std::uint32_t { waiting, running, throwing, unwinding, ended };
+  enum : std::uint32_t { waiting, running, throwing, unwinding, asked, ended };
 
   // Right below the stack's header.
   struct away_from_the_line {
@@ -110,7 +118,7 @@ class alignas(64) coroutine_core {
   }
 
   static void start(void* self, void* passed) noexcept;
-  void throw_in();
+  void* brought_in(void* passed);
   void refuse_to_yield();
 
   // The line that each switch touches; what derives from this begins on it.

@@ -66,6 +66,12 @@ class fiber final : public coroutine_core, public boundary {
   }
   fiber_promise& promise() noexcept { return handle().promise(); }
 
+  /// The one whose frame this is; null: no fiber's.
+  static fiber* of(const frame& one) noexcept;
+
+  /// Where it goes on, in the function that waits.
+  const void* waits_after() const noexcept { return waits_after_; }
+
   /// Switches away; `suspend` then runs on the worker's stack, and says where that goes on: here, if it gives the handle.
   /// False: what was waited for ended stopped. Throws what `suspend` throws.
   [[nodiscard]] bool suspend(suspend_function suspend, void* awaiter);
@@ -82,6 +88,7 @@ class fiber final : public coroutine_core, public boundary {
   fiber_call& call_;
   suspend_function suspend_ = nullptr;
   void* awaiter_ = nullptr;
+  const void* waits_after_ = nullptr;
   void* unwound_ = nullptr;  // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
   bool stop_is_here_ = false;
   bool ends_stopped_ = false;

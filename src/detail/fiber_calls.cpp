@@ -1,0 +1,65 @@
+#include <unwind.h>
+#include <weft/detail/async_stack.hpp>
+#include <weft/detail/fiber.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <mutex>
+#include <utility>
+
+#include "detail/worker.hpp"
+
+namespace weft::detail {
+namespace {
+
+constexpr std::size_t room_for_unwinding = std::size_t{16} << 10;
+
+// Two functions of the library are outermost on each fiber's stack: of the core, and of the fiber.
+constexpr std::size_t outermost_calls = 2;
+
+struct unwinding {
+  call_list& into;
+  bool inside;  // past whoever asks
+};
+
+_Unwind_Reason_Code add_call(_Unwind_Context* at, void* argument) {
+  auto& self = *static_cast<unwinding*>(argument);
+  call_list& into = self.into;
+  const auto* const code = reinterpret_cast<const char*>(_Unwind_GetIP(at));
+  const code_range end = outermost_code();
+  if (end.begin <= code && code <= end.end) {
+    into.count -= std::min(into.count, outermost_calls);
+    return _URC_NORMAL_STOP;
+  }
+  if (!self.inside && code != into.after) return _URC_NO_REASON;
+  self.inside = true;
+  into.code[into.count++] = code - 1;  // in the call, where this is the instruction after it
+  return into.count == std::size(into.code) ? _URC_NORMAL_STOP : _URC_NO_REASON;
+}
+
+[[gnu::noinline]] void unwind_here(call_list& into) noexcept {
+  unwinding state{into, into.after == nullptr};
+  _Unwind_Backtrace(add_call, &state);
+}
+
+}  // namespace
+
+void list_calls(const frame& one, call_list& into) noexcept {
+  into.count = 0;
+  fiber* const of = fiber::of(one);
+  if (of == nullptr) return;
+  if (this_worker().fiber == of) return unwind_here(into);
+  if (!into.ask) return;
+  // Two that are asked about may have the same fiber wait for them.
+  static constinit std::mutex one_asks_at_a_time;
+  const std::lock_guard asking{one_asks_at_a_time};
+  if (!of->waits() || of->room_below() < room_for_unwinding) return;
+  const int kept = errno;
+  const void* const after = std::exchange(into.after, of->waits_after());
+  of->ask([](void* list) noexcept { unwind_here(*static_cast<call_list*>(list)); }, &into);
+  into.after = after;
+  errno = kept;
+}
+
+}  // namespace weft::detail
