@@ -534,6 +534,39 @@ TEST(fiber, stacks_are_used_again) {
   EXPECT_EQ(stacks.stats().in_use, 0u);
 }
 
+// ---- staying on a thread ---------------------------------------------------------------------------------------------------
+
+TEST(fiber, that_stays_waits_on_an_executor_of_one_thread) {
+  weft::worker_group group{2};
+  auto body = [](scope& s) -> task<> {
+    co_await s.go([] {
+      const auto thread = std::this_thread::get_id();
+      const weft::this_fiber::stay here;
+      for (int i = 0; i != 3; ++i) {
+        const weft::this_fiber::stay still_here;
+        weft::this_fiber::yield();
+        EXPECT_EQ(std::this_thread::get_id(), thread);
+      }
+      EXPECT_EQ(await(number(1)), 1);
+    });
+  };
+  sync_wait(with_scope({.executor = &group.worker(1)}, body));
+}
+
+TEST(fiber, that_stays_may_await_what_is_there_anywhere) {
+  const weft::pool workers{{.threads = 2}};
+  auto body = [](scope& s) -> task<> {
+    co_await s.go([] {
+      {
+        const weft::this_fiber::stay here;
+        await(std::suspend_never{});
+      }
+      weft::this_fiber::yield();  // and may leave afterwards
+    });
+  };
+  sync_wait(with_scope({.executor = &workers.executor()}, body));
+}
+
 // ---- misuse ---------------------------------------------------------------------------------------------------------------
 
 class fiber_misuse : public testing::Test {
@@ -559,6 +592,36 @@ TEST_F(fiber_misuse, waiting_where_there_is_no_fiber) {
     sync_wait(with_scope(body));
   };
   EXPECT_DEATH(in_a_task_of_a_fiber(), sentence);
+}
+
+TEST_F(fiber_misuse, leaving_a_thread_that_it_must_stay_on) {
+  const auto on_a_pool = [] {
+    const weft::pool workers{{.threads = 1}};
+    auto body = [](scope& s) -> task<> {
+      co_await s.go([] {
+        const weft::this_fiber::stay here;
+        {
+          const weft::this_fiber::stay still_here;
+        }
+        weft::this_fiber::yield();
+      });
+    };
+    sync_wait(with_scope({.executor = &workers.executor()}, body));
+  };
+  EXPECT_DEATH(on_a_pool(), "weft: a fiber that must stay on its thread .* was to wait where other threads may go on");
+  const auto moved = [] {
+    weft::manual_executor loop;
+    auto body = [](scope& s) -> task<> {
+      co_await s.go([] {
+        const weft::this_fiber::stay here;
+        weft::this_fiber::yield();
+      });
+    };
+    weft::start(loop, with_scope(body), [](const weft::result<void>&) {});
+    loop.run_one();
+    std::thread{[&] { loop.run_all(); }}.join();
+  };
+  EXPECT_DEATH(moved(), "weft: a fiber that must stay on its thread .* went on on another one");
 }
 
 TEST_F(fiber_misuse, blocking_the_thread) {

@@ -39,13 +39,33 @@ fiber* fiber::of(const frame& one) noexcept {
 
 // On the fiber's stack. Not inlined: its return address tells an unwinder who waits.
 [[gnu::noinline]] bool fiber::suspend(suspend_function suspend, void* awaiter) {
+  if (stays_ != 0) [[unlikely]]
+    expect_to_stay();
   suspend_ = suspend;
   awaiter_ = awaiter;
   waits_after_ = __builtin_return_address(0);
   const int kept = read_errno();
   static_cast<void>(go_out(nullptr));
   write_errno(kept);  // perhaps another thread's
+  if (stays_ != 0) [[unlikely]]
+    expect_stayed();
   return !std::exchange(stop_is_here_, false);
+}
+
+void fiber::expect_to_stay() noexcept {
+  const executor* home = owner->env->executor;
+  WEFT_EXPECTS(
+      home != nullptr && !home->runs_in_parallel(),
+      "a fiber that must stay on its thread (this_fiber::stay) was to wait where other threads may go on with it: "
+      "run it on one worker of a worker_group, or end the block before it waits");
+  stays_on_ = thread_pointer();
+}
+
+void fiber::expect_stayed() noexcept {
+  WEFT_EXPECTS(
+      stays_on_ == thread_pointer(),
+      "a fiber that must stay on its thread (this_fiber::stay) went on on another one: its executor is not of one "
+      "thread");
 }
 
 // On the fiber's stack, outermost but for the core.

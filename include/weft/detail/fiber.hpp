@@ -72,6 +72,10 @@ class fiber final : public coroutine_core, public boundary {
   /// Where it goes on, in the function that waits.
   const void* waits_after() const noexcept { return waits_after_; }
 
+  /// From now on it may not change threads, or, after as many calls of the other one, may again.
+  void stay() noexcept { ++stays_; }
+  void may_leave() noexcept { --stays_; }
+
   /// Switches away; `suspend` then runs on the worker's stack, and says where that goes on: here, if it gives the handle.
   /// False: what was waited for ended stopped. Throws what `suspend` throws.
   [[nodiscard]] bool suspend(suspend_function suspend, void* awaiter);
@@ -84,12 +88,16 @@ class fiber final : public coroutine_core, public boundary {
   static void go_on(frame* self);
   static void stop_arrived(boundary& self) noexcept;
   static void* run(coroutine_core& core, void* nothing);
+  void expect_to_stay() noexcept;
+  void expect_stayed() noexcept;
 
   fiber_call& call_;
   suspend_function suspend_ = nullptr;
   void* awaiter_ = nullptr;
   const void* waits_after_ = nullptr;
-  void* unwound_ = nullptr;  // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
+  void* unwound_ = nullptr;         // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
+  const char* stays_on_ = nullptr;  // the thread that it waited on last while it may not change
+  unsigned stays_ = 0;              // so many say that
   bool stop_is_here_ = false;
   bool ends_stopped_ = false;
 };
@@ -215,6 +223,27 @@ bool is_running() noexcept;
 
 /// Ends this fiber: its stack unwinds, and who awaits it finds it stopped.
 [[noreturn]] void exit();
+
+/// Forbids this fiber to change threads, to the end of the block: for code that keeps the address of a thread_local, or a
+/// lock that belongs to its thread, over calls that may wait.
+///
+///     const w::this_fiber::stay here;
+///     call_library(&its_thread_local_state);  // which calls back, and that waits
+///
+/// Fails     a wait where other threads may go on with the fiber (on a pool, or without an executor) ends the program with a
+///           sentence, whether or not one would have; so does one that did. On a worker of a worker_group, a
+///           manual_executor or below sync_wait a fiber stays. The await of a task is a wait, also of one that does not.
+/// Lifetime  on the fiber's own stack. Any number at once.
+/// Cost      a test of one word at each wait of a fiber.
+class stay {
+ public:
+  stay() noexcept : fiber_{detail::fiber::running()} { fiber_.stay(); }
+  stay(const stay&) = delete;
+  ~stay() { fiber_.may_leave(); }
+
+ private:
+  detail::fiber& fiber_;
+};
 
 }  // namespace this_fiber
 
