@@ -138,16 +138,16 @@ TEST(stack_pool, trim_gives_back_what_is_idle) {
   give_back_stack(*all[0]);
 }
 
+// A stall of the machine within take() or give_back() makes the pool look idle, so this waits for a time without one.
 TEST(stack_pool, what_nobody_needs_for_a_while_goes_back) {
   stack_pool pool{{.min_idle = 64, .idle_for = std::chrono::milliseconds{50}}};
   give_back(take(pool, 1000));
-  EXPECT_EQ(pool.stats().idle, 1000u);
-  for (int time = 0; time != 3; ++time) {
+  test::until([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds{70});
     give_back(take(pool, 700));
-  }
-  EXPECT_GE(pool.stats().idle, 700u);
-  EXPECT_LE(pool.stats().idle, 764u);
+    const std::size_t idle = pool.stats().idle;
+    return 700 <= idle && idle <= 764;
+  });
   EXPECT_EQ(pool.stats().made, 1000u);
 }
 
