@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <ranges>
 #include <stdexcept>
@@ -186,6 +188,33 @@ WEFT_TEST("reduce: a stop ends it") {
   };
   const auto ended = co_await as_result(weft::with_stop(source.token(), work));
   EXPECT_TRUE(ended.is_stopped());
+}
+
+// ---- without a pool -------------------------------------------------------------------------------------------------------
+
+class without_a_pool : public testing::Test {
+ protected:
+  without_a_pool() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(without_a_pool, is_said_once) {
+  const auto loop = [](const weft::pool* on) {
+    const std::vector<int> from = numbers(2000);
+    auto nothing = [](const int&) {};
+    for (int i = 0; i != 3; ++i)
+      if (on != nullptr)
+        weft::sync_wait(start_on(on->executor(), weft::for_each(from, nothing)));
+      else
+        weft::sync_wait(weft::for_each(from, nothing));
+    std::fputs("end", stderr);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(loop(nullptr), testing::ExitedWithCode(0), "^weft: a for_each or reduce runs where[^\n]*\nend$");
+  const auto on_a_pool = [&] {
+    const pool workers{{.threads = 2}};
+    loop(&workers);
+  };
+  EXPECT_EXIT(on_a_pool(), testing::ExitedWithCode(0), "^end$");
 }
 
 }  // namespace

@@ -13,10 +13,10 @@
 
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/forward.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/task.hpp>
 
@@ -99,7 +99,7 @@ struct blocking_wait : knows_roots {
 
 template <class T, class F, class... Args>
 task<T> run_blocking(blocking_core* where, F f, Args... args) {
-  auto all = [&]() -> T { return std::invoke(std::move(f), std::move(args)...); };
+  auto all = [&]() -> T { return detail::invoke(std::move(f), std::move(args)...); };
   blocking_call_of<T, decltype(all)> call{*where, all};
   co_await blocking_wait{call};
   co_return call.take();

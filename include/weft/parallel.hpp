@@ -11,12 +11,11 @@
 #include <concepts>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <iterator>
-#include <ranges>
 #include <type_traits>
 #include <utility>
 #include <weft/combine.hpp>
+#include <weft/detail/standard.hpp>
 #include <weft/scope.hpp>
 #include <weft/task.hpp>
 
@@ -29,11 +28,16 @@ struct parallel_options {
 
 namespace detail {
 
+/// Says once in a process that pieces of a loop follow one another here, if they do.
+void look_for_parallel_executor() noexcept;
+
 /// What the pieces of one loop share.
 class loop_state {
  public:
   loop_state(std::size_t elements, const parallel_options& options) noexcept
-      : grain_{options.grain != 0 ? options.grain : elements / 512 + 1} {}
+      : grain_{options.grain != 0 ? options.grain : elements / 512 + 1} {
+    if (elements > grain_) look_for_parallel_executor();
+  }
 
   std::size_t grain() const noexcept { return grain_; }
 
@@ -70,9 +74,9 @@ task<> loop_piece(Iterator first, std::size_t count, F& f, loop_state& all) {
   try {
     for (; count != 0; --count, ++first) {
       if constexpr (weft::awaitable<std::invoke_result_t<F&, std::iter_reference_t<Iterator>>>)
-        static_cast<void>(co_await std::invoke(f, *first));
+        static_cast<void>(co_await detail::invoke(f, *first));
       else
-        static_cast<void>(std::invoke(f, *first));
+        static_cast<void>(detail::invoke(f, *first));
     }
   } catch (...) {
     all.fail();
@@ -98,15 +102,15 @@ task<T> reduce_piece(Iterator first, std::size_t count, Combine& combine, Transf
     auto right = reduce_piece<T>(first + half, count - count / 2, combine, transform, all);
     auto both = co_await when_all(std::move(left), std::move(right));
     try {
-      co_return std::invoke(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both)));
+      co_return detail::invoke(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both)));
     } catch (...) {
       all.fail();
       throw;
     }
   }
   try {
-    T sum = std::invoke(transform, *first);
-    while (--count != 0) sum = std::invoke(combine, std::move(sum), std::invoke(transform, *++first));
+    T sum = detail::invoke(transform, *first);
+    while (--count != 0) sum = detail::invoke(combine, std::move(sum), detail::invoke(transform, *++first));
     co_return sum;
   } catch (...) {
     all.fail();
@@ -122,7 +126,7 @@ task<T> run_reduce(Range range, T initial, Combine combine, Transform transform,
   auto pieces = reduce_piece<T>(std::ranges::begin(range), count, combine, transform, all);
   try {
     T sum = co_await std::move(pieces);
-    co_return std::invoke(combine, std::move(initial), std::move(sum));
+    co_return detail::invoke(combine, std::move(initial), std::move(sum));
   } catch (...) {
     all.throw_failure();
     throw;
@@ -143,7 +147,8 @@ concept loop_range = std::ranges::random_access_range<Range> && std::ranges::siz
 ///     co_await w::for_each(pixels, shade);
 ///     co_await w::for_each(std::views::iota(0, rows), blur_row, {.grain = 4});
 ///
-/// Order     none on a pool; on an executor that runs one job at a time, that of the range.
+/// Order     none on a pool; on an executor that runs one job at a time, that of the range (and the first such loop says
+///           so, once, to stderr: it is seldom meant).
 /// Cancel    looked for before each piece, and wherever `f` waits.
 /// Fails     the first that throws ends it: pieces that have not begun are left out, the others are waited for.
 /// Lifetime  an lvalue outlives the loop, an rvalue is moved into its frame; `f` is.

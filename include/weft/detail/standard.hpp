@@ -17,7 +17,8 @@ namespace weft::detail { using std::invoke; }  // namespace weft::detail
 #endif
 
 #if defined(__GLIBCXX__) && __has_include(<bits/refwrap.h>)
-#include <bits/refwrap.h>  // std::reference_wrapper
+#include <bits/refwrap.h>       // std::reference_wrapper
+#include <bits/stl_function.h>  // std::plus
 #else
 #include <functional>
 #endif
@@ -36,6 +37,7 @@ namespace weft::detail { using std::invoke; }  // namespace weft::detail
 
 #if defined(__GLIBCXX__) && __has_include(<bits/ranges_base.h>)
 #include <bits/ranges_base.h>  // the concepts of <ranges>
+#include <bits/ranges_cmp.h>   // std::identity
 #else
 #include <ranges>
 #endif
