@@ -67,16 +67,6 @@ auto when_all(Range&& range) {
 
 namespace detail {
 
-/// Ends the task that awaits it stopped, because what it stands for has.
-struct ends_stopped : knows_roots {
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  void await_suspend(std::coroutine_handle<Promise> caller) const noexcept {
-    end_stopped(suspending(caller));
-  }
-  void await_resume() const noexcept {}
-};
-
 /// A range that several lanes take from, one element at a time, each with a slot for its result.
 template <class Range>
 class window {

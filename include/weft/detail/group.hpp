@@ -175,6 +175,16 @@ void throw_failure(outcome<T>& from) {
   if (from.is_exception()) static_cast<void>(from.take());
 }
 
+/// Ends the task that awaits it stopped, because what it stands for has.
+struct ends_stopped : knows_roots {
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> caller) const noexcept {
+    end_stopped(suspending(caller));
+  }
+  void await_resume() const noexcept {}
+};
+
 // ---- records, slots and tasks of a group ------------------------------------------------------------------------------
 
 template <class... Ts>

@@ -623,16 +623,6 @@ Given take_part(Case&, Given& given) {
   return std::move(given);
 }
 
-/// The task that awaits it ends stopped.
-struct ending_stopped : knows_roots {
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  void await_suspend(std::coroutine_handle<Promise> self) const noexcept {
-    end_stopped(suspending(self));
-  }
-  void await_resume() const noexcept {}
-};
-
 template <class... Cases>
 struct selection_beside {
   using parts = std::tuple<typename part_of_select<Cases>::type...>;
@@ -641,7 +631,7 @@ struct selection_beside {
   static task<result_type> run(parts of) {
     auto body = [&of](scope& s) { return in_scope(s, of); };
     given got = co_await with_scope(body);
-    if (was_stopped(of, got.index, indices{})) co_await ending_stopped{};
+    if (was_stopped(of, got.index, indices{})) co_await ends_stopped{};
     co_return take(of, got, indices{});
   }
 
@@ -697,7 +687,7 @@ struct range_selection_beside {
     for (on_case<T>& one : cases) parts.emplace_back(std::move(one));
     auto body = [&parts](scope& s) { return in_scope(s, parts); };
     const std::size_t chosen = co_await with_scope(body);
-    if (parts[chosen].was_stopped()) co_await ending_stopped{};
+    if (parts[chosen].was_stopped()) co_await ends_stopped{};
     co_return result_type{chosen, parts[chosen].take()};
   }
 
