@@ -53,7 +53,7 @@ fiber* fiber::of(const frame& one) noexcept {
 }
 
 void fiber::expect_to_stay() noexcept {
-  const executor* home = owner->env->executor;
+  const executor* home = owner->env != nullptr ? owner->env->executor : nullptr;
   WEFT_EXPECTS(
       home != nullptr && !home->runs_in_parallel(),
       "a fiber that must stay on its thread (this_fiber::stay) was to wait where other threads may go on with it: "
