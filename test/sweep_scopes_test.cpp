@@ -87,9 +87,7 @@ struct on_threads : counts_values {
     co_await with_scope(body);
   }
 };
-TEST(sweep, fork_on_threads) {
-  weft::test::cancellation_sweep<on_threads>("scope::fork_on", {.inline_completion = false});
-}
+TEST(sweep, fork_on_threads) { sweep<on_threads>("scope::fork_on", {.inline_completion = false}); }
 
 struct rooms : counts_values {
   task<> run() {
@@ -103,7 +101,7 @@ struct rooms : counts_values {
     co_await with_scope({.max_children = 2}, body);
   }
 };
-TEST(sweep, room) { sweep<rooms>("scope::room"); }
+TEST(sweep, room) { sweep<rooms>("scope::room, scope_options::max_children"); }
 
 struct stops_itself : counts_values {
   task<> run() {
@@ -138,7 +136,7 @@ struct fails_fast : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, fail_fast) { sweep<fails_fast>("with_scope"); }
+TEST(sweep, fail_fast) { sweep<fails_fast>("with_scope, fail_fast"); }
 
 struct body_fails : counts_values {
   task<> run() {
@@ -168,7 +166,7 @@ struct collects : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, collect_all_errors) { sweep<collects>("with_scope"); }
+TEST(sweep, collect_all_errors) { sweep<collects>("with_scope, collect_all_errors, scope_options::errors"); }
 
 struct handles : counts_values {
   int handled = 0;
@@ -184,7 +182,7 @@ struct handles : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, handler) { sweep<handles>("with_scope"); }
+TEST(sweep, handler) { sweep<handles>("with_scope, scope_options::on_error"); }
 
 struct supervises : counts_values {
   int failures = 2;
@@ -204,8 +202,57 @@ struct supervises : counts_values {
     co_await with_scope({.on_error = policy}, body);
   }
 };
-// Without memory, a fork that has none is one that fails, and is started again.
-TEST(sweep, supervise) { weft::test::cancellation_sweep<supervises>("with_scope"); }
+TEST(sweep, supervise) { sweep<supervises>("with_scope, supervise"); }
+
+// One that runs elsewhere, and is stopped by a token of its own, and by the time.
+struct elsewhere_until : counts_values {
+  weft::stop_source source;
+  weft::inline_executor there;
+  task<> run() {
+    auto body = [this](scope& s) -> task<int> {
+      s.fork(hold(*this, 4));
+      co_return co_await hold(*this, 2);
+    };
+    const auto now = weft::current_clock().now();
+    const auto late = co_await as_result(with_scope({.executor = &there, .deadline = now + 1ms}, body));
+    require(late.is_stopped() || test::lacked_memory(late), "a deadline was lost");
+    const auto in_time = co_await as_result(with_scope({.executor = &there, .deadline = now + 1min}, body));
+    require(in_time.has_value() || in_time.is_stopped() || test::lacked_memory(in_time), "a value was lost");
+    auto stops = [this, body](scope& s) -> task<int> {
+      const auto told = s.fork(rest(1));
+      source.request_stop();
+      co_return co_await body(s);
+    };
+    const auto how = co_await as_result(with_scope({.stop = source.token()}, stops));
+    require(how.is_stopped() || test::lacked_memory(how), "a stop was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, options) {
+  sweep<elsewhere_until>("with_scope, scope_options::executor, scope_options::stop, scope_options::deadline");
+}
+
+// Its fork puts a stop off for longer than it may.
+struct overdue : counts_values {
+  int reports = 0;
+  task<> run() {
+    auto told = [this](const weft::overdue_scope& of) { reports += of.ignoring != 0 ? 1 : 100; };
+    auto body = [this](scope& s) -> task<> {
+      s.fork(weft::shielded(hold(*this, 5)));
+      co_await rest(1);
+      s.request_stop();
+      co_await rest(1);
+    };
+    const auto how = co_await as_result(with_scope({.stop_within = 2ms, .on_overdue = told}, body));
+    require(how.is_stopped() || test::lacked_memory(how), "a stop was lost");
+    co_await rest(1);
+  }
+  void check() {
+    counts_values::check();
+    require(reports <= 1, "it was told more than once, or of nobody");
+  }
+};
+TEST(sweep, overdue) { sweep<overdue>("with_scope, scope_options::stop_within, scope_options::on_overdue"); }
 
 // ---- what is inherited --------------------------------------------------------------------------------------------------------
 
@@ -227,7 +274,9 @@ struct own_memory : counts_values {
   }
 };
 // A task without an executor goes on where it is stopped, on another thread, and the resource is not for several.
-TEST(sweep, memory) { sweep<own_memory>("with_scope, with_memory", {.inline_completion = false}); }
+TEST(sweep, memory) {
+  sweep<own_memory>("with_scope, scope_options::memory, with_memory", {.inline_completion = false});
+}
 
 const weft::local<int> name{0};
 
@@ -277,12 +326,13 @@ struct shields : counts_values {
     co_await weft::shielded(whole());
     co_await rest(1);
   }
-  void check() {
+  void check(const weft::result<void>& how) {
     counts_values::check();
-    require(begun == ended, "what was shielded was torn apart");
+    require(begun == ended || test::lacked_memory(how), "what was shielded was torn apart");
+    require(!how.exception() || test::lacked_memory(how), "it failed otherwise");
   }
 };
-TEST(sweep, shielded) { weft::test::cancellation_sweep<shields>("shielded", {.each_alone = false}); }
+TEST(sweep, shielded) { sweep<shields>("shielded", {.each_alone = false}); }
 
 struct starts_detached : counts_values {
   weft::inline_executor there;
