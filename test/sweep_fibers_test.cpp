@@ -70,4 +70,24 @@ struct nested_fibers : counts_values {
 };
 TEST(sweep, fibers_in_fibers) { sweep<nested_fibers>("scope::go in a fiber, when_all, with_scope"); }
 
+struct listed_work : counts_values {
+  task<> run() {
+    weft::registry jobs;
+    auto body = [this, &jobs](scope& s) -> task<int> {
+      auto deep = jobs.go(s, {.limit = 1h}, [this] { return await(hold(*this, 3)); });
+      auto late = jobs.fork(s, {.limit = 2ms}, hold(*this, 50));
+      auto waits = s.fork(jobs.wait(deep.id));
+      auto ended = jobs.fork(s, {}, [](int n) { return n; }, 4);
+      jobs.set_limit(deep.id, 2h);
+      const auto how = co_await std::move(waits);
+      require(how != weft::work_end::timed_out, "its limit was not over");
+      const int given = co_await std::move(ended.work);
+      co_return given + co_await std::move(deep.work);
+    };
+    require(co_await with_scope(body) == 4 + 1, "a value was lost");
+    require(jobs.size() == 0, "something is listed that has ended");
+  }
+};
+TEST(sweep, listed_work) { sweep<listed_work>("registry::fork, registry::go, registry::wait"); }
+
 }  // namespace

@@ -1,4 +1,5 @@
-// Stackful code: fibers, which wait at any depth of calls; coroutines by hand; the stacks that both run on.
+// Stackful code: fibers, which wait at any depth of calls; coroutines by hand; the stacks that both run on;
+// running work by number.
 //
 //     co_await w::with_scope([](w::scope& s) -> w::task<> {
 //       w::fork<int> sum = s.go([] {  // a plain function, on a stack of its own
@@ -12,4 +13,5 @@
 
 #include <weft/detail/coroutine.hpp>
 #include <weft/detail/fiber.hpp>
+#include <weft/detail/registry.hpp>
 #include <weft/detail/stack_pool.hpp>
