@@ -20,7 +20,7 @@ bool channel_core::is_closed() const noexcept {
   return closed;
 }
 
-channel_waiter* channel_core::pop(waiter_line& line) noexcept {
+channel_waiter* channel_core::pop_claimed(waiter_line& line) noexcept {
   while (auto* one = static_cast<channel_waiter*>(line.pop()))
     if (one->try_claim()) {
       if (one->select != nullptr) one->select->chosen = one->index;

@@ -11,7 +11,9 @@
 #include <random>
 #include <thread>
 #include <vector>
+#include <weft/detail/learning_lock.hpp>
 #include <weft/executor.hpp>
+#include <weft/pool.hpp>
 #include <weft/task.hpp>
 
 #include "support/weft_test.hpp"
@@ -337,6 +339,34 @@ TEST(waiter, a_semaphore_loses_no_permit_under_stops) {
   EXPECT_EQ(three.free(), 3);
   EXPECT_LE(most, 3);
   EXPECT_EQ(taken + stopped, 6 * test::rounds(2'000));
+}
+
+// Each thread becomes the regular, is dismissed by the next one, and comes once more while that one is at it.
+TEST(learning_lock, lets_one_in_whoever_is_the_regular) {
+  const weft::pool makes_light_fences_free{{.threads = 1}};
+  for (int round = 0; round != test::rounds(20); ++round) {
+    weft::detail::learning_lock lock{3};
+    int number = 0;
+    std::atomic<int> next{0};
+    auto use = [&](int times) {
+      for (int i = 0; i != times; ++i) {
+        lock.lock();
+        ++number;
+        lock.unlock();
+      }
+    };
+    std::vector<std::jthread> threads;
+    for (int t = 0; t != 6; ++t)
+      threads.emplace_back([&, t] {
+        for (int now = next; now != t; now = next) next.wait(now);
+        use(2000);
+        ++next;
+        next.notify_all();
+        use(10);
+      });
+    threads.clear();
+    EXPECT_EQ(number, 6 * 2010);
+  }
 }
 
 }  // namespace

@@ -29,7 +29,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/async_generator.hpp>
-#include <weft/detail/lock.hpp>
+#include <weft/detail/learning_lock.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/error.hpp>
@@ -88,17 +88,20 @@ class channel_core {
   void close() noexcept;
 
   /// The first in line that no stop has claimed, claimed; or null.
-  static channel_waiter* pop(waiter_line& line) noexcept;
+  static channel_waiter* pop(waiter_line& line) noexcept { return line.empty() ? nullptr : pop_claimed(line); }
 
   /// Gets in line and lets go of the lock. `one` may be gone after this.
   void wait(root& self, channel_waiter& one, waiter_line& line) noexcept;
   void leave(waiter& one, waiter_line& line) noexcept;
 
-  mutable tiny_lock lock;
+  mutable learning_lock lock;
   waiter_line senders;
   waiter_line receivers;
   bool closed = false;
   std::uint64_t waits = 0;
+
+ private:
+  static channel_waiter* pop_claimed(waiter_line& line) noexcept;
 
  protected:
   /// Waits for who is still inside.
@@ -239,7 +242,9 @@ class channel : detail::channel_core {
   enum class outcome : unsigned char { done, closed, must_wait };
   outcome try_send_now(T& value, channel_waiter*& to_wake) noexcept;
   outcome try_receive_now(std::optional<T>& slot, channel_waiter*& to_wake) noexcept;
-  /// Makes room where unbounded; takes the lock, and returns with it held. Throws std::bad_alloc, without the lock.
+  /// Unbounded, and full: it grows before more is sent. Under the lock.
+  bool lacks_room() const noexcept { return unbounded_ && values_.is_full() && !closed; }
+  /// Makes room where it lacks; takes the lock, and returns with it held. Throws std::bad_alloc, without the lock.
   void lock_with_room();
   /// The same where the lock is held, with others: false if there is no memory.
   bool make_room() noexcept;
@@ -267,12 +272,15 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
 
   bool suspend(detail::root& self) noexcept {
     if (self.sleeper::stop_requested()) return (detail::end_stopped(self), true);
-    try {
-      to_.lock_with_room();
-    } catch (...) {
-      no_memory_ = true;
-      return false;
-    }
+    to_.lock.lock();
+    if (to_.lacks_room()) [[unlikely]]
+      try {
+        to_.lock.unlock();
+        to_.lock_with_room();
+      } catch (...) {
+        no_memory_ = true;
+        return false;
+      }
     channel_waiter* to_wake = nullptr;
     const outcome how = to_.try_send_now(value_, to_wake);
     if (how == outcome::must_wait) return (to_.wait(self, *this, to_.senders), true);
@@ -385,7 +393,7 @@ auto channel<T>::try_receive_now(std::optional<T>& slot, channel_waiter*& to_wak
 template <class T>
 void channel<T>::lock_with_room() {
   lock.lock();
-  while (unbounded_ && values_.is_full() && !closed) {
+  while (lacks_room()) {
     const std::size_t seen = values_.capacity(), capacity = seen == 0 ? 16 : 2 * seen;
     lock.unlock();
     T* items = values_.allocate(capacity);

@@ -11,19 +11,26 @@
 
 namespace weft::detail {
 
-/// Whether the kernel makes the rare side's fences. Set once, before the first thread that shares something by them.
-extern constinit bool fences_are_asymmetric;
+/// Whether the kernel makes the rare side's fences. Set once, before the first thread that shares something by them; others
+/// may ask, and learn it late. No edge.
+extern constinit std::atomic<bool> fences_are_asymmetric;
+
+/// Whether the frequent side's are free.
+inline bool light_fences_are_free() noexcept { return fences_are_asymmetric.load(std::memory_order_relaxed); }
 
 /// Asks the kernel. By whoever makes threads that will use these fences; any number of times.
 void prepare_fences() noexcept;
 
 /// The frequent side's, between its write and its read.
 inline void light_fence() noexcept {
-  if (fences_are_asymmetric) [[likely]]
+  if (light_fences_are_free()) [[likely]]
     std::atomic_signal_fence(std::memory_order_seq_cst);
   else
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
+
+/// The same, by who knows that it is free: who has been told so once.
+inline void free_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 /// The rare side's. Some 130 ns alone, 400 where other processors are busy with this process.
 void heavy_fence() noexcept;

@@ -22,9 +22,9 @@ std::size_t somewhere(std::size_t count) noexcept {
 
 // By address, each once.
 std::size_t select_wait::sort_locks() noexcept {
-  tiny_lock** end = locks_;
+  learning_lock** end = locks_;
   for (std::size_t i = 0; i != count_; ++i)
-    if (tiny_lock* one = cases_[i]->its_lock()) *end++ = one;
+    if (learning_lock* one = cases_[i]->its_lock()) *end++ = one;
   std::sort(locks_, end, std::less<>{});
   return static_cast<std::size_t>(std::unique(locks_, end) - locks_);
 }

@@ -1,6 +1,5 @@
 // Channels and select: send, receive, close, stop, and the channel's end, on threads of their own. Values are watched, so
-// one that is handed over without an edge, twice, or after its end is found.
-// Mutates: include/weft/detail/lock.hpp
+// one that is handed over without an edge, twice, or after its end is found. The orders are those of its lock: lock_model.
 #include <optional>
 #include <weft/channel.hpp>
 
@@ -9,6 +8,7 @@
 #include "channel.cpp"
 #include "sync.cpp"
 //
+#include "detail/learning_lock.cpp"
 #include "detail/select.cpp"
 
 weft::clock& weft::real_clock() noexcept { std::abort(); }  // no case here waits for a time

@@ -24,7 +24,7 @@
 #include <weft/channel.hpp>
 #include <weft/clock.hpp>
 #include <weft/detail/group.hpp>
-#include <weft/detail/lock.hpp>
+#include <weft/detail/learning_lock.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/scope.hpp>
@@ -37,7 +37,7 @@ namespace detail {
 /// One thing that a select can do.
 class select_case {
  public:
-  virtual tiny_lock* its_lock() noexcept = 0;  // null: it is never waited for
+  virtual learning_lock* its_lock() noexcept = 0;  // null: it is never waited for
   /// Before the locks are taken.
   virtual void prepare(select_wait& of, std::size_t index, root& self) noexcept = 0;
   /// Under its lock: does it, if it is ready.
@@ -58,7 +58,7 @@ class select_case {
 /// The one wait of a select.
 class select_wait : public waiter {
  public:
-  select_wait(select_case* const* cases, tiny_lock** locks, std::size_t count, bool never_waits) noexcept
+  select_wait(select_case* const* cases, learning_lock** locks, std::size_t count, bool never_waits) noexcept
       : waiter{leave}, cases_{cases}, locks_{locks}, count_{count}, never_waits_{never_waits} {}
 
   /// False: one was done, or none and it never waits; `chosen` says which.
@@ -75,7 +75,7 @@ class select_wait : public waiter {
   std::size_t sort_locks() noexcept;
 
   select_case* const* cases_;
-  tiny_lock** locks_;
+  learning_lock** locks_;
   std::size_t count_;
   bool never_waits_;
   bool waited_ = false;
@@ -95,7 +95,7 @@ class channel_case : public select_case {
   channel_waiter* to_wake_ = nullptr;  // the other side of what was done at once
 
  private:
-  tiny_lock* its_lock() noexcept final { return &at_.lock; }
+  learning_lock* its_lock() noexcept final { return &at_.lock; }
   void prepare(select_wait& of, std::size_t index, root&) noexcept final {
     node_.select = &of;
     node_.index = index;
@@ -179,7 +179,7 @@ class subscriber_case final : public select_case {
   }
 
  private:
-  tiny_lock* its_lock() noexcept override { return &by_.from_->lock; }
+  learning_lock* its_lock() noexcept override { return &by_.from_->lock; }
   void prepare(select_wait& of, std::size_t index, root&) noexcept override {
     node_.select = &of;
     node_.index = index;
@@ -211,7 +211,7 @@ namespace detail {
 /// Something that happens once, outside of any channel, and for which one select waits.
 class happening {
  public:
-  tiny_lock& lock() noexcept { return lock_; }
+  learning_lock& lock() noexcept { return lock_; }
   bool happened() const noexcept { return happened_; }         // under the lock
   void enter(channel_waiter& one) noexcept { waits_ = &one; }  // under the lock
   void leave() noexcept;
@@ -219,7 +219,7 @@ class happening {
   void happen() noexcept;
 
  private:
-  tiny_lock lock_;  // of the next two
+  learning_lock lock_;  // of the next two
   bool happened_ = false;
   channel_waiter* waits_ = nullptr;
 };
@@ -234,7 +234,7 @@ class happening_case : public select_case {
   void leave() noexcept override { what_.leave(); }
 
  private:
-  tiny_lock* its_lock() noexcept final { return &what_.lock(); }
+  learning_lock* its_lock() noexcept final { return &what_.lock(); }
   bool try_now() noexcept final { return what_.happened(); }
   waiter* enter() noexcept final {
     what_.enter(node_);
@@ -277,7 +277,7 @@ class otherwise_case final : public detail::select_case {
   result_type take() noexcept { return {}; }
 
  private:
-  detail::tiny_lock* its_lock() noexcept override { return nullptr; }
+  detail::learning_lock* its_lock() noexcept override { return nullptr; }
   void prepare(detail::select_wait&, std::size_t, detail::root&) noexcept override {}
   bool try_now() noexcept override { return false; }
   detail::waiter* enter() noexcept override { return nullptr; }
@@ -431,7 +431,7 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
 
   std::tuple<Cases...> cases_;
   std::array<select_case*, sizeof...(Cases)> at_;
-  std::array<tiny_lock*, sizeof...(Cases)> locks_;
+  std::array<learning_lock*, sizeof...(Cases)> locks_;
   select_wait wait_;
 };
 
@@ -471,7 +471,7 @@ class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
  private:
   std::vector<Case> cases_;
   std::vector<select_case*> at_;
-  std::vector<tiny_lock*> locks_;
+  std::vector<learning_lock*> locks_;
   select_wait wait_;
 };
 

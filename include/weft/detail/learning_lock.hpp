@@ -1,0 +1,61 @@
+// A lock for a few instructions that learns who takes it. Two that hand each other values mostly run on one thread, so most
+// channels are locked by one thread for long, and an atomic read-modify-write is half of what a send costs. Who has taken
+// the lock so many times in a row becomes its regular, and from then on pays two plain stores and two loads.
+//
+//   regular  says that it is inside, then looks whether it is the regular still; if not, it steps out again and takes the
+//            lock like all others
+//   another  takes the lock; if there is a regular, it dismisses it, has a fence made on all processors, and waits until
+//            the one that was dismissed is not inside
+//
+// Of the two writes that precede the two reads, one is seen, so both are never in. One that was dismissed may still step in
+// for a moment, before it has looked: so each regular has a flag of its own, and there are as many regulars, one after the
+// other, as there are flags. Each has to come eight times as often as the one before, so that the fences (130 to 400 ns)
+// cost next to nothing per use. After the last one it is a tiny_lock.
+//
+// Never held over a call to foreign code, and whoever finds it taken gives the processor away rather than sleeps.
+//
+// Rejected: (a) a regular from the first use on: channels that live for one answer between two threads would pay a fence
+// each. (b) One flag: the store by which one that was dismissed steps out would take away the mark of the next one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <weft/detail/atomic.hpp>
+
+namespace weft::detail {
+
+class learning_lock {
+ public:
+  /// `enough` uses in a row make the first regular.
+  explicit learning_lock(std::uint32_t enough = 32) noexcept : enough_{enough} {}
+  learning_lock(const learning_lock&) = delete;
+
+  void lock() noexcept;
+  void unlock() noexcept {
+    const std::uint8_t by = entrance_;
+    if (by == common) return taken_.store(false, std::memory_order_release);  // -> lent
+    entrance_ = common;
+    inside_[by].store(false, std::memory_order_release);  // -> owned
+  }
+
+ private:
+  static constexpr std::uint8_t regulars = 4, common = regulars;
+  // Below the address of a worker: 0 if it was only the last to take the lock; of a regular, its flag and one.
+  static constexpr std::uintptr_t low_bits = 7;
+
+  void lock_as_any(std::uintptr_t me) noexcept;
+
+  //   edge owned  what a regular changed    ->  who has dismissed it
+  //   edge lent   what any other changed    ->  the next one, who may make itself the regular
+  //
+  // test/model/lock_model.cpp fails without either, and without one of the fences.
+  atomic<std::uintptr_t> who_{0};  // a worker and the low bits. Written by who has taken the lock; `lent` carries it
+  atomic<bool> inside_[regulars]{};
+  atomic<bool> taken_{false};
+  plain<std::uint8_t> entrance_ = common;  // of who holds it: a regular's flag. Under the lock, as all that follows
+  plain<std::uint32_t> in_a_row_ = 0;
+  plain<std::uint32_t> enough_;
+  plain<std::uint8_t> made_ = 0;  // regulars so far
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,51 @@
+// The lock that learns who takes it: its regular against others, who dismiss it, become the next one, and are dismissed.
+// Mutates: include/weft/detail/learning_lock.hpp src/detail/learning_lock.cpp
+#include "detail/learning_lock.cpp"
+#include "model.hpp"
+
+namespace {
+
+using weft::detail::learning_lock;
+using weft::detail::plain;
+
+// One use in a row is enough, so the third one is a regular's.
+struct counted {
+  learning_lock lock{1};
+  plain<int> uses = 0;
+  void use(int times) {
+    for (int i = 0; i != times; ++i) {
+      lock.lock();
+      uses = uses + 1;
+      lock.unlock();
+    }
+  }
+};
+
+// One becomes the regular, and another one comes.
+struct regular_and_other : rl::test_suite<regular_and_other, 2> {
+  counted all;
+  void thread(unsigned which) { all.use(which == 0 ? 4 : 1); }
+  void after() { RL_ASSERT(all.uses == 5); }
+};
+
+// Each becomes the regular, and is dismissed.
+struct one_after_the_other : rl::test_suite<one_after_the_other, 2> {
+  counted all;
+  void thread(unsigned) { all.use(5); }
+  void after() { RL_ASSERT(all.uses == 10); }
+};
+
+// While one that was dismissed steps in and out, the next regular and a third one are at it.
+struct three : rl::test_suite<three, 3> {
+  counted all;
+  void thread(unsigned which) { all.use(which == 2 ? 2 : 4); }
+  void after() { RL_ASSERT(all.uses == 10); }
+};
+
+}  // namespace
+
+int main() {
+  model::check<regular_and_other>("a regular and another", 3);
+  model::check<one_after_the_other>("one after the other", 3);
+  model::check_some<three>("three", 100'000);
+}
