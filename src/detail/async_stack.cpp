@@ -229,6 +229,19 @@ const void* thrown_in(const std::exception_ptr& exception) noexcept {
   return code;
 }
 
+namespace {
+
+// A library that is unloaded takes its last words with it.
+[[gnu::destructor]] void forget_last_words() noexcept {
+  if (std::get_terminate() == on_terminate) std::set_terminate(previous_terminate);
+  struct sigaction now{};
+  if (::sigaction(SIGABRT, nullptr, &now) != 0 || now.sa_sigaction != on_abort) return;
+  now = {};
+  ::sigaction(SIGABRT, &now, nullptr);
+}
+
+}  // namespace
+
 void prepare_last_words() noexcept {
   static const bool once = [] {
     print_running_stack.store([]() noexcept { print_running(names::demangled); }, std::memory_order_relaxed);

@@ -92,6 +92,15 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   ::sigaction(signal, &before, nullptr);  // the instruction runs again, and the system does what it does
 }
 
+// A library that is unloaded takes on_fault() with it.
+[[gnu::destructor]] void forget_faults() noexcept {
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    struct sigaction now{};
+    if (::sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)
+      ::sigaction(signal, &before_us[signal == SIGSEGV ? 0 : 1], nullptr);
+  }
+}
+
 void watch_faults() noexcept {
   static const bool once = [] {
     struct sigaction action{};

@@ -37,10 +37,19 @@ void leave(void* worker_of_ending_thread) noexcept {
   spare_workers = leaving;
 }
 
+constexpr auto no_key = static_cast<pthread_key_t>(-1);
+constinit pthread_key_t key_to_forget = no_key;
+
 pthread_key_t make_key() noexcept {
   pthread_key_t key;
   if (pthread_key_create(&key, leave) != 0) fail("the system has no thread-specific key left, and weft needs one");
+  key_to_forget = key;
   return key;
+}
+
+// A library that is unloaded takes leave() with it, and threads that have used it go on.
+[[gnu::destructor]] void forget_key() noexcept {
+  if (key_to_forget != no_key) pthread_key_delete(key_to_forget);
 }
 
 }  // namespace

@@ -1,0 +1,73 @@
+// host PLUGIN [stays]: a program that knows nothing of weft. It loads the plugin, uses it from two threads and unloads it,
+// twice: then nothing of weft may be left that anybody could still call, nor any thread. `stays`: built by a compiler
+// whose libraries the loader keeps.
+#include <dlfcn.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <latch>
+#include <string>
+#include <thread>
+
+namespace {
+
+void expect(bool good, const char* what) {
+  if (good) return;
+  std::fprintf(stderr, "not so: %s\n", what);
+  std::exit(1);
+}
+
+bool is_mapped() {
+  std::ifstream maps{"/proc/self/maps"};
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("libweft") != std::string::npos) return true;
+  return false;
+}
+
+bool is_handled(int signal) {
+  struct sigaction action{};
+  sigaction(signal, nullptr, &action);
+  return action.sa_handler != SIG_DFL;
+}
+
+long threads() {
+  const std::filesystem::directory_iterator tasks{"/proc/self/task"};
+  return std::distance(begin(tasks), end(tasks));
+}
+
+void use(const char* plugin, bool stays) {
+  const auto terminates = std::get_terminate();
+  void* const loaded = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr) std::fprintf(stderr, "%s\n", dlerror());
+  expect(loaded != nullptr, "the plugin loads");
+  const auto answer = reinterpret_cast<long (*)()>(dlsym(loaded, "answer"));
+  expect(answer != nullptr, "it has an answer");
+
+  std::latch used{1}, unloaded{1};
+  std::jthread other{[&] {  // outlives what it used
+    expect(answer() == 665, "the answer, on another thread");
+    used.count_down();
+    unloaded.wait();
+  }};
+  expect(answer() == 665, "the answer");
+  used.wait();
+  expect(threads() == 2, "no thread of the plugin is left");
+  expect(dlclose(loaded) == 0, "the plugin unloads");
+  if (!stays) {
+    expect(!is_mapped(), "it is gone");
+    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS}) expect(!is_handled(signal), "no signal comes to it");
+    expect(std::get_terminate() == terminates, "std::terminate does not come to it");
+  }
+  unloaded.count_down();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  for (int round = 0; round != 2; ++round) use(arguments[1], count == 3);
+  std::puts("unloaded");
+}
