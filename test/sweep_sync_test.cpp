@@ -1,7 +1,9 @@
 // Every primitive, with a stop at each place of each await, and without memory: nothing is lost, and nobody is forgotten.
 #include <weft/sync.hpp>
 
+#include <utility>
 #include <vector>
+#include <weft/batcher.hpp>
 #include <weft/combine.hpp>
 
 #include "support/sweep.hpp"
@@ -154,5 +156,31 @@ struct shares_a_value {
   void check() { require(static_cast<bool>(value.try_lock()), "a value was not given back"); }
 };
 TEST(sweep, guarded) { sweep<shares_a_value>("guarded::lock"); }
+
+struct asks_together {
+  task<std::vector<int>> doubled(std::vector<int> all) {
+    co_await rest(1);
+    for (int& one : all) one *= 2;
+    co_return all;
+  }
+  // Whoever makes the calls may be stopped alone; then nobody is left to ask.
+  task<> asks(weft::batcher<int, int>& all, int one) {
+    const auto got = co_await as_result(all(one));
+    if (got.has_value()) require(*got == 2 * one, "a wrong answer");
+    if (got.exception())
+      require(
+          test::lacked_memory(got) || got.error() == weft::errc::closed || got.error() == weft::errc::broken_promise,
+          "a wrong error");
+  }
+  task<> run() {
+    auto body = [this](weft::scope& s) -> task<> {
+      auto call = [this](std::vector<int> all) { return doubled(std::move(all)); };
+      weft::batcher<int, int> all{s, call, {.most = 2}};
+      co_await when_all(asks(all, 1), asks(all, 2), asks(all, 3));
+    };
+    co_await weft::with_scope(body);
+  }
+};
+TEST(sweep, batcher) { sweep<asks_together>("batcher"); }
 
 }  // namespace

@@ -211,6 +211,9 @@ class promise {
   /// Whether it was not moved from.
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
+  /// Whether the other end is there. Once it was taken and is gone, nobody will ever ask for the outcome.
+  bool is_wanted() const noexcept { return !state().is_alone(); }
+
   /// Gives the other end, once. By who made the promise: not while another thread sets it.
   future<T> get_future() {
     if (state().future_taken) detail::throw_error(errc::future_already_taken, "get_future");

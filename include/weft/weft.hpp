@@ -1,6 +1,7 @@
 // All of weft but what is a target of its own (TLS, hooks, the test kit) and adapters to other libraries.
 #pragma once
 
+#include <weft/batcher.hpp>
 #include <weft/blocking.hpp>
 #include <weft/channel.hpp>
 #include <weft/clock.hpp>

@@ -1,0 +1,140 @@
+// Collects calls into one: whoever wants one thing calls, and what many want at a time is asked for in one call, such as
+// one query for a hundred keys, or one write to the disk for a hundred commits.
+//
+// No time is waited for: a call begins with what is there when all that can run now has run, and while it runs the next
+// ones gather. So one caller alone waits for nothing, and the more come, the larger the calls become.
+//
+// The calls are made by forks of a scope, so they belong to nobody who waits for them: one that is stopped leaves, and the
+// others have their answers.
+//
+// Source: the first half is folly's BatchDispatcher, the second one is group commit, as data bases have it. Rejected: a
+// token for each that will call (AtomicBatchDispatcher): one that is held too long holds up all.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <weft/channel.hpp>
+#include <weft/combine.hpp>
+#include <weft/future.hpp>
+#include <weft/scope.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+struct batcher_options {
+  std::size_t most = std::size_t(-1);  ///< inputs in one call
+  std::size_t calls = 1;               ///< at a time
+};
+
+/// Collects calls into one.
+///
+///     auto fetch = [&](std::vector<int> keys) -> task<std::vector<row>> { co_return co_await db.select(keys); };
+///     batcher<int, row> rows{s, fetch};
+///     row mine = co_await rows(7);  // in any number of tasks
+///
+/// Threads   any.
+/// Lifetime  ends before its scope does: as a local of the scope's body, or by close(). Calls that have begun, and what
+///           came before its end, are still served.
+/// Cost      a future for each input, two vectors for each call.
+template <class Input, class Output>
+class batcher {
+  static_assert(std::is_nothrow_move_constructible_v<Input>,
+                "inputs wait in a channel, so their move must not throw: collect std::unique_ptr");
+  static_assert(std::is_nothrow_move_constructible_v<Output>,
+                "outputs are handed to one after the other, so their move must not throw: give std::unique_ptr");
+
+ public:
+  /// The calls are `call(inputs)`, with a std::vector<Input>, which gives a task of a std::vector<Output>: an output for
+  /// each input, in that order, or the program ends. They are made in the environment of `in`.
+  template <class F>
+    requires std::is_same_v<await_result<std::invoke_result_t<F&, std::vector<Input>>>, std::vector<Output>>
+  batcher(scope& in, F call, batcher_options options = {}) : requests_{std::make_shared<channel<request>>(unbounded)} {
+    WEFT_EXPECTS(options.most != 0 && options.calls != 0, "a batcher makes calls of at least one input, one at a time");
+    for (std::size_t i = 0; i != options.calls; ++i) in.fork(serve<F>, requests_, call, options.most);
+  }
+  batcher(batcher&& other) noexcept = default;
+  ~batcher() { close(); }
+
+  /// Gives the output for `input`, from a call that is made for many.
+  ///
+  /// Suspends  until that call has ended.
+  /// Cancel    leaves. Its input is left out of a call that has not begun; one that has goes on.
+  /// Fails     with what the call throws, as all that are in it; `closed`, if the batcher is; `broken_promise`, if its
+  ///           scope ends before the call is made. If the call is stopped, this ends stopped.
+  task<Output> operator()(Input input) { return ask(requests_, std::move(input)); }
+
+  /// No more come; what is there is served.
+  void close() noexcept {
+    if (requests_ != nullptr) requests_->close();
+  }
+
+ private:
+  struct request {
+    Input input;
+    promise<Output> answer;
+  };
+  using queue = std::shared_ptr<channel<request>>;
+
+  static task<Output> ask(queue to, Input input) {
+    promise<Output> promised;
+    auto answer = promised.get_future();
+    if (!to->try_send(request{std::move(input), std::move(promised)})) throw error{errc::closed, "batcher"};
+    to = nullptr;
+    co_return co_await std::move(answer);
+  }
+
+  /// However the scope ends, nobody waits for ever.
+  struct closing {
+    channel<request>& what;
+    ~closing() {
+      what.close();
+      while (what.try_receive()) {
+      }
+    }
+  };
+
+  template <class F>
+  static task<> serve(queue from, F call, std::size_t most) {
+    const closing at_end{*from};
+    while (std::optional<request> first = co_await from->receive()) {
+      co_await yield();  // who can run now may come in
+      std::vector<promise<Output>> answers;
+      auto all = make_call(*from, std::move(*first), call, most, answers);
+      auto outputs = co_await as_result(std::move(all));
+      for (std::size_t i = 0; i != answers.size(); ++i)
+        if (outputs.has_value())
+          answers[i].set_value(std::move((*outputs)[i]));
+        else if (outputs.exception())
+          answers[i].set_exception(outputs.exception());
+        else
+          answers[i].set_stopped();
+    }
+  }
+
+  // Those whose callers have left are left out.
+  template <class F>
+  static task<std::vector<Output>> make_call(channel<request>& from, request first, F& call, std::size_t most,
+                                             std::vector<promise<Output>>& answers) {
+    std::vector<Input> inputs;
+    std::optional<request> next{std::move(first)};
+    for (; next; next = inputs.size() != most ? from.try_receive() : std::nullopt) {
+      if (!next->answer.is_wanted()) continue;
+      answers.push_back(std::move(next->answer));
+      inputs.push_back(std::move(next->input));
+    }
+    if (inputs.empty()) co_return std::vector<Output>{};
+    std::vector<Output> outputs = co_await call(std::move(inputs));
+    WEFT_EXPECTS(outputs.size() == answers.size(),
+                 "a batcher's call gave more outputs than there were inputs, or fewer");
+    co_return outputs;
+  }
+
+  queue requests_;
+};
+
+}  // namespace weft
