@@ -1,5 +1,5 @@
 // weft takes frames that don't elide from its own frame memory, which malloc does not see. So the linker puts a counter
-// before weft's allocate_frame (--wrap, see bench/CMakeLists.txt): weft itself has none, and pays for none.
+// before weft's allocate_small_frame (--wrap, see bench/CMakeLists.txt): weft itself has none, and pays for none.
 #include "workload.hpp"
 
 #include "../harness/harness.hpp"
@@ -12,13 +12,15 @@ std::uint64_t frame_bytes = 0;
 }  // namespace
 
 extern "C" {
-void* real_allocate_frame(std::size_t bytes) __asm__("__real__ZN4weft6detail14allocate_frameEm");
-void* counted_allocate_frame(std::size_t bytes) __asm__("__wrap__ZN4weft6detail14allocate_frameEm");
+void* real_allocate_frame(std::size_t bytes,
+                          std::size_t small) __asm__("__real__ZN4weft6detail20allocate_small_frameEmm");
+void* counted_allocate_frame(std::size_t bytes,
+                             std::size_t small) __asm__("__wrap__ZN4weft6detail20allocate_small_frameEmm");
 
-void* counted_allocate_frame(std::size_t bytes) {
+void* counted_allocate_frame(std::size_t bytes, std::size_t small) {
   ++frames;
   frame_bytes += bytes;
-  return real_allocate_frame(bytes);
+  return real_allocate_frame(bytes, small);
 }
 }
 

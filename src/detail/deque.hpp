@@ -65,10 +65,20 @@ class deque {
     return pop_last(at, top);
   }
 
-  /// By the owner: whether the newest job is `one`. If so, and no thief has taken it since, pop() gives it.
-  bool newest_is(const T& one) const noexcept {
-    const std::uint64_t at = bottom_.load(std::memory_order_relaxed);  // the owner's own, as the slot
-    return slots_[(at - 1) % capacity].load(std::memory_order_relaxed) == &one;
+  /// By the owner: takes the newest job if that is `one`. False: it is not, or a thief has just taken it.
+  bool pop(const T& one) noexcept { return newest_is(one) && pop() != nullptr; }
+
+  /// The same, but for the last job, for which this says no and changes nothing.
+  bool pop_before_last(const T& one) noexcept {
+    const std::uint64_t at = bottom_.load(std::memory_order_relaxed) - 1;  // the owner's own
+    if (!newest_is(one)) [[unlikely]]
+      return false;
+    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model), as in pop()
+    light_fence();
+    if (static_cast<std::int64_t>(at - top_.load(std::memory_order_relaxed) / unit) > 0) [[likely]]  // as in pop()
+      return true;
+    bottom_.store(at + 1, std::memory_order_release);  // -> push, once more
+    return false;
   }
 
   /// By any other thread: takes the oldest.
@@ -108,6 +118,12 @@ class deque {
  private:
   // `top` counts jobs taken from there, above a mark.
   static constexpr std::uint64_t wanted = 1, unit = 2;
+
+  // Whether the newest job is `one`, or was, and thieves have taken all.
+  bool newest_is(const T& one) const noexcept {
+    const std::uint64_t at = bottom_.load(std::memory_order_relaxed);  // the owner's own, as the slot
+    return slots_[(at - 1) % capacity].load(std::memory_order_relaxed) == &one;
+  }
 
   // The last job, which a thief may want, or none.
   [[gnu::noinline]] T* pop_last(std::uint64_t at, std::uint64_t top) noexcept {

@@ -49,41 +49,52 @@ void* allocate_large(std::size_t size) {
 
 bool is_foreign(void* frame) noexcept { return (reinterpret_cast<std::uintptr_t>(frame) & 16) != 0; }
 
+void free_foreign(void* frame, std::size_t size) noexcept {
+  foreign_frame_header* header = static_cast<foreign_frame_header*>(frame) - 1;
+  header->release(header->resource, header, size);
+}
+
 }  // namespace
 
 // ---- a worker's heap ----------------------------------------------------------------------------------------------------
 
-[[gnu::always_inline]] inline void* heap::allocate(std::size_t size) {
-  if (size > large) [[unlikely]]
-    return allocate_large(size);
-  const std::size_t size_class = size <= small ? (size + granule - 1) / granule : class_of(size);
-  if (free_block* block = lists[size_class]) [[likely]] {
+[[gnu::always_inline]] inline void* heap::allocate_small(std::size_t bytes) {
+  const std::size_t size_class = bytes / granule;
+  if (free_block* block = lists[size_class]) {
     lists[size_class] = block->next;
-    const std::size_t bytes = size <= small ? size_class * granule : bytes_of(size_class);
     cached -= bytes;
     return block;
   }
-  const std::size_t bytes = size <= small ? size_class * granule : bytes_of(size_class);
-  if (bytes <= static_cast<std::size_t>(end - bump)) [[likely]] {
-    void* block = bump;
-    bump += bytes;
-    return block;
-  }
-  return cut(bytes, size_class);
+  std::byte* const block = bump;
+  if (bytes > static_cast<std::size_t>(end - block)) [[unlikely]]
+    return cut(bytes, size_class);
+  bump = block + bytes;
+  return block;
 }
 
-[[gnu::always_inline]] inline void heap::free(void* block, std::size_t size) noexcept {
-  const std::size_t size_class = size <= small ? (size + granule - 1) / granule : class_of(size);
-  const std::size_t bytes = size <= small ? size_class * granule : bytes_of(size_class);
+void* heap::allocate(std::size_t size) {
+  if (size > large) return allocate_large(size);
+  const std::size_t size_class = class_of(size), bytes = bytes_of(size_class);
+  if (free_block* block = lists[size_class]) {
+    lists[size_class] = block->next;
+    cached -= bytes;
+    return block;
+  }
+  if (bytes > static_cast<std::size_t>(end - bump)) return cut(bytes, size_class);
+  return std::exchange(bump, bump + bytes);
+}
+
+[[gnu::always_inline]] inline void heap::free(void* block, std::size_t bytes) noexcept {
   if (static_cast<std::byte*>(block) + bytes == bump) [[likely]] {
     bump = static_cast<std::byte*>(block);
     return;
   }
-  free_below(block, size_class, bytes);
+  free_below(block, bytes);
 }
 
 // Any block but the one on top. Apart, so that the way of that one saves no registers.
-[[gnu::noinline]] void heap::free_below(void* block, std::size_t size_class, std::size_t bytes) noexcept {
+[[gnu::noinline]] void heap::free_below(void* block, std::size_t bytes) noexcept {
+  const std::size_t size_class = class_of(bytes);
   if (heap& home = *slab::of(block)->owner; &home != this) [[unlikely]]
     return home.receive(block, size_class, bytes);
   if (static_cast<std::byte*>(block) + bytes == below && bump == base) [[unlikely]]
@@ -261,38 +272,41 @@ void heap::take_over() noexcept {
 
 // ---- the interface ------------------------------------------------------------------------------------------------------
 
-namespace {
-// Apart, as above.
-[[gnu::noinline, gnu::cold]] void* allocate_first(std::size_t size) {
-  first_use();
-  return allocate_frame(size);
-}
-[[gnu::noinline, gnu::cold]] void free_first(void* frame, std::size_t size) noexcept {
-  first_use();
-  free_frame(frame, size);
-}
-}  // namespace
-
-[[gnu::noinline]] void* allocate_frame(std::size_t size) {
-  worker* const here = worker_of_thread;
-  if (here == nullptr) [[unlikely]]
-    return allocate_first(size);
-  if (here->memory != nullptr) [[unlikely]]
-    return here->memory->allocate(size);
+// All but small frames of a worker, too: apart from those, whose way saves no registers and asks as little as it can.
+[[gnu::noinline]] void* allocate_large_frame(std::size_t size) {
+  worker& here = this_worker();
+  if (here.memory != nullptr) return here.memory->allocate(size);
 #ifdef WEFT_ASAN
   return allocate_large(size);  // so that a frame used after its end is seen at once
 #else
-  return here->frames.allocate(size);
+  return size <= heap::small ? here.frames.allocate_small(small_frame_bytes(size)) : here.frames.allocate(size);
 #endif
 }
 
-[[gnu::noinline]] void free_frame(void* frame, std::size_t size) noexcept {
-  if (is_foreign(frame)) [[unlikely]] {
-    foreign_frame_header* header = static_cast<foreign_frame_header*>(frame) - 1;
-    return header->release(header->resource, header, size);
-  }
+[[gnu::noinline]] void* allocate_small_frame(std::size_t size, [[maybe_unused]] std::size_t bytes) {
+#ifndef WEFT_ASAN
   worker* const here = worker_of_thread;
-  return here != nullptr ? here->frames.free(frame, size) : free_first(frame, size);
+  if (here != nullptr) [[likely]] {
+    if (here->memory != nullptr) [[unlikely]]
+      return here->memory->allocate(size);
+    return here->frames.allocate_small(bytes);
+  }
+#endif
+  return allocate_large_frame(size);
+}
+
+[[gnu::noinline]] void free_large_frame(void* frame, std::size_t size) noexcept {
+  if (is_foreign(frame)) return free_foreign(frame, size);
+  this_worker().frames.free(frame, size <= heap::small ? small_frame_bytes(size) : bytes_of(class_of(size)));
+}
+
+[[gnu::noinline]] void free_small_frame(void* frame, std::size_t size, std::size_t bytes) noexcept {
+  if (is_foreign(frame)) [[unlikely]]
+    return free_foreign(frame, size);
+  worker* const here = worker_of_thread;
+  if (here != nullptr) [[likely]]
+    return here->frames.free(frame, bytes);
+  free_large_frame(frame, size);
 }
 
 // ---- frames from a resource that was chosen -----------------------------------------------------------------------------

@@ -46,16 +46,16 @@ class idle_set {
   bool start_search() noexcept {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);  // a count; the fences have the order
     do {
-      const std::uint32_t awake = workers_ - seen / parked % limit;
-      if (2 * (seen % limit) >= awake) return false;
-    } while (!state_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed,  // as above
+      const std::uint32_t awake = workers_ - seen % limit;
+      if (2 * (seen / searching % limit) >= awake) return false;
+    } while (!state_.compare_exchange_weak(seen, seen + searching, std::memory_order_relaxed,  // as above
                                            std::memory_order_relaxed));  // as above
     return true;
   }
 
   /// By one that has found something. True: it was the last. Then it looks whether there is more, behind a heavy_fence().
   bool stop_search() noexcept {
-    return state_.fetch_sub(1, std::memory_order_relaxed) % limit == 1;  // as above
+    return state_.fetch_sub(searching, std::memory_order_relaxed) / searching % limit == 1;  // as above
   }
 
   enum class entered : unsigned char { sleeps, watches, last };
@@ -67,9 +67,9 @@ class idle_set {
     self.inside.store(true, std::memory_order_relaxed);  // as declared
     self.came = moves_ = moves_ + 1;
     first_ = &self;
-    const std::uint32_t now = state_.fetch_add(parked - (searched ? 1 : 0), std::memory_order_relaxed) + parked -
-                              (searched ? 1 : 0);  // as above
-    const bool last = now / parked % limit == workers_;
+    const std::uint32_t now = searched ? state_.fetch_sub(found, std::memory_order_relaxed) - found     // as above
+                                       : state_.fetch_add(parked, std::memory_order_relaxed) + parked;  // as above
+    const bool last = now % limit == workers_;
     self.watches = !last && (now & watched) == 0;
     if (self.watches) state_.fetch_or(watched, std::memory_order_relaxed);  // as above
     return last ? entered::last : self.watches ? entered::watches : entered::sleeps;
@@ -88,6 +88,11 @@ class idle_set {
       return nullptr;
     const std::lock_guard guard{lock_};
     return calls_for_one(hot) && !closed_ ? take_first() : nullptr;
+  }
+  /// Whether pick() may give one. By the same, to know it at once.
+  bool calls_for_one(bool hot = false) const noexcept {
+    const std::uint32_t seen = state_.load(std::memory_order_relaxed);  // as above
+    return (hot ? seen : seen & ~watched) - 1 < limit - 1;  // some are inside, none searches; hot: and none watches
   }
   /// By whoever has put a job somewhere for just this one, behind a light_fence(). True: it is to be woken; else it will
   /// look before it sleeps.
@@ -113,12 +118,9 @@ class idle_set {
   }
 
  private:
-  static constexpr std::uint32_t limit = 1 << 15, parked = limit, watched = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t limit = 1 << 15, parked = 1, searching = limit, watched = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t found = searching - parked;  // who was inside searches: that much more
 
-  bool calls_for_one(bool hot) const noexcept {
-    const std::uint32_t seen = state_.load(std::memory_order_relaxed);  // as above
-    return seen % limit == 0 && seen / parked % limit != 0 && (!hot || (seen & watched) == 0);
-  }
   bool remove(idler& one) noexcept {
     if (!one.inside.load(std::memory_order_relaxed)) return false;  // under the lock
     idler* at = first_;
@@ -140,14 +142,15 @@ class idle_set {
   void wakes(idler& one) noexcept {
     one.inside.store(false, std::memory_order_relaxed);  // under the lock
     moves_ = moves_ + 1;
-    std::uint32_t change = parked - 1;
-    if (one.watches) change += watched;
+    if (one.watches)
+      state_.fetch_sub(watched - found, std::memory_order_relaxed);  // as above
+    else
+      state_.fetch_add(found, std::memory_order_relaxed);  // as above
     one.watches = false;
-    state_.fetch_sub(change, std::memory_order_relaxed);  // as above
   }
 
   const std::uint32_t workers_;
-  // How many search, how many are inside, whether one of these watches. Counts: what posters and sleepers see of each
+  // How many are inside, how many search, whether one of those inside watches. Counts: what posters and sleepers see of each
   // other is ordered by their fences, all else by the lock.
   atomic<std::uint32_t> state_{0};
   tiny_lock lock_;

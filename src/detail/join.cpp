@@ -9,13 +9,15 @@
 
 // Where a function has nothing left to do but to resume `next`. clang makes it a jump; elsewhere it is the run loop's.
 #if defined(__clang__)
+#define WEFT_GO_ON_IN(function, self) [[clang::musttail]] return function(self)
 #define WEFT_JUMP_TO(next)                                  \
   do {                                                      \
     auto* const to = static_cast<frame*>((next).address()); \
     if (to == nullptr) return;                              \
-    [[clang::musttail]] return to->resume(to);              \
+    WEFT_GO_ON_IN(to->resume, to);                          \
   } while (false)
 #else
+#define WEFT_GO_ON_IN(function, self) return function(self)
 #define WEFT_JUMP_TO(next) return run_next(next)
 #endif
 
@@ -34,66 +36,45 @@ void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
 
 // ---- children that borrow -------------------------------------------------------------------------------------------------
 
-std::coroutine_handle<> join::start(root& self, std::coroutine_handle<> caller) noexcept {
-  continuation = caller;
-  owner = &self;
-  lender_ = &self;
-  was_lent_ = std::exchange(self.is_lent, true);
-  begun_ = 1;
-  if (count_ != 1) offered_ = offer_rest(this_worker());
-  return lend(0);
-}
-
-std::coroutine_handle<> join::lend(std::size_t index) noexcept {
-  const std::coroutine_handle<> child = frames_[index];
-  promise_base& promise = promise_base::of(child);
-  promise.continuation = handle();
-  promise.owner = owner;
-  owner->top = child;
-  return child;
-}
-
-// For others to take, on a pool whose tasks we are of. False: nobody may, or there is no room.
-bool join::offer_rest(worker& here) noexcept {
-  pool_worker* const mine = here.of_pool;
+// For others to take, on a pool whose tasks we are of, if there is room.
+[[gnu::noinline]] void join::offer_rest() noexcept {
+  pool_worker* const mine = running_worker().of_pool;
   const weft::env* const env = owner->env;
-  if (mine == nullptr || env == nullptr || env->executor != mine->home) return false;
+  if (mine == nullptr || env == nullptr || env->executor != mine->home) return;
   WEFT_EXPECTS(env->frames == nullptr || env->frames->is_shared(),
                "when_all on a pool, below memory that was not declared shared: its children may run at once, so set "
                ".memory_is_shared, and give a resource that is");
-  return mine->offer(*this);
+  if (!mine->forks.push(*this)) return;
+  offered_ = true;
+  mine->call();
 }
 
-// False: somebody has taken it.
-bool join::take_back_rest(worker& here) noexcept {
-  auto& forks = here.of_pool->forks;
-  return forks.newest_is(*this) && forks.pop() != nullptr;
-}
-
-// The next child, the parent, or null: it waits for others.
-[[gnu::always_inline]] inline std::coroutine_handle<> join::go_on() noexcept {
-  if (begun_ != count_) {
-    worker& here = this_worker();
-    if (offered_ && !take_back_rest(here)) [[unlikely]]
-      return wait_for_others();
-    const std::size_t index = begun_++;
-    offered_ = begun_ != count_ && offer_rest(here);
-    return lend(index);
-  }
-  owner->is_lent = was_lent_;
-  owner->top = continuation;
-  return continuation;
-}
-
-// A child that borrows has returned.
+// A child that borrows has returned: the second of two, or the parent, comes here; all else apart, so that this way saves
+// no registers.
 void join::returned(frame* self) {
   join& mine = static_cast<join&>(*static_cast<boundary*>(self));
-  WEFT_JUMP_TO(mine.go_on());
+  if (mine.begun_ == mine.count_) {
+    mine.owner->is_lent = mine.was_lent_;
+    mine.owner->top = mine.continuation;
+    WEFT_JUMP_TO(mine.continuation);
+  }
+  if (mine.count_ != 2 || !mine.offered_ || !running_worker().of_pool->forks.pop_before_last(mine)) [[unlikely]]
+    WEFT_GO_ON_IN(next_child, self);
+  mine.begun_ = 2;
+  WEFT_JUMP_TO(mine.lend(1));
 }
 void join::returned_to_slot(frame* self) {
   join& mine = static_cast<join&>(*static_cast<boundary*>(self));
   mine.kind_->settle(mine, mine.begun_ - 1, false);
-  WEFT_JUMP_TO(mine.go_on());
+  WEFT_GO_ON_IN(returned, self);
+}
+[[gnu::noinline]] void join::next_child(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  if (mine.offered_ && !running_worker().of_pool->forks.pop(mine)) WEFT_JUMP_TO(mine.wait_for_others());
+  const std::size_t index = mine.begun_++;
+  mine.offered_ = false;
+  if (mine.begun_ != mine.count_) mine.offer_rest();
+  WEFT_JUMP_TO(mine.lend(index));
 }
 
 // All that borrowed have returned, and others have taken the rest. Null: they have not ended.

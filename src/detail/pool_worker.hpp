@@ -50,8 +50,14 @@ struct pool_worker {
   /// Somebody is to see what was just put somewhere. `hot`: this worker does it next.
   void call(bool hot = false) noexcept {
     light_fence();
-    if (idler* one = idle->pick(hot); one != nullptr) [[unlikely]]
-      wake(*one);
+    if (idle->calls_for_one(hot)) [[unlikely]]
+      call_one(hot);
+  }
+
+ private:
+  // Apart, so that the way of who calls nobody saves no registers.
+  [[gnu::noinline]] void call_one(bool hot) noexcept {
+    if (idler* one = idle->pick(hot); one != nullptr) wake(*one);
   }
 };
 

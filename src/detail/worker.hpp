@@ -8,6 +8,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <weft/detail/frame_memory.hpp>
 #include <weft/detail/inbox.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/executor.hpp>
@@ -43,8 +44,8 @@ struct free_block {
 
 /// One worker's frames. Touched by its own thread only, but for what stands below `returned`.
 struct heap {
-  static constexpr std::size_t granule = 32;
-  static constexpr std::size_t small = 1024;  // up to here a class every 32 bytes
+  static constexpr std::size_t granule = frame_granule;
+  static constexpr std::size_t small = small_frame;  // up to here a class every 32 bytes
   static constexpr std::size_t large = std::size_t{32}
                                        << 10;  // up to here four classes a doubling; above: operator new
   static constexpr std::size_t classes = small / granule + 5 * 4 + 1;
@@ -68,8 +69,9 @@ struct heap {
   slab* slabs = nullptr;                         // all, the current one first
   slab* current = nullptr;                       // the one that frames are cut from; null: none
 
-  void* allocate(std::size_t size);
-  void free(void* block, std::size_t size) noexcept;
+  void* allocate_small(std::size_t bytes);  // a multiple of `granule`
+  void* allocate(std::size_t size);         // above `small`
+  void free(void* block, std::size_t bytes) noexcept;
 
   /// Gives back the slabs that hold no live frame.
   void sweep() noexcept;
@@ -81,7 +83,7 @@ struct heap {
  private:
   void* cut(std::size_t bytes, std::size_t size_class);
   void cut_from(slab* one, std::byte* at) noexcept;
-  void free_below(void* block, std::size_t size_class, std::size_t bytes) noexcept;
+  void free_below(void* block, std::size_t bytes) noexcept;
   void receive(void* block, std::size_t size_class, std::size_t bytes) noexcept;
   void step_back(std::byte* block) noexcept;
   std::size_t take_returned() noexcept;

@@ -34,6 +34,12 @@ struct bench {
     if (one != nullptr) take(one, thieves);
     return one != nullptr;
   }
+  // As a join takes back what it has offered.
+  bool take_back(unsigned which) {
+    if (!jobs.pop_before_last(all[which]) && !jobs.pop(all[which])) return false;
+    take(&all[which], thieves);
+    return true;
+  }
   void steal(unsigned thief) {
     work* one = nullptr;
     if (jobs.steal(one) == theft::done) take(one, thief);
@@ -73,6 +79,18 @@ struct several : rl::test_suite<several, 3>, bench<2> {
   void after() { expect_all(2); }
 };
 
+// A join's own job, and that of one outside it.
+struct joins : rl::test_suite<joins, 3>, bench<2> {
+  void thread(unsigned which) {
+    if (which != 2) return steal(which);
+    push(0);
+    push(1);
+    if (!take_back(1)) RL_ASSERT(!take_back(0));  // the oldest goes first
+    take_back(0);
+  }
+  void after() { expect_all(2); }
+};
+
 // Two slots for four jobs: one that is full refuses, and a slot is used again when a thief has gone.
 struct full : rl::test_suite<full, 2>, bench<1> {
   plain<int> pushed = 0;
@@ -106,6 +124,7 @@ struct below : rl::test_suite<below, 2>, bench<1> {
 int main() {
   model::check<last_job>("last job", 3);
   model::check<several>("several", 3);
+  model::check<joins>("joins", 3);
   model::check<full>("full", 4);
   model::check<below>("below", 4);
 }

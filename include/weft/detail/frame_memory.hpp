@@ -31,12 +31,30 @@ namespace detail {
 
 struct worker;
 
+/// A worker's heap has a class for each multiple of this, up to that.
+inline constexpr std::size_t frame_granule = 32, small_frame = 1024;
+/// What a frame of `size` takes there; 0: it is not small. Where frames are made and destroyed, a constant.
+constexpr std::size_t small_frame_bytes(std::size_t size) noexcept {
+  return size <= small_frame ? (size + frame_granule - 1) & ~(frame_granule - 1) : 0;
+}
+
+[[nodiscard]] void* allocate_small_frame(std::size_t size, std::size_t bytes);
+[[nodiscard]] void* allocate_large_frame(std::size_t size);
+void free_small_frame(void* frame, std::size_t size, std::size_t bytes) noexcept;
+void free_large_frame(void* frame, std::size_t size) noexcept;
+
 /// Allocates `size` bytes aligned to 16: from the source of the work that runs, if it has one, else from the calling
 /// worker's heap. Throws std::bad_alloc. Cost: some 2 ns.
-[[nodiscard]] void* allocate_frame(std::size_t size);
+[[nodiscard]] inline void* allocate_frame(std::size_t size) {
+  const std::size_t bytes = small_frame_bytes(size);
+  return bytes != 0 ? allocate_small_frame(size, bytes) : allocate_large_frame(size);
+}
 
 /// Frees what any function of this header allocated, on any thread.
-void free_frame(void* frame, std::size_t size) noexcept;
+inline void free_frame(void* frame, std::size_t size) noexcept {
+  const std::size_t bytes = small_frame_bytes(size);
+  return bytes != 0 ? free_small_frame(frame, size, bytes) : free_large_frame(frame, size);
+}
 
 /// What stands before a frame that no worker's heap gave.
 struct alignas(16) foreign_frame_header {

@@ -93,7 +93,7 @@ class join : boundary, job {
   static_assert(sizeof(wait) <= sizeof(room) && alignof(wait) <= alignof(room));
 
   join(const kind& what, std::coroutine_handle<>* frames, room* rooms, std::size_t count) noexcept
-      : boundary{what.at_once ? returned_to_slot : returned, nullptr, nullptr, nullptr},
+      : boundary{what.at_once ? returned_to_slot : returned},
         kind_{&what},
         frames_{frames},
         rooms_{rooms},
@@ -102,7 +102,16 @@ class join : boundary, job {
   }
 
   /// Begins with the first child, for `caller`, which has suspended in `self`.
-  std::coroutine_handle<> start(root& self, std::coroutine_handle<> caller) noexcept;
+  WEFT_PER_AWAIT std::coroutine_handle<> start(root& self, std::coroutine_handle<> caller) noexcept {
+    continuation = caller;
+    owner = &self;
+    lender_ = &self;
+    was_lent_ = std::exchange(self.is_lent, true);
+    begun_ = 1;
+    offered_ = false;
+    if (count_ != 1) offer_rest();
+    return lend(0);
+  }
 
  protected:
   ~join() = default;
@@ -124,16 +133,22 @@ class join : boundary, job {
 
   static void returned(frame* self);
   static void returned_to_slot(frame* self);
+  static void next_child(frame* self);
   static void take_rest(job& self) noexcept;
   static void take_piece(job& self) noexcept;
   static void start_in_turn(job& self) noexcept;
   static on_stop stop_children(waiter& self) noexcept;
   static void child_ended(root& self, bool stopped) noexcept;
 
-  std::coroutine_handle<> lend(std::size_t index) noexcept;
-  bool offer_rest(worker& here) noexcept;
-  bool take_back_rest(worker& here) noexcept;
-  std::coroutine_handle<> go_on() noexcept;
+  std::coroutine_handle<> lend(std::size_t index) noexcept {
+    const std::coroutine_handle<> child = frames_[index];
+    promise_base& promise = promise_base::of(child);
+    promise.continuation = handle();
+    promise.owner = owner;
+    owner->top = child;
+    return child;
+  }
+  void offer_rest() noexcept;
   std::coroutine_handle<> wait_for_others() noexcept;
   void settle_first(std::size_t ended) noexcept;
   void* room_of(std::size_t index) noexcept { return &rooms_[index + 1]; }
@@ -148,10 +163,10 @@ class join : boundary, job {
   std::coroutine_handle<>* frames_;  // of the children; one that was stopped has none
   room* rooms_;
   std::uint32_t count_;
-  std::uint32_t begun_ = 0;
-  root* lender_ = nullptr;  // whose root the first child borrows: what others' children are part of
-  bool offered_ = false;    // those that have not begun are in the worker's deque
-  bool was_lent_ = false;   // the parent borrows, too
+  std::uint32_t begun_;  // set when it starts, as the next three
+  root* lender_;         // whose root the first child borrows: what others' children are part of
+  bool offered_;         // those that have not begun are in the worker's deque
+  bool was_lent_;        // the parent borrows, too
 
  protected:
   bool in_slots_ = false;  // all were settled; else none was that is not settled at once

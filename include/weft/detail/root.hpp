@@ -79,6 +79,8 @@ struct boundary : frame {
   boundary(void (*returned)(frame*), void (*stopped)(boundary&) noexcept, std::coroutine_handle<> then,
            root* in) noexcept
       : frame{returned, arrive_stopped}, continuation{then}, owner{in}, stopped_here{stopped} {}
+  /// One that no stop ends at, and whose place is told later.
+  explicit boundary(void (*returned)(frame*)) noexcept : frame{returned, arrive_stopped}, stopped_here{nullptr} {}
   boundary(const boundary&) = delete;
 
   static void arrive_stopped(frame* self);  // in the place of destroy
