@@ -250,18 +250,18 @@ void pool_core::run(seat& mine) noexcept {
     worker& here = this_worker();
     here.of_pool = &mine;
     if (options_.on_start != nullptr) options_.on_start(mine.index, options_.with);
-    while (job* work = next(mine)) run_one(mine, *work);
+    while (job* work = next(mine)) run_one(here, mine, *work);
     if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
     here.of_pool = nullptr;
   }
   drop();
 }
 
-void pool_core::run_one(seat& mine, job& work) noexcept {
+void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
   mine.jobs.add();
   if (state_.load(std::memory_order_relaxed) == state::cancelling) [[unlikely]]  // seen at some time
     root::tell_to_stop(work);
-  work.run(work);  // it may be gone
+  root::run_outermost(here, work);  // it may be gone
 }
 
 void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
@@ -273,9 +273,10 @@ void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
 
 // Null: the pool has ended.
 job* pool_core::next(seat& mine) noexcept {
-  if (++mine.ticks % look_outside_every == 0) [[unlikely]]
+  if (mine.until_look-- == 0) [[unlikely]]
     if (job* work = look_outside(mine); work != nullptr) return work;
-  if (job* work = mine.forks.pop(); work != nullptr) return work;
+  if (!mine.forks.empty())  // thieves only take
+    if (job* work = mine.forks.pop(); work != nullptr) return work;
   if (job* work = mine.line.pop(); work != nullptr) return work;
   if (job* work = take_own(mine); work != nullptr) return work;
   return look_elsewhere(mine);
@@ -284,7 +285,8 @@ job* pool_core::next(seat& mine) noexcept {
 // Every now and then, although there are jobs here: what else there is, so that nothing waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   mine.sleeps.poll();
-  const bool own_first = mine.ticks / look_outside_every % 2 == 0;
+  mine.until_look = look_outside_every - 1;
+  const bool own_first = ++mine.looks % 2 == 0;
   if (own_first)
     if (job* work = take_own(mine); work != nullptr) return work;
   if (job* work = take_injected(mine); work != nullptr) return work;

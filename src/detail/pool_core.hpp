@@ -79,7 +79,8 @@ class pool_core final : public executor {
     unsigned index;
     std::atomic<std::uint64_t> lies_down{0};  // when it fell asleep; 0: it is awake. A figure, no edge
     std::uint32_t random = index * 2654435761u + 1;
-    std::uint32_t ticks = 0;
+    std::uint32_t until_look = 60;  // jobs until it looks what there is besides its own
+    std::uint32_t looks = 0;
     futex_parker sleeps;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
@@ -95,7 +96,7 @@ class pool_core final : public executor {
   void expect_not_forked() const noexcept;
 
   void run(seat& mine) noexcept;
-  void run_one(seat& mine, job& work) noexcept;
+  void run_one(worker& here, seat& mine, job& work) noexcept;
   job* next(seat& mine) noexcept;
   job* look_outside(seat& mine) noexcept;
   job* look_elsewhere(seat& mine) noexcept;

@@ -58,6 +58,11 @@ void never_destroyed(frame*) {}
 
 constinit frame unwinding{unwind_current, never_destroyed};
 
+void leave(worker& here) noexcept {
+  here.current = here.outer;
+  here.memory = nullptr;  // not that of `outer`, which may have ended and only wakes others
+}
+
 }  // namespace
 
 void run(worker& here, std::coroutine_handle<> next) noexcept {
@@ -94,11 +99,7 @@ void run_next(std::coroutine_handle<> next, root& other) noexcept {
   here.next = next;
 }
 
-void leave_root() noexcept {
-  worker& here = this_worker();
-  here.current = here.outer;
-  here.memory = nullptr;  // not that of `outer`, which may have ended and only wakes others
-}
+void leave_root() noexcept { leave(this_worker()); }
 
 void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }
 
@@ -132,25 +133,35 @@ root::root(const weft::env* environment, root* part_of, end_function done) noexc
 
 void root::run_here() noexcept { run_job(*this); }
 
-void root::run_job(job& job) noexcept {
-  root& self = static_cast<root&>(job);
+// Self may be gone after this.
+[[gnu::always_inline]] inline void root::run_in(worker& here) noexcept {
+  enter(here, this);
+  const bool stopped = std::exchange(ends_stopped, false);
+  const std::coroutine_handle<> at = top;
+  detail::run(here, stopped ? unwinding.handle() : at);
+}
+
+void root::run_job(job& work) noexcept {
   worker& here = this_worker();
   const run_scope restored{here};
-  enter(here, &self);
-  const bool stopped = std::exchange(self.ends_stopped, false);
-  const std::coroutine_handle<> top = self.top;
-  detail::run(here, stopped ? unwinding.handle() : top);  // self may be gone after this line
+  static_cast<root&>(work).run_in(here);
+}
+
+void root::run_outermost(worker& here, job& work) noexcept {
+  if (work.run != run_job) return work.run(work);
+  static_cast<root&>(work).run_in(here);
+  static_cast<run_state&>(here) = {};
 }
 
 // By itself, as it suspends, too: what runs here until it goes on is no part of it, and it may be gone by then.
 void root::schedule() noexcept {
-  if (this_worker().current == this) leave_root();
+  if (worker& here = this_worker(); here.current == this) leave(here);
   if (env != nullptr && env->executor != nullptr) return env->executor->post(*this);
   inline_executor{}.post(*this);
 }
 
 void root::schedule_behind() noexcept {
-  if (this_worker().current == this) leave_root();
+  if (worker& here = this_worker(); here.current == this) leave(here);
   if (env != nullptr && env->executor != nullptr) return env->executor->post_behind(*this);
   inline_executor{}.post(*this);
 }

@@ -108,6 +108,9 @@ class root : public sleeper, public job {
   /// Runs it here, now, until it waits or ends. May be gone when this returns.
   void run_here() noexcept;
 
+  /// Runs a job, a root or not, by a thread that runs nothing else: there is nothing to be put back afterwards.
+  static void run_outermost(worker& here, job& work) noexcept;
+
   /// Has its executor run it. May be gone when this returns.
   void schedule() noexcept;
 
@@ -153,6 +156,7 @@ class root : public sleeper, public job {
 
  private:
   static void run_job(job& self) noexcept;
+  void run_in(worker& here) noexcept;
   static void woken(sleeper& self, wake_up how) noexcept;
   static void returned(frame* end);
   static void stopped_at_end(boundary& end) noexcept;
