@@ -77,7 +77,7 @@ class deque {
     light_fence();
     if (static_cast<std::int64_t>(at - top_.load(std::memory_order_relaxed) / unit) > 0) [[likely]]  // as in pop()
       return true;
-    bottom_.store(at + 1, std::memory_order_release);  // -> push, once more
+    bottom_.store(at + 1, std::memory_order_release);  // -> push (no model), once more, as in pop()
     return false;
   }
 
