@@ -21,6 +21,11 @@ std::vector<shape> threads(bool headline) {
           {16, "16 threads", false, false}};
 }
 
+/// A pool of so many threads, and what comes from outside of it.
+std::vector<shape> beside_others() {
+  return {{1, "1 thread", false, false}, {2, "2 threads", false, false}, {4, "4 threads", false, false}};
+}
+
 /// One alone is on one thread.
 std::vector<shape> contenders(bool headline) {
   return {{1, "1", headline},
@@ -118,6 +123,20 @@ std::span<const workload> catalogue() {
        .about = "from one pool to another and back",
        .unit = "ns",
        .shapes = {{.headline = false, .pinned = false}}},
+      {.name = "post",
+       .about = "two threads that are none of the pool's have it run 20,000 empty jobs each",
+       .unit = "ns a job",
+       .shapes = beside_others()},
+      {.name = "idle",
+       .about = "a pool that has had nothing to do for two milliseconds gets a job; until that runs",
+       .unit = "us",
+       .scale = 1e-3,
+       .shapes = beside_others()},
+      {.name = "fair",
+       .about = "a hundred tasks yield for ever on a pool, a short one comes from outside; until that runs",
+       .unit = "us",
+       .scale = 1e-3,
+       .shapes = beside_others()},
       {.name = "goroutine",
        .about =
            "each has an in and an out channel with room for one; a number is sent in and received out, of each in turn",

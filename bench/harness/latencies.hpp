@@ -1,0 +1,46 @@
+// How long single events took: their median is the round's figure, and the slow ones are what a mean hides.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include "harness.hpp"
+
+namespace bench {
+
+class latencies {
+ public:
+  /// Hands `post` a flag for a job to set, and waits for that without sleeping, so that no wake-up but the job's counts.
+  template <class Post>
+  std::size_t time(Post&& post) {
+    std::atomic<bool> ran{false};
+    const auto begin = state::clock::now();
+    post(ran);
+    while (!ran.load(std::memory_order_acquire)) pause();
+    all_.push_back(std::chrono::duration<double, std::micro>{state::clock::now() - begin}.count());
+    return 1;
+  }
+
+  void report(state& to) {
+    if (all_.empty()) return;
+    std::ranges::sort(all_);
+    to.report("p50 us", at(0.5));
+    to.report("p99 us", at(0.99));
+    to.report("p99.9 us", at(0.999));
+  }
+
+ private:
+  static void pause() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  double at(double share) const { return all_[static_cast<std::size_t>(share * static_cast<double>(all_.size() - 1))]; }
+
+  std::vector<double> all_;
+};
+
+}  // namespace bench
