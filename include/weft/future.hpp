@@ -8,6 +8,8 @@
 // Rejected: (a) a list of continuations in the state: a future has one owner, so there is one who waits, and then() is
 // a started task like any other. (b) A future that stops its producer when it is dropped: who sets a promise is often
 // no task. (c) std::future underneath: it blocks threads and can't be awaited.
+//
+// Long because the two ends and when_all of futures share one state.
 #pragma once
 
 #include <atomic>

@@ -19,6 +19,9 @@
 #endif
 
 namespace weft::detail {
+
+static_assert(heap::granule == frame_granule && heap::small == small_frame);
+
 namespace {
 
 // ---- size classes -----------------------------------------------------------------------------------------------------

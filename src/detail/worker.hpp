@@ -8,7 +8,6 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <weft/detail/frame_memory.hpp>
 #include <weft/detail/inbox.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/executor.hpp>
@@ -44,8 +43,8 @@ struct free_block {
 
 /// One worker's frames. Touched by its own thread only, but for what stands below `returned`.
 struct heap {
-  static constexpr std::size_t granule = frame_granule;
-  static constexpr std::size_t small = small_frame;  // up to here a class every 32 bytes
+  static constexpr std::size_t granule = 32;
+  static constexpr std::size_t small = 1024;  // up to here a class every 32 bytes
   static constexpr std::size_t large = std::size_t{32}
                                        << 10;  // up to here four classes a doubling; above: operator new
   static constexpr std::size_t classes = small / granule + 5 * 4 + 1;
