@@ -44,10 +44,13 @@ void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
   WEFT_EXPECTS(env->frames == nullptr || env->frames->is_shared(),
                "when_all on a pool, below memory that was not declared shared: its children may run at once, so set "
                ".memory_is_shared, and give a resource that is");
-  if (!mine->forks.push(*this)) return;
+  if (!mine->forks.push(*this)) [[unlikely]]
+    return offer_beyond(*mine);
   offered_ = true;
   mine->call();
 }
+
+[[gnu::noinline]] void join::offer_beyond(pool_worker& mine) noexcept { offered_ = mine.offer_beyond(*this); }
 
 // A child that borrows has returned: the second of two, or the parent, comes here; all else apart, so that this way saves
 // no registers.
@@ -70,7 +73,10 @@ void join::returned_to_slot(frame* self) {
 }
 [[gnu::noinline]] void join::next_child(frame* self) {
   join& mine = static_cast<join&>(*static_cast<boundary*>(self));
-  if (mine.offered_ && !running_worker().of_pool->forks.pop(mine)) WEFT_JUMP_TO(mine.wait_for_others());
+  if (mine.offered_) {
+    auto& forks = running_worker().of_pool->forks;
+    if (!forks.pop(mine) && !forks.pop_stored(mine)) WEFT_JUMP_TO(mine.wait_for_others());
+  }
   const std::size_t index = mine.begun_++;
   mine.offered_ = false;
   if (mine.begun_ != mine.count_) mine.offer_rest();

@@ -275,9 +275,10 @@ void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
 job* pool_core::next(seat& mine) noexcept {
   if (mine.until_look-- == 0) [[unlikely]]
     if (job* work = look_outside(mine); work != nullptr) return work;
-  if (!mine.forks.empty())  // thieves only take
+  if (mine.forks.in_slots() != 0)  // thieves only take
     if (job* work = mine.forks.pop(); work != nullptr) return work;
   if (job* work = mine.line.pop(); work != nullptr) return work;
+  if (job* work = mine.forks.pop_stored(); work != nullptr) return work;
   if (job* work = take_own(mine); work != nullptr) return work;
   return look_elsewhere(mine);
 }
@@ -292,6 +293,8 @@ job* pool_core::next(seat& mine) noexcept {
   if (job* work = take_injected(mine); work != nullptr) return work;
   if (!own_first)
     if (job* work = take_own(mine); work != nullptr) return work;
+  if (job* work = mine.forks.pop(); work != nullptr) return work;
+  if (job* work = mine.forks.pop_stored(); work != nullptr) return work;
   return mine.line.pop();
 }
 

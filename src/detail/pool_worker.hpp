@@ -40,9 +40,16 @@ struct pool_worker {
   count jobs, steals, failed_steals, parks, wakes, injected;
   count asleep;  // nanoseconds, of sleeps that have ended
 
-  /// By its thread. False: there is no room, and somebody is busy with a thousand others.
+  /// By its thread. False: there is no memory, so the caller is to see to it.
   bool offer(job& fork) noexcept {
-    if (!forks.push(fork)) return false;
+    if (!forks.push(fork)) [[unlikely]]
+      return offer_beyond(fork);
+    call();
+    return true;
+  }
+  /// The same where the deque has no slot for it.
+  [[gnu::noinline]] bool offer_beyond(job& fork) noexcept {
+    if (!forks.push_beyond(fork)) return false;
     call();
     return true;
   }

@@ -2,6 +2,8 @@
 // See src/detail/deque.hpp.
 // Mutates: src/detail/deque.hpp
 #include "detail/deque.hpp"
+
+#include "detail/lock.cpp"
 #include "model.hpp"
 
 namespace {
@@ -27,7 +29,7 @@ struct bench {
   }
   bool push(unsigned which) {
     all[which].text = 1;
-    return jobs.push(all[which]);
+    return jobs.push(all[which]) || jobs.push_beyond(all[which]);
   }
   bool pop() {
     work* const one = jobs.pop();
@@ -36,9 +38,15 @@ struct bench {
   }
   // As a join takes back what it has offered.
   bool take_back(unsigned which) {
-    if (!jobs.pop_before_last(all[which]) && !jobs.pop(all[which])) return false;
-    take(&all[which], thieves);
+    work& one = all[which];
+    if (!jobs.pop_before_last(one) && !jobs.pop(one) && !jobs.pop_stored(one)) return false;
+    take(&one, thieves);
     return true;
+  }
+  bool pop_stored() {
+    work* const one = jobs.pop_stored();
+    if (one != nullptr) take(one, thieves);
+    return one != nullptr;
   }
   void steal(unsigned thief) {
     work* one = nullptr;
@@ -46,7 +54,7 @@ struct bench {
   }
   // Whatever is left at the end, the owner finds.
   void expect_all(int pushed) {
-    while (pop()) {
+    while (pop() || pop_stored()) {
     }
     int sum = 0;
     for (const int one : taken) sum += one;
@@ -91,21 +99,20 @@ struct joins : rl::test_suite<joins, 3>, bench<2> {
   void after() { expect_all(2); }
 };
 
-// Two slots for four jobs: one that is full refuses, and a slot is used again when a thief has gone.
-struct full : rl::test_suite<full, 2>, bench<1> {
-  plain<int> pushed = 0;
+// More jobs than the two slots: the oldest go to the store, come back from there, and a slot is used again when a thief
+// has gone.
+template <unsigned thieves, int steals, unsigned all_in_all>
+struct grown : rl::test_suite<grown<thieves, steals, all_in_all>, thieves + 1>, bench<thieves> {
   void thread(unsigned which) {
-    if (which == 0) {
-      steal(0);
-      steal(0);
+    if (which != thieves) {
+      for (int i = 0; i != steals; ++i) this->steal(which);
       return;
     }
-    for (unsigned i = 0; i != 4; ++i)
-      if (push(i)) pushed = pushed + 1;
-    RL_ASSERT(pushed >= 2);
-    pop();
+    for (unsigned i = 0; i != all_in_all; ++i) RL_ASSERT(this->push(i));
+    this->pop();
+    for (unsigned i = all_in_all - 1; i-- != 0;) this->take_back(i);
   }
-  void after() { expect_all(pushed); }
+  void after() { this->expect_all(all_in_all); }
 };
 
 // What was pushed before others were pushed and popped is seen, too.
@@ -125,6 +132,8 @@ int main() {
   model::check<last_job>("last job", 3);
   model::check<several>("several", 3);
   model::check<joins>("joins", 3);
-  model::check<full>("full", 4);
+  model::check<grown<1, 2, 3>>("grown", 2);
+  model::check<grown<2, 1, 3>>("grown, two thieves", 2);
+  model::check_some<grown<2, 2, 4>>("grown twice, two thieves", 200'000);
   model::check<below>("below", 4);
 }

@@ -4,15 +4,17 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <sstream>
 #include <string>
 #include <weft/detail/config.hpp>
 
 #include "relacy.hpp"
 
-// relacy keeps its own memory, and lacks this one.
+// relacy keeps its own memory, and lacks these.
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { operator delete[](memory); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return operator new[](size); }
 
 // What the library has besides.
 extern "C" const char WEFT_ABI_SYMBOL = 0;

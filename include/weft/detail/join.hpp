@@ -50,6 +50,7 @@ namespace weft::detail {
 
 class join;
 struct worker;
+struct pool_worker;
 
 /// A child in a root of its own.
 class join_child final : public root {
@@ -149,6 +150,7 @@ class join : boundary, job {
     return child;
   }
   void offer_rest() noexcept;
+  void offer_beyond(pool_worker& mine) noexcept;
   std::coroutine_handle<> wait_for_others() noexcept;
   void settle_first(std::size_t ended) noexcept;
   void* room_of(std::size_t index) noexcept { return &rooms_[index + 1]; }
