@@ -17,8 +17,19 @@ bool pool::is_inside() const noexcept { return core_->is_inside(); }
 unsigned pool::worker_id() const noexcept { return core_->worker_id(); }
 void pool::shutdown(pool_shutdown how) noexcept { core_->shut_down(how); }
 
+executor& pool::executor(unsigned priority) const noexcept {
+  WEFT_EXPECTS(priority < core_->priorities(),
+               "an executor was asked for of a priority that the pool does not have: pool_options::priorities says how "
+               "many, and they are numbered from 0");
+  return core_->executor_at(priority);
+}
+
 executor& pool::worker(unsigned which) const noexcept {
   WEFT_EXPECTS(which < size(), "a worker was asked for that the pool does not have: they are numbered from 0");
+  WEFT_EXPECTS(
+      !core_->is_for_callers(which),
+      "the last worker of a pool with use_caller was asked for: no thread is there but for the time of a run(), "
+      "so what is posted to it might wait for ever");
   return core_->executor_of(which);
 }
 
@@ -43,6 +54,44 @@ pool_stats pool::stats() const noexcept {
   }
   return all;
 }
+
+// ---- run ----------------------------------------------------------------------------------------------------------------
+
+namespace detail {
+
+pool_call::pool_call(pool_core& of, weft::executor& there, stop_token stop) noexcept
+    : root{&own_env_, nullptr, ended}, of_{&of}, own_env_{.executor = &there, .stop = stop} {
+  WEFT_EXPECTS(
+      current_root() == nullptr,
+      "pool::run was called inside a task, where it would block a worker: co_await start_on(pool.executor(), ...)");
+  inside_ = of.enter_as_caller();
+}
+
+pool_call::~pool_call() {
+  if (inside_) of_->leave_as_caller();
+}
+
+// On whatever worker; the thread that called is told by a job for it alone.
+void pool_call::ended(root& self, bool stopped) noexcept {
+  auto& mine = static_cast<pool_call&>(self);
+  mine.stopped_ = stopped;
+  leave_root();
+  mine.of_->post_to_caller(mine.end_);  // mine may be gone after this line
+}
+
+void pool_call::end_of_call::hear_of_it(job& self) noexcept { static_cast<end_of_call&>(self).over = true; }
+
+bool pool_call::run() noexcept {
+  auto stop_it = [this] { request_stop(); };
+  const stop_callback<decltype(stop_it)&> stop{own_env_.stop, stop_it};
+  schedule();
+  of_->help_until(end_.over);
+  return !stopped_;
+}
+
+}  // namespace detail
+
+// -------------------------------------------------------------------------------------------------------------------------
 
 strand::strand(weft::executor& below) : core_{new detail::strand_core{below}} {}
 strand::~strand() { core_->release(); }

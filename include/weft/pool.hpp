@@ -19,19 +19,54 @@
 #include <cstdint>
 #include <weft/detail/config.hpp>
 #include <weft/detail/forward.hpp>
+#include <weft/detail/hop.hpp>
 #include <weft/executor.hpp>
+#include <weft/stop.hpp>
+#include <weft/task.hpp>
 
 namespace weft {
 
 namespace detail {
 class pool_core;    // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class strand_core;  // as it is
+
+/// A call of pool::run() by a thread that works for the pool meanwhile.
+class pool_call final : public root {
+ public:
+  /// Takes the place of a caller, if it can.
+  pool_call(pool_core& of, weft::executor& there, stop_token stop) noexcept;
+  pool_call(const pool_call&) = delete;
+  ~pool_call();  // leaves it
+
+  bool is_inside() const noexcept { return inside_; }
+
+  /// Runs what was adopted to its end. False: it ended stopped.
+  bool run() noexcept;
+
+ private:
+  struct end_of_call : job {
+    bool over = false;
+    end_of_call() noexcept { run = hear_of_it; }
+    static void hear_of_it(job& self) noexcept;
+  };
+  static void ended(root& self, bool stopped) noexcept;
+
+  pool_core* of_;
+  weft::env own_env_;
+  end_of_call end_;  // what tells the caller
+  bool inside_ = false;
+  bool stopped_ = false;
+};
 }  // namespace detail
 
 /// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.
 struct pool_options {
-  unsigned threads = 0;       ///< how many; 0: available_processors()
-  const char* name = "weft";  ///< of its threads, which are "weft-0" and so on; 15 characters are kept
+  unsigned threads = 0;         ///< how many; 0: available_processors()
+  const char* name = "weft";    ///< of its threads, which are "weft-0" and so on; 15 characters are kept
+  bool pin = false;             ///< each stays on one processor, and takes work from those near it first
+  unsigned priorities = 1;      ///< how many there are, see executor(priority); 8 at most
+  bool deadline_order = false;  ///< tasks with a deadline come before those without, the earliest first
+  bool use_caller = false;  ///< one of `threads` is none of its own: a thread that calls run() works for it meanwhile
 
   // What its threads call, each with its number and `with`; none may throw, and on_stop must not post.
   void (*on_start)(unsigned worker, void* with) = nullptr;  ///< before the first job
@@ -65,9 +100,10 @@ unsigned available_processors();
 
 /// Threads that run jobs and take them from each other.
 ///
-/// Threads   executor() is used from any; the pool itself by one at a time.
+/// Threads   executor() and run() are used from any; the pool itself by one at a time.
 /// Lifetime  outlives all work that was started on it. Its destructor shuts it down, by `drain`.
-/// Fails     the constructor throws a weft::error where the system gives no thread, and std::bad_alloc. A process that was
+/// Fails     the constructor throws a weft::error where the system gives no thread, or lets one not stay where it is to,
+///           and std::bad_alloc. A process that was
 ///           forked has none of the threads: there, using the pool ends the program with a sentence, and its destructor
 ///           does nothing.
 /// Cost      each worker has some 20 KiB, and its thread's stack.
@@ -79,6 +115,12 @@ class pool {
   ~pool();
 
   weft::executor& executor() const noexcept;
+
+  /// Runs what is posted to it before what is less urgent: 0 comes first, and executor() is the one in the middle, so of
+  /// two priorities the less urgent, of three 1. A job that runs is not interrupted, and one in some dozens is what has
+  /// waited longest, so nothing waits for ever. Each post goes through a queue of all workers, in order. Children of a
+  /// when_all on it run one after the other, unless it is executor().
+  weft::executor& executor(unsigned priority) const noexcept;
 
   /// How many threads it has.
   unsigned size() const noexcept;
@@ -92,6 +134,27 @@ class pool {
   /// Runs what is posted to it on just that thread, in order, behind what this has to do otherwise, and nobody else takes
   /// it: for what belongs to one thread. Children of a when_all on it run one after the other.
   weft::executor& worker(unsigned which) const noexcept;
+
+  /// Runs an awaitable on it from its beginning, and blocks the calling thread until that has ended. With `use_caller`
+  /// that thread works for the pool meanwhile, as its last worker, if no other one does; else it sleeps.
+  ///
+  /// Cancel    when `stop` is stopped, so is the task.
+  /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task, it ends the program with a
+  ///           sentence: co_await start_on() there.
+  template <awaitable Awaitable>
+  await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) const {
+    detail::pool_call call{*core_, executor(), stop};
+    if (!call.is_inside()) return sync_wait(start_on(executor(), std::forward<Awaitable>(awaitable)), stop);
+    using value_type = await_result<Awaitable>;
+    detail::frame_guard<value_type> ended{
+        detail::task_access::release(detail::as_task(std::forward<Awaitable>(awaitable)))};
+    call.adopt(ended.frame, ended.frame.promise());
+    if (!call.run()) {
+      ended.frame = nullptr;  // unwound
+      detail::throw_stopped();
+    }
+    return ended.frame.promise().take();
+  }
 
   /// What has been done so far, by one or by all. Stops nobody: reads some dozen words a worker.
   pool_stats stats(unsigned worker) const noexcept;

@@ -20,6 +20,8 @@
 //
 // Rejected: (a) a wake-up for each job: a system call of a microsecond or two for each that takes less. (b) A watcher that
 // always wakes: an idle pool burns nothing.
+//
+// A thread that works here only for the time of a call comes and goes.
 #pragma once
 
 #include <atomic>
@@ -42,11 +44,17 @@ class idle_set {
  public:
   explicit idle_set(std::uint32_t workers) noexcept : workers_{workers} {}
 
+  /// By a worker that was none of them. It goes on behind a heavy_fence(), and looks for work.
+  void come() noexcept { more(1); }
+  /// By a worker that is awake, and is none of them from here on. It goes on behind a heavy_fence(), and if there is a job,
+  /// or the pool is to end, wakes another one.
+  void go() noexcept { more(-1); }
+
   /// By a worker without a job. False: enough are at it, so it had better sleep.
   bool start_search() noexcept {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);  // a count; the fences have the order
     do {
-      const std::uint32_t awake = workers_ - seen % limit;
+      const std::uint32_t awake = workers_.load(std::memory_order_relaxed) - seen % limit;  // as declared
       if (2 * (seen / searching % limit) >= awake) return false;
     } while (!state_.compare_exchange_weak(seen, seen + searching, std::memory_order_relaxed,  // as above
                                            std::memory_order_relaxed));  // as above
@@ -69,7 +77,7 @@ class idle_set {
     first_ = &self;
     const std::uint32_t now = searched ? state_.fetch_sub(found, std::memory_order_relaxed) - found     // as above
                                        : state_.fetch_add(parked, std::memory_order_relaxed) + parked;  // as above
-    const bool last = now % limit == workers_;
+    const bool last = now % limit == workers_.load(std::memory_order_relaxed);                          // as declared
     self.watches = !last && (now & watched) == 0;
     if (self.watches) state_.fetch_or(watched, std::memory_order_relaxed);  // as above
     return last ? entered::last : self.watches ? entered::watches : entered::sleeps;
@@ -149,7 +157,15 @@ class idle_set {
     one.watches = false;
   }
 
-  const std::uint32_t workers_;
+  void more(int workers) noexcept {
+    const std::lock_guard guard{lock_};
+    moves_ = moves_ + 1;
+    workers_.store(workers_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(workers),
+                   std::memory_order_relaxed);  // as declared
+  }
+
+  // Written under the lock; without it a hint.
+  atomic<std::uint32_t> workers_;
   // How many are inside, how many search, whether one of those inside watches. Counts: what posters and sleepers see of each
   // other is ordered by their fences, all else by the lock.
   atomic<std::uint32_t> state_{0};

@@ -1,11 +1,14 @@
 // Long because the run loop, posting, sleeping and the end are one protocol.
 #include "detail/pool_core.hpp"
 
+#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 #include <weft/detail/root.hpp>
 #include <weft/error.hpp>
 
@@ -36,6 +39,18 @@ void count_forks() noexcept {
   static_cast<void>(once);
 }
 
+// An error number.
+int pin_to(pthread_t thread, unsigned processor) noexcept {
+  const std::size_t bytes = CPU_ALLOC_SIZE(processor + 1);
+  cpu_set_t* const set = CPU_ALLOC(processor + 1);
+  if (set == nullptr) return ENOMEM;
+  CPU_ZERO_S(bytes, set);
+  CPU_SET_S(processor, bytes, set);
+  const int refused = ::pthread_setaffinity_np(thread, bytes, set);
+  CPU_FREE(set);
+  return refused;
+}
+
 std::uint32_t next_random(std::uint32_t& state) noexcept {
   state ^= state << 13, state ^= state >> 17, state ^= state << 5;
   return state;
@@ -46,12 +61,15 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 // ---- begin and end ------------------------------------------------------------------------------------------------------
 
 pool_core::pool_core(const pool_options& options)
-    : idle_{options.threads},
+    : idle_{options.threads - (options.use_caller ? 1u : 0u)},
+      is_ranked_{options.priorities > 1 || options.deadline_order},
       options_{options},
       began_{nanoseconds_now()},
       patience_{options.threads <= available_processors() && options.threads > 1 ? 40u : 2u},
       forks_before_{forks_of_the_process.load(std::memory_order_relaxed)} {  // as declared
   for (unsigned i = 0; i != options.threads; ++i) seats_.push_back(std::make_unique<seat>(*this, i));
+  for (unsigned i = 0; i != options.priorities; ++i) levels_.push_back(std::make_unique<level_executor>(*this, i));
+  if (options.use_caller) seats_.back()->lies_down.store(began_, std::memory_order_relaxed);  // as declared
 }
 
 pool_core* pool_core::make(const pool_options& options) {
@@ -60,22 +78,45 @@ pool_core* pool_core::make(const pool_options& options) {
   pool_options mine = options;
   if (mine.threads == 0) mine.threads = available_processors();
   WEFT_EXPECTS(mine.threads <= 16'384, "a pool of more than 16384 threads was asked for");
-  auto* core = new pool_core{mine};
-  if (const int refused = core->start_threads(mine.name != nullptr ? mine.name : "weft"); refused != 0) {
-    core->drop();
+  WEFT_EXPECTS(mine.priorities >= 1 && mine.priorities <= 8, "a pool has from 1 to 8 priorities");
+  std::vector<processor> places;
+  if (mine.pin) places = processors_in("/sys/devices/system/cpu", allowed_processors());
+  std::unique_ptr<pool_core> core{new pool_core{mine}};
+  core->know_each_other(places);
+  pool_core* const started = core.release();  // whoever drops it last deletes
+  if (const int refused = started->start_threads(mine.name != nullptr ? mine.name : "weft", places); refused != 0) {
+    started->drop();
     throw error{std::error_code{refused, std::generic_category()}, "start the threads of a pool"};
   }
-  return core;
+  return started;
+}
+
+// Whom each takes work from: one group of all, or by what they share where each has its place.
+void pool_core::know_each_other(const std::vector<processor>& places) {
+  const auto place = [&](const seat* one) -> const processor& { return places[one->index % places.size()]; };
+  for (const auto& mine : seats_) {
+    for (const auto& one : seats_)
+      if (one != mine) mine->others.push_back(one.get());
+    if (places.empty()) {
+      mine->nearer = {mine->others.size()};
+      continue;
+    }
+    const auto far = [&](const seat* one) { return distance(place(mine.get()), place(one)); };
+    std::ranges::sort(mine->others, {}, [&](const seat* one) { return std::pair{far(one), one->index}; });
+    for (unsigned step = 0; step != 4; ++step)
+      mine->nearer.push_back(static_cast<std::size_t>(
+          std::ranges::count_if(mine->others, [&](const seat* one) { return far(one) <= step; })));
+  }
 }
 
 // All or none: they wait at the gate for each other. Signals of the process are for the program's own threads.
-int pool_core::start_threads(const char* name) noexcept {
+int pool_core::start_threads(const char* name, const std::vector<processor>& places) noexcept {
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   int refused = 0;
   std::size_t started = 0;
-  while (started != seats_.size()) {
+  while (started != own_threads()) {
     seat& one = *seats_[started];
     holders_.fetch_add(1, std::memory_order_relaxed);  // whoever takes it away has the edge
     refused = ::pthread_create(
@@ -95,6 +136,8 @@ int pool_core::start_threads(const char* name) noexcept {
     std::snprintf(full, sizeof full, "%.*s%s", 15 - digits, name, number);
     ::pthread_setname_np(one.thread, full);
     ++started;
+    if (!places.empty()) refused = pin_to(one.thread, places[one.index % places.size()].number);
+    if (refused != 0) break;
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   gate_.store(refused == 0 ? gate::open : gate::shut, std::memory_order_release);  // -> gate
@@ -113,20 +156,22 @@ void pool_core::shut_down(pool_shutdown how) noexcept {
     state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
   heavy_fence();  // who enters the idle set last sees it, or is in there already
   if (idler* one = idle_.pick_any(); one != nullptr) wake(*one);
-  if (!is_inside()) join_threads();
+  if (is_inside()) return;
+  if (own_threads() == 0) run_the_rest_as_caller();
+  join_threads();
 }
 
 void pool_core::join_threads() noexcept {
   if (joined_) return;
   joined_ = true;
-  for (const auto& one : seats_) ::pthread_join(one->thread, nullptr);
+  for (unsigned i = 0; i != own_threads(); ++i) ::pthread_join(seats_[i]->thread, nullptr);
 }
 
 void pool_core::release() noexcept {
   if (is_forked()) return;  // its threads, and what they held, stayed behind
   shut_down(pool_shutdown::drain);
   if (!joined_)  // on one of its threads
-    for (const auto& one : seats_) ::pthread_detach(one->thread);
+    for (unsigned i = 0; i != own_threads(); ++i) ::pthread_detach(seats_[i]->thread);
   wait_for_posters(this);
   drop();
 }
@@ -148,6 +193,11 @@ void pool_core::expect_not_forked() const noexcept {
 bool pool_core::is_inside() const noexcept {
   const pool_worker* mine = this_worker().of_pool;
   return mine != nullptr && mine->home == this;
+}
+
+executor& pool_core::executor_at(unsigned priority) noexcept {
+  if (priority == middle()) return *this;
+  return *levels_[priority];
 }
 
 unsigned pool_core::worker_id() const noexcept {
@@ -174,9 +224,59 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
   };
 }
 
+// ---- a caller that works here -------------------------------------------------------------------------------------------------
+
+bool pool_core::enter_as_caller() noexcept {
+  expect_not_forked();
+  if (!options_.use_caller || is_inside() || caller_inside_.exchange(true, std::memory_order_acquire))  // <- place
+    return false;
+  holders_.fetch_add(1, std::memory_order_relaxed);  // as for a thread
+  seat& mine = *seats_.back();
+  callers_before_ = std::exchange(this_worker().of_pool, &mine);
+  mine.asleep.add(nanoseconds_now() - mine.lies_down.exchange(0, std::memory_order_relaxed));  // as declared
+  idle_.come();
+  heavy_fence();
+  return true;
+}
+
+void pool_core::help_until(const bool& over) noexcept {
+  worker& here = this_worker();
+  seat& mine = *seats_.back();
+  while (!over) {
+    job* const work = next(mine);
+    WEFT_EXPECTS(work != nullptr, "a pool was shut down while a thread was in its run(): its task would wait for ever");
+    run_one(here, mine, *work);
+  }
+}
+
+// Forks stay where they are, for others to take; what lies in the line is taken from there only by halves.
+void pool_core::leave_as_caller() noexcept {
+  seat& mine = *seats_.back();
+  while (job* const work = mine.line.pop()) injected_.put(*work);
+  idle_.go();
+  heavy_fence();
+  const bool closing = state_.load(std::memory_order_relaxed) != state::open;  // as declared
+  if (closing || any_job())
+    if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) wake(*one);
+  mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
+  this_worker().of_pool = callers_before_;
+  caller_inside_.store(false, std::memory_order_release);  // -> place
+  drop();
+}
+
+// A pool without a thread of its own, at its end.
+void pool_core::run_the_rest_as_caller() noexcept {
+  if (state_.load(std::memory_order_relaxed) == state::ended || !enter_as_caller()) return;  // as declared
+  seat& mine = *seats_.back();
+  while (job* const work = next(mine)) run_one(this_worker(), mine, *work);
+  leave_as_caller();
+}
+
 // ---- posting --------------------------------------------------------------------------------------------------------------
 
 void pool_core::post(job& work) noexcept {
+  if (options_.deadline_order && post_by_deadline(work)) [[unlikely]]
+    return;
   pool_worker* const here = this_worker().of_pool;
   if (here == nullptr || here->home != this) return post_from_outside(work);
   seat& mine = static_cast<seat&>(*here);
@@ -187,6 +287,8 @@ void pool_core::post(job& work) noexcept {
 }
 
 void pool_core::post_behind(job& work) noexcept {
+  if (options_.deadline_order && post_by_deadline(work)) [[unlikely]]
+    return;
   pool_worker* const here = this_worker().of_pool;
   if (here == nullptr || here->home != this) return post_from_outside(work);
   seat& mine = static_cast<seat&>(*here);
@@ -213,6 +315,34 @@ void pool_core::post_from_outside(job& work) noexcept {
   injected_.put(work);
   seats_.front()->call();
   here.posting_to.store(outer, std::memory_order_release);  // -> posted: the pool may be gone from here on
+}
+
+// False: it has none.
+[[gnu::noinline]] bool pool_core::post_by_deadline(job& work) noexcept {
+  const auto deadline = root::deadline_of(work);
+  if (deadline == std::chrono::steady_clock::time_point::max()) return false;
+  post_ranked(work, middle());
+  return true;
+}
+
+void pool_core::post_ranked(job& work, unsigned priority) noexcept {
+  worker& here = this_worker();
+  const auto deadline =
+      options_.deadline_order ? root::deadline_of(work).time_since_epoch().count() : ranked_jobs<job>::no_deadline;
+  if (here.of_pool != nullptr && here.of_pool->home == this) return put_ranked(work, priority, deadline);
+  expect_not_forked();
+  const void* const outer = here.posting_to.load(std::memory_order_relaxed);              // as in post_from_outside()
+  here.posting_to.store(this, std::memory_order_relaxed);                                 // as there
+  WEFT_EXPECTS(state_.load(std::memory_order_relaxed) != state::ended, posted_too_late);  // as declared
+  put_ranked(work, priority, deadline);
+  here.posting_to.store(outer, std::memory_order_release);  // -> posted, as there
+}
+
+// Where there is no memory for its rank, it comes in turn.
+void pool_core::put_ranked(job& work, unsigned priority, std::int64_t deadline) noexcept {
+  ranked_jobs<job>& queue = priority <= middle() ? before_ : after_;
+  if (!queue.put(work, priority, deadline)) injected_.put(work);
+  seats_.front()->call();
 }
 
 void pool_core::own_executor::post(job& work) noexcept { of->of->post_to(*of, work); }
@@ -266,7 +396,9 @@ void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
 
 void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
   const auto* const mine = static_cast<const seat*>(this_worker().of_pool);
-  if (mine == nullptr || (mine->of != &below && &mine->own != &below)) return;
+  if (mine == nullptr) return;
+  const auto is_below = [&](const auto& level) { return level.get() == &below; };
+  if (mine->of != &below && &mine->own != &below && !std::ranges::any_of(mine->of->levels_, is_below)) return;
   if (mine->of->state_.load(std::memory_order_relaxed) == state::cancelling)  // as above
     root::tell_to_stop(work);
 }
@@ -275,6 +407,8 @@ void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
 job* pool_core::next(seat& mine) noexcept {
   if (mine.until_look-- == 0) [[unlikely]]
     if (job* work = look_outside(mine); work != nullptr) return work;
+  if (is_ranked_)
+    if (job* work = before_.take(); work != nullptr) return work;
   if (mine.forks.in_slots() != 0)  // thieves only take
     if (job* work = mine.forks.pop(); work != nullptr) return work;
   if (job* work = mine.line.pop(); work != nullptr) return work;
@@ -288,6 +422,8 @@ job* pool_core::next(seat& mine) noexcept {
   mine.sleeps.poll();
   mine.until_look = look_outside_every - 1;
   const bool own_first = ++mine.looks % 2 == 0;
+  if (is_ranked_ && mine.looks % 4 == 0)
+    if (job* work = after_.take(); work != nullptr) return work;
   if (own_first)
     if (job* work = take_own(mine); work != nullptr) return work;
   if (job* work = take_injected(mine); work != nullptr) return work;
@@ -326,13 +462,25 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
       if (job* work = mine.line.pop(); work != nullptr) return work;
     if (job* work = take_own(mine); work != nullptr) return work;
     if (job* work = take_injected(mine); work != nullptr) return work;
-    const std::size_t from = next_random(mine.random) % seats_.size();
-    for (std::size_t i = 0; i != seats_.size(); ++i) {
-      seat& victim = *seats_[(from + i) % seats_.size()];
-      if (&victim == &mine) continue;
-      if (job* work = rob(mine, victim, desperate); work != nullptr) return work;
+    if (job* work = rob_others(mine, desperate); work != nullptr) return work;
+    if (is_ranked_) {
+      if (job* work = before_.take(); work != nullptr) return work;
+      if (job* work = after_.take(); work != nullptr) return work;
     }
     for (int i = 0; i != 8; ++i) spin_wait::pause();
+  }
+  return nullptr;
+}
+
+// The near ones before the others, and among those as near, any one first.
+job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
+  std::size_t begin = 0;
+  for (const std::size_t end : mine.nearer) {
+    const std::size_t count = end - begin;
+    const std::size_t from = count > 1 ? next_random(mine.random) % count : 0;
+    for (std::size_t i = 0; i != count; ++i)
+      if (job* work = rob(mine, *mine.others[begin + (from + i) % count], desperate); work != nullptr) return work;
+    begin = end;
   }
   return nullptr;
 }
@@ -432,7 +580,7 @@ job* pool_core::keep_rest(seat& mine, job** jobs, std::size_t count) noexcept {
 
 // The truth behind a heavy_fence(), for what was put anywhere before a light_fence().
 bool pool_core::any_job() const noexcept {
-  if (!injected_.empty()) return true;
+  if (!injected_.empty() || !before_.empty() || !after_.empty()) return true;
   return std::ranges::any_of(seats_, [](const auto& one) { return !one->forks.empty() || one->line.in_line() != 0; });
 }
 

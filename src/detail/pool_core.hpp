@@ -28,6 +28,8 @@
 #include "detail/injection.hpp"
 #include "detail/parker.hpp"
 #include "detail/pool_worker.hpp"
+#include "detail/processors.hpp"
+#include "detail/ranked_jobs.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -47,6 +49,9 @@ class pool_core final : public executor {
   bool is_inside() const noexcept;
   /// The one that runs what is posted to it on just this worker.
   executor& executor_of(unsigned which) noexcept { return seats_[which]->own; }
+  unsigned priorities() const noexcept { return options_.priorities; }
+  /// That of a priority.
+  executor& executor_at(unsigned priority) noexcept;
   /// Of the calling thread; size() if it is none of them.
   unsigned worker_id() const noexcept;
   pool_stats stats(unsigned which) const noexcept;
@@ -54,6 +59,18 @@ class pool_core final : public executor {
   /// this is, tells the job's task to stop.
   static void tell_if_cancelling(const executor& below, job& work) noexcept;
   void shut_down(pool_shutdown how) noexcept;
+
+  /// Whether that is the place of a thread that calls, for the time of a call.
+  bool is_for_callers(unsigned which) const noexcept { return options_.use_caller && which + 1 == options_.threads; }
+  /// The calling thread takes the place that is kept for one, where there is one that nobody has. False: it can't.
+  bool enter_as_caller() noexcept;
+  /// By that thread: works until a job that was posted for it alone has set `over`.
+  void help_until(const bool& over) noexcept;
+  /// By that thread. This may be gone.
+  void leave_as_caller() noexcept;
+  /// To it alone.
+  void post_to_caller(job& work) noexcept { post_to(*seats_.back(), work); }
+
   /// The pool goes.
   void release() noexcept;
 
@@ -67,6 +84,15 @@ class pool_core final : public executor {
     seat* of;
   };
 
+  // What runs jobs at one priority, but for the middle one, which is the core itself.
+  struct level_executor final : executor {
+    level_executor(pool_core& core, unsigned at) noexcept : of{&core}, priority{at} {}
+    void post(job& work) noexcept override { of->post_ranked(work, priority); }
+    bool runs_in_parallel() const noexcept override { return true; }
+    pool_core* of;
+    unsigned priority;
+  };
+
   // A worker, and what the core knows of it besides.
   struct alignas(64) seat : pool_worker, idler {
     seat(pool_core& core, unsigned which) noexcept
@@ -77,6 +103,8 @@ class pool_core final : public executor {
     inbox<job> posted;  // what others have posted for it alone. Its edge: what the poster wrote  ->  the job
     pool_core* of;
     unsigned index;
+    std::vector<seat*> others;                // in groups, the nearest first
+    std::vector<std::size_t> nearer;          // how many there are up to the end of each group
     std::atomic<std::uint64_t> lies_down{0};  // when it fell asleep; 0: it is awake. A figure, no edge
     std::uint32_t random = index * 2654435761u + 1;
     std::uint32_t until_look = 60;  // jobs until it looks what there is besides its own
@@ -88,8 +116,11 @@ class pool_core final : public executor {
 
   explicit pool_core(const pool_options& options);
 
-  int start_threads(const char* name) noexcept;
+  void know_each_other(const std::vector<processor>& places);
+  int start_threads(const char* name, const std::vector<processor>& places) noexcept;
   void join_threads() noexcept;
+  unsigned own_threads() const noexcept { return options_.threads - (options_.use_caller ? 1 : 0); }
+  void run_the_rest_as_caller() noexcept;
   void drop() noexcept;
   void end() noexcept;
   bool is_forked() const noexcept;
@@ -101,6 +132,7 @@ class pool_core final : public executor {
   job* look_outside(seat& mine) noexcept;
   job* look_elsewhere(seat& mine) noexcept;
   job* search(seat& mine, bool desperate) noexcept;
+  job* rob_others(seat& mine, bool desperate) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
   job* take_own(seat& mine) noexcept;
   job* take_injected(seat& mine) noexcept;
@@ -111,6 +143,10 @@ class pool_core final : public executor {
 
   void make_room(seat& mine, job& work) noexcept;
   void post_from_outside(job& work) noexcept;
+  bool post_by_deadline(job& work) noexcept;
+  void post_ranked(job& work, unsigned priority) noexcept;
+  void put_ranked(job& work, unsigned priority, std::int64_t deadline) noexcept;
+  unsigned middle() const noexcept { return options_.priorities / 2; }
   void post_to(seat& one, job& work) noexcept;
   void hand_in(seat& one, job& work) noexcept;
   static void wake(idler& one) noexcept;
@@ -118,11 +154,18 @@ class pool_core final : public executor {
   std::vector<std::unique_ptr<seat>> seats_;
   idle_set idle_;
   injection<job> injected_;
+  ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
+  std::vector<std::unique_ptr<level_executor>> levels_;
+  const bool is_ranked_;  // some jobs go through those
   const pool_options options_;
   const std::uint64_t began_;
   unsigned patience_;                 // how often a worker looks round before it sleeps
   const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
   bool joined_ = false;
+  // A thread has the place for a caller.
+  //   edge place  what it left there  ->  the next one
+  std::atomic<bool> caller_inside_{false};
+  pool_worker* callers_before_ = nullptr;  // what that thread is a worker of otherwise
 
   enum class gate : std::uint8_t { closed, open, shut };
   //   edge gate  all threads, by their numbers  ->  each of them

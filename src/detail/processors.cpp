@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 namespace weft::detail {
 namespace {
@@ -13,15 +15,9 @@ namespace {
 constexpr unsigned no_limit = ~0u;
 
 unsigned allowed_by_mask() {
-  for (unsigned most = 1024; most <= 1u << 16; most *= 2) {
-    cpu_set_t* const set = CPU_ALLOC(most);
-    if (set == nullptr) break;
-    const bool read = ::sched_getaffinity(0, CPU_ALLOC_SIZE(most), set) == 0;
-    const int count = read ? CPU_COUNT_S(CPU_ALLOC_SIZE(most), set) : 0;
-    CPU_FREE(set);
-    if (count > 0) return static_cast<unsigned>(count);
-  }
-  return static_cast<unsigned>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+  const std::size_t count = allowed_processors().size();
+  return count != 0 ? static_cast<unsigned>(count)
+                    : static_cast<unsigned>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
 }
 
 unsigned as_processors(double quota, double period) {
@@ -56,6 +52,36 @@ unsigned least_on_the_way(const std::string& above, std::string path, Quota quot
   }
 }
 
+// The first number in a file: all of "3", or of a list like "0-3,8-11", which is the least.
+unsigned first_number(const std::string& path, unsigned otherwise) {
+  std::ifstream file{path};
+  unsigned number = 0;
+  return file >> number ? number : otherwise;
+}
+
+unsigned last_cache(const std::string& folder) {
+  unsigned highest = 0, shared_from = 0;
+  for (unsigned index = 0;; ++index) {
+    const std::string cache = folder + "/cache/index" + std::to_string(index);
+    const unsigned level = first_number(cache + "/level", 0);
+    if (level == 0) return shared_from;
+    if (level <= highest) continue;
+    highest = level;
+    shared_from = first_number(cache + "/shared_cpu_list", 0);
+  }
+}
+
+// The folder has a link to its node, "node0".
+unsigned node_of(const std::string& folder) {
+  std::error_code ignored;  // a kernel without nodes has no link
+  for (const auto& entry : std::filesystem::directory_iterator{folder, ignored}) {
+    const std::string name = entry.path().filename();
+    if (name.size() > 4 && name.starts_with("node") && name[4] >= '0' && name[4] <= '9')
+      return static_cast<unsigned>(std::stoul(name.substr(4)));
+  }
+  return 0;
+}
+
 }  // namespace
 
 // Lines are "0::/path" (version 2) or "7:cpu,cpuacct:/path".
@@ -73,6 +99,45 @@ unsigned processors_of(const std::string& membership, const std::string& mounted
       count = std::min(count, least_on_the_way(mounted + "/" + kinds, path, quota_1));
   }
   return std::max(count, 1u);
+}
+
+std::vector<processor> processors_in(const std::string& folder, const std::vector<unsigned>& numbers) {
+  std::vector<processor> all;
+  for (const unsigned number : numbers) {
+    const std::string mine = folder + "/cpu" + std::to_string(number);
+    all.push_back({.number = number,
+                   .core = first_number(mine + "/topology/thread_siblings_list", number),
+                   .cache = last_cache(mine),
+                   .package = first_number(mine + "/topology/physical_package_id", 0),
+                   .node = node_of(mine)});
+  }
+  const auto place = [](const processor& one) {
+    return std::tuple{one.nth, one.package, one.node, one.cache, one.core, one.number};
+  };
+  std::ranges::sort(all, {}, place);
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (all[i].core == all[i - 1].core) all[i].nth = all[i - 1].nth + 1;
+  std::ranges::sort(all, {}, place);
+  return all;
+}
+
+std::vector<unsigned> allowed_processors() {
+  std::vector<unsigned> numbers;
+  for (unsigned most = 1024; most <= 1u << 16 && numbers.empty(); most *= 2) {
+    cpu_set_t* const set = CPU_ALLOC(most);
+    if (set == nullptr) break;
+    if (::sched_getaffinity(0, CPU_ALLOC_SIZE(most), set) == 0)
+      for (unsigned number = 0; number != most; ++number)
+        if (CPU_ISSET_S(number, CPU_ALLOC_SIZE(most), set)) numbers.push_back(number);
+    CPU_FREE(set);
+  }
+  return numbers;
+}
+
+unsigned distance(const processor& one, const processor& other) noexcept {
+  if (one.package != other.package || one.node != other.node) return 3;
+  if (one.cache != other.cache) return 2;
+  return one.core != other.core ? 1 : 0;
 }
 
 }  // namespace weft::detail

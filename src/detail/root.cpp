@@ -170,6 +170,11 @@ void root::tell_to_stop(job& work) noexcept {
   if (work.run == run_job) static_cast<root&>(work).request_stop();
 }
 
+std::chrono::steady_clock::time_point root::deadline_of(job& work) noexcept {
+  const weft::env* const its = work.run == run_job ? static_cast<root&>(work).env : nullptr;
+  return its != nullptr ? its->deadline : std::chrono::steady_clock::time_point::max();
+}
+
 void root::woken(sleeper& sleeping, wake_up how) noexcept {
   root& self = static_cast<root&>(sleeping);
   if (how == wake_up::stopped) self.ends_stopped = true;

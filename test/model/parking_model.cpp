@@ -12,14 +12,15 @@ namespace {
 
 using namespace weft::detail;
 
-template <unsigned workers>
+template <unsigned workers, unsigned away = 0>
 struct crew {
   struct seat : idler {
     futex_parker sleeps;
+    bool had_own = false;
   };
 
   bed one;
-  idle_set idle{workers};
+  idle_set idle{workers - away};
   atomic<int> jobs{0};         // a queue, without what is in it
   atomic<int> own[workers]{};  // the same for what one worker alone may run
   atomic<bool> closing{false}, ended{false};
@@ -48,7 +49,17 @@ struct crew {
         return true;
     return false;
   }
-  bool take(const seat& mine) { return take_from(own_of(mine)) || take_from(jobs); }
+  bool take_own(seat& mine) { return take_from(own_of(mine)) && (mine.had_own = true); }
+  bool take(seat& mine) { return take_own(mine) || take_from(jobs); }
+  // As pool_core::leave_as_caller.
+  void go() {
+    idle.go();
+    heavy_fence();
+    if (closing.load(std::memory_order_relaxed))
+      wake(idle.pick_any());
+    else if (jobs.load(std::memory_order_relaxed) != 0)
+      wake(idle.pick());
+  }
   bool any_own() {
     for (auto& one : own)
       if (one.load(std::memory_order_relaxed) != 0) return true;
@@ -61,7 +72,7 @@ struct crew {
   }
   // As pool_core::look_elsewhere. False: it has ended.
   bool find(seat& mine) {
-    if (take_from(own_of(mine))) return true;
+    if (take_own(mine)) return true;
     bool searches = idle.start_search();
     for (;;) {
       if (searches && take(mine)) {
@@ -168,6 +179,43 @@ struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
   }
 };
 
+// A thread that works here for the time of a call: until the job that it has posted has been run by one of the two, and
+// has told it so. It comes; or the pool is ended while it is there.
+template <bool comes>
+struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
+  atomic<int> ran{0};
+
+  void before() { this->begin(); }
+  void run() {
+    if (ran.fetch_add(1, std::memory_order_relaxed) == 0) this->post_to(this->seats[1]);
+  }
+  void thread(unsigned which) {
+    auto& mine = this->seats[which % 2];
+    if (which == 0) {
+      while (this->find(mine)) run();
+    } else if (which == 1) {
+      if (comes) {
+        this->idle.come();
+        heavy_fence();
+      }
+      this->post();
+      while (!mine.had_own) {
+        const bool found = this->find(mine);
+        RL_ASSERT(found);
+        if (!mine.had_own) run();
+      }
+      this->go();
+      if (comes) this->shut_down();
+    } else if (!comes) {
+      this->shut_down();
+    }
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(this->ends.load(std::memory_order_relaxed) == 1);
+  }
+};
+
 }  // namespace
 
 int main() {
@@ -179,4 +227,6 @@ int main() {
   model::check_some<jobs_that_post>("jobs that post", 500'000);
   model::check<for_one_alone<false>>("for one alone", 1);
   model::check_some<for_one_alone<true>>("for one alone, from inside", 200'000);
+  model::check<a_caller<true>>("a caller comes and goes", 1);
+  model::check<a_caller<false>>("a caller goes, and the end", 1);
 }

@@ -120,6 +120,9 @@ class root : public sleeper, public job {
   /// Tells the root that is posted as `work`, if that is one, to stop.
   static void tell_to_stop(job& work) noexcept;
 
+  /// That of the task that is posted as `work`, if that is one; max: none.
+  static std::chrono::steady_clock::time_point deadline_of(job& work) noexcept;
+
   /// Whether it, or one that it is part of, was told to stop.
   bool stop_requested() const noexcept;
 

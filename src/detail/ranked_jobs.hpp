@@ -1,0 +1,75 @@
+// Jobs in the order of their rank: the level first, then the deadline, then the order in which they came. Any thread puts
+// in, workers take the first.
+//
+// It is a heap under a mutex, one for all workers, so that what is first is first for all of them. Only what was given a
+// rank goes through it.
+//
+// Rejected: a heap for each worker (what is urgent would wait behind the worker that it was posted on, and stealing would
+// have to compare all).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <tuple>
+#include <vector>
+
+namespace weft::detail {
+
+template <class T>
+class ranked_jobs {
+ public:
+  /// Of one that has none.
+  static constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+
+  /// False: there is no memory.
+  bool put(T& one, unsigned level, std::int64_t deadline) noexcept {
+    const std::lock_guard guard{lock_};
+    try {
+      heap_.push_back({level, deadline, numbers_, &one});
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    ++numbers_;
+    std::ranges::push_heap(heap_, comes_later, &entry::rank);
+    size_.store(heap_.size(), std::memory_order_relaxed);  // a hint; the lock has the edge
+    return true;
+  }
+
+  /// The first; null if there is none.
+  T* take() noexcept {
+    if (empty()) return nullptr;
+    const std::lock_guard guard{lock_};
+    if (heap_.empty()) return nullptr;
+    std::ranges::pop_heap(heap_, comes_later, &entry::rank);
+    T* const first = heap_.back().one;
+    heap_.pop_back();
+    size_.store(heap_.size(), std::memory_order_relaxed);  // as above
+    return first;
+  }
+
+  /// A hint; the truth behind a heavy_fence(), for what was put before a light_fence().
+  bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }  // as said
+
+ private:
+  struct entry {
+    unsigned level;
+    std::int64_t deadline;
+    std::uint64_t number;
+    T* one;
+
+    std::tuple<unsigned, std::int64_t, std::uint64_t> rank() const noexcept { return {level, deadline, number}; }
+  };
+  static constexpr std::ranges::greater comes_later{};  // of a heap, the last in order is on top
+
+  std::mutex lock_;  // of what follows, but for the hint
+  std::vector<entry> heap_;
+  std::uint64_t numbers_ = 0;
+  std::atomic<std::size_t> size_{0};
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,413 @@
+// What a pool can be told: to stay on processors, to let a caller work, what comes first.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
+#include <weft/sync.hpp>
+
+#include "detail/processors.hpp"
+#include "support/weft_test.hpp"
+
+namespace {
+
+using weft::pool;
+using weft::start_on;
+using weft::sync_wait;
+using weft::task;
+using weft::when_all;
+using weft::detail::distance;
+using weft::detail::processor;
+
+task<long> fib(int n) {
+  if (n < 2) co_return n;
+  auto [a, b] = co_await when_all(fib(n - 1), fib(n - 2));
+  co_return a + b;
+}
+
+// ---- which processors there are ------------------------------------------------------------------------------------------
+
+// A machine that the kernel would describe so: two sockets, each with two caches of two cores of two threads. Numbers as
+// Linux gives them: the second threads come after all cores.
+class topology : public testing::Test {
+ protected:
+  topology() {
+    for (unsigned core = 0; core != 8; ++core)
+      for (const unsigned number : {core, core + 8}) {
+        write(number, "topology/physical_package_id", core / 4);
+        write(number, "topology/thread_siblings_list", std::to_string(core) + "," + std::to_string(core + 8));
+        write(number, "cache/index0/level", 1);
+        write(number, "cache/index0/shared_cpu_list", std::to_string(core) + "," + std::to_string(core + 8));
+        write(number, "cache/index1/level", 3);
+        write(number, "cache/index1/shared_cpu_list", std::to_string(core / 2 * 2) + "-99");
+        std::filesystem::create_directories(folder_of(number) / ("node" + std::to_string(core / 4)));
+      }
+  }
+  ~topology() override { std::filesystem::remove_all(root_); }
+
+  std::filesystem::path folder_of(unsigned number) const { return root_ / ("cpu" + std::to_string(number)); }
+  void write(unsigned number, const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((folder_of(number) / name).parent_path());
+    std::ofstream{folder_of(number) / name} << text << '\n';
+  }
+  void write(unsigned number, const std::string& name, unsigned value) const {
+    write(number, name, std::to_string(value));
+  }
+  std::vector<processor> read(const std::vector<unsigned>& numbers) const {
+    return weft::detail::processors_in(root_.string(), numbers);
+  }
+
+ private:
+  const std::filesystem::path root_ =
+      std::filesystem::temp_directory_path() / ("weft-topology-" + std::to_string(::getpid()));
+};
+
+TEST_F(topology, one_thread_of_each_core_comes_before_the_second_ones) {
+  std::vector<unsigned> all(16);
+  for (unsigned i = 0; i != 16; ++i) all[i] = 15 - i;
+  const std::vector<processor> places = read(all);
+  ASSERT_EQ(places.size(), 16u);
+  for (unsigned i = 0; i != 16; ++i) {
+    EXPECT_EQ(places[i].number, i);
+    EXPECT_EQ(places[i].core, i % 8);
+    EXPECT_EQ(places[i].cache, i % 8 / 2 * 2);
+    EXPECT_EQ(places[i].package, i % 8 / 4);
+    EXPECT_EQ(places[i].node, i % 8 / 4);
+  }
+}
+
+TEST_F(topology, only_what_is_allowed_counts) {
+  const std::vector<processor> places = read({9, 1, 4});
+  ASSERT_EQ(places.size(), 3u);
+  EXPECT_EQ(places[0].number, 1u);
+  EXPECT_EQ(places[1].number, 4u);
+  EXPECT_EQ(places[2].number, 9u) << "the core of 1 has a thread already";
+}
+
+TEST_F(topology, near_is_what_shares_a_core_then_a_cache_then_a_socket) {
+  const std::vector<processor> places = read({0, 1, 2, 4, 8});  // in this order
+  EXPECT_EQ(distance(places[0], places[4]), 0u);
+  EXPECT_EQ(distance(places[0], places[1]), 1u);
+  EXPECT_EQ(distance(places[0], places[2]), 2u);
+  EXPECT_EQ(distance(places[0], places[3]), 3u);
+}
+
+TEST_F(topology, what_cant_be_read_is_shared) {
+  const std::vector<processor> places = read({70, 71});
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_EQ(distance(places[0], places[1]), 1u);
+}
+
+// ---- pin ----------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("pool_pin: each thread stays on one processor, and neighbours have different ones") {
+  const std::vector<unsigned> allowed = weft::detail::allowed_processors();
+  const unsigned threads = static_cast<unsigned>(allowed.size()) + 1;
+  const pool p{{.threads = threads, .pin = true}};
+  const auto place = []() -> task<int> {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    if (CPU_COUNT(&set) != 1) co_return -1;
+    for (int i = 0;; ++i)
+      if (CPU_ISSET(i, &set)) co_return i;
+  };
+  std::vector<int> places;
+  for (unsigned i = 0; i != threads; ++i) places.push_back(co_await start_on(p.worker(i), place()));
+  EXPECT_EQ(places.front(), places.back()) << "one more than there are";
+  places.pop_back();
+  EXPECT_EQ(std::set<int>(places.begin(), places.end()), std::set<int>(allowed.begin(), allowed.end()));
+}
+
+WEFT_TEST("pool_pin: work is shared as without") {
+  const pool p{{.threads = 5, .pin = true}};
+  EXPECT_EQ(co_await start_on(p.executor(), fib(20)), 6765);
+}
+
+// ---- use_caller -----------------------------------------------------------------------------------------------------------
+
+TEST(pool_caller, works_while_its_task_runs) {
+  const pool p{{.threads = 1, .use_caller = true}};  // no thread of its own
+  EXPECT_EQ(p.size(), 1u);
+  const auto here = [&, me = std::this_thread::get_id()]() -> task<bool> {
+    co_await weft::yield();
+    co_return std::this_thread::get_id() == me&& p.is_inside() && p.worker_id() == 0;
+  };
+  EXPECT_FALSE(p.is_inside());
+  EXPECT_TRUE(p.run(here()));
+  EXPECT_FALSE(p.is_inside());
+  EXPECT_EQ(p.run(fib(15)), 610);
+}
+
+TEST(pool_caller, is_one_of_several) {
+  const pool p{{.threads = 3, .use_caller = true}};
+  EXPECT_EQ(p.size(), 3u);
+  std::mutex lock;
+  std::set<std::thread::id> seen;
+  const auto meet = [&]() -> task<> {
+    {
+      const std::lock_guard guard{lock};
+      seen.insert(std::this_thread::get_id());
+    }
+    test::until([&] {
+      const std::lock_guard guard{lock};
+      return seen.size() == 3;
+    });
+    co_return;
+  };
+  const auto all = [&]() -> task<> { co_await when_all(meet(), meet(), meet()); };
+  p.run(all());
+  EXPECT_EQ(seen.count(std::this_thread::get_id()), 1u);
+}
+
+TEST(pool_caller, of_two_at_once_one_waits_for_the_threads) {
+  for (const unsigned threads : {2u, 4u}) {
+    const pool p{{.threads = threads, .use_caller = true}};
+    std::vector<std::jthread> callers;
+    std::atomic<long> sum{0};
+    for (int i = 0; i != 4; ++i)
+      callers.emplace_back([&] {
+        for (int round = 0; round != test::rounds(100); ++round) sum += p.run(fib(10));
+      });
+    callers.clear();
+    EXPECT_EQ(sum, 4 * test::rounds(100) * 55);
+  }
+}
+
+TEST(pool_caller, sleeps_while_its_task_waits_and_hears_of_its_end) {
+  const pool p{{.threads = 2, .use_caller = true}};
+  const pool other{{.threads = 1}};
+  const auto elsewhere = [&]() -> task<int> {
+    int sum = 0;
+    for (int i = 0; i != test::rounds(300); ++i) {
+      co_await weft::resume_on(other.executor());
+      ++sum;
+      co_await weft::resume_on(p.executor());
+    }
+    co_return sum;
+  };
+  EXPECT_EQ(p.run(elsewhere()), test::rounds(300));
+}
+
+TEST(pool_caller, leaves_what_others_have_posted_to_the_threads) {
+  pool p{{.threads = 2, .use_caller = true}};
+  std::atomic<int> ran{0};
+  const auto yields = [&]() -> task<> {
+    for (int i = 0; i != 50; ++i) co_await weft::yield();
+    ++ran;
+  };
+  const auto starts = [&]() -> task<> {
+    for (int i = 0; i != 100; ++i) weft::start(p.executor(), yields(), [](weft::result<void>) {});
+    co_return;
+  };
+  p.run(starts());
+  test::until([&] { return ran == 100; });
+}
+
+TEST(pool_caller, without_threads_the_rest_runs_at_the_end) {
+  int ran = 0;  // plain: one thread
+  {
+    const pool p{{.threads = 1, .use_caller = true}};
+    const auto yields = [&]() -> task<> {
+      co_await weft::yield();
+      ++ran;
+    };
+    for (int i = 0; i != 10; ++i) weft::start(p.executor(), yields(), [](weft::result<void>) {});
+    EXPECT_EQ(ran, 0);
+  }
+  EXPECT_EQ(ran, 10);
+}
+
+TEST(pool_caller, failures_and_stops_reach_it) {
+  const pool p{{.threads = 2, .use_caller = true}};
+  const auto throws = []() -> task<int> {
+    co_await weft::yield();
+    throw std::runtime_error{"no"};
+  };
+  EXPECT_THROW(p.run(throws()), std::runtime_error);
+
+  weft::stop_source source;
+  const auto never = []() -> task<> {
+    for (;;) co_await weft::yield();
+  };
+  std::jthread helper{[&] { source.request_stop(); }};
+  EXPECT_THROW(p.run(never(), source.token()), weft::stopped);
+}
+
+TEST(pool_caller, a_pool_without_the_option_runs_it_on_its_threads) {
+  const pool p{{.threads = 2}};
+  const auto here = [me = std::this_thread::get_id()]() -> task<bool> { co_return std::this_thread::get_id() == me; };
+  EXPECT_FALSE(p.run(here()));
+}
+
+class pool_options_misuse : public testing::Test {
+ protected:
+  pool_options_misuse() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(pool_options_misuse, run_inside_a_task) {
+  const auto inside = [] {
+    const pool p{{.threads = 1}};
+    const auto calls = [&]() -> task<long> { co_return p.run(fib(1)); };
+    sync_wait(calls());
+  };
+  EXPECT_DEATH(inside(), "weft: pool::run was called inside a task");
+}
+
+TEST_F(pool_options_misuse, the_place_of_a_caller_by_its_number) {
+  const auto asks = [] {
+    const pool p{{.threads = 2, .use_caller = true}};
+    static_cast<void>(p.worker(1));
+  };
+  EXPECT_DEATH(asks(), "weft: the last worker of a pool with use_caller was asked for");
+}
+
+TEST_F(pool_options_misuse, a_shutdown_while_it_is_there) {
+  const auto ends = [] {
+    pool p{{.threads = 2, .use_caller = true}};
+    test::gate never;
+    const auto shuts_down = [&]() -> task<> {
+      p.shutdown();
+      co_await never;
+    };
+    p.run(shuts_down());
+  };
+  EXPECT_DEATH(ends(), "weft: a pool was shut down while a thread was in its run");
+}
+
+// ---- priorities -----------------------------------------------------------------------------------------------------------
+
+// A job that notes that it ran.
+struct noted : weft::job {
+  noted(std::vector<int>& notes, int what) : all{&notes}, number{what} {
+    run = [](job& self) noexcept {
+      auto& mine = static_cast<noted&>(self);
+      mine.all->push_back(mine.number);
+    };
+  }
+  std::vector<int>* all;
+  int number;
+};
+
+TEST(pool_priorities, what_is_urgent_comes_first_and_what_is_not_last) {
+  std::vector<int> order;  // plain: one thread
+  noted background_1{order, 5}, background_2{order, 6}, ordinary_1{order, 3}, ordinary_2{order, 4}, urgent_1{order, 1},
+      urgent_2{order, 2};
+  {
+    const pool p{{.threads = 1, .priorities = 3}};
+    EXPECT_EQ(&p.executor(1), &p.executor());
+    const auto posts_all = [&]() -> task<> {
+      for (noted* one : {&background_1, &background_2}) p.executor(2).post(*one);
+      for (noted* one : {&ordinary_1, &ordinary_2}) p.executor(1).post_behind(*one);
+      for (noted* one : {&urgent_1, &urgent_2}) p.executor(0).post(*one);
+      co_return;
+    };
+    p.run(posts_all());
+  }
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(pool_priorities, tasks_stay_at_theirs_and_nothing_waits_for_ever) {
+  for (const unsigned threads : {1u, 3u}) {
+    const pool p{{.threads = threads, .priorities = 3}};
+    std::atomic<int> ran{0};
+    const auto until_others_ran = [&]() -> task<> {
+      while (ran != 2) co_await weft::yield();
+    };
+    const auto ordinary = [&]() -> task<> {
+      co_await weft::yield();
+      ++ran;
+    };
+    auto all = [&](weft::scope& s) -> task<> {
+      for (unsigned i = 0; i != threads + 1; ++i) s.fork_on(p.executor(0), until_others_ran);
+      s.fork_on(p.executor(1), ordinary);
+      s.fork_on(p.executor(2), ordinary);
+      co_return;
+    };
+    sync_wait(weft::with_scope(all));
+  }
+}
+
+WEFT_TEST("pool_priorities: a strand and a scope over one, with more threads than cores") {
+  const pool p{{.threads = 6, .priorities = 2}};
+  weft::strand in_turn{p.executor(0)};
+  int count = 0;  // plain: the strand's
+  const auto counts = [&]() -> task<> {
+    for (int i = 0; i != test::rounds(200); ++i) {
+      ++count;
+      co_await weft::yield();
+      co_await weft::start_on(p.executor(), fib(3));
+    }
+  };
+  auto all = [&](weft::scope& s) -> task<> {
+    for (int i = 0; i != 20; ++i) s.fork_on(in_turn, counts);
+    co_return;
+  };
+  co_await weft::with_scope(all);
+  EXPECT_EQ(count, 20 * test::rounds(200));
+}
+
+TEST(pool_priorities, a_pool_that_is_cancelled_stops_tasks_at_each) {
+  pool p{{.threads = 2, .priorities = 3}};
+  std::atomic<int> stopped{0};
+  const auto never = []() -> task<> {
+    for (;;) co_await weft::yield();
+  };
+  weft::strand in_turn{p.executor(2)};
+  const auto counts = [&](weft::result<void> r) { stopped += r.is_stopped(); };
+  for (unsigned i = 0; i != 3; ++i) weft::start(p.executor(i), never(), counts);
+  weft::start(in_turn, never(), counts);
+  p.shutdown(weft::pool_shutdown::cancel);
+  EXPECT_EQ(stopped, 4);
+}
+
+TEST(pool_deadlines, the_earliest_comes_first_then_those_without) {
+  std::vector<int> order;  // plain: one thread
+  const pool p{{.threads = 1, .deadline_order = true}};
+  const auto now = std::chrono::steady_clock::now();
+  weft::event door;
+  int ready = 0;
+  const auto waits = [&](int number) -> task<> {
+    ++ready;
+    co_await door.wait();
+    order.push_back(number);
+  };
+  const auto until_hour = [&](int number) -> task<> {
+    auto inside = [&]() -> task<> { co_await waits(number); };
+    co_await weft::with_deadline(now + std::chrono::hours{number}, inside);
+  };
+  auto all = [&](weft::scope& s) -> task<> {
+    s.fork(waits(9));
+    for (const int number : {3, 5, 1, 4, 2}) s.fork(until_hour(number));
+    while (ready != 6) co_await weft::yield();
+    door.set();
+  };
+  const auto here = [&]() -> task<> { co_await weft::with_scope(all); };
+  p.run(here());
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4, 5, 9}));
+}
+
+TEST_F(pool_options_misuse, a_priority_that_there_is_not) {
+  const auto asks = [] {
+    const pool p{{.threads = 1, .priorities = 2}};
+    static_cast<void>(p.executor(2));
+  };
+  EXPECT_DEATH(asks(), "weft: an executor was asked for of a priority that the pool does not have");
+  const auto makes = [] { const pool p{{.threads = 1, .priorities = 9}}; };
+  EXPECT_DEATH(makes(), "weft: a pool has from 1 to 8 priorities");
+}
+
+}  // namespace
