@@ -33,31 +33,31 @@ class deque_alone : public testing::Test {
   static constexpr std::size_t slots = 8, count = 1000;
 
   deque_alone() {
-    for (std::size_t i = 0; i != count; ++i) all.push_back({i});
-    for (numbered& one : all) push(one);
+    for (std::size_t i = 0; i != count; ++i) all_.push_back({i});
+    for (numbered& one : all_) push(one);
   }
-  void push(numbered& one) { EXPECT_TRUE(jobs.push(one) || jobs.push_beyond(one)); }
+  void push(numbered& one) { EXPECT_TRUE(jobs_.push(one) || jobs_.push_beyond(one)); }
   numbered* newest() {
-    numbered* const one = jobs.pop();
-    return one != nullptr ? one : jobs.pop_stored();
+    numbered* const one = jobs_.pop();
+    return one != nullptr ? one : jobs_.pop_stored();
   }
   numbered* oldest() {
     numbered* one = nullptr;
-    return jobs.steal(one) == theft::done ? one : nullptr;
+    return jobs_.steal(one) == theft::done ? one : nullptr;
   }
 
-  std::vector<numbered> all;
-  deque<numbered, slots> jobs;
+  std::vector<numbered> all_;
+  deque<numbered, slots> jobs_;
 };
 
 TEST_F(deque_alone, gives_its_owner_the_newest_first) {
-  EXPECT_EQ(jobs.size(), count);
+  EXPECT_EQ(jobs_.size(), count);
   for (std::size_t i = count; i-- != 0;) {
     const numbered* const one = newest();
     ASSERT_NE(one, nullptr);
     EXPECT_EQ(one->number, i);
   }
-  EXPECT_TRUE(jobs.empty());
+  EXPECT_TRUE(jobs_.empty());
   EXPECT_EQ(newest(), nullptr);
 }
 
@@ -67,7 +67,7 @@ TEST_F(deque_alone, gives_thieves_the_oldest_first) {
     ASSERT_NE(one, nullptr);
     EXPECT_EQ(one->number, i);
   }
-  EXPECT_TRUE(jobs.empty());
+  EXPECT_TRUE(jobs_.empty());
   EXPECT_EQ(oldest(), nullptr);
 }
 
@@ -78,20 +78,20 @@ TEST_F(deque_alone, keeps_the_order_while_both_take_and_more_comes) {
     if (i % 3 == 0) {
       EXPECT_EQ(oldest()->number, from++);
     }
-    if (i % 5 == 0) push(all[to++]);
-    EXPECT_EQ(jobs.size(), to - from);
+    if (i % 5 == 0) push(all_[to++]);
+    EXPECT_EQ(jobs_.size(), to - from);
   }
 }
 
 TEST_F(deque_alone, gives_just_the_job_that_is_asked_for) {
-  EXPECT_FALSE(jobs.pop_stored(all[count - 1])) << "it is in a slot";
-  EXPECT_TRUE(jobs.pop(all[count - 1]));
-  for (std::size_t i = 1; i != slots; ++i) jobs.pop();
-  while (jobs.pop() != nullptr) {
+  EXPECT_FALSE(jobs_.pop_stored(all_[count - 1])) << "it is in a slot";
+  EXPECT_TRUE(jobs_.pop(all_[count - 1]));
+  for (std::size_t i = 1; i != slots; ++i) jobs_.pop();
+  while (jobs_.pop() != nullptr) {
   }
-  const std::size_t left = jobs.size();
-  EXPECT_FALSE(jobs.pop_stored(all[left - 2])) << "it is not the newest";
-  EXPECT_TRUE(jobs.pop_stored(all[left - 1]));
+  const std::size_t left = jobs_.size();
+  EXPECT_FALSE(jobs_.pop_stored(all_[left - 2])) << "it is not the newest";
+  EXPECT_TRUE(jobs_.pop_stored(all_[left - 1]));
   EXPECT_EQ(newest()->number, left - 2);
 }
 

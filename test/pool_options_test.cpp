@@ -1,4 +1,5 @@
 // What a pool can be told: to stay on processors, to let a caller work, what comes first.
+// Long because each option has its own ways to go wrong, on machines that this one is not.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -43,6 +44,9 @@ task<long> fib(int n) {
 // A machine that the kernel would describe so: two sockets, each with two caches of two cores of two threads. Numbers as
 // Linux gives them: the second threads come after all cores.
 class topology : public testing::Test {
+ public:
+  ~topology() override { std::filesystem::remove_all(root_); }
+
  protected:
   topology() {
     for (unsigned core = 0; core != 8; ++core)
@@ -56,8 +60,6 @@ class topology : public testing::Test {
         std::filesystem::create_directories(folder_of(number) / ("node" + std::to_string(core / 4)));
       }
   }
-  ~topology() override { std::filesystem::remove_all(root_); }
-
   std::filesystem::path folder_of(unsigned number) const { return root_ / ("cpu" + std::to_string(number)); }
   void write(unsigned number, const std::string& name, const std::string& text) const {
     std::filesystem::create_directories((folder_of(number) / name).parent_path());
@@ -219,12 +221,12 @@ TEST(pool_caller, leaves_what_others_have_posted_to_the_threads) {
 
 TEST(pool_caller, without_threads_the_rest_runs_at_the_end) {
   int ran = 0;  // plain: one thread
+  const auto yields = [&]() -> task<> {
+    co_await weft::yield();
+    ++ran;
+  };
   {
     const pool p{{.threads = 1, .use_caller = true}};
-    const auto yields = [&]() -> task<> {
-      co_await weft::yield();
-      ++ran;
-    };
     for (int i = 0; i != 10; ++i) weft::start(p.executor(), yields(), [](weft::result<void>) {});
     EXPECT_EQ(ran, 0);
   }
