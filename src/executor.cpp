@@ -1,5 +1,6 @@
 #include <pthread.h>
 
+#include <weft/detail/waiter.hpp>
 #include <weft/executor.hpp>
 
 #include "detail/worker.hpp"
@@ -44,7 +45,10 @@ bool manual_executor::refill() noexcept {
 }
 
 bool manual_executor::run_one() noexcept {
-  if (ready_ == nullptr && !refill()) return false;
+  if (ready_ == nullptr && !refill()) {
+    detail::wait_watch::settle();
+    if (!refill()) return false;
+  }
   job* oldest = ready_;
   ready_ = oldest->next;
   oldest->run(*oldest);

@@ -125,6 +125,7 @@ std::uint64_t seeded_executor::random() noexcept {
 }
 
 bool seeded_executor::run_one() noexcept {
+  if (empty()) weft::detail::wait_watch::settle();
   job* one;
   {
     const std::lock_guard guard{lock_};

@@ -573,7 +573,7 @@ TEST_F(async_stack_death, an_exception_from_elsewhere_has_no_task) {
                  }
                  throw std::runtime_error{"from elsewhere"};  // likely at the address of the first
                }).join(),
-               "^terminate called(.*\n)*.*from elsewhere");
+               "^(weft: chaos, [^\n]*\n)?terminate called(.*\n)*.*from elsewhere");
 }
 
 // ---- without symbols --------------------------------------------------------------------------------------------------

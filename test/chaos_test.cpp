@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include <weft/test.hpp>
 
 #include "support/weft_test.hpp"
 
@@ -63,6 +64,29 @@ TEST(chaos, keeps_what_is_promised) {
     set.set_value();
     EXPECT_TRUE(over);
   }
+}
+
+// Late or not: who pumps by hand finds what was woken before.
+template <class Executor>
+int found_by_a_pump() {
+  int found = 0;
+  for (int i = 0; i != 200; ++i) {
+    Executor loop;
+    weft::promise<> set;
+    bool over = false;
+    weft::start(loop, thread_behind(set.get_future()), [&](weft::result<std::thread::id>) { over = true; });
+    loop.run_all();
+    set.set_value();
+    loop.run_all();
+    found += over ? 1 : 0;
+    test::until([&] { return loop.run_all(), over; });
+  }
+  return found;
+}
+
+TEST(chaos, a_pump_finds_what_was_woken) {
+  EXPECT_EQ(found_by_a_pump<weft::manual_executor>(), 200);
+  EXPECT_EQ(found_by_a_pump<weft::test::seeded_executor>(), 200);
 }
 
 task<int> naps(unsigned kind, int value) {

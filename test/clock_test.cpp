@@ -89,6 +89,7 @@ TEST(sleep, durations_of_any_kind_and_length) {
 }
 
 TEST(sleep, many_at_once_wake_in_order) {
+  const test::calm in_order;
   virtual_clock time;
   std::vector<int> woken;
   std::vector<std::unique_ptr<test::timed_root<int>>> sleepers;
@@ -142,6 +143,7 @@ TEST(sleep, a_stop_after_it_has_fired_comes_too_late) {
   root.schedule();
   loop.run_all();
   time.advance(5ms);
+  test::settle();
   EXPECT_FALSE(loop.empty());
   root.request_stop();
   loop.run_all();
@@ -160,6 +162,7 @@ TEST(sleep, a_stop_and_the_timer_race) {
       weft::stop_callback stop{source.token(), [&] { root.request_stop(); }};
       root.schedule();
       test::until([&] { return ends == 2; });
+      test::settle();
       EXPECT_TRUE(root.over());
     }};
     std::thread stopper{[&] {

@@ -256,6 +256,7 @@ WEFT_TEST("fork: a tree of scopes, each level forking two") {
 // ---- frames ---------------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("fork: its frame goes back when it has ended and its handle is gone") {
+  const test::calm in_order;
   std::atomic<int> alive{0};
   test::gate door;
   auto child = [](test::counted, test::gate* door) -> task<> {

@@ -174,6 +174,7 @@ TEST(timeout, the_shortest_of_nested_ones_wins) {
 // The timer ends the work here and now, and with it the frame that the timer stood in. Frames from the heap, so that the
 // address sanitizer sees who touches them afterwards.
 TEST(timeout, the_timer_may_take_its_own_frame_along) {
+  const test::calm at_once;
   virtual_clock time;
   test::gate never;
   auto limited = [&](std::allocator_arg_t, std::pmr::memory_resource*) -> task<int> {
@@ -219,6 +220,7 @@ TEST(timeout, the_timer_the_work_and_a_stop_race) {
     for (int i = 0; i != 5; ++i) time.advance(1ms);
     waiter.join(), opener.join(), stopper.join();
     time.advance(1ms);
+    test::settle();
     ASSERT_TRUE(root.over());
     const auto how = root.take();
     EXPECT_TRUE(how.is_stopped() || how.error() == errc::timed_out || how.value() == 1);

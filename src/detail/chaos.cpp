@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "detail/futex.hpp"
+#include "detail/thread_id.hpp"
 
 namespace weft::detail {
 namespace {
@@ -62,11 +63,33 @@ class late_wake_ups {
     return true;
   }
 
+  // Makes one of them now, here; or waits for the one that the thread is about to make. False: there is none.
+  bool hurry() noexcept {
+    std::unique_lock guard{lock_};
+    if (count_ != 0) {
+      const entry one = take_out(waiting_[roll(static_cast<unsigned>(count_))]);
+      guard.unlock();
+      wait_watch::wake(*one.who, one.how);
+      return true;
+    }
+    if (waker_ == 0 || waker_ == this_thread_id()) return false;
+    // What it wakes may go on inside of that, and wait for who asks: it is given the time that a post takes where a loaded
+    // machine has taken the thread from the processor.
+    const when enough = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+    while (waker_ != 0 && std::chrono::steady_clock::now() < enough) {
+      guard.unlock();
+      ::sched_yield();
+      guard.lock();
+    }
+    return waker_ == 0;
+  }
+
   // After fork(): the thread stayed behind, and so did chaos; those that it had are woken here, by whom there is.
   void before_fork() noexcept { lock_.lock(); }
   void in_parent() noexcept { lock_.unlock(); }
   void in_child() noexcept {
     running_ = false;
+    waker_ = 0;
     lock_.unlock();
     wait_watch::begin(nullptr);
     while (count_ != 0) {
@@ -83,7 +106,13 @@ class late_wake_ups {
     when due{};
   };
 
-  // Under the lock.
+  // Under the lock, as start().
+  entry take_out(entry& from) noexcept {
+    const entry one = from;
+    from = waiting_[--count_];
+    return one;
+  }
+
   bool start() noexcept {
     sigset_t all, before;  // signals of the process are for the program's own threads
     sigfillset(&all);
@@ -119,11 +148,12 @@ class late_wake_ups {
         guard.lock();
         continue;
       }
-      const entry one = *next;
-      *next = waiting_[--count_];
+      const entry one = take_out(*next);
+      waker_ = this_thread_id();
       guard.unlock();
       wait_watch::wake(*one.who, one.how);
       guard.lock();
+      waker_ = 0;
     }
   }
 
@@ -131,6 +161,7 @@ class late_wake_ups {
   entry waiting_[places]{};
   std::size_t count_ = 0;
   bool running_ = false;
+  std::uintptr_t waker_ = 0;               // the thread, while it wakes one
   std::atomic<std::uint32_t> changes_{0};  // what the thread sleeps on
 };
 
@@ -150,7 +181,8 @@ constexpr wait_watch chaos{.parking = [](sleeper&) noexcept { give_way(); },
                                  give_way();
                                  return roll(2) == 0 && may_be_late(one) && late.take(one, how);
                                },
-                           .stopping = [](sleeper&) noexcept { give_way(); }};
+                           .stopping = [](sleeper&) noexcept { give_way(); },
+                           .ran_dry = []() noexcept { return late.hurry(); }};
 
 }  // namespace
 

@@ -3,6 +3,9 @@
 // protocol; and every other wake-up of a task that has an executor, or of a thread, comes late, from another thread. A task
 // without an executor is promised to go on inside the call that wakes it, and does.
 //
+// Who pumps an executor by hand relies on finding there what was woken before. So one that has run dry gets what is kept
+// for later, in any order: it has everything as it would have without chaos, other than it would have.
+//
 // The environment is read once, with the first worker. Without the variable nothing is installed: see wait_watch.
 //
 // Rejected: taking jobs out of the executors' queues and putting them back elsewhere, which would have each executor ask

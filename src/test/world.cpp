@@ -67,7 +67,8 @@ constexpr weft::detail::wait_watch the_watch{.parking =
                                              .stopping =
                                                  [](weft::detail::sleeper&) noexcept {
                                                    if (const entered in; in.here != nullptr) in.here->stopping();
-                                                 }};
+                                                 },
+                                             .ran_dry = []() noexcept { return false; }};
 
 constinit const weft::detail::wait_watch* watch_before = nullptr;  // chaos, perhaps; it waits meanwhile
 

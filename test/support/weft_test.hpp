@@ -102,6 +102,17 @@ inline void on_small_stack(std::function<void()> body) {
   if (todo.failure) std::rethrow_exception(todo.failure);
 }
 
+/// While this lives there is no chaos (WEFT_CHAOS): for what holds only where no wake-up is late, as the order of several.
+class calm {
+ public:
+  calm() noexcept { weft::detail::wait_watch::begin(nullptr); }
+  calm(const calm&) = delete;
+  ~calm() { weft::detail::wait_watch::begin(before_); }
+
+ private:
+  const weft::detail::wait_watch* before_ = weft::detail::wait_watch::now();
+};
+
 /// Lets other threads run until `done()`.
 template <class Done>
 void until(Done done) {

@@ -207,12 +207,21 @@ struct wait_watch {
   /// By a stopper that has claimed a wait, before the sleeper leaves what it waits in.
   void (*stopping)(sleeper&) noexcept;
 
+  /// Makes a wake-up now that was kept for later. False: there is none, and none is being made.
+  bool (*ran_dry)() noexcept;
+
   static void wake(sleeper& claimed, wake_up how) noexcept;
 
   /// Watches from now on; null: nobody does. What a watch refers to stays for ever: a thread may be on its way into it.
   static void begin(const wait_watch* one) noexcept {
     the_one.store(one, std::memory_order_release);
   }  // -> watch (no model)
+  /// By who pumps an executor by hand, and has found it empty: it is to look again, what was woken before has come.
+  static void settle() noexcept {
+    if (const wait_watch* watch = now()) [[unlikely]]
+      while (watch->ran_dry()) {
+      }
+  }
   static const wait_watch* now() noexcept {
     if (the_one.load(std::memory_order_relaxed) == nullptr) [[likely]]  // a null leads nowhere
       return nullptr;
