@@ -20,13 +20,25 @@ std::size_t somewhere(std::size_t count) noexcept {
 
 }  // namespace
 
-// By address, each once.
+// By address, each once. Mostly few, and in order already.
 std::size_t select_wait::sort_locks() noexcept {
   learning_lock** end = locks_;
-  for (std::size_t i = 0; i != count_; ++i)
-    if (learning_lock* one = cases_[i]->its_lock()) *end++ = one;
-  std::sort(locks_, end, std::less<>{});
-  return static_cast<std::size_t>(std::unique(locks_, end) - locks_);
+  if (count_ > 32) {
+    for (std::size_t i = 0; i != count_; ++i)
+      if (learning_lock* one = cases_[i]->its_lock()) *end++ = one;
+    std::sort(locks_, end, std::less<>{});
+    return static_cast<std::size_t>(std::unique(locks_, end) - locks_);
+  }
+  for (std::size_t i = 0; i != count_; ++i) {
+    learning_lock* const one = cases_[i]->its_lock();
+    learning_lock** at = end;
+    while (at != locks_ && std::less<>{}(one, at[-1])) --at;
+    if (one == nullptr || (at != locks_ && at[-1] == one)) continue;
+    std::move_backward(at, end, end + 1);
+    *at = one;
+    ++end;
+  }
+  return static_cast<std::size_t>(end - locks_);
 }
 
 bool select_wait::suspend(root& self) noexcept {
@@ -49,12 +61,14 @@ bool select_wait::suspend(root& self) noexcept {
     }
   if (never_waits_) return (unlock(), false);
 
+  in_line_ = true;  // before it is known: whoever ends the wait reads it
   const bool parked = self.park(*this);
   if (parked)
     for (std::size_t i = 0; i != count_; ++i)
       if (waiter* one = cases_[i]->enter()) one->share(*this);
   unlock();  // whoever was chosen takes each of them once more before it goes on, so this is here until the last
   if (!parked) {
+    in_line_ = false;
     leave_all();
     end_stopped(self);
   }
@@ -67,7 +81,7 @@ void select_wait::end() noexcept {
 }
 
 void select_wait::leave_all() noexcept {
-  for (std::size_t i = 0; i != count_; ++i) cases_[i]->leave();
+  for (std::size_t i = 0; i != count_; ++i) cases_[i]->leave(in_line_);
 }
 
 waiter* channel_case::enter() noexcept {
@@ -117,8 +131,8 @@ void after_case::prepare(detail::select_wait& of, std::size_t index, detail::roo
     clock_->arm(*this, detail::later(now, for_));
 }
 
-void after_case::leave() noexcept {
-  happening_case::leave();
+void after_case::leave(bool was_in_line) noexcept {
+  happening_case::leave(was_in_line);
   clock_->cancel(*this);
 }
 

@@ -1,5 +1,5 @@
-// Channels and select: send, receive, close, stop, and the channel's end, on threads of their own. Values are watched, so
-// one that is handed over without an edge, twice, or after its end is found. The orders are those of its lock: lock_model.
+// Channels, select, broadcast and watch: send, receive, close, stop, and the channel's end, on threads of their own. Values
+// are watched, so one that is handed over without an edge, twice, or after its end is found. The orders are those of its lock: lock_model.
 #include <optional>
 #include <weft/channel.hpp>
 
@@ -213,6 +213,84 @@ struct select_sends_and_stop : rl::test_suite<select_sends_and_stop, 4>, model::
   }
 };
 
+template <class Source>
+task<> receive_all(weft::receiver_of<Source>& from, int& got, int most = 100) {
+  for (; most != 0; --most) {
+    const auto value = co_await from.receive();
+    if (!value) co_return;
+    got = 10 * got + value->get();
+  }
+}
+
+// One sends to all and closes; of two receivers that it waits for, one leaves in between, or is stopped.
+template <bool Stopped>
+struct send_to_all : rl::test_suite<send_to_all<Stopped>, 3 + Stopped>, model::world {
+  using broadcast = weft::broadcast<watched>;
+  std::optional<broadcast> b;
+  std::optional<broadcast::receiver> stays, leaves;
+  stop_source stop;
+  int stayed = 0, left = 0;
+
+  static task<> sends(broadcast& to) {
+    co_await to.send(watched{1});
+    co_await to.send(watched{2});
+    to.close();
+  }
+  void before() {
+    begin();
+    stayed = left = 0;
+    b.emplace(weft::broadcast_options{.capacity = 1});
+    stays.emplace(b->subscribe());
+    leaves.emplace(b->subscribe());
+  }
+  void thread(unsigned which) {
+    if (which == 0) RL_ASSERT(run(sends(*b)));
+    if (which == 1) RL_ASSERT(run(receive_all(*stays, stayed)));
+    if (which == 2) {
+      run(receive_all(*leaves, left, Stopped ? 100 : 1), stop.token());
+      leaves.reset();
+    }
+    if (which == 3) stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(stayed == 12 && (left == 1 || (Stopped && (left == 0 || left == 12))));
+    stays.reset();
+    b.reset();
+  }
+};
+
+// A value is set twice and closed: each receiver sees the last one, the one that is stopped perhaps not.
+struct set_and_watch : rl::test_suite<set_and_watch, 4>, model::world {
+  using watch = weft::watch<watched>;
+  std::optional<watch> w;
+  std::optional<watch::receiver> stays, stopped;
+  stop_source stop;
+  int stayed = 0, seen = 0;
+
+  void before() {
+    begin();
+    stayed = seen = 0;
+    w.emplace(watched{1});
+    stays.emplace(w->subscribe());
+    stopped.emplace(w->subscribe());
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      RL_ASSERT(w->set(watched{2}) && w->set(watched{3}));
+      w->close();
+    }
+    if (which == 1) RL_ASSERT(run(receive_all(*stays, stayed)));
+    if (which == 2) run(receive_all(*stopped, seen), stop.token());
+    if (which == 3) stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(stayed % 10 == 3 && stayed <= 123 && seen <= 123);
+    stays.reset();
+    stopped.reset();
+    w.reset();
+  }
+};
+
 }  // namespace
 
 int main() {
@@ -224,4 +302,7 @@ int main() {
   model::check<select_and_select>("select and select", 2);
   model::check_some<select_select_and_stop>("select, select and stop", 50'000);
   model::check_some<select_sends_and_stop>("select, sends and stop", 50'000);
+  model::check_some<send_to_all<false>>("send to all", 30'000);
+  model::check_some<send_to_all<true>>("the same, one is stopped", 30'000);
+  model::check_some<set_and_watch>("set and watch", 30'000);
 }

@@ -37,7 +37,11 @@ class watched {
  public:
   explicit watched(int value) : value_{value} {}
   watched(watched&& other) noexcept : value_{static_cast<int>(other.value_)} { other.value_ = 0; }
-  watched(const watched& other) : value_{static_cast<int>(other.value_)} {}
+  watched(const watched& other) noexcept : value_{static_cast<int>(other.value_)} {}
+  watched& operator=(watched&& other) noexcept {
+    value_ = static_cast<int>(other.value_);
+    return *this;
+  }
   ~watched() { value_ = -1; }
 
   int get() const { return value_; }

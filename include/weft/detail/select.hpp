@@ -44,8 +44,8 @@ class select_case {
   virtual bool try_now() noexcept = 0;
   /// Under its lock: gets in line.
   virtual waiter* enter() noexcept = 0;
-  /// Out of the line again, if it is still there. Takes its lock, so that it waits for who is on the way out of it.
-  virtual void leave() noexcept = 0;
+  /// Out of the line again, if it is still there. Where it was in line, takes its lock: waits for who is on the way out.
+  virtual void leave(bool was_in_line) noexcept = 0;
   /// When the locks are free, by the one that was done at once: wakes the other side.
   virtual void finish() noexcept = 0;
 
@@ -78,7 +78,8 @@ class select_wait : public waiter {
   learning_lock** locks_;
   std::size_t count_;
   bool never_waits_;
-  bool waited_ = false;
+  bool waited_ = false;   // all are prepared
+  bool in_line_ = false;  // and in line, or were
 };
 
 }  // namespace detail
@@ -101,7 +102,9 @@ class channel_case : public select_case {
     node_.index = index;
   }
   waiter* enter() noexcept final;
-  void leave() noexcept final { at_.leave(node_, line_); }
+  void leave(bool was_in_line) noexcept final {
+    if (was_in_line) at_.leave(node_, line_);
+  }
   void finish() noexcept final {
     if (to_wake_ != nullptr) std::exchange(to_wake_, nullptr)->wake();
   }
@@ -194,7 +197,9 @@ class subscriber_case final : public select_case {
     ++by_.from_->waits;
     return &node_;
   }
-  void leave() noexcept override { by_.from_->channel_core::leave(node_, by_.from_->line()); }
+  void leave(bool was_in_line) noexcept override {
+    if (was_in_line) by_.from_->channel_core::leave(node_, by_.from_->line());
+  }
   void finish() noexcept override { through_.reset(); }
 
   receiver_of<Source>& by_;
@@ -231,7 +236,7 @@ class happening_case : public select_case {
   ~happening_case() = default;
 
   void prepare(select_wait& of, std::size_t index, root& self) noexcept override;
-  void leave() noexcept override { what_.leave(); }
+  void leave(bool) noexcept override { what_.leave(); }
 
  private:
   learning_lock* its_lock() noexcept final { return &what_.lock(); }
@@ -262,7 +267,7 @@ class after_case final : public detail::happening_case, timer {
 
  private:
   void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept override;
-  void leave() noexcept override;
+  void leave(bool was_in_line) noexcept override;
   static void fire_now(timer& self) noexcept;
 
   clock::duration for_;
@@ -281,7 +286,7 @@ class otherwise_case final : public detail::select_case {
   void prepare(detail::select_wait&, std::size_t, detail::root&) noexcept override {}
   bool try_now() noexcept override { return false; }
   detail::waiter* enter() noexcept override { return nullptr; }
-  void leave() noexcept override {}
+  void leave(bool) noexcept override {}
   void finish() noexcept override {}
 };
 
