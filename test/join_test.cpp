@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <memory_resource>
 #include <numeric>
@@ -155,6 +156,52 @@ WEFT_TEST("join: results that only move, references, void") {
 }
 
 // An argument lives in its child's frame, and goes with it when the parent has nothing left to do but to wait.
+struct alignas(128) line {
+  explicit line(int n) : number{n} {}
+  line(line&& other) noexcept : number{other.number} {
+    if (reinterpret_cast<std::uintptr_t>(this) % alignof(line) != 0) number = -1;
+  }
+  int number;
+};
+
+task<line> lined(int n) { co_return line{n}; }
+task<int> give(int n) { co_return n; }
+
+WEFT_TEST("join: results of a range may want more than a frame's alignment") {
+  for (int count = 0; count != 40; ++count) {
+    std::vector<task<line>> lines;
+    for (int i = 0; i != count; ++i) lines.push_back(lined(i));
+    const std::vector<line> all = co_await when_all(std::move(lines));
+    EXPECT_EQ(all.size(), static_cast<std::size_t>(count));
+    for (int i = 0; i != count; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].number, i);
+  }
+}
+
+WEFT_TEST("join: what a range needs comes from the scope's memory, and goes back there") {
+  std::vector<std::byte> room(1 << 20);
+  std::pmr::monotonic_buffer_resource mine{room.data(), room.size(), std::pmr::null_memory_resource()};
+  auto in_there = [&](weft::scope&) -> task<> {
+    std::vector<task<int>> some;
+    for (int i = 0; i != 100; ++i) some.push_back(give(i));
+    const std::vector<int> all = co_await when_all(std::move(some));
+    EXPECT_EQ(all.back(), 99);
+  };
+  co_await weft::with_scope({.memory = &mine}, in_there);
+  bool threw = false;
+  std::pmr::monotonic_buffer_resource small{room.data(), 4096, std::pmr::null_memory_resource()};
+  auto too_many = [&](weft::scope&) -> task<> {
+    try {
+      std::vector<task<int>> some;
+      for (int i = 0; i != 20; ++i) some.push_back(give(i));
+      co_await when_all(std::move(some));
+    } catch (const std::bad_alloc&) {
+      threw = true;
+    }
+  };
+  co_await weft::with_scope({.memory = &small}, too_many);
+  EXPECT_TRUE(threw);
+}
+
 WEFT_TEST("join: a sibling may wait for what an argument of one that has ended held") {
   const auto holds = [](weft::promise<int> held, int n) -> task<int> {
     static_cast<void>(held);

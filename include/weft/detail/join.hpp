@@ -297,30 +297,51 @@ class range_join : join {
  public:
   explicit range_join(std::vector<task<T>>&& tasks)
       : join{of_range, nullptr, nullptr, tasks.size()},
-        slots_(tasks.size()),
-        frames_(tasks.size()),
-        rooms_{std::make_unique_for_overwrite<room[]>(tasks.size() + 1)} {
-    this->lies_at(frames_.data(), rooms_.get());
-    for (std::size_t i = 0; i != tasks.size(); ++i) frames_[i] = task_access::release(std::move(tasks[i]));
+        count_{tasks.size()},
+        block_{static_cast<std::byte*>(allocate_frame(bytes_for(count_)))} {
+    auto* const rooms = ::new (block_) room[count_ + 1];  // untouched until a child needs one
+    slots_ = begin_slots(block_ + (count_ + 1) * sizeof(room));
+    frames_ = reinterpret_cast<std::coroutine_handle<>*>(slots_ + count_);
+    this->lies_at(frames_, rooms);
+    for (std::size_t i = 0; i != count_; ++i) {
+      ::new (slots_ + i) outcome<T>;
+      ::new (frames_ + i) std::coroutine_handle<>{task_access::release(std::move(tasks[i]))};
+    }
   }
   range_join(const range_join&) = delete;
-  ~range_join() { destroy_frames(frames_.data(), frames_.size()); }
+  ~range_join() {
+    destroy_frames(frames_, count_);
+    std::destroy_n(slots_, count_);
+    free_frame(block_, bytes_for(count_));
+  }
 
-  bool await_ready() const noexcept { return slots_.empty(); }
+  bool await_ready() const noexcept { return count_ == 0; }
   template <class Promise>
   WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
     root& self = *caller.promise().owner;
     return transfer(self, this->start(self, caller));
   }
   std::vector<element<T>> await_resume() {
-    for (outcome<T>& slot : slots_) throw_failure(slot);
+    for (std::size_t i = 0; i != count_; ++i) throw_failure(slots_[i]);
     std::vector<element<T>> values;
-    values.reserve(slots_.size());
-    for (outcome<T>& slot : slots_) values.push_back(take_element(slot));
+    values.reserve(count_);
+    for (std::size_t i = 0; i != count_; ++i) values.push_back(take_element(slots_[i]));
     return values;
   }
 
  private:
+  // All that the children need lies in one block of frame memory: rooms, slots, frames. It is aligned to 16.
+  static constexpr std::size_t aligned = 16;
+  static_assert(alignof(room) <= aligned && alignof(std::coroutine_handle<>) <= alignof(outcome<T>));
+  static constexpr std::size_t bytes_for(std::size_t count) noexcept {
+    constexpr std::size_t gap = alignof(outcome<T>) > aligned ? alignof(outcome<T>) : 0;
+    return (count + 1) * sizeof(room) + gap + count * (sizeof(outcome<T>) + sizeof(std::coroutine_handle<>));
+  }
+  static outcome<T>* begin_slots(std::byte* at) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(at), last = std::uintptr_t{alignof(outcome<T>)} - 1;
+    return reinterpret_cast<outcome<T>*>(at + (((address + last) & ~last) - address));
+  }
+
   static void settle(join& self, std::size_t index, bool stopped) noexcept {
     auto& mine = static_cast<range_join&>(self);
     const auto frame =
@@ -330,15 +351,17 @@ class range_join : join {
     frame.destroy();
   }
   static bool any_failed(join& self) noexcept {
-    for (const outcome<T>& slot : static_cast<range_join&>(self).slots_)
-      if (slot.is_exception()) return true;
+    const auto& mine = static_cast<range_join&>(self);
+    for (std::size_t i = 0; i != mine.count_; ++i)
+      if (mine.slots_[i].is_exception()) return true;
     return false;
   }
   static constexpr kind of_range{settle, any_failed, true};
 
-  std::vector<outcome<T>> slots_;
-  std::vector<std::coroutine_handle<>> frames_;
-  std::unique_ptr<room[]> rooms_;  // untouched until a child needs one
+  const std::size_t count_;
+  std::byte* const block_;
+  outcome<T>* slots_;
+  std::coroutine_handle<>* frames_;
 };
 
 }  // namespace weft::detail
