@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,8 +16,10 @@
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
 #include <weft/observe.hpp>
+#include <weft/scope.hpp>
 #include <weft/task.hpp>
 
+#include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
 
 using test::gate;
@@ -118,6 +122,10 @@ task<> waits_as_self(gate& g) {
 [[gnu::noinline]] void waits_in_fiber(gate& g, int times) {
   self = weft::detail::current_root();
   for (int i = 0; i != times; ++i) weft::await(waits((&g)[i]));
+  asm volatile("");
+}
+[[gnu::noinline]] void waits_shielded_in_fiber(gate& g) {
+  weft::await(weft::shielded(waits(g)));
   asm volatile("");
 }
 [[gnu::noinline]] void blocks_in_fiber() {
@@ -322,6 +330,27 @@ TEST(async_stack_of_a_fiber, is_told_from_outside_while_it_waits) {
   EXPECT_FALSE(over);
   g.open();
   EXPECT_TRUE(over);
+}
+
+TEST(async_stack_of_a_fiber, is_in_the_report_of_an_overdue_scope) {
+  test::virtual_clock time;
+  gate g;
+  std::vector<std::string> seen;
+  auto all = [&]() -> task<> {
+    auto body = [&](weft::scope& s) -> task<> {
+      s.go(app::waits_shielded_in_fiber, std::ref(g));
+      s.request_stop();
+      co_return;
+    };
+    auto note = [&](const weft::overdue_scope& what) {
+      for (const weft::overdue_child& one : what.children)
+        for (const std::string& name : names(one.stack)) seen.push_back(name);
+      g.open();
+    };
+    co_await weft::with_scope({.stop_within = std::chrono::seconds{2}, .on_overdue = note}, body);
+  };
+  static_cast<void>(test::run_timed(time, all()));
+  expect_in_order(seen, {"app::waits_shielded_in_fiber(test::gate&)", "run_in_fiber"});
 }
 
 // One look a turn: whoever looks all the time leaves the waker little room.

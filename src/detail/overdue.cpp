@@ -8,6 +8,7 @@
 #include <utility>
 #include <weft/detail/async_stack.hpp>
 #include <weft/detail/fork.hpp>
+#include <weft/detail/stack_pool.hpp>
 
 namespace weft {
 namespace {
@@ -86,6 +87,8 @@ overdue_scope scope_core::look_at_children() {
                      .ignoring = 0,
                      .children = std::vector<overdue_child>(most_children)};
   for (overdue_child& one : seen.children) one.stack.reserve(most_frames);
+  call_list calls;
+  prepare_thread_for_stacks();  // those of fibers that are asked for their calls
 
   const auto add = [&](root& child, const void* function) {
     if (seen.ignoring++ >= most_children) return;
@@ -95,7 +98,7 @@ overdue_scope scope_core::look_at_children() {
     one.function = async_frame{function};
     const held_wait held{child};
     if (!held) return;
-    stack_walk walk{child};
+    stack_walk walk{child, calls};
     for (const void* code = walk.next(); code != nullptr && walk.is_in(child); code = walk.next())
       if (one.stack.size() != most_frames) one.stack.emplace_back(code);
   };

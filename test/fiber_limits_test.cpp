@@ -1,0 +1,171 @@
+// Fibers at their limits: each call that gives them memory fails once, and then very many of them are made and ended.
+//
+// WEFT_SOAK=10000000 makes so many (./dev soak).
+#include <weft/fiber.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
+#include <weft/scope.hpp>
+
+#include "support/weft_test.hpp"
+
+// ---- a system that has no memory ----------------------------------------------------------------------------------------
+
+#if !defined(WEFT_TEST_ASAN) && !defined(WEFT_TEST_TSAN)  // which have functions of their own there
+
+namespace {
+
+long fails_at = -1;  // that call fails, counted from 0; -1: none does
+long calls = 0;
+long mapped = 0;  // bytes, of what weft has asked for
+
+bool is_to_fail() noexcept {
+  if (calls++ != fails_at) return false;
+  errno = ENOMEM;
+  return true;
+}
+
+}  // namespace
+
+// In front of the C library's, for all but itself.
+extern "C" {
+void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  if (is_to_fail()) return MAP_FAILED;
+  mapped += static_cast<long>(bytes);
+  return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+}
+int munmap(void* at, std::size_t bytes) noexcept {
+  mapped -= static_cast<long>(bytes);
+  return static_cast<int>(::syscall(SYS_munmap, at, bytes));
+}
+int mprotect(void* at, std::size_t bytes, int protection) noexcept {
+  return is_to_fail() ? -1 : static_cast<int>(::syscall(SYS_mprotect, at, bytes, protection));
+}
+int madvise(void* at, std::size_t bytes, int advice) noexcept {
+  return is_to_fail() ? -1 : static_cast<int>(::syscall(SYS_madvise, at, bytes, advice));
+}
+}
+
+namespace {
+
+/// Takes stacks of several sizes, uses and gives them back. Returns how many could not be had.
+int use_stacks(weft::stack_pool& pool) {
+  int refused = 0;
+  std::vector<weft::coroutine<int()>> all;
+  for (int i = 0; i != 30; ++i) try {
+      const std::size_t size = std::size_t{4096} << (i % 3 * 4);
+      all.emplace_back(weft::stack_options{.size = size, .pool = &pool}, [i](auto& yield) {
+        yield(i);
+        return i + 1;
+      });
+      EXPECT_EQ(all.back().resume(), i);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    } catch (const std::system_error& failure) {
+      EXPECT_EQ(failure.code(), std::errc::not_enough_memory);
+      ++refused;
+    }
+  while (all.size() > 10) all.pop_back();
+  pool.trim();
+  return refused;
+}
+
+class without_memory : public testing::TestWithParam<weft::stack_pool_options> {};
+
+TEST_P(without_memory, each_call_that_fails_is_survived) {
+  static_cast<void>(weft::stack_pool{GetParam()});  // what works here is tried once a process
+  const long at_first = mapped;
+  long fails = 0;
+  int refused = 0;
+  for (bool met = true; met; ++fails) {
+    weft::stack_pool pool{GetParam()};
+    calls = 0;
+    fails_at = fails;
+    const int lost = use_stacks(pool);
+    met = calls > fails;
+    fails_at = -1;
+    EXPECT_LE(lost, met ? 1 : 0);
+    refused += lost;
+    EXPECT_EQ(pool.stats().in_use, 0U) << fails;
+    EXPECT_EQ(use_stacks(pool), 0) << fails;  // and there is memory again
+  }
+  EXPECT_GT(fails, 10);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(mapped, at_first);
+}
+INSTANTIATE_TEST_SUITE_P(
+    guards, without_memory,
+    testing::Values(weft::stack_pool_options{}, weft::stack_pool_options{.guard = weft::stack_guard::mprotect},
+                    weft::stack_pool_options{.guard = weft::stack_guard::none},
+                    weft::stack_pool_options{.guard = weft::stack_guard::none, .huge_pages = true}));
+
+// The failure is the fork's, as one of its function would be.
+TEST(without_memory, a_fiber_that_gets_no_stack_fails) {
+  weft::stack_pool pool;
+  bool refused = false, ran = false;
+  auto body = [&](weft::scope& s) -> weft::task<> {
+    calls = 0;
+    fails_at = 0;
+    auto fails = s.go({.pool = &pool}, [&] { ran = true; });
+    fails_at = -1;
+    const auto how = co_await weft::as_result(std::move(fails));
+    refused = how.exception() != nullptr;
+  };
+  EXPECT_THROW(weft::sync_wait(weft::with_scope(body)), std::bad_alloc);
+  EXPECT_TRUE(refused);
+  EXPECT_FALSE(ran);
+}
+
+}  // namespace
+#endif
+
+// ---- very many ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+long resident_kib() {
+  long all = 0, resident = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {
+    if (std::fscanf(file, "%ld %ld", &all, &resident) != 2) resident = 0;
+    std::fclose(file);
+  }
+  return resident * ::sysconf(_SC_PAGESIZE) / 1024;
+}
+
+TEST(soak, fibers_leave_no_memory_behind) {
+  const char* asked = std::getenv("WEFT_SOAK");
+  const long count = asked != nullptr ? std::atol(asked) : test::rounds(200'000), at_once = 1000;
+  long ended = 0;
+  const auto some = [&] {
+    auto body = [&](weft::scope& s) -> weft::task<> {
+      for (long i = 0; i != at_once; ++i)
+        s.go([&ended] {
+          weft::this_fiber::yield();
+          ++ended;
+        });
+      co_return;
+    };
+    weft::sync_wait(weft::with_scope(body));
+  };
+  for (int i = 0; i != 20; ++i) some();
+  const long before = resident_kib();
+  while (ended < count) some();
+  EXPECT_GE(ended, count);
+#if !defined(WEFT_TEST_ASAN) && !defined(WEFT_TEST_TSAN)  // which remember what is gone
+  EXPECT_LE(resident_kib(), before + 2048) << "after " << before;
+#endif
+  if (asked != nullptr) std::printf("%ld fibers, %ld KiB resident before, %ld after\n", ended, before, resident_kib());
+}
+
+}  // namespace
