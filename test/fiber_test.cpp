@@ -567,6 +567,50 @@ TEST(fiber, that_stays_may_await_what_is_there_anywhere) {
   sync_wait(with_scope({.executor = &workers.executor()}, body));
 }
 
+// ---- counts ---------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("fiber: what fibers do is counted") {
+  const weft::fiber_stats before = weft::fibers();
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 3; ++i)
+      s.go([] {
+        for (int turn = 0; turn != 4; ++turn) weft::this_fiber::yield();
+      });
+    auto stops = s.go([] { weft::this_fiber::exit(); });
+    const weft::fiber_stats now = weft::fibers();
+    EXPECT_EQ(now.created - before.created, 4U);
+    EXPECT_EQ(now.ended - before.ended, 1U);
+    EXPECT_EQ(now.live, before.live + 3);
+    co_return;
+  };
+  co_await with_scope(body);
+  const weft::fiber_stats after = weft::fibers();
+  EXPECT_EQ(after.ended - before.ended, 4U);
+  EXPECT_EQ(after.live, before.live);
+  EXPECT_EQ(after.switches - before.switches, 3U * 5 + 1);
+  EXPECT_EQ(after.migrations, before.migrations);
+  EXPECT_GE(after.pooled, 1U);
+}
+
+TEST(fiber_counts, one_that_changes_threads_has_migrated) {
+  weft::manual_executor loop;
+  const weft::fiber_stats before = weft::fibers();
+  auto body = [](scope& s) -> task<> {
+    co_await s.go([] {
+      for (int turn = 0; turn != 3; ++turn) weft::this_fiber::yield();
+    });
+  };
+  auto work = with_scope({.executor = &loop}, body);
+  weft::start(std::move(work), [](const weft::result<void>& how) { EXPECT_TRUE(how.has_value()); });
+  for (int turn = 0; turn != 2; ++turn) loop.run_one();  // the body, and the fiber's second step
+  std::thread{[&] { loop.run_one(); }}.join();
+  loop.run_all();
+  const weft::fiber_stats after = weft::fibers();
+  EXPECT_EQ(after.migrations - before.migrations, 2U);  // there and back
+  EXPECT_EQ(after.switches - before.switches, 4U);
+  EXPECT_EQ(after.live, before.live);
+}
+
 // ---- misuse ---------------------------------------------------------------------------------------------------------------
 
 class fiber_misuse : public testing::Test {

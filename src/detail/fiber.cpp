@@ -86,7 +86,12 @@ void fiber::go_on(frame* frame) {
   worker& here = this_worker();
   const auto mine = self.handle();
   std::exception_ptr refused;
+  if (self.ran_on_ != &here) {
+    if (self.ran_on_ != nullptr) here.of_fibers.migrations.add();
+    self.ran_on_ = &here;
+  }
   for (;;) {
+    here.of_fibers.switches.add();
     class fiber* const outer = std::exchange(here.fiber, &self);
     void* const unwound = std::exchange(here.unwound, self.unwound_);
     if (refused)
@@ -100,6 +105,7 @@ void fiber::go_on(frame* frame) {
       root& in = *self.owner;
       const std::coroutine_handle<> back = self.continuation;
       const bool stopped = self.ends_stopped_;
+      here.of_fibers.ended.add();
       in.top = back;
       if (stopped) return end_stopped(in);
       return run_next(back);
@@ -133,11 +139,25 @@ std::coroutine_handle<> fiber_call::begin(const stack_options& options, root& in
   borrowed_stack on{options, user_};
   fiber_ = ::new (place_on(*on, sizeof(fiber), alignof(fiber))) fiber{*on, *this, in, caller};
   on.keep();
+  this_worker().of_fibers.created.add();
   in.top = fiber_->handle();
   return fiber_->handle();
 }
 
 }  // namespace detail
+
+fiber_stats fibers() noexcept {
+  fiber_stats all{};
+  for (const detail::worker* one = detail::newest_worker(); one != nullptr; one = one->made_before) {
+    all.ended += one->of_fibers.ended.get();
+    all.created += one->of_fibers.created.get();
+    all.switches += one->of_fibers.switches.get();
+    all.migrations += one->of_fibers.migrations.get();
+  }
+  all.live = all.created > all.ended ? all.created - all.ended : 0;
+  all.pooled = stack_pool::process_wide().stats().idle;
+  return all;
+}
 
 bool this_fiber::is_running() noexcept { return detail::this_worker().fiber != nullptr; }
 

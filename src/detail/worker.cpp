@@ -80,14 +80,14 @@ pthread_key_t make_key() noexcept {
   return *worker_of_thread;
 }
 
+const worker* newest_worker() noexcept {
+  std::lock_guard guard{spare_lock};
+  return all_workers;
+}
+
 // A thread that has no worker yet has posted nothing.
 void wait_for_posters(const void* it) noexcept {
-  worker* one;
-  {
-    std::lock_guard guard{spare_lock};
-    one = all_workers;
-  }
-  for (; one != nullptr; one = one->made_before) {
+  for (const worker* one = newest_worker(); one != nullptr; one = one->made_before) {
     spin_wait wait;
     while (one->posting_to.load(std::memory_order_acquire) == it) wait.once();  // <- posted (no model)
   }

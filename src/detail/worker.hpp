@@ -100,6 +100,23 @@ struct run_state {
   class fiber* fiber = nullptr;    // whose stack this runs on, in the root that runs
 };
 
+/// A count of what one thread does: it alone adds, any may read. No edge: it says nothing of anything else.
+class own_count {
+ public:
+  void add() noexcept { count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  std::size_t get() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::size_t> count_{0};
+};
+
+/// What a worker did with fibers.
+struct fiber_counts {
+  own_count created, ended;
+  own_count switches;    // to one
+  own_count migrations;  // to one that was on another worker before
+};
+
 struct worker : run_state {
   heap frames;
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
@@ -113,6 +130,7 @@ struct worker : run_state {
   // What the thread is posting to. Its own; others read it to wait for its end.
   //   edge posted  all that it did with it  ->  who waits
   std::atomic<const void*> posting_to{nullptr};
+  fiber_counts of_fibers;
   void* signal_stack = nullptr;  // where an overflow of a fiber's stack is caught; kept for the next thread
 };
 
@@ -132,6 +150,9 @@ inline worker& this_worker() noexcept {
     return *worker_of_thread;
   return first_use();
 }
+
+/// The worker that was made last; the others by `made_before`. None is ever taken out.
+const worker* newest_worker() noexcept;
 
 /// Waits for each thread that is posting to `it`. By whoever is about to destroy it, when all that was posted has run.
 void wait_for_posters(const void* it) noexcept;

@@ -96,6 +96,7 @@ class fiber final : public coroutine_core, public boundary {
   void* awaiter_ = nullptr;
   const void* waits_after_ = nullptr;
   void* unwound_ = nullptr;         // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
+  const void* ran_on_ = nullptr;    // the worker
   const char* stays_on_ = nullptr;  // the thread that it waited on last while it may not change
   unsigned stays_ = 0;              // so many say that
   bool stop_is_here_ = false;
@@ -202,6 +203,22 @@ decltype(auto) await(Awaitable&& awaitable) {
     detail::throw_stopped();
   return awaiter.await_resume();
 }
+
+/// What all fibers of the process have done.
+struct fiber_stats {
+  std::size_t created;     ///< and begun
+  std::size_t ended;       ///< however
+  std::size_t live;        ///< created, and not ended
+  std::size_t pooled;      ///< stacks that the process's pool keeps warm for the next ones
+  std::size_t switches;    ///< to a fiber, from whatever ran before
+  std::size_t migrations;  ///< of these, to one that had run on another thread before
+};
+
+/// Reads them, while all runs on: they are of about the same moment. A thread that ends leaves its counts to the next one.
+///
+/// Threads  any.
+/// Cost     a load for each count of each thread that there was at once; a fiber counts in what is its thread's alone.
+fiber_stats fibers() noexcept;
 
 /// What a fiber says of itself. Each function ends the program with a sentence outside of a fiber.
 namespace this_fiber {
