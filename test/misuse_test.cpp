@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
+#include <mutex>
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
+#include <weft/fiber.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 #include <weft/task.hpp>
 
 #include "support/weft_test.hpp"
@@ -212,6 +215,90 @@ TEST_F(misuse, memory_of_one_executor_by_two_of_its_threads_at_once) {
   };
   EXPECT_DEATH(at_once(), "weft: two threads use the memory of one scope at once");
 }
+
+#if defined(WEFT_WATCH_LOCKS)
+constexpr char holds_a_mutex[] = "weft: a task waits while it holds a std::mutex, which .*holds_one.* has locked";
+
+task<> wait_for(weft::event& it) { co_await it.wait(); }
+task<> holds_one_and_waits(std::mutex& m, weft::event& never) {
+  const std::lock_guard guard{m};
+  co_await never.wait();
+}
+task<> holds_one_and_awaits(std::mutex& m, weft::event& never) {
+  const std::lock_guard guard{m};
+  co_await wait_for(never);
+}
+task<> holds_one_and_joins(std::recursive_timed_mutex& m, weft::event& never) {
+  const std::unique_lock guard{m, std::chrono::seconds{1}};
+  co_await weft::when_all(wait_for(never), wait_for(never));
+}
+task<> holds_one_and_yields(std::mutex& m) {
+  const std::unique_lock guard{m, std::try_to_lock};
+  co_await weft::yield();
+}
+
+TEST_F(misuse, a_mutex_of_the_standard_library_held_by_a_task_that_waits) {
+  std::mutex m;
+  std::recursive_timed_mutex other;
+  weft::event never;
+  EXPECT_DEATH(sync_wait(holds_one_and_waits(m, never)), holds_a_mutex);
+  EXPECT_DEATH(sync_wait(holds_one_and_awaits(m, never)), holds_a_mutex);
+  EXPECT_DEATH(sync_wait(holds_one_and_joins(other, never)), holds_a_mutex);
+  EXPECT_DEATH(sync_wait(holds_one_and_yields(m)), holds_a_mutex);
+}
+
+int waits_in_a_fiber(std::mutex& m) {
+  const std::lock_guard guard{m};
+  weft::this_fiber::yield();
+  return 1;
+}
+
+TEST_F(misuse, a_mutex_of_the_standard_library_held_by_a_fiber_that_waits) {
+  const auto waits = [] {
+    const weft::pool p{{.threads = 1}};
+    std::mutex m;
+    auto body = [&](weft::scope& s) -> task<> { co_await s.go(waits_in_a_fiber, std::ref(m)); };
+    sync_wait(weft::with_scope({.executor = &p.executor()}, body));
+  };
+  EXPECT_DEATH(waits(), "waits_in_a_fiber");
+  EXPECT_DEATH(waits(), "weft: a fiber waits while it holds a std::mutex");
+}
+
+// What is unlocked in time, what does not wait, and what somebody else holds.
+TEST_F(misuse, mutexes_of_the_standard_library_that_are_no_misuse) {
+  std::mutex m, outer, of_the_body;
+  weft::event go;
+  int sum = 0;
+  auto work = [&]() -> task<> {
+    for (int turn = 0; turn != 3; ++turn) {
+      {
+        const std::lock_guard guard{m};
+        sum += co_await number(1);  // does not wait
+      }
+      co_await go.wait();
+      co_await weft::yield();
+    }
+    std::unique_lock moves{m};
+    auto child = [](std::unique_lock<std::mutex> guard) -> task<> {
+      guard.unlock();
+      co_await weft::yield();
+    };
+    co_await child(std::move(moves));
+  };
+  const std::lock_guard by_the_caller{outer};
+  auto both = [&]() -> task<> {
+    auto body = [&](weft::scope& s) -> task<> {
+      s.fork(work());
+      const std::lock_guard guard{of_the_body};  // the fork runs on, perhaps nested in this
+      go.set();
+      co_return;
+    };
+    co_await weft::with_scope(body);
+  };
+  sync_wait(both());
+  EXPECT_EQ(sum, 3);
+}
+#endif
 
 #if defined(WEFT_TEST_ASAN)
 TEST_F(misuse, a_closure_that_dies_before_its_coroutine) {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <new>
 
+#include "detail/held_locks.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/worker.hpp"
 
@@ -39,6 +40,7 @@ fiber* fiber::of(const frame& one) noexcept {
 
 // On the fiber's stack. Not inlined: its return address tells an unwinder who waits.
 [[gnu::noinline]] bool fiber::suspend(suspend_function suspend, void* awaiter) {
+  expect_no_locks();
   if (stays_ != 0) [[unlikely]]
     expect_to_stay();
   suspend_ = suspend;

@@ -1,5 +1,6 @@
 #include <weft/detail/root.hpp>
 
+#include "detail/held_locks.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/sleeping_inbox.hpp"
 #include "detail/worker.hpp"
@@ -66,11 +67,13 @@ void leave(worker& here) noexcept {
 }  // namespace
 
 void run(worker& here, std::coroutine_handle<> next) noexcept {
+  const unsigned locks = locks_held();
   for (;;) {
     while (next) {
       next.resume();
       next = std::exchange(here.next, {});
     }
+    expect_no_more_locks(locks);
     here.starting = nullptr;  // that child has suspended
     if (job* work = here.local) {
       here.local = work->next;
