@@ -23,6 +23,7 @@ struct shape {
   std::string_view label{};  ///< "1 M deep"; empty where a workload has one shape only
   bool headline = true;      ///< measured in a quick run, too
   bool pinned = true;        ///< to one core: it has one thread that works
+  bool smoke = true;         ///< in a smoke run, too: it needs neither gigabytes nor a new kernel
 };
 
 struct workload {

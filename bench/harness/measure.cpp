@@ -115,6 +115,7 @@ plan make_plan(const manifest& built, const selection& wanted) {
     const auto programs = candidates(built, work, wanted);
     if (std::ranges::all_of(programs, [](const program& p) { return p.command.empty(); })) continue;
     for (const auto& form : work.shapes) {
+      if (wanted.one_peer && !form.smoke) continue;
       if (wanted.headline_only && !form.headline && wanted.workloads.empty()) {
         out.left_out.push_back(row_title(work, form));
         continue;

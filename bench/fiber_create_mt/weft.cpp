@@ -1,0 +1,32 @@
+#include "workload.hpp"
+
+#include "../harness/harness.hpp"
+
+#include <atomic>
+#include <weft/fiber.hpp>
+#include <weft/pool.hpp>
+
+namespace {
+
+weft::task<std::size_t> all(weft::executor& where) {
+  std::atomic<std::size_t> ended{0};
+  auto make = [&](weft::scope& s) -> weft::task<> {
+    for (std::size_t i = 0; i != bench::created_fibers; ++i) {
+      auto in_fiber = [&] {
+        weft::this_fiber::yield();  // to the pool, where any thread may take it
+        ended.fetch_add(1, std::memory_order_relaxed);
+      };
+      s.go(in_fiber);
+    }
+    co_return;
+  };
+  co_await weft::with_scope({.executor = &where}, make);
+  co_return ended.load();
+}
+
+}  // namespace
+
+void bench::run(bench::state& state) {
+  const weft::pool pool{{.threads = static_cast<unsigned>(state.size())}};
+  state.measure(created_fibers, created_fibers, [&] { return weft::sync_wait(all(pool.executor())); });
+}

@@ -1,0 +1,73 @@
+// switch_30k: libcopp's benchmark. So many coroutines are made, then each is resumed in turn until it has yielded so often,
+// and then all are removed; each phase has its figure, the switches are the workload's. Sizes are those of its commands:
+// 30000 1000 64 (coroutines, switches of each, KiB of stack), and of its report 10000 1000 200 and 1000 1000 2048.
+//
+// Its samples switch each coroutine 1000 times; here it is 100, or a round of libcopp would take half a minute. What is made
+// anew for each call is warm from the second call on, where a library keeps stacks.
+#pragma once
+
+#include "../harness/harness.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+
+namespace bench {
+
+inline volatile double has_divided = 1.0;  // see switch/workload.hpp
+inline const bool both_have_divided = (has_divided = has_divided / 3, true);
+
+inline constexpr std::size_t switches_of_each = 100;
+
+inline std::size_t stack_bytes(const state& state) {
+  return (state.size() >= 30'000   ? std::size_t{64}
+          : state.size() >= 10'000 ? std::size_t{200}
+                                   : std::size_t{2048})
+         << 10;
+}
+
+/// `All{count, stack}` makes coroutines that yield switches_of_each times; `resume_all()` resumes each that
+/// has not ended, and says how many yielded.
+template <class All>
+void measure_libcopps(state& state) {
+  using clock = std::chrono::steady_clock;
+  clock::duration making{}, removing{};
+  std::size_t rounds = 0;
+  class removed {
+   public:
+    removed(std::size_t count, std::size_t stack, clock::duration& making, clock::duration& removing)
+        : removing_{removing}, begin_{clock::now()}, all_{new All{count, stack}} {
+      making += clock::now() - begin_;
+    }
+    removed(removed&& other) noexcept
+        : removing_{other.removing_}, begin_{}, all_{std::exchange(other.all_, nullptr)} {}
+    ~removed() {
+      if (all_ == nullptr) return;
+      const auto begin = clock::now();
+      delete all_;
+      removing_ += clock::now() - begin;
+    }
+    All& operator*() const { return *all_; }
+
+   private:
+    clock::duration& removing_;
+    clock::time_point begin_;
+    All* all_;
+  };
+  state.measure(
+      state.size() * switches_of_each, state.size() * switches_of_each,
+      [&] {
+        ++rounds;
+        return removed{state.size(), stack_bytes(state), making, removing};
+      },
+      [&](const removed& made) {
+        std::size_t switches = 0;
+        while (const std::size_t now = (*made).resume_all()) switches += now;
+        return switches;
+      });
+  const auto each = static_cast<double>(rounds * state.size());
+  state.report("create ns", std::chrono::duration<double, std::nano>(making).count() / each);
+  state.report("remove ns", std::chrono::duration<double, std::nano>(removing).count() / each);
+}
+
+}  // namespace bench
