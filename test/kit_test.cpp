@@ -1,4 +1,6 @@
 // The test kit, by bugs that are planted: each kind is found, and what is right passes.
+//
+// Long because the kinds share one semaphore, and what they are compared with.
 #include <weft/test.hpp>
 
 #include <algorithm>
@@ -153,6 +155,29 @@ TEST(kit, a_sweep_of_what_is_right_passes_and_counts) {
   EXPECT_GT(report.runs, report.awaits * 4);
 }
 
+TEST(kit, a_sweep_prints_its_count) {
+  testing::internal::CaptureStdout();
+  const auto report = cancellation_sweep("naps", [] { return sleep_for(1ms); });
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(said, "weft: cancellation sweep of naps: 1 awaits, " + std::to_string(report.runs) + " runs\n");
+}
+
+TEST(kit, stops_come_from_both_threads_and_tasks_complete_both_ways) {
+  static int seen[2][2];  // from another thread; without an executor
+  struct looks {
+    task<> run() {
+      const auto here = std::this_thread::get_id();
+      const bool goes_on_inline = weft::current_env().executor == nullptr;
+      auto count = [here, goes_on_inline] { ++seen[std::this_thread::get_id() != here][goes_on_inline]; };
+      const weft::stop_callback counts{weft::current_env().stop, count};
+      co_await sleep_for(1ms);
+    }
+  };
+  cancellation_sweep<looks>("looks", {.each_alone = false});
+  for (const auto& thread : seen)
+    for (const int count : thread) EXPECT_GT(count, 0);
+}
+
 TEST(kit, a_sweep_of_nothing_fails) {
   const std::string said = report_of([] { cancellation_sweep("nothing", []() -> task<> { co_return; }); });
   EXPECT_TRUE(contains(said, "nothing awaits here")) << said;
@@ -209,6 +234,28 @@ TEST(kit, finds_a_double_wake_up) {
   const std::string said =
       report_of([] { cancellation_sweep<three_work<bug::woken_twice>>("permits", {.patience = 20ms}); });
   EXPECT_TRUE(contains(said, "woken twice")) << said;
+  EXPECT_TRUE(contains(said, "had waited in:\n")) << said;
+  EXPECT_TRUE(contains(said, "works")) << said;
+}
+
+// Takes a value out, and may be stopped before it has put it away.
+struct drops_a_value {
+  std::vector<int> from{1, 2, 3}, to;
+  task<> run() {
+    while (!from.empty()) {
+      const int value = from.back();
+      from.pop_back();
+      co_await sleep_for(1ms);
+      to.push_back(value);
+    }
+  }
+  void check() const { require(from.size() + to.size() == 3, "a value was lost"); }
+};
+
+TEST(kit, finds_a_lost_value_and_where_the_stop_came) {
+  const std::string said = report_of([] { cancellation_sweep<drops_a_value>("drops"); });
+  EXPECT_TRUE(contains(said, "its check fails: a value was lost")) << said;
+  EXPECT_TRUE(contains(said, "drops_a_value::run")) << said;
 }
 
 TEST(kit_death, finds_what_is_used_after_its_frame_was_freed) {
@@ -218,16 +265,20 @@ TEST(kit_death, finds_what_is_used_after_its_frame_was_freed) {
 }
 
 // A task that is kept by nobody: its frame stays.
+task<> forgets() {
+  static auto* lost = new task<>{works(*new permits<bug::none>{1}, 1)};
+  static_cast<void>(lost);
+  co_await sleep_for(1ms);
+}
+task<> has_it_forgotten() { co_await forgets(); }
+
 TEST(kit, finds_a_leaked_frame_and_says_where_it_was_made) {
-  auto leaks = []() -> task<> {
-    static auto* lost = new task<>{works(*new permits<bug::none>{1}, 1)};
-    static_cast<void>(lost);
-    co_await sleep_for(1ms);
-  };
-  const std::string said = report_of([&] { weft::test::run(leaks); });
-  EXPECT_TRUE(contains(said, "a frame was left behind")) << said;
-  EXPECT_TRUE(contains(said, "works")) << said;
-  EXPECT_TRUE(contains(said, "made in")) << said;
+  const std::string said = report_of([] { weft::test::run(has_it_forgotten); });
+  EXPECT_TRUE(contains(said, "a frame was left behind:\n  the frame of ")) << said;
+  const auto of = said.find("works"), in = said.find("made in "), by = said.find("awaited by ");
+  EXPECT_TRUE(of < in && in < by && by != said.npos) << said;
+  const auto forgets = said.find("forgets()"), has = said.find("has_it_forgotten()");
+  EXPECT_TRUE(in < forgets && forgets < by && by < has && has != said.npos) << said;
 }
 
 // Where the compiler can't see that it might as well not be made.

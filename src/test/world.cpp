@@ -1,3 +1,4 @@
+// Long because the watch, the thread that stops, and what is found out for reports are one protocol.
 #include "test/world.hpp"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <new>
 #include <string>
 #include <vector>
+#include <weft/detail/async_stack.hpp>
 #include <weft/observe.hpp>
 
 namespace weft::test::detail {
@@ -330,6 +332,8 @@ std::vector<weft::detail::sleeper*> world::waiting() const {
 void world::parking(weft::detail::sleeper& one) noexcept {
   slot& mine = slot_of(one);
   mine.since.store(seen_[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
+  const auto* root = weft::detail::root::of(one);  // whose innermost frame is this thread's; further out others may run
+  mine.in.store(root != nullptr ? weft::detail::stack_walk{*root}.next() : nullptr, std::memory_order_relaxed);
   mine.who.store(reinterpret_cast<std::uintptr_t>(&one), std::memory_order_relaxed);
   reach(place::before, &one);
 }
@@ -345,8 +349,11 @@ void world::parked(weft::detail::sleeper& one, bool waits) noexcept {
 void world::waking(weft::detail::sleeper& one) noexcept {
   wakes_.fetch_add(1, std::memory_order_relaxed);
   const std::uintptr_t now = reinterpret_cast<std::uintptr_t>(&one) | woken;
-  if (slot_of(one).who.exchange(now, std::memory_order_relaxed) == now)
-    woken_twice_.store(&one, std::memory_order_relaxed);
+  slot& its = slot_of(one);
+  const weft::detail::sleeper* nobody = nullptr;
+  if (its.who.exchange(now, std::memory_order_relaxed) == now &&
+      woken_twice_.compare_exchange_strong(nobody, &one, std::memory_order_relaxed))
+    twice_in_.store(its.in.load(std::memory_order_relaxed), std::memory_order_relaxed);
   reach(place::woken, &one);
 }
 
@@ -373,6 +380,8 @@ std::string world::complaints() const {
     text += "something was woken twice: it was handed to its executor while it was there already\n";
   if (woken_twice_.load(std::memory_order_relaxed) != nullptr && text.empty())
     text += "something was woken twice for one wait\n";
+  if (const void* code = twice_in_.load(std::memory_order_relaxed))
+    text += "  what was woken twice had waited in:\n" + to_string(std::vector{async_frame{code}});
   return text;
 }
 

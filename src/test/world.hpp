@@ -146,10 +146,12 @@ class world final : executor {
   bool something_to_do() const noexcept;
   bool wait_for_others() const noexcept;
 
-  // Who waits: a sleeper's address, with a flag where it does not wait now; and since when, in order.
+  // Who waits: a sleeper's address, with a flag where it does not wait now; since when, in order; and the function that
+  // awaits there, for a report that comes when the sleeper may be gone.
   struct slot {
     std::atomic<std::uintptr_t> who{0};
     std::atomic<std::size_t> since{0};
+    std::atomic<const void*> in{nullptr};
   };
   slot& slot_of(const weft::detail::sleeper& one) noexcept;
 
@@ -168,6 +170,7 @@ class world final : executor {
   std::atomic<std::size_t> seen_[places]{};
   std::atomic<std::size_t> wakes_{0}, posts_{0};
   std::atomic<const weft::detail::sleeper*> woken_twice_{nullptr};
+  std::atomic<const void*> twice_in_{nullptr};  // the function of the first of these
   std::atomic<const job*> posted_twice_{nullptr};
   std::atomic<bool> full_{false};
 
