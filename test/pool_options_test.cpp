@@ -233,6 +233,28 @@ TEST(pool_caller, without_threads_the_rest_runs_at_the_end) {
   EXPECT_EQ(ran, 10);
 }
 
+TEST(pool_caller, one_without_threads_may_end_inside_a_task) {
+  int ran = 0;
+  const auto yields = [&]() -> task<> {
+    co_await weft::yield();
+    ++ran;
+  };
+  const auto ends_one = [&]() -> task<> {
+    const weft::executor* const before = weft::current_env().executor;
+    {
+      const pool p{{.threads = 1, .use_caller = true}};
+      weft::start(p.executor(), yields(), [](weft::result<void>) {});
+    }
+    EXPECT_EQ(ran, 1);
+    EXPECT_NE(before, nullptr);
+    EXPECT_EQ(weft::current_env().executor, before);  // the task runs in its root, as before
+    co_await weft::yield();
+    ++ran;
+  };
+  sync_wait(ends_one());
+  EXPECT_EQ(ran, 2);
+}
+
 TEST(pool_caller, failures_and_stops_reach_it) {
   const pool p{{.threads = 2, .use_caller = true}};
   const auto throws = []() -> task<int> {

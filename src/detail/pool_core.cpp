@@ -14,6 +14,7 @@
 
 #include "detail/fence.hpp"
 #include "detail/processors.hpp"
+#include "detail/run_loop.hpp"
 #include "detail/spin.hpp"
 
 namespace weft::detail {
@@ -267,8 +268,11 @@ void pool_core::leave_as_caller() noexcept {
 // A pool without a thread of its own, at its end.
 void pool_core::run_the_rest_as_caller() noexcept {
   if (state_.load(std::memory_order_relaxed) == state::ended || !enter_as_caller()) return;  // as declared
-  seat& mine = *seats_.back();
-  while (job* const work = next(mine)) run_one(this_worker(), mine, *work);
+  worker& here = this_worker();
+  {
+    const run_scope outside{here};  // it may end inside a task
+    while (job* const work = next(*seats_.back())) run_one(here, *seats_.back(), *work);
+  }
   leave_as_caller();
 }
 
