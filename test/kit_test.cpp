@@ -231,11 +231,22 @@ TEST(kit, finds_a_lost_wake_up_and_who_waits_for_it) {
 }
 
 TEST(kit, finds_a_double_wake_up) {
-  const std::string said =
-      report_of([] { cancellation_sweep<three_work<bug::woken_twice>>("permits", {.patience = 20ms}); });
-  EXPECT_TRUE(contains(said, "woken twice")) << said;
-  EXPECT_TRUE(contains(said, "had waited in:\n")) << said;
-  EXPECT_TRUE(contains(said, "works")) << said;
+  struct hires {
+    three_work<bug::woken_twice> three;
+    task<> hire() { co_await three.run(); }
+    task<> run() { return hire(); }
+    void check() { three.check(); }
+  };
+  const auto expect = [](const std::string& said, const char* maker) {
+    EXPECT_TRUE(contains(said, "woken twice")) << said;
+    EXPECT_TRUE(contains(said, "had waited in:\n")) << said;
+    EXPECT_TRUE(contains(said, "works")) << said;
+    EXPECT_TRUE(contains(said, maker)) << said;
+  };
+  const sweep_options quick{.patience = 20ms};
+  expect(report_of([&] { cancellation_sweep<three_work<bug::woken_twice>>("permits", quick); }),
+         "outside of all tasks");
+  expect(report_of([&] { cancellation_sweep<hires>("permits", quick); }), "hire");
 }
 
 // Takes a value out, and may be stopped before it has put it away.

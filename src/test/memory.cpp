@@ -1,5 +1,6 @@
 #include "test/memory.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -20,8 +21,13 @@ struct alignas(weft::detail::foreign_frame_alignment) frame_tracker::block {
   block* older = nullptr;
   block* newer = nullptr;
   const void* made_in[kept]{};
+  std::size_t bytes = 0;
 
   void* memory() noexcept { return this + 1; }
+  // The frame's first two words are its functions; one that has ended has the second alone.
+  const void* const* frame() noexcept {
+    return reinterpret_cast<const void* const*>(static_cast<weft::detail::foreign_frame_header*>(memory()) + 1);
+  }
   static block& of(void* memory) noexcept { return static_cast<block*>(memory)[-1]; }
 };
 
@@ -31,6 +37,7 @@ void* frame_tracker::do_allocate(std::size_t bytes, std::size_t alignment) {
   void* room = alignment <= alignof(block) ? std::aligned_alloc(alignof(block), whole) : nullptr;
   if (room == nullptr) throw std::bad_alloc{};
   block& one = *::new (room) block;
+  one.bytes = bytes;
   if (const auto* running = weft::detail::current_root()) {
     weft::detail::stack_walk walk{*running};
     for (const void*& code : one.made_in)
@@ -61,14 +68,24 @@ std::size_t frame_tracker::live() const noexcept {
   return live_;
 }
 
-// A block begins with its header, behind which is the frame, whose first two words are its functions; one that has ended
-// has the second alone.
+// One that was elided lies in the frame of who made it.
+bool frame_tracker::find_maker(const void* frame, const void*& maker) const noexcept {
+  const std::lock_guard guard{lock_};
+  const auto at = reinterpret_cast<std::uintptr_t>(frame);
+  for (block* one = newest_; one != nullptr; one = one->older) {
+    const auto from = reinterpret_cast<std::uintptr_t>(one->memory());
+    if (at < from || at >= from + one->bytes) continue;
+    maker = one->frame() == frame ? one->made_in[0] : one->frame()[0];
+    return true;
+  }
+  return false;
+}
+
 std::string frame_tracker::describe() const {
   const std::lock_guard guard{lock_};
   std::string text;
   for (block* one = newest_; one != nullptr; one = one->older) {
-    const void* const* frame =
-        reinterpret_cast<const void* const*>(static_cast<weft::detail::foreign_frame_header*>(one->memory()) + 1);
+    const void* const* const frame = one->frame();
     const auto name = [](const void* code) {
       const async_frame function{code};
       const std::string known = function.function();

@@ -44,6 +44,8 @@ class frame_tracker final : std::pmr::memory_resource {
   std::size_t live() const noexcept;
   /// Which ones, for people.
   std::string describe() const;
+  /// Whether one of these is there now; and the function that made it, null if that was outside of all tasks. Any thread.
+  bool find_maker(const void* frame, const void*& maker) const noexcept;
 
  private:
   struct block;

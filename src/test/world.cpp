@@ -334,6 +334,7 @@ void world::parking(weft::detail::sleeper& one) noexcept {
   mine.since.store(seen_[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
   const auto* root = weft::detail::root::of(one);  // whose innermost frame is this thread's; further out others may run
   mine.in.store(root != nullptr ? weft::detail::stack_walk{*root}.next() : nullptr, std::memory_order_relaxed);
+  mine.frame.store(root != nullptr ? root->innermost().address() : nullptr, std::memory_order_relaxed);
   mine.who.store(reinterpret_cast<std::uintptr_t>(&one), std::memory_order_relaxed);
   reach(place::before, &one);
 }
@@ -352,8 +353,13 @@ void world::waking(weft::detail::sleeper& one) noexcept {
   slot& its = slot_of(one);
   const weft::detail::sleeper* nobody = nullptr;
   if (its.who.exchange(now, std::memory_order_relaxed) == now &&
-      woken_twice_.compare_exchange_strong(nobody, &one, std::memory_order_relaxed))
+      woken_twice_.compare_exchange_strong(nobody, &one, std::memory_order_relaxed)) {
     twice_in_.store(its.in.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    const void* maker = nullptr;
+    const bool known = frames_->find_maker(its.frame.load(std::memory_order_relaxed), maker);
+    twice_made_.store(maker, std::memory_order_relaxed);
+    knows_maker_.store(known, std::memory_order_relaxed);
+  }
   reach(place::woken, &one);
 }
 
@@ -382,6 +388,11 @@ std::string world::complaints() const {
     text += "something was woken twice for one wait\n";
   if (const void* code = twice_in_.load(std::memory_order_relaxed))
     text += "  what was woken twice had waited in:\n" + to_string(std::vector{async_frame{code}});
+  if (knows_maker_.load(std::memory_order_relaxed)) {
+    const void* const code = twice_made_.load(std::memory_order_relaxed);
+    text += code != nullptr ? "  whose frame was made in:\n" + to_string(std::vector{async_frame{code}})
+                            : "  whose frame was made outside of all tasks\n";
+  }
   return text;
 }
 

@@ -147,11 +147,12 @@ class world final : executor {
   bool wait_for_others() const noexcept;
 
   // Who waits: a sleeper's address, with a flag where it does not wait now; since when, in order; and the function that
-  // awaits there, for a report that comes when the sleeper may be gone.
+  // awaits there and its frame, for a report that comes when the sleeper may be gone.
   struct slot {
     std::atomic<std::uintptr_t> who{0};
     std::atomic<std::size_t> since{0};
     std::atomic<const void*> in{nullptr};
+    std::atomic<const void*> frame{nullptr};
   };
   slot& slot_of(const weft::detail::sleeper& one) noexcept;
 
@@ -170,7 +171,9 @@ class world final : executor {
   std::atomic<std::size_t> seen_[places]{};
   std::atomic<std::size_t> wakes_{0}, posts_{0};
   std::atomic<const weft::detail::sleeper*> woken_twice_{nullptr};
-  std::atomic<const void*> twice_in_{nullptr};  // the function of the first of these
+  std::atomic<const void*> twice_in_{nullptr};    // the function of the first of these
+  std::atomic<const void*> twice_made_{nullptr};  // and the one that made its frame, if
+  std::atomic<bool> knows_maker_{false};          // the frame is still there
   std::atomic<const job*> posted_twice_{nullptr};
   std::atomic<bool> full_{false};
 
