@@ -334,11 +334,6 @@ TEST(registry, can_be_pumped_by_hand) {
 
 // Work that ends, is stopped, runs out of time, gets new limits and is waited for, all at once, on all sides.
 TEST(registry, is_used_from_everywhere) {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "some runs end with records of work that LeakSanitizer finds lost; the cause is not known yet";
-#endif
-#endif
   weft::pool workers{{.threads = 3}};
   registry jobs;
   std::atomic<bool> done{false};

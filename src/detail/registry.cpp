@@ -118,6 +118,7 @@ void listed_entry::limit(clock& by, clock::duration limit) {
   work_alarm* before;
   {
     std::lock_guard guard{lock_};
+    if (ended_) return;  // nobody would cancel it
     mine = ++limits_;
     before = std::exchange(alarm_, nullptr);
   }
