@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -167,23 +168,34 @@ TEST(waiter, both_or_neither_are_claimed) {
 
 // ---- threads ----------------------------------------------------------------------------------------------------------
 
-// Calls each of `bodies` on a thread of its own, all at once, `rounds` times; `before` and `after` run in between.
+// Calls each of `bodies` on a thread of its own, all at once, `rounds` times; `before` and `after` run in between. Threads
+// sleep for each other: ones that yield get a turn after all else that runs on a loaded machine.
 template <std::size_t N, class Before, class After>
 void race(int rounds, Before before, std::array<std::function<void()>, N> bodies, After after) {
-  std::atomic<int> round = 0, done = 0;
+  std::mutex lock;
+  std::condition_variable changed;
+  int round = 0, done = 0;
+  const auto await = [&](const int& counter, int value) {
+    std::unique_lock guard{lock};
+    changed.wait(guard, [&] { return counter == value; });
+  };
+  const auto add_to = [&](int& counter, int until) {
+    const std::lock_guard guard{lock};
+    if (++counter == until) changed.notify_all();
+  };
   std::vector<std::jthread> threads;
   before();
   for (auto& body : bodies)
     threads.emplace_back([&, mine = std::move(body)] {
       for (int i = 1; i <= rounds; ++i) {
-        test::until([&] { return round.load() == i; });
+        await(round, i);
         mine();
-        ++done;
+        add_to(done, i * static_cast<int>(N));
       }
     });
   for (int i = 1; i <= rounds; ++i) {
-    round = i;
-    test::until([&] { return done.load() == i * static_cast<int>(N); });
+    add_to(round, i);
+    await(done, i * static_cast<int>(N));
     after();
     if (i != rounds) before();
   }

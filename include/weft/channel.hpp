@@ -80,7 +80,7 @@ class channel_waiter : public waiter {
 /// A channel without its values. All under the lock, but for its users.
 class channel_core {
  public:
-  channel_core() = default;
+  explicit channel_core(bool is_unbounded = false) noexcept : unbounded{is_unbounded} {}
   channel_core(const channel_core&) = delete;
 
   sync_stats stats() const noexcept;
@@ -94,10 +94,12 @@ class channel_core {
   void wait(root& self, channel_waiter& one, waiter_line& line) noexcept;
   void leave(waiter& one, waiter_line& line) noexcept;
 
-  mutable learning_lock lock;
-  waiter_line senders;
+  // As they lie, most of what a send that finds a receiver, and a receive that waits, touch is in one cache line.
+  [[no_unique_address]] mutable learning_lock lock;
+  bool closed = false;  // in the lock's last word, as the next one
+  const bool unbounded;
   waiter_line receivers;
-  bool closed = false;
+  waiter_line senders;
   std::uint64_t waits = 0;
 
  private:
@@ -161,10 +163,10 @@ class ring {
     return i >= capacity_ ? i - capacity_ : i;
   }
 
-  T* items_ = nullptr;
+  std::size_t count_ = 0;
   std::size_t capacity_ = 0;
   std::size_t first_ = 0;
-  std::size_t count_ = 0;
+  T* items_ = nullptr;
 };
 
 }  // namespace detail
@@ -199,7 +201,7 @@ class channel : detail::channel_core {
   explicit channel(std::size_t capacity) {
     if (capacity != 0) values_.move_into(values_.allocate(capacity), capacity);
   }
-  explicit channel(unbounded_t) noexcept : unbounded_{true} {}
+  explicit channel(unbounded_t) noexcept : channel_core{true} {}
 
   /// Sends a value. Throws channel_closed<T>, which has the value, if the channel is closed before somebody takes it.
   [[nodiscard]] sending send(T value) noexcept { return sending{*this, std::move(value)}; }
@@ -243,13 +245,12 @@ class channel : detail::channel_core {
   outcome try_send_now(T& value, channel_waiter*& to_wake) noexcept;
   outcome try_receive_now(std::optional<T>& slot, channel_waiter*& to_wake) noexcept;
   /// Unbounded, and full: it grows before more is sent. Under the lock.
-  bool lacks_room() const noexcept { return unbounded_ && values_.is_full() && !closed; }
+  bool lacks_room() const noexcept { return unbounded && values_.is_full() && !closed; }
   /// Makes room where it lacks; takes the lock, and returns with it held. Throws std::bad_alloc, without the lock.
   void lock_with_room();
   /// The same where the lock is held, with others: false if there is no memory.
   bool make_room() noexcept;
 
-  const bool unbounded_ = false;
   detail::ring<T> values_;
 };
 
@@ -407,7 +408,7 @@ void channel<T>::lock_with_room() {
 
 template <class T>
 bool channel<T>::make_room() noexcept {
-  if (!unbounded_ || !values_.is_full()) return true;
+  if (!unbounded || !values_.is_full()) return true;
   const std::size_t capacity = values_.capacity() == 0 ? 16 : 2 * values_.capacity();
   try {
     values_.release(values_.move_into(values_.allocate(capacity), capacity));

@@ -32,7 +32,7 @@ void learning_lock::lock_as_any(std::uintptr_t me) noexcept {
   const std::uintptr_t who = who_.load(std::memory_order_relaxed);  // only who has taken it writes it
   if (who == me) {
     in_a_row_ = in_a_row_ + 1;
-    if (in_a_row_ < enough_ || made_ == regulars || !light_fences_are_free()) return;
+    if (in_a_row_ < std::uint32_t{enough_} << 3 * made_ || made_ == regulars || !light_fences_are_free()) return;
     made_ = static_cast<std::uint8_t>(made_ + 1);
     return who_.store(me | made_, std::memory_order_relaxed);  // for itself, the next time
   }
@@ -42,7 +42,6 @@ void learning_lock::lock_as_any(std::uintptr_t me) noexcept {
   if (regular == 0) return;
   heavy_fence();
   while (inside_[regular - 1].load(std::memory_order_acquire)) wait.once();  // <- owned
-  enough_ = enough_ * 8;
 }
 
 }  // namespace weft::detail

@@ -27,7 +27,7 @@ namespace weft::detail {
 class learning_lock {
  public:
   /// `enough` uses in a row make the first regular.
-  explicit learning_lock(std::uint32_t enough = 32) noexcept : enough_{enough} {}
+  explicit learning_lock(std::uint8_t enough = 32) noexcept : enough_{enough} {}
   learning_lock(const learning_lock&) = delete;
 
   void lock() noexcept;
@@ -53,9 +53,9 @@ class learning_lock {
   atomic<bool> inside_[regulars]{};
   atomic<bool> taken_{false};
   plain<std::uint8_t> entrance_ = common;  // of who holds it: a regular's flag. Under the lock, as all that follows
-  plain<std::uint32_t> in_a_row_ = 0;
-  plain<std::uint32_t> enough_;
-  plain<std::uint8_t> made_ = 0;  // regulars so far
+  plain<std::uint8_t> made_ = 0;           // regulars so far
+  const std::uint8_t enough_;              // for the first one
+  plain<std::uint32_t> in_a_row_ = 0;      // last, so that an owner may put something behind it within the same word
 };
 
 }  // namespace weft::detail
