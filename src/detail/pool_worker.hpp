@@ -2,29 +2,17 @@
 // finds this one by `worker::of_pool`.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <weft/executor.hpp>
 
+#include "detail/count.hpp"
 #include "detail/deque.hpp"
 #include "detail/fence.hpp"
 #include "detail/idle_set.hpp"
 #include "detail/run_queue.hpp"
 
 namespace weft::detail {
-
-/// A number that one thread counts and any thread reads. No edge.
-class count {
- public:
-  void add(std::uint64_t more = 1) noexcept {
-    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // as said
-  }
-  std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }  // as said
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
 
 struct pool_worker {
   pool_worker(executor& of, idle_set& all, void (*wake_up)(idler&) noexcept) noexcept

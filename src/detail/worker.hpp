@@ -1,7 +1,7 @@
 // All that belongs to one running thread hangs off one pointer, and only the library's own functions read it, which no
 // coroutine inlines: a coroutine may go on on another thread, and the address of a thread-local that a compiler kept
-// over that would belong to the thread it left. Memory belongs to the worker, not to the thread: a thread that ends leaves its worker to the next one that
-// starts, with the frames that are still alive in it.
+// over that would belong to the thread it left. Memory belongs to the worker, not to the thread: a thread that ends
+// leaves its worker to the next one that starts, with the frames that are still alive in it.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <weft/detail/lock.hpp>
 #include <weft/executor.hpp>
 
+#include "detail/count.hpp"
 #include "detail/slabs.hpp"
 
 namespace weft::detail {
@@ -100,21 +101,11 @@ struct run_state {
   class fiber* fiber = nullptr;    // whose stack this runs on, in the root that runs
 };
 
-/// A count of what one thread does: it alone adds, any may read. No edge: it says nothing of anything else.
-class own_count {
- public:
-  void add() noexcept { count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-  std::size_t get() const noexcept { return count_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::size_t> count_{0};
-};
-
 /// What a worker did with fibers.
 struct fiber_counts {
-  own_count created, ended;
-  own_count switches;    // to one
-  own_count migrations;  // to one that was on another worker before
+  count created, ended;
+  count switches;    // to one
+  count migrations;  // to one that was on another worker before
 };
 
 struct worker : run_state {

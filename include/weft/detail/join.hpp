@@ -162,9 +162,13 @@ class join : boundary, job {
   void finish() noexcept;
 
   const kind* kind_;
+
+ protected:
   std::coroutine_handle<>* frames_;  // of the children; one that was stopped has none
   room* rooms_;
   std::uint32_t count_;
+
+ private:
   std::uint32_t begun_;  // set when it starts, as the next three
   root* lender_;         // whose root the first child borrows: what others' children are part of
   bool offered_;         // those that have not begun are in the worker's deque
@@ -297,12 +301,10 @@ class range_join : join {
  public:
   explicit range_join(std::vector<task<T>>&& tasks)
       : join{of_range, nullptr, nullptr, tasks.size()},
-        count_{tasks.size()},
         block_{static_cast<std::byte*>(allocate_frame(bytes_for(count_)))} {
     auto* const rooms = ::new (block_) room[count_ + 1];  // untouched until a child needs one
     slots_ = begin_slots(block_ + (count_ + 1) * sizeof(room));
-    frames_ = reinterpret_cast<std::coroutine_handle<>*>(slots_ + count_);
-    this->lies_at(frames_, rooms);
+    lies_at(reinterpret_cast<std::coroutine_handle<>*>(slots_ + count_), rooms);
     for (std::size_t i = 0; i != count_; ++i) {
       ::new (slots_ + i) outcome<T>;
       ::new (frames_ + i) std::coroutine_handle<>{task_access::release(std::move(tasks[i]))};
@@ -358,10 +360,8 @@ class range_join : join {
   }
   static constexpr kind of_range{settle, any_failed, true};
 
-  const std::size_t count_;
   std::byte* const block_;
   outcome<T>* slots_;
-  std::coroutine_handle<>* frames_;
 };
 
 }  // namespace weft::detail
