@@ -5,8 +5,8 @@
 //       cost::figure("frame bytes", frame_size);
 //     }
 //
-// Each program is run under callgrind, which counts instructions and atomic read-modify-writes between two client requests. Run by hand, without
-// valgrind, the requests do nothing.
+// Each program is run under callgrind, which counts instructions and atomic read-modify-writes between two client
+// requests. Run by hand, without valgrind, the requests do nothing.
 #pragma once
 
 #include <valgrind/callgrind.h>
@@ -15,8 +15,8 @@
 
 namespace cost {
 
-/// Counts the instructions of `body`, and its read-modify-writes; it performs `operations` operations. Runs it once before that, so that what
-/// is paid once (caches that fill, symbols that are bound) is not counted.
+/// Counts the instructions of `body`, and its read-modify-writes; it performs `operations` operations. Runs it once
+/// before that, so that what is paid once (caches that fill, symbols that are bound) is not counted.
 template <class Body>
 void instructions(const char* name, unsigned long operations, Body&& body) {
   body();
