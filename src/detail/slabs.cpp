@@ -10,7 +10,6 @@ namespace weft::detail {
 namespace {
 
 constexpr std::size_t region = std::size_t{4} << 20;
-constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t page = 4096;
 
 void push(slab*& list, slab* one) noexcept {

@@ -14,6 +14,8 @@ namespace weft::detail {
 
 struct heap;
 
+inline constexpr std::size_t huge_page = std::size_t{2} << 20;
+
 /// A piece of 256 KiB, aligned to its size, from which one worker cuts frames.
 struct slab {
   static constexpr std::size_t bytes = std::size_t{256} << 10;

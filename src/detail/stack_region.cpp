@@ -9,14 +9,14 @@
 #include <string>
 #include <weft/error.hpp>
 
+#include "detail/slabs.hpp"
+
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>
 #endif
 
 namespace weft::detail {
 namespace {
-
-constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 constinit std::mutex all_lock;  // of those that change the list
 // edge region  what a region is  ->  who finds it in the list

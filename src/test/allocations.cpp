@@ -82,15 +82,15 @@ void release(void* block) noexcept {
   std::free(block);
 }
 
-class sweep {
+class allocation_sweep {
  public:
-  sweep(std::string_view name, subject& what, const sweep_options& options)
+  allocation_sweep(std::string_view name, subject& what, const sweep_options& options)
       : name_{name}, what_{what}, options_{options} {
     trace_ = std::getenv("WEFT_SWEEP_TRACE") != nullptr;
     recording.store(true, std::memory_order_relaxed);
   }
-  sweep(const sweep&) = delete;
-  ~sweep() {
+  allocation_sweep(const allocation_sweep&) = delete;
+  ~allocation_sweep() {
     recording.store(false, std::memory_order_relaxed);
     announce(nullptr);
   }
@@ -190,7 +190,7 @@ class sweep {
 }  // namespace
 
 std::size_t sweep_allocations(std::string_view name, subject& what, const sweep_options& options) {
-  return sweep{name, what, options}.all();
+  return allocation_sweep{name, what, options}.all();
 }
 
 }  // namespace weft::test::detail
