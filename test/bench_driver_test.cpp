@@ -224,6 +224,16 @@ TEST_F(driver, names_that_do_not_exist_are_refused) {
   EXPECT_EQ(run({"--quick", "--full"}), 2);
 }
 
+TEST(row, has_ratios_to_weft_without_a_variant_where_it_is_there) {
+  bench::row row;
+  row.entries = {{.library = "go"}, {.library = "weft", .variant = "cold"}};
+  EXPECT_EQ(row.base(), &row.entries[1]);
+  row.entries.push_back({.library = "weft"});
+  EXPECT_EQ(row.base(), &row.entries[2]);
+  row.entries.push_back({.library = "weft", .variant = "fibers"});
+  EXPECT_EQ(row.base(), &row.entries[2]);
+}
+
 TEST(harness, checks_every_result) {
   bench::state good{0, 1ms, 5ms};
   good.measure(1, 42, [] { return 42; });

@@ -89,8 +89,10 @@ const entry* row::find(std::string_view key) const {
 }
 
 const entry* row::base() const {
-  const auto found = std::ranges::find(entries, baseline, &entry::library);
-  return found == entries.end() ? nullptr : &*found;
+  const entry* found = nullptr;
+  for (const entry& e : entries)
+    if (e.library == baseline && (found == nullptr || e.variant.empty())) found = &e;
+  return found;
 }
 
 std::vector<std::string> run_record::failures() const {

@@ -86,7 +86,7 @@ struct row {
   /// nullptr: it is not in this row.
   [[nodiscard]] const entry* find(std::string_view key) const;
 
-  /// What ratios are to: the first of weft's entries.
+  /// What ratios are to: weft as it is, else the first of its variants.
   [[nodiscard]] const entry* base() const;
 };
 
