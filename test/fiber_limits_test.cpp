@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -55,6 +56,11 @@ int mprotect(void* at, std::size_t bytes, int protection) noexcept {
 int madvise(void* at, std::size_t bytes, int advice) noexcept {
   return is_to_fail() ? -1 : static_cast<int>(::syscall(SYS_madvise, at, bytes, advice));
 }
+// Of many ranges at once, where the system has that: it may refuse what it would do for each.
+ssize_t process_madvise(int process, const iovec* ranges, std::size_t count, int advice, unsigned flags) noexcept {
+  if (is_to_fail()) return -1;
+  return ::syscall(SYS_process_madvise, process, ranges, count, advice, flags);
+}
 }
 
 namespace {
@@ -100,7 +106,7 @@ TEST_P(without_memory, each_call_that_fails_is_survived) {
     EXPECT_EQ(pool.stats().in_use, 0U) << fails;
     EXPECT_EQ(use_stacks(pool), 0) << fails;  // and there is memory again
   }
-  EXPECT_GT(fails, 10);
+  EXPECT_GT(fails, 6);  // each of three sizes is mapped, and advised
   EXPECT_GT(refused, 0);
   EXPECT_EQ(mapped, at_first);
 }

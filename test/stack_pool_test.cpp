@@ -138,6 +138,42 @@ TEST(stack_pool, trim_gives_back_what_is_idle) {
   give_back_stack(*all[0]);
 }
 
+// What is readied ahead of its use is as much as is in use, and trim() has it, too.
+TEST(stack_pool, trim_gives_back_what_is_ready) {
+  stack_pool pool;
+  const auto all = take(pool, 3);  // the third is cut together with the fourth
+  const auto next = reinterpret_cast<std::uintptr_t>(all[0]) +
+                    3 * (reinterpret_cast<std::uintptr_t>(all[1]) - reinterpret_cast<std::uintptr_t>(all[0]));
+  EXPECT_EQ(pool.stats().made, 3u);
+  EXPECT_EQ(pool.trim(), 0u);
+  unsigned char seen = 1;
+  ASSERT_EQ(::mincore(reinterpret_cast<void*>(next & ~std::uintptr_t{4095}), 4096, &seen), 0);
+  EXPECT_EQ(seen & 1, 0);
+  stack_header& fourth = pool.take(4096);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&fourth), next);
+  EXPECT_EQ(fourth.bottom[0], std::byte{0});
+  give_back_stack(fourth);
+  give_back(all);
+}
+
+// All of many go cold, and are used again: with several regions, each of which has room again.
+TEST(stack_pool, many_go_cold_and_come_back) {
+  stack_pool pool;
+  std::vector<stack_header*> all = take(pool, 1000);
+  for (int again = 0; again != 3; ++again) {
+    for (stack_header* one : all) one->bottom[0] = std::byte{1};
+    give_back(all);
+    EXPECT_EQ(pool.trim(), 1000u);
+    EXPECT_EQ(pool.stats().cold, 1000u);
+    all = take(pool, 1000);
+    EXPECT_TRUE(std::ranges::all_of(all, [](stack_header* one) { return one->bottom[0] == std::byte{0}; }));
+    EXPECT_EQ(std::set<stack_header*>(all.begin(), all.end()).size(), 1000u);
+  }
+  EXPECT_EQ(pool.stats().made, 1000u);
+  EXPECT_EQ(pool.stats().cold, 0u);
+  give_back(all);
+}
+
 // A stall of the machine within take() or give_back() makes the pool look idle, so this waits for a time without one.
 TEST(stack_pool, what_nobody_needs_for_a_while_goes_back) {
   stack_pool pool{{.min_idle = 64, .idle_for = std::chrono::milliseconds{50}}};
@@ -280,6 +316,27 @@ TEST(stack_pool, measures_the_first_use_of_each_stack) {
   ASSERT_EQ(uses.size(), 1u);
   EXPECT_TRUE(uses[0].function.find("named_function") != std::string::npos) << uses[0].function;
   EXPECT_EQ(uses[0].measured, 1u);
+}
+
+// A mark is taken when another function gets the stack, or when it goes cold; each once.
+TEST(stack_pool, measures_a_stack_when_it_changes_hands) {
+  stack_pool pool;
+  const auto run = [&](auto function) {
+    coroutine<void()> one{{.pool = &pool}, function};
+    one.resume();
+  };
+  run(small_one{});
+  run(large_one{});  // on the same stack: only its first user is measured
+  EXPECT_EQ(pool.high_water().size(), 1u);
+  EXPECT_EQ(pool.trim(), 1u);
+  run(large_one{});
+  EXPECT_EQ(pool.trim(), 1u);
+  const auto uses = pool.high_water();
+  ASSERT_EQ(uses.size(), 2u);
+  EXPECT_TRUE(uses[0].function.find("large_one") != std::string::npos) << uses[0].function;
+  EXPECT_GE(uses[0].high_water, 20'000u);
+  EXPECT_EQ(uses[0].measured, 1u);
+  EXPECT_EQ(uses[1].measured, 1u);
 }
 
 // In a process of its own, started anew, but not where it is emulated: the system could not start it.

@@ -13,7 +13,7 @@ namespace weft::detail {
 stack_header& stack_for(const stack_options& options, const stack_user& user) {
   stack_pool& pool = options.pool != nullptr ? *options.pool : stack_pool::process_wide();
   stack_header& one =
-      options.memory.empty() ? pool.take(options.size) : stack_in(options.memory.data(), options.memory.size());
+      options.memory.empty() ? pool.take(options.size, user) : stack_in(options.memory.data(), options.memory.size());
   one.user = user;
   one.name = options.name;
   return one;

@@ -3,12 +3,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 #include <weft/detail/context.hpp>
 #include <weft/error.hpp>
@@ -80,7 +82,7 @@ void give_back_stack(stack_header& one) noexcept {
   forget_frames(one);
   if (!one.guarded && !canary_lives(one)) [[unlikely]]
     fail_overflow(one, one.usable(), naming::demangled);
-  if (one.pool != nullptr) one.pool->give_back(one);
+  if (one.region != nullptr) one.region->pool().give_back(one);
 }
 
 }  // namespace detail
@@ -138,9 +140,10 @@ stack_pool& stack_pool::process_wide() noexcept {
   return *pool;
 }
 
-stack_header& stack_pool::take(std::size_t size) {
+stack_header& stack_pool::take(std::size_t size, const detail::stack_user& user) {
   const unsigned of = class_of(size);
   if (of >= classes) throw std::bad_alloc{};
+  stack_header* one = nullptr;
   {
     std::unique_lock held{lock_};
     if (in_use_ >= options_.max_stacks) [[unlikely]] {
@@ -150,39 +153,41 @@ stack_header& stack_pool::take(std::size_t size) {
     }
     ++in_use_, ++taken_;
     size_class& here = classes_[of];
-    if (stack_header* one = here.idle) [[likely]] {
+    one = here.idle;
+    if (one != nullptr) [[likely]] {
       here.idle = one->next;
       here.least = std::min(here.least, --here.idle_count);
-      return *one;
     }
   }
   try {
-    return take_cold(of);
+    if (one == nullptr) one = &take_cold(of);
   } catch (...) {  // counted back, and thrown on
     std::lock_guard held{lock_};
     --in_use_, --taken_;
     throw;
   }
+  if (one->fresh && one->user.type != nullptr && one->user != user) measure(*one);
+  one->user = user;
+  return *one;
 }
 
-// A region with room is the first one, but for those that got room by cool().
 [[gnu::noinline]] stack_header& stack_pool::take_cold(unsigned of) {
   std::lock_guard held{growing_};
-  stack_region* from = regions_[of];
-  while (from != nullptr && from->is_full()) from = from->next_of_class;
-  if (from == nullptr) {
+  stack_region*& roomy = roomy_[of];
+  if (roomy == nullptr) {
     const std::size_t usable = page_bytes << of;
-    from = &stack_region::make(options_, guard_, usable, slots_in_region(usable));
-    from->next_of_class = regions_[of];
-    regions_[of] = from;
+    roomy =
+        &stack_region::make(*this, options_, guard_, static_cast<std::uint16_t>(of), usable, slots_in_region(usable));
+    roomy->next_of_class = std::exchange(regions_[of], roomy);
   }
-  stack_header& one = from->take(*this, static_cast<std::uint16_t>(of), options_.memory == nullptr);
+  stack_header& one = roomy->take();
+  if (roomy->is_full()) roomy = std::exchange(roomy->next_with_room, nullptr);
   if (!one.guarded) detail::set_canary(one);
   return one;
 }
 
 void stack_pool::give_back(stack_header& one) noexcept {
-  if (one.fresh || options_.measure_all) measure(one);
+  if (options_.measure_all) measure(one);
   size_class& here = classes_[one.size_class];
   bool look = false;
   {
@@ -233,10 +238,21 @@ std::size_t stack_pool::cool(unsigned of, std::size_t most) noexcept {
     here.idle_count -= count;
     here.least = std::min(here.least, here.idle_count);
   }
+  constexpr std::size_t most_at_once = 64;
+  std::array<iovec, most_at_once> memories;
+  std::size_t so_many = 0;
   while (going != nullptr) {
     stack_header& one = *std::exchange(going, going->next);
-    stack_region::of(&one)->cool(one);
+    if (one.fresh) measure_held(one);
+    stack_region& region = *one.region;
+    if (region.cool(one)) region.next_with_room = std::exchange(roomy_[of], &region);
+    memories[so_many++] = region.memory_of(one);
+    if (so_many == most_at_once || going == nullptr) {
+      detail::let_go(std::span{memories}.first(std::exchange(so_many, 0)));
+    }
   }
+  if (most == static_cast<std::size_t>(-1))
+    for (stack_region* one = roomy_[of]; one != nullptr; one = one->next_with_room) one->let_go_of_ready();
   return count;
 }
 
@@ -279,9 +295,15 @@ stack_pool_stats stack_pool::stats() const noexcept {
   return seen;
 }
 
-// Of a stack whose pages were zero, or of one that is given zero pages again for the next.
-[[gnu::noinline]] void stack_pool::measure(stack_header& one) noexcept {
-  if (one.user.type == nullptr) return;
+// Of a stack whose pages were zero, or of one that is given zero pages again for the next. With growing_.
+[[gnu::noinline]] void stack_pool::measure(stack_header& one) const noexcept {
+  std::lock_guard held{growing_};
+  measure_held(one);
+}
+
+void stack_pool::measure_held(stack_header& one) const noexcept {
+  const detail::stack_user who = std::exchange(one.user, {});  // measured once
+  if (who.type == nullptr) return;
   const bool known = one.fresh;
   one.fresh = false;
   std::byte* const from = one.guarded ? one.bottom : one.bottom + detail::canary_words * sizeof detail::canary;
@@ -294,12 +316,10 @@ stack_pool_stats stack_pool::stats() const noexcept {
     one.fresh = true;
   }
   if (!known) return;
-  std::lock_guard held{growing_};
-  const auto same = [&](const use& it) { return it.who.type == one.user.type && it.who.code == one.user.code; };
-  auto at = std::ranges::find_if(uses_, same);
+  auto at = std::ranges::find(uses_, who, &use::who);
   if (at == uses_.end()) {
     try {
-      at = uses_.insert(uses_.end(), use{.who = one.user});
+      at = uses_.insert(uses_.end(), use{.who = who});
     } catch (const std::bad_alloc&) {  // a statistic less
       return;
     }
@@ -308,9 +328,30 @@ stack_pool_stats stack_pool::stats() const noexcept {
   ++at->measured;
 }
 
+// Nobody takes them meanwhile.
+void stack_pool::measure_idle(size_class& here) const noexcept {
+  stack_header* all;
+  {
+    std::lock_guard held{lock_};
+    all = std::exchange(here.idle, nullptr);
+    here.idle_count = here.least = 0;
+  }
+  if (all == nullptr) return;
+  std::size_t count = 1;
+  stack_header* last = all;
+  for (;; last = last->next, ++count) {
+    if (last->fresh) measure_held(*last);
+    if (last->next == nullptr) break;
+  }
+  std::lock_guard held{lock_};
+  last->next = std::exchange(here.idle, all);
+  here.idle_count += count;
+}
+
 std::vector<stack_use> stack_pool::high_water() const {
   std::vector<stack_use> all;
-  std::lock_guard held{growing_};
+  std::lock_guard growing{growing_};
+  for (size_class& here : classes_) measure_idle(here);
   for (const use& one : uses_)
     all.push_back({.function = detail::name_of(one.who),
                    .high_water = one.high_water,

@@ -2,11 +2,14 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory_resource>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
+#include <utility>
 #include <weft/error.hpp>
 
 #include "detail/slabs.hpp"
@@ -18,7 +21,8 @@
 namespace weft::detail {
 namespace {
 
-constinit std::mutex all_lock;  // of those that change the list
+constinit std::mutex all_lock;            // of those that change the list
+constinit std::size_t spare_records = 0;  // records in the list that are no pool's; under all_lock
 // edge region  what a region is  ->  who finds it in the list
 constinit std::atomic<stack_region*> all_regions{nullptr};
 
@@ -59,10 +63,10 @@ stack_region::stack_region(std::size_t slots)
       cold_{std::make_unique<std::uint32_t[]>(slots)},
       known_to_valgrind_{std::make_unique<unsigned[]>(slots)} {}
 
-stack_region& stack_region::make(const stack_pool_options& options, stack_guard guard, std::size_t usable,
-                                 std::size_t slots) {
+stack_region& stack_region::make(stack_pool& pool, const stack_pool_options& options, stack_guard guard,
+                                 std::uint16_t of, std::size_t usable, std::size_t slots) {
   std::lock_guard held{all_lock};
-  stack_region* one = all_regions.load(std::memory_order_relaxed);  // under the lock
+  stack_region* one = spare_records != 0 ? all_regions.load(std::memory_order_relaxed) : nullptr;  // under the lock
   while (one != nullptr && (one->begin() != nullptr || one->slots_ != slots)) one = one->next_in_all_;
   std::unique_ptr<stack_region> fresh;
   if (one == nullptr) {
@@ -75,9 +79,14 @@ stack_region& stack_region::make(const stack_pool_options& options, stack_guard 
   one->slot_bytes_ = (pages + (odd ? 0 : 1)) * page_bytes;
   one->guard_bytes_ = guard_pages * page_bytes;
   one->guard_ = guard;
+  one->pool_ = &pool;
+  one->size_class_ = of;
   one->coloured_ = options.coloured;
-  one->cut_ = one->cold_count_ = 0;
-  one->next_of_class = nullptr;
+  one->of_system_ = options.memory == nullptr;
+  one->huge_pages_ = options.huge_pages;
+  one->cut_ = one->guarded_ = one->cold_count_ = one->warmed_ = 0;
+  one->populated_ = false;
+  one->next_of_class = one->next_with_room = nullptr;
   std::byte* const begin = options.memory != nullptr
                                ? static_cast<std::byte*>(options.memory->allocate(one->bytes(), page_bytes))
                                : map(one->bytes(), options.huge_pages);
@@ -85,16 +94,19 @@ stack_region& stack_region::make(const stack_pool_options& options, stack_guard 
   if (fresh) {
     one->next_in_all_ = all_regions.load(std::memory_order_relaxed);  // under the lock
     all_regions.store(fresh.release(), std::memory_order_release);    // -> region (no model)
+  } else {
+    --spare_records;
   }
   return *one;
 }
 
 void stack_region::end(std::pmr::memory_resource* memory) noexcept {
   std::lock_guard held{all_lock};
-  for (std::size_t slot = 0; slot != cut_; ++slot) {
+  for (std::size_t slot = 0; slot != guarded_; ++slot) {
     untell_valgrind(known_to_valgrind_[slot]);
     if (memory != nullptr && guard_ != stack_guard::none) remove_guard(guard_, slot_begin(slot), guard_bytes_);
   }
+  ++spare_records;
   std::byte* const begin = begin_.exchange(nullptr, std::memory_order_relaxed);  // see begin_
   if (memory != nullptr)
     memory->deallocate(begin, bytes(), page_bytes);
@@ -116,38 +128,86 @@ stack_header& stack_region::header_of(std::size_t slot) noexcept {
   return *reinterpret_cast<stack_header*>(slot_begin(slot) + slot_bytes_ - colour - sizeof(stack_header));
 }
 
-stack_header& stack_region::take(stack_pool& pool, std::uint16_t size_class, bool zeroed) {
+// As many as it has given out, so that one coroutine pays for itself.
+std::size_t stack_region::ready_at_once() const noexcept {
+  return std::clamp<std::size_t>(cut_ - cold_count_, 1, most_at_once);
+}
+
+iovec stack_region::first_page_of(std::size_t slot) noexcept {
+  auto* const at = reinterpret_cast<std::byte*>(&header_of(slot));
+  return {at - reinterpret_cast<std::uintptr_t>(at) % page_bytes, page_bytes};
+}
+
+void stack_region::guard_more() {
+  const std::size_t count = std::min(ready_at_once(), slots_ - guarded_);
+  batch ranges;
+  for (std::size_t i = 0; i != count; ++i) ranges[i] = {slot_begin(guarded_ + i), guard_bytes_};
+  const std::size_t done = guard_ == stack_guard::none ? count : install_guards(guard_, std::span{ranges}.first(count));
+  if (done == 0)
+    throw error{{errno, std::system_category()},
+                "guard of a stack",
+                guard_ == stack_guard::mprotect ? "the system allows " + std::to_string(most_mappings()) +
+                                                      " mappings a process (vm.max_map_count), and each stack takes two"
+                                                : "the system refuses it"};
+  for (std::size_t i = 0; i != done; ++i) {
+    std::byte* const begin = slot_begin(guarded_ + i);
+    known_to_valgrind_[guarded_ + i] = tell_valgrind(begin + guard_bytes(), begin + slot_bytes_);
+    ranges[i] = first_page_of(guarded_ + i);
+  }
+  guarded_ += done;
+  populated_ = done > 1 && of_system_ && !huge_pages_;
+  if (populated_) populate(std::span{ranges}.first(done));
+}
+
+void stack_region::warm() noexcept {
+  warmed_ = std::min(ready_at_once(), cold_count_);
+  batch ranges;
+  for (std::size_t i = 0; i != warmed_; ++i) ranges[i] = first_page_of(cold_[cold_count_ - 1 - i]);
+  if (warmed_ > 1 && !huge_pages_) populate(std::span{ranges}.first(warmed_));
+}
+
+stack_header& stack_region::take() {
   std::size_t slot = cut_;
+  bool zeroed = of_system_;
   if (cold_count_ != 0) {
+    if (warmed_ == 0) warm();
+    --warmed_;
     slot = cold_[--cold_count_];
     zeroed = true;
   } else {
-    if (guard_bytes() != 0 && !install_guard(guard_, slot_begin(slot), guard_bytes_))
-      throw error{{errno, std::system_category()},
-                  "guard of a stack",
-                  guard_ == stack_guard::mprotect
-                      ? "the system allows " + std::to_string(most_mappings()) +
-                            " mappings a process (vm.max_map_count), and each stack takes two"
-                      : "the system refuses it"};
+    if (cut_ == guarded_) guard_more();
     ++cut_;
-    std::byte* const begin = slot_begin(slot);
-    known_to_valgrind_[slot] = tell_valgrind(begin + guard_bytes(), begin + slot_bytes_);
   }
   return *::new (&header_of(slot)) stack_header{.next = nullptr,
                                                 .bottom = slot_begin(slot) + guard_bytes(),
-                                                .pool = &pool,
+                                                .region = this,
                                                 .user = {},
                                                 .name = nullptr,
                                                 .fiber = nullptr,
-                                                .size_class = size_class,
+                                                .size_class = size_class_,
                                                 .fresh = zeroed,
                                                 .guarded = guard_ != stack_guard::none};
 }
 
-void stack_region::cool(stack_header& one) noexcept {
-  const std::size_t slot = slot_of(&one);
-  ::madvise(one.bottom, slot_bytes_ - guard_bytes(), MADV_DONTNEED);
-  cold_[cold_count_++] = static_cast<std::uint32_t>(slot);
+bool stack_region::cool(const stack_header& one) noexcept {
+  const bool was_full = is_full();
+  let_go_of_ready();
+  cold_[cold_count_++] = static_cast<std::uint32_t>(slot_of(&one));
+  return was_full;
+}
+
+iovec stack_region::memory_of(const stack_header& one) const noexcept {
+  return {one.bottom, slot_bytes_ - guard_bytes()};
+}
+
+void stack_region::let_go_of_ready() noexcept {
+  batch ranges;
+  std::size_t count = 0;
+  while (warmed_ != 0) ranges[count++] = first_page_of(cold_[cold_count_ - warmed_--]);
+  let_go(std::span{ranges}.first(count));
+  if (!std::exchange(populated_, false)) return;
+  for (std::size_t slot = cut_; slot != guarded_; ++slot) ranges[slot - cut_] = first_page_of(slot);
+  let_go(std::span{ranges}.first(guarded_ - cut_));
 }
 
 }  // namespace weft::detail

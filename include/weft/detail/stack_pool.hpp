@@ -17,6 +17,10 @@
 // the system, down to `min_idle`. Its address space stays with the pool. There is no thread for that: whoever gives a
 // stack back looks at the clock, now and then.
 //
+// A call of the system that does one page takes several times what a page costs in a call that does many. So stacks are
+// guarded, given their first page, and let go of by the dozen: a region that has handed out n of them readies n more.
+// A high-water mark is such a call, too: it is taken when a stack changes its user, not each time that one comes back.
+//
 // Rejected: (a) guards on huge pages: a guard splits the page, which is what it was taken for; so `huge_pages` goes with
 // no guard, and such stacks have a canary, checked when they come back. (b) Segmented stacks: each call at the end of a
 // segment pays for the next one, again and again in a loop.
@@ -42,13 +46,14 @@ class stack_region;
 struct stack_user {
   const char* type = nullptr;  // from the compiler, of static duration
   const void* code = nullptr;  // null: the type says it
+  bool operator==(const stack_user&) const = default;
 };
 
 /// What stands at the top of each stack.
 struct alignas(64) stack_header {
   stack_header* next;        // in the pool's list
   std::byte* bottom;         // the lowest byte that may be used
-  stack_pool* pool;          // null: the memory is the user's
+  stack_region* region;      // null: the memory is the user's
   stack_user user;           // as the next: of whom runs on it, or ran last
   const char* name;          // what the user calls that one, or null
   void* fiber;               // the thread sanitizer's
@@ -118,7 +123,7 @@ struct stack_pool_stats {
 struct stack_use {
   std::string function;    ///< its name, or its type
   std::size_t high_water;  ///< bytes, the most that was seen
-  std::size_t measured;    ///< of so many runs
+  std::size_t measured;    ///< of so many stacks, or runs with `measure_all`
   std::size_t suggested;   ///< a size that leaves half of it free
 };
 
@@ -126,7 +131,7 @@ struct stack_use {
 ///
 /// Threads   all members from any thread.
 /// Lifetime  outlives all that runs on its stacks (asserted).
-/// Cost      a warm stack some 20 ns to take and to give back; a cold one a system call and two page faults.
+/// Cost      a warm stack some 20 ns to take and to give back; a cold one a guard and a page, in system calls for up to 64.
 class stack_pool {
  public:
   /// Fails   throws std::system_error where the guard that is asked for does not work here, or with huge pages and a guard.
@@ -144,11 +149,13 @@ class stack_pool {
   /// Gives the memory of all idle stacks back to the system; how many there were.
   std::size_t trim() noexcept;
 
-  /// The high-water mark of each function that was measured, largest first.
+  /// The high-water mark of each function that was measured, largest first. Looks at all idle stacks; others are cut while
+  /// it does.
   std::vector<stack_use> high_water() const;
 
-  /// A stack of `size` usable bytes or more. Throws std::bad_alloc, or a std::system_error that says which limit it met.
-  detail::stack_header& take(std::size_t size);
+  /// A stack of `size` usable bytes or more, for `user`. Throws std::bad_alloc, or a std::system_error that says which
+  /// limit it met.
+  detail::stack_header& take(std::size_t size, const detail::stack_user& user = {});
 
  private:
   friend void detail::give_back_stack(detail::stack_header&) noexcept;
@@ -167,21 +174,24 @@ class stack_pool {
 
   detail::stack_header& take_cold(unsigned of);
   void give_back(detail::stack_header& one) noexcept;
-  void measure(detail::stack_header& one) noexcept;
+  void measure(detail::stack_header& one) const noexcept;
+  void measure_held(detail::stack_header& one) const noexcept;
+  void measure_idle(size_class& here) const noexcept;
   void age() noexcept;
   std::size_t cool(unsigned of, std::size_t most) noexcept;
 
   const stack_pool_options options_;
   const stack_guard guard_;
   mutable detail::tiny_lock lock_;  // of what comes next
-  size_class classes_[classes];
+  mutable size_class classes_[classes];
   std::size_t in_use_ = 0, taken_ = 0;
   long last_aged_ = 0;  // in milliseconds
 
   // Taken before lock_ where both are: it is held over system calls.
   mutable std::mutex growing_;
   detail::stack_region* regions_[classes]{};  // the newest first
-  std::vector<use> uses_;
+  detail::stack_region* roomy_[classes]{};    // of them, those with room
+  mutable std::vector<use> uses_;
 };
 
 }  // namespace weft
