@@ -1,0 +1,28 @@
+// With its pool of stacks. A thread of Photon's begins when the one that made it yields.
+#include "workload.hpp"
+
+#include <photon/thread/stack-allocator.h>
+#include <photon/thread/thread.h>
+
+namespace {
+
+std::size_t ended = 0;
+
+void* ends(void*) {
+  ++ended;
+  return nullptr;
+}
+
+}  // namespace
+
+void bench::run(bench::state& state) {
+  photon::use_pooled_stack_allocator();
+  photon::vcpu_init();
+  measure_creation(state, [](std::size_t count) {
+    ended = 0;
+    for (std::size_t i = 0; i != count; ++i) photon::thread_create(ends, nullptr, created_stack);
+    while (ended != count) photon::thread_yield();
+    return ended;
+  });
+  photon::vcpu_fini();
+}

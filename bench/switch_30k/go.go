@@ -1,0 +1,34 @@
+package main
+
+import (
+	"bench"
+	"runtime"
+	"sync"
+)
+
+// As in workload.hpp.
+const switchesOfEach = 100
+
+// Goroutines on one thread that yield to each other. Their making is within the clock: some hundredth of it.
+func main() {
+	bench.Run(func(state *bench.State) {
+		runtime.GOMAXPROCS(1)
+		count := state.Size()
+		state.Measure(float64(count*switchesOfEach), count*switchesOfEach, func() int {
+			var all sync.WaitGroup
+			switches := 0 // one thread: no two at once
+			all.Add(count)
+			for i := 0; i != count; i++ {
+				go func() {
+					for left := switchesOfEach; left != 0; left-- {
+						switches++
+						runtime.Gosched()
+					}
+					all.Done()
+				}()
+			}
+			all.Wait()
+			return switches
+		})
+	})
+}
