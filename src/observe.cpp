@@ -24,4 +24,13 @@ std::vector<async_frame> async_stack(detail::root& suspended) {
   return held ? frames_of(suspended, nullptr) : std::vector<async_frame>{};
 }
 
+std::vector<wait_subject> waits_on(detail::root& suspended) {
+  detail::wait_subjects found;
+  {
+    const detail::held_wait held{suspended};
+    held.tell(found);
+  }
+  return {found.all, found.all + found.count};
+}
+
 }  // namespace weft

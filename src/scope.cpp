@@ -505,7 +505,7 @@ void scope_core::stop_it::operator()() const noexcept {
 // ---- the scope ------------------------------------------------------------------------------------------------------------------
 
 scope_core::scope_core(const scope_options& options, const weft::env* exactly) noexcept
-    : waiter{stop_with_parent},
+    : waiter{type},
       parent_{&own_root()},
       env_{exactly != nullptr ? *exactly : inherited()},
       options_{options},

@@ -52,19 +52,23 @@ bool mutex::awaiter::suspend(root& self) noexcept {
   if (self.sleeper::stop_requested()) return (end_stopped(self), true);
   mutex& m = of();
   m.lock_.lock();
-  std::uint32_t found = m.state_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
-  for (;;) {
-    if (found == awaited) break;
-    if (m.state_.compare_exchange_weak(found, found == free ? held : awaited,
+  std::uintptr_t found = m.state_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  while ((found & awaited) == 0)
+    if (m.state_.compare_exchange_weak(found, found == free ? detail::holder::is(&self) : found | awaited,
                                        std::memory_order_acquire,     // <- held
                                        std::memory_order_relaxed)) {  // tried again
-      if (found == held) break;
+      if (found != free) break;
       m.lock_.unlock();
       return false;
     }
-  }
   m.wait(self, *this);
   return true;
+}
+
+void mutex::awaiter::tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept {
+  auto& m = static_cast<const mutex&>(*static_cast<const awaiter&>(self).gate_);
+  const std::uintptr_t by = m.state_.load(std::memory_order_relaxed) & ~awaited;  // an address, which leads nowhere
+  into.add(what, &m, detail::holder::of(by));
 }
 
 // By the holder, where somebody may be in line.
@@ -73,7 +77,8 @@ void mutex::hand_on() noexcept {
   const std::lock_guard guard{lock_};
   while (detail::waiter* one = line_.pop())
     if (through.add(*one)) {
-      if (line_.empty()) state_.store(held, std::memory_order_relaxed);  // under the lock; the wake-up carries the rest
+      // Relaxed: the lock orders the mark, the wake-up all else.
+      state_.store(detail::holder::is(one->whose()) | (line_.empty() ? 0 : awaited), std::memory_order_relaxed);
       return;
     }
   state_.store(free, std::memory_order_release);  // -> held
@@ -81,11 +86,29 @@ void mutex::hand_on() noexcept {
 
 // ---- shared_mutex -----------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Under the lock.
+bool is_held(const detail::atomic<std::uintptr_t>& by) noexcept { return by.load(std::memory_order_relaxed) != 0; }
+void hold(detail::atomic<std::uintptr_t>& it, std::uintptr_t by) noexcept { it.store(by, std::memory_order_relaxed); }
+
+}  // namespace
+
+// Those that share it are counted, not known.
+void shared_mutex::waiter_for::tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept {
+  const auto& mine = static_cast<const waiter_for&>(self);
+  auto& m = static_cast<const shared_mutex&>(*mine.gate_);
+  std::uintptr_t by = m.alone_.load(std::memory_order_relaxed);  // as of a mutex
+  if (by == 0 && mine.how_ != mode::shared) by = m.upgradable_.load(std::memory_order_relaxed);
+  into.add(what, &m, detail::holder::of(by));
+}
+
 shared_mutex::~shared_mutex() {
   const std::lock_guard guard{lock_};
   WEFT_EXPECTS(line_.empty() && writers_.empty() && upgrading_ == nullptr,
                "a shared_mutex was destroyed while somebody waits in it");
-  WEFT_EXPECTS(sharing_ == 0 && !alone_ && !upgradable_, "a shared_mutex was destroyed while somebody holds it");
+  WEFT_EXPECTS(sharing_ == 0 && !is_held(alone_) && !is_held(upgradable_),
+               "a shared_mutex was destroyed while somebody holds it");
 }
 
 sync_stats shared_mutex::stats() const noexcept {
@@ -94,13 +117,13 @@ sync_stats shared_mutex::stats() const noexcept {
 }
 
 bool shared_mutex::is_open(mode how) const noexcept {
-  if (alone_) return false;
+  if (is_held(alone_)) return false;
   switch (how) {
     case mode::shared: return upgrading_ == nullptr;
-    case mode::upgradable: return upgrading_ == nullptr && !upgradable_;
+    case mode::upgradable: return upgrading_ == nullptr && !is_held(upgradable_);
     case mode::alone: break;
   }
-  return sharing_ == 0 && !upgradable_;
+  return sharing_ == 0 && !is_held(upgradable_);
 }
 
 // Nobody waits who would go before.
@@ -108,18 +131,18 @@ bool shared_mutex::goes_first(mode how) const noexcept {
   return writers_.empty() && (line_.empty() || (options_.prefer_writers && how == mode::alone));
 }
 
-void shared_mutex::take(mode how) noexcept {
+void shared_mutex::take(mode how, std::uintptr_t by) noexcept {
   switch (how) {
     case mode::shared: ++sharing_; break;
-    case mode::upgradable: upgradable_ = true; break;
-    case mode::alone: alone_ = true; break;
+    case mode::upgradable: hold(upgradable_, by); break;
+    case mode::alone: hold(alone_, by); break;
   }
 }
 
 bool shared_mutex::try_take(mode how) noexcept {
   const std::lock_guard guard{lock_};
   if (!goes_first(how) || !is_open(how)) return false;
-  take(how);
+  take(how, detail::holder::somebody);
   return true;
 }
 
@@ -128,7 +151,7 @@ bool shared_mutex::waiter_for::suspend(root& self) noexcept {
   shared_mutex& m = of();
   m.lock_.lock();
   if (m.goes_first(how_) && m.is_open(how_)) {
-    m.take(how_);
+    m.take(how_, detail::holder::is(&self));
     m.lock_.unlock();
     return false;
   }
@@ -152,15 +175,16 @@ bool shared_mutex::grant_first(waiter_line& line, let_through& through) noexcept
   if (one == nullptr || !is_open(one->how_)) return false;
   const mode how = one->how_;
   line.remove(*one);
-  if (through.add(*one)) take(how);
+  if (through.add(*one)) take(how, detail::holder::is(one->whose()));
   return true;
 }
 
 void shared_mutex::grant(let_through& through) noexcept {
   if (upgrading_ != nullptr && sharing_ == 0) {
-    if (through.add(*std::exchange(upgrading_, nullptr))) {
-      upgradable_ = false;
-      alone_ = true;
+    detail::waiter& one = *std::exchange(upgrading_, nullptr);
+    if (through.add(one)) {
+      hold(upgradable_, 0);
+      hold(alone_, detail::holder::is(one.whose()));
     }
   }
   while (grant_first(writers_, through)) {
@@ -175,8 +199,8 @@ void shared_mutex::release(mode how) noexcept {
   const std::lock_guard guard{lock_};
   switch (how) {
     case mode::shared: --sharing_; break;
-    case mode::upgradable: upgradable_ = false; break;
-    case mode::alone: alone_ = false; break;
+    case mode::upgradable: hold(upgradable_, 0); break;
+    case mode::alone: hold(alone_, 0); break;
   }
   grant(through);
 }
@@ -184,21 +208,21 @@ void shared_mutex::release(mode how) noexcept {
 void shared_mutex::downgrade(mode from) noexcept {
   let_through through;
   const std::lock_guard guard{lock_};
-  (from == mode::alone ? alone_ : upgradable_) = false;
+  hold(from == mode::alone ? alone_ : upgradable_, 0);
   ++sharing_;
   grant(through);
 }
 
 shared_mutex::upgrade_awaiter::upgrade_awaiter(upgradable_guard& from, std::size_t) noexcept
-    : gate_waiter{*from.of_, leave}, from_{from} {}
+    : gate_waiter{*from.of_, type}, from_{from} {}
 
 bool shared_mutex::upgrade_awaiter::suspend(root& self) noexcept {
   if (self.sleeper::stop_requested()) return (end_stopped(self), true);
   shared_mutex& m = of();
   m.lock_.lock();
   if (m.sharing_ == 0) {
-    m.upgradable_ = false;
-    m.alone_ = true;
+    hold(m.upgradable_, 0);
+    hold(m.alone_, detail::holder::is(&self));
     m.lock_.unlock();
     return false;
   }

@@ -4,6 +4,7 @@
 #include <weft/executor.hpp>
 #include <weft/observe.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 #include <atomic>
 #include <stdexcept>
@@ -336,6 +337,47 @@ TEST_F(overdue, children_that_ignore_a_stop_are_reported_with_their_stacks) {
   ASSERT_FALSE(one.children[0].stack.empty());
   EXPECT_EQ(one.children[0].stack.back().function(), "(anonymous namespace)::stubborn(test::gate&)");
   EXPECT_EQ(text.find("obedient"), std::string::npos) << text;
+  EXPECT_NE(text.find("  waits on gate of a test\n"), std::string::npos) << text;
+}
+
+task<> keeps(weft::mutex& m, test::gate& door) {
+  const auto held = co_await m.lock();
+  co_await weft::shielded(door.pass());
+}
+task<> wants(weft::mutex& m) { co_await weft::shielded(m.lock()); }
+
+TEST_F(overdue, says_who_holds_what_another_one_waits_for) {
+  virtual_clock time;
+  test::gate door;
+  weft::mutex m;
+  auto all = [&]() -> task<> {
+    auto body = [&](scope& s) -> task<> {
+      s.fork(keeps(m, door));
+      s.fork(wants(m));
+      co_await sleep_for(1h);
+    };
+    auto told = [&](scope& s) -> task<> {
+      s.fork(opens(door, 1min));
+      auto inner = with_scope({.deadline = time.now() + 5ms, .stop_within = 2s, .on_overdue = note}, body);
+      EXPECT_TRUE((co_await as_result(std::move(inner))).is_stopped());
+    };
+    co_await with_scope(told);
+  };
+  EXPECT_TRUE(run_timed(time, all()));
+  ASSERT_EQ(reported.size(), 1U);
+  ASSERT_EQ(reported[0].children.size(), 2U);
+  for (const weft::overdue_child& one : reported[0].children) {
+    ASSERT_EQ(one.waits_on.size(), 1U);
+    if (one.waits_on[0].what != std::string_view{"mutex"}) continue;
+    EXPECT_EQ(one.waits_on[0].at, &m);
+    const weft::overdue_child& other = reported[0].children[&one == &reported[0].children[0] ? 1 : 0];
+    EXPECT_EQ(one.waits_on[0].held_by, other.root);
+  }
+  const std::string text = to_string(reported[0]);
+  EXPECT_NE(text.find("waits on mutex 0x"), std::string::npos) << text;
+  EXPECT_NE(text.find(", which is a fork, (anonymous namespace)::keeps(weft::mutex&, test::gate&)\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST_F(overdue, the_body_and_more_forks_than_are_named) {

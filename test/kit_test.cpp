@@ -39,7 +39,7 @@ class permits {
 
   class awaiter : weft::detail::waiter {
    public:
-    explicit awaiter(permits& of) noexcept : waiter{leave}, of_{of} {}
+    explicit awaiter(permits& of) noexcept : waiter{type}, of_{of} {}
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
@@ -67,6 +67,7 @@ class permits {
       if constexpr (planted != bug::used_after_free) of.line_.remove(self);
       return weft::detail::on_stop::left;
     }
+    static constexpr weft::detail::wait_type type{leave, "permits"};
     permits& of_;
   };
   struct acquiring : weft::detail::knows_roots {

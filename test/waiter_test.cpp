@@ -23,6 +23,7 @@ namespace {
 
 using weft::detail::on_stop;
 using weft::detail::sleeper;
+using weft::detail::wait_type;
 using weft::detail::waiter;
 using weft::detail::waiter_line;
 using weft::detail::wake_up;
@@ -44,14 +45,16 @@ class napper : public sleeper {
 };
 
 struct leaves : waiter {
-  leaves() : waiter{[](waiter&) noexcept { return on_stop::left; }} {}
+  leaves() : waiter{type} {}
+  static constexpr wait_type type{[](waiter&) noexcept { return on_stop::left; }, "nothing"};
 };
 struct forwards : waiter {
-  forwards()
-      : waiter{[](waiter& self) noexcept {
-          ++static_cast<forwards&>(self).forwarded;
-          return on_stop::forwarded;
-        }} {}
+  forwards() : waiter{type} {}
+  static on_stop forward(waiter& self) noexcept {
+    ++static_cast<forwards&>(self).forwarded;
+    return on_stop::forwarded;
+  }
+  static constexpr wait_type type{forward, "nothing"};
   std::atomic<int> forwarded = 0;
 };
 
@@ -282,7 +285,7 @@ class permits {
 
   class awaiter : waiter {
    public:
-    explicit awaiter(permits& of) noexcept : waiter{leave}, of_{of} {}
+    explicit awaiter(permits& of) noexcept : waiter{type}, of_{of} {}
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
@@ -306,6 +309,7 @@ class permits {
       of.line_.remove(self);
       return on_stop::left;
     }
+    static constexpr wait_type type{leave, "permits"};
     permits& of_;
   };
   friend awaiter awaiter_in_root(permits& of) noexcept { return awaiter{of}; }

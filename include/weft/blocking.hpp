@@ -44,7 +44,7 @@ class blocking_core;
 class blocking_call : public waiter {
  public:
   blocking_call(blocking_core& of, void (*call)(blocking_call&) noexcept) noexcept
-      : waiter{leave}, of_{&of}, call_{call} {}
+      : waiter{type}, of_{&of}, call_{call} {}
   blocking_call(const blocking_call&) = delete;
 
   bool suspend(root& self);
@@ -55,6 +55,7 @@ class blocking_call : public waiter {
 
  private:
   static on_stop leave(waiter& self) noexcept;
+  static constexpr wait_type type{leave, "blocking call"};
 
   blocking_core* of_;
   void (*call_)(blocking_call&) noexcept;

@@ -67,7 +67,7 @@ class select_wait;
 /// Somebody in a channel's line: a send or receive alone, or a case of a select.
 class channel_waiter : public waiter {
  public:
-  explicit channel_waiter(stop_function leave) noexcept : waiter{leave} {}
+  explicit channel_waiter(const wait_type& type) noexcept : waiter{type} {}
 
   select_wait* select = nullptr;  // of which this is a case
   std::size_t index = 0;
@@ -257,19 +257,19 @@ class channel : detail::channel_core {
 // Where a value comes from, and where it goes. Whoever has claimed the wait uses them.
 template <class T>
 struct channel<T>::send_node : channel_waiter {
-  send_node(channel_waiter::stop_function leave, T& from) noexcept : channel_waiter{leave}, value{&from} {}
+  send_node(const detail::wait_type& type, T& from) noexcept : channel_waiter{type}, value{&from} {}
   T* value;
 };
 template <class T>
 struct channel<T>::receive_node : channel_waiter {
-  receive_node(channel_waiter::stop_function leave, std::optional<T>& to) noexcept : channel_waiter{leave}, slot{&to} {}
+  receive_node(const detail::wait_type& type, std::optional<T>& to) noexcept : channel_waiter{type}, slot{&to} {}
   std::optional<T>* slot;
 };
 
 template <class T>
 class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awaiter> {
  public:
-  send_awaiter(channel& to, T&& value) noexcept : send_node{leave, value_}, to_{to}, value_(std::move(value)) {}
+  send_awaiter(channel& to, T&& value) noexcept : send_node{type, value_}, to_{to}, value_(std::move(value)) {}
 
   bool suspend(detail::root& self) noexcept {
     if (self.sleeper::stop_requested()) return (detail::end_stopped(self), true);
@@ -301,6 +301,10 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
     mine.to_.leave(mine, mine.to_.senders);
     return detail::on_stop::left;
   }
+  static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
+    into.add(what, &static_cast<const send_awaiter&>(self).to_);
+  }
+  static constexpr detail::wait_type type{leave, "channel, to send", tell};
 
   channel& to_;
   T value_;
@@ -323,7 +327,7 @@ class [[nodiscard("nothing is sent until it is awaited")]] channel<T>::sending :
 template <class T>
 class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<receive_awaiter> {
  public:
-  explicit receive_awaiter(channel& from) noexcept : receive_node{leave, value_}, from_{from} {}
+  explicit receive_awaiter(channel& from) noexcept : receive_node{type, value_}, from_{from} {}
 
   bool suspend(detail::root& self) noexcept {
     if (self.sleeper::stop_requested()) return (detail::end_stopped(self), true);
@@ -343,6 +347,10 @@ class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<re
     mine.from_.leave(mine, mine.from_.receivers);
     return detail::on_stop::left;
   }
+  static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
+    into.add(what, &static_cast<const receive_awaiter&>(self).from_);
+  }
+  static constexpr detail::wait_type type{leave, "channel, to receive", tell};
 
   channel& from_;
   std::optional<T> value_;

@@ -111,8 +111,8 @@ constexpr clock::time_point later(clock::time_point from, clock::duration by) no
 /// Sleeps until a time, or for one.
 class sleep_awaiter : waiter, timer {
  public:
-  explicit sleep_awaiter(clock::time_point until) noexcept : waiter{leave}, timer{fire_now}, until_{until} {}
-  explicit sleep_awaiter(clock::duration d) noexcept : waiter{leave}, timer{fire_now}, for_{d}, relative_{true} {}
+  explicit sleep_awaiter(clock::time_point until) noexcept : waiter{type}, timer{fire_now}, until_{until} {}
+  explicit sleep_awaiter(clock::duration d) noexcept : waiter{type}, timer{fire_now}, for_{d}, relative_{true} {}
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -125,6 +125,10 @@ class sleep_awaiter : waiter, timer {
   bool suspend(root& self) noexcept;
   static void fire_now(timer& self) noexcept;
   static on_stop leave(waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, static_cast<const sleep_awaiter&>(self).clock_);
+  }
+  static constexpr wait_type type{leave, "clock", tell};
 
   clock::time_point until_{};
   clock::duration for_{};

@@ -136,7 +136,7 @@ class shared_outcome final : public future_state, public handed_outcome<T> {};
 /// Waits until an outcome of somebody else is there. Leaving has no effect.
 class outcome_wait : waiter {
  public:
-  explicit outcome_wait(handed& from) noexcept : waiter{leave}, from_{&from} {}
+  explicit outcome_wait(handed& from) noexcept : waiter{type}, from_{&from} {}
 
   bool await_ready() const noexcept { return from_->is_ready() && !from_->is_stopped(); }
   template <class Promise>
@@ -149,6 +149,10 @@ class outcome_wait : waiter {
  private:
   void suspend(root& self) noexcept;
   static on_stop leave(waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, static_cast<const outcome_wait&>(self).from_);
+  }
+  static constexpr wait_type type{leave, "future", tell};
 
   handed* from_;
 };

@@ -1,9 +1,10 @@
-// Seeing inside: async stacks. A debugger and std::stacktrace show how a task was resumed; an async stack shows who
+// Seeing inside: async stacks, and what waits are for. A debugger and std::stacktrace show how a task was resumed; an async stack shows who
 // awaits whom, down to the root, in release builds, too.
 #pragma once
 
 #include <vector>
 #include <weft/detail/async_frame.hpp>
+#include <weft/detail/wait_subject.hpp>
 
 namespace weft {
 
@@ -22,5 +23,16 @@ std::vector<async_frame> async_stack();
 ///
 /// Lifetime  whoever calls holds what keeps the root alive.
 std::vector<async_frame> async_stack(detail::root& suspended);
+
+/// Gives what a root that waits, waits for, and who has it: one thing; of a select, each of its cases, up to 16; nothing if
+/// it does not wait in weft now. What a wait-for graph is made of: a holder is a root again, by its address.
+///
+/// Of a mutex the holder is who took it by lock(), also while another one uses its guard; of a shared_mutex who has it alone
+/// or may upgrade; of a fork or shared_task, that. None is known of what many bring about: a semaphore, a channel, and the
+/// children of a when_all or scope, whose roots name their parent.
+///
+/// Lifetime  whoever calls holds what keeps the root alive. A holder's address is not to be followed: it may be gone.
+/// Cost      nothing while nobody asks: a wait has a pointer to its type, and a mutex has its holder in its own word.
+std::vector<wait_subject> waits_on(detail::root& suspended);
 
 }  // namespace weft

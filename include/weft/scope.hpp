@@ -103,8 +103,13 @@ class fork_wait {
  private:
   class sleeping : public waiter {
    public:
-    explicit sleeping(fork_record& what) noexcept : waiter{leave}, of{what} {}
+    explicit sleeping(fork_record& what) noexcept : waiter{type}, of{what} {}
     static on_stop leave(waiter& self) noexcept;
+    static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+      const sleeper& runs = static_cast<const sleeping&>(self).of;
+      into.add(what, &runs, &runs);
+    }
+    static constexpr wait_type type{leave, "fork", tell};
     fork_record& of;
   };
 
@@ -342,7 +347,7 @@ task<forked_t<F, Args...>> call_again_in_fork(scope_core& in, F f, Args... args)
 
 class room_wait : waiter {
  public:
-  explicit room_wait(scope_core& of) noexcept : waiter{leave}, of_{of} {}
+  explicit room_wait(scope_core& of) noexcept : waiter{type}, of_{of} {}
   room_wait(const room_wait&) = delete;
   bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -356,6 +361,10 @@ class room_wait : waiter {
     auto& mine = static_cast<room_wait&>(self);
     return mine.of_.leave_room(mine);
   }
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, &static_cast<const room_wait&>(self).of_);
+  }
+  static constexpr wait_type type{leave, "room for one more fork in a scope", tell};
   scope_core& of_;
 };
 struct room : knows_roots {

@@ -53,6 +53,16 @@ namespace detail {
 
 class gate_waiter;
 
+/// Who has taken something, for who asks what others wait for: a sleeper's address as a number. 0 is nobody.
+namespace holder {
+inline constexpr std::uintptr_t somebody =
+    2;  // who took it without waiting for it is not known: try_lock() is told nothing
+inline std::uintptr_t is(const sleeper* one) noexcept { return reinterpret_cast<std::uintptr_t>(one); }
+inline const void* of(std::uintptr_t taken) noexcept {
+  return taken > somebody ? reinterpret_cast<const void*>(taken) : nullptr;
+}
+}  // namespace holder
+
 /// How many are in line. Under its lock.
 std::size_t length(const waiter_line& line) noexcept;
 
@@ -118,10 +128,13 @@ class gate_waiter : public waiter {
   gate_waiter(const gate_waiter&) = delete;
 
  protected:
-  explicit gate_waiter(gate& of, stop_function leave = leave_line) noexcept : waiter{leave}, gate_{&of} {}
+  gate_waiter(gate& of, const wait_type& type) noexcept : waiter{type}, gate_{&of} {}
   ~gate_waiter() = default;
 
   static on_stop leave_line(waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, static_cast<const gate_waiter&>(self).gate_);
+  }
 
   gate* gate_;
 };
@@ -176,26 +189,26 @@ class mutex : public detail::gate {
   template <class>
   friend class guarded;
 
-  static constexpr std::uint32_t free = 0, held = 1, awaited = 2;
+  static constexpr std::uintptr_t free = 0, awaited = 1;
 
-  bool try_take() noexcept {
-    std::uint32_t found = free;
-    return state_.compare_exchange_strong(found, held, std::memory_order_acquire,  // <- held
-                                          std::memory_order_relaxed);              // it is somebody else's
+  bool try_take(std::uintptr_t by) noexcept {
+    std::uintptr_t found = free;
+    return state_.compare_exchange_strong(found, by, std::memory_order_acquire,  // <- held
+                                          std::memory_order_relaxed);            // it is somebody else's
   }
   void unlock() noexcept {
-    std::uint32_t found = held;
+    std::uintptr_t found = state_.load(std::memory_order_relaxed) & ~awaited;    // its own
     if (!state_.compare_exchange_strong(found, free, std::memory_order_release,  // -> held
                                         std::memory_order_relaxed))              // somebody waits
       hand_on();
   }
   void hand_on() noexcept;
 
-  // free; held, and nobody is in line; awaited: held, and somebody may be in line. Only under the lock does it become
-  // `awaited`, or ceases to be that.
+  // free, or who took it (detail::holder); with `awaited`, somebody may be in line. Only under the lock does it get that
+  // mark, or lose it.
   //
   //   edge held  what the holder did  ->  the next one that finds it free. One that waited has it by its wake-up
-  detail::atomic<std::uint32_t> state_{free};
+  detail::atomic<std::uintptr_t> state_{free};
 };
 
 /// Owns a mutex, or nothing. Moves. Gives the mutex back when it ends.
@@ -228,13 +241,13 @@ class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
 
 class mutex::awaiter : detail::gate_waiter {
  public:
-  explicit awaiter(mutex& of, std::size_t) noexcept : gate_waiter{of} {}
+  explicit awaiter(mutex& of, std::size_t) noexcept : gate_waiter{of, type} {}
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
     detail::root& self = detail::suspending(caller);
-    if (!self.sleeper::stop_requested() && of().try_take()) return false;
+    if (!self.sleeper::stop_requested() && of().try_take(detail::holder::is(&self))) return false;
     return suspend(self);  // the task may be gone after this line
   }
   guard await_resume() noexcept { return guard{&of()}; }
@@ -242,10 +255,12 @@ class mutex::awaiter : detail::gate_waiter {
  private:
   mutex& of() noexcept { return static_cast<mutex&>(*gate_); }
   bool suspend(detail::root& self) noexcept;
+  static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
+  static constexpr detail::wait_type type{leave_line, "mutex", tell};
 };
 
 inline auto mutex::lock() noexcept { return detail::at_gate<awaiter, mutex>{*this}; }
-inline mutex::guard mutex::try_lock() noexcept { return guard{try_take() ? this : nullptr}; }
+inline mutex::guard mutex::try_lock() noexcept { return guard{try_take(detail::holder::somebody) ? this : nullptr}; }
 
 // ---- shared_mutex ---------------------------------------------------------------------------------------------------------
 
@@ -291,7 +306,7 @@ class shared_mutex : public detail::gate {
   waiter_line& line_of(mode how) noexcept { return options_.prefer_writers && how == mode::alone ? writers_ : line_; }
   bool is_open(mode how) const noexcept;
   bool goes_first(mode how) const noexcept;
-  void take(mode how) noexcept;
+  void take(mode how, std::uintptr_t by) noexcept;
   bool try_take(mode how) noexcept;
   void release(mode how) noexcept;
   void downgrade(mode from) noexcept;
@@ -301,8 +316,9 @@ class shared_mutex : public detail::gate {
   const shared_mutex_options options_;
   waiter_line writers_;  // with prefer_writers, those that want it alone
   std::size_t sharing_ = 0;
-  bool alone_ = false;
-  bool upgradable_ = false;              // somebody holds it so
+  // Who holds it so (detail::holder). Under the lock, but for who asks what others wait for: relaxed, it carries nothing.
+  detail::atomic<std::uintptr_t> alone_{0};
+  detail::atomic<std::uintptr_t> upgradable_{0};
   detail::waiter* upgrading_ = nullptr;  // and waits for those that share it to leave
 };
 
@@ -348,7 +364,7 @@ class [[nodiscard("the mutex is given back where this ends")]] shared_mutex::hol
 
 class shared_mutex::waiter_for : public detail::gate_waiter {
  public:
-  waiter_for(shared_mutex& of, mode how) noexcept : gate_waiter{of, leave}, how_{how} {}
+  waiter_for(shared_mutex& of, mode how) noexcept : gate_waiter{of, type}, how_{how} {}
   bool suspend(detail::root& self) noexcept;
 
  protected:
@@ -356,6 +372,8 @@ class shared_mutex::waiter_for : public detail::gate_waiter {
   friend class shared_mutex;
   shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
   static detail::on_stop leave(detail::waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
+  static constexpr detail::wait_type type{leave, "shared_mutex", tell};
 
   const mode how_;
 };
@@ -376,6 +394,7 @@ class shared_mutex::upgrade_awaiter : detail::gate_waiter, public detail::gate_a
 
  private:
   static detail::on_stop leave(detail::waiter& self) noexcept;
+  static constexpr detail::wait_type type{leave, "shared_mutex, to upgrade", tell};
   shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
   upgradable_guard& from_;
 };
@@ -457,7 +476,7 @@ class [[nodiscard("the permit is given back where this ends")]] semaphore::permi
 
 class semaphore::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
-  awaiter(semaphore& of, std::size_t count) noexcept : gate_waiter{of, leave}, count_{count} {}
+  awaiter(semaphore& of, std::size_t count) noexcept : gate_waiter{of, type}, count_{count} {}
   bool suspend(detail::root& self) noexcept;
   permit await_resume() noexcept { return permit{&of(), count_}; }
 
@@ -465,6 +484,7 @@ class semaphore::awaiter : detail::gate_waiter, public detail::gate_awaiter<awai
   friend class semaphore;
   semaphore& of() noexcept { return static_cast<semaphore&>(*gate_); }
   static detail::on_stop leave(detail::waiter& self) noexcept;
+  static constexpr detail::wait_type type{leave, "semaphore", tell};
   const std::size_t count_;
 };
 
@@ -492,9 +512,12 @@ class event : public detail::gate {
 
 class event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
-  explicit awaiter(event& of, std::size_t) noexcept : gate_waiter{of} {}
+  explicit awaiter(event& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
   void await_resume() const noexcept {}
+
+ private:
+  static constexpr detail::wait_type type{leave_line, "event", tell};
 };
 inline auto event::wait() noexcept { return detail::at_gate<awaiter, event>{*this}; }
 
@@ -513,9 +536,12 @@ class auto_event : public detail::gate {
 
 class auto_event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
-  explicit awaiter(auto_event& of, std::size_t) noexcept : gate_waiter{of} {}
+  explicit awaiter(auto_event& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
   void await_resume() const noexcept {}
+
+ private:
+  static constexpr detail::wait_type type{leave_line, "auto_event", tell};
 };
 inline auto auto_event::wait() noexcept { return detail::at_gate<awaiter, auto_event>{*this}; }
 
@@ -541,11 +567,12 @@ class latch : public detail::gate {
 
 class latch::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
-  awaiter(latch& of, std::size_t arrives) noexcept : gate_waiter{of}, arrives_{arrives} {}
+  awaiter(latch& of, std::size_t arrives) noexcept : gate_waiter{of, type}, arrives_{arrives} {}
   bool suspend(detail::root& self) noexcept;
   void await_resume() const noexcept {}
 
  private:
+  static constexpr detail::wait_type type{leave_line, "latch", tell};
   const std::size_t arrives_;
 };
 inline auto latch::wait() noexcept { return detail::at_gate<awaiter, latch>{*this, 0}; }
@@ -573,12 +600,13 @@ class barrier : public detail::gate {
 
 class barrier::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
-  explicit awaiter(barrier& of, std::size_t) noexcept : gate_waiter{of, leave} {}
+  explicit awaiter(barrier& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
   bool await_resume() const noexcept { return last_; }
 
  private:
   static detail::on_stop leave(detail::waiter& self) noexcept;
+  static constexpr detail::wait_type type{leave, "barrier", tell};
   bool last_ = false;
 };
 inline auto barrier::arrive_and_wait() noexcept { return detail::at_gate<awaiter, barrier>{*this}; }
@@ -622,11 +650,12 @@ class condition_variable : public detail::gate {
 
 class condition_variable::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
-  awaiter(condition_variable& of, mutex::guard* held) noexcept : gate_waiter{of}, held_{*held} {}
+  awaiter(condition_variable& of, mutex::guard* held) noexcept : gate_waiter{of, type}, held_{*held} {}
   bool suspend(detail::root& self) noexcept;
   void await_resume() const noexcept {}
 
  private:
+  static constexpr detail::wait_type type{leave_line, "condition_variable", tell};
   mutex::guard& held_;
 };
 

@@ -16,6 +16,11 @@ namespace {
 constexpr std::size_t most_children = 32;
 constexpr std::size_t most_frames = 32;
 
+std::ostream& operator<<(std::ostream& out, const overdue_child& one) {
+  const std::string name = one.function.function();
+  return out << (one.is_body ? "the body" : "a fork") << (name.empty() ? "" : ", ") << name;
+}
+
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const overdue_scope& what) {
@@ -29,12 +34,16 @@ std::ostream& operator<<(std::ostream& out, const overdue_scope& what) {
   place(what.cause.where);
   out << '\n';
   for (const overdue_child& one : what.children) {
-    const std::string name = one.function.function();
-    out << (one.is_body ? "the body" : "a fork") << (name.empty() ? "" : ", ") << name << ", "
-        << (one.is_shielded ? "shielded, " : "")
+    out << one << ", " << (one.is_shielded ? "shielded, " : "")
         << (one.stack.empty() ? "which does not wait in weft: it runs, is about to, or waits for another library\n"
                               : "which waits here, innermost first:\n")
         << one.stack;
+    for (const wait_subject& what_for : one.waits_on) {
+      out << "  waits on " << what_for;
+      for (const overdue_child& other : what.children)
+        if (other.root == what_for.held_by) out << ", which is " << other;
+      out << '\n';
+    }
   }
   if (what.ignoring > what.children.size()) out << "and " << what.ignoring - what.children.size() << " more forks\n";
   return out;
@@ -86,7 +95,10 @@ overdue_scope scope_core::look_at_children() {
                      .waited = options_.stop_within,
                      .ignoring = 0,
                      .children = std::vector<overdue_child>(most_children)};
-  for (overdue_child& one : seen.children) one.stack.reserve(most_frames);
+  for (overdue_child& one : seen.children) {
+    one.stack.reserve(most_frames);
+    one.waits_on.reserve(wait_subjects::most);
+  }
   call_list calls;
   prepare_thread_for_stacks();  // those of fibers that are asked for their calls
 
@@ -96,8 +108,12 @@ overdue_scope scope_core::look_at_children() {
     one.is_body = &child == &body_;
     one.is_shielded = child.is_shielded();
     one.function = async_frame{function};
+    one.root = static_cast<const sleeper*>(&child);
     const held_wait held{child};
     if (!held) return;
+    wait_subjects subjects;
+    held.tell(subjects);
+    one.waits_on.assign(subjects.all, subjects.all + subjects.count);
     stack_walk walk{child, calls};
     for (const void* code = walk.next(); code != nullptr && walk.is_in(child); code = walk.next())
       if (one.stack.size() != most_frames) one.stack.emplace_back(code);

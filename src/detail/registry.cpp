@@ -222,7 +222,7 @@ class found_entry {
 
 class end_awaiter : waiter {
  public:
-  explicit end_awaiter(listed_entry& of) noexcept : waiter{leave}, of_{of} {}
+  explicit end_awaiter(listed_entry& of) noexcept : waiter{type}, of_{of} {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
@@ -235,6 +235,11 @@ class end_awaiter : waiter {
     auto& mine = static_cast<end_awaiter&>(self);
     return mine.of_.leave(mine);
   }
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, &static_cast<const end_awaiter&>(self).of_);
+  }
+  static constexpr wait_type type{leave, "entry of a registry", tell};
+
   listed_entry& of_;
 };
 struct end_of : knows_roots {

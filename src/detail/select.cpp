@@ -75,6 +75,12 @@ bool select_wait::suspend(root& self) noexcept {
   return true;
 }
 
+void select_wait::tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+  const auto& mine = static_cast<const select_wait&>(self);
+  for (std::size_t i = 0; i != mine.count_; ++i) mine.cases_[i]->tell(into);
+  if (into.count == 0) into.add(what, nullptr);  // of no cases
+}
+
 // Those that were not chosen. Whoever finds one of them meanwhile can't claim it, and goes on to the next.
 void select_wait::end() noexcept {
   if (std::exchange(waited_, false)) leave_all();

@@ -136,7 +136,7 @@ void sleeper::stop_wait(std::uint64_t word) noexcept {
   if ((word & shield_bit) != 0 || !move(ticket, waiting, stopping)) return;
   if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
     watch->stopping(*this);
-  if (current_->stop_(*current_) == on_stop::left) {
+  if (current_->type_->stop(*current_) == on_stop::left) {
     move(ticket, stopping, running);
     return go_on(wake_up::stopped);  // may be gone after this line
   }
@@ -152,6 +152,13 @@ held_wait::held_wait(sleeper& one) noexcept
     : sleeper_{one},
       ticket_{one.word_.load(std::memory_order_relaxed) & sleeper::ticket_mask},  // a guess: move() decides
       held_{one.move(ticket_, sleeper::waiting, sleeper::tentative)} {}
+
+void held_wait::tell(wait_subjects& into) const noexcept {
+  if (!held_) return;
+  const waiter& one = *sleeper_.current_;
+  const wait_type& type = *one.type_;
+  type.tell != nullptr ? type.tell(one, type.what, into) : into.add(type.what, nullptr);
+}
 
 held_wait::~held_wait() {
   if (held_) sleeper_.move(ticket_, sleeper::tentative, sleeper::waiting);

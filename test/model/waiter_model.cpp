@@ -33,15 +33,17 @@ struct napper : sleeper {
 };
 
 struct leaves : waiter {
-  leaves() : waiter{[](waiter&) noexcept { return on_stop::left; }} {}
+  leaves() : waiter{type} {}
+  static constexpr wait_type type{[](waiter&) noexcept { return on_stop::left; }, "nothing"};
 };
 
 struct forwards : waiter {
-  forwards()
-      : waiter{[](waiter& self) noexcept {
-          ++static_cast<forwards&>(self).forwarded;
-          return on_stop::forwarded;
-        }} {}
+  forwards() : waiter{type} {}
+  static on_stop forward(waiter& self) noexcept {
+    ++static_cast<forwards&>(self).forwarded;
+    return on_stop::forwarded;
+  }
+  static constexpr wait_type type{forward, "nothing"};
   int forwarded = 0;
 };
 
@@ -52,7 +54,7 @@ struct permits {
   plain<int> free{0};
 
   struct place : waiter {
-    explicit place(permits& of) : waiter{leave}, of{of} {}
+    explicit place(permits& of) : waiter{type}, of{of} {}
     static on_stop leave(waiter& self) noexcept {
       permits& of = static_cast<place&>(self).of;
       of.lock.lock(RL_INFO);
@@ -60,6 +62,7 @@ struct permits {
       of.lock.unlock(RL_INFO);
       return on_stop::left;
     }
+    static constexpr wait_type type{leave, "permits"};
     permits& of;
   };
 

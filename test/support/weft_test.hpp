@@ -196,7 +196,7 @@ class gate {
  private:
   class awaiter : weft::detail::waiter {
    public:
-    explicit awaiter(gate& door) noexcept : waiter{leave}, door_{door} {}
+    explicit awaiter(gate& door) noexcept : waiter{type}, door_{door} {}
 
     bool await_ready() const noexcept { return false; }
 
@@ -224,6 +224,7 @@ class gate {
       if (door.line_.remove(self)) --door.waiting_;
       return weft::detail::on_stop::left;
     }
+    static constexpr weft::detail::wait_type type{leave, "gate of a test"};
 
     gate& door_;
   };

@@ -52,9 +52,9 @@ enum class receipt : unsigned char { done, over, too_slow, must_wait };
 /// Somebody in the line of a broadcast or a watch.
 template <class Source>
 struct subscriber : channel_waiter {
-  subscriber(channel_waiter::stop_function leave, typename Source::place& mine,
+  subscriber(const wait_type& type, typename Source::place& mine,
              std::optional<typename Source::value_type>& to) noexcept
-      : channel_waiter{leave}, at{mine}, slot{to} {}
+      : channel_waiter{type}, at{mine}, slot{to} {}
   typename Source::place& at;
   std::optional<typename Source::value_type>& slot;
 };
@@ -207,6 +207,7 @@ class broadcast : detail::channel_core {
   friend struct detail::subscriber;
 
   using node = detail::subscriber<broadcast>;
+  static constexpr const char* to_receive = "broadcast, to receive";
   using receipt = detail::receipt;
   struct place {
     std::uint64_t next = 0;  // to be received
@@ -214,7 +215,7 @@ class broadcast : detail::channel_core {
     bool ended = false;  // it was too slow, and is no receiver any more
   };
   struct sender : detail::channel_waiter {
-    sender(channel_waiter::stop_function leave, T& from) noexcept : channel_waiter{leave}, value{from} {}
+    sender(const detail::wait_type& type, T& from) noexcept : channel_waiter{type}, value{from} {}
     T& value;
   };
   struct slot {
@@ -328,7 +329,7 @@ bool broadcast<T>::try_send(T&& value) {
 template <class T>
 class broadcast<T>::send_awaiter : sender, public detail::gate_awaiter<send_awaiter> {
  public:
-  send_awaiter(broadcast& to, T&& value) noexcept : sender{leave, value_}, to_{to}, value_(std::move(value)) {}
+  send_awaiter(broadcast& to, T&& value) noexcept : sender{type, value_}, to_{to}, value_(std::move(value)) {}
 
   bool suspend(detail::root& self) noexcept {
     if (self.sleeper::stop_requested()) return (detail::end_stopped(self), true);
@@ -351,6 +352,10 @@ class broadcast<T>::send_awaiter : sender, public detail::gate_awaiter<send_awai
     mine.to_.channel_core::leave(mine, mine.to_.senders);
     return detail::on_stop::left;
   }
+  static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
+    into.add(what, &static_cast<const send_awaiter&>(self).to_);
+  }
+  static constexpr detail::wait_type type{leave, "broadcast, to send", tell};
 
   broadcast& to_;
   T value_;
@@ -428,6 +433,7 @@ class watch : detail::channel_core {
   friend struct detail::subscriber;
 
   using node = detail::subscriber<watch>;
+  static constexpr const char* to_receive = "watch, to receive";
   using receipt = detail::receipt;
   struct place {
     std::uint64_t seen = 0;
@@ -476,7 +482,7 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
 
  public:
   explicit subscriber_awaiter(receiver_of<Source>& by) noexcept
-      : subscriber<Source>{leave, by.at_, value_}, from_{by.from_} {
+      : subscriber<Source>{type, by.at_, value_}, from_{by.from_} {
     WEFT_EXPECTS(from_ != nullptr, "a receiver that has left was told to receive");
   }
 
@@ -501,6 +507,10 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
     mine.from_->channel_core::leave(mine, mine.from_->line());
     return on_stop::left;
   }
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, static_cast<const subscriber_awaiter&>(self).from_);
+  }
+  static constexpr wait_type type{leave, Source::to_receive, tell};
 
   Source* from_;
   std::optional<value_type> value_;

@@ -75,7 +75,7 @@ class detached_root final : detached_env, public root {
 template <class T>
 class detaching_awaiter : waiter {
  public:
-  explicit detaching_awaiter(task<T>&& work) noexcept : waiter{leave}, work_{std::move(work)} {}
+  explicit detaching_awaiter(task<T>&& work) noexcept : waiter{type}, work_{std::move(work)} {}
   detaching_awaiter(const detaching_awaiter&) = delete;
   ~detaching_awaiter() {
     if (auto* mine = std::exchange(outcome_, nullptr); mine != nullptr) mine->drop();
@@ -103,6 +103,7 @@ class detaching_awaiter : waiter {
     auto& mine = static_cast<detaching_awaiter&>(self);
     return mine.outcome_->leave(mine);
   }
+  static constexpr wait_type type{leave, "work that a stop leaves behind"};
 
   task<T> work_;
   detached_outcome<T>* outcome_ = nullptr;

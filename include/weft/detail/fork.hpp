@@ -222,6 +222,10 @@ class scope_core : waiter, job {
   weft::clock& its_clock() const noexcept { return env_.clock != nullptr ? *env_.clock : real_clock(); }
 
   static on_stop stop_with_parent(waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, &static_cast<const scope_core&>(self));
+  }
+  static constexpr wait_type type{stop_with_parent, "children of a scope", tell};
   static void body_waits(job& self) noexcept;
   static void body_ended(root& self, bool stopped) noexcept;
   static void fork_ended(root& self, bool stopped) noexcept;

@@ -80,7 +80,7 @@ struct no_cancel {};
 template <class T, class Start, class Cancel>
 class callback_awaiter : waiter, handed_outcome<T> {
  public:
-  callback_awaiter(Start& start, Cancel& cancel) noexcept : waiter{forward_stop}, start_{start}, cancel_{cancel} {}
+  callback_awaiter(Start& start, Cancel& cancel) noexcept : waiter{type}, start_{start}, cancel_{cancel} {}
   callback_awaiter(const callback_awaiter&) = delete;
 
   bool await_ready() const noexcept { return false; }
@@ -105,6 +105,7 @@ class callback_awaiter : waiter, handed_outcome<T> {
     static_cast<callback_awaiter&>(self).cancel();
     return on_stop::forwarded;
   }
+  static constexpr wait_type type{forward_stop, "callback"};
 
   // By a stopper, or by the sleeper that parked too late for one.
   void cancel() noexcept {

@@ -61,7 +61,7 @@ class group : public waiter, public job {
   };
 
   group(prepare_function prepare, std::size_t count, const deciding* kind = nullptr) noexcept
-      : waiter{stop_children}, prepare_{prepare}, kind_{kind}, count_{count} {
+      : waiter{type}, prepare_{prepare}, kind_{kind}, count_{count} {
     run = go_on;
   }
 
@@ -91,6 +91,10 @@ class group : public waiter, public job {
 
  private:
   static on_stop stop_children(waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, &static_cast<const group&>(self));
+  }
+  static constexpr wait_type type{stop_children, "children of a when_any or the like", tell};
   static void go_on(job& self) noexcept;
 
   void start_next() noexcept;

@@ -82,7 +82,7 @@ class join : boundary, job {
 
   /// The parent's wait.
   struct wait : waiter {
-    explicit wait(join& of) noexcept : waiter{stop_children}, all{&of} {}
+    explicit wait(join& of) noexcept : waiter{type}, all{&of} {}
     join* all;
   };
 
@@ -139,6 +139,10 @@ class join : boundary, job {
   static void take_piece(job& self) noexcept;
   static void start_in_turn(job& self) noexcept;
   static on_stop stop_children(waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+    into.add(what, static_cast<const wait&>(self).all);
+  }
+  static constexpr wait_type type{stop_children, "children of a when_all", tell};
   static void child_ended(root& self, bool stopped) noexcept;
 
   std::coroutine_handle<> lend(std::size_t index) noexcept {

@@ -28,7 +28,7 @@ class turns {
  public:
   class awaiter : waiter {
    public:
-    explicit awaiter(turns& of) noexcept : waiter{leave}, of_{of} {}
+    explicit awaiter(turns& of) noexcept : waiter{type}, of_{of} {}
     bool await_ready() const noexcept { return false; }
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
@@ -38,6 +38,11 @@ class turns {
 
    private:
     static on_stop leave(waiter& self) noexcept;
+    static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+      into.add(what, &static_cast<const awaiter&>(self).of_);
+    }
+    static constexpr wait_type type{leave, "turn to call the function of a pipe", tell};
+
     turns& of_;
   };
   struct next : knows_roots {

@@ -15,16 +15,19 @@
 #include <vector>
 #include <weft/detail/async_frame.hpp>
 #include <weft/detail/forward.hpp>
+#include <weft/detail/wait_subject.hpp>
 #include <weft/stop.hpp>
 
 namespace weft {
 
 /// A child of a scope that has not ended.
 struct overdue_child {
-  bool is_body;                    ///< the body of the scope; else a fork
-  bool is_shielded;                ///< it has put the stop off
-  async_frame function;            ///< what runs in it
-  std::vector<async_frame> stack;  ///< innermost first, the innermost 32; empty: it does not wait in weft now
+  bool is_body;                             ///< the body of the scope; else a fork
+  bool is_shielded;                         ///< it has put the stop off
+  async_frame function;                     ///< what runs in it
+  std::vector<async_frame> stack;           ///< innermost first, the innermost 32; empty: it does not wait in weft now
+  std::vector<wait_subject> waits_on = {};  ///< what it waits for there: one thing, or each case of a select
+  const void* root = nullptr;               ///< what a wait_subject means by its holder
 };
 
 /// A scope that was told to stop and has not ended.

@@ -48,6 +48,8 @@ class select_case {
   virtual void leave(bool was_in_line) noexcept = 0;
   /// When the locks are free, by the one that was done at once: wakes the other side.
   virtual void finish() noexcept = 0;
+  /// What it waits for: as wait_type::tell.
+  virtual void tell(wait_subjects& into) const noexcept = 0;
 
  protected:
   select_case() = default;
@@ -59,7 +61,7 @@ class select_case {
 class select_wait : public waiter {
  public:
   select_wait(select_case* const* cases, learning_lock** locks, std::size_t count, bool never_waits) noexcept
-      : waiter{leave}, cases_{cases}, locks_{locks}, count_{count}, never_waits_{never_waits} {}
+      : waiter{type}, cases_{cases}, locks_{locks}, count_{count}, never_waits_{never_waits} {}
 
   /// False: one was done, or none and it never waits; `chosen` says which.
   bool suspend(root& self) noexcept;
@@ -71,6 +73,8 @@ class select_wait : public waiter {
 
  private:
   static on_stop leave(waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept;
+  static constexpr wait_type type{leave, "select", tell};
   void leave_all() noexcept;
   std::size_t sort_locks() noexcept;
 
@@ -85,6 +89,9 @@ class select_wait : public waiter {
 }  // namespace detail
 
 namespace detail {
+
+/// Of a case, for which the select waits.
+inline constexpr wait_type waits_by_select{nullptr, "select"};
 
 /// What a send and a receive have in common as cases of a select: a place in a line of a channel.
 class channel_case : public select_case {
@@ -107,6 +114,9 @@ class channel_case : public select_case {
   }
   void finish() noexcept final {
     if (to_wake_ != nullptr) std::exchange(to_wake_, nullptr)->wake();
+  }
+  void tell(wait_subjects& into) const noexcept final {
+    into.add(&line_ == &at_.senders ? "channel, to send" : "channel, to receive", &at_);
   }
 
   channel_core& at_;
@@ -131,7 +141,7 @@ class receive_case final : public detail::channel_case {
 
   channel<T>& from_;
   std::optional<T> value_;
-  typename channel<T>::receive_node node_{nullptr, value_};
+  typename channel<T>::receive_node node_{detail::waits_by_select, value_};
 };
 
 /// A send as a case of a select: see channel::send. The value stays where it is until it is sent.
@@ -162,7 +172,7 @@ class send_case final : public detail::channel_case {
   T value_;
   bool closed_ = false;
   bool no_memory_ = false;
-  typename channel<T>::send_node node_{nullptr, value_};
+  typename channel<T>::send_node node_{detail::waits_by_select, value_};
 };
 
 namespace detail {
@@ -201,12 +211,13 @@ class subscriber_case final : public select_case {
     if (was_in_line) by_.from_->channel_core::leave(node_, by_.from_->line());
   }
   void finish() noexcept override { through_.reset(); }
+  void tell(wait_subjects& into) const noexcept override { into.add(Source::to_receive, by_.from_); }
 
   receiver_of<Source>& by_;
   std::optional<typename Source::value_type> value_;
   std::optional<let_through> through_;  // those that wait to send, and have room now
   bool too_slow_ = false;
-  subscriber<Source> node_{nullptr, by_.at_, value_};
+  subscriber<Source> node_{waits_by_select, by_.at_, value_};
 };
 
 }  // namespace detail
@@ -237,6 +248,7 @@ class happening_case : public select_case {
 
   void prepare(select_wait& of, std::size_t index, root& self) noexcept override;
   void leave(bool) noexcept override { what_.leave(); }
+  void tell(wait_subjects& into) const noexcept override { into.add("work beside a select", &what_); }
 
  private:
   learning_lock* its_lock() noexcept final { return &what_.lock(); }
@@ -248,7 +260,7 @@ class happening_case : public select_case {
   void finish() noexcept final {}
 
   struct node final : channel_waiter {
-    node() noexcept : channel_waiter{nullptr} {}
+    node() noexcept : channel_waiter{waits_by_select} {}
   };
   happening& what_;
   node node_;
@@ -268,6 +280,7 @@ class after_case final : public detail::happening_case, timer {
  private:
   void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept override;
   void leave(bool was_in_line) noexcept override;
+  void tell(detail::wait_subjects& into) const noexcept override { into.add("clock", clock_); }
   static void fire_now(timer& self) noexcept;
 
   clock::duration for_;
@@ -288,6 +301,7 @@ class otherwise_case final : public detail::select_case {
   detail::waiter* enter() noexcept override { return nullptr; }
   void leave(bool) noexcept override {}
   void finish() noexcept override {}
+  void tell(detail::wait_subjects&) const noexcept override {}
 };
 
 template <class T>

@@ -123,7 +123,7 @@ class [[nodiscard("a shared task does nothing until it is awaited")]] shared_tas
 
   class awaiter : detail::waiter {
    public:
-    explicit awaiter(shared_task of) noexcept : waiter{leave}, of_{std::move(of)} {
+    explicit awaiter(shared_task of) noexcept : waiter{type}, of_{std::move(of)} {
       if (of_.state_ == nullptr) detail::fail_empty_task();
     }
     awaiter(const awaiter&) = delete;
@@ -147,6 +147,12 @@ class [[nodiscard("a shared task does nothing until it is awaited")]] shared_tas
       auto& mine = static_cast<awaiter&>(self);
       return mine.of_.state_->leave(mine);
     }
+    static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept {
+      const detail::sleeper* const runs = static_cast<const awaiter&>(self).of_.state_;
+      into.add(what, runs, runs);
+    }
+    static constexpr detail::wait_type type{leave, "shared_task", tell};
+
     shared_task of_;
   };
 

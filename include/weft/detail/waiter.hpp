@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
+#include <weft/detail/wait_subject.hpp>
 
 namespace weft::detail {
 
@@ -42,12 +43,22 @@ enum class on_stop : std::uint8_t {
 /// How a sleeper goes on.
 enum class wake_up : std::uint8_t { completed, stopped };
 
+class waiter;
+
+/// What all waits of a kind have in common.
+struct wait_type {
+  /// Null where it is another waiter's stop, as of a select's cases.
+  on_stop (*stop)(waiter&) noexcept;
+  const char* what;
+  /// What the wait is for, for who has asked, and holds it: it takes no lock, since who has one may spin until it is told.
+  /// Null: there is nothing to point at.
+  void (*tell)(const waiter& one, const char* what, wait_subjects& into) noexcept = nullptr;
+};
+
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.
 class waiter {
  public:
-  using stop_function = on_stop (*)(waiter&) noexcept;
-
-  explicit waiter(stop_function stop) noexcept : stop_{stop} {}
+  explicit waiter(const wait_type& type) noexcept : type_{&type} {}
   waiter(const waiter&) = delete;
   waiter& operator=(const waiter&) = delete;
 
@@ -69,6 +80,9 @@ class waiter {
     ticket_ = parked.ticket_;
   }
 
+  /// Who has parked in it.
+  const sleeper* whose() const noexcept { return sleeper_; }
+
   /// Claims both or neither; false if either wait is over. For a hand-over between two lines.
   static bool try_claim_both(waiter& a, waiter& b) noexcept;
 
@@ -81,9 +95,10 @@ class waiter {
 
  private:
   friend class sleeper;
+  friend class held_wait;
   plain<sleeper*> sleeper_ = nullptr;
   plain<std::uint64_t> ticket_ = 0;
-  stop_function stop_;
+  const wait_type* type_;
 };
 
 /// A line of waiters, first in first out. All under its owner's lock.
@@ -242,6 +257,9 @@ class held_wait {
   ~held_wait();
 
   explicit operator bool() const noexcept { return held_; }
+
+  /// What it waits for.
+  void tell(wait_subjects& into) const noexcept;
 
  private:
   sleeper& sleeper_;
