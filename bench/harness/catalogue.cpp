@@ -21,6 +21,19 @@ std::vector<shape> threads(bool headline) {
           {16, "16 threads", false, false}};
 }
 
+/// Three kinds of work, on pools of fixed sizes and on one of adaptive size, see adaptive/workload.hpp.
+std::vector<shape> sizes_of_a_pool() {
+  return {{100, "fib, adaptive", false, false},     {101, "fib, 1 thread", false, false},
+          {102, "fib, 2 threads", false, false},    {104, "fib, 4 threads", false, false},
+          {108, "fib, 8 threads", false, false},    {116, "fib, 16 threads", false, false},
+          {200, "yields, adaptive", false, false},  {201, "yields, 1 thread", false, false},
+          {202, "yields, 2 threads", false, false}, {204, "yields, 4 threads", false, false},
+          {208, "yields, 8 threads", false, false}, {216, "yields, 16 threads", false, false},
+          {300, "blocks, adaptive", false, false},  {301, "blocks, 1 thread", false, false},
+          {302, "blocks, 2 threads", false, false}, {304, "blocks, 4 threads", false, false},
+          {308, "blocks, 8 threads", false, false}, {316, "blocks, 16 threads", false, false}};
+}
+
 /// A pool of so many threads, and what comes from outside of it.
 std::vector<shape> beside_others() {
   return {{1, "1 thread", false, false}, {2, "2 threads", false, false}, {4, "4 threads", false, false}};
@@ -131,6 +144,10 @@ std::span<const workload> catalogue() {
        .unit = "ns a switch",
        .weight = 1,
        .shapes = threads(true)},
+      {.name = "adaptive",
+       .about = "calls, yields and tasks that block, on pools of fixed sizes and of adaptive size",
+       .unit = "ns",
+       .shapes = sizes_of_a_pool()},
       {.name = "hop",
        .about = "from one pool to another and back",
        .unit = "ns",

@@ -61,7 +61,10 @@ class pool_call final : public root {
 
 /// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.
 struct pool_options {
-  unsigned threads = 0;         ///< how many; 0: available_processors()
+  unsigned threads = 0;  ///< how many; 0: available_processors()
+  /// Adaptive size: at least so many of `threads` take part, and as many more as there is work and there are processors
+  /// for, or as wait for something else; the others rest. 0: all, always.
+  unsigned min_threads = 0;
   const char* name = "weft";    ///< of its threads, which are "weft-0" and so on; 15 characters are kept
   bool pin = false;             ///< each stays on one processor, and takes work from those near it first
   unsigned priorities = 1;      ///< how many there are, see executor(priority); 8 at most

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -79,6 +80,8 @@ pool_core* pool_core::make(const pool_options& options) {
   pool_options mine = options;
   if (mine.threads == 0) mine.threads = available_processors();
   WEFT_EXPECTS(mine.threads <= 16'384, "a pool of more than 16384 threads was asked for");
+  WEFT_EXPECTS(mine.min_threads + (mine.use_caller ? 1u : 0u) <= mine.threads,
+               "a pool was asked for whose min_threads are more than its own threads");
   WEFT_EXPECTS(mine.priorities >= 1 && mine.priorities <= 8, "a pool has from 1 to 8 priorities");
   std::vector<processor> places;
   if (mine.pin) places = processors_in("/sys/devices/system/cpu", allowed_processors());
@@ -140,12 +143,36 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
     if (!places.empty()) refused = pin_to(one.thread, places[one.index % places.size()].number);
     if (refused != 0) break;
   }
+  if (refused == 0 && is_adaptive()) refused = start_steering(name);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   gate_.store(refused == 0 ? gate::open : gate::shut, std::memory_order_release);  // -> gate
   gate_.notify_all();
   if (refused != 0)
     for (std::size_t i = 0; i != started; ++i) ::pthread_join(seats_[i]->thread, nullptr);
   return refused;
+}
+
+// The thread that decides how many of the others take part. It has no part in the gate, since it waits for nobody.
+int pool_core::start_steering(const char* name) noexcept {
+  holders_.fetch_add(1, std::memory_order_relaxed);  // as for the others
+  const int refused = ::pthread_create(
+      &steering_thread_, nullptr,
+      [](void* argument) -> void* {
+        auto& core = *static_cast<pool_core*>(argument);
+        core.steer();
+        core.drop();
+        return nullptr;
+      },
+      this);
+  if (refused != 0) {
+    holders_.fetch_sub(1, std::memory_order_relaxed);  // as there
+    return refused;
+  }
+  char full[16];
+  std::snprintf(full, sizeof full, "%.10s-size", name);
+  ::pthread_setname_np(steering_thread_, full);
+  steers_ = true;
+  return 0;
 }
 
 void pool_core::shut_down(pool_shutdown how) noexcept {
@@ -166,13 +193,16 @@ void pool_core::join_threads() noexcept {
   if (joined_) return;
   joined_ = true;
   for (unsigned i = 0; i != own_threads(); ++i) ::pthread_join(seats_[i]->thread, nullptr);
+  if (steers_) ::pthread_join(steering_thread_, nullptr);
 }
 
 void pool_core::release() noexcept {
   if (is_forked()) return;  // its threads, and what they held, stayed behind
   shut_down(pool_shutdown::drain);
-  if (!joined_)  // on one of its threads
+  if (!joined_) {  // on one of its threads
     for (unsigned i = 0; i != own_threads(); ++i) ::pthread_detach(seats_[i]->thread);
+    if (steers_) ::pthread_detach(steering_thread_);
+  }
   wait_for_posters(this);
   drop();
 }
@@ -237,6 +267,7 @@ bool pool_core::enter_as_caller() noexcept {
   mine.asleep.add(nanoseconds_now() - mine.lies_down.exchange(0, std::memory_order_relaxed));  // as declared
   idle_.come();
   heavy_fence();
+  if (is_adaptive()) steering_.notice();
   return true;
 }
 
@@ -256,13 +287,18 @@ void pool_core::leave_as_caller() noexcept {
   while (job* const work = mine.line.pop()) injected_.put(*work);
   idle_.go();
   heavy_fence();
-  const bool closing = state_.load(std::memory_order_relaxed) != state::open;  // as declared
-  if (closing || any_job())
-    if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) wake(*one);
+  wake_for_what_is_left();
   mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
   this_worker().of_pool = callers_before_;
   caller_inside_.store(false, std::memory_order_release);  // -> place
   drop();
+}
+
+// By one that has gone, behind a heavy_fence().
+void pool_core::wake_for_what_is_left() noexcept {
+  const bool closing = state_.load(std::memory_order_relaxed) != state::open;  // as declared
+  if (closing || any_job())
+    if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) wake(*one);
 }
 
 // A pool without a thread of its own, at its end.
@@ -383,6 +419,7 @@ void pool_core::run(seat& mine) noexcept {
   if (gate_.load(std::memory_order_acquire) == gate::open) {  // <- gate
     worker& here = this_worker();
     here.of_pool = &mine;
+    mine.thread_number.store(::gettid(), std::memory_order_relaxed);  // as declared
     if (options_.on_start != nullptr) options_.on_start(mine.index, options_.with);
     while (job* work = next(mine)) run_one(here, mine, *work);
     if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
@@ -425,6 +462,8 @@ job* pool_core::next(seat& mine) noexcept {
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   mine.sleeps.poll();
   mine.until_look = look_outside_every - 1;
+  if (idle_.may_rest()) [[unlikely]]
+    rest(mine);
   const bool own_first = ++mine.looks % 2 == 0;
   if (is_ranked_ && mine.looks % 4 == 0)
     if (job* work = after_.take(); work != nullptr) return work;
@@ -440,6 +479,8 @@ job* pool_core::next(seat& mine) noexcept {
 
 [[gnu::noinline]] job* pool_core::look_elsewhere(seat& mine) noexcept {
   expect_not_forked();
+  if (idle_.may_rest()) [[unlikely]]
+    rest(mine);
   bool searches = idle_.start_search(), desperate = false;
   for (;;) {
     job* work = searches ? search(mine, desperate) : nullptr;
@@ -507,20 +548,26 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
     end();
     return false;
   }
-  mine.parks.add();
   const auto most = how == idle_set::entered::watches ? watch_every
                     : age_frame_memory()              ? milliseconds{1000}
                                                       : milliseconds::max();
-  const auto now_is = std::chrono::steady_clock::now();
-  const auto lies_down = static_cast<std::uint64_t>(now_is.time_since_epoch() / std::chrono::nanoseconds{1});
-  mine.lies_down.store(lies_down, std::memory_order_relaxed);  // as declared
-  bed.commit(most == milliseconds::max() ? parker::time_point::max() : now_is + most);
-  mine.lies_down.store(0, std::memory_order_relaxed);  // as declared
-  mine.asleep.add(nanoseconds_now() - lies_down);
+  doze(mine, most == milliseconds::max() ? parker::time_point::max() : std::chrono::steady_clock::now() + most);
   const bool by_itself = idle_.leave(mine);
   desperate = by_itself && how == idle_set::entered::watches;
-  if (!by_itself) mine.wakes.add();
+  if (!by_itself) {
+    mine.wakes.add();
+    if (is_adaptive()) steering_.notice();
+  }
   return state_.load(std::memory_order_relaxed) != state::ended;  // as declared
+}
+
+void pool_core::doze(seat& mine, parker::time_point until) noexcept {
+  mine.parks.add();
+  const std::uint64_t lies_down = nanoseconds_now();
+  mine.lies_down.store(lies_down, std::memory_order_relaxed);  // as declared
+  mine.sleeps.commit(until);
+  mine.lies_down.store(0, std::memory_order_relaxed);  // as declared
+  mine.asleep.add(nanoseconds_now() - lies_down);
 }
 
 // By the last worker, in the idle set, which is closed.
@@ -529,6 +576,8 @@ void pool_core::end() noexcept {
   heavy_fence();
   WEFT_EXPECTS(!any_job() && !any_own_job(), posted_too_late);
   while (idler* one = idle_.pick_any()) wake(*one);
+  while (idler* one = idle_.recall_any()) wake(*one);
+  if (is_adaptive()) steering_.wake();
 }
 
 // ---- where jobs come from ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,9 +28,11 @@
 #include "detail/idle_set.hpp"
 #include "detail/injection.hpp"
 #include "detail/parker.hpp"
+#include "detail/pool_size.hpp"
 #include "detail/pool_worker.hpp"
 #include "detail/processors.hpp"
 #include "detail/ranked_jobs.hpp"
+#include "detail/resting.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -112,11 +115,14 @@ class pool_core final : public executor {
     futex_parker sleeps;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
+    std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
+    std::uint64_t processor_time = 0;   // at the last look; of who steers
   };
 
   explicit pool_core(const pool_options& options);
 
   void know_each_other(const std::vector<processor>& places);
+  int start_steering(const char* name) noexcept;
   int start_threads(const char* name, const std::vector<processor>& places) noexcept;
   void join_threads() noexcept;
   unsigned own_threads() const noexcept { return options_.threads - (options_.use_caller ? 1 : 0); }
@@ -134,6 +140,19 @@ class pool_core final : public executor {
   job* search(seat& mine, bool desperate) noexcept;
   job* rob_others(seat& mine, bool desperate) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
+  void doze(seat& mine, parker::time_point until) noexcept;
+  void wake_for_what_is_left() noexcept;
+
+  // Of a pool of adaptive size.
+  struct period_start {
+    std::chrono::steady_clock::time_point when;
+    std::uint64_t jobs = 0, steals = 0;
+  };
+  bool is_adaptive() const noexcept { return options_.min_threads != 0; }
+  pool_load look(period_start& before) noexcept;
+  void steer() noexcept;
+  void rest(seat& mine) noexcept;
+
   job* take_own(seat& mine) noexcept;
   job* take_injected(seat& mine) noexcept;
   job* rob(seat& mine, seat& victim, bool desperate) noexcept;
@@ -158,6 +177,9 @@ class pool_core final : public executor {
   std::vector<std::unique_ptr<level_executor>> levels_;
   const bool is_ranked_;  // some jobs go through those
   const pool_options options_;
+  steering_bed steering_;
+  pthread_t steering_thread_{};
+  bool steers_ = false;  // there is such a thread
   const std::uint64_t began_;
   unsigned patience_;                 // how often a worker looks round before it sleeps
   const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to

@@ -1,11 +1,13 @@
 // Workers that have nothing to do, and who wakes them: no job is left with everybody asleep, and a pool that shuts down
-// ends, once, with no job left. See src/detail/idle_set.hpp and parker.hpp; the workers here do what those of
+// ends, once, with no job left. See src/detail/idle_set.hpp, parker.hpp and resting.hpp; the workers here do what those of
 // src/detail/pool_core.cpp do.
 // Mutates: src/detail/idle_set.hpp
+// Mutates: src/detail/resting.hpp
 #include "detail/fence.hpp"
 #include "detail/idle_set.hpp"
 #include "detail/lock.cpp"
 #include "detail/parker.hpp"
+#include "detail/resting.hpp"
 #include "model.hpp"
 
 namespace {
@@ -70,9 +72,21 @@ struct crew {
     heavy_fence();
     wake(idle.pick_any());
   }
+  // As pool_core::rest.
+  void rest(seat& mine) {
+    const auto see_to_others = [this] {
+      if (closing.load(std::memory_order_relaxed))
+        wake(idle.pick_any());
+      else if (jobs.load(std::memory_order_relaxed) != 0)
+        wake(idle.pick());
+    };
+    const auto has_own = [&] { return own_of(mine).load(std::memory_order_relaxed) != 0; };
+    rest_until_recalled(idle, mine, see_to_others, has_own, [&] { mine.sleeps.commit(parker::time_point::max()); });
+  }
   // As pool_core::look_elsewhere. False: it has ended.
   bool find(seat& mine) {
     if (take_own(mine)) return true;
+    if (idle.may_rest()) rest(mine);
     bool searches = idle.start_search();
     for (;;) {
       if (searches && take(mine)) {
@@ -98,6 +112,7 @@ struct crew {
         RL_ASSERT(jobs.load(std::memory_order_relaxed) == 0 && !any_own());
         ends.fetch_add(1, std::memory_order_relaxed);
         while (idler* other = idle.pick_any()) wake(other);
+        while (idler* other = idle.recall_any()) wake(other);
         return false;
       } else {
         mine.sleeps.commit(parker::time_point::max());
@@ -216,6 +231,70 @@ struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
   }
 };
 
+// A worker that rests beside one that works: it is recalled for whatever there is, or for a job for it alone, or by the end.
+enum class recalled : unsigned char { by_the_end, for_its_own_job, by_who_steers };
+template <recalled why>
+struct one_rests : rl::test_suite<one_rests<why>, 3>, crew<2> {
+  atomic<int> ran[2]{};
+
+  void before() {
+    this->begin();
+    this->idle.let_rest(1);
+  }
+  void thread(unsigned which) {
+    if (which == 2) {
+      this->post();
+      if (why == recalled::for_its_own_job) this->post_to(this->seats[1]);
+      if (why == recalled::by_who_steers) {
+        this->idle.let_rest(0);
+        this->wake(this->idle.recall_any());
+        this->post();
+      }
+      this->shut_down();
+      return;
+    }
+    if (which == 1) this->rest(this->seats[1]);
+    while (this->find(this->seats[which])) {
+      ran[which].fetch_add(1, std::memory_order_relaxed);
+      if (which == 1) this->rest(this->seats[1]);
+    }
+  }
+  void after() {
+    const int first = ran[0].load(std::memory_order_relaxed), second = ran[1].load(std::memory_order_relaxed);
+    RL_ASSERT(first + second == (why == recalled::by_the_end ? 1 : 2));
+    if (why == recalled::for_its_own_job) RL_ASSERT(second >= 1);
+    RL_ASSERT(this->ends.load(std::memory_order_relaxed) == 1);
+  }
+};
+
+// Who steers sleeps without a time while all others sleep, and sees each time that one does not.
+struct steered : rl::test_suite<steered, 3>, crew<1> {
+  steering_bed steers;
+  atomic<bool> ran{false};
+
+  void before() { begin(); }
+  void thread(unsigned which) {
+    if (which == 1) return post();
+    if (which == 2) {
+      const auto over = [this] { return ran.load(std::memory_order_relaxed); };
+      do steers.sleep(idle, true, parker::time_point::max(), [&] { return over() || !idle.all_inside(); });
+      while (idle.all_inside() && !over());
+      return;
+    }
+    seat& mine = seats[0];
+    while (!take(mine)) {
+      mine.sleeps.prepare();
+      idle.enter(mine, false);
+      heavy_fence();
+      if (jobs.load(std::memory_order_relaxed) == 0) mine.sleeps.commit(parker::time_point::max());
+      idle.leave(mine);
+      idle.stop_search();
+      steers.notice();
+    }
+    ran.store(true, std::memory_order_relaxed);
+  }
+};
+
 }  // namespace
 
 int main() {
@@ -229,4 +308,8 @@ int main() {
   model::check_some<for_one_alone<true>>("for one alone, from inside", 200'000);
   model::check<a_caller<true>>("a caller comes and goes", 1);
   model::check<a_caller<false>>("a caller goes, and the end", 1);
+  model::check_some<one_rests<recalled::by_the_end>>("one rests until the end", 200'000);
+  model::check_some<one_rests<recalled::for_its_own_job>>("one rests, a job for it", 200'000);
+  model::check_some<one_rests<recalled::by_who_steers>>("one rests and is recalled", 200'000);
+  model::check<steered>("who steers sleeps", 2);
 }

@@ -1,0 +1,76 @@
+// How many threads of a pool of adaptive size are to take part: decided every few milliseconds, from what happened since.
+//
+//   more    jobs wait for long (their number over the rate at which jobs are run), and a processor could run another
+//           thread: fewer of the threads can run than there are processors. Where they wait for something else than a
+//           processor (a file, a lock), that is more threads than processors
+//   fewer   all can run, and are more than there are processors, or twice as many as processors can; or most jobs are
+//           stolen, and so short that the way to another thread takes longer than they do
+//
+// Rejected: trying sizes and keeping the one with which most jobs ended (jobs differ, machines are noisy, and each trial is
+// a time at a worse size); more threads as soon as jobs wait (a recursion always has some that wait).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::detail {
+
+/// What those threads did in one period that take part.
+struct pool_load {
+  double nanoseconds = 0;  // how long it was
+  std::uint64_t jobs = 0;
+  std::uint64_t steals = 0;
+  std::size_t waiting = 0;    // jobs and forks that nobody had begun, at its end
+  unsigned can_run = 0;       // threads that had a job and a processor, or waited for one
+  double processor_time = 0;  // nanoseconds, of all
+};
+
+class pool_size {
+ public:
+  pool_size(unsigned least, unsigned most, unsigned processors) noexcept
+      : least_{least},
+        most_{most},
+        processors_{processors},
+        size_{std::clamp(processors, least, most)},
+        can_run_{static_cast<double>(processors)} {}
+
+  unsigned size() const noexcept { return size_; }
+
+  /// The size from now on.
+  unsigned next(const pool_load& last) noexcept {
+    can_run_ += (last.can_run - can_run_) / 4;
+    const double delay = static_cast<double>(last.waiting) * last.nanoseconds / static_cast<double>(last.jobs + 1);
+    delays_ = delay > long_delay ? delays_ + 1 : 0;
+    const bool tiny = last.jobs != 0 && last.processor_time / static_cast<double>(last.jobs) < tiny_job;
+    thefts_ = tiny && last.steals > last.jobs / 2 ? thefts_ + 1 : 0;
+    if (patience_ != 0) --patience_;
+
+    if (thefts_ == in_a_row) {
+      thefts_ = 0;
+      patience_ = calm;
+      return size_ = std::max(size_ - 1, least_);
+    }
+    // Of those that block now and then, twice as many as processors may meet there; of those that don't, none need to.
+    if (size_ > processors_ && (can_run_ > 2 * processors_ || can_run_ > size_ - 0.5)) {
+      const double too_many = std::min<double>(can_run_, size_) - processors_;
+      return size_ = std::max(size_ - std::max(1u, static_cast<unsigned>(too_many / 2)), least_);
+    }
+    if (delays_ >= 2 && patience_ == 0 && can_run_ < processors_ - 0.25 && last.can_run < processors_)
+      size_ = std::min({size_ + std::max(1u, size_ / 2), size_ < processors_ ? processors_ : most_, most_});
+    return size_;
+  }
+
+ private:
+  static constexpr double long_delay = 20'000;        // ns: some times what it takes to wake a thread
+  static constexpr double tiny_job = 1'000;           // ns: what a steal takes
+  static constexpr unsigned in_a_row = 4, calm = 40;  // periods
+
+  const unsigned least_, most_, processors_;
+  unsigned size_;
+  double can_run_ = 0;                // the mean of the last periods, the newer the more
+  unsigned delays_ = 0, thefts_ = 0;  // periods in a row
+  unsigned patience_ = 0;             // periods until it may grow again
+};
+
+}  // namespace weft::detail
