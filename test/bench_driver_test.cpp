@@ -196,6 +196,22 @@ TEST_F(driver, prints_a_published_table) {
   EXPECT_TRUE(said("8000 ns")) << out_;   // weft
 }
 
+TEST_F(driver, prints_the_phases_of_a_program) {
+  const auto goroutines = [](double ns, double create) {
+    const json line = {{"ns", ns},
+                       {"peak_rss_kib", 2048},
+                       {"start_rss_kib", 512},
+                       {"extra", {{"create ns", create}, {"start ns", 70}, {"close ns", 80}}}};
+    return "echo '" + line.dump() + "'";
+  };
+  program("goroutine", "weft", goroutines(160, 50));
+  program("goroutine", "go", goroutines(800, 60));
+  ASSERT_EQ(run({"--report", "goroutine", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("create  start  switch  close  rounds  peak memory")) << out_;
+  EXPECT_TRUE(said("weft      50 ns  70 ns  160 ns  80 ns       5")) << out_;
+  EXPECT_TRUE(said("go        60 ns  70 ns  800 ns  80 ns       5")) << out_;
+}
+
 TEST_F(driver, smoke_takes_one_peer_and_quick_says_what_it_left_out) {
   for (const auto* id : {"weft", "async_simple", "cppcoro"}) program("chain", id, prints(8));
   program("generator", "weft", prints(2));

@@ -82,11 +82,39 @@ void print_lines(std::ostream& out, const std::vector<std::vector<std::string>>&
   }
 }
 
+/// A program whose phases are each of interest: a line for each library. A phase without a name is what the row measures.
+void print_phases(std::ostream& out, const run_record& run, const json& published) {
+  std::vector<std::vector<std::string>> lines;
+  auto& head = lines.emplace_back();
+  head.push_back("Library");
+  for (const auto& column : published.at("columns")) head.push_back(column.get<std::string>());
+  head.insert(head.end(), {"rounds", "peak memory", "× weft"});
+  for (const auto& each : run.rows) {
+    if (!is_of(each, published)) continue;
+    for (const auto& e : each.entries) {
+      if (e.state != entry::status::measured) continue;
+      auto& line = lines.emplace_back();
+      line.push_back(e.key());
+      for (const auto& phase : published.at("phases")) {
+        const auto found = e.extra_rounds.find(phase.get<std::string>());
+        line.push_back(phase == ""                     ? nanoseconds(e.figure.value)
+                       : found == e.extra_rounds.end() ? "–"
+                                                       : nanoseconds(median(found->second)));
+      }
+      line.push_back(std::to_string(e.rounds.size()));
+      line.push_back(significant(static_cast<double>(e.peak_rss_kib) / 1024) + " MiB");
+      line.push_back(e.ratio ? ratio_text(*e.ratio) : "–");
+    }
+  }
+  print_lines(out, lines);
+}
+
 }  // namespace
 
 std::vector<std::string> published_workloads(const std::string& path) {
   std::vector<std::string> out;
   const auto published = read_published(path);
+  if (published.contains("phases")) return {published.at("workload").get<std::string>()};
   for (const auto& each : published.at("rows")) {
     const auto workload = each.at("workload").get<std::string>();
     if (std::ranges::find(out, workload) == out.end()) out.push_back(workload);
@@ -96,6 +124,13 @@ std::vector<std::string> published_workloads(const std::string& path) {
 
 void print_published(std::ostream& out, const run_record& run, const manifest& built, const std::string& path) {
   const auto published = read_published(path);
+  if (published.contains("phases")) {
+    out << '\n'
+        << published.at("system").get<std::string>() << ": " << published.at("source").get<std::string>() << '\n'
+        << "here: " << run.machine.value("cpu", "an unknown machine") << "; "
+        << built.build.value("compiler", "an unknown compiler") << "\n\n";
+    return print_phases(out, run, published);
+  }
   std::vector<std::vector<std::string>> lines;
   auto& head = lines.emplace_back();
   head.push_back("Benchmark");

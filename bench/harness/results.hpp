@@ -70,9 +70,10 @@ struct entry {
   estimate figure{};                 ///< their median and its interval
   std::optional<estimate> ratio{};   ///< how many times the baseline
   long peak_rss_kib = 0;
-  long own_rss_kib = 0;                 ///< of that, what the program had before the workload began
-  std::optional<double> allocations{};  ///< an item
-  std::map<std::string, double> extra{};
+  long own_rss_kib = 0;                   ///< of that, what the program had before the workload began
+  std::optional<double> allocations{};    ///< an item
+  std::map<std::string, double> extra{};  ///< as the last round reported it
+  std::map<std::string, std::vector<double>> extra_rounds{};  ///< the same, of each round
 
   /// "cppcoro", or "weft weft.hpp"
   [[nodiscard]] std::string key() const { return variant.empty() ? library : library + " " + variant; }
