@@ -29,7 +29,8 @@ namespace {
 
 long fails_at = -1;  // that call fails, counted from 0; -1: none does
 long calls = 0;
-long mapped = 0;  // bytes, of what weft has asked for
+long mapped = 0;      // bytes, of what weft has asked for
+bool is_old = false;  // knows no MADV_GUARD_INSTALL
 
 bool is_to_fail() noexcept {
   if (calls++ != fails_at) return false;
@@ -54,10 +55,12 @@ int mprotect(void* at, std::size_t bytes, int protection) noexcept {
   return is_to_fail() ? -1 : static_cast<int>(::syscall(SYS_mprotect, at, bytes, protection));
 }
 int madvise(void* at, std::size_t bytes, int advice) noexcept {
+  if (is_old && advice == 102) return errno = EINVAL, -1;
   return is_to_fail() ? -1 : static_cast<int>(::syscall(SYS_madvise, at, bytes, advice));
 }
 // Of many ranges at once, where the system has that: it may refuse what it would do for each.
 ssize_t process_madvise(int process, const iovec* ranges, std::size_t count, int advice, unsigned flags) noexcept {
+  if (is_old) return errno = EINVAL, -1;
   if (is_to_fail()) return -1;
   return ::syscall(SYS_process_madvise, process, ranges, count, advice, flags);
 }
@@ -115,6 +118,21 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(weft::stack_pool_options{}, weft::stack_pool_options{.guard = weft::stack_guard::mprotect},
                     weft::stack_pool_options{.guard = weft::stack_guard::none},
                     weft::stack_pool_options{.guard = weft::stack_guard::none, .huge_pages = true}));
+
+// What guards stacks is tried once a process: in one of its own. It is said once, and not where it was asked for.
+TEST(on_an_old_system, the_limit_is_stated_at_start) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto starts = [] {
+    is_old = true;
+    const weft::stack_pool asked{{.guard = weft::stack_guard::none}};
+    std::fputs("first ", stderr);
+    const weft::stack_pool first, second;
+    std::fputs("last", stderr);
+    std::_Exit(first.limits().guard == weft::stack_guard::mprotect ? 0 : 1);
+  };
+  EXPECT_EXIT(starts(), testing::ExitedWithCode(0),
+              "first weft: stacks are guarded by mprotect, two mappings each: [0-9]+ at the most .*\nlast");
+}
 
 // The failure is the fork's, as one of its function would be.
 TEST(without_memory, a_fiber_that_gets_no_stack_fails) {

@@ -49,8 +49,21 @@ TEST(stack_pool, gives_as_much_as_was_asked_for) {
   EXPECT_THROW(pool.take(std::size_t{1} << 40), std::bad_alloc);
 }
 
-TEST(stack_pool, the_last_one_given_back_is_the_next) {
-  stack_pool pool;
+// On each kind of guard, forced.
+class each_kind : public testing::TestWithParam<weft::stack_pool_options> {
+ protected:
+  void SetUp() override {
+    if (!weft::detail::guard_works(GetParam().guard)) GTEST_SKIP() << "this kernel has no such guard";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(stack_pool, each_kind,
+                         testing::Values(weft::stack_pool_options{.guard = stack_guard::madvise},
+                                         weft::stack_pool_options{.guard = stack_guard::mprotect},
+                                         weft::stack_pool_options{.guard = stack_guard::none},
+                                         weft::stack_pool_options{.guard = stack_guard::none, .huge_pages = true}));
+
+TEST_P(each_kind, the_last_one_given_back_is_the_next) {
+  stack_pool pool{GetParam()};
   stack_header &a = pool.take(4096), &b = pool.take(4096), &other = pool.take(8192);
   EXPECT_NE(&a, &b);
   give_back_stack(a);
@@ -157,16 +170,16 @@ TEST(stack_pool, trim_gives_back_what_is_ready) {
 }
 
 // All of many go cold, and are used again: with several regions, each of which has room again.
-TEST(stack_pool, many_go_cold_and_come_back) {
-  stack_pool pool;
+TEST_P(each_kind, many_go_cold_and_come_back) {
+  stack_pool pool{GetParam()};
   std::vector<stack_header*> all = take(pool, 1000);
   for (int again = 0; again != 3; ++again) {
-    for (stack_header* one : all) one->bottom[0] = std::byte{1};
+    for (stack_header* one : all) one->bottom[1024] = std::byte{1};
     give_back(all);
     EXPECT_EQ(pool.trim(), 1000u);
     EXPECT_EQ(pool.stats().cold, 1000u);
     all = take(pool, 1000);
-    EXPECT_TRUE(std::ranges::all_of(all, [](stack_header* one) { return one->bottom[0] == std::byte{0}; }));
+    EXPECT_TRUE(std::ranges::all_of(all, [](stack_header* one) { return one->bottom[1024] == std::byte{0}; }));
     EXPECT_EQ(std::set<stack_header*>(all.begin(), all.end()).size(), 1000u);
   }
   EXPECT_EQ(pool.stats().made, 1000u);
@@ -203,8 +216,8 @@ TEST(stack_pool, has_no_more_than_it_may) {
   EXPECT_EQ(pool.limits().most_stacks, 2u);
 }
 
-TEST(stack_pool, many_threads_at_once) {
-  stack_pool pool;
+TEST_P(each_kind, many_threads_at_once) {
+  stack_pool pool{GetParam()};
   std::atomic<int> alive = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t != 4; ++t)

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <mutex>
@@ -19,6 +20,10 @@
 #include "detail/stack_overflow.hpp"
 #include "detail/stack_region.hpp"
 #include "detail/symbols.hpp"
+
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
 
 extern "C" {  // NOLINTBEGIN(readability-identifier-naming): the sanitizers' names
 [[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* at, std::size_t bytes);
@@ -126,6 +131,19 @@ long milliseconds_now() noexcept {
 
 stack_pool::stack_pool(const stack_pool_options& options) : options_{options}, guard_{guard_for(options)} {
   detail::refuse_shadow_stacks();
+  if (options.guard == stack_guard::automatic && guard_ != stack_guard::madvise) state_limits();
+}
+
+// Once: before a program meets them.
+void stack_pool::state_limits() const noexcept {
+  static const bool once = [this] {
+    try {
+      std::fprintf(stderr, "weft: %s\n", limits().sentence.c_str());
+    } catch (const std::bad_alloc&) {  // said by limits(), when there is memory again
+    }
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 stack_pool::~stack_pool() {
@@ -307,6 +325,9 @@ void stack_pool::measure_held(stack_header& one) const noexcept {
   const bool known = one.fresh;
   one.fresh = false;
   std::byte* const from = one.guarded ? one.bottom : one.bottom + detail::canary_words * sizeof detail::canary;
+#if defined(VALGRIND_MAKE_MEM_DEFINED)  // which holds frames that are gone for lost
+  static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(from, one.top() - from));
+#endif
   const std::size_t used = static_cast<std::size_t>(one.top() - detail::lowest_written(from, one.top()));
   if (options_.measure_all && options_.memory == nullptr) {
     const auto page = reinterpret_cast<std::uintptr_t>(one.top()) & ~(page_bytes - 1);

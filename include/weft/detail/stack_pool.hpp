@@ -127,7 +127,8 @@ struct stack_use {
   std::size_t suggested;   ///< a size that leaves half of it free
 };
 
-/// Keeps stacks. The process has one, which is used where nothing else is said.
+/// Keeps stacks. The process has one, which is used where nothing else is said. On a system where guards limit how many
+/// there can be, or where there are none, the first pool says so to stderr; `limits()` says it anywhere.
 ///
 /// Threads   all members from any thread.
 /// Lifetime  outlives all that runs on its stacks (asserted).
@@ -172,6 +173,7 @@ class stack_pool {
     std::size_t high_water = 0, measured = 0;
   };
 
+  void state_limits() const noexcept;
   detail::stack_header& take_cold(unsigned of);
   void give_back(detail::stack_header& one) noexcept;
   void measure(detail::stack_header& one) const noexcept;
