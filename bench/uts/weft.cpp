@@ -1,0 +1,29 @@
+#include "workload.hpp"
+
+#include "../harness/harness.hpp"
+
+#include <numeric>
+#include <utility>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/pool.hpp>
+
+namespace {
+
+weft::task<std::size_t> count(bench::uts_node node) {
+  const unsigned children = node.children();
+  if (children == 0) co_return 1;
+  std::vector<weft::task<std::size_t>> below;
+  below.reserve(children);
+  for (unsigned i = 0; i != children; ++i) below.push_back(count(node.child(i)));
+  const std::vector<std::size_t> nodes = co_await weft::when_all(std::move(below));
+  co_return std::accumulate(nodes.begin(), nodes.end(), std::size_t{1});
+}
+
+}  // namespace
+
+void bench::run(bench::state& state) {
+  const weft::pool pool{{.threads = static_cast<unsigned>(state.size())}};
+  state.measure(uts_nodes, uts_nodes,
+                [&] { return weft::sync_wait(weft::start_on(pool.executor(), count(uts_root()))); });
+}
