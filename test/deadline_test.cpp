@@ -344,7 +344,7 @@ task<> keeps(weft::mutex& m, test::gate& door) {
   const auto held = co_await m.lock();
   co_await weft::shielded(door.pass());
 }
-task<> wants(weft::mutex& m) { co_await weft::shielded(m.lock()); }
+task<> wants(weft::mutex& m) { const auto held = co_await weft::shielded(m.lock()); }
 
 TEST_F(overdue, says_who_holds_what_another_one_waits_for) {
   virtual_clock time;

@@ -1,5 +1,5 @@
-// channel_pingpong: two hand a number back and forth through two channels without room, and one of them adds one each time; on
-// --size threads. One item is a round trip.
+// channel_pingpong: two hand a number back and forth through two channels without room, and one of them adds one each
+// time; on as many threads as --size says. One item is a round trip.
 #pragma once
 
 #include "../harness/harness.hpp"

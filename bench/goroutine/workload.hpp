@@ -1,6 +1,6 @@
-// goroutine: the program by which libcopp's report measures Go. Each of --size has an in and an out channel with room for one;
-// it receives from the one and sends what it got to the other, until the in channel is closed. One item is a switch there
-// and back: a number is sent in, and received out; each of all is served in turn, over and over.
+// goroutine: the program by which libcopp's report measures Go. Each of --size has an in and an out channel with room
+// for one; it receives from the one and sends what it got to the other, until the in channel is closed. One item is a
+// switch there and back: a number is sent in, and received out; each of all is served in turn, over and over.
 //
 // What its other phases take is reported beside it: creating the channels, starting all, and closing until all have ended.
 #pragma once

@@ -1,5 +1,6 @@
-// pipeline: eight pipelines side by side on a pool, through each of which 1000 items go, one after the other; a stage adds one
-// and awaits the next stage. The program of Coflux's BM_PipelineThroughput, by which its report gives 5 and 20 stages.
+// pipeline: eight pipelines side by side on a pool, through each of which 1000 items go, one after the other; a stage
+// adds one and awaits the next stage. The program of Coflux's BM_PipelineThroughput, by which its report gives 5 and 20
+// stages.
 #pragma once
 
 #include "../harness/harness.hpp"

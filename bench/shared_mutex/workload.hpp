@@ -1,5 +1,5 @@
-// shared_mutex: --size tasks on two threads, one on one, read a number under a mutex that they share; every hundredth time each
-// takes it alone and adds one. A hundred thousand times in all; one item is a lock and its unlock.
+// shared_mutex: --size tasks on two threads, one on one, read a number under a mutex that they share; every hundredth
+// time each takes it alone and adds one. A hundred thousand times in all; one item is a lock and its unlock.
 #pragma once
 
 #include "../harness/harness.hpp"

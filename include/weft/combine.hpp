@@ -1,6 +1,7 @@
 // Several at once, and one in another way: when_all and windowed here; when_any, when_some and when in detail/race.hpp;
-// timeout and retry in detail/timed.hpp; merge and for_each in detail/merge.hpp; detach_on_stop in detail/detach.hpp; resume_on, start_on, continue_on and yield
-// in detail/hop.hpp; then, on_value, on_error and on_stop in detail/pipe.hpp.
+// timeout and retry in detail/timed.hpp; merge and for_each in detail/merge.hpp; detach_on_stop in detail/detach.hpp;
+// resume_on, start_on, continue_on and yield in detail/hop.hpp; then, on_value, on_error and on_stop in
+// detail/pipe.hpp.
 //
 // All of them wait until everything that they started has ended, whoever won: nothing outlives its block. How is told in
 // detail/group.hpp.

@@ -1,5 +1,5 @@
-// Seeing inside: async stacks, and what waits are for. A debugger and std::stacktrace show how a task was resumed; an async stack shows who
-// awaits whom, down to the root, in release builds, too.
+// Seeing inside: async stacks, and what waits are for. A debugger and std::stacktrace show how a task was resumed; an
+// async stack shows who awaits whom, down to the root, in release builds, too.
 #pragma once
 
 #include <vector>

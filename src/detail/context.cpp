@@ -11,8 +11,9 @@
 #include "detail/shadow_stack.hpp"
 
 // What a stack begins with: a call of what prepare_context() left at its top, with what the first switch passes for a
-// second argument, where it is already. The CFI of context_start finds whoever has resumed the stack in the context, by the frame
-// pointer: DW_CFA_def_cfa_expression (0x0f) for the stack pointer, DW_CFA_expression (0x10) for the other registers.
+// second argument, where it is already. The CFI of context_start finds whoever has resumed the stack in the context, by
+// the frame pointer: DW_CFA_def_cfa_expression (0x0f) for the stack pointer, DW_CFA_expression (0x10) for the other
+// registers.
 //
 // weft_call_on_top is an ordinary function, but for the stack that it calls on.
 #if defined(__x86_64__)
