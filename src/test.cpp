@@ -65,7 +65,7 @@ bool virtual_clock::cancel(timer& one) noexcept {
   return true;
 }
 
-bool virtual_clock::fire_next(time_point until) {
+bool virtual_clock::advance_to_next(time_point until) {
   std::unique_lock guard{lock_};
   if (first_ == nullptr || first_->when > until) return false;
   timer& one = *first_;
@@ -85,13 +85,17 @@ bool virtual_clock::fire_next(time_point until) {
 
 void virtual_clock::advance(duration by) {
   const time_point until = now() + by;
-  while (fire_next(until)) {
+  while (advance_to_next(until)) {
   }
   const std::lock_guard guard{lock_};
   now_ = until;
 }
 
-bool virtual_clock::advance_to_next() { return fire_next(time_point::max()); }
+std::optional<clock::time_point> virtual_clock::next() const noexcept {
+  const std::lock_guard guard{lock_};
+  if (first_ == nullptr) return {};
+  return first_->when;
+}
 
 std::size_t virtual_clock::armed() const noexcept {
   const std::lock_guard guard{lock_};

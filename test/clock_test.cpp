@@ -62,6 +62,28 @@ TEST(sleep, of_no_time_does_not_suspend) {
   EXPECT_EQ(time.armed_so_far(), 0U);
 }
 
+TEST(virtual_clock, goes_no_further_than_told) {
+  struct counted : weft::timer {
+    counted() noexcept : timer{[](timer& self) noexcept { ++static_cast<counted&>(self).fired; }} {}
+    int fired = 0;
+  } soon, late;
+  virtual_clock time;
+  EXPECT_EQ(time.next(), std::nullopt);
+  const auto begin = time.now();
+  time.arm(late, begin + 1h);
+  time.arm(soon, begin + 1ms);
+  const auto due = time.next();
+  EXPECT_EQ(due, begin + 1ms);
+  EXPECT_TRUE(time.cancel(soon));
+  EXPECT_FALSE(time.advance_to_next(*due));
+  EXPECT_EQ(late.fired, 0);
+  EXPECT_EQ(time.elapsed(), 0ms);
+  EXPECT_EQ(time.next(), begin + 1h);
+  EXPECT_TRUE(time.advance_to_next(begin + 1h));
+  EXPECT_EQ(late.fired, 1);
+  EXPECT_EQ(time.elapsed(), 1h);
+}
+
 TEST(sleep, begins_where_it_is_awaited) {
   virtual_clock time;
   auto late = []() -> task<> {

@@ -85,16 +85,16 @@ class virtual_clock final : public clock {
 
   /// Lets time pass; fires what falls due, each at its time.
   void advance(duration by);
-  /// Goes on to the next timer, and fires it. False: there is none.
-  bool advance_to_next();
+  /// Goes on to the next timer, and fires it. False: there is none, or none that fires by `until`; then no time passes.
+  bool advance_to_next(time_point until = time_point::max());
+  /// When the next timer fires, if there is one.
+  std::optional<time_point> next() const noexcept;
 
   duration elapsed() const noexcept { return now() - begin(); }
   std::size_t armed() const noexcept;         ///< how many timers are
   std::size_t armed_so_far() const noexcept;  ///< and were
 
  private:
-  bool fire_next(time_point until);
-
   mutable std::mutex lock_;  // of all that follows
   time_point now_ = begin();
   timer* first_ = nullptr;         // the armed ones, the next to fire first, linked by `next` and `prev`

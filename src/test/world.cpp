@@ -203,9 +203,11 @@ bool world::drive() noexcept {
       end_step();
     } else if (options_.other != nullptr && options_.other->busy()) {
       std::this_thread::yield();
-    } else if (clock_.armed() != 0) {
+    } else if (const auto due = clock_.next()) {
       begin_step();
-      if (loop_.empty()) clock_.advance_to_next();  // else a stop has made work
+      // Unless a stop has made work; and no further, since one that is under way may have taken this timer, and what it
+      // wakes comes before all later ones.
+      if (loop_.empty()) clock_.advance_to_next(*due);
       end_step();
     } else if (root_->over()) {
       return true;
