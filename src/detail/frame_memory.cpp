@@ -10,14 +10,6 @@
 #include "detail/slabs.hpp"
 #include "detail/worker.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WEFT_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WEFT_ASAN 1
-#endif
-#endif
-
 namespace weft::detail {
 
 static_assert(heap::granule == frame_granule && heap::small == small_frame);
@@ -279,7 +271,7 @@ void heap::take_over() noexcept {
 [[gnu::noinline]] void* allocate_large_frame(std::size_t size) {
   worker& here = this_worker();
   if (here.memory != nullptr) return here.memory->allocate(size);
-#ifdef WEFT_ASAN
+#if WEFT_ASAN
   return allocate_large(size);  // so that a frame used after its end is seen at once
 #else
   return size <= heap::small ? here.frames.allocate_small(small_frame_bytes(size)) : here.frames.allocate(size);
@@ -287,7 +279,7 @@ void heap::take_over() noexcept {
 }
 
 [[gnu::noinline]] void* allocate_small_frame(std::size_t size, [[maybe_unused]] std::size_t bytes) {
-#ifndef WEFT_ASAN
+#if !WEFT_ASAN
   worker* const here = worker_of_thread;
   if (here != nullptr) [[likely]] {
     if (here->memory != nullptr) [[unlikely]]

@@ -86,6 +86,28 @@
           std::is_trivially_destructible_v<Callable>,                             \
       "this compiler destroys a lambda that is written inside a co_await expression twice: name it, pass the lvalue")
 
+// 1 in a translation unit that a sanitizer watches, else 0.
+#if defined(__SANITIZE_ADDRESS__)
+#define WEFT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WEFT_ASAN 1
+#endif
+#endif
+#ifndef WEFT_ASAN
+#define WEFT_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WEFT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT_TSAN 1
+#endif
+#endif
+#ifndef WEFT_TSAN
+#define WEFT_TSAN 0
+#endif
+
 // 0 leaves out what each task stores for async stacks, so that its cost can be measured; stacks then lack frames.
 #ifndef WEFT_ASYNC_STACK
 #define WEFT_ASYNC_STACK 1

@@ -24,27 +24,6 @@
 #include <cstdint>
 #include <weft/detail/config.hpp>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WEFT_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WEFT_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define WEFT_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WEFT_TSAN 1
-#endif
-#endif
-#ifndef WEFT_ASAN
-#define WEFT_ASAN 0
-#endif
-#ifndef WEFT_TSAN
-#define WEFT_TSAN 0
-#endif
-
 #if WEFT_ASAN
 extern "C" void __sanitizer_start_switch_fiber(void** fake_stack, const void* bottom, std::size_t size);
 extern "C" void __sanitizer_finish_switch_fiber(void* fake_stack, const void** bottom, std::size_t* size);
