@@ -8,12 +8,10 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <weft/detail/inbox.hpp>
-#include <weft/detail/lock.hpp>
 #include <weft/executor.hpp>
 
 #include "detail/count.hpp"
-#include "detail/slabs.hpp"
+#include "detail/heap.hpp"
 
 namespace weft::detail {
 
@@ -35,59 +33,6 @@ struct job_queue {
     if (work != nullptr && (first = work->next) == nullptr) last = nullptr;
     return work;
   }
-};
-
-struct free_block {
-  free_block* next;
-  std::size_t size_class;  // only for a block on its way home
-};
-
-/// One worker's frames. Touched by its own thread only, but for what stands below `returned`.
-struct heap {
-  static constexpr std::size_t granule = 32;
-  static constexpr std::size_t small = 1024;  // up to here a class every 32 bytes
-  static constexpr std::size_t large = std::size_t{32}
-                                       << 10;  // up to here four classes a doubling; above: operator new
-  static constexpr std::size_t classes = small / granule + 5 * 4 + 1;
-  static constexpr std::size_t keep = std::size_t{32} << 20;  // bytes in free lists before a sweep is worth its time
-
-  free_block* lists[classes]{};
-  std::byte* bump = nullptr;  // of the current slab, as the next three
-  std::byte* end = nullptr;
-  std::byte* base = nullptr;   // null: there is none
-  std::byte* below = nullptr;  // the top of the slab before it
-  std::size_t cached = 0;
-  std::size_t sweep_at = keep;
-
-  // Blocks that other workers freed.
-  inbox<free_block> returned;                    // its edge: the last use of the block  ->  who hands it out again
-  std::atomic<std::size_t> waiting{0};           // bytes in there. A count, no edge: at least what one can find there
-  std::atomic<std::size_t> drain_at{keep};       // so many are enough to look for whole slabs. A hint, no edge
-  std::atomic<std::size_t> keeps_waiting{keep};  // what `drain_at` is at least. The same
-  tiny_lock draining;                            // held by who looks
-  tiny_lock lock;                                // of the list, and of `current`; the owner alone adds to it
-  slab* slabs = nullptr;                         // all, the current one first
-  slab* current = nullptr;                       // the one that frames are cut from; null: none
-
-  void* allocate_small(std::size_t bytes);  // a multiple of `granule`
-  void* allocate(std::size_t size);         // above `small`
-  void free(void* block, std::size_t bytes) noexcept;
-
-  /// Gives back the slabs that hold no live frame.
-  void sweep() noexcept;
-
-  /// Its thread ends, or another one takes it over.
-  void leave() noexcept;
-  void take_over() noexcept;
-
- private:
-  void* cut(std::size_t bytes, std::size_t size_class);
-  void cut_from(slab* one, std::byte* at) noexcept;
-  void free_below(void* block, std::size_t bytes) noexcept;
-  void receive(void* block, std::size_t size_class, std::size_t bytes) noexcept;
-  void step_back(std::byte* block) noexcept;
-  std::size_t take_returned() noexcept;
-  void drain() noexcept;
 };
 
 /// What a nested run of the run loop must leave as it found it.

@@ -1,7 +1,7 @@
 // What is handed from one thread to another: through promise and future, and through a shared task. when_all is not here:
 // its records need no destructor, which relacy takes for a leak.
 // Mutates: include/weft/detail/handover.hpp include/weft/future.hpp include/weft/detail/shared_task.hpp
-// Mutates: src/detail/shared_task.cpp include/weft/detail/lock.hpp src/detail/lock.cpp
+// Mutates: src/detail/shared_task.cpp src/detail/lock.cpp
 #include <optional>
 #include <weft/future.hpp>
 

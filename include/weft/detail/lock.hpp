@@ -13,7 +13,7 @@ class tiny_lock {
   void lock() noexcept {
     if (taken_.exchange(true, std::memory_order_acquire)) lock_contended();  // <- list
   }
-  bool try_lock() noexcept { return !taken_.exchange(true, std::memory_order_acquire); }  // <- list (no model)
+  bool try_lock() noexcept { return !taken_.exchange(true, std::memory_order_acquire); }  // <- list
   void unlock() noexcept { taken_.store(false, std::memory_order_release); }              // -> list
 
  private:

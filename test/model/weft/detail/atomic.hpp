@@ -84,6 +84,7 @@ class plain {
     value_(RL_INFO) = value;
     return *this;
   }
+  T operator+=(T more) { return *this = static_cast<T>(*this) + more, *this; }
   T operator++() { return *this = static_cast<T>(*this) + 1, *this; }
   T operator--() { return *this = static_cast<T>(*this) - 1, *this; }
   operator T() const { return value_(RL_INFO); }
