@@ -212,6 +212,14 @@ TEST_F(driver, prints_the_phases_of_a_program) {
   EXPECT_TRUE(said("go        60 ns  70 ns  800 ns  80 ns       5")) << out_;
 }
 
+TEST_F(driver, smoke_takes_two_sizes_of_a_workload) {
+  program("switch", "weft", prints(2));
+  ASSERT_EQ(run({"--smoke"}), 0) << out_ << err_;
+  EXPECT_EQ(results()["rows"].size(), 2U);
+  ASSERT_EQ(run({"switch", "--rounds", "1"}), 0) << out_ << err_;
+  EXPECT_EQ(results()["rows"].size(), 3U);
+}
+
 TEST_F(driver, smoke_takes_one_peer_and_quick_says_what_it_left_out) {
   for (const auto* id : {"weft", "async_simple", "cppcoro"}) program("chain", id, prints(8));
   program("generator", "weft", prints(2));

@@ -15,6 +15,7 @@ constexpr double startup_ms = 25;  // of a process, its output and the driver's 
 constexpr double shortest_ms = 20, longest_ms = 400;
 constexpr double warm_up_share = 0.25;
 constexpr std::size_t most_rounds = 25;
+constexpr std::size_t shapes_in_smoke = 2;  // of a workload: one thread and two, a few and many
 
 bool contains(const std::vector<std::string>& list, std::string_view item) {
   return std::ranges::find(list, item) != list.end();
@@ -115,8 +116,9 @@ plan make_plan(const manifest& built, const selection& wanted) {
     if (!wanted.workloads.empty() && !contains(wanted.workloads, work.name)) continue;
     const auto programs = candidates(built, work, wanted);
     if (std::ranges::all_of(programs, [](const program& p) { return p.command.empty(); })) continue;
+    std::size_t smoked = 0;
     for (const auto& form : work.shapes) {
-      if (wanted.one_peer && !form.smoke) continue;
+      if (wanted.one_peer && (!form.smoke || ++smoked > shapes_in_smoke)) continue;
       if (wanted.headline_only && !form.headline && wanted.workloads.empty()) {
         out.left_out.push_back(row_title(work, form));
         continue;
