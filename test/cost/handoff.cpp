@@ -20,6 +20,11 @@ task<int> both() {
   auto [a, b] = co_await weft::when_all(hidden(1), hidden(2));
   co_return a + b;
 }
+// The same of two whose frames are in that of this, where clang can elide arguments.
+task<int> both_in_place() {
+  auto [a, b] = co_await weft::when_all(number(1), number(2));
+  co_return a + b;
+}
 
 void set_before() {
   weft::promise<int> set;
@@ -52,5 +57,6 @@ int main() {
   cost::instructions("a future that is waited for", 1, set_after);
   cost::instructions("a callback that comes at once", 1, [] { sync_wait(called_back()); });
   cost::instructions("when_all of two that never wait", 1, [] { sync_wait(both()); });
+  cost::instructions("when_all of two in place", 1, [] { sync_wait(both_in_place()); });
   cost::instructions("a wait that is stopped", 1, stopped);
 }
