@@ -98,6 +98,18 @@ TEST_F(driver, measures_and_divides) {
   EXPECT_EQ(text.str().find("http"), std::string::npos) << "the page must need nothing from outside";
 }
 
+TEST_F(driver, records_what_it_ran_on) {
+  program("chain", "weft",
+          "echo '{\"ns\":8,\"peak_rss_kib\":1,\"start_rss_kib\":1,\"allocator\":\"tcmalloc\",\"extra\":{}}'");
+  program("chain", "cppcoro", prints(12));  // does not say
+  ASSERT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  const auto all = results();
+  EXPECT_EQ(all["rows"][0]["results"][0]["allocator"], "tcmalloc");
+  EXPECT_EQ(all["machine"]["allocator"], "tcmalloc");
+  for (const char* fact : {"cores", "memory", "kernel", "libc", "load"})
+    EXPECT_TRUE(all["machine"].contains(fact)) << fact;
+}
+
 TEST_F(driver, pins_only_what_has_one_thread_that_works) {
   program("fib", "weft", "printf '{\"ns\":%d,\"peak_rss_kib\":1,\"start_rss_kib\":1,\"extra\":{}}' $(nproc)");
   ASSERT_EQ(run({"fib", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;

@@ -1,5 +1,6 @@
 #include "environment.hpp"
 
+#include <gnu/libc-version.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -82,6 +83,7 @@ json describe_machine() {
   put(out, "cgroup memory.max", cgroup_limit("memory.max"));
   utsname kernel{};
   if (::uname(&kernel) == 0) out["kernel"] = std::string{kernel.sysname} + " " + kernel.release + " " + kernel.machine;
+  put(out, "libc", std::string{"glibc "} + ::gnu_get_libc_version());
   put(out, "system", field("/etc/os-release", "PRETTY_NAME"));
   put(out, "load", first_line("/proc/loadavg"));
   return out;

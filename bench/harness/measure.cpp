@@ -66,6 +66,7 @@ void record(entry& into, const workload& work, const process_result& result) {
   const auto line = json::parse(result.out);
   into.peak_rss_kib = std::max(into.peak_rss_kib, line.at("peak_rss_kib").get<long>());
   into.own_rss_kib = line.at("start_rss_kib").get<long>();
+  into.allocator = line.value("allocator", "");
   into.extra = line.at("extra").get<std::map<std::string, double>>();
   for (const auto& [name, value] : into.extra) into.extra_rounds[name].push_back(value);
   if (work.kind == metric::allocations) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 
 namespace bench {
@@ -43,11 +44,23 @@ json entry_json(const entry& e) {
     if (!e.cpu_rounds.empty()) out["cpu_rounds"] = e.cpu_rounds;
     out["peak_rss_kib"] = e.peak_rss_kib;
     out["own_rss_kib"] = e.own_rss_kib;
+    if (!e.allocator.empty()) out["allocator"] = e.allocator;
   }
   if (e.ratio) out["ratio"] = estimate_json(*e.ratio);
   if (e.allocations) out["allocations"] = *e.allocations;
   if (!e.extra.empty()) out["extra"] = e.extra;
   return out;
+}
+
+/// Those that the programs ran on: mostly one.
+std::string allocators(const run_record& run) {
+  std::set<std::string> all;
+  for (const auto& each : run.rows)
+    for (const auto& e : each.entries)
+      if (!e.allocator.empty()) all.insert(e.allocator);
+  std::string text;
+  for (const auto& each : all) text += (text.empty() ? "" : ", ") + each;
+  return text;
 }
 
 }  // namespace
@@ -122,6 +135,7 @@ json to_json(const run_record& run, const manifest& built) {
   for (const auto& each : built.libraries)
     out["libraries"][each.id] = {
         {"name", each.name}, {"version", each.version}, {"found", each.found}, {"option", each.option}};
+  if (const auto used = allocators(run); !used.empty()) out["machine"]["allocator"] = used;
   out["rows"] = json::array();
   for (const auto& each : run.rows) {
     json entries = json::array();

@@ -72,6 +72,7 @@ struct entry {
   long peak_rss_kib = 0;
   long own_rss_kib = 0;                   ///< of that, what the program had before the workload began
   std::optional<double> allocations{};    ///< an item
+  std::string allocator{};                ///< which malloc the program ran on, where it says
   std::map<std::string, double> extra{};  ///< as the last round reported it
   std::map<std::string, std::vector<double>> extra_rounds{};  ///< the same, of each round
 
