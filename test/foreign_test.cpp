@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <coroutine>
+#include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -20,6 +22,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #endif
+#endif
+#if __has_include(<stdexec/execution.hpp>)  // not among Debian's packages
+#define WEFT_TEST_STDEXEC 1
+#include <exec/single_thread_context.hpp>
+#include <stdexec/execution.hpp>
 #endif
 
 namespace {
@@ -309,6 +316,66 @@ TEST(foreign, a_timer_of_asio_brings_the_task_home) {
   };
   EXPECT_EQ(sync_wait(sleep(io)), 10);
   keep.reset();
+}
+#endif
+
+#if defined(WEFT_TEST_STDEXEC)
+// A sender as an awaitable, as stdexec's own coroutines wrap it: who is stopped has its handle destroyed.
+template <class Sender>
+class sent {
+ public:
+  explicit sent(Sender sender) : sender_{std::move(sender)} {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    operation_.emplace(in_place{*this, waiting});
+    stdexec::start(*operation_);
+  }
+  int await_resume() const { return failed_ ? (std::rethrow_exception(failed_), 0) : value_; }
+
+ private:
+  struct receiver {
+    using receiver_concept = stdexec::receiver_t;
+    sent& of;
+    std::coroutine_handle<> waiting;
+    void set_value(int value) noexcept {
+      of.value_ = value;
+      waiting.resume();
+    }
+    void set_error(std::exception_ptr why) noexcept {
+      of.failed_ = std::move(why);
+      waiting.resume();
+    }
+    void set_stopped() noexcept { waiting.destroy(); }
+  };
+  using operation = stdexec::connect_result_t<Sender, receiver>;
+  struct in_place {  // an operation can't be moved
+    sent& of;
+    std::coroutine_handle<> waiting;
+    operator operation() const { return stdexec::connect(std::move(of.sender_), receiver{of, waiting}); }
+  };
+
+  Sender sender_;
+  std::optional<operation> operation_;
+  int value_ = 0;
+  std::exception_ptr failed_;
+};
+
+TEST(foreign, a_sender_of_stdexec_brings_the_task_home) {
+  exec::single_thread_context context;
+  auto ask = [](auto sender) -> task<int> {
+    const auto home = std::this_thread::get_id();
+    const int value = co_await sent{std::move(sender)};
+    EXPECT_EQ(std::this_thread::get_id(), home);
+    co_return value;
+  };
+  const auto here = std::this_thread::get_id();
+  auto elsewhere = [&](auto fn) { return stdexec::schedule(context.get_scheduler()) | stdexec::then(fn); };
+  EXPECT_EQ(sync_wait(ask(stdexec::just(3))), 3);
+  EXPECT_EQ(sync_wait(ask(elsewhere([here] { return std::this_thread::get_id() != here ? 5 : 0; }))), 5);
+  EXPECT_THROW(sync_wait(ask(elsewhere([]() -> int { throw std::runtime_error{"as planned"}; }))), std::runtime_error);
+  auto ends_stopped =
+      elsewhere([] {}) | stdexec::let_value([] { return stdexec::just_stopped(); }) | stdexec::then([] { return 7; });
+  EXPECT_THROW(sync_wait(ask(ends_stopped)), stopped);
 }
 #endif
 
