@@ -11,7 +11,8 @@
 //     #endif
 //
 // Rejected: `extern template`, which still lets a compiler inline; a volatile function pointer a level, which measures
-// indirect calls.
+// indirect calls. libfork is left out: its async functions are generic lambdas, of which each caller makes its own, so a
+// callee in another translation unit can't be spelled.
 #pragma once
 
 #include <array>
