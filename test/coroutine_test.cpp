@@ -157,6 +157,33 @@ TEST_P(on_stacks, there_is_as_much_as_was_asked_for) {
   EXPECT_EQ(deep.resume(), 1);
 }
 
+// Destroyed half-way, the first of them as the first thing that is thrown in this process, if it runs alone.
+TEST_P(on_stacks, the_smallest_has_room_to_unwind) {
+#if defined(WEFT_TEST_ASAN) || defined(WEFT_TEST_TSAN) || !defined(__OPTIMIZE__)
+  GTEST_SKIP() << "frames are larger here";
+#endif
+  std::vector<std::byte> memory(weft::least_stack_size);
+  weft::stack_options smallest = stack();
+  if (smallest.memory.empty())
+    smallest.size = 1;
+  else
+    smallest.memory = memory;
+  std::atomic<int> alive = 0;
+  for (int i = 0; i != 3; ++i) {
+    coroutine<void()> one{smallest, [&](auto& yield) {
+                            const test::counted here{alive};
+                            try {
+                              throw std::runtime_error{"caught there"};
+                            } catch (const std::runtime_error&) {
+                              yield();
+                            }
+                          }};
+    one.resume();
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0);
+}
+
 // ---- what passes ------------------------------------------------------------------------------------------------------
 
 TEST(coroutine, passes_objects_that_only_move) {

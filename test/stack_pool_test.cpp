@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -451,10 +452,10 @@ TEST_F(overflow_seen, without_a_guard_when_it_is_given_back) {
   EXPECT_DEATH(
       {
         stack_pool pool{{.guard = stack_guard::none}};
-        stack_header& lowest = pool.take(4096);
+        stack_header& lowest = pool.take(weft::least_stack_size);
         std::byte* const bottom = lowest.bottom;
         give_back_stack(lowest);
-        run({.size = 4096, .pool = &pool, .name = "who ran over"}, bottom);
+        run({.size = weft::least_stack_size, .pool = &pool, .name = "who ran over"}, bottom);
       },
       "weft: a stack ran over: 'who ran over', which runs .*lambda");
 }
@@ -474,8 +475,11 @@ TEST_F(overflow_seen, not_where_a_pointer_is_just_wrong) {
 }
 
 TEST_F(overflow_seen, memory_of_ones_own_that_is_too_small) {
-  static std::array<std::byte, 1000> memory;
-  EXPECT_DEATH((coroutine<void()>{{.memory = memory}, [](auto&) {}}), "weft: a stack in memory of one's own needs");
+  static std::array<std::byte, weft::least_stack_size> memory;
+  const std::span too_small = std::span{memory}.first(weft::least_stack_size - 1);
+  EXPECT_DEATH((coroutine<void()>{{.memory = too_small}, [](auto&) {}}), "weft: a stack in memory of one's own needs");
+  coroutine<void()> large_enough{{.memory = memory}, [](auto&) {}};
+  large_enough.resume();
 }
 
 TEST_F(overflow_seen, a_pool_that_dies_before_its_coroutines) {

@@ -1,5 +1,7 @@
 #include <weft/detail/coroutine.hpp>
 
+#include <algorithm>
+
 #if WEFT_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -12,8 +14,8 @@ namespace weft::detail {
 
 stack_header& stack_for(const stack_options& options, const stack_user& user) {
   stack_pool& pool = options.pool != nullptr ? *options.pool : stack_pool::process_wide();
-  stack_header& one =
-      options.memory.empty() ? pool.take(options.size, user) : stack_in(options.memory.data(), options.memory.size());
+  stack_header& one = options.memory.empty() ? pool.take(std::max(options.size, least_stack_size), user)
+                                             : stack_in(options.memory.data(), options.memory.size());
   one.user = user;
   one.name = options.name;
   return one;

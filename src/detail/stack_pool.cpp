@@ -75,8 +75,9 @@ void forget_frames(stack_header& one) noexcept {
 stack_header& stack_in(void* memory, std::size_t bytes) noexcept {
   const auto from = (reinterpret_cast<std::uintptr_t>(memory) + 15) & ~std::uintptr_t{15};
   const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) & ~(std::uintptr_t{alignof(stack_header)} - 1);
-  WEFT_EXPECTS(memory != nullptr && end > from && end - from >= page_bytes,
-               "a stack in memory of one's own needs 4 KiB at least, and in earnest several times that");
+  WEFT_EXPECTS(memory != nullptr && bytes >= least_stack_size,
+               "a stack in memory of one's own needs weft::least_stack_size bytes at least (8 KiB; 16 KiB on AArch64): "
+               "an exception that passes through takes most of that");
   auto& one = *::new (reinterpret_cast<void*>(end - sizeof(stack_header))) stack_header{};
   one.bottom = reinterpret_cast<std::byte*>(from);
   set_canary(one);

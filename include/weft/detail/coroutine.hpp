@@ -26,10 +26,12 @@ class coroutine;
 
 /// The stack that something runs on.
 struct stack_options {
-  std::size_t size = std::size_t{64} << 10;  ///< usable bytes, at least; memory is taken as it is used
-  stack_pool* pool = nullptr;                ///< null: the process's
-  std::span<std::byte> memory = {};  ///< instead of a pool's: one's own, which outlives what runs on it; no guard
-  const char* name = nullptr;        ///< for messages; outlives what runs on it
+  /// Usable bytes, at least; fewer than least_stack_size are taken for that. Memory is taken as it is used.
+  std::size_t size = std::size_t{64} << 10;
+  stack_pool* pool = nullptr;  ///< null: the process's
+  /// Instead of a pool's: one's own, which outlives what runs on it; least_stack_size or more (asserted), and no guard.
+  std::span<std::byte> memory = {};
+  const char* name = nullptr;  ///< for messages; outlives what runs on it
 };
 
 namespace detail {

@@ -38,6 +38,16 @@ namespace weft {
 
 class stack_pool;
 
+/// The smallest stack that something may run on: what an exception on its way needs, which is also how one that is destroyed
+/// half-way ends, and as much again for functions. Unwinding takes 5.3 KiB on x86-64 (the first time in a process, while
+/// symbols are bound; then 2.3), 6.2 on riscv64, 7.9 on AArch64, whose unwinder keeps more registers.
+inline constexpr std::size_t least_stack_size =
+#if defined(__aarch64__)
+    std::size_t{16} << 10;
+#else
+    std::size_t{8} << 10;
+#endif
+
 namespace detail {
 
 class stack_region;
