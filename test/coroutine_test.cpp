@@ -1,6 +1,7 @@
 // Coroutines by hand, on every kind of stack that there is.
 #include <weft/fiber.hpp>
 
+#include <sys/mman.h>
 #include <unwind.h>
 
 #include <algorithm>
@@ -8,11 +9,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cfenv>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <memory_resource>
 #include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -32,6 +35,8 @@ struct kind {
   weft::stack_pool_options options;
   bool own_memory = false;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest's
+void PrintTo(const kind& one, std::ostream* to) { *to << one.name; }
 
 std::pmr::monotonic_buffer_resource& arena() {
   static std::pmr::monotonic_buffer_resource one;
@@ -574,6 +579,57 @@ TEST(coroutine, its_stack_goes_on_in_who_resumed_it) {
   resume_it(between);
   EXPECT_NE(std::ranges::find(seen, begins(&resume_it)), seen.end());
 }
+
+// ---- branch tracking ----------------------------------------------------------------------------------------------------
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(WEFT_TEST_ASAN) && !defined(WEFT_TEST_TSAN)
+
+// Where a processor that tracks branches lets an indirect jump land: endbr64, bti j.
+bool is_landing(const void* code) {
+#if defined(__x86_64__)
+  constexpr std::uint32_t expected = 0xfa1e0ff3;
+#else
+  constexpr std::uint32_t expected = 0xd503249f;
+#endif
+  std::uint32_t word;
+  std::memcpy(&word, code, sizeof word);
+  return word == expected;
+}
+
+// The switch by itself: what a coroutine jumps to, at its first turn and at others, on both sides. On AArch64 the processor
+// is told to check the pages of that code; user programs on x86-64 are not checked by Linux yet.
+TEST(context, lands_where_branch_tracking_allows_it) {
+  struct both_sides {
+    weft::detail::context here;
+    std::vector<const void*> resumers;
+  } both;
+  alignas(64) static std::array<std::byte, std::size_t{64} << 10> stack;
+  weft::detail::prepare_context(
+      both.here, stack.data() + stack.size(),
+      [](void* argument, void*) {
+        auto& mine = *static_cast<both_sides*>(argument);
+        for (;;) {
+          mine.resumers.push_back(mine.here.resume_at);
+          weft::detail::jump(mine.here, nullptr);
+        }
+      },
+      &both);
+  both.resumers.reserve(3);
+  EXPECT_EQ(both.here.resume_at, weft::detail::outermost_code().begin);
+  for (int turn = 0; turn != 3; ++turn) {
+    EXPECT_TRUE(is_landing(both.here.resume_at)) << turn;
+#if defined(__aarch64__) && defined(__ARM_FEATURE_BTI_DEFAULT)
+    constexpr int checked = 0x10;  // PROT_BTI
+    const auto page = reinterpret_cast<std::uintptr_t>(both.here.resume_at) & ~std::uintptr_t{4095};
+    EXPECT_EQ(::mprotect(reinterpret_cast<void*>(page), 4096, PROT_READ | PROT_EXEC | checked), 0);
+#endif
+    weft::detail::jump(both.here, nullptr);
+  }
+  EXPECT_EQ(both.resumers.size(), 3U);
+  for (const void* resumer : both.resumers) EXPECT_TRUE(is_landing(resumer));
+}
+
+#endif
 
 // ---- without memory -------------------------------------------------------------------------------------------------------
 

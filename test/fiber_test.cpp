@@ -23,6 +23,7 @@
 #include <weft/scope.hpp>
 #include <weft/task.hpp>
 
+#include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -478,6 +479,59 @@ WEFT_TEST("fiber: errno, exceptions and locals come along to other threads") {
   EXPECT_GE(co_await weft::with_local(request, 7, below), 1);
 }
 
+// Two threads pump one executor in turns, so the fiber is on the other one after each wait.
+TEST(fiber, the_environment_comes_along_to_other_threads) {
+  const test::calm in_turns;
+  weft::manual_executor loop;
+  test::gate door;
+  door.open();
+  test::virtual_clock time;
+  test::counting_resource memory;
+  weft::stop_source source;
+  const auto deadline = time.now() + 1h;
+  int turns = 0;
+  const auto looks = [&](std::thread::id before) {
+    EXPECT_NE(this_thread(), before);
+    const weft::env& here = weft::current_env();
+    EXPECT_EQ(here.executor, &loop);
+    EXPECT_EQ(here.clock, &time);
+    EXPECT_EQ(here.deadline, deadline);
+    EXPECT_EQ(here.memory, &memory);
+    EXPECT_FALSE(here.stop.stop_requested());
+    EXPECT_EQ(request.get(), 7);
+    const std::size_t frames = memory.allocations;
+    EXPECT_EQ(deep(1, door), 2);
+    EXPECT_GT(memory.allocations, frames);  // of a task that is made there
+    ++turns;
+  };
+  auto body = [&](scope& s) -> task<> {
+    co_await s.go([&] {
+      for (int turn = 0; turn != 4; ++turn) {
+        const auto before = this_thread();
+        weft::this_fiber::yield();
+        looks(before);
+      }
+      source.request_stop();
+      weft::this_fiber::yield();
+      ADD_FAILURE() << "it went on";
+    });
+  };
+  auto in_memory = [&]() -> task<> {
+    co_await with_scope({.memory = &memory, .stop = source.token(), .deadline = deadline}, body);
+  };
+  auto with_a_local = [&]() -> task<> { co_await weft::with_local(request, 7, in_memory); };
+  test::timed_root<void> work{{.executor = &loop, .clock = &time}, with_a_local()};
+  work.schedule();
+  for (int turn = 0; turn != 100 && !work.over(); ++turn) {
+    std::thread{[&] { loop.run_one(); }}.join();
+    if (!work.over()) loop.run_one();
+  }
+  ASSERT_TRUE(work.over());
+  EXPECT_FALSE(work.take().exception());
+  EXPECT_EQ(turns, 4);
+  EXPECT_EQ(memory.live, 0U);
+}
+
 WEFT_TEST("fiber: awaits what runs elsewhere, and comes home") {
   weft::new_thread_executor threads;
   auto where = []() -> task<std::thread::id> { co_return this_thread(); };
@@ -565,6 +619,98 @@ TEST(fiber, that_stays_may_await_what_is_there_anywhere) {
     });
   };
   sync_wait(with_scope({.executor = &workers.executor()}, body));
+}
+
+// ---- sleep ----------------------------------------------------------------------------------------------------------------
+
+// By a clock that the test moves; it stops the fiber before, in and after its sleep, from this thread and from another.
+class sleeping_fiber : public testing::TestWithParam<bool> {
+ protected:
+  void stop() {
+    if (GetParam())
+      std::thread{[this] { source_.request_stop(); }}.join();
+    else
+      source_.request_stop();
+    loop_.run_all();
+  }
+  void begin() {
+    work_.schedule();
+    loop_.run_all();
+  }
+  bool over() const { return work_.over(); }
+  void expect_how(bool stopped) {
+    ASSERT_TRUE(work_.over());
+    EXPECT_EQ(work_.take().is_stopped(), stopped);
+    EXPECT_EQ(alive_, 0);
+    EXPECT_EQ(time_.armed(), 0U);
+  }
+
+  weft::manual_executor loop_;
+  test::virtual_clock time_;
+  weft::stop_source source_;
+  test::gate door_;
+  std::atomic<int> alive_ = 0;
+  bool woke_ = false;
+
+ private:
+  task<> sleeps() {
+    auto body = [this](scope& s) -> task<> {
+      co_await s.go([this] {
+        const test::counted one{alive_};
+        await(door_.pass());
+        weft::this_fiber::sleep_for(10s);
+        woke_ = true;
+      });
+    };
+    co_await with_scope({.stop = source_.token()}, body);
+  }
+  test::timed_root<void> work_{{.executor = &loop_, .clock = &time_}, sleeps()};
+};
+INSTANTIATE_TEST_SUITE_P(stopped_by, sleeping_fiber, testing::Bool(),
+                         [](const auto& one) { return std::string{one.param ? "another_thread" : "this_thread"}; });
+
+TEST_P(sleeping_fiber, ends_when_its_time_has_passed) {
+  door_.open();
+  begin();
+  EXPECT_EQ(time_.armed(), 1U);
+  time_.advance(10s - 1ns);
+  loop_.run_all();
+  EXPECT_FALSE(woke_);
+  time_.advance(1ns);
+  loop_.run_all();
+  EXPECT_TRUE(woke_);
+  stop();  // too late
+  expect_how(false);
+}
+
+TEST_P(sleeping_fiber, stopped_before_never_sleeps) {
+  begin();
+  stop();
+  EXPECT_EQ(time_.armed_so_far(), 0U);
+  EXPECT_FALSE(woke_);
+  expect_how(true);
+}
+
+TEST_P(sleeping_fiber, stopped_meanwhile_sleeps_no_longer) {
+  door_.open();
+  begin();
+  time_.advance(5s);
+  EXPECT_FALSE(over());
+  stop();
+  EXPECT_FALSE(woke_);
+  EXPECT_EQ(time_.elapsed(), 5s);
+  expect_how(true);
+}
+
+// The timer has fired, and the fiber has not run since: it completes, and is stopped where it waits next.
+TEST_P(sleeping_fiber, stopped_after_it_has_slept) {
+  door_.open();
+  begin();
+  time_.advance(10s);
+  stop();
+  EXPECT_TRUE(woke_);
+  ASSERT_TRUE(over());
+  EXPECT_EQ(alive_, 0);
 }
 
 // ---- counts ---------------------------------------------------------------------------------------------------------------
