@@ -7,6 +7,7 @@
 #include <weft/detail/async_stack.hpp>
 #include <weft/scope.hpp>
 
+#include "detail/pool_worker.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/worker.hpp"
 
@@ -16,6 +17,9 @@ namespace {
 // A fork runs on top of its forker on the machine's stack. One that would be deeper than this starts when the run loop
 // comes to it, after the forkers have suspended.
 constexpr unsigned deepest_fork = 64;
+
+// So many jobs in a worker's deque are enough for those who have none: what is forked beyond runs at once.
+constexpr std::size_t enough_offered = 32;
 
 constexpr std::uintptr_t has_record = 1;
 
@@ -113,28 +117,40 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
 // saves no more than it must.
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
+  if (here.current != &body_ || spare_ == nullptr || here.nested_forks == deepest_fork || here.of_pool != nullptr ||
+      source_.stop_requested()) [[unlikely]]
+    return start_in_another(frame, promise, failure_of, true);
   fork_record* const one = spare_;
-  if (here.current != &body_ || one == nullptr || here.nested_forks == deepest_fork || source_.stop_requested())
-      [[unlikely]]
-    return start_in_another(frame, promise, failure_of);
   begin(*one, frame, promise, failure_of);
   if (!run_first(here, *one, frame)) [[unlikely]]
-    return settle(*one, frame);
+    return settle(*one, frame, true);
   one->first_run_ = fork_record::first_run::waits;
   return reinterpret_cast<std::uintptr_t>(frame.address());
 }
 
+std::uintptr_t scope_core::start_here(std::coroutine_handle<> frame, promise_base& promise,
+                                      failure_function failure_of) {
+  return start_in_another(frame, promise, failure_of, false);
+}
+
 [[gnu::noinline]] std::uintptr_t scope_core::start_in_another(std::coroutine_handle<> frame, promise_base& promise,
-                                                              failure_function failure_of) {
+                                                              failure_function failure_of, bool for_others) {
   worker& here = this_worker();
   fork_record& one = prepare(frame);
   begin(one, frame, promise, failure_of);
+  const bool is_spare = here.current == &body_ && &one == spare_;
+  if (pool_worker* const mine = for_others ? where_to_offer(here) : nullptr) {
+    if (is_spare) spare_ = nullptr;
+    link(one);
+    if (!mine->offer(one)) one.schedule();
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
   if (here.nested_forks == deepest_fork) {
     link(one);
     here.deferred.push(one);
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
   }
-  if (!run_first(here, one, frame) || &one != spare_) return settle(one, frame);
+  if (!run_first(here, one, frame) || !is_spare) return settle(one, frame, is_spare);
   one.first_run_ = fork_record::first_run::waits;
   return reinterpret_cast<std::uintptr_t>(frame.address());
 }
@@ -160,6 +176,25 @@ inline bool scope_core::run_first(worker& here, fork_record& one, std::coroutine
   return one.first_run_ == fork_record::first_run::ran_through;
 }
 
+// Where others take forks from, if this one is for them: a pool's worker that runs tasks of ours, and has not enough there.
+inline pool_worker* scope_core::where_to_offer(const worker& here) const noexcept {
+  pool_worker* const mine = here.of_pool;
+  if (mine == nullptr || !mine->has_others || current_env().executor != env_.executor) return nullptr;
+  if (env_.frames != nullptr && !env_.frames->is_shared()) return nullptr;
+  return mine->shares(env_.executor) && mine->forks.size() < enough_offered ? mine : nullptr;
+}
+
+// Not on a fiber's stack, which is as large as the fiber's own calls need: that one waits, and its thread comes to the fork.
+bool scope_core::take_back(fork_record& one) noexcept {
+  worker& here = this_worker();
+  if (here.of_pool == nullptr || here.nested_forks == deepest_fork || here.fiber != nullptr) return false;
+  if (!here.of_pool->forks.pop(one)) return false;
+  ++here.nested_forks;
+  one.run_here();
+  --here.nested_forks;
+  return true;
+}
+
 // The record for a fork that is not one of many that the body makes: the next spare, or one for this fork alone.
 fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
   try {
@@ -179,9 +214,8 @@ fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
 }
 
 // After the first run of a fork that did not simply run through.
-std::uintptr_t scope_core::settle(fork_record& one, std::coroutine_handle<> frame) noexcept {
+std::uintptr_t scope_core::settle(fork_record& one, std::coroutine_handle<> frame, bool is_spare) noexcept {
   const fork_record::first_run how = one.first_run_;
-  const bool is_spare = &one == spare_;
   one.first_run_ = fork_record::first_run::waits;
   if (how == fork_record::first_run::waits) {
     if (is_spare) spare_ = nullptr;

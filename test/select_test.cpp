@@ -133,7 +133,7 @@ WEFT_TEST("select_on: a channel's own operations are its cases") {
   EXPECT_EQ(std::get<0>(got.value), 5);
 }
 
-WEFT_TEST("select_on: fair among the ready ones") {
+task<> is_fair_among_the_ready_ones() {
   weft::semaphore s{1000};
   channel<int> c{weft::unbounded};
   for (int i = 0; i != 1000; ++i) co_await c.send(1);
@@ -145,6 +145,12 @@ WEFT_TEST("select_on: fair among the ready ones") {
   EXPECT_GT(from_channel, 120);
   EXPECT_LT(from_channel, 280);
   EXPECT_EQ(c.size(), static_cast<std::size_t>(1000 - from_channel)) << "no value went where it was not chosen";
+}
+WEFT_TEST("select_on: fair among the ready ones") { co_await is_fair_among_the_ready_ones(); }
+// Where forks are for others to take.
+TEST(select_on, fair_among_the_ready_ones_on_a_pool) {
+  weft::pool threads{{.threads = 2}};
+  sync_wait(weft::start_on(threads.executor(), is_fair_among_the_ready_ones()));
 }
 
 task<int> fails() {

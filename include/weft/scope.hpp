@@ -89,8 +89,8 @@ class fork_wait {
   bool await_ready() const noexcept {
     if (!of_.has_record()) [[likely]]
       return true;
-    const fork_status seen = of_.record().status();
-    return seen == fork_status::succeeded || seen == fork_status::failed;
+    fork_record& one = of_.record();
+    return has_result(one) || (one.of().take_back(one) && has_result(one));
   }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
@@ -101,6 +101,11 @@ class fork_wait {
   fork_word of_;
 
  private:
+  static bool has_result(const fork_record& of) noexcept {
+    const fork_status seen = of.status();
+    return seen == fork_status::succeeded || seen == fork_status::failed;
+  }
+
   class sleeping : public waiter {
    public:
     explicit sleeping(fork_record& what) noexcept : waiter{type}, of{what} {}
@@ -264,6 +269,10 @@ struct scope_access {
   template <class R, class F, class... Args>
   static task<R> run(scope_options options, const env* exactly, F f, Args... args);
 
+  /// A fork that runs here and now, also on a pool.
+  template <class T>
+  static weft::fork<T> fork_here(scope& in, task<T> work);
+
   template <class T>
   static weft::fork<T> make(std::uintptr_t word) noexcept {
     return weft::fork<T>{word};
@@ -385,15 +394,19 @@ class scope : detail::scope_core {
   /// frame. The function may return something to await, or be a plain one. Runs here and now, up to its first wait.
   ///
   ///     s.fork(serve(std::move(connection)));
-  ///     auto total = s.fork(&sum, numbers);  // a plain function: its value is there when fork returns
+  ///     auto total = s.fork(&sum, numbers);  // a plain function
+  ///
+  /// On a pool of several threads it is for any of them to take; whoever awaits it before that runs it, and it must not
+  /// refer to what ends before it. Once some dozens wait to be taken from this thread, it runs here and now, so a loop of
+  /// forks holds no more than those. Below memory that was not declared shared it always runs here and now.
   ///
   /// It inherits the env of the scope, not that of a with_* in between, which may end before it.
   ///
   /// Fails   std::bad_alloc where there is no frame, errc::no_room beyond max_children; then nothing has started. What
   ///         the work throws is a failure of the scope, and of who awaits the fork.
-  /// Cost    some 12 ns where it runs through, no allocation but its frame. One that waits needs a record of 300 bytes,
-  ///         which the scope keeps for the next. Forks in the first run of forks nest on the machine's stack, 64 deep;
-  ///         those beyond start when the forkers have suspended.
+  /// Cost    some 12 ns where it runs through, no allocation but its frame. One that waits, or is for others to take, needs
+  ///         a record of 300 bytes, which the scope keeps for the next. Forks in the first run of forks nest on the
+  ///         machine's stack, 64 deep; those beyond start when the forkers have suspended.
   template <class What, class... Args>
     requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
   auto fork(What&& what, Args&&... args) {
@@ -458,10 +471,11 @@ class scope : detail::scope_core {
   }
 
   template <class T>
-  weft::fork<T> start(task<T> work) {
+  weft::fork<T> start(task<T> work, bool for_others = true) {
     const auto frame = detail::task_access::release(std::move(work));
     detail::task_promise<T>& promise = frame.promise();
-    const std::uintptr_t word = scope_core::start(frame, promise, detail::failure_of<T>);
+    const std::uintptr_t word = for_others ? scope_core::start(frame, promise, detail::failure_of<T>)
+                                           : scope_core::start_here(frame, promise, detail::failure_of<T>);
     if ((word & 1) == 0 && promise.is_exception()) [[unlikely]]
       failed(static_cast<detail::fork_record&>(*promise.owner), promise.exception());
     return detail::scope_access::make<T>(word);
@@ -472,6 +486,11 @@ class scope : detail::scope_core {
     return detail::scope_access::make<T>(scope_core::start_on(ex, frame, frame.promise(), detail::failure_of<T>));
   }
 };
+
+template <class T>
+weft::fork<T> detail::scope_access::fork_here(scope& in, task<T> work) {
+  return in.start(std::move(work), false);
+}
 
 // ---- with_scope -------------------------------------------------------------------------------------------------------
 

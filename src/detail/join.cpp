@@ -40,7 +40,7 @@ void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
 [[gnu::noinline]] void join::offer_rest() noexcept {
   pool_worker* const mine = running_worker().of_pool;
   const weft::env* const env = owner->env;
-  if (mine == nullptr || env == nullptr || env->executor != mine->home) return;
+  if (mine == nullptr || env == nullptr || !mine->shares(env->executor)) return;
   WEFT_EXPECTS(env->frames == nullptr || env->frames->is_shared(),
                "when_all on a pool, below memory that was not declared shared: its children may run at once, so set "
                ".memory_is_shared, and give a resource that is");

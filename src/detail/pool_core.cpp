@@ -412,6 +412,11 @@ void pool_core::hand_in(seat& one, job& work) noexcept {
   sleeper.sleeps.wake();
 }
 
+[[gnu::noinline]] bool pool_core::shares(const executor& home, const executor* one) noexcept {
+  const auto& mine = static_cast<const pool_core&>(home);
+  return std::ranges::any_of(mine.levels_, [one](const auto& level) { return level.get() == one; });
+}
+
 // ---- a worker's turn --------------------------------------------------------------------------------------------------------
 
 void pool_core::run(seat& mine) noexcept {
@@ -472,9 +477,9 @@ job* pool_core::next(seat& mine) noexcept {
   if (job* work = take_injected(mine); work != nullptr) return work;
   if (!own_first)
     if (job* work = take_own(mine); work != nullptr) return work;
+  if (job* work = mine.line.pop(); work != nullptr) return work;  // forks that fork come before it for ever
   if (job* work = mine.forks.pop(); work != nullptr) return work;
-  if (job* work = mine.forks.pop_stored(); work != nullptr) return work;
-  return mine.line.pop();
+  return mine.forks.pop_stored();
 }
 
 [[gnu::noinline]] job* pool_core::look_elsewhere(seat& mine) noexcept {

@@ -99,7 +99,10 @@ class pool_core final : public executor {
   // A worker, and what the core knows of it besides.
   struct alignas(64) seat : pool_worker, idler {
     seat(pool_core& core, unsigned which) noexcept
-        : pool_worker{core, core.idle_, pool_core::wake}, own{*this}, of{&core}, index{which} {}
+        : pool_worker{core, core.idle_, {pool_core::wake, pool_core::shares}, core.options_.threads > 1},
+          own{*this},
+          of{&core},
+          index{which} {}
 
     own_executor own;
     job_queue kept;     // its thread's: what is for it alone, posted by itself or taken out of the next
@@ -169,6 +172,7 @@ class pool_core final : public executor {
   void post_to(seat& one, job& work) noexcept;
   void hand_in(seat& one, job& work) noexcept;
   static void wake(idler& one) noexcept;
+  static bool shares(const executor& home, const executor* one) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
   idle_set idle_;

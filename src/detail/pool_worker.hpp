@@ -15,12 +15,23 @@
 namespace weft::detail {
 
 struct pool_worker {
-  pool_worker(executor& of, idle_set& all, void (*wake_up)(idler&) noexcept) noexcept
-      : home{&of}, idle{&all}, wake{wake_up} {}
+  /// What a worker knows of its pool.
+  struct calls {
+    void (*wake)(idler&) noexcept;
+    /// Whether all workers run what is posted to `one`.
+    bool (*shares)(const executor& home, const executor* one) noexcept;
+  };
+
+  pool_worker(executor& of, idle_set& all, const calls& how, bool others) noexcept
+      : home{&of}, idle{&all}, call_pool{how}, has_others{others} {}
 
   executor* const home;
   idle_set* const idle;
-  void (*const wake)(idler&) noexcept;
+  const calls call_pool;
+  const bool has_others;  // who could take what it offers
+
+  /// Whether a task of `its` may go on in any of the pool's workers.
+  bool shares(const executor* its) const noexcept { return its == home || call_pool.shares(*home, its); }
 
   deque<job, 1024> forks;     // children that wait for a thread: their parents go on here
   run_queue<job, 1024> line;  // what was posted here
@@ -52,7 +63,7 @@ struct pool_worker {
  private:
   // Apart, so that the way of who calls nobody saves no registers.
   [[gnu::noinline]] void call_one(bool hot) noexcept {
-    if (idler* one = idle->pick(hot); one != nullptr) wake(*one);
+    if (idler* one = idle->pick(hot); one != nullptr) call_pool.wake(*one);
   }
 };
 

@@ -139,6 +139,62 @@ struct stop_and_end : scope_and_value<stop_and_end, 3> {
   }
 };
 
+// A fork that is left for others to take: the second thread takes it, or the body that awaits it finds it there.
+struct steal_and_await : scope_and_value<steal_and_await, 2> {
+  weft::detail::pool_worker seat;
+
+  void before() {
+    this->begin();
+    weft::detail::workers[0].of_pool = &seat;
+  }
+  void after() {}
+  task<watched> give() {
+    forks_ended = forks_ended + 1;
+    co_return watched{7};
+  }
+  void thread(unsigned which) {
+    if (which == 1) {
+      if (weft::job* const taken = seat.forks.steal()) taken->run(*taken);
+      return;
+    }
+    auto body = [this](scope& s) -> task<> {
+      fork<watched> one = s.fork(give());
+      got = (co_await std::move(one)).get();
+    };
+    RL_ASSERT(run(weft::with_scope(body)));
+    RL_ASSERT(got == 7 && forks_ended == 1);
+  }
+};
+
+// The same, while a third one stops the scope: the fork begins all the same, and the value is there or the stop.
+struct steal_and_stop : scope_and_value<steal_and_stop, 3> {
+  stop_source stop;
+  weft::detail::pool_worker seat;
+
+  void before() {
+    this->begin();
+    weft::detail::workers[0].of_pool = &seat;
+  }
+  void after() {}
+  task<watched> give() {
+    forks_ended = forks_ended + 1;
+    co_return watched{7};
+  }
+  void thread(unsigned which) {
+    if (which == 2) return static_cast<void>(stop.request_stop());
+    if (which == 1) {
+      if (weft::job* const taken = seat.forks.steal()) taken->run(*taken);
+      return;
+    }
+    auto body = [this](scope& s) -> task<> {
+      fork<watched> one = s.fork(give());
+      got = (co_await std::move(one)).get();
+    };
+    ended = run(weft::with_scope(body), stop.token());
+    RL_ASSERT(got == (ended ? 7 : 0) && forks_ended == 1);
+  }
+};
+
 // The fork alone is stopped by its handle, which then goes, while it ends.
 struct stop_fork_and_end : scope_and_value<stop_fork_and_end, 2> {
   void thread(unsigned which) {
@@ -161,5 +217,7 @@ int main() {
   model::check_some<take_and_end>("take and end", 20'000);
   model::check_some<end_and_end>("end and end", 20'000);
   model::check_some<stop_fork_and_end>("stop a fork and end", 20'000);
+  model::check_some<steal_and_await>("steal and await", 20'000);
+  model::check_some<steal_and_stop>("steal and stop", 20'000);
   model::check_some<stop_and_end>("stop and end", 20'000);
 }

@@ -13,6 +13,11 @@
 // What is shared lies under the scope's lock: the list of forks that run, who waits for them, how many holders a record
 // has. A fork's end takes it once; so do a handle that goes, an await that waits, a stop for each child.
 //
+// On a pool of several threads a fork does not run at once: it keeps its record, is entered in the list, and goes on its
+// worker's deque, where thieves find it, and its own worker when the forker waits. Who awaits it while it is the newest
+// there takes it back and runs it on top of its own stack, as fork() would have. Some dozens may lie in a deque: then
+// there is enough for others, and a fork runs at once. So forks are spread, and a loop of a billion holds no more.
+//
 //   live     the body, the forks that have waited, and one for whoever awaits the scope until that has parked. Who counts
 //            the last one down ends the scope, and nobody touches it after that.
 //   holders  of a record: its handle, its views, and the fork while it runs. The last one destroys the frame and gives
@@ -27,6 +32,7 @@
 // Rejected: (a) a record in each frame: 290 bytes for a fork that needs none of it. (b) A list of the owner's without a
 // lock: what ended elsewhere stays in it until the owner comes by, and an owner that waits for its next connection does
 // not. (c) An atomic word in each record beside the count: two read-modify-writes at the end of a fork instead of one.
+// (d) The forker's rest as what others take: fork() is a call, and what called it has not suspended.
 #pragma once
 
 #include <atomic>
@@ -72,6 +78,7 @@ struct scope_options {
 namespace detail {
 
 class scope_core;
+struct pool_worker;
 
 /// The failure that a frame ended with; null if it has a value.
 using failure_function = const std::exception_ptr* (*)(std::coroutine_handle<>) noexcept;
@@ -144,8 +151,11 @@ class scope_core : waiter, job {
 
   // ---- by forks' handles
 
-  /// Starts a fork here and now. Its word. Throws std::bad_alloc or errc::no_room, and then has destroyed the frame.
+  /// Starts a fork, here and now or for others to take. Its word. Throws std::bad_alloc or errc::no_room, and then has
+  /// destroyed the frame.
   std::uintptr_t start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
+  /// The same, here and now.
+  std::uintptr_t start_here(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
   std::uintptr_t start_on(executor& where, std::coroutine_handle<> frame, promise_base& promise,
                           failure_function failure_of);
   /// A record for a word without one.
@@ -156,6 +166,8 @@ class scope_core : waiter, job {
 
   /// `self` has suspended to wait for `one`. False: it goes on at once.
   bool wait(fork_record& one, waiter& in, root& self) noexcept;
+  /// Runs a fork that was left for others to take, if nobody has. False: somebody has, or it was not.
+  bool take_back(fork_record& one) noexcept;
   on_stop leave(fork_record& one, waiter& in) noexcept;
 
   /// `self` has suspended until there is room for one more child.
@@ -244,11 +256,13 @@ class scope_core : waiter, job {
   void unlink(fork_record& one) noexcept;  // under the lock
   void ended(fork_record& one, bool stopped) noexcept;
   fork_record& prepare(std::coroutine_handle<> frame);
+  pool_worker* where_to_offer(const worker& here) const noexcept;
   void begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
              failure_function failure_of) noexcept;
   bool run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
-  std::uintptr_t start_in_another(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
-  std::uintptr_t settle(fork_record& one, std::coroutine_handle<> frame) noexcept;
+  std::uintptr_t start_in_another(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of,
+                                  bool for_others);
+  std::uintptr_t settle(fork_record& one, std::coroutine_handle<> frame, bool is_spare) noexcept;
   void tell_children() noexcept;
   on_failure judge(const std::exception_ptr& failure) noexcept;
   void fail(const std::exception_ptr& failure) noexcept;

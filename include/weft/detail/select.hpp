@@ -611,9 +611,10 @@ struct part_of_select<on_case<T>> {
   using result_type = element<T>;
 };
 
+// Here and now: what it waits for may be there already, and is chosen as often as what is there of the other cases.
 template <class T>
 void start_part(scope& s, on_state<T>& part, fork<>& running) {
-  running = s.fork(on_state<T>::run(part));
+  running = scope_access::fork_here(s, on_state<T>::run(part));
 }
 template <class Case>
 void start_part(scope&, Case&, fork<>&) noexcept {}

@@ -24,6 +24,7 @@ struct run_state {
   job* local = nullptr;
   const root* starting = nullptr;
   void* unwound = nullptr;
+  class fiber* fiber = nullptr;
 };
 
 struct worker : run_state {
@@ -31,6 +32,7 @@ struct worker : run_state {
   job_queue deferred;
   unsigned nested_forks = 0;
   void* ended_below = nullptr;
+  struct pool_worker* of_pool = nullptr;
 };
 
 inline worker workers[8];

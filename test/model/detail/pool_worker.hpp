@@ -1,0 +1,32 @@
+// In the place of src/detail/pool_worker.hpp: room for one job, which other threads may take.
+#pragma once
+
+#include <cstddef>
+#include <weft/detail/atomic.hpp>
+#include <weft/executor.hpp>
+
+namespace weft::detail {
+
+struct pool_worker {
+  // As the deque's: what was written before a push is seen by who takes it.
+  struct place {
+    bool pop(const job& one) noexcept {
+      job* expected = const_cast<job*>(&one);
+      return job_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed, std::memory_order_relaxed);
+    }
+    job* steal() noexcept { return job_.exchange(nullptr, std::memory_order_acquire); }
+    std::size_t size() const noexcept { return job_.load(std::memory_order_relaxed) != nullptr ? 1000 : 0; }
+    atomic<job*> job_{nullptr};
+  };
+
+  place forks;
+  bool has_others = true;
+
+  bool shares(const executor*) const noexcept { return true; }
+  bool offer(job& one) noexcept {
+    forks.job_.store(&one, std::memory_order_release);
+    return true;
+  }
+};
+
+}  // namespace weft::detail
