@@ -4,7 +4,10 @@
 // where these have nothing to do, and otherwise cost a join that nobody took from. Between two pieces a loop looks whether
 // it was told to stop, and whether another piece has failed.
 //
-// Rejected: as many pieces as there are workers (the slowest one holds up all); sorting and the like, which others have.
+// A loop is there for several threads only, so on an executor that can't run in parallel it says so, once a process.
+//
+// Rejected: as many pieces as there are workers (the slowest one holds up all); sorting and the like, which others have; to
+// say of when_all, too, that it runs on one thread (there its children wait side by side, and that is mostly meant).
 #pragma once
 
 #include <atomic>
