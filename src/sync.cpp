@@ -28,6 +28,10 @@ void gate::wait(root& self, gate_waiter& one) noexcept { wait(self, one, line_);
 void gate::wait(root& self, gate_waiter& one, waiter_line& line) noexcept {
   line.push(one);
   ++waits_;
+  wait_on(self, one, line);
+}
+
+void gate::wait_on(root& self, gate_waiter& one, waiter_line& line) noexcept {
   if (self.park(one)) return lock_.unlock();
   line.remove(one);
   lock_.unlock();
@@ -48,38 +52,93 @@ using detail::root;
 
 // ---- mutex ----------------------------------------------------------------------------------------------------------------
 
+mutex::~mutex() {
+  WEFT_EXPECTS((state_.load(std::memory_order_relaxed) & called) == 0,  // who was called has run, or comes too late
+               "a mutex was destroyed while somebody waits in it");
+}
+
+// Free, but marked: who was called has not run yet.
+bool mutex::try_overtake(std::uintptr_t by) noexcept {
+  std::uintptr_t found = state_.load(std::memory_order_relaxed);  // a guess: the exchange decides
+  while (!is_held(found))
+    if (state_.compare_exchange_weak(found, found | by, std::memory_order_acquire,  // <- held
+                                     std::memory_order_relaxed))                    // tried again
+      return true;
+  return false;
+}
+
+// Marked, or about to be.
+void mutex::unlock_marked() noexcept {
+  std::uintptr_t found = state_.load(std::memory_order_relaxed);  // as in try_overtake()
+  do {
+    if ((found & marks) == awaited) return hand_on();
+  } while (!state_.compare_exchange_weak(found, found & marks, std::memory_order_release,  // -> held
+                                         std::memory_order_relaxed));  // tried again
+}
+
+// Under the lock. True: it was free, and is `by`'s. False: it is marked as awaited. In both cases it is so without a mark.
+bool mutex::take_or_mark(std::uintptr_t by, std::uintptr_t without) noexcept {
+  static_assert(alignof(detail::sleeper) > marks, "the marks are below the address of who took it");
+  std::uintptr_t found = state_.load(std::memory_order_relaxed);  // a guess: the exchange decides
+  for (;;) {
+    const std::uintptr_t rest = found & ~without;
+    if (state_.compare_exchange_weak(found, is_held(found) ? rest | awaited : rest | by,
+                                     std::memory_order_acquire,   // <- held
+                                     std::memory_order_relaxed))  // tried again
+      return !is_held(found);
+  }
+}
+
 bool mutex::awaiter::suspend(root& self) noexcept {
   if (self.sleeper::stop_requested()) return (end_stopped(self), true);
   mutex& m = of();
   m.lock_.lock();
-  std::uintptr_t found = m.state_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
-  while ((found & awaited) == 0)
-    if (m.state_.compare_exchange_weak(found, found == free ? detail::holder::is(&self) : found | awaited,
-                                       std::memory_order_acquire,     // <- held
-                                       std::memory_order_relaxed)) {  // tried again
-      if (found != free) break;
-      m.lock_.unlock();
-      return false;
-    }
+  if (m.take_or_mark(detail::holder::is(&self), 0)) return (m.lock_.unlock(), false);
+  self_ = &self;
+  then_ = self.top;
+  overtaken_ = false;
   m.wait(self, *this);
   return true;
 }
 
+// By who has claimed the wait.
+void mutex::awaiter::go_and_take() noexcept {
+  resume = called_to_take;
+  self_->top = handle();
+}
+
+void mutex::awaiter::called_to_take(frame* frame) {
+  auto& mine = static_cast<awaiter&>(*frame);
+  mutex& m = mine.of();
+  root& self = *mine.self_;
+  self.top = mine.then_;
+  m.lock_.lock();
+  if (m.take_or_mark(detail::holder::is(&self), called)) {
+    m.lock_.unlock();
+    return detail::run_next(self.top);
+  }
+  mine.overtaken_ = true;
+  m.line_.push_first(mine);
+  m.wait_on(self, mine, m.line_);
+}
+
 void mutex::awaiter::tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept {
   auto& m = static_cast<const mutex&>(*static_cast<const awaiter&>(self).gate_);
-  const std::uintptr_t by = m.state_.load(std::memory_order_relaxed) & ~awaited;  // an address, which leads nowhere
+  const std::uintptr_t by = m.state_.load(std::memory_order_relaxed) & ~marks;  // an address, which leads nowhere
   into.add(what, &m, detail::holder::of(by));
 }
 
-// By the holder, where somebody may be in line.
+// By the holder, where somebody may be in line and nobody was called.
 void mutex::hand_on() noexcept {
   let_through through;
   const std::lock_guard guard{lock_};
-  while (detail::waiter* one = line_.pop())
+  while (auto* one = static_cast<awaiter*>(line_.pop()))
     if (through.add(*one)) {
-      // Relaxed: the lock orders the mark, the wake-up all else.
-      state_.store(detail::holder::is(one->whose()) | (line_.empty() ? 0 : awaited), std::memory_order_relaxed);
-      return;
+      const std::uintptr_t others = line_.empty() ? 0 : awaited;
+      if (one->overtaken_)  // Relaxed: the lock orders the mark, the wake-up all else.
+        return state_.store(detail::holder::is(one->whose()) | others, std::memory_order_relaxed);
+      one->go_and_take();
+      return state_.store(called | others, std::memory_order_release);  // -> held
     }
   state_.store(free, std::memory_order_release);  // -> held
 }

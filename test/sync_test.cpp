@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/executor.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/test.hpp>
@@ -77,6 +78,80 @@ TEST(mutex, serves_in_the_order_of_arrival_and_counts_who_waited) {
     EXPECT_EQ(m.stats().waits, 4u);
     EXPECT_EQ(m.stats().waiting, 0u);
   });
+}
+
+// One that was called runs behind what its executor has to run already, and who runs meanwhile overtakes it; but once.
+TEST(mutex, who_runs_overtakes_who_was_called_but_once) {
+  weft::manual_executor pump;
+  weft::mutex m;
+  std::vector<int> order;
+  auto held = m.try_lock();
+  auto waits = [&](int which) -> task<> {
+    const auto mine = co_await m.lock();
+    order.push_back(which);
+  };
+  auto all = [&]() -> task<> { co_await when_all(waits(1), waits(2)); };
+  bool ended = false;
+  weft::start(pump, all(), [&](const weft::result<void>& how) { ended = how.has_value(); });
+  pump.run_all();
+  EXPECT_EQ(m.stats().waiting, 2u);
+
+  held.unlock();  // 1 is called
+  EXPECT_FALSE(m.is_locked());
+  for (int i = 0; i != 3; ++i) {
+    held = m.try_lock();
+    EXPECT_TRUE(held);
+    held.unlock();  // calls nobody else
+    EXPECT_EQ(m.stats().waiting, 1u);
+  }
+  held = m.try_lock();
+  pump.run_all();  // 1 comes too late, and is the first in line
+  EXPECT_EQ(m.stats().waiting, 2u);
+  EXPECT_EQ(m.stats().waits, 2u);
+  EXPECT_TRUE(order.empty());
+
+  held.unlock();  // to 1
+  EXPECT_TRUE(m.is_locked());
+  EXPECT_FALSE(m.try_lock());
+  pump.run_all();
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(order, (std::vector{1, 2}));
+  EXPECT_FALSE(m.is_locked());
+}
+
+// One that was called, finds the mutex taken and was told to stop meanwhile, leaves; those behind it are served.
+TEST(mutex, one_that_was_called_and_stopped_leaves_it_to_the_next) {
+  for (const bool taken : {false, true}) {
+    weft::manual_executor pump;
+    weft::mutex m;
+    std::vector<int> order;
+    auto held = m.try_lock();
+    auto waits = [&](int which) -> task<> {
+      const auto mine = co_await m.lock();
+      order.push_back(which);
+    };
+    auto body = [&](scope& s) -> task<> {
+      auto first = s.fork(waits(1));
+      s.fork(waits(2));
+      co_await weft::yield();  // both are in line, and the test goes on
+      first.request_stop();    // it was called
+      co_return;
+    };
+    bool ended = false;
+    weft::start(pump, with_scope(body), [&](const weft::result<void>& how) { ended = how.has_value(); });
+    EXPECT_TRUE(pump.run_one());
+    EXPECT_EQ(m.stats().waiting, 2u);
+    weft::mutex::guard again;
+    held.unlock();
+    if (taken) again = m.try_lock();
+    pump.run_all();
+    EXPECT_EQ(ended, !taken);
+    again.unlock();
+    pump.run_all();
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(order, taken ? (std::vector{2}) : (std::vector{1, 2}));  // what was given already wins
+    EXPECT_FALSE(m.is_locked());
+  }
 }
 
 TEST(mutex, a_wait_that_timed_out_holds_nothing) {

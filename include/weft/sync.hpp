@@ -21,10 +21,9 @@
 // A lock is given back by the destructor of what `lock()` gives, and so when a task is stopped, too.
 //
 // A release gives what it releases to the first in line, who owns it before it runs: nobody overtakes, and nobody starves.
-// The price: a mutex that is always contended is handed on at the pace at which its waiters are scheduled.
-//
-// Rejected: a release that lets a runner overtake who was woken (faster under contention): the woken one would have to wait
-// a second time within one await, and a stop between the two would have to pass on what it was woken for.
+// But for a mutex: it is free until the one that was woken runs, so that those that run take it and give it back as often
+// as they like, and no convoy forms behind one that is not scheduled yet. Who was overtaken so goes back to the front of the
+// line, and is given the mutex by the next release.
 //
 // Long because they are one family: each is a page, and whoever looks for one looks here.
 #pragma once
@@ -116,6 +115,8 @@ class gate {
   /// Gets in line and lets go of the lock. `one`, and the primitive, may be gone after this.
   void wait(root& self, gate_waiter& one) noexcept;
   void wait(root& self, gate_waiter& one, waiter_line& line) noexcept;
+  /// The same where it is in line.
+  void wait_on(root& self, gate_waiter& one, waiter_line& line) noexcept;
 
   mutable tiny_lock lock_;
   waiter_line line_;
@@ -167,7 +168,9 @@ class [[nodiscard("nothing happens until it is awaited")]] at_gate : public know
 
 /// One at a time. Not recursive.
 ///
-/// Cost  uncontended, one atomic read-modify-write to lock and one to unlock.
+/// Order  that of arrival, but for those that find it free while the first in line has been woken and does not run yet:
+///        they overtake it, once.
+/// Cost   uncontended, one atomic read-modify-write to lock and one to unlock.
 ///
 ///     auto held = co_await m.lock();  // given back at the end of the block
 class mutex : public detail::gate {
@@ -175,13 +178,14 @@ class mutex : public detail::gate {
   class guard;
 
   mutex() = default;
+  ~mutex();
 
   /// Gives a guard that owns the mutex.
   [[nodiscard]] auto lock() noexcept;
   /// A guard that owns the mutex, or nothing. Never waits.
   [[nodiscard]] guard try_lock() noexcept;
 
-  bool is_locked() const noexcept { return state_.load(std::memory_order_relaxed) != free; }  // a hint
+  bool is_locked() const noexcept { return is_held(state_.load(std::memory_order_relaxed)); }  // a hint
 
  private:
   class awaiter;
@@ -189,25 +193,33 @@ class mutex : public detail::gate {
   template <class>
   friend class guarded;
 
-  static constexpr std::uintptr_t free = 0, awaited = 1;
+  static constexpr std::uintptr_t free = 0, awaited = 1, called = 4, marks = awaited | called;
+  static constexpr bool is_held(std::uintptr_t word) noexcept { return (word & ~marks) != 0; }
 
   bool try_take(std::uintptr_t by) noexcept {
     std::uintptr_t found = free;
     return state_.compare_exchange_strong(found, by, std::memory_order_acquire,  // <- held
-                                          std::memory_order_relaxed);            // it is somebody else's
+                                          std::memory_order_relaxed) ||          // the next one looks at it
+           (!is_held(found) && try_overtake(by));
   }
+  bool try_overtake(std::uintptr_t by) noexcept;
   void unlock() noexcept {
-    std::uintptr_t found = state_.load(std::memory_order_relaxed) & ~awaited;    // its own
-    if (!state_.compare_exchange_strong(found, free, std::memory_order_release,  // -> held
-                                        std::memory_order_relaxed))              // somebody waits
-      hand_on();
+    std::uintptr_t found = state_.load(std::memory_order_relaxed);  // its own, but for the marks
+    if ((found & marks) != 0 || !state_.compare_exchange_strong(found, free, std::memory_order_release,  // -> held
+                                                                std::memory_order_relaxed))  // somebody waits now
+      unlock_marked();
   }
+  void unlock_marked() noexcept;
+  bool take_or_mark(std::uintptr_t by, std::uintptr_t without) noexcept;
   void hand_on() noexcept;
 
-  // free, or who took it (detail::holder); with `awaited`, somebody may be in line. Only under the lock does it get that
-  // mark, or lose it.
+  // free, or who took it (detail::holder), and two marks. Who holds it changes it, or who takes it when it is free; the
+  // marks are made, and taken away, only under the lock.
   //
-  //   edge held  what the holder did  ->  the next one that finds it free. One that waited has it by its wake-up
+  //   awaited  somebody may be in line
+  //   called   the first in line was woken to take it, and has not run yet: nobody else is woken
+  //
+  //   edge held  what the holder did  ->  the next one that finds it free. One that is given it has it by its wake-up
   detail::atomic<std::uintptr_t> state_{free};
 };
 
@@ -239,7 +251,7 @@ class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
   mutex* of_ = nullptr;
 };
 
-class mutex::awaiter : detail::gate_waiter {
+class mutex::awaiter : detail::gate_waiter, detail::frame {
  public:
   explicit awaiter(mutex& of, std::size_t) noexcept : gate_waiter{of, type} {}
 
@@ -253,10 +265,18 @@ class mutex::awaiter : detail::gate_waiter {
   guard await_resume() noexcept { return guard{&of()}; }
 
  private:
+  friend class mutex;
   mutex& of() noexcept { return static_cast<mutex&>(*gate_); }
   bool suspend(detail::root& self) noexcept;
+  void go_and_take() noexcept;
+  static void called_to_take(frame* self);
   static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
   static constexpr detail::wait_type type{leave_line, "mutex", tell};
+
+  // Once it waits. The frame runs in the place of who waits, where that was called: it takes the mutex, or waits again.
+  detail::root* self_;
+  detail::frame_address then_;
+  bool overtaken_;
 };
 
 inline auto mutex::lock() noexcept { return detail::at_gate<awaiter, mutex>{*this}; }

@@ -37,6 +37,23 @@ struct lock_and_lock : rl::test_suite<lock_and_lock, 2>, model::world {
   }
 };
 
+// Three, so that one that was called to take it finds that another one was faster, and is given it next.
+struct lock_lock_and_lock : rl::test_suite<lock_lock_and_lock, 3>, model::world {
+  std::optional<weft::mutex> m;
+  plain<int> count = 0;
+
+  void before() {
+    begin();
+    count = 0;
+    m.emplace();
+  }
+  void thread(unsigned) { RL_ASSERT(run(add(*m, count))); }
+  void after() {
+    RL_ASSERT(count == 3 && !m->is_locked() && m->try_lock());
+    m.reset();
+  }
+};
+
 // Three, of which one is stopped.
 struct lock_and_stop : rl::test_suite<lock_and_stop, 4>, model::world {
   std::optional<weft::mutex> m;
@@ -242,6 +259,7 @@ struct call_and_call : rl::test_suite<call_and_call, 2>, model::world {
 
 int main() {
   model::check<lock_and_lock>("lock and lock", 2);
+  model::check<lock_lock_and_lock>("lock, lock and lock", 1);
   model::check_some<lock_and_stop>("lock and stop");
   model::check_some<acquire_and_stop>("acquire and stop");
   model::check<set_and_destroy>("set and destroy", 2);

@@ -113,6 +113,14 @@ class waiter_line {
     (last_ != nullptr ? last_->next : first_) = &one;
     last_ = &one;
   }
+  /// Goes before all others.
+  void push_first(waiter& one) noexcept {
+    one.next = first_;
+    one.prev = nullptr;
+    one.linked = true;
+    (first_ != nullptr ? first_->prev : last_) = &one;
+    first_ = &one;
+  }
   waiter* pop() noexcept {
     waiter* one = first_;
     if (one != nullptr) remove(*one);
