@@ -186,6 +186,69 @@ WEFT_TEST("channel: its values are a generator") {
   EXPECT_EQ(sum, 10);
 }
 
+TEST(channel, is_a_range_in_fibers_and_on_threads) {
+  static_assert(std::ranges::input_range<channel<int>>);
+  channel<std::unique_ptr<int>> there{1};
+  channel<int> back{0};
+  auto sends = [&]() -> task<> {
+    for (int i = 1; i != 5; ++i) co_await there.send(std::make_unique<int>(i));
+    there.close();
+  };
+  auto doubles = [&] {
+    for (auto& value : there) {
+      const std::unique_ptr<int> mine = std::move(value);
+      weft::await(back.send(2 * *mine));
+    }
+    back.close();
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.fork(sends());
+    s.go(doubles);
+    co_return;
+  };
+  weft::pool p{{.threads = 1}};
+  std::jthread beside{[&] { sync_wait(weft::start_on(p.executor(), with_scope(body))); }};
+  std::vector<int> got;
+  for (const int value : back) got.push_back(value);
+  EXPECT_EQ(got, (std::vector{2, 4, 6, 8}));
+}
+
+// The last value is still the loop's when the stop comes, and no other was taken from the channel.
+TEST(channel, a_stop_ends_the_range_of_a_fiber) {
+  weft::test::run([]() -> task<> {
+    channel<int> c{4};
+    co_await c.send(1);
+    int sum = 0;
+    auto adds = [&] {
+      for (const int value : c) sum += value;
+    };
+    auto body = [&](scope& s) -> task<> {
+      auto adding = s.go(adds);
+      co_await sleep_for(1ms);
+      adding.request_stop();
+      EXPECT_TRUE((co_await as_result(std::move(adding))).is_stopped());
+      co_await c.send(2);
+    };
+    co_await with_scope(body);
+    EXPECT_EQ(sum, 1);
+    EXPECT_EQ(c.size(), 1u);
+  });
+}
+
+TEST(channel_death, is_no_range_in_a_task) {
+  EXPECT_DEATH(
+      {
+        channel<int> c{1};
+        auto adds = [&]() -> task<int> {
+          int sum = 0;
+          for (const int value : c) sum += value;
+          co_return sum;
+        };
+        sync_wait(adds());
+      },
+      "sync_wait was called inside a task");
+}
+
 TEST(channel_death, is_not_destroyed_under_a_waiter) {
   EXPECT_DEATH(
       {

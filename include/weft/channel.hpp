@@ -24,11 +24,13 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <weft/async_generator.hpp>
+#include <weft/detail/fiber.hpp>
 #include <weft/detail/learning_lock.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
@@ -196,6 +198,7 @@ class channel : detail::channel_core {
 
  public:
   using value_type = T;
+  class iterator;
 
   /// Room for `capacity` values; 0: a rendezvous. Throws std::bad_alloc.
   explicit channel(std::size_t capacity) {
@@ -232,6 +235,12 @@ class channel : detail::channel_core {
   async_generator<T> values() {
     while (std::optional<T> value = co_await receive()) co_yield std::move(*value);
   }
+
+  /// The same where no `co_await` is, in a fiber or on a plain thread: `for (int n : numbers)`. Each value is the loop's own,
+  /// to be moved from. Cancel and Fails are those of await() there, and of sync_wait(). Inside a task it ends the program:
+  /// there, `while (auto n = co_await numbers.receive())`.
+  iterator begin() { return iterator{*this}; }
+  std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
   template <class>
@@ -366,6 +375,27 @@ class [[nodiscard("nothing is received until it is awaited")]] channel<T>::recei
   friend channel;
   explicit receiving(channel& from) noexcept : from_{&from} {}
   channel* from_;
+};
+
+/// What a range-for has: the value that was received last. At the end once there was none.
+template <class T>
+class channel<T>::iterator {
+ public:
+  using value_type = T;
+  using difference_type = std::ptrdiff_t;
+
+  explicit iterator(channel& from) : from_{&from} { ++*this; }
+  T& operator*() const noexcept { return *value_; }
+  iterator& operator++() {
+    value_ = this_fiber::is_running() ? await(from_->receive()) : sync_wait(from_->receive());
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const noexcept { return !value_; }
+
+ private:
+  channel* from_;
+  mutable std::optional<T> value_;  // of an input iterator: who has the iterator has the value
 };
 
 template <class T>
