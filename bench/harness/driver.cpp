@@ -38,7 +38,8 @@ void define(CLI::App& app, arguments& args) {
       ->delimiter(',');
   auto* quick = app.add_flag("--quick", args.quick, "Three minutes over the headline workloads (the default)");
   auto* full = app.add_flag("--full", args.full, "Everything, half an hour: what the published page is made of");
-  auto* smoke = app.add_flag("--smoke", args.smoke, "One short round, one peer and two sizes a workload: does it all work?");
+  auto* smoke =
+      app.add_flag("--smoke", args.smoke, "One short round, one peer and two sizes a workload: does it all work?");
   quick->excludes(full)->excludes(smoke);
   full->excludes(smoke);
   app.add_option("--minutes", args.minutes, "How long to measure")->check(CLI::PositiveNumber);
