@@ -178,6 +178,7 @@ class mutex : public detail::gate {
   class guard;
 
   mutex() = default;
+  /// Nobody holds it or waits in it; one that was woken for it and has not run yet ends the program with a sentence.
   ~mutex();
 
   /// Gives a guard that owns the mutex.
