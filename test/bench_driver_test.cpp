@@ -167,6 +167,19 @@ TEST_F(driver, program_that_may_be_missing_makes_its_library_absent) {
   EXPECT_TRUE(said("tokio is not here: install it, or configure with -DX_ROOT=/its/prefix")) << out_;
 }
 
+TEST_F(driver, missing_variant_of_a_library_leaves_the_library_there) {
+  program("chain", "weft", prints(8));
+  program("chain", "go", prints(9));
+  program("chain", "go", prints(9));
+  auto& missing = manifest_["programs"].back();
+  missing["variant"] = "errgroup";
+  missing["command"] = {"/nowhere/bench"};
+  missing["optional"] = true;
+  EXPECT_EQ(run({"chain", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_FALSE(said("go is not here")) << out_;
+  EXPECT_EQ(results()["rows"][0]["results"][1]["status"], "measured");
+}
+
 TEST_F(driver, absent_peer_shows_what_was_recorded) {
   program("chain", "weft", prints(8));
   library("folly", false);

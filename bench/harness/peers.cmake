@@ -121,6 +121,8 @@ bench_peer(onetbb NAME "oneTBB" PACKAGE TBB TARGET TBB::tbb
 bench_peer(taskflow NAME "Taskflow" PACKAGE taskflow HEADER taskflow/taskflow.hpp)
 bench_peer(citor NAME "citor" PACKAGE citor HEADER citor/thread_pool.h)
 
+bench_peer(corral NAME "corral" PACKAGE corral HEADER corral/corral.h)
+
 bench_peer(moodycamel NAME "moodycamel" PACKAGE concurrentqueue HEADER concurrentqueue/blockingconcurrentqueue.h)
 
 # Boost.Asio is header-only. 1.81 is the oldest that builds with these compilers.

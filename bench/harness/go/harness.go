@@ -53,8 +53,7 @@ func (s *State) Verify(right bool) {
 // of one, and its result must be the expected one. The first part of the time warms up and finds out how many calls make a
 // batch.
 func (s *State) Measure(items float64, expected int, body func() int) {
-	calls := 1
-	batch := func() (wall, cpu time.Duration) {
+	s.measureBatches(items, func(calls int) (wall, cpu time.Duration) {
 		right := true
 		cpuStart, start := processorTime(), time.Now()
 		for i := 0; i != calls; i++ {
@@ -62,12 +61,32 @@ func (s *State) Measure(items float64, expected int, body func() int) {
 		}
 		wall, cpu = time.Since(start), processorTime()-cpuStart
 		s.Verify(right)
-		return max(wall, 1), cpu
-	}
+		return wall, cpu
+	})
+}
+
+// MeasurePrepared is the same, where each call needs something fresh: prepare makes it outside the clock, and gives what is
+// timed.
+func (s *State) MeasurePrepared(items float64, expected int, prepare func() func() int) {
+	s.measureBatches(items, func(calls int) (wall, cpu time.Duration) {
+		for i := 0; i != calls; i++ {
+			body := prepare()
+			cpuStart, start := processorTime(), time.Now()
+			right := body() == expected
+			wall += time.Since(start)
+			cpu += processorTime() - cpuStart
+			s.Verify(right)
+		}
+		return wall, cpu
+	})
+}
+
+func (s *State) measureBatches(items float64, batch func(calls int) (wall, cpu time.Duration)) {
+	calls := 1
 	for start := time.Now(); ; {
-		wall, _ := batch()
+		wall, _ := batch(calls)
 		target := max(s.budget/wantedBatches, shortestBatch)
-		wanted := float64(target) * float64(calls) / float64(wall)
+		wanted := float64(target) * float64(calls) / float64(max(wall, 1))
 		if most := float64(calls) * 100; wanted > most { // one short reading must not decide
 			wanted = most
 		}
@@ -80,9 +99,9 @@ func (s *State) Measure(items float64, expected int, body func() int) {
 		}
 	}
 	for start := time.Now(); time.Since(start) < s.budget || len(s.wall) < fewestBatches; {
-		wall, cpu := batch()
+		wall, cpu := batch(calls)
 		each := float64(calls) * items
-		s.wall = append(s.wall, float64(wall)/each)
+		s.wall = append(s.wall, float64(max(wall, 1))/each)
 		s.cpu = append(s.cpu, float64(cpu)/each)
 		s.measured += each
 	}

@@ -35,17 +35,43 @@ impl State {
     /// Times `body` again and again until the round's time is used up. Each call does so many items of work, and its result
     /// must be the expected one. The first part of the time warms up and finds out how many calls make a batch.
     pub fn measure(&mut self, items: usize, expected: usize, mut body: impl FnMut() -> usize) {
-        let mut batch = |calls: usize| {
+        self.measure_batches(items, |calls| {
             let (cpu, start) = (processor_time(), Instant::now());
             let mut right = true;
             for _ in 0..calls {
                 right &= std::hint::black_box(body()) == expected;
             }
-            let took = (start.elapsed().max(Duration::from_nanos(1)), processor_time() - cpu);
-            if !right {
-                fail("the workload's result is not the expected one");
+            let took = (start.elapsed(), processor_time() - cpu);
+            verify(right);
+            took
+        });
+    }
+
+    /// The same; each call gets something fresh from `prepare`, which is made and goes outside the clock.
+    pub fn measure_prepared<T>(
+        &mut self,
+        items: usize,
+        expected: usize,
+        mut prepare: impl FnMut() -> T,
+        mut body: impl FnMut(&mut T) -> usize,
+    ) {
+        self.measure_batches(items, |calls| {
+            let mut took = (Duration::ZERO, Duration::ZERO);
+            for _ in 0..calls {
+                let mut with = prepare();
+                let (cpu, start) = (processor_time(), Instant::now());
+                let right = std::hint::black_box(body(&mut with)) == expected;
+                took = (took.0 + start.elapsed(), took.1 + processor_time() - cpu);
+                verify(right);
             }
             took
+        });
+    }
+
+    fn measure_batches(&mut self, items: usize, mut batch: impl FnMut(usize) -> (Duration, Duration)) {
+        let mut batch = |calls| {
+            let (wall, cpu) = batch(calls);
+            (wall.max(Duration::from_nanos(1)), cpu)
         };
         let mut calls = 1;
         let start = Instant::now();
@@ -109,6 +135,12 @@ pub fn run(adapter: impl FnOnce(&mut State)) {
         state.own_rss,
         state.extra.join(",")
     );
+}
+
+fn verify(right: bool) {
+    if !right {
+        fail("the workload's result is not the expected one");
+    }
 }
 
 fn fail(sentence: &str) -> ! {
