@@ -52,8 +52,9 @@ void forget_frames(stack_header& one) noexcept {
   if (one.fiber != nullptr && __tsan_destroy_fiber != nullptr) __tsan_destroy_fiber(std::exchange(one.fiber, nullptr));
 }
 
-// The lowest byte above `bottom` that was written since the pages were zero.
-[[gnu::no_sanitize("address", "thread")]] std::byte* lowest_written(std::byte* bottom, std::byte* top) noexcept {
+// The lowest byte above `bottom` that was written since the pages were zero. (clang 19 knows the attribute in no brackets.)
+__attribute__((no_sanitize("address", "thread"))) std::byte* lowest_written(std::byte* bottom,
+                                                                            std::byte* top) noexcept {
   unsigned char resident[64];
   for (std::byte* at = bottom; at < top;) {
     const std::size_t bytes = std::min<std::size_t>(static_cast<std::size_t>(top - at), sizeof resident * page_bytes);
