@@ -63,7 +63,7 @@ TEST_F(frame_memory, blocks_of_any_size_are_aligned_writable_and_apart) {
 }
 
 TEST_F(frame_memory, each_class_gives_back_what_it_took) {
-  for (std::size_t size = 1; size <= 40'000; ++size) {
+  for (std::size_t size = 1; size <= 70'000; ++size) {
     const block below = take(size), above = take(size);
     static_cast<char*>(below.at)[size - 1] = 1;
     give(below);  // to a list, since `above` lies over it
@@ -182,6 +182,21 @@ TEST_F(frame_memory, a_thread_that_sleeps_gives_back_what_nobody_needs) {
     door.open();
   }};
   weft::sync_wait(door.pass());
+}
+
+// A chain of a thousand calls that clang elides is one such frame.
+TEST_F(frame_memory, keeps_frames_of_up_to_64_kib) {
+  SKIP_UNDER_ASAN();
+  for (const std::size_t size : {std::size_t{64'100}, std::size_t{64} << 10}) {
+    const auto before = frame_memory_now();
+    const block below = take(size), above = take(size);
+    give(below);
+    EXPECT_EQ(frame_memory_now().cached, before.cached + (std::size_t{64} << 10));
+    const block again = take(size);
+    EXPECT_EQ(again.at, below.at);
+    give(above);
+    give(again);
+  }
 }
 
 TEST_F(frame_memory, large_frames_go_back_at_once) {

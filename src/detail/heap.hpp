@@ -27,9 +27,9 @@ struct free_block {
 struct heap {
   static constexpr std::size_t granule = 32;
   static constexpr std::size_t small = 1024;  // up to here a class every 32 bytes
-  static constexpr std::size_t large = std::size_t{32}
+  static constexpr std::size_t large = std::size_t{64}
                                        << 10;  // up to here four classes a doubling; above: operator new
-  static constexpr std::size_t classes = small / granule + 5 * 4 + 1;
+  static constexpr std::size_t classes = small / granule + 6 * 4 + 1;
   static constexpr std::size_t keep = std::size_t{32} << 20;  // bytes in free lists before a sweep is worth its time
 
   free_block* lists[classes]{};
