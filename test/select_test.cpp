@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -312,6 +313,71 @@ TEST(select_go, one_that_never_waits_sees_what_was_there_before) {
     const auto got = sync_wait(select(on_receive(value), on_receive(ended), otherwise));
     EXPECT_NE(got.index, 2u);
   }
+}
+
+// A case that is never ready, and moves a value when it is looked at.
+struct moves_one : weft::detail::happening_case {
+  using result_type = std::monostate;
+  using state = moves_one;
+  moves_one(weft::detail::happening& never, channel<int>& from, channel<int>& to)
+      : happening_case{never}, never_{never}, from_{from}, to_{to} {}
+  moves_one(const moves_one& other) : moves_one{other.never_, other.from_, other.to_} {}
+  bool may_be_ready() const noexcept {
+    if (to_.try_send(1)) static_cast<void>(from_.try_receive());
+    return false;
+  }
+  result_type take() noexcept { return {}; }
+
+  weft::detail::happening& never_;
+  channel<int>& from_;
+  channel<int>& to_;
+};
+
+// There is a value in one of two channels until one is in the other. Who looks first at the other, and then at the one, finds
+// none in either, but not at one moment. Whichever they are looked at first.
+TEST(select_go, one_that_never_waits_looks_at_one_moment) {
+  channel<int> left{1}, right{1};
+  weft::detail::happening never;
+  EXPECT_TRUE(left.try_send(1));
+  EXPECT_EQ(sync_wait(select(on_receive(right), moves_one{never, left, right}, on_receive(left), otherwise)).index, 0u);
+  EXPECT_FALSE(left.try_receive());
+  EXPECT_TRUE(left.try_send(1));
+  EXPECT_EQ(sync_wait(select(on_receive(left), moves_one{never, right, left}, on_receive(right), otherwise)).index, 0u);
+}
+
+// Nor does one that looks see less while the values are moved to where there is more room, or one makes room for the next.
+TEST(channel_go, what_was_sent_is_there_for_one_that_never_waits) {
+  const int count = test::rounds(20'000);
+  for (const bool bounded : {false, true}) {
+    std::optional<channel<int>> c;
+    bounded ? c.emplace(1) : c.emplace(weft::unbounded);
+    std::atomic<int> sent{0};
+    std::jthread sends{[&] {
+      for (int i = 0; i != count; ++i) {
+        if (!bounded) EXPECT_TRUE(c->try_send(i));
+        if (bounded) sync_wait(c->send(i));
+        sent = i + 1;
+      }
+    }};
+    for (int got = 0; got != count;) {
+      if (got < sent) {
+        EXPECT_EQ(c->try_receive(), got);
+        ++got;
+      }
+    }
+  }
+}
+
+TEST(select_go, a_time_of_nothing_is_over_at_once) {
+  channel<int> never{0}, ready{1};
+  EXPECT_EQ(sync_wait(select(on_receive(never), after(0s))).index, 1u);
+  int times = 0;
+  for (int i = 0; i != 200; ++i) {
+    static_cast<void>(ready.try_send(i));
+    times += sync_wait(select(on_receive(ready), after(0s))).index == 1;
+  }
+  EXPECT_GT(times, 40);
+  EXPECT_LT(times, 160);
 }
 
 // Senders that select over four channels, and receivers that do: each value comes once, and those of one sender through

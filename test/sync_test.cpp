@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -202,6 +203,21 @@ TEST(mutex_death, is_not_destroyed_under_a_waiter) {
         auto held = m->try_lock();
         weft::start(weft::detail::as_task(m->lock()), [](auto) {});
         m.reset();
+      },
+      "destroyed while somebody waits in it");
+}
+
+TEST(mutex_death, is_not_destroyed_before_who_was_called_has_run) {
+  EXPECT_DEATH(
+      {
+        weft::manual_executor pump;
+        auto m = std::make_unique<weft::mutex>();
+        auto held = m->try_lock();
+        weft::start(pump, weft::detail::as_task(m->lock()), [](auto) {});
+        pump.run_all();
+        held.unlock();  // nobody is in line, and nobody holds it
+        m.reset();
+        std::_Exit(0);
       },
       "destroyed while somebody waits in it");
 }

@@ -32,6 +32,7 @@
 #include <weft/async_generator.hpp>
 #include <weft/detail/fiber.hpp>
 #include <weft/detail/learning_lock.hpp>
+#include <weft/detail/peeked.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/error.hpp>
@@ -44,6 +45,12 @@ template <class T>
 class receive_case;
 template <class T>
 class send_case;
+namespace detail {
+template <class T>
+class receive_state;
+template <class T>
+class send_state;
+}  // namespace detail
 
 /// What a send fails with when the channel is closed: errc::closed, and the value.
 template <class T>
@@ -98,11 +105,12 @@ class channel_core {
 
   // As they lie, most of what a send that finds a receiver, and a receive that waits, touch is in one cache line.
   [[no_unique_address]] mutable learning_lock lock;
-  bool closed = false;  // in the lock's last word, as the next one
+  peeked<bool> closed = false;  // in the lock's last word, as the next one
   const bool unbounded;
   waiter_line receivers;
   waiter_line senders;
   std::uint64_t waits = 0;
+  peeked<std::uint32_t> changes = 0;  // before what somebody could do becomes what must wait, but for what is stopped
 
  private:
   static channel_waiter* pop_claimed(waiter_line& line) noexcept;
@@ -112,7 +120,7 @@ class channel_core {
   ~channel_core();
 };
 
-/// Values in order, in a ring.
+/// Values in order, in a ring. All under its owner's lock, but for what only seems so.
 template <class T>
 class ring {
  public:
@@ -126,24 +134,35 @@ class ring {
   std::size_t size() const noexcept { return count_; }
   std::size_t capacity() const noexcept { return capacity_; }
   bool is_full() const noexcept { return count_ == capacity_; }
+  bool seems_empty() const noexcept { return count_.peek() == 0; }
+  bool seems_full() const noexcept { return count_.peek() == capacity_.peek(); }
   /// From the oldest on.
   T& operator[](std::size_t i) noexcept { return items_[at(i)]; }
 
   void push(T&& value) noexcept {
     ::new (static_cast<void*>(items_ + at(count_))) T(std::move(value));
-    ++count_;
+    count_ = count_ + 1;
   }
   T pop() noexcept {
     T& front = items_[first_];
     T value(std::move(front));
     front.~T();
     if (++first_ == capacity_) first_ = 0;
-    --count_;
+    count_ = count_ - 1;
+    return value;
+  }
+  /// The same where it is full, and stays so: `last` comes in at once.
+  T pop_and_push(T&& last) noexcept {
+    T& front = items_[first_];
+    T value(std::move(front));
+    front.~T();
+    ::new (static_cast<void*>(items_ + first_)) T(std::move(last));
+    if (++first_ == capacity_) first_ = 0;
     return value;
   }
 
   static T* allocate(std::size_t capacity) {
-    if (capacity > std::size_t(-1) / sizeof(T)) throw std::bad_alloc{};
+    if (capacity > most || capacity > std::size_t(-1) / sizeof(T)) throw std::bad_alloc{};
     return static_cast<T*>(::operator new(capacity * sizeof(T), std::align_val_t{alignof(T)}));
   }
   static void release(T* items) noexcept {
@@ -151,11 +170,13 @@ class ring {
   }
   /// Moves into `items`, and returns what it had before, to be released.
   T* move_into(T* items, std::size_t capacity) noexcept {
-    const std::size_t count = count_;
-    for (std::size_t i = 0; i != count; ++i) ::new (static_cast<void*>(items + i)) T(pop());
+    for (std::size_t i = 0; i != count_; ++i) {  // which stays: who only looks sees all that is there
+      T& from = items_[at(i)];
+      ::new (static_cast<void*>(items + i)) T(std::move(from));
+      from.~T();
+    }
     first_ = 0;
-    count_ = count;
-    capacity_ = capacity;
+    capacity_ = static_cast<std::uint32_t>(capacity);
     return std::exchange(items_, items);
   }
 
@@ -165,9 +186,11 @@ class ring {
     return i >= capacity_ ? i - capacity_ : i;
   }
 
-  std::size_t count_ = 0;
-  std::size_t capacity_ = 0;
-  std::size_t first_ = 0;
+  static constexpr std::size_t most = std::uint32_t(-1);
+
+  peeked<std::uint32_t> count_ = 0;
+  peeked<std::uint32_t> capacity_ = 0;
+  std::uint32_t first_ = 0;
   T* items_ = nullptr;
 };
 
@@ -244,15 +267,22 @@ class channel : detail::channel_core {
 
  private:
   template <class>
-  friend class receive_case;
+  friend class detail::receive_state;
   template <class>
-  friend class send_case;
+  friend class detail::send_state;
 
   // What a send and a receive have in common with a case of a select. Under the lock: what is ready is done, but for the
   // waking, which comes when the lock is free.
   enum class outcome : unsigned char { done, closed, must_wait };
   outcome try_send_now(T& value, channel_waiter*& to_wake) noexcept;
   outcome try_receive_now(std::optional<T>& slot, channel_waiter*& to_wake) noexcept;
+  // Without the lock. False: it would have had to wait at the moment of the first read that counts. For who is in line to
+  // send finds no room, so to read the ring first, and then the line and the mark that is never taken away, is to see all
+  // of that moment.
+  bool may_send() const noexcept {
+    return unbounded || !values_.seems_full() || !receivers.seems_empty() || closed.peek();
+  }
+  bool may_receive() const noexcept { return !values_.seems_empty() || !senders.seems_empty() || closed.peek(); }
   /// Unbounded, and full: it grows before more is sent. Under the lock.
   bool lacks_room() const noexcept { return unbounded && values_.is_full() && !closed; }
   /// Makes room where it lacks; takes the lock, and returns with it held. Throws std::bad_alloc, without the lock.
@@ -401,6 +431,7 @@ class channel<T>::iterator {
 template <class T>
 auto channel<T>::try_send_now(T& value, channel_waiter*& to_wake) noexcept -> outcome {
   if (closed) return outcome::closed;
+  changes = changes + 1;
   if (auto* receiver = static_cast<receive_node*>(pop(receivers))) {
     receiver->slot->emplace(std::move(value));
     to_wake = receiver;
@@ -413,11 +444,13 @@ auto channel<T>::try_send_now(T& value, channel_waiter*& to_wake) noexcept -> ou
 
 template <class T>
 auto channel<T>::try_receive_now(std::optional<T>& slot, channel_waiter*& to_wake) noexcept -> outcome {
+  changes = changes + 1;
   if (values_.size() != 0) {
-    slot.emplace(values_.pop());
     if (auto* sender = static_cast<send_node*>(pop(senders))) {
-      values_.push(std::move(*sender->value));
+      slot.emplace(values_.pop_and_push(std::move(*sender->value)));
       to_wake = sender;
+    } else {
+      slot.emplace(values_.pop());
     }
     return outcome::done;
   }
@@ -458,6 +491,7 @@ bool channel<T>::make_room() noexcept {
 
 template <class T>
 bool channel<T>::try_send(T&& value) {
+  if (!may_send()) return false;
   channel_waiter* to_wake = nullptr;
   lock_with_room();
   const outcome how = try_send_now(value, to_wake);
@@ -469,6 +503,7 @@ bool channel<T>::try_send(T&& value) {
 template <class T>
 std::optional<T> channel<T>::try_receive() noexcept {
   std::optional<T> value;
+  if (!may_receive()) return value;
   channel_waiter* to_wake = nullptr;
   lock.lock();
   try_receive_now(value, to_wake);

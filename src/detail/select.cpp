@@ -3,76 +3,41 @@
 #include <algorithm>
 #include <functional>
 #include <mutex>
+#include <utility>
+
+#include "detail/any_below.hpp"
 
 namespace weft {
 namespace detail {
 
-namespace {
-
-// Where a select begins to look: another place each time.
-std::size_t somewhere(std::size_t count) noexcept {
-  static constinit thread_local std::uint32_t state = 0x9e3779b9;
-  state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
-  return count != 0 ? state % count : 0;
-}
-
-}  // namespace
+std::size_t select_wait::any_of(std::size_t count) noexcept { return any_below(count); }
 
 // By address, each once. Mostly few, and in order already.
-std::size_t select_wait::sort_locks() noexcept {
-  learning_lock** end = locks_;
-  if (count_ > 32) {
-    for (std::size_t i = 0; i != count_; ++i)
-      if (learning_lock* one = cases_[i]->its_lock()) *end++ = one;
-    std::sort(locks_, end, std::less<>{});
-    return static_cast<std::size_t>(std::unique(locks_, end) - locks_);
+std::size_t select_wait::lock_all(learning_lock** locks, std::size_t count) noexcept {
+  learning_lock** end = locks;
+  if (count == 2) {
+    if (std::less<>{}(locks[1], locks[0])) std::swap(locks[0], locks[1]);
+    end += locks[0] == locks[1] ? 1 : 2;
+  } else if (count > 32) {
+    end += count;
+    std::sort(locks, end, std::less<>{});
+    end = std::unique(locks, end);
+  } else {
+    for (std::size_t i = 0; i != count; ++i) {
+      learning_lock* const one = locks[i];
+      learning_lock** at = end;
+      while (at != locks && std::less<>{}(one, at[-1])) --at;
+      if (at != locks && at[-1] == one) continue;
+      for (learning_lock** to = end++; to != at; --to) *to = to[-1];
+      *at = one;
+    }
   }
-  for (std::size_t i = 0; i != count_; ++i) {
-    learning_lock* const one = cases_[i]->its_lock();
-    learning_lock** at = end;
-    while (at != locks_ && std::less<>{}(one, at[-1])) --at;
-    if (one == nullptr || (at != locks_ && at[-1] == one)) continue;
-    std::move_backward(at, end, end + 1);
-    *at = one;
-    ++end;
-  }
-  return static_cast<std::size_t>(end - locks_);
+  for (learning_lock** one = locks; one != end; ++one) (*one)->lock();
+  return static_cast<std::size_t>(end - locks);
 }
 
-bool select_wait::suspend(root& self) noexcept {
-  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
-  waited_ = true;
-  for (std::size_t i = 0; i != count_; ++i) cases_[i]->prepare(*this, i, self);
-
-  const std::size_t locks = sort_locks();
-  for (std::size_t i = 0; i != locks; ++i) locks_[i]->lock();
-  const auto unlock = [&] {
-    for (std::size_t i = locks; i != 0; --i) locks_[i - 1]->unlock();
-  };
-
-  for (std::size_t i = 0, at = somewhere(count_); i != count_; ++i, at = at + 1 == count_ ? 0 : at + 1)
-    if (cases_[at]->try_now()) {
-      chosen = at;
-      unlock();
-      cases_[at]->finish();
-      return false;
-    }
-  if (never_waits_) return (unlock(), false);
-
-  in_line_ = true;  // before it is known: whoever ends the wait reads it
-  const bool parked = self.park(*this);
-  if (parked)
-    for (std::size_t i = 0; i != count_; ++i)
-      if (waiter* one = cases_[i]->enter()) one->share(*this);
-  unlock();  // whoever was chosen takes each of them once more before it goes on, so this is here until the last
-  if (!parked) {
-    in_line_ = false;
-    leave_all();
-    end_stopped(self);
-  }
-  return true;
+void select_wait::unlock_all(learning_lock** locks, std::size_t count) noexcept {
+  while (count != 0) locks[--count]->unlock();  // `locks` may be gone when the last is
 }
 
 void select_wait::tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
@@ -81,24 +46,8 @@ void select_wait::tell(const waiter& self, const char* what, wait_subjects& into
   if (into.count == 0) into.add(what, nullptr);  // of no cases
 }
 
-// Those that were not chosen. Whoever finds one of them meanwhile can't claim it, and goes on to the next.
-void select_wait::end() noexcept {
-  if (std::exchange(waited_, false)) leave_all();
-}
-
 void select_wait::leave_all() noexcept {
   for (std::size_t i = 0; i != count_; ++i) cases_[i]->leave(in_line_);
-}
-
-waiter* channel_case::enter() noexcept {
-  line_.push(node_);
-  ++at_.waits;
-  return &node_;
-}
-
-void happening_case::prepare(select_wait& of, std::size_t index, root&) noexcept {
-  node_.select = &of;
-  node_.index = index;
 }
 
 void happening::leave() noexcept {
@@ -128,13 +77,9 @@ on_stop select_wait::leave(waiter& self) noexcept {
 // ---- after ------------------------------------------------------------------------------------------------------------------
 
 void after_case::prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept {
-  happening_case::prepare(of, index, self);
   clock_ = &detail::clock_of(self);
-  const clock::time_point now = clock_->now();
-  if (for_ <= clock::duration::zero())
-    passed_.happen();
-  else
-    clock_->arm(*this, detail::later(now, for_));
+  clock_->arm(*this, detail::later(clock_->now(), for_));
+  happening_case::prepare(of, index, self);
 }
 
 void after_case::leave(bool was_in_line) noexcept {

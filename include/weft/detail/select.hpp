@@ -1,8 +1,14 @@
 // Waiting for whichever of several is first. Part of channel.hpp.
 //
-// A select locks all its channels in the order of their addresses, looks for one that is ready, from a place that differs
-// each time, and if none is gets in line everywhere at once; whoever claims its one wait has chosen. So nobody is asked
-// twice, and a select that meets a select is no different from one that meets a send.
+// First it looks, without any lock, which cases seem to be ready, and tries one of those, whichever, under its own lock
+// alone: what is ready is done there, and what is not needs nothing of the others. Where there is `otherwise`, and nothing
+// was ready at that moment, that is all.
+//
+// If nothing was, it locks all its channels in the order of their addresses, looks once more, from any place on, and gets in
+// line everywhere at once; whoever claims its one wait has chosen. So nobody is asked twice, and a select that meets a
+// select is no different from one that meets a send.
+//
+// A case is a description; what it waits with is made in the awaiter, and most of that only where it waits.
 //
 // What is no channel runs beside it, see the end.
 //
@@ -11,9 +17,12 @@
 // Long because it has all the cases, of which each is short.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <optional>
 #include <tuple>
@@ -25,6 +34,7 @@
 #include <weft/clock.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/learning_lock.hpp>
+#include <weft/detail/peeked.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/scope.hpp>
@@ -34,20 +44,19 @@ namespace weft {
 
 namespace detail {
 
-/// One thing that a select can do.
+/// One thing that a select can do. What there is of each kind besides, none of it virtual:
+///   bool may_be_ready() const  under its lock, whether it may be; without it, false: at some moment since the select
+///                              was begun it was not
+///   std::uint32_t changes() const  the same twice: if it was ready in between, it is so ever since
+///   learning_lock& its_lock()
+///   bool try_now()             under its lock: does it, if it is ready
+///   void finish()              when the locks are free, by the one that was done: wakes the other side
+///   void prepare(of, index, self)  where it has to wait, before the locks are taken
+///   waiter& enter()            under its lock: gets in line
 class select_case {
  public:
-  virtual learning_lock* its_lock() noexcept = 0;  // null: it is never waited for
-  /// Before the locks are taken.
-  virtual void prepare(select_wait& of, std::size_t index, root& self) noexcept = 0;
-  /// Under its lock: does it, if it is ready.
-  virtual bool try_now() noexcept = 0;
-  /// Under its lock: gets in line.
-  virtual waiter* enter() noexcept = 0;
   /// Out of the line again, if it is still there. Where it was in line, takes its lock: waits for who is on the way out.
   virtual void leave(bool was_in_line) noexcept = 0;
-  /// When the locks are free, by the one that was done at once: wakes the other side.
-  virtual void finish() noexcept = 0;
   /// What it waits for: as wait_type::tell.
   virtual void tell(wait_subjects& into) const noexcept = 0;
 
@@ -57,16 +66,27 @@ class select_case {
   ~select_case() = default;
 };
 
-/// The one wait of a select.
+/// The one wait of a select. What all kinds of select have in common is in `of`:
+///   each(f)                    calls f(state, index) for all
+///   bool try_ready<Try>()      tries those that may be ready, from any one on, until one is done: `chosen`
+///   finish_chosen()
 class select_wait : public waiter {
  public:
-  select_wait(select_case* const* cases, learning_lock** locks, std::size_t count, bool never_waits) noexcept
-      : waiter{type}, cases_{cases}, locks_{locks}, count_{count}, never_waits_{never_waits} {}
+  select_wait(select_case** cases, learning_lock** locks, std::size_t count) noexcept
+      : waiter{type}, cases_{cases}, locks_{locks}, count_{count} {}
 
-  /// False: one was done, or none and it never waits; `chosen` says which.
-  bool suspend(root& self) noexcept;
+  /// Gets in line everywhere. False: one was ready by now.
+  template <class Select>
+  bool suspend(root& self, Select& of) noexcept;
   /// When it goes on.
-  void end() noexcept;
+  template <class Select>
+  void end(Select& of) noexcept;
+  /// By one that never waits: tries all of them at one moment.
+  template <class Select>
+  static bool try_all(learning_lock** locks, Select& of) noexcept;
+
+  /// A number below `count`, another one each time.
+  static std::size_t any_of(std::size_t count) noexcept;
 
   static constexpr std::size_t none = std::size_t(-1);
   std::size_t chosen = none;  // by whoever has claimed the wait
@@ -76,103 +96,208 @@ class select_wait : public waiter {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept;
   static constexpr wait_type type{leave, "select", tell};
   void leave_all() noexcept;
-  std::size_t sort_locks() noexcept;
+  // Gives how many are left of them, each once.
+  static std::size_t lock_all(learning_lock** locks, std::size_t count) noexcept;
+  static void unlock_all(learning_lock** locks, std::size_t count) noexcept;
 
-  select_case* const* cases_;
+  select_case** cases_;
   learning_lock** locks_;
   std::size_t count_;
-  bool never_waits_;
-  bool waited_ = false;   // all are prepared
-  bool in_line_ = false;  // and in line, or were
+  bool in_line_ = false;  // all of them are, or were
 };
 
-}  // namespace detail
+/// How a select tries one that may be ready: alone, or where it has all the locks.
+struct try_alone {
+  template <class State>
+  static bool now(State& one) noexcept {
+    one.its_lock().lock();
+    const bool done = one.try_now();
+    one.its_lock().unlock();
+    if (done) one.finish();
+    return done;
+  }
+};
+struct try_locked {
+  template <class State>
+  static bool now(State& one) noexcept {
+    return one.try_now();
+  }
+};
 
-namespace detail {
+template <class Select>
+bool select_wait::suspend(root& self, Select& of) noexcept {
+  of.each([&](auto& one, std::size_t i) {
+    one.prepare(*this, i, self);
+    cases_[i] = &one;
+    locks_[i] = &one.its_lock();
+  });
+  const std::size_t locks = lock_all(locks_, count_);
+  if (of.template try_ready<try_locked>()) {
+    unlock_all(locks_, locks);
+    of.finish_chosen();
+    chosen = of.chosen;
+    return false;
+  }
+  in_line_ = true;  // before it is known: whoever ends the wait reads it
+  const bool parked = self.park(*this);
+  if (parked) of.each([&](auto& one, std::size_t) { one.enter().share(*this); });
+  unlock_all(locks_,
+             locks);  // who goes on takes each but that of the case that was chosen, so this is here until the last
+  if (!parked) {
+    in_line_ = false;
+    leave_all();
+    end_stopped(self);
+  }
+  return true;
+}
+
+template <class Select>
+bool select_wait::try_all(learning_lock** locks, Select& of) noexcept {
+  std::size_t count = 0;
+  of.each([&](auto& one, std::size_t) { locks[count++] = &one.its_lock(); });
+  count = lock_all(locks, count);
+  const bool done = of.template try_ready<try_locked>();
+  unlock_all(locks, count);
+  if (done) of.finish_chosen();
+  return done;
+}
+
+// Whoever finds one of those that were not chosen meanwhile can't claim it, and goes on to the next. The one that was is
+// out of its line, and who took it out has given its lock back before it woke us.
+template <class Select>
+void select_wait::end(Select& of) noexcept {
+  of.each([&](auto& one, std::size_t i) { one.leave(in_line_ && i != chosen); });
+}
 
 /// Of a case, for which the select waits.
 inline constexpr wait_type waits_by_select{nullptr, "select"};
 
 /// What a send and a receive have in common as cases of a select: a place in a line of a channel.
 class channel_case : public select_case {
+ public:
+  learning_lock& its_lock() noexcept { return at_.lock; }
+  void finish() noexcept {
+    if (to_wake_ != nullptr) to_wake_->wake();
+  }
+  waiter& enter() noexcept {
+    line_->push(*node_);
+    ++at_.waits;
+    return *node_;
+  }
+  void leave(bool was_in_line) noexcept final {
+    if (was_in_line) at_.leave(*node_, *line_);
+  }
+
  protected:
-  channel_case(channel_core& at, waiter_line& line, channel_waiter& node) noexcept
-      : at_{at}, line_{line}, node_{node} {}
+  explicit channel_case(channel_core& at) noexcept : at_{at} {}
   ~channel_case() = default;
 
-  channel_waiter* to_wake_ = nullptr;  // the other side of what was done at once
-
- private:
-  learning_lock* its_lock() noexcept final { return &at_.lock; }
-  void prepare(select_wait& of, std::size_t index, root&) noexcept final {
-    node_.select = &of;
-    node_.index = index;
-  }
-  waiter* enter() noexcept final;
-  void leave(bool was_in_line) noexcept final {
-    if (was_in_line) at_.leave(node_, line_);
-  }
-  void finish() noexcept final {
-    if (to_wake_ != nullptr) std::exchange(to_wake_, nullptr)->wake();
-  }
-  void tell(wait_subjects& into) const noexcept final {
-    into.add(&line_ == &at_.senders ? "channel, to send" : "channel, to receive", &at_);
+  void prepare(select_wait& of, std::size_t index, channel_waiter& node, waiter_line& line) noexcept {
+    node.select = &of;
+    node.index = index;
+    node_ = &node;
+    line_ = &line;
   }
 
   channel_core& at_;
-  waiter_line& line_;
-  channel_waiter& node_;  // never asked to leave: the select's own wait is
+  channel_waiter* to_wake_;  // the other side of what was done at once
+
+ private:
+  void tell(wait_subjects& into) const noexcept final {
+    into.add(line_ == &at_.senders ? "channel, to send" : "channel, to receive", &at_);
+  }
+
+  channel_waiter* node_;  // never asked to leave: the select's own wait is
+  waiter_line* line_;
+};
+
+template <class T>
+class receive_state final : public channel_case {
+ public:
+  explicit receive_state(receive_case<T>&& from) noexcept : receive_state{*from.from_} {}
+  explicit receive_state(channel<T>& from) noexcept : channel_case{from} {}
+  receive_state(const receive_state& other) noexcept : receive_state{other.from()} {}  // before it is awaited
+
+  bool may_be_ready() const noexcept { return from().may_receive(); }
+  std::uint32_t changes() const noexcept { return at_.changes.peek(); }
+  bool try_now() noexcept {
+    to_wake_ = nullptr;
+    return from().try_receive_now(value_, to_wake_) != channel<T>::outcome::must_wait;
+  }
+  void prepare(select_wait& of, std::size_t index, root&) noexcept {
+    channel_case::prepare(of, index, node_.emplace(waits_by_select, value_), at_.receivers);
+  }
+  std::optional<T> take() noexcept { return std::move(value_); }
+
+ private:
+  channel<T>& from() const noexcept { return static_cast<channel<T>&>(at_); }
+
+  std::optional<T> value_;
+  std::optional<typename channel<T>::receive_node> node_;  // where it waits
+};
+
+template <class T>
+class send_state final : public channel_case {
+ public:
+  explicit send_state(send_case<T>&& from) noexcept : send_state{*from.to_, std::move(from.value_)} {}
+  send_state(channel<T>& to, T&& value) noexcept : channel_case{to}, value_(std::move(value)) {}
+  send_state(send_state&& other) noexcept : send_state{other.to(), std::move(other.value_)} {}  // before it is awaited
+
+  bool may_be_ready() const noexcept { return to().may_send(); }
+  std::uint32_t changes() const noexcept { return at_.changes.peek(); }
+  bool try_now() noexcept {
+    to_wake_ = nullptr;
+    no_memory_ = !to().closed && !to().make_room();  // perhaps under the locks of all: rare, as the ring doubles
+    if (no_memory_) return true;
+    const auto how = to().try_send_now(value_, to_wake_);
+    closed_ = how == channel<T>::outcome::closed;
+    return how != channel<T>::outcome::must_wait;
+  }
+  void prepare(select_wait& of, std::size_t index, root&) noexcept {
+    channel_case::prepare(of, index, node_.emplace(waits_by_select, value_), at_.senders);
+  }
+  std::monostate take() {
+    if (closed_ || (node_ && node_->closed)) throw channel_closed<T>{std::move(value_)};
+    if (no_memory_) throw std::bad_alloc{};
+    return {};
+  }
+
+ private:
+  channel<T>& to() const noexcept { return static_cast<channel<T>&>(at_); }
+
+  T value_;
+  bool closed_ = false;
+  bool no_memory_ = false;
+  std::optional<typename channel<T>::send_node> node_;  // where it waits
 };
 
 }  // namespace detail
 
 /// A receive as a case of a select, which gives std::optional<T>: see channel::receive.
 template <class T>
-class receive_case final : public detail::channel_case {
+class receive_case {
  public:
   using result_type = std::optional<T>;
-  explicit receive_case(channel<T>& from) noexcept : channel_case{from, from.receivers, node_}, from_{from} {}
-  receive_case(const receive_case& other) noexcept : receive_case{other.from_} {}  // before it is awaited
-
-  result_type take() noexcept { return std::move(value_); }
+  using state = detail::receive_state<T>;
+  explicit receive_case(channel<T>& from) noexcept : from_{&from} {}
 
  private:
-  bool try_now() noexcept override { return from_.try_receive_now(value_, to_wake_) != channel<T>::outcome::must_wait; }
-
-  channel<T>& from_;
-  std::optional<T> value_;
-  typename channel<T>::receive_node node_{detail::waits_by_select, value_};
+  friend state;
+  channel<T>* from_;
 };
 
 /// A send as a case of a select: see channel::send. The value stays where it is until it is sent.
 template <class T>
-class send_case final : public detail::channel_case {
+class send_case {
  public:
   using result_type = std::monostate;
-  send_case(channel<T>& to, T&& value) noexcept
-      : channel_case{to, to.senders, node_}, to_{to}, value_(std::move(value)) {}
-  send_case(send_case&& other) noexcept : send_case{other.to_, std::move(other.value_)} {}  // before it is awaited
-
-  result_type take() {
-    if (closed_ || node_.closed) throw channel_closed<T>{std::move(value_)};
-    if (no_memory_) throw std::bad_alloc{};
-    return {};
-  }
+  using state = detail::send_state<T>;
+  send_case(channel<T>& to, T&& value) noexcept : to_{&to}, value_(std::move(value)) {}
 
  private:
-  bool try_now() noexcept override {
-    no_memory_ = !to_.closed && !to_.make_room();  // under the locks of all: rare, as the ring doubles
-    if (no_memory_) return true;
-    const auto how = to_.try_send_now(value_, this->to_wake_);
-    closed_ = how == channel<T>::outcome::closed;
-    return how != channel<T>::outcome::must_wait;
-  }
-
-  channel<T>& to_;
+  friend state;
+  channel<T>* to_;
   T value_;
-  bool closed_ = false;
-  bool no_memory_ = false;
-  typename channel<T>::send_node node_{detail::waits_by_select, value_};
 };
 
 namespace detail {
@@ -181,36 +306,39 @@ template <class Source>
 class subscriber_case final : public select_case {
  public:
   using result_type = std::optional<typename Source::value_type>;
+  using state = subscriber_case;
   explicit subscriber_case(receiver_of<Source>& by) noexcept : by_{by} {
     WEFT_EXPECTS(by.from_ != nullptr, "a receiver that has left was told to receive");
   }
   subscriber_case(const subscriber_case& other) noexcept : subscriber_case{other.by_} {}  // before it is awaited
 
+  bool may_be_ready() const noexcept { return true; }  // it takes the lock to know
+  std::uint32_t changes() const noexcept { return 0; }
+  learning_lock& its_lock() noexcept { return by_.from_->lock; }
+  bool try_now() noexcept {
+    const receipt how = by_.from_->try_receive_now(by_.at_, value_, through_.emplace());
+    too_slow_ = how == receipt::too_slow;
+    return how != receipt::must_wait;
+  }
+  void finish() noexcept { through_.reset(); }
+  void prepare(select_wait& of, std::size_t index, root&) noexcept {
+    node_.select = &of;
+    node_.index = index;
+  }
+  waiter& enter() noexcept {
+    by_.from_->line().push(node_);
+    ++by_.from_->waits;
+    return node_;
+  }
+  void leave(bool was_in_line) noexcept override {
+    if (was_in_line) by_.from_->channel_core::leave(node_, by_.from_->line());
+  }
   result_type take() {
     if (too_slow_) throw receiver_too_slow{};
     return std::move(value_);
   }
 
  private:
-  learning_lock* its_lock() noexcept override { return &by_.from_->lock; }
-  void prepare(select_wait& of, std::size_t index, root&) noexcept override {
-    node_.select = &of;
-    node_.index = index;
-  }
-  bool try_now() noexcept override {
-    const receipt how = by_.from_->try_receive_now(by_.at_, value_, through_.emplace());
-    too_slow_ = how == receipt::too_slow;
-    return how != receipt::must_wait;
-  }
-  waiter* enter() noexcept override {
-    by_.from_->line().push(node_);
-    ++by_.from_->waits;
-    return &node_;
-  }
-  void leave(bool was_in_line) noexcept override {
-    if (was_in_line) by_.from_->channel_core::leave(node_, by_.from_->line());
-  }
-  void finish() noexcept override { through_.reset(); }
   void tell(wait_subjects& into) const noexcept override { into.add(Source::to_receive, by_.from_); }
 
   receiver_of<Source>& by_;
@@ -220,15 +348,12 @@ class subscriber_case final : public select_case {
   subscriber<Source> node_{waits_by_select, by_.at_, value_};
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// Something that happens once, outside of any channel, and for which one select waits.
 class happening {
  public:
   learning_lock& lock() noexcept { return lock_; }
-  bool happened() const noexcept { return happened_; }         // under the lock
+  bool happened() const noexcept { return happened_; }  // under the lock
+  bool seems_happened() const noexcept { return happened_.peek(); }
   void enter(channel_waiter& one) noexcept { waits_ = &one; }  // under the lock
   void leave() noexcept;
   /// Both may be gone when this returns.
@@ -236,29 +361,35 @@ class happening {
 
  private:
   learning_lock lock_;  // of the next two
-  bool happened_ = false;
+  peeked<bool> happened_ = false;
   channel_waiter* waits_ = nullptr;
 };
 
 /// Waits for one.
 class happening_case : public select_case {
+ public:
+  bool may_be_ready() const noexcept { return what_.seems_happened(); }
+  std::uint32_t changes() const noexcept { return 0; }  // what has happened stays so
+  learning_lock& its_lock() noexcept { return what_.lock(); }
+  bool try_now() noexcept { return what_.happened(); }
+  void finish() noexcept {}
+  void prepare(select_wait& of, std::size_t index, root&) noexcept {
+    node_.select = &of;
+    node_.index = index;
+  }
+  waiter& enter() noexcept {
+    what_.enter(node_);
+    return node_;
+  }
+  void leave(bool) noexcept override { what_.leave(); }
+
  protected:
   explicit happening_case(happening& what) noexcept : what_{what} {}
   ~happening_case() = default;
 
-  void prepare(select_wait& of, std::size_t index, root& self) noexcept override;
-  void leave(bool) noexcept override { what_.leave(); }
   void tell(wait_subjects& into) const noexcept override { into.add("work beside a select", &what_); }
 
  private:
-  learning_lock* its_lock() noexcept final { return &what_.lock(); }
-  bool try_now() noexcept final { return what_.happened(); }
-  waiter* enter() noexcept final {
-    what_.enter(node_);
-    return &node_;
-  }
-  void finish() noexcept final {}
-
   struct node final : channel_waiter {
     node() noexcept : channel_waiter{waits_by_select} {}
   };
@@ -272,14 +403,17 @@ class happening_case : public select_case {
 class after_case final : public detail::happening_case, timer {
  public:
   using result_type = std::monostate;
+  using state = after_case;
   explicit after_case(clock::duration d) noexcept : happening_case{passed_}, timer{fire_now}, for_{d} {}
   after_case(const after_case& other) noexcept : after_case{other.for_} {}
 
+  bool may_be_ready() const noexcept { return for_ <= clock::duration::zero() || passed_.seems_happened(); }
+  bool try_now() noexcept { return may_be_ready(); }
+  void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept;
+  void leave(bool was_in_line) noexcept override;
   result_type take() noexcept { return {}; }
 
  private:
-  void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept override;
-  void leave(bool was_in_line) noexcept override;
   void tell(detail::wait_subjects& into) const noexcept override { into.add("clock", clock_); }
   static void fire_now(timer& self) noexcept;
 
@@ -288,21 +422,18 @@ class after_case final : public detail::happening_case, timer {
   detail::happening passed_;
 };
 
-/// What a select does if nothing is ready.
-class otherwise_case final : public detail::select_case {
- public:
-  using result_type = std::monostate;
-  result_type take() noexcept { return {}; }
+namespace detail {
 
- private:
-  detail::learning_lock* its_lock() noexcept override { return nullptr; }
-  void prepare(detail::select_wait&, std::size_t, detail::root&) noexcept override {}
-  bool try_now() noexcept override { return false; }
-  detail::waiter* enter() noexcept override { return nullptr; }
-  void leave(bool) noexcept override {}
-  void finish() noexcept override {}
-  void tell(detail::wait_subjects&) const noexcept override {}
+/// What a select does if nothing is ready.
+struct otherwise_case {
+  using result_type = std::monostate;
+  using state = otherwise_case;
+  bool may_be_ready() const noexcept { return false; }
+  std::uint32_t changes() const noexcept { return 0; }
+  result_type take() noexcept { return {}; }
 };
+
+}  // namespace detail
 
 template <class T>
 class fork;
@@ -378,6 +509,7 @@ template <class Rep, class Period>
 after_case after(std::chrono::duration<Rep, Period> d) noexcept {
   return after_case{detail::saturated(d)};
 }
+/// What is done where no other case is ready at one moment: such a select never waits.
 inline constexpr struct {
 } otherwise{};
 
@@ -410,48 +542,120 @@ typename select_case_of<Case>::type as_case(Case& one) {
 template <class... Cases>
 class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   using result_type = selected<typename Cases::result_type...>;
+  using indices = std::index_sequence_for<Cases...>;
+  static constexpr std::size_t count = sizeof...(Cases);
 
  public:
-  explicit select_awaiter(std::tuple<Cases...>&& cases) noexcept
-      : cases_(std::move(cases)), wait_{at_.data(), locks_.data(), sizeof...(Cases), never_waits} {
-    fill(std::index_sequence_for<Cases...>{});
-  }
+  explicit select_awaiter(std::tuple<Cases...>&& cases) noexcept : states_(std::move(cases)) {}
   select_awaiter(const select_awaiter&) = delete;
 
-  bool suspend(root& self) noexcept { return wait_.suspend(self); }
-  result_type await_resume() {
-    wait_.end();
-    return take(std::index_sequence_for<Cases...>{});
+  bool suspend(root& self) noexcept {
+    if (self.sleeper::stop_requested()) [[unlikely]]
+      return (end_stopped(self), true);
+    if constexpr (never_waits) {
+      if (!none_is_ready() && !try_ready<try_alone>() && !select_wait::try_all(locks_.data(), *this))
+        chosen = otherwise_at;
+      return false;
+    } else {
+      if (try_ready<try_alone>()) return false;
+      return wait_for_all(self);
+    }
   }
+  result_type await_resume() {
+    if constexpr (!never_waits)
+      if (waiting_.wait) {
+        chosen = waiting_.wait->chosen;
+        waiting_.wait->end(*this);
+      }
+    return take<0>();
+  }
+
+  // For its wait.
+  template <class Function>
+  void each(Function f) noexcept {
+    each(f, indices{});
+  }
+  template <class Try>
+  bool try_ready() noexcept {
+    for (std::uint64_t ready = those_that_may_be_ready(indices{}); ready != 0; ready &= ~(std::uint64_t{1} << chosen)) {
+      std::uint64_t from = ready;
+      if ((ready & (ready - 1)) != 0)
+        for (std::size_t i = select_wait::any_of(static_cast<std::size_t>(std::popcount(ready))); i != 0; --i)
+          from &= from - 1;
+      chosen = static_cast<std::size_t>(std::countr_zero(from));
+      if (try_at<Try>(indices{})) return true;
+    }
+    return false;
+  }
+  void finish_chosen() noexcept {
+    each([this](auto& one, std::size_t i) {
+      if (i == chosen) one.finish();
+    });
+  }
+  std::size_t chosen;
 
  private:
   static constexpr bool never_waits = (std::is_same_v<Cases, otherwise_case> || ...);
   static_assert((0 + ... + int{std::is_same_v<Cases, otherwise_case>}) <= 1, "a select has one otherwise");
+  static constexpr std::size_t otherwise_at = [] {
+    constexpr bool is_otherwise[] = {std::is_same_v<Cases, otherwise_case>...};
+    return static_cast<std::size_t>(std::find(is_otherwise, is_otherwise + count, true) - is_otherwise);
+  }();
+  static_assert(count <= 64, "a select of more than 64 cases is given them as a vector");
 
   template <std::size_t... I>
-  void fill(std::index_sequence<I...>) noexcept {
-    ((at_[I] = &std::get<I>(cases_)), ...);
-    if constexpr (never_waits) {
-      constexpr bool is_otherwise[] = {std::is_same_v<Cases, otherwise_case>...};
-      for (std::size_t i = 0; i != sizeof...(Cases); ++i)
-        if (is_otherwise[i]) wait_.chosen = i;
-    }
+  std::uint64_t those_that_may_be_ready(std::index_sequence<I...>) const noexcept {
+    return (... | (std::uint64_t{std::get<I>(states_).may_be_ready()} << I));
+  }
+  // None was at the moment at which this looked at the first one: each was not when it was looked at, and none has
+  // ceased to be ready meanwhile. Then `otherwise` is chosen.
+  bool none_is_ready() noexcept {
+    const std::uint32_t before = changes(indices{});
+    chosen = otherwise_at;
+    return those_that_may_be_ready(indices{}) == 0 && changes(indices{}) == before;
   }
   template <std::size_t... I>
-  result_type take(std::index_sequence<I...>) {
-    std::optional<result_type> result;
-    static_cast<void>(((wait_.chosen == I &&
-                        (result.emplace(result_type{
-                             I, decltype(result_type::value){std::in_place_index<I>, std::get<I>(cases_).take()}}),
-                         true)) ||
-                       ...));
-    return std::move(*result);
+  std::uint32_t changes(std::index_sequence<I...>) const noexcept {
+    return (... + std::get<I>(states_).changes());
+  }
+  template <class Try, std::size_t... I>
+  bool try_at(std::index_sequence<I...>) noexcept {
+    return (... || (I == chosen && try_state<Try>(std::get<I>(states_))));
+  }
+  template <class Try, class State>
+  static bool try_state(State& one) noexcept {
+    if constexpr (std::is_same_v<State, otherwise_case>)
+      return false;
+    else
+      return Try::now(one);
+  }
+  template <class Function, std::size_t... I>
+  void each(Function& f, std::index_sequence<I...>) noexcept {
+    (each_of(f, std::get<I>(states_), I), ...);
+  }
+  template <class Function, class State>
+  static void each_of(Function& f, State& one, std::size_t i) noexcept {
+    if constexpr (!std::is_same_v<State, otherwise_case>) f(one, i);
+  }
+  [[gnu::noinline]] bool wait_for_all(root& self) noexcept {
+    return waiting_.wait.emplace(waiting_.cases.data(), locks_.data(), count).suspend(self, *this);
+  }
+  template <std::size_t I>
+  result_type take() {
+    if constexpr (I + 1 != count)
+      if (chosen != I) return take<I + 1>();
+    return result_type{I, decltype(result_type::value){std::in_place_index<I>, std::get<I>(states_).take()}};
   }
 
-  std::tuple<Cases...> cases_;
-  std::array<select_case*, sizeof...(Cases)> at_;
-  std::array<learning_lock*, sizeof...(Cases)> locks_;
-  select_wait wait_;
+  struct waits {
+    std::array<select_case*, count> cases;
+    std::optional<select_wait> wait;
+  };
+  struct waits_not {};
+
+  std::tuple<typename Cases::state...> states_;
+  std::array<learning_lock*, count> locks_;
+  [[no_unique_address]] std::conditional_t<never_waits, waits_not, waits> waiting_;
 };
 
 template <class... Cases>
@@ -472,26 +676,52 @@ class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
     typename Case::result_type value;
   };
 
-  explicit select_range_awaiter(std::vector<Case>&& cases)
-      : cases_(std::move(cases)),
-        at_(cases_.size()),
-        locks_(cases_.size()),
-        wait_{at_.data(), locks_.data(), cases_.size(), false} {
-    for (std::size_t i = 0; i != cases_.size(); ++i) at_[i] = &cases_[i];
+  explicit select_range_awaiter(std::vector<Case>&& cases) : cases_(cases.size()), locks_(cases.size()) {
+    states_.reserve(cases.size());
+    for (Case& one : cases) states_.emplace_back(std::move(one));
   }
   select_range_awaiter(const select_range_awaiter&) = delete;
 
-  bool suspend(root& self) noexcept { return wait_.suspend(self); }
+  bool suspend(root& self) noexcept {
+    if (self.sleeper::stop_requested()) [[unlikely]]
+      return (end_stopped(self), true);
+    return !try_ready<try_alone>() && wait_.emplace(cases_.data(), locks_.data(), cases_.size()).suspend(self, *this);
+  }
   result_type await_resume() {
-    wait_.end();
-    return {wait_.chosen, cases_[wait_.chosen].take()};
+    if (wait_) {
+      chosen = wait_->chosen;
+      wait_->end(*this);
+    }
+    return {chosen, states_[chosen].take()};
   }
 
+  // For its wait.
+  template <class Function>
+  void each(Function f) noexcept {
+    for (std::size_t i = 0; i != states_.size(); ++i) f(states_[i], i);
+  }
+  template <class Try>
+  bool try_ready() noexcept {
+    const auto may_be_ready = [](const auto& one) { return one.may_be_ready(); };
+    const auto ready = static_cast<std::size_t>(std::count_if(states_.begin(), states_.end(), may_be_ready));
+    if (ready == 0) return false;
+    std::size_t first = 0;
+    for (std::size_t i = select_wait::any_of(ready); first != states_.size(); ++first)
+      if (states_[first].may_be_ready() && i-- == 0) break;
+    for (std::size_t i = 0; i != states_.size(); ++i) {
+      chosen = (first + i) % states_.size();
+      if (states_[chosen].may_be_ready() && Try::now(states_[chosen])) return true;
+    }
+    return false;
+  }
+  void finish_chosen() noexcept { states_[chosen].finish(); }
+  std::size_t chosen;
+
  private:
-  std::vector<Case> cases_;
-  std::vector<select_case*> at_;
+  std::vector<typename Case::state> states_;
+  std::vector<select_case*> cases_;
   std::vector<learning_lock*> locks_;
-  select_wait wait_;
+  std::optional<select_wait> wait_;
 };
 
 template <class Case>
@@ -512,12 +742,13 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public
 ///     auto got = co_await select(on_receive(numbers), after(5ms));
 ///     if (got.index == 0) use(std::get<0>(got.value));
 ///
-/// Cost  a lock for each channel, and no allocation; with an on() the frames of a scope and of a fork for each.
+/// Cost  a lock where one is ready, none where none is and there is `otherwise`, else one for each channel; no memory;
+///       with an on() the frames of a scope and of a fork for each.
 template <class... Cases>
   requires(sizeof...(Cases) > 0)
 auto select(Cases... cases) {
   if constexpr ((detail::runs_beside<Cases> || ...)) {
-    static_assert(!(std::is_same_v<typename detail::select_case_of<Cases>::type, otherwise_case> || ...),
+    static_assert(!(std::is_same_v<typename detail::select_case_of<Cases>::type, detail::otherwise_case> || ...),
                   "a select with otherwise never waits, so what on() starts could not end");
     using selection = detail::selection_beside<Cases...>;
     return selection::run(typename selection::parts{std::move(cases)...});
@@ -533,9 +764,9 @@ auto select(Cases... cases) {
 ///     for (auto& one : channels) all.push_back(on_receive(one));
 ///     auto [index, value] = co_await select(std::move(all));
 ///
-/// Cost  two allocations more.
+/// Cost  three allocations more.
 template <class Case>
-  requires std::is_base_of_v<detail::select_case, Case>
+  requires std::is_base_of_v<detail::select_case, typename Case::state>
 auto select(std::vector<Case> cases) {
   return detail::selecting_of<Case>{std::move(cases)};
 }
@@ -590,6 +821,7 @@ template <class T>
 class ended_case final : public happening_case {
  public:
   using result_type = std::monostate;  // what came of it is taken when all have ended
+  using state = ended_case;
   explicit ended_case(on_state<T>& of) noexcept : happening_case{of}, of_{of} {}
   ended_case(const ended_case& other) noexcept : ended_case{other.of_} {}  // before it is awaited
   result_type take() noexcept { return {}; }

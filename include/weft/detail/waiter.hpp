@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
+#include <weft/detail/peeked.hpp>
 #include <weft/detail/wait_subject.hpp>
 
 namespace weft::detail {
@@ -101,16 +102,20 @@ class waiter {
   const wait_type* type_;
 };
 
-/// A line of waiters, first in first out. All under its owner's lock.
+/// A line of waiters, first in first out. All under its owner's lock, but for seems_empty().
 class waiter_line {
  public:
+  bool seems_empty() const noexcept { return first_.peek() == nullptr; }
   bool empty() const noexcept { return first_ == nullptr; }
   waiter* first() const noexcept { return first_; }
   void push(waiter& one) noexcept {
     one.next = nullptr;
     one.prev = last_;
     one.linked = true;
-    (last_ != nullptr ? last_->next : first_) = &one;
+    if (last_ != nullptr)
+      last_->next = &one;
+    else
+      first_ = &one;
     last_ = &one;
   }
   /// Goes before all others.
@@ -118,7 +123,7 @@ class waiter_line {
     one.next = first_;
     one.prev = nullptr;
     one.linked = true;
-    (first_ != nullptr ? first_->prev : last_) = &one;
+    (!empty() ? one.next->prev : last_) = &one;
     first_ = &one;
   }
   waiter* pop() noexcept {
@@ -130,13 +135,16 @@ class waiter_line {
   bool remove(waiter& one) noexcept {
     if (!one.linked) return false;
     one.linked = false;
-    (one.prev != nullptr ? one.prev->next : first_) = one.next;
+    if (one.prev != nullptr)
+      one.prev->next = one.next;
+    else
+      first_ = one.next;
     (one.next != nullptr ? one.next->prev : last_) = one.prev;
     return true;
   }
 
  private:
-  waiter* first_ = nullptr;
+  peeked<waiter*> first_ = nullptr;
   waiter* last_ = nullptr;
 };
 
