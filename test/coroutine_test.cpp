@@ -448,7 +448,18 @@ double third(double by) {
   return one / three;
 }
 
-TEST(coroutine, each_side_rounds_in_its_own_way) {
+// Both ways that x86-64 has of keeping mxcsr, whatever the processor.
+class control_words : public testing::TestWithParam<bool> {
+#if defined(__x86_64__)
+  void SetUp() override { weft::detail::loads_mxcsr = GetParam(); }
+  void TearDown() override { weft::detail::loads_mxcsr = before_; }
+  const bool before_ = weft::detail::loads_mxcsr;
+#endif
+};
+INSTANTIATE_TEST_SUITE_P(coroutine, control_words, testing::Bool(),
+                         [](const auto& info) { return info.param ? "always_loaded" : "loaded_where_they_differ"; });
+
+TEST_P(control_words, each_side_rounds_in_its_own_way) {
   const double nearest = third(3);
   coroutine<double()> rounds{[](auto& yield) {
     std::fesetround(FE_UPWARD);
@@ -474,7 +485,7 @@ TEST(coroutine, each_side_rounds_in_its_own_way) {
 }
 
 #if defined(__x86_64__)
-TEST(coroutine, keeps_a_control_word_that_only_the_x87_has) {
+TEST_P(control_words, of_the_x87_alone) {
   const auto word = [] {
     std::uint16_t now;
     asm volatile("fnstcw %0" : "=m"(now));

@@ -171,6 +171,15 @@ void weft_call_on_top(void* argument, void (*call)(void*), void* top);
 }
 
 namespace weft::detail {
+
+#if defined(__x86_64__)
+// False for contexts that are prepared before it is set, which is right, too.
+bool loads_mxcsr = [] {
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amd") != 0;
+}();
+#endif
+
 namespace {
 
 std::byte* aligned_to_16(std::byte* top) noexcept {
@@ -181,6 +190,7 @@ std::byte* aligned_to_16(std::byte* top) noexcept {
 void keep_control_words(context& fresh) noexcept {
 #if defined(__x86_64__)
   asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(fresh.rounding), "=m"(fresh.x87));
+  fresh.loads_mxcsr = loads_mxcsr;
 #elif defined(__aarch64__)
   std::uint64_t fpcr;
   asm volatile("mrs %0, fpcr" : "=r"(fpcr));

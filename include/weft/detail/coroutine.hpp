@@ -101,7 +101,7 @@ class alignas(64) coroutine_core {
  private:
   friend void* place_on(stack_header& on, std::size_t bytes, std::size_t alignment) noexcept;
 
-  enum : std::uint32_t { waiting, running, throwing, unwinding, asked, ended };
+  enum : std::uint16_t { waiting, running, throwing, unwinding, asked, ended };
 
   // Right below the stack's header.
   struct away_from_the_line {
@@ -112,7 +112,7 @@ class alignas(64) coroutine_core {
 
   away_from_the_line& rest() const noexcept { return *(reinterpret_cast<away_from_the_line*>(&on_) - 1); }
 
-  [[gnu::always_inline]] void* go_in_as(std::uint32_t mark, void* passed) noexcept {
+  [[gnu::always_inline]] void* go_in_as(std::uint16_t mark, void* passed) noexcept {
     if (!thread_is_ready()) [[unlikely]]
       prepare_thread_for_stacks();
     here_.mark = mark;
