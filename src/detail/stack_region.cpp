@@ -21,8 +21,8 @@
 namespace weft::detail {
 namespace {
 
-constinit std::mutex all_lock;            // of those that change the list
-constinit std::size_t spare_records = 0;  // records in the list that are no pool's; under all_lock
+constinit std::mutex all_lock;                    // of those that change the list
+constinit stack_region* spare_regions = nullptr;  // records in the list that are no pool's; under all_lock
 // edge region  what a region is  ->  who finds it in the list
 constinit std::atomic<stack_region*> all_regions{nullptr};
 
@@ -66,8 +66,9 @@ stack_region::stack_region(std::size_t slots)
 stack_region& stack_region::make(stack_pool& pool, const stack_pool_options& options, stack_guard guard,
                                  std::uint16_t of, std::size_t usable, std::size_t slots) {
   std::lock_guard held{all_lock};
-  stack_region* one = spare_records != 0 ? all_regions.load(std::memory_order_relaxed) : nullptr;  // under the lock
-  while (one != nullptr && (one->begin() != nullptr || one->slots_ != slots)) one = one->next_in_all_;
+  stack_region** spare = &spare_regions;
+  while (*spare != nullptr && (*spare)->slots_ != slots) spare = &(*spare)->next_of_class;
+  stack_region* one = *spare;
   std::unique_ptr<stack_region> fresh;
   if (one == nullptr) {
     fresh.reset(new stack_region{slots});
@@ -86,7 +87,6 @@ stack_region& stack_region::make(stack_pool& pool, const stack_pool_options& opt
   one->huge_pages_ = options.huge_pages;
   one->cut_ = one->guarded_ = one->cold_count_ = one->warmed_ = 0;
   one->populated_ = false;
-  one->next_of_class = one->next_with_room = nullptr;
   std::byte* const begin = options.memory != nullptr
                                ? static_cast<std::byte*>(options.memory->allocate(one->bytes(), page_bytes))
                                : map(one->bytes(), options.huge_pages);
@@ -95,8 +95,9 @@ stack_region& stack_region::make(stack_pool& pool, const stack_pool_options& opt
     one->next_in_all_ = all_regions.load(std::memory_order_relaxed);  // under the lock
     all_regions.store(fresh.release(), std::memory_order_release);    // -> region (no model)
   } else {
-    --spare_records;
+    *spare = one->next_of_class;
   }
+  one->next_of_class = one->next_with_room = nullptr;
   return *one;
 }
 
@@ -106,7 +107,7 @@ void stack_region::end(std::pmr::memory_resource* memory) noexcept {
     untell_valgrind(known_to_valgrind_[slot]);
     if (memory != nullptr && guard_ != stack_guard::none) remove_guard(guard_, slot_begin(slot), guard_bytes_);
   }
-  ++spare_records;
+  next_of_class = std::exchange(spare_regions, this);
   std::byte* const begin = begin_.exchange(nullptr, std::memory_order_relaxed);  // see begin_
   if (memory != nullptr)
     memory->deallocate(begin, bytes(), page_bytes);

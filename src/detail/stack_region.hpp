@@ -57,7 +57,7 @@ class stack_region {
 
   stack_pool& pool() const noexcept { return *pool_; }
 
-  stack_region* next_of_class = nullptr;   // for the pool
+  stack_region* next_of_class = nullptr;   // for the pool; of a spare record, the next spare one
   stack_region* next_with_room = nullptr;  // the same
 
  private:
