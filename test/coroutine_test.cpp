@@ -164,8 +164,9 @@ TEST_P(on_stacks, there_is_as_much_as_was_asked_for) {
 
 // Destroyed half-way, the first of them as the first thing that is thrown in this process, if it runs alone.
 TEST_P(on_stacks, the_smallest_has_room_to_unwind) {
-#if defined(WEFT_TEST_ASAN) || defined(WEFT_TEST_TSAN) || !defined(__OPTIMIZE__)
-  GTEST_SKIP() << "frames are larger here";
+#if defined(WEFT_TEST_ASAN) || defined(WEFT_TEST_TSAN)
+  GTEST_SKIP()
+      << "frames have red zones here, and what the sanitizer does when something is thrown runs on the stack, too";
 #endif
   std::vector<std::byte> memory(weft::least_stack_size);
   weft::stack_options smallest = stack();

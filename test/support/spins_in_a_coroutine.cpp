@@ -1,0 +1,26 @@
+// For under_perf: keeps a processor busy inside of a coroutine that another one has resumed. Compiled with frame pointers.
+#include <chrono>
+#include <weft/fiber.hpp>
+
+namespace {
+
+volatile unsigned long turns = 0;
+
+[[gnu::noinline]] void spin() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{300};
+  while (std::chrono::steady_clock::now() < end)
+    for (int i = 0; i != 100'000; ++i) turns = turns + 1;
+}
+
+[[gnu::noinline]] void resume_it(weft::coroutine<void()>& which) {
+  which.resume();
+  asm volatile("");  // not the last call
+}
+
+}  // namespace
+
+int main() {
+  weft::coroutine<void()> inner{[](auto&) { spin(); }};
+  weft::coroutine<void()> outer{[&](auto&) { resume_it(inner); }};
+  resume_it(outer);
+}
