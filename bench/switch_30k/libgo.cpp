@@ -1,25 +1,7 @@
 // Scheduled, without hooks: a turn of all is one yield of the coroutine that measures. Stacks come from malloc.
 #include "workload.hpp"
 
-// libgo's headers define __const__ away, which other headers mean, and take nullptr_t for a global name.
-#include <array>
-#include <chrono>
-#include <condition_variable>
-#include <cstddef>
-#include <deque>
-#include <functional>
-#include <list>
-#include <map>
-#include <mutex>
-#include <random>
-#include <set>
-#include <string>
-#include <thread>
-#include <unordered_map>
-#include <vector>
-using std::nullptr_t;
-
-#include <libgo/coroutine.h>
+#include "../harness/libgo.hpp"
 
 namespace {
 
@@ -53,15 +35,5 @@ class coroutines {
 }  // namespace
 
 void bench::run(bench::state& state) {
-  std::exception_ptr failure;
-  go[&] {
-    try {
-      measure_libcopps<coroutines>(state);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    co_sched.Stop();
-  };
-  co_sched.Start(1);
-  if (failure) std::rethrow_exception(failure);
+  in_libgo([&] { measure_libcopps<coroutines>(state); });
 }
