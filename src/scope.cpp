@@ -30,6 +30,12 @@ const void* code_of(std::coroutine_handle<> of) noexcept {
   return reinterpret_cast<const void*>(static_cast<const frame*>(of.address())->resume);
 }
 
+// Whether any of the pointers is not null, in one branch.
+template <class... Pointers>
+bool is_any(Pointers*... pointers) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(pointers) | ...) != 0;
+}
+
 }  // namespace
 
 // ---- records ------------------------------------------------------------------------------------------------------------
@@ -114,15 +120,30 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
 // ---- starting a fork --------------------------------------------------------------------------------------------------------
 
 // Mostly the body forks, its spare record is there, and the fork runs through: that way calls nothing but the fork, and
-// saves no more than it must.
+// saves and puts back no more than it must. The memory is the scope's already, nothing is being unwound, and there is no
+// fiber: where a fork runs through, it leaves those as it found them.
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
   if (here.current != &body_ || spare_ == nullptr || here.nested_forks == deepest_fork || here.of_pool != nullptr ||
-      source_.stop_requested()) [[unlikely]]
-    return start_in_another(frame, promise, failure_of, true);
+      source_.stop_requested() || here.memory != env_.frames || is_any(here.unwound, here.fiber)) [[unlikely]]
+    return start_in_another(frame, promise, failure_of, where_to_offer(here));
   fork_record* const one = spare_;
   begin(*one, frame, promise, failure_of);
-  if (!run_first(here, *one, frame)) [[unlikely]]
+  const run_place before = here;
+  static_cast<run_place&>(here) = {.current = one, .outer = &body_, .starting = one};
+  ++here.nested_forks;
+  frame.resume();  // as the run loop does, which has mostly nothing left to do
+  const bool is_through = !is_any(here.next.address(), here.local, here.deferred.first) &&
+                          one->first_run_ == fork_record::first_run::ran_through;
+  if (!is_through) [[unlikely]] {
+    detail::run(here, std::exchange(here.next, {}));
+    here.memory = env_.frames;
+    here.unwound = nullptr;
+    here.fiber = nullptr;
+  }
+  --here.nested_forks;
+  static_cast<run_place&>(here) = before;
+  if (!is_through && one->first_run_ != fork_record::first_run::ran_through) [[unlikely]]
     return settle(*one, frame, true);
   one->first_run_ = fork_record::first_run::waits;
   return reinterpret_cast<std::uintptr_t>(frame.address());
@@ -130,19 +151,20 @@ std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& pr
 
 std::uintptr_t scope_core::start_here(std::coroutine_handle<> frame, promise_base& promise,
                                       failure_function failure_of) {
-  return start_in_another(frame, promise, failure_of, false);
+  return start_in_another(frame, promise, failure_of, nullptr);
 }
 
+// Null: it is not for others to take.
 [[gnu::noinline]] std::uintptr_t scope_core::start_in_another(std::coroutine_handle<> frame, promise_base& promise,
-                                                              failure_function failure_of, bool for_others) {
+                                                              failure_function failure_of, pool_worker* offered_by) {
   worker& here = this_worker();
   fork_record& one = prepare(frame);
   begin(one, frame, promise, failure_of);
   const bool is_spare = here.current == &body_ && &one == spare_;
-  if (pool_worker* const mine = for_others ? where_to_offer(here) : nullptr) {
+  if (offered_by != nullptr) {
     if (is_spare) spare_ = nullptr;
     link(one);
-    if (!mine->offer(one)) one.schedule();
+    if (!offered_by->offer(one)) one.schedule();
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
   }
   if (here.nested_forks == deepest_fork) {
@@ -166,7 +188,7 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
 // Runs a fork up to its first wait. True: it ran through.
 inline bool scope_core::run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept {
   const run_state before = here;
-  static_cast<run_state&>(here) = {.memory = env_.frames, .current = &one, .outer = before.current, .starting = &one};
+  static_cast<run_state&>(here) = {{.current = &one, .outer = before.current, .starting = &one}, env_.frames};
   ++here.nested_forks;
   frame.resume();  // as the run loop does, which has mostly nothing left to do
   if (here.next || here.local != nullptr || here.deferred.first != nullptr) [[unlikely]]
@@ -392,6 +414,12 @@ on_stop scope_core::leave_room(waiter& in) noexcept {
 }
 
 std::size_t scope_core::reclaim() noexcept {
+  const std::size_t kept = give_back_records();
+  if (env_.frames != nullptr) env_.frames->trim();
+  return kept;
+}
+
+std::size_t scope_core::give_back_records() noexcept {
   fork_record* unused;
   std::size_t kept;
   {
@@ -575,7 +603,7 @@ scope_core::~scope_core() {
   stop_with_token_.reset();
   deadline_.cancel();
   overdue_.cancel();
-  static_cast<void>(reclaim());
+  static_cast<void>(give_back_records());
   WEFT_EXPECTS(held_ == 0, "a fork's handle or view outlived its scope: it must go, or be awaited, inside");
   if (spare_ != nullptr && spare_ != &first_) {
     std::destroy_at(spare_);

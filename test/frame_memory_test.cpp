@@ -416,11 +416,48 @@ TEST_F(frame_memory, comes_from_the_source_of_the_block_it_is_allocated_in) {
   EXPECT_EQ(of_inner.live(), 1u);
   std::jthread{[&] { free_frame(in_inner, 100); }}.join();  // it knows where it came from
   EXPECT_EQ(of_inner.live(), 0u);
+  of_outer.trim();
   EXPECT_EQ(inner.live + outer.live, 0u);
   inner.fail_after = 1;
   const weft::detail::ambient_memory dry{&of_inner};
   EXPECT_THROW(static_cast<void>(allocate_frame(100)), std::bad_alloc);
   EXPECT_EQ(of_inner.live(), 0u);
+}
+
+TEST_F(frame_memory, a_source_keeps_one_freed_block_of_each_small_size) {
+  constexpr std::size_t kept_when_built_so = WEFT_ASAN ? 0 : 1;
+  for (std::size_t size : {16, 48, 100, 496, 497, 10'000}) {
+    const std::size_t kept = size < 496 ? kept_when_built_so : 0;
+    test::counting_resource memory;
+    {
+      weft::detail::frame_source source{&memory, false};
+      const weft::detail::ambient_memory chosen{&source};
+      void* first = allocate_frame(size);
+      void* second = allocate_frame(size);
+      free_frame(second, size);
+      free_frame(first, size);
+      EXPECT_EQ(memory.live, kept) << size;
+      const std::size_t before = memory.allocations;
+      void* again = allocate_frame(size);
+      EXPECT_EQ(memory.allocations, before + 1 - kept) << size;
+      EXPECT_EQ(source.live(), 1U);
+      std::memset(again, 1, size);
+      free_frame(again, size);
+      source.trim();
+      EXPECT_EQ(memory.live_bytes, 0U);
+      free_frame(allocate_frame(size), size);
+      EXPECT_EQ(memory.live, kept) << size;
+    }
+    EXPECT_EQ(memory.live_bytes, 0U);  // given back at the end
+  }
+}
+
+TEST_F(frame_memory, a_shared_source_keeps_nothing) {
+  test::counting_resource memory;
+  weft::detail::frame_source source{&memory, true};
+  const weft::detail::ambient_memory chosen{&source};
+  free_frame(allocate_frame(48), 48);
+  EXPECT_EQ(memory.live, 0U);
 }
 
 TEST_F(frame_memory, a_pool_resource_gets_its_frames_back) {

@@ -299,14 +299,16 @@ WEFT_TEST("fork: many that wait need memory for those that wait at once") {
     for (fork<>& one : some) co_await std::move(one);
   };
   auto body = [&](scope& s) -> task<> {
-    co_await round(s);
-    const std::size_t once = memory.live;
-    for (int i = 0; i != 100; ++i) co_await round(s);
-    EXPECT_EQ(memory.live, once);
-    s.reclaim();
-    EXPECT_LT(memory.live, once);
-    co_await round(s);
-    EXPECT_EQ(memory.live, once);
+    std::size_t once = 0;
+    for (int i = 0; i != 102; ++i) {
+      if (i == 101) {
+        s.reclaim();
+        EXPECT_LT(memory.live, once);
+      }
+      co_await round(s);
+      if (i == 0) once = memory.live;
+      EXPECT_EQ(memory.live, once);
+    }
   };
   co_await with_scope({.memory = &memory}, body);
   EXPECT_EQ(memory.live, 0U);
@@ -322,7 +324,7 @@ WEFT_TEST("fork: a million that run through, in constant memory") {
       most = std::max(most, memory.live);
     }
     EXPECT_EQ(sum, test::rounds(1'000'000));
-    EXPECT_LE(most, 2U);  // the body's frame, and what is alive at the line before
+    EXPECT_LE(most, 3U);  // the body's one or two frames, and the block that the forks go round
   };
   co_await with_scope({.memory = &memory}, body);
   EXPECT_EQ(memory.live, 0U);

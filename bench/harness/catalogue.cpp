@@ -77,7 +77,7 @@ std::span<const workload> catalogue() {
                   {100'000, "100 k deep", false},
                   {1'000'000, "1 M deep"}}},
       {.name = "fork_monotonic",
-       .about = "an empty fork, made and awaited, with memory that is never used again",
+       .about = "an empty fork, made and awaited, with memory from a monotonic resource",
        .unit = "ns a fork",
        .weight = 0.7,
        .shapes = forks},

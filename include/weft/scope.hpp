@@ -446,8 +446,9 @@ class scope : detail::scope_core {
     while (!has_room()) co_await detail::room{*this};
   }
 
-  /// Gives back what forks that ended have left with the scope: records, kept for the next forks. Frames went back
-  /// when fork and handle were gone. Returns how many forks have ended and are kept by a handle or a view.
+  /// Gives back what forks that ended have left with the scope for the next ones: records, and of the scope's memory one
+  /// block of each size. Frames went back when fork and handle were gone. Returns how many forks have ended and are kept
+  /// by a handle or a view.
   std::size_t reclaim() noexcept { return scope_core::reclaim(); }
 
  private:
@@ -471,11 +472,17 @@ class scope : detail::scope_core {
   }
 
   template <class T>
-  weft::fork<T> start(task<T> work, bool for_others = true) {
+  weft::fork<T> start(task<T> work) {
     const auto frame = detail::task_access::release(std::move(work));
-    detail::task_promise<T>& promise = frame.promise();
-    const std::uintptr_t word = for_others ? scope_core::start(frame, promise, detail::failure_of<T>)
-                                           : scope_core::start_here(frame, promise, detail::failure_of<T>);
+    return started<T>(frame.promise(), scope_core::start(frame, frame.promise(), detail::failure_of<T>));
+  }
+  template <class T>
+  weft::fork<T> start_here(task<T> work) {
+    const auto frame = detail::task_access::release(std::move(work));
+    return started<T>(frame.promise(), scope_core::start_here(frame, frame.promise(), detail::failure_of<T>));
+  }
+  template <class T>
+  weft::fork<T> started(detail::task_promise<T>& promise, std::uintptr_t word) {
     if ((word & 1) == 0 && promise.is_exception()) [[unlikely]]
       failed(static_cast<detail::fork_record&>(*promise.owner), promise.exception());
     return detail::scope_access::make<T>(word);
@@ -489,7 +496,7 @@ class scope : detail::scope_core {
 
 template <class T>
 weft::fork<T> detail::scope_access::fork_here(scope& in, task<T> work) {
-  return in.start(std::move(work), false);
+  return in.start_here(std::move(work));
 }
 
 // ---- with_scope -------------------------------------------------------------------------------------------------------

@@ -84,6 +84,14 @@ frame_source::~frame_source() {
   WEFT_EXPECTS(live() == 0,
                "a frame from a scope's memory outlived the scope: a task, fork or generator that was made below it was "
                "kept, and its memory goes now");
+  trim();
+}
+
+void frame_source::trim() noexcept {
+  if (is_shared()) return;  // others may look for a block
+  for (std::size_t i = 0; i != kept_sizes; ++i)
+    if (void* const block = std::exchange(kept_[i], nullptr))
+      resource_->deallocate(block, i * foreign_frame_alignment, foreign_frame_alignment);
 }
 
 namespace { constexpr std::size_t busy = ~(~std::size_t{0} >> 1); }
@@ -97,16 +105,29 @@ inline std::size_t frame_source::live_in_here() const noexcept {
   return live;
 }
 
+// Mostly there is a block that was just freed: that way calls nothing.
 void* frame_source::allocate(std::size_t size) {
+  const std::size_t bytes = foreign_frame_bytes(size), at = bytes / foreign_frame_alignment;
+  if (at < kept_sizes) [[likely]]
+    if (foreign_frame_header* const block = kept_[at]) [[likely]] {
+      const std::size_t live = live_in_here();
+      kept_[at] = nullptr;
+      live_.store(live + 1, std::memory_order_relaxed);
+      return block + 1;
+    }
+  return allocate_anew(bytes);
+}
+
+[[gnu::noinline]] void* frame_source::allocate_anew(std::size_t bytes) {
   void* block;
-  if (shared_) {
-    block = resource_->allocate(foreign_frame_bytes(size), foreign_frame_alignment);
+  if (is_shared()) {
+    block = resource_->allocate(bytes, foreign_frame_alignment);
     live_.fetch_add(1, std::memory_order_relaxed);
   } else {
     const std::size_t live = live_in_here();
     live_.store(live | busy, std::memory_order_relaxed);
     try {
-      block = resource_->allocate(foreign_frame_bytes(size), foreign_frame_alignment);
+      block = resource_->allocate(bytes, foreign_frame_alignment);
     } catch (...) {
       live_.store(live, std::memory_order_relaxed);
       throw;
@@ -118,15 +139,28 @@ void* frame_source::allocate(std::size_t size) {
 
 void frame_source::release(void* source, void* block, std::size_t frame_size) noexcept {
   auto& mine = *static_cast<frame_source*>(source);
-  if (mine.shared_)
-    mine.live_.fetch_sub(1, std::memory_order_relaxed);
+  const std::size_t bytes = foreign_frame_bytes(frame_size);
+#if !WEFT_ASAN  // so that a frame used after its end is seen at once
+  if (bytes < mine.keeps_below_) [[likely]]
+    if (foreign_frame_header*& kept = mine.kept_[bytes / foreign_frame_alignment]; kept == nullptr) [[likely]] {
+      mine.live_.store(mine.live_in_here() - 1, std::memory_order_relaxed);
+      kept = static_cast<foreign_frame_header*>(block);
+      return;
+    }
+#endif
+  mine.give_back(block, bytes);
+}
+
+[[gnu::noinline]] void frame_source::give_back(void* block, std::size_t bytes) noexcept {
+  if (is_shared())
+    live_.fetch_sub(1, std::memory_order_relaxed);
   else
-    mine.live_.store(mine.live_in_here() - 1, std::memory_order_relaxed);
-  mine.resource_->deallocate(block, foreign_frame_bytes(frame_size), foreign_frame_alignment);
+    live_.store(live_in_here() - 1, std::memory_order_relaxed);
+  resource_->deallocate(block, bytes, foreign_frame_alignment);
 }
 
 void frame_source::enter(const executor* where, const worker& here) noexcept {
-  if (shared_) return;
+  if (is_shared()) return;
   const void* const user = where != nullptr ? static_cast<const void*>(where) : &here;
   const void* found = user_.load(std::memory_order_relaxed);  // as declared, three times
   if (found == user) [[likely]]

@@ -92,9 +92,10 @@ struct heap {
     return block;
   }
   std::byte* const block = bump;
-  if (bytes > static_cast<std::size_t>(end - block)) [[unlikely]]
+  std::byte* const behind = block + bytes;
+  if (behind > end) [[unlikely]]
     return cut(bytes, size_class);
-  bump = block + bytes;
+  bump = behind;
   return block;
 }
 

@@ -24,7 +24,7 @@ void run(worker& here, std::coroutine_handle<> next) noexcept;
 class run_scope {
  public:
   explicit run_scope(worker& here) noexcept : here_{here}, before_{here} {
-    static_cast<run_state&>(here) = {.memory = before_.memory, .current = before_.current, .outer = before_.current};
+    static_cast<run_state&>(here) = {{.current = before_.current, .outer = before_.current}, before_.memory};
   }
   run_scope(const run_scope&) = delete;
   ~run_scope() { static_cast<run_state&>(here_) = before_; }

@@ -35,13 +35,17 @@ struct job_queue {
   }
 };
 
-/// What a nested run of the run loop must leave as it found it.
-struct run_state {
-  frame_source* memory = nullptr;  // where frames come from; null: from the worker. Follows `current` and its env
+/// Whose code runs on a thread's stack. All that the first run of a fork changes, if that runs through.
+struct run_place {
   root* current = nullptr;         // whose code runs now
   root* outer = nullptr;           // whose code called the run loop; null: none's
   job* local = nullptr;            // what the run loop does when nothing is next: starting siblings, last in first out
   const root* starting = nullptr;  // the child that was started here and has not been away from this stack since
+};
+
+/// What a nested run of the run loop must leave as it found it.
+struct run_state : run_place {
+  frame_source* memory = nullptr;  // where frames come from; null: from the worker. Follows `current` and its env
   void* unwound = nullptr;         // the frame that a stop has just destroyed: its owner's destructor skips it
   class fiber* fiber = nullptr;    // whose stack this runs on, in the root that runs
 };

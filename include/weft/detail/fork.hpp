@@ -250,6 +250,7 @@ class scope_core : waiter, job {
 
   fork_record& take_record();
   void give_back(fork_record& one) noexcept;  // under the lock
+  std::size_t give_back_records() noexcept;
   void keep(fork_record& one, fork_status how) noexcept;
   void let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept;  // under the lock
   void link(fork_record& one) noexcept;
@@ -261,7 +262,7 @@ class scope_core : waiter, job {
              failure_function failure_of) noexcept;
   bool run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
   std::uintptr_t start_in_another(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of,
-                                  bool for_others);
+                                  pool_worker* offered_by);
   std::uintptr_t settle(fork_record& one, std::coroutine_handle<> frame, bool is_spare) noexcept;
   void tell_children() noexcept;
   on_failure judge(const std::exception_ptr& failure) noexcept;

@@ -84,35 +84,49 @@ template <class Resource>
 
 /// A resource that frames come from, and how many of them are alive. Lives in the frame that chose the resource, and
 /// ends the program if one of its frames is left.
+///
+/// Where it is not shared, it keeps one freed block of each small size for the next frame of that size, so a loop of forks
+/// goes round one hot block, also above a resource that never uses memory again. The rest goes back at once.
 class frame_source {
  public:
   /// `shared`: the resource may be used by several executors at once.
-  frame_source(std::pmr::memory_resource* resource, bool shared) noexcept : resource_{resource}, shared_{shared} {}
+  frame_source(std::pmr::memory_resource* resource, bool shared) noexcept
+      : resource_{resource}, keeps_below_{shared ? 0 : most_kept} {}
   frame_source(const frame_source&) = delete;
   ~frame_source();
 
   [[nodiscard]] void* allocate(std::size_t size);
 
   std::pmr::memory_resource* resource() const noexcept { return resource_; }
-  bool is_shared() const noexcept { return shared_; }
+  bool is_shared() const noexcept { return keeps_below_ == 0; }
   std::size_t live() const noexcept { return live_.load(std::memory_order_relaxed); }  // read where all has ended
+
+  /// Gives back the blocks that are kept. By who may allocate.
+  void trim() noexcept;
 
   /// By a worker that begins to run work of `where` (null: of no executor, so of this worker): ends the program if
   /// another one has used a source that is not shared.
   void enter(const executor* where, const worker& here) noexcept;
 
  private:
+  static constexpr std::size_t kept_sizes = 16;  // one for each multiple of the alignment
+  static constexpr std::size_t most_kept = kept_sizes * foreign_frame_alignment;
+
   std::size_t live_in_here() const noexcept;
+  [[nodiscard]] void* allocate_anew(std::size_t bytes);
+  void give_back(void* block, std::size_t bytes) noexcept;
   static void release(void* source, void* block, std::size_t frame_size) noexcept;
 
   std::pmr::memory_resource* resource_;
-  bool shared_;
+  std::size_t keeps_below_;  // so large blocks; 0: none, since it is shared
   // Frames that were not given back. Where the source is not shared, only one worker at a time has it, and what orders
   // its work orders this, too: relaxed, and no read-modify-write. There `busy` is added while a thread is in
   // allocate(): whoever finds it ends the program, and two that miss each other are what the declaration says is not so.
   std::atomic<std::size_t> live_{0};
   // Who uses it: an executor, or a worker. Relaxed: who finds another one there ends the program.
   std::atomic<const void*> user_{nullptr};
+  // By size; null: none. With their headers. Used as the count is; of a shared source always null.
+  foreign_frame_header* kept_[kept_sizes]{};
 };
 
 /// Until the end of the block, frames come from `source` (null: from the worker's heap).

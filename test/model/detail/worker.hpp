@@ -17,12 +17,14 @@ struct job_queue {  // nothing is put off
   job* pop() noexcept { return nullptr; }
 };
 
-struct run_state {
-  frame_source* memory = nullptr;
+struct run_place {
   root* current = nullptr;
   root* outer = nullptr;
   job* local = nullptr;
   const root* starting = nullptr;
+};
+struct run_state : run_place {
+  frame_source* memory = nullptr;
   void* unwound = nullptr;
   class fiber* fiber = nullptr;
 };
