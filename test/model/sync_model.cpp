@@ -107,6 +107,23 @@ struct acquire_and_stop : rl::test_suite<acquire_and_stop, 4>, model::world {
   }
 };
 
+// The same without the stop: every execution with few switches.
+struct acquires : rl::test_suite<acquires, 3>, model::world {
+  std::optional<weft::semaphore> s;
+  plain<int> inside = 0;
+
+  void before() {
+    begin();
+    inside = 0;
+    s.emplace(2);
+  }
+  void thread(unsigned which) { RL_ASSERT(run(take(*s, which == 0 ? 1 : 2, inside))); }
+  void after() {
+    RL_ASSERT(inside == 2 && s->available() == 2 && s->stats().waiting == 0);
+    s.reset();
+  }
+};
+
 task<> wait_for(weft::event& e, plain<int>& what) {
   co_await e.wait();
   what = what + 1;
@@ -233,6 +250,22 @@ struct notify_and_stop : rl::test_suite<notify_and_stop, 4>, model::world {
   }
 };
 
+// Two wait for one thing each, a third gives both.
+struct notify_and_notify : rl::test_suite<notify_and_notify, 3>, model::world {
+  notify_and_stop all;
+
+  void before() { all.before(); }
+  void thread(unsigned which) {
+    if (which != 2) {
+      RL_ASSERT(run(notify_and_stop::takes(all)));
+    } else {
+      RL_ASSERT(run(notify_and_stop::gives(all)));
+      RL_ASSERT(run(notify_and_stop::gives(all)));
+    }
+  }
+  void after() { all.after(); }
+};
+
 // Two call, one does it, both find it done.
 struct call_and_call : rl::test_suite<call_and_call, 2>, model::world {
   std::optional<weft::once> o;
@@ -262,9 +295,11 @@ int main() {
   model::check<lock_lock_and_lock>("lock, lock and lock", 1);
   model::check_some<lock_and_stop>("lock and stop");
   model::check_some<acquire_and_stop>("acquire and stop");
+  model::check<acquires>("acquire three times", 1);
   model::check<set_and_destroy>("set and destroy", 2);
-  model::check_some<shares>("shares", 50'000);
+  model::check<shares>("shares", 1);
   model::check_some<shares_and_stop>("shares and stop", 50'000);
   model::check_some<notify_and_stop>("notify and stop", 50'000);
+  model::check<notify_and_notify>("notify and notify", 0);
   model::check<call_and_call>("call and call", 2);
 }
