@@ -31,7 +31,8 @@ join_child::join_child(join& of, std::size_t index, root& parent) noexcept
 // The frames from here inward, which borrowed, are its own. Others may walk over them: a stolen child of theirs that throws.
 //   edge lent  all of this root  ->  who comes to its end by a walk
 void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
-  std::atomic_ref{promise_base::of(outermost).continuation}.store(end(), std::memory_order_release);  // -> lent
+  std::atomic_ref{promise_base::of(outermost).continuation}.store(end(),
+                                                                  std::memory_order_release);  // -> lent (no model)
 }
 
 // ---- children that borrow -------------------------------------------------------------------------------------------------
@@ -77,7 +78,8 @@ void join::returned_to_slot(frame* self) {
     auto& forks = running_worker().of_pool->forks;
     if (!forks.pop(mine) && !forks.pop_stored(mine)) WEFT_JUMP_TO(mine.wait_for_others());
   }
-  const std::size_t index = mine.begun_++;
+  const std::uint32_t index = mine.begun_;
+  mine.begun_ = index + 1;
   mine.offered_ = false;
   if (mine.begun_ != mine.count_) mine.offer_rest();
   WEFT_JUMP_TO(mine.lend(index));
@@ -185,7 +187,8 @@ join_child& join::make_child(std::size_t index) noexcept {
 // True: the others were told to stop.
 bool join::enlist(join_child& one) noexcept {
   const std::lock_guard guard{lock_};
-  one.before_ = std::exchange(children_, &one);
+  one.before_ = children_;
+  children_ = &one;
   return told_;
 }
 
@@ -193,7 +196,8 @@ bool join::enlist(join_child& one) noexcept {
 void join::start_in_turn(job& self) noexcept {
   join& mine = static_cast<join&>(self);
   worker& here = this_worker();
-  const std::size_t index = mine.begun_++;
+  const std::uint32_t index = mine.begun_;
+  mine.begun_ = index + 1;
   if (mine.begun_ != mine.count_) {
     self.next = here.local;
     here.local = &self;

@@ -1,5 +1,4 @@
-// What is handed from one thread to another: through promise and future, and through a shared task. when_all is not here:
-// its records need no destructor, which relacy takes for a leak.
+// What is handed from one thread to another: through promise and future, and through a shared task.
 // Mutates: include/weft/detail/handover.hpp include/weft/future.hpp include/weft/detail/shared_task.hpp
 // Mutates: src/detail/shared_task.cpp src/detail/lock.cpp
 #include <optional>

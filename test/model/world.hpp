@@ -21,9 +21,14 @@ namespace detail {
 void* allocate_small_frame(std::size_t size, std::size_t) { return operator new(size); }
 void* allocate_large_frame(std::size_t size) { return operator new(size); }
 void frame_source::enter(const executor*, const worker&) noexcept {}
-void free_small_frame(void* frame, std::size_t, std::size_t) noexcept { operator delete(frame); }
-void free_large_frame(void* frame, std::size_t) noexcept { operator delete(frame); }
+void free_large_frame(void* frame, std::size_t size) noexcept {
+  listed::end_all_in(frame, size);
+  operator delete(frame);
+}
+void free_small_frame(void* frame, std::size_t size, std::size_t) noexcept { free_large_frame(frame, size); }
+#if !defined(MODEL_JOINS)
 root& lend_no_more(root& self) noexcept { return self; }  // no root is lent: nobody joins here
+#endif
 std::exception_ptr exception_leaving(promise_base&) noexcept { return std::current_exception(); }
 }  // namespace detail
 }  // namespace weft

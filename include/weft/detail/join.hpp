@@ -64,7 +64,7 @@ class join_child final : public root {
   void take_over(std::coroutine_handle<> outermost) noexcept;
 
   join* all_;
-  join_child* before_ = nullptr;  // the one that got a root before it; under the join's lock
+  plain<join_child*> before_ = nullptr;  // the one that got a root before it; under the join's lock
   std::size_t index_;
 };
 
@@ -173,21 +173,21 @@ class join : boundary, job {
   std::uint32_t count_;
 
  private:
-  std::uint32_t begun_;  // set when it starts, as the next three
-  root* lender_;         // whose root the first child borrows: what others' children are part of
-  bool offered_;         // those that have not begun are in the worker's deque
-  bool was_lent_;        // the parent borrows, too
+  plain<std::uint32_t> begun_;  // set when it starts, as the next three
+  plain<root*> lender_;         // whose root the first child borrows: what others' children are part of
+  bool offered_;                // those that have not begun are in the worker's deque
+  bool was_lent_;               // the parent borrows, too
 
  protected:
   bool in_slots_ = false;  // all were settled; else none was that is not settled at once
   // From here on: for children that have a root of their own.
-  bool told_ = false;  // they were told to stop; under the lock, as the list
+  plain<bool> told_ = false;  // they were told to stop; under the lock, as the list
   tiny_lock lock_;
   // Set by children before they count down, read by the last one: the countdown carries it.
   atomic<bool> any_stopped_{false};
 
  private:
-  join_child* children_ = nullptr;  // newest first
+  plain<join_child*> children_ = nullptr;  // newest first
   //   edge join  what the child did, and its result  ->  the parent
   atomic<std::int64_t> pending_{0};
 };

@@ -10,23 +10,32 @@ namespace weft::detail {
 struct pool_worker {
   // As the deque's: what was written before a push is seen by who takes it.
   struct place {
+    bool push(job& one) noexcept {  // false: it is full
+      job* expected = nullptr;
+      return job_.compare_exchange_strong(expected, &one, std::memory_order_release, std::memory_order_relaxed);
+    }
     bool pop(const job& one) noexcept {
       job* expected = const_cast<job*>(&one);
       return job_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed, std::memory_order_relaxed);
     }
+    bool pop_before_last(const job& one) noexcept { return pop(one); }
+    bool pop_stored(const job&) noexcept { return false; }
     job* steal() noexcept { return job_.exchange(nullptr, std::memory_order_acquire); }
     std::size_t size() const noexcept { return job_.load(std::memory_order_relaxed) != nullptr ? 1000 : 0; }
     atomic<job*> job_{nullptr};
   };
 
   place forks;
+  executor* home = nullptr;
   bool has_others = true;
 
   bool shares(const executor*) const noexcept { return true; }
+  void call() noexcept {}
   bool offer(job& one) noexcept {
     forks.job_.store(&one, std::memory_order_release);
     return true;
   }
+  bool offer_beyond(job&) noexcept { return false; }  // there is no memory
 };
 
 }  // namespace weft::detail

@@ -35,6 +35,7 @@ struct worker : run_state {
   unsigned nested_forks = 0;
   void* ended_below = nullptr;
   struct pool_worker* of_pool = nullptr;
+  bool (*before_it_blocks)(worker&) = nullptr;  // whether it has run something meanwhile
 };
 
 inline worker workers[8];
@@ -43,6 +44,8 @@ inline worker& this_worker() noexcept { return workers[rl::thread_index()]; }
 inline worker& running_worker() noexcept { return this_worker(); }
 
 inline bool age_frame_memory() noexcept { return false; }
-inline bool run_inlined(worker&) noexcept { return false; }
+inline bool run_inlined(worker& here) noexcept {
+  return here.before_it_blocks != nullptr && here.before_it_blocks(here);
+}
 
 }  // namespace weft::detail

@@ -1,7 +1,9 @@
 // In the place of weft's file of this name: atomics and plain variables whose every access relacy sees.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 
 #include "relacy.hpp"
@@ -19,11 +21,45 @@ constexpr rl::memory_order model_order(std::memory_order order) {
   }
 }
 
+/// A variable of the model. All are listed, since relacy must hear of the end of each: records that are written in place
+/// have no destructor, and end with the storage that they lie in.
+class listed {
+ public:
+  /// By whoever frees it, before.
+  static void end_all_in(const void* storage, std::size_t size) {
+    const auto from = static_cast<const std::byte*>(storage);
+    for (listed *one = first, *next; one != nullptr; one = next) {
+      next = one->next_;
+      const auto at = reinterpret_cast<const std::byte*>(one);
+      if (!std::less<>{}(at, from) && std::less<>{}(at, from + size)) one->end_(*one);
+    }
+  }
+
+ protected:
+  explicit listed(void (*end)(listed&)) : end_{end}, next_{first} {
+    if (next_ != nullptr) next_->before_ = this;
+    first = this;
+  }
+  listed(const listed&) = delete;
+  ~listed() {
+    (before_ != nullptr ? before_->next_ : first) = next_;
+    if (next_ != nullptr) next_->before_ = before_;
+  }
+
+ private:
+  static inline listed* first = nullptr;
+  void (*end_)(listed&);
+  listed* next_;
+  listed* before_ = nullptr;
+};
+
 /// Holds any small type as a number, which is what relacy can print.
 template <class T>
-class atomic {
+class atomic : listed {
  public:
-  atomic(T value) { value_.store(number(value), rl::mo_relaxed, RL_INFO); }
+  atomic(T value) : listed{[](listed& self) { static_cast<atomic&>(self).~atomic(); }} {
+    value_.store(number(value), rl::mo_relaxed, RL_INFO);
+  }
   atomic() : atomic{T{}} {}
 
   T load(std::memory_order order) const { return back(value_.load(model_order(order), RL_INFO)); }
@@ -74,10 +110,10 @@ class atomic {
 };
 
 template <class T>
-class plain {
+class plain : listed {
  public:
   plain() : plain{T{}} {}
-  plain(T value) { value_(RL_INFO) = value; }
+  plain(T value) : listed{[](listed& self) { static_cast<plain&>(self).~plain(); }} { value_(RL_INFO) = value; }
   plain(const plain& other) : plain{static_cast<T>(other)} {}
   plain& operator=(const plain& other) { return *this = static_cast<T>(other); }
   plain& operator=(T value) {
