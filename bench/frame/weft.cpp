@@ -1,5 +1,6 @@
 // weft takes frames that don't elide from its own frame memory, which malloc does not see. So the linker puts a counter
-// before weft's allocate_small_frame (--wrap, see bench/CMakeLists.txt): weft itself has none, and pays for none.
+// before each of its two ways in (--wrap, see bench/CMakeLists.txt): weft itself has none, and pays for none. One that is too
+// large to be cached is an allocation besides.
 #include "workload.hpp"
 
 #include "../harness/harness.hpp"
@@ -12,15 +13,22 @@ std::uint64_t frame_bytes = 0;
 }  // namespace
 
 extern "C" {
-void* real_allocate_frame(std::size_t bytes,
-                          std::size_t small) __asm__("__real__ZN4weft6detail20allocate_small_frameEmm");
-void* counted_allocate_frame(std::size_t bytes,
-                             std::size_t small) __asm__("__wrap__ZN4weft6detail20allocate_small_frameEmm");
+void* real_allocate_small(std::size_t size,
+                          std::size_t bytes) __asm__("__real__ZN4weft6detail20allocate_small_frameEmm");
+void* real_allocate_large(std::size_t size) __asm__("__real__ZN4weft6detail20allocate_large_frameEm");
+void* counted_allocate_small(std::size_t size,
+                             std::size_t bytes) __asm__("__wrap__ZN4weft6detail20allocate_small_frameEmm");
+void* counted_allocate_large(std::size_t size) __asm__("__wrap__ZN4weft6detail20allocate_large_frameEm");
 
-void* counted_allocate_frame(std::size_t bytes, std::size_t small) {
+void* counted_allocate_small(std::size_t size, std::size_t bytes) {
   ++frames;
-  frame_bytes += bytes;
-  return real_allocate_frame(bytes, small);
+  frame_bytes += size;
+  return real_allocate_small(size, bytes);
+}
+void* counted_allocate_large(std::size_t size) {
+  ++frames;
+  frame_bytes += size;
+  return real_allocate_large(size);
 }
 }
 
