@@ -223,7 +223,7 @@ class channel : detail::channel_core {
   using value_type = T;
   class iterator;
 
-  /// Room for `capacity` values; 0: a rendezvous. Throws std::bad_alloc.
+  /// Room for `capacity` values, at most 2^32 - 1; 0: a rendezvous. Throws std::bad_alloc, also for more.
   explicit channel(std::size_t capacity) {
     if (capacity != 0) values_.move_into(values_.allocate(capacity), capacity);
   }
