@@ -499,9 +499,11 @@ TEST(fiber, the_environment_comes_along_to_other_threads) {
     EXPECT_EQ(here.memory, &memory);
     EXPECT_FALSE(here.stop.stop_requested());
     EXPECT_EQ(request.get(), 7);
-    const std::size_t frames = memory.allocations;
     EXPECT_EQ(deep(1, door), 2);
-    EXPECT_GT(memory.allocations, frames);  // of a task that is made there
+    const std::size_t frames = memory.allocations;
+    task<int> one = number(1), other = number(2);  // made there; one of them in a block that was kept
+    EXPECT_GT(memory.allocations, frames);
+    EXPECT_EQ(await(std::move(one)) + await(std::move(other)), 3);
     ++turns;
   };
   auto body = [&](scope& s) -> task<> {
