@@ -9,6 +9,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/inbox.hpp>
@@ -92,10 +93,9 @@ struct heap {
     return block;
   }
   std::byte* const block = bump;
-  std::byte* const behind = block + bytes;
-  if (behind > end) [[unlikely]]
+  if (reinterpret_cast<std::uintptr_t>(block) + bytes > reinterpret_cast<std::uintptr_t>(end)) [[unlikely]]
     return cut(bytes, size_class);
-  bump = behind;
+  bump = block + bytes;
   return block;
 }
 
