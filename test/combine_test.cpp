@@ -10,33 +10,25 @@
 #include <string>
 #include <vector>
 
+#include "support/tasks.hpp"
 #include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
 
+using test::after;
+using test::fail;
+using test::give;
+using test::open;
 using weft::as_result;
 using weft::result;
 using weft::sync_wait;
 using weft::task;
 using weft::when_all;
 
-task<int> give(int value) { co_return value; }
 task<> nothing() { co_return; }
 task<int&> refer(int& object) { co_return object; }
 task<std::unique_ptr<int>> make(int value) { co_return std::make_unique<int>(value); }
-task<int> fail(const char* why) {
-  throw std::runtime_error{why};
-  co_return 0;
-}
-task<int> after(test::gate& door, int value) {
-  co_await door;
-  co_return value;
-}
-task<int> open(test::gate& door, int value) {
-  door.open();
-  co_return value;
-}
 
 struct cannot_be_default {
   explicit cannot_be_default(int value) : value{value} {}
@@ -360,12 +352,7 @@ TEST(windowed, a_stop_before_during_and_of_one_by_itself) {
   EXPECT_EQ(l.made, 2);
   EXPECT_EQ(time.armed(), 0U);
 
-  weft::manual_executor loop;
-  test::timed_root<void> before{{.executor = &loop, .clock = &time}, all()};
-  before.request_stop();
-  before.schedule();
-  loop.run_all();
-  EXPECT_TRUE(before.take().is_stopped());
+  EXPECT_TRUE(test::run_stopped(time, all()).is_stopped());
 
   auto by_itself = []() -> task<> {
     std::vector<weft::future<int>> futures;

@@ -4,28 +4,21 @@
 
 #include <array>
 #include <atomic>
-#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
 #include <weft/env.hpp>
 
 #include "support/weft_test.hpp"
+#include "support/work.hpp"
 
 namespace {
 
+using test::work;
 using weft::inline_executor;
 using weft::job;
 using weft::manual_executor;
 using weft::new_thread_executor;
-
-// A job around a function.
-struct work : job {
-  explicit work(std::function<void()> body) : body{std::move(body)} {
-    run = [](job& self) noexcept { static_cast<work&>(self).body(); };
-  }
-  std::function<void()> body;
-};
 
 // ---- inline_executor ------------------------------------------------------------------------------------------------
 

@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "support/tasks.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
 
+using test::give;
 using weft::as_result;
 using weft::continue_on;
 using weft::on_scope_exit;
@@ -461,8 +463,6 @@ TEST(start_on, stopped_before_does_not_begin) {
 }
 
 // ---- continue_on ----------------------------------------------------------------------------------------------------
-
-task<int> give(int value) { co_return value; }
 
 TEST(continue_on, has_what_follows_run_there) {
   journey j;

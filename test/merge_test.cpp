@@ -173,12 +173,7 @@ TEST(merge, a_stop_before_and_during) {
     EXPECT_EQ(alive, 0);
     EXPECT_EQ(time.armed(), 0U);
   }
-  weft::manual_executor loop;
-  test::timed_root<void> before{{.executor = &loop, .clock = &time}, all()};
-  before.request_stop();
-  before.schedule();
-  loop.run_all();
-  EXPECT_TRUE(before.take().is_stopped());
+  EXPECT_TRUE(test::run_stopped(time, all()).is_stopped());
   EXPECT_EQ(alive, 0);
 }
 

@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <latch>
 #include <memory>
 #include <mutex>
@@ -28,23 +27,17 @@
 
 #include "detail/processors.hpp"
 #include "support/weft_test.hpp"
+#include "support/work.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using test::work;
 using weft::job;
 using weft::pool;
 using weft::start_on;
 using weft::sync_wait;
 using weft::task;
-
-// A job around a function.
-struct work : job {
-  explicit work(std::function<void()> body) : body{std::move(body)} {
-    run = [](job& self) noexcept { static_cast<work&>(self).body(); };
-  }
-  std::function<void()> body;
-};
 
 // ---- what it is -----------------------------------------------------------------------------------------------------
 

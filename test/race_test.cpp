@@ -10,12 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "support/tasks.hpp"
 #include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using test::after;
+using test::fail;
+using test::give;
+using test::open;
 using test::run_timed;
 using test::virtual_clock;
 using weft::as_result;
@@ -27,22 +32,9 @@ using weft::when;
 using weft::when_any;
 using weft::when_some;
 
-task<int> give(int value) { co_return value; }
 task<> nothing() { co_return; }
 task<int&> refer(int& object) { co_return object; }
 task<std::unique_ptr<int>> make(int value) { co_return std::make_unique<int>(value); }
-task<int> fail(const char* why) {
-  throw std::runtime_error{why};
-  co_return 0;
-}
-task<int> after(test::gate& door, int value) {
-  co_await door;
-  co_return value;
-}
-task<int> open(test::gate& door, int value) {
-  door.open();
-  co_return value;
-}
 task<int> nap(std::chrono::milliseconds d, int value) {
   co_await sleep_for(d);
   co_return value;

@@ -8,10 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "support/tasks.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
 
+using test::fail;
 using weft::as_result;
 using weft::error_list;
 using weft::fork;
@@ -25,10 +27,6 @@ using weft::task;
 using weft::with_scope;
 
 task<> pass(test::gate& door) { co_await door; }
-task<int> fail(const char* why) {
-  throw std::runtime_error{why};
-  co_return 0;
-}
 task<int> fail_after(test::gate& door, const char* why) {
   co_await door;
   throw std::runtime_error{why};

@@ -9,10 +9,13 @@
 #include <thread>
 #include <vector>
 
+#include "support/tasks.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
 
+using test::after;
+using test::give;
 using weft::as_result;
 using weft::fork;
 using weft::fork_status;
@@ -24,11 +27,6 @@ using weft::task;
 using weft::with_scope;
 
 task<> nothing() { co_return; }
-task<int> give(int value) { co_return value; }
-task<int> after(test::gate& door, int value) {
-  co_await door;
-  co_return value;
-}
 task<> pass(test::gate& door) { co_await door; }
 int twice(int number) { return 2 * number; }
 

@@ -9,20 +9,18 @@
 #include <thread>
 #include <vector>
 
+#include "support/tasks.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
 
+using test::after;
 using weft::result;
 using weft::shared_task;
 using weft::sync_wait;
 using weft::task;
 using weft::when_all;
 
-task<int> after(test::gate& door, int value) {
-  co_await door;
-  co_return value;
-}
 shared_task<int> shared_after(test::gate& door, int value) { co_return co_await after(door, value); }
 task<int> use(shared_task<int> shared) { co_return co_await shared; }
 task<> open(test::gate& door) {

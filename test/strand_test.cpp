@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <functional>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -16,23 +15,17 @@
 #include <weft/sync.hpp>
 
 #include "support/weft_test.hpp"
+#include "support/work.hpp"
 
 namespace {
 
+using test::work;
 using weft::job;
 using weft::pool;
 using weft::start_on;
 using weft::strand;
 using weft::sync_wait;
 using weft::task;
-
-// A job around a function.
-struct work : job {
-  explicit work(std::function<void()> body) : body{std::move(body)} {
-    run = [](job& self) noexcept { static_cast<work&>(self).body(); };
-  }
-  std::function<void()> body;
-};
 
 // ---- order ------------------------------------------------------------------------------------------------------------
 

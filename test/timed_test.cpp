@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "support/tasks.hpp"
 #include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using test::give;
 using test::run_timed;
 using test::virtual_clock;
 using weft::as_result;
@@ -23,7 +25,6 @@ using weft::sleep_for;
 using weft::task;
 using weft::timeout;
 
-task<int> give(int value) { co_return value; }
 task<int> nap(std::chrono::milliseconds d, int value) {
   co_await sleep_for(d);
   co_return value;
@@ -122,14 +123,10 @@ TEST(timeout, a_stop_is_no_timeout) {
   EXPECT_TRUE(run_timed(time, limited(), [&](auto& root) { root.request_stop(); }).is_stopped());
   EXPECT_EQ(time.armed(), 0U);
 
-  weft::manual_executor loop;
-  test::timed_root<int> before{{.executor = &loop, .clock = &time}, limited()};
-  before.request_stop();
-  before.schedule();
-  loop.run_all();
-  EXPECT_TRUE(before.take().is_stopped());
+  EXPECT_TRUE(test::run_stopped(time, limited()).is_stopped());
   EXPECT_EQ(time.armed(), 0U);
 
+  weft::manual_executor loop;
   test::timed_root<int> after{{.executor = &loop, .clock = &time}, limited()};
   after.schedule();
   loop.run_all();

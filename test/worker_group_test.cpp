@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <latch>
 #include <memory>
 #include <thread>
@@ -13,10 +12,12 @@
 #include <weft/scope.hpp>
 
 #include "support/weft_test.hpp"
+#include "support/work.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using test::work;
 using weft::job;
 using weft::pool;
 using weft::start_on;
@@ -24,14 +25,6 @@ using weft::strand;
 using weft::sync_wait;
 using weft::task;
 using weft::worker_group;
-
-// A job around a function.
-struct work : job {
-  explicit work(std::function<void()> body) : body{std::move(body)} {
-    run = [](job& self) noexcept { static_cast<work&>(self).body(); };
-  }
-  std::function<void()> body;
-};
 
 // ---- a worker by its number -----------------------------------------------------------------------------------------------
 

@@ -78,4 +78,15 @@ weft::result<T> run_timed(virtual_clock& time, weft::task<T> work) {
   return run_timed(time, std::move(work), [](auto&) {});
 }
 
+/// Runs a task that is told to stop before its first step.
+template <class T>
+weft::result<T> run_stopped(virtual_clock& time, weft::task<T> work) {
+  weft::manual_executor loop;
+  timed_root<T> root{{.executor = &loop, .clock = &time}, std::move(work)};
+  root.request_stop();
+  root.schedule();
+  loop.run_all();
+  return root.take();
+}
+
 }  // namespace test
