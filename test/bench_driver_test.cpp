@@ -237,6 +237,20 @@ TEST_F(driver, prints_the_phases_of_a_program) {
   EXPECT_TRUE(said("go        60 ns  70 ns  800 ns  80 ns       5")) << out_;
 }
 
+TEST_F(driver, prints_how_a_program_scales) {
+  const auto on = [](const char* one, const char* two) {  // nanoseconds, on one thread and on more
+    return std::string{"[ $(( $2 % 1000 )) = 1 ] && ns="} + one + " || ns=" + two +
+           R"(; echo "{\"ns\":$ns,\"peak_rss_kib\":1,\"start_rss_kib\":1,\"extra\":{}}")";
+  };
+  program("switch_mt", "weft", on("16", "8"));
+  program("switch_mt", "lionet", on("700", "1400"));
+  ASSERT_EQ(run({"--report", "lionet", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("LioNet, as published        3000       16  1252 ns             98.2 ns      0.58       3")) << out_;
+  EXPECT_TRUE(said("weft                        1000        1  16.0 ns                0 ns      1.00       3")) << out_;
+  EXPECT_TRUE(said("weft                        3000       16  8.00 ns                0 ns      2.00       3")) << out_;
+  EXPECT_TRUE(said("lionet                      3000        2  1400 ns                0 ns      0.50       3")) << out_;
+}
+
 TEST_F(driver, smoke_takes_two_sizes_of_a_workload) {
   program("switch", "weft", prints(2));
   ASSERT_EQ(run({"--smoke"}), 0) << out_ << err_;

@@ -30,6 +30,13 @@ TEST(bench_stats, median_of_odd_and_even) {
   EXPECT_THROW((void)bench::median(std::vector<double>{}), std::invalid_argument);
 }
 
+TEST(bench_stats, mean_and_deviation) {
+  EXPECT_EQ(bench::mean(std::vector{1.0, 2.0, 6.0}), 3.0);
+  EXPECT_NEAR(bench::standard_deviation(std::vector{1.0, 2.0, 6.0}), std::sqrt(7.0), 1e-12);
+  EXPECT_EQ(bench::standard_deviation(std::vector{4.0}), 0.0);
+  EXPECT_THROW((void)bench::mean(std::vector<double>{}), std::invalid_argument);
+}
+
 TEST(bench_stats, five_rounds_give_their_whole_range_and_say_what_it_covers) {
   const auto e = bench::median_interval(std::vector{5.0, 1.0, 4.0, 2.0, 3.0});
   EXPECT_EQ(e.value, 3.0);

@@ -21,6 +21,18 @@ std::vector<shape> threads(bool headline) {
           {16, "16 threads", false, false}};
 }
 
+/// LioNet's: as many coroutines as it has, see switch_mt/workload.hpp.
+std::vector<shape> threads_and_coroutines() {
+  auto out = threads(true);
+  const std::vector<shape> more{{3001, "3000 on 1 thread", false},
+                                {3002, "3000 on 2 threads", false, false},
+                                {3004, "3000 on 4 threads", false, false},
+                                {3008, "3000 on 8 threads", false, false},
+                                {3016, "3000 on 16 threads", false, false}};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
 /// Three kinds of work, on pools of fixed sizes and on one of adaptive size, see adaptive/workload.hpp.
 std::vector<shape> sizes_of_a_pool() {
   return {{100, "fib, adaptive", false, false},     {101, "fib, 1 thread", false, false},
@@ -153,10 +165,10 @@ std::span<const workload> catalogue() {
        .scale = ms,
        .shapes = threads(false)},
       {.name = "switch_mt",
-       .about = "1000 coroutines yield 1000 times each, on a pool",
+       .about = "1000 coroutines, or 3000, yield 1000 times each, on a pool",
        .unit = "ns a switch",
        .weight = 1,
-       .shapes = threads(true)},
+       .shapes = threads_and_coroutines()},
       {.name = "adaptive",
        .about = "calls, yields and tasks that block, on pools of fixed sizes and of adaptive size",
        .unit = "ns",

@@ -103,11 +103,12 @@ selection choose(const arguments& args, const std::string& published) {
   return wanted;
 }
 
-schedule timetable(const arguments& args, const plan& what) {
+schedule timetable(const arguments& args, const plan& what, const std::string& published) {
   using namespace std::chrono_literals;
   std::optional<std::size_t> rounds;
   if (args.rounds > 0) rounds = args.rounds;
   if (args.smoke && !rounds) rounds = 1;
+  if (!args.report.empty() && !rounds) rounds = published_rounds(published);
   const double minutes = args.minutes > 0 ? args.minutes : args.full ? 30 : args.smoke ? 0 : 3;
   auto when = make_schedule(what, std::chrono::seconds{static_cast<long>(60 * minutes)}, rounds);
   when.limit = std::chrono::seconds{args.limit};
@@ -126,7 +127,7 @@ int run(const arguments& args, const std::string& command) {
   const auto earlier = args.compare.empty() ? earlier_run{} : read_earlier_run(args.compare);
   auto what = make_plan(built, choose(args, published));
   if (what.assignments.empty()) throw std::runtime_error{"nothing to measure: none of these programs is built"};
-  const auto when = timetable(args, what);
+  const auto when = timetable(args, what, published);
 
   run_record result;
   result.when = utc_now();

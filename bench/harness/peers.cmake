@@ -164,6 +164,8 @@ endforeach()
 bench_peer(libcopp NAME "libcopp" PACKAGE libcopp HEADER libcopp/stack/stack_pool.h LIBRARY copp)
 bench_peer(photon NAME "PhotonLibOS" PACKAGE PhotonLibOS HEADER photon/thread/thread.h LIBRARY photon)
 bench_peer(libgo NAME "libgo" PACKAGE libgo HEADER libgo/coroutine.h LIBRARY libgo)
+bench_peer(lionet NAME "LioNet" PACKAGE LioNet HEADER LioNet/scheduler.h LIBRARY lionet)
+bench_peer(sylar NAME "sylar" PACKAGE sylar HEADER sylar/scheduler.h LIBRARY sylar)
 
 # Other languages: a toolchain, and a small harness of their own beside ours.
 set(GO_ROOT "" CACHE PATH "Where Go is installed")

@@ -109,12 +109,71 @@ void print_phases(std::ostream& out, const run_record& run, const json& publishe
   print_lines(out, lines);
 }
 
+/// Where the published table is from, and where ours.
+void print_heading(std::ostream& out, const run_record& run, const json& published, const manifest& built) {
+  out << '\n'
+      << published.at("system").get<std::string>() << ", as published: " << published.at("machine").get<std::string>()
+      << '\n'
+      << published.at("source").get<std::string>() << '\n'
+      << "here: " << run.machine.value("cpu", "an unknown machine") << "; "
+      << built.build.value("compiler", "an unknown compiler") << "\n\n";
+}
+
+const row* find_row(const run_record& run, const json& published, std::size_t size) {
+  const auto found = std::ranges::find_if(run.rows, [&](const row& each) {
+    return each.form.size == size && each.work->name == published.at("workload").get<std::string>();
+  });
+  return found == run.rows.end() ? nullptr : &*found;
+}
+
+/// How a program scales: for each number of threads the mean of all rounds, their standard deviation, and how many times as
+/// fast that is as one thread; first as published, then each library as it was measured.
+void print_scaling(std::ostream& out, const run_record& run, const json& published, const manifest& built) {
+  std::vector<std::vector<std::string>> lines{
+      {"", "coroutines", "threads", "mean", "standard deviation", "speed-up", "rounds"}};
+  const auto add = [&](const std::string& who, const json& each, double ns, double deviation, double one,
+                       std::size_t rounds) {
+    lines.push_back({who, std::to_string(each.at("coroutines").get<int>()),
+                     std::to_string(each.at("threads").get<int>()), significant(ns) + " ns",
+                     significant(deviation) + " ns", times(one / ns), std::to_string(rounds)});
+  };
+  const auto& all = published.at("scaling");
+  for (const auto& each : all) {
+    const auto one = std::ranges::find(all, each.at("one"), [](const json& other) { return other.at("size"); });
+    add(published.at("system").get<std::string>() + ", as published", each, each.at("ns").get<double>(),
+        each.at("deviation").get<double>(), one->at("ns").get<double>(), published.at("rounds").get<std::size_t>());
+  }
+  const auto* first = find_row(run, published, all.at(0).at("size").get<std::size_t>());
+  if (first == nullptr) return print_lines(out, lines);
+  for (const auto& library : first->entries) {
+    const auto rounds_at = [&](const json& size) {
+      const auto* at = find_row(run, published, size.get<std::size_t>());
+      const auto* e = at == nullptr ? nullptr : at->find(library.key());
+      return e == nullptr || e->state != entry::status::measured ? std::vector<double>{} : e->rounds;
+    };
+    for (const auto& each : all) {
+      const auto rounds = rounds_at(each.at("size")), one = rounds_at(each.at("one"));
+      if (rounds.empty() || one.empty()) continue;
+      const auto& name = built.find(library.library).name;
+      add(library.variant.empty() ? name : name + " " + library.variant, each, mean(rounds), standard_deviation(rounds),
+          mean(one), rounds.size());
+    }
+  }
+  print_lines(out, lines);
+}
+
 }  // namespace
+
+std::optional<std::size_t> published_rounds(const std::string& path) {
+  const auto published = read_published(path);
+  if (!published.contains("rounds")) return std::nullopt;
+  return published.at("rounds").get<std::size_t>();
+}
 
 std::vector<std::string> published_workloads(const std::string& path) {
   std::vector<std::string> out;
   const auto published = read_published(path);
-  if (published.contains("phases")) return {published.at("workload").get<std::string>()};
+  if (published.contains("workload")) return {published.at("workload").get<std::string>()};
   for (const auto& each : published.at("rows")) {
     const auto workload = each.at("workload").get<std::string>();
     if (std::ranges::find(out, workload) == out.end()) out.push_back(workload);
@@ -130,6 +189,10 @@ void print_published(std::ostream& out, const run_record& run, const manifest& b
         << "here: " << run.machine.value("cpu", "an unknown machine") << "; "
         << built.build.value("compiler", "an unknown compiler") << "\n\n";
     return print_phases(out, run, published);
+  }
+  if (published.contains("scaling")) {
+    print_heading(out, run, published, built);
+    return print_scaling(out, run, published, built);
   }
   std::vector<std::vector<std::string>> lines;
   auto& head = lines.emplace_back();
@@ -151,12 +214,7 @@ void print_published(std::ostream& out, const run_record& run, const manifest& b
     }
     line.push_back(ratio_to_baseline(run, each));
   }
-  out << '\n'
-      << published.at("system").get<std::string>() << ", as published: " << published.at("machine").get<std::string>()
-      << '\n'
-      << published.at("source").get<std::string>() << '\n'
-      << "here: " << run.machine.value("cpu", "an unknown machine") << "; "
-      << built.build.value("compiler", "an unknown compiler") << "\n\n";
+  print_heading(out, run, published, built);
   print_lines(out, lines);
 }
 

@@ -73,6 +73,22 @@ inline estimate median_interval(std::span<const double> values) {
   return {detail::middle(sorted), sorted[k], sorted[n - 1 - k], n == 1 ? 0.0 : 1 - 2 * cumulative(k)};
 }
 
+/// These two only for tables of others, who use them.
+inline double mean(std::span<const double> values) {
+  if (values.empty()) throw std::invalid_argument{"a statistic of no samples"};
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// Of the samples (n - 1); of one sample it is 0.
+inline double standard_deviation(std::span<const double> values) {
+  const double middle = mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - middle) * (value - middle);
+  return values.size() == 1 ? 0 : std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
 /// How many times `of` is `to`, both measured in the same rounds.
 ///
 /// Each round gives one ratio, in which the machine's drift cancels; the estimate is their median.

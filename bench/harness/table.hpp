@@ -4,6 +4,7 @@
 #include "results.hpp"
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 namespace bench {
@@ -35,6 +36,9 @@ void print_comparison(std::ostream& out, const run_record& run, const earlier_ru
 
 /// The published table of a system (report/<name>.json), with the same programs measured in this run beside it.
 void print_published(std::ostream& out, const run_record& run, const manifest& built, const std::string& path);
+
+/// How many rounds it is made of, where it says.
+std::optional<std::size_t> published_rounds(const std::string& path);
 
 /// The workloads that a published table needs.
 std::vector<std::string> published_workloads(const std::string& path);

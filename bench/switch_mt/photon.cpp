@@ -4,11 +4,11 @@
 #include "../harness/photon_threads.hpp"
 
 void bench::run(bench::state& state) {
-  photon_threads threads{state.size(), switch_coroutines};
-  const std::size_t switches = switch_coroutines * switch_rounds;
+  const std::size_t coroutines = coroutines_of(state.size()), switches = coroutines * switch_rounds;
+  photon_threads threads{threads_of(state.size()), coroutines};
   state.measure(switches, switches, [&] {
     std::atomic<std::size_t> switched{0};
-    threads.run(switch_coroutines, [&] {
+    threads.run(coroutines, [&] {
       for (std::size_t i = 0; i != switch_rounds; ++i) photon::thread_yield();
       switched.fetch_add(switch_rounds, std::memory_order_relaxed);
     });

@@ -1,7 +1,6 @@
 use bench::tokio_on;
 
 // As in workload.hpp.
-const TASKS: usize = 1000;
 const ROUNDS: usize = 1000;
 
 async fn yields() -> usize {
@@ -11,10 +10,10 @@ async fn yields() -> usize {
     ROUNDS
 }
 
-async fn all() -> usize {
-    let tasks: Vec<_> = (0..TASKS).map(|_| tokio::spawn(yields())).collect();
+async fn all(tasks: usize) -> usize {
+    let started: Vec<_> = (0..tasks).map(|_| tokio::spawn(yields())).collect();
     let mut switches = 0;
-    for one in tasks {
+    for one in started {
         switches += one.await.unwrap();
     }
     switches
@@ -22,7 +21,8 @@ async fn all() -> usize {
 
 fn main() {
     bench::run(|state| {
-        let runtime = tokio_on(state.size());
-        state.measure(TASKS * ROUNDS, TASKS * ROUNDS, || runtime.block_on(all()))
+        let runtime = tokio_on(state.size() % 1000);
+        let tasks = if state.size() < 3000 { 1000 } else { 3000 };
+        state.measure(tasks * ROUNDS, tasks * ROUNDS, || runtime.block_on(all(tasks)))
     });
 }

@@ -15,17 +15,17 @@ static tmc::task<void> yields(std::atomic<std::size_t>& switches) {
   switches.fetch_add(bench::switch_rounds, std::memory_order_relaxed);
 }
 
-static tmc::task<std::size_t> all() {
+static tmc::task<std::size_t> all(std::size_t coroutines) {
   std::atomic<std::size_t> switches{0};
   std::vector<tmc::task<void>> tasks;
-  for (std::size_t i = 0; i != bench::switch_coroutines; ++i) tasks.push_back(yields(switches));
+  for (std::size_t i = 0; i != coroutines; ++i) tasks.push_back(yields(switches));
   co_await tmc::spawn_many(tasks);
   co_return switches.load();
 }
 
 void bench::run(bench::state& state) {
-  tmc::cpu_executor().set_thread_count(state.size()).init();
-  const std::size_t switches = switch_coroutines * switch_rounds;
-  state.measure(switches, switches, [&] { return tmc::post_waitable(tmc::cpu_executor(), all(), 0).get(); });
+  tmc::cpu_executor().set_thread_count(threads_of(state.size())).init();
+  const std::size_t coroutines = coroutines_of(state.size()), switches = coroutines * switch_rounds;
+  state.measure(switches, switches, [&] { return tmc::post_waitable(tmc::cpu_executor(), all(coroutines), 0).get(); });
   tmc::cpu_executor().teardown();
 }

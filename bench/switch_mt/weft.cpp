@@ -14,10 +14,10 @@ weft::task<> yields(std::atomic<std::size_t>& switches) {
   switches.fetch_add(bench::switch_rounds, std::memory_order_relaxed);
 }
 
-weft::task<std::size_t> all(weft::executor& where) {
+weft::task<std::size_t> all(weft::executor& where, std::size_t coroutines) {
   std::atomic<std::size_t> switches{0};
   auto fork_all = [&](weft::scope& s) -> weft::task<> {
-    for (std::size_t i = 0; i != bench::switch_coroutines; ++i) s.fork(yields(switches));
+    for (std::size_t i = 0; i != coroutines; ++i) s.fork(yields(switches));
     co_return;
   };
   co_await weft::with_scope({.executor = &where}, fork_all);
@@ -27,7 +27,7 @@ weft::task<std::size_t> all(weft::executor& where) {
 }  // namespace
 
 void bench::run(bench::state& state) {
-  const weft::pool pool{{.threads = static_cast<unsigned>(state.size())}};
-  const std::size_t switches = switch_coroutines * switch_rounds;
-  state.measure(switches, switches, [&] { return weft::sync_wait(all(pool.executor())); });
+  const weft::pool pool{{.threads = static_cast<unsigned>(threads_of(state.size()))}};
+  const std::size_t coroutines = coroutines_of(state.size()), switches = coroutines * switch_rounds;
+  state.measure(switches, switches, [&] { return weft::sync_wait(all(pool.executor(), coroutines)); });
 }
