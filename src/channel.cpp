@@ -2,6 +2,9 @@
 
 #include <mutex>
 
+#include "detail/claim.hpp"
+#include "detail/lock_here.hpp"
+
 namespace weft {
 namespace detail {
 
@@ -20,13 +23,30 @@ bool channel_core::is_closed() const noexcept {
   return closed;
 }
 
-channel_waiter* channel_core::pop_claimed(waiter_line& line) noexcept {
+namespace {
+
+// Those whom a stop has claimed are out of the line, and forgotten.
+inline channel_waiter* first_claimed(waiter_line& line) noexcept {
   while (auto* one = static_cast<channel_waiter*>(line.pop()))
-    if (one->try_claim()) {
+    if (claim_here::try_claim(*one)) [[likely]] {
       if (one->select != nullptr) one->select->chosen = one->index;
       return one;
     }
   return nullptr;
+}
+
+}  // namespace
+
+channel_waiter* channel_core::pop_claimed(waiter_line& line) noexcept { return first_claimed(line); }
+
+channel_waiter* channel_core::lock_or_claim(waiter_line& line) noexcept {
+  lock.lock_on(this_worker());
+  if (line.empty()) return nullptr;
+  changes = changes + 1;
+  channel_waiter* const one = first_claimed(line);
+  if (one != nullptr) [[likely]]
+    lock.unlock();
+  return one;
 }
 
 void channel_core::close() noexcept {
@@ -40,13 +60,28 @@ void channel_core::close() noexcept {
     }
 }
 
-void channel_core::wait(root& self, channel_waiter& one, waiter_line& line) noexcept {
+[[gnu::always_inline]] inline void channel_core::wait_here(root& self, channel_waiter& one,
+                                                           waiter_line& line) noexcept {
   line.push(one);
   ++waits;
-  if (self.park(one)) return lock.unlock();
+  if (claim_here::park(self, one)) [[likely]]
+    return lock.unlock();
+  end_wait_stopped(self, one, line);
+}
+
+WEFT_SELDOM void channel_core::end_wait_stopped(root& self, channel_waiter& one, waiter_line& line) noexcept {
   line.remove(one);
   lock.unlock();
   end_stopped(self);
+}
+
+void channel_core::wait(root& self, channel_waiter& one, waiter_line& line) noexcept { wait_here(self, one, line); }
+
+bool channel_core::lock_or_wait(root& self, channel_waiter& one, const peeked<std::uint32_t>& values) noexcept {
+  lock.lock_on(this_worker());
+  if (values != 0 || !senders.empty() || closed) return false;
+  wait_here(self, one, receivers);
+  return true;
 }
 
 void channel_core::leave(waiter& one, waiter_line& line) noexcept {

@@ -99,6 +99,14 @@ class channel_core {
   /// The first in line that no stop has claimed, claimed; or null.
   static channel_waiter* pop(waiter_line& line) noexcept { return line.empty() ? nullptr : pop_claimed(line); }
 
+  /// Takes the lock; if somebody is in line, claims the first, gives it, and lets go of the lock. Else null, and the caller
+  /// has the lock. Who was claimed waits until it is woken, so what it gets may be handed over without the lock.
+  channel_waiter* lock_or_claim(waiter_line& line) noexcept;
+
+  /// Takes the lock; if nothing is there to be received, waits, and lets go of the lock: true. `one` may be gone then. Else
+  /// the caller has the lock.
+  bool lock_or_wait(root& self, channel_waiter& one, const peeked<std::uint32_t>& values) noexcept;
+
   /// Gets in line and lets go of the lock. `one` may be gone after this.
   void wait(root& self, channel_waiter& one, waiter_line& line) noexcept;
   void leave(waiter& one, waiter_line& line) noexcept;
@@ -114,6 +122,8 @@ class channel_core {
 
  private:
   static channel_waiter* pop_claimed(waiter_line& line) noexcept;
+  void wait_here(root& self, channel_waiter& one, waiter_line& line) noexcept;
+  WEFT_SELDOM void end_wait_stopped(root& self, channel_waiter& one, waiter_line& line) noexcept;
 
  protected:
   /// Waits for who is still inside.
@@ -132,6 +142,7 @@ class ring {
   }
 
   std::size_t size() const noexcept { return count_; }
+  const peeked<std::uint32_t>& count() const noexcept { return count_; }
   std::size_t capacity() const noexcept { return capacity_; }
   bool is_full() const noexcept { return count_ == capacity_; }
   bool seems_empty() const noexcept { return count_.peek() == 0; }
@@ -311,8 +322,22 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
   send_awaiter(channel& to, T&& value) noexcept : send_node{type, value_}, to_{to}, value_(std::move(value)) {}
 
   bool suspend(detail::root& self) noexcept {
-    if (self.sleeper::stop_requested()) return (detail::end_stopped(self), true);
-    to_.lock.lock();
+    if (self.sleeper::stop_requested()) [[unlikely]]
+      return (detail::end_stopped(self), true);
+    channel_waiter* const one = to_.lock_or_claim(to_.receivers);
+    if (one == nullptr) return put_or_wait(self);
+    static_cast<receive_node*>(one)->slot->emplace(std::move(value_));
+    one->wake();
+    return false;
+  }
+  void await_resume() {
+    if (this->closed) throw channel_closed<T>{std::move(value_)};
+    if (no_memory_) throw std::bad_alloc{};
+  }
+
+ private:
+  // With the lock, where nobody waits to receive. Apart, so that to hand over is no more than it is.
+  [[gnu::noinline]] bool put_or_wait(detail::root& self) noexcept {
     if (to_.lacks_room()) [[unlikely]]
       try {
         to_.lock.unlock();
@@ -329,12 +354,6 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
     if (to_wake != nullptr) to_wake->wake();
     return false;
   }
-  void await_resume() {
-    if (this->closed) throw channel_closed<T>{std::move(value_)};
-    if (no_memory_) throw std::bad_alloc{};
-  }
-
- private:
   static detail::on_stop leave(detail::waiter& self) noexcept {
     auto& mine = static_cast<send_awaiter&>(self);
     mine.to_.leave(mine, mine.to_.senders);
@@ -369,18 +388,22 @@ class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<re
   explicit receive_awaiter(channel& from) noexcept : receive_node{type, value_}, from_{from} {}
 
   bool suspend(detail::root& self) noexcept {
-    if (self.sleeper::stop_requested()) return (detail::end_stopped(self), true);
+    if (self.sleeper::stop_requested()) [[unlikely]]
+      return (detail::end_stopped(self), true);
+    return from_.lock_or_wait(self, *this, from_.values_.count()) || take_or_wait(self);
+  }
+  std::optional<T> await_resume() noexcept { return std::move(value_); }
+
+ private:
+  // With the lock, where something may be there: those in line to send may all have been stopped.
+  [[gnu::noinline]] bool take_or_wait(detail::root& self) noexcept {
     channel_waiter* to_wake = nullptr;
-    from_.lock.lock();
     if (from_.try_receive_now(value_, to_wake) == outcome::must_wait)
       return (from_.wait(self, *this, from_.receivers), true);
     from_.lock.unlock();
     if (to_wake != nullptr) to_wake->wake();
     return false;
   }
-  std::optional<T> await_resume() noexcept { return std::move(value_); }
-
- private:
   static detail::on_stop leave(detail::waiter& self) noexcept {
     auto& mine = static_cast<receive_awaiter&>(self);
     mine.from_.leave(mine, mine.from_.receivers);

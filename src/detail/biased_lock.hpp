@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <weft/detail/atomic.hpp>
+#include <weft/detail/config.hpp>
 
 #include "detail/fence.hpp"
 #include "detail/spin.hpp"
@@ -48,7 +49,7 @@ class biased_lock {
  private:
   static constexpr int patience = 30;  // an owner that takes longer has lost its processor
 
-  [[gnu::noinline]] void wait_until_given_back() noexcept {
+  WEFT_SELDOM void wait_until_given_back() noexcept {
     spin_wait wait;
     do {
       inside_.store(false, std::memory_order_relaxed);             // nothing was changed

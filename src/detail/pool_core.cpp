@@ -319,11 +319,7 @@ void pool_core::post(job& work) noexcept {
     return;
   pool_worker* const here = this_worker().of_pool;
   if (here == nullptr || here->home != this) return post_from_outside(work);
-  seat& mine = static_cast<seat&>(*here);
-  bool first;
-  if (job* before = mine.line.push_next(work, first); before != nullptr) [[unlikely]]
-    return make_room(mine, *before);
-  mine.call(first);
+  here->post(work);
 }
 
 void pool_core::post_behind(job& work) noexcept {
@@ -338,11 +334,12 @@ void pool_core::post_behind(job& work) noexcept {
 }
 
 // The line is full: its newest half goes to where all take from, and then `work`, which came last.
-[[gnu::noinline]] void pool_core::make_room(seat& mine, job& work) noexcept {
+[[gnu::noinline]] void pool_core::make_room(pool_worker& of, job& work) noexcept {
+  seat& mine = static_cast<seat&>(of);
   job* oldest = nullptr;
   job* const newest = mine.line.spill(oldest);
   work.next = newest;
-  injected_.put(work, *oldest);
+  mine.of->injected_.put(work, *oldest);
   mine.call();
 }
 
@@ -433,7 +430,7 @@ void pool_core::run(seat& mine) noexcept {
   drop();
 }
 
-void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
+inline void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
   mine.jobs.add();
   if (state_.load(std::memory_order_relaxed) == state::cancelling) [[unlikely]]  // seen at some time
     root::tell_to_stop(work);
@@ -450,7 +447,7 @@ void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
 }
 
 // Null: the pool has ended.
-job* pool_core::next(seat& mine) noexcept {
+inline job* pool_core::next(seat& mine) noexcept {
   if (mine.until_look-- == 0) [[unlikely]]
     if (job* work = look_outside(mine); work != nullptr) return work;
   if (is_ranked_)

@@ -99,7 +99,11 @@ class pool_core final : public executor {
   // A worker, and what the core knows of it besides.
   struct alignas(64) seat : pool_worker, idler {
     seat(pool_core& core, unsigned which) noexcept
-        : pool_worker{core, core.idle_, {pool_core::wake, pool_core::shares}, core.options_.threads > 1},
+        : pool_worker{core,
+                      core.idle_,
+                      {pool_core::wake, pool_core::make_room, pool_core::shares},
+                      core.options_.threads > 1,
+                      core.options_.deadline_order},
           own{*this},
           of{&core},
           index{which} {}
@@ -136,8 +140,9 @@ class pool_core final : public executor {
   void expect_not_forked() const noexcept;
 
   void run(seat& mine) noexcept;
-  void run_one(worker& here, seat& mine, job& work) noexcept;
-  job* next(seat& mine) noexcept;
+  // Both in the loop of a worker itself, where each job passes.
+  [[gnu::always_inline]] inline void run_one(worker& here, seat& mine, job& work) noexcept;
+  [[gnu::always_inline]] inline job* next(seat& mine) noexcept;
   job* look_outside(seat& mine) noexcept;
   job* look_elsewhere(seat& mine) noexcept;
   job* search(seat& mine, bool desperate) noexcept;
@@ -163,7 +168,6 @@ class pool_core final : public executor {
   bool any_job() const noexcept;
   bool any_own_job() const noexcept;
 
-  void make_room(seat& mine, job& work) noexcept;
   void post_from_outside(job& work) noexcept;
   bool post_by_deadline(job& work) noexcept;
   void post_ranked(job& work, unsigned priority) noexcept;
@@ -172,6 +176,7 @@ class pool_core final : public executor {
   void post_to(seat& one, job& work) noexcept;
   void hand_in(seat& one, job& work) noexcept;
   static void wake(idler& one) noexcept;
+  static void make_room(pool_worker& of, job& work) noexcept;
   static bool shares(const executor& home, const executor* one) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <weft/detail/config.hpp>
 #include <weft/executor.hpp>
 
 #include "detail/count.hpp"
@@ -18,17 +19,20 @@ struct pool_worker {
   /// What a worker knows of its pool.
   struct calls {
     void (*wake)(idler&) noexcept;
+    /// By the worker's thread, for a job that its line has no room for.
+    void (*make_room)(pool_worker&, job&) noexcept;
     /// Whether all workers run what is posted to `one`.
     bool (*shares)(const executor& home, const executor* one) noexcept;
   };
 
-  pool_worker(executor& of, idle_set& all, const calls& how, bool others) noexcept
-      : home{&of}, idle{&all}, call_pool{how}, has_others{others} {}
+  pool_worker(executor& of, idle_set& all, const calls& how, bool others, bool ordered) noexcept
+      : home{&of}, idle{&all}, call_pool{how}, has_others{others}, orders{ordered} {}
 
   executor* const home;
   idle_set* const idle;
   const calls call_pool;
   const bool has_others;  // who could take what it offers
+  const bool orders;      // some of what is posted to its home on its thread is not for its line
 
   /// Whether a task of `its` may go on in any of the pool's workers.
   bool shares(const executor* its) const noexcept { return its == home || call_pool.shares(*home, its); }
@@ -38,6 +42,14 @@ struct pool_worker {
 
   count jobs, steals, failed_steals, parks, wakes, injected;
   count asleep;  // nanoseconds, of sleeps that have ended
+
+  /// By its thread: `work` is next.
+  void post(job& work) noexcept {
+    bool first;
+    if (job* const before = line.push_next(work, first); before != nullptr) [[unlikely]]
+      return spill(*before);
+    call(first);
+  }
 
   /// By its thread. False: there is no memory, so the caller is to see to it.
   bool offer(job& fork) noexcept {
@@ -61,8 +73,9 @@ struct pool_worker {
   }
 
  private:
+  WEFT_SELDOM void spill(job& work) noexcept { call_pool.make_room(*this, work); }
   // Apart, so that the way of who calls nobody saves no registers.
-  [[gnu::noinline]] void call_one(bool hot) noexcept {
+  WEFT_SELDOM void call_one(bool hot) noexcept {
     if (idler* one = idle->pick(hot); one != nullptr) call_pool.wake(*one);
   }
 };

@@ -1,6 +1,7 @@
 #include <weft/detail/root.hpp>
 
 #include "detail/held_locks.hpp"
+#include "detail/pool_worker.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/sleeping_inbox.hpp"
 #include "detail/worker.hpp"
@@ -156,12 +157,19 @@ void root::run_outermost(worker& here, job& work) noexcept {
   static_cast<run_state&>(here) = {};
 }
 
-// By itself, as it suspends, too: what runs here until it goes on is no part of it, and it may be gone by then.
-void root::schedule() noexcept {
-  if (worker& here = this_worker(); here.current == this) leave(here);
-  if (env != nullptr && env->executor != nullptr) return env->executor->post(*this);
-  inline_executor{}.post(*this);
+// By itself, as it suspends, too: what runs here until it goes on is no part of it, and it may be gone by then. What its
+// executor is a pool for, on one of the pool's threads, goes into that one's line at once: this is most of all wake-ups.
+[[gnu::always_inline]] inline void root::schedule_on(worker& here) noexcept {
+  if (here.current == this) leave(here);
+  executor* const its = env != nullptr ? env->executor : nullptr;
+  if (its == nullptr) [[unlikely]]
+    return inline_executor{}.post(*this);
+  if (pool_worker* const mine = here.of_pool; mine != nullptr && mine->home == its && !mine->orders) [[likely]]
+    return mine->post(*this);
+  its->post(*this);
 }
+
+void root::schedule() noexcept { schedule_on(this_worker()); }
 
 void root::schedule_behind() noexcept {
   if (worker& here = this_worker(); here.current == this) leave(here);
@@ -180,8 +188,9 @@ std::chrono::steady_clock::time_point root::deadline_of(job& work) noexcept {
 
 void root::woken(sleeper& sleeping, wake_up how) noexcept {
   root& self = static_cast<root&>(sleeping);
-  if (how == wake_up::stopped) self.ends_stopped = true;
-  self.schedule();
+  if (how == wake_up::stopped) [[unlikely]]
+    self.ends_stopped = true;
+  self.schedule_on(this_worker());
 }
 
 // A callee that has ended, and is still there, is on top until another one starts. Its resume function is null.

@@ -37,11 +37,16 @@ class run_queue {
   /// was nothing before, so a thief need not hurry.
   T* push_next(T& one, bool& first) noexcept {
     lock_.enter();
+    const std::size_t there = size_.load(std::memory_order_relaxed);  // under the lock
     T* const before = next_;
-    first = before == nullptr && first_ == end_;
     next_ = &one;
-    const bool fits = before == nullptr || append(*before);
-    count();
+    first = there == 0;
+    if (before == nullptr) [[likely]] {
+      size_.store(there + 1, std::memory_order_relaxed);  // as in count()
+      lock_.leave();
+      return nullptr;
+    }
+    const bool fits = append(*before);
     lock_.leave();
     return fits ? nullptr : before;
   }
@@ -50,16 +55,17 @@ class run_queue {
   T* pop() noexcept {
     if (size_.load(std::memory_order_relaxed) == 0) return nullptr;  // thieves only take
     lock_.enter();
-    T* one = nullptr;
-    if (next_ != nullptr && (in_a_row_ < most_in_a_row || first_ == end_)) {
-      one = next_;
+    const std::size_t there = size_.load(std::memory_order_relaxed);  // under the lock
+    T* one = next_;
+    if (one != nullptr && (in_a_row_ < most_in_a_row || there == 1)) [[likely]] {
       next_ = nullptr;
       in_a_row_ = in_a_row_ + 1;
-    } else if (first_ != end_) {
+      size_.store(there - 1, std::memory_order_relaxed);  // as in count()
+    } else if (there > 1) {
       one = take_first();
       in_a_row_ = 0;
+      size_.store(there - 2, std::memory_order_relaxed);  // as in count()
     }
-    count();
     lock_.leave();
     return one;
   }

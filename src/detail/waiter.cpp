@@ -1,5 +1,6 @@
 #include <weft/detail/waiter.hpp>
 
+#include "detail/claim.hpp"
 #include "detail/spin.hpp"
 
 namespace weft::detail {
@@ -8,45 +9,20 @@ constinit std::atomic<const wait_watch*> wait_watch::the_one{nullptr};
 
 // ---- by the sleeper -----------------------------------------------------------------------------------------------------
 
-std::uint64_t sleeper::begin_wait(waiter& one, std::uint64_t word) noexcept {
-  WEFT_EXPECTS((word & state_mask) == running, "a task waits for two things at once: only its own coroutine may await");
-  const std::uint64_t ticket = (word & ticket_mask) + ticket_unit;
-  one.sleeper_ = this;
-  one.ticket_ = ticket;
-  current_ = &one;
-  return ticket;
-}
-
-// The same under the eyes of a watch. Apart, so that what stands above saves no registers.
-[[gnu::noinline, gnu::cold]] bool sleeper::park_watched(const wait_watch& watch, waiter& one,
-                                                        bool forwarding) noexcept {
+// Under the eyes of a watch. Apart, so that those without one save no registers.
+WEFT_SELDOM bool sleeper::park_watched(const wait_watch& watch, waiter& one, bool forwarding) noexcept {
   watch.parking(*this);
   const bool answer = forwarding ? park_forwarding_now(one) : park_now(one);
   watch.parked(*this, forwarding || answer);
   return answer;
 }
 
-bool sleeper::park(waiter& one) noexcept {
-  if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
-    return park_watched(*watch, one, false);
-  return park_now(one);
-}
+bool sleeper::park(waiter& one) noexcept { return claim_here::park(*this, one); }
 
 bool sleeper::park_forwarding(waiter& one) noexcept {
   if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
     return park_watched(*watch, one, true);
   return park_forwarding_now(one);
-}
-
-inline bool sleeper::park_now(waiter& one) noexcept {
-  std::uint64_t word = word_.load(std::memory_order_acquire);  // <- asked
-  const std::uint64_t ticket = begin_wait(one, word);
-  do {
-    if ((word & (stop_bit | shield_bit)) == stop_bit) return false;
-  } while (!word_.compare_exchange_weak(word, ticket | (word & (stop_bit | shield_bit)) | waiting,
-                                        std::memory_order_release,  // -> park
-                                        std::memory_order_acquire));  // <- asked
-  return true;
 }
 
 inline bool sleeper::park_forwarding_now(waiter& one) noexcept {
@@ -68,35 +44,30 @@ bool sleeper::shield(bool on) noexcept {
 
 // ---- by wakers ------------------------------------------------------------------------------------------------------------
 
-// Moves the state of wait `ticket`, whatever the stop bits are meanwhile. False: that wait is over, or not in `from`.
-bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept {
+// The word, as soon as it is not held tentatively for this wait.
+WEFT_SELDOM std::uint64_t sleeper::decided(std::uint64_t ticket) noexcept {
   spin_wait wait;
-  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
-  for (;;) {
-    if ((word & ticket_mask) != ticket) return false;
-    const std::uint64_t state = word & state_mask;
-    if (state == tentative && from == waiting) {  // decided in a moment, one way or the other
-      wait.once();
-      word = word_.load(std::memory_order_relaxed);  // as above
-      continue;
-    }
-    if (state != from) return false;
-    if (word_.compare_exchange_weak(word, (word & ~state_mask) | to,
-                                    std::memory_order_acq_rel,   // -> wake, look, <- park, look
-                                    std::memory_order_relaxed))  // tried again
-      return true;
-  }
+  std::uint64_t word;
+  do {
+    wait.once();
+    word = word_.load(std::memory_order_relaxed);  // the exchange of who asked decides
+  } while ((word & (ticket_mask | state_mask)) == (ticket | tentative));
+  return word;
 }
 
 inline void sleeper::go_on(wake_up how) noexcept {
   if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
-    if (watch->waking(*this, how)) return;
+    return go_on_watched(*watch, how);
   wake_(*this, how);
+}
+
+WEFT_SELDOM void sleeper::go_on_watched(const wait_watch& watch, wake_up how) noexcept {
+  if (!watch.waking(*this, how)) wake_(*this, how);
 }
 
 void wait_watch::wake(sleeper& claimed, wake_up how) noexcept { claimed.wake_(claimed, how); }
 
-bool waiter::try_claim() noexcept { return sleeper_->move(ticket_, sleeper::waiting, sleeper::running); }
+bool waiter::try_claim() noexcept { return claim_here::try_claim(*this); }
 
 void waiter::wake(wake_up how) noexcept { sleeper_->go_on(how); }
 

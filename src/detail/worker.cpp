@@ -57,7 +57,7 @@ pthread_key_t make_key() noexcept {
 [[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool ready_for_stacks = false;
 
-[[gnu::noinline, gnu::cold]] worker& first_use() noexcept {
+WEFT_SELDOM worker& first_use() noexcept {
   {
     std::lock_guard guard{spare_lock};
     if (spare_workers != nullptr) {

@@ -82,7 +82,7 @@ struct worker : run_state {
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local bool ready_for_stacks;
 
 /// Makes the calling thread's worker, or takes over that of a thread that ended.
-worker& first_use() noexcept;
+WEFT_SELDOM worker& first_use() noexcept;
 
 /// The calling thread's worker. Only for functions of the library that are not inlined into coroutines.
 inline worker& this_worker() noexcept {

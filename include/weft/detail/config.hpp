@@ -86,6 +86,14 @@
           std::is_trivially_destructible_v<Callable>,                             \
       "this compiler destroys a lambda that is written inside a co_await expression twice: name it, pass the lvalue")
 
+// Before a function that only the library's sources call, and seldom, from where every instruction counts: its callers save
+// no registers for it. Not before one that a header calls: g++ does not know this, and objects of both go together.
+#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+#define WEFT_SELDOM __attribute__((preserve_most, noinline))
+#else
+#define WEFT_SELDOM __attribute__((noinline))
+#endif
+
 // 1 in a translation unit that a sanitizer watches, else 0.
 #if defined(__SANITIZE_ADDRESS__)
 #define WEFT_ASAN 1

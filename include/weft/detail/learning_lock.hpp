@@ -21,8 +21,11 @@
 #include <atomic>
 #include <cstdint>
 #include <weft/detail/atomic.hpp>
+#include <weft/detail/config.hpp>
 
 namespace weft::detail {
+
+struct worker;
 
 class learning_lock {
  public:
@@ -31,6 +34,8 @@ class learning_lock {
   learning_lock(const learning_lock&) = delete;
 
   void lock() noexcept;
+  /// The same by who has its worker at hand. Only for the library's sources: src/detail/lock_here.hpp.
+  void lock_on(const worker& here) noexcept;
   void unlock() noexcept {
     const std::uint8_t by = entrance_;
     if (by == common) return taken_.store(false, std::memory_order_release);  // -> lent
@@ -43,7 +48,8 @@ class learning_lock {
   // Below the address of a worker: 0 if it was only the last to take the lock; of a regular, its flag and one.
   static constexpr std::uintptr_t low_bits = 7;
 
-  void lock_as_any(std::uintptr_t me) noexcept;
+  WEFT_SELDOM void lock_as_any(std::uintptr_t me) noexcept;
+  WEFT_SELDOM void lock_as_dismissed(std::uintptr_t me, std::uintptr_t flag) noexcept;
 
   //   edge owned  what a regular changed    ->  who has dismissed it
   //   edge lent   what any other changed    ->  the next one, who may make itself the regular

@@ -160,6 +160,7 @@ class root : public sleeper, public job {
  private:
   static void run_job(job& self) noexcept;
   void run_in(worker& here) noexcept;
+  void schedule_on(worker& here) noexcept;
   static void woken(sleeper& self, wake_up how) noexcept;
   static void returned(frame* end);
   static void stopped_at_end(boundary& end) noexcept;

@@ -97,6 +97,7 @@ class waiter {
  private:
   friend class sleeper;
   friend class held_wait;
+  friend struct claim_here;
   plain<sleeper*> sleeper_ = nullptr;
   plain<std::uint64_t> ticket_ = 0;
   const wait_type* type_;
@@ -127,8 +128,12 @@ class waiter_line {
     first_ = &one;
   }
   waiter* pop() noexcept {
-    waiter* one = first_;
-    if (one != nullptr) remove(*one);
+    waiter* const one = first_;
+    if (one == nullptr) return nullptr;
+    waiter* const second = one->next;
+    one->linked = false;
+    first_ = second;
+    (second != nullptr ? second->prev : last_) = nullptr;
     return one;
   }
   /// Takes `one` out; false: it is not in the line.
@@ -191,6 +196,7 @@ class sleeper {
   friend class waiter;
   friend class held_wait;
   friend struct wait_watch;
+  friend struct claim_here;
 
   // The low bits: what the sleeper does.
   static constexpr std::uint64_t running = 0;           // awake; only the sleeper moves on from here
@@ -207,10 +213,12 @@ class sleeper {
 
   bool park_now(waiter& one) noexcept;
   bool park_forwarding_now(waiter& one) noexcept;
-  bool park_watched(const wait_watch& watch, waiter& one, bool forwarding) noexcept;
+  WEFT_SELDOM bool park_watched(const wait_watch& watch, waiter& one, bool forwarding) noexcept;
   void go_on(wake_up how) noexcept;
+  WEFT_SELDOM void go_on_watched(const wait_watch& watch, wake_up how) noexcept;
   std::uint64_t begin_wait(waiter& one, std::uint64_t word) noexcept;
   bool move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept;
+  WEFT_SELDOM std::uint64_t decided(std::uint64_t ticket) noexcept;
   void stop_wait(std::uint64_t word) noexcept;
 
   //   edge park   the sleeper's frame, and the waiter in its slot  ->  whoever claims the wait

@@ -28,9 +28,11 @@ struct pool_worker {
   place forks;
   executor* home = nullptr;
   bool has_others = true;
+  bool orders = true;  // so what is posted goes through its home
 
   bool shares(const executor*) const noexcept { return true; }
   void call() noexcept {}
+  void post(job&) noexcept {}
   bool offer(job& one) noexcept {
     forks.job_.store(&one, std::memory_order_release);
     return true;
