@@ -17,6 +17,7 @@
 #include <latch>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -161,9 +162,9 @@ TEST(pool, what_a_busy_worker_is_to_do_next_is_taken_over) {
   p.shutdown();
 }
 
-TEST(pool, a_line_that_is_full_spills_and_loses_nothing) {
+// Posts so many from one worker, which runs them. In which order they ran.
+std::vector<int> order_of(int count) {
   pool p{{.threads = 1}};
-  constexpr int count = 10'000;
   std::vector<int> order;  // plain: one thread
   std::vector<work> jobs;
   std::latch over{1};
@@ -171,7 +172,7 @@ TEST(pool, a_line_that_is_full_spills_and_loses_nothing) {
   for (int i = 0; i != count; ++i)
     jobs.emplace_back([&, i] {
       order.push_back(i);
-      if (order.size() == count) over.count_down();
+      if (std::cmp_equal(order.size(), count)) over.count_down();
     });
   work posts_all{[&] {
     for (auto& one : jobs) p.executor().post_behind(one);
@@ -179,8 +180,23 @@ TEST(pool, a_line_that_is_full_spills_and_loses_nothing) {
   p.executor().post(posts_all);
   over.wait();
   p.shutdown();
+  return order;
+}
+
+std::vector<int> numbers_up_to(int count) {
+  std::vector<int> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+TEST(pool, a_line_grows_and_keeps_its_order) { EXPECT_EQ(order_of(10'000), numbers_up_to(10'000)); }
+
+TEST(pool, a_line_that_is_full_spills_and_loses_nothing) {
+  constexpr int count = 150'000;
+  auto order = order_of(count);
+  EXPECT_NE(order, numbers_up_to(count)) << "nothing was spilled";
   std::ranges::sort(order);
-  for (int i = 0; i != count; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+  EXPECT_EQ(order, numbers_up_to(count));
 }
 
 // ---- stress -------------------------------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ struct pool_worker {
   /// Whether a task of `its` may go on in any of the pool's workers.
   bool shares(const executor* its) const noexcept { return its == home || call_pool.shares(*home, its); }
 
-  deque<job, 1024> forks;     // children that wait for a thread: their parents go on here
-  run_queue<job, 1024> line;  // what was posted here
+  deque<job, 1024> forks;            // children that wait for a thread: their parents go on here
+  run_queue<job, 256, 65'536> line;  // what was posted here
 
   count jobs, steals, failed_steals, parks, wakes, injected;
   count asleep;  // nanoseconds, of sleeps that have ended

@@ -40,7 +40,7 @@ struct sections : rl::test_suite<sections, 3> {
 
 // A thief takes half, and once what is next, too.
 struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
-  run_queue<letter, 4> line;
+  run_queue<letter, 2, 4> line;
   letter all[4];
   int seen[2]{};
 
