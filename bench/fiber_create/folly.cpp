@@ -1,25 +1,14 @@
 // Fibers of one FiberManager, which keeps ended ones.
 #include "workload.hpp"
 
-#include <folly/fibers/FiberManager.h>
-#include <folly/fibers/SimpleLoopController.h>
-
-#include <memory>
+#include "../harness/folly_fibers.hpp"
 
 void bench::run(bench::state& state) {
-  namespace fibers = folly::fibers;
-  auto controller = std::make_unique<fibers::SimpleLoopController>();
-  auto& loop = *controller;
-  fibers::FiberManager::Options options;
-  options.stackSize = created_stack;
-  options.maxFibersPoolSize = state.size();
-  fibers::FiberManager manager{std::move(controller), options};
+  folly_fibers fibers{created_stack, state.size()};
   measure_creation(state, [&](std::size_t count) {
     std::size_t ended = 0;
-    for (std::size_t i = 0; i != count; ++i) manager.addTask([&] { ++ended; });
-    loop.loop([&] {
-      if (ended == count) loop.stop();
-    });
+    for (std::size_t i = 0; i != count; ++i) fibers.add([&] { ++ended; });
+    fibers.run_until([&] { return ended == count; });
     return ended;
   });
 }

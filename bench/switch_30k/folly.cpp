@@ -1,36 +1,32 @@
 // Scheduled: fibers of one FiberManager; a turn of all is one yield of the fiber that measures.
 #include "workload.hpp"
 
-#include <folly/fibers/FiberManager.h>
-#include <folly/fibers/SimpleLoopController.h>
-
-#include <exception>
-#include <memory>
+#include "../harness/folly_fibers.hpp"
 
 namespace {
 
-folly::fibers::FiberManager* manager = nullptr;
+bench::folly_fibers* fibers = nullptr;
 
 class coroutines {
  public:
   coroutines(std::size_t count, std::size_t) : count_{count} {  // the stack's size is the manager's
     for (std::size_t i = 0; i != count; ++i)
-      manager->addTask([this] {
+      fibers->add([this] {
         for (std::size_t left = bench::switches_of_each; left != 0; --left) {
           ++yielded_;
-          manager->yield();
+          fibers->yield();
         }
         ++ended_;
       });
   }
   coroutines(const coroutines&) = delete;
   ~coroutines() {
-    while (ended_ != count_) manager->yield();
+    while (ended_ != count_) fibers->yield();
   }
 
   std::size_t resume_all() {
     const std::size_t before = yielded_;
-    do manager->yield();
+    do fibers->yield();
     while (yielded_ == before && ended_ != count_);
     return yielded_ - before;
   }
@@ -42,23 +38,7 @@ class coroutines {
 }  // namespace
 
 void bench::run(bench::state& state) {
-  namespace fibers = folly::fibers;
-  auto controller = std::make_unique<fibers::SimpleLoopController>();
-  auto& loop = *controller;
-  fibers::FiberManager::Options options;
-  options.stackSize = stack_bytes(state);
-  options.maxFibersPoolSize = state.size();
-  fibers::FiberManager made{std::move(controller), options};
-  manager = &made;
-  std::exception_ptr failure;
-  made.addTask([&] {
-    try {
-      measure_libcopps<coroutines>(state);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    loop.stop();
-  });
-  loop.loop([] {});
-  if (failure) std::rethrow_exception(failure);
+  folly_fibers made{stack_bytes(state), state.size()};
+  fibers = &made;
+  made.run([&] { measure_libcopps<coroutines>(state); });
 }
