@@ -4,10 +4,11 @@
 #include "../harness/harness.hpp"
 
 void bench::run(bench::state& state) {
-  boost_fiber_threads threads{state.size()};
-  state.measure(created_fibers, created_fibers, [&] {
+  boost_fiber_threads threads{threads_of(state.size())};
+  const std::size_t fibers = fibers_of(state.size());
+  state.measure(fibers, fibers, [&] {
     std::atomic<std::size_t> ended{0};
-    threads.run(created_fibers, [&] {
+    threads.run(fibers, [&] {
       boost::this_fiber::yield();
       ended.fetch_add(1, std::memory_order_relaxed);
     });

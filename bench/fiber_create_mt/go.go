@@ -8,8 +8,12 @@ import (
 
 func main() {
 	bench.Run(func(state *bench.State) {
-		runtime.GOMAXPROCS(state.Size())
-		const count = 3000
+		// As in workload.hpp.
+		runtime.GOMAXPROCS(state.Size() % 1000)
+		count := 3000
+		if state.Size() >= 1000 {
+			count = 1000
+		}
 		state.Measure(count, count, func() int {
 			var mutex sync.Mutex
 			var all sync.WaitGroup

@@ -4,10 +4,11 @@
 #include "../harness/photon_threads.hpp"
 
 void bench::run(bench::state& state) {
-  photon_threads threads{state.size(), created_fibers};
-  state.measure(created_fibers, created_fibers, [&] {
+  const std::size_t fibers = fibers_of(state.size());
+  photon_threads threads{threads_of(state.size()), fibers};
+  state.measure(fibers, fibers, [&] {
     std::atomic<std::size_t> ended{0};
-    threads.run(created_fibers, [&] {
+    threads.run(fibers, [&] {
       photon::thread_yield();
       ended.fetch_add(1, std::memory_order_relaxed);
     });

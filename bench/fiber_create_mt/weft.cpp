@@ -8,10 +8,10 @@
 
 namespace {
 
-weft::task<std::size_t> all(weft::executor& where) {
+weft::task<std::size_t> all(weft::executor& where, std::size_t fibers) {
   std::atomic<std::size_t> ended{0};
   auto make = [&](weft::scope& s) -> weft::task<> {
-    for (std::size_t i = 0; i != bench::created_fibers; ++i) {
+    for (std::size_t i = 0; i != fibers; ++i) {
       auto in_fiber = [&] {
         weft::this_fiber::yield();  // to the pool, where any thread may take it
         ended.fetch_add(1, std::memory_order_relaxed);
@@ -27,6 +27,7 @@ weft::task<std::size_t> all(weft::executor& where) {
 }  // namespace
 
 void bench::run(bench::state& state) {
-  const weft::pool pool{{.threads = static_cast<unsigned>(state.size())}};
-  state.measure(created_fibers, created_fibers, [&] { return weft::sync_wait(all(pool.executor())); });
+  const weft::pool pool{{.threads = static_cast<unsigned>(threads_of(state.size()))}};
+  const std::size_t fibers = fibers_of(state.size());
+  state.measure(fibers, fibers, [&] { return weft::sync_wait(all(pool.executor(), fibers)); });
 }

@@ -1,7 +1,13 @@
-// fiber_create_mt: LioNet's. 3000 fibers are made, yield once, and end, on a pool of --size threads; one of them
-// makes all. One item is a fiber; the call begins with the first and ends when all have ended.
+// fiber_create_mt: LioNet's. Fibers are made, yield once, and end, on a pool; one of them makes all. One item is a fiber; the
+// call begins with the first and ends when all have ended. --size is the number of threads, and 1000 more where there are
+// 1000 fibers instead of 3000.
 #pragma once
 
 #include <cstddef>
 
-namespace bench { inline constexpr std::size_t created_fibers = 3000; }  // namespace bench
+namespace bench {
+
+constexpr std::size_t threads_of(std::size_t size) { return size % 1000; }
+constexpr std::size_t fibers_of(std::size_t size) { return size < 1000 ? 3000 : 1000; }
+
+}  // namespace bench

@@ -33,6 +33,18 @@ std::vector<shape> threads_and_coroutines() {
   return out;
 }
 
+/// LioNet's: as many fibers as it makes, see fiber_create_mt/workload.hpp.
+std::vector<shape> threads_and_fibers() {
+  auto out = threads(false);
+  const std::vector<shape> more{{1001, "1000 on 1 thread", false},
+                                {1002, "1000 on 2 threads", false, false},
+                                {1004, "1000 on 4 threads", false, false},
+                                {1008, "1000 on 8 threads", false, false},
+                                {1016, "1000 on 16 threads", false, false}};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
 /// Three kinds of work, on pools of fixed sizes and on one of adaptive size, see adaptive/workload.hpp.
 std::vector<shape> sizes_of_a_pool() {
   return {{100, "fib, adaptive", false, false},     {101, "fib, 1 thread", false, false},
@@ -131,9 +143,9 @@ std::span<const workload> catalogue() {
        .unit = "ns each",
        .shapes = {{100'000, "100 k", false, true, false}, {1'000'000, "1 M", false, true, false}}},
       {.name = "fiber_create_mt",
-       .about = "3000 fibers are made by one, yield once and end, on a pool",
+       .about = "3000 fibers, or 1000, are made by one, yield once and end, on a pool",
        .unit = "ns each",
-       .shapes = threads(false)},
+       .shapes = threads_and_fibers()},
       {.name = "fib",
        .about = "fork two and join them, on a pool",
        .unit = "ns a call",
