@@ -31,8 +31,8 @@ join_child::join_child(join& of, std::size_t index, root& parent) noexcept
 // The frames from here inward, which borrowed, are its own. Others may walk over them: a stolen child of theirs that throws.
 //   edge lent  all of this root  ->  who comes to its end by a walk
 void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
-  std::atomic_ref{promise_base::of(outermost).continuation}.store(end(),
-                                                                  std::memory_order_release);  // -> lent (no model)
+  std::atomic_ref{promise_base::of(outermost).continuation}.store(
+      end(), std::memory_order_release);  // -> lent (no model: a frame is not watched)
 }
 
 // ---- children that borrow -------------------------------------------------------------------------------------------------

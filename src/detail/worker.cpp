@@ -89,7 +89,7 @@ const worker* newest_worker() noexcept {
 void wait_for_posters(const void* it) noexcept {
   for (const worker* one = newest_worker(); one != nullptr; one = one->made_before) {
     spin_wait wait;
-    while (one->posting_to.load(std::memory_order_acquire) == it) wait.once();  // <- posted (no model)
+    while (one->posting_to.load(std::memory_order_acquire) == it) wait.once();  // <- posted (no model: as declared)
   }
 }
 

@@ -68,7 +68,7 @@ struct worker : run_state {
   worker* made_before = nullptr;           // link in the list of all
   struct pool_worker* of_pool = nullptr;   // what the thread runs of a pool; null: it is none of a pool's
   // What the thread is posting to. Its own; others read it to wait for its end.
-  //   edge posted  all that it did with it  ->  who waits
+  //   edge posted  all that it did with it  ->  who waits. No model: its threads have no worker.
   std::atomic<const void*> posting_to{nullptr};
   fiber_counts of_fibers;
   void* signal_stack = nullptr;  // where an overflow of a fiber's stack is caught; kept for the next thread
