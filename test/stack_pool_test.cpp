@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -83,17 +84,30 @@ TEST_P(each_kind, the_last_one_given_back_is_the_next) {
 TEST(stack_pool, neighbours_are_coloured) {
   stack_pool coloured, plain{{.coloured = false}};
   std::set<std::uintptr_t> lines, same, pages;
-  const auto some = take(coloured, 24), others = take(plain, 24);
+  const auto some = take(coloured, 23), others = take(plain, 23);
   for (stack_header* one : some) {
     lines.insert(reinterpret_cast<std::uintptr_t>(one) % 4096);
     pages.insert(reinterpret_cast<std::uintptr_t>(one) / 4096 % 16);
   }
   for (stack_header* one : others) same.insert(reinterpret_cast<std::uintptr_t>(one) % 4096);
-  EXPECT_EQ(lines.size(), 24u);
+  EXPECT_EQ(lines.size(), 23u);
   EXPECT_EQ(pages.size(), 16u);
   EXPECT_EQ(same.size(), 1u);
   give_back(some);
   give_back(others);
+}
+
+// Colours and pages don't go in step: where every 96th stack came back to the same sets of a second level of 2048 sets,
+// eleven of a thousand were in each, and eight have room.
+TEST(stack_pool, a_thousand_tops_spread_over_the_sets_of_a_cache) {
+  stack_pool pool;
+  const auto all = take(pool, 1000);
+  std::map<std::uintptr_t, int> in_set;
+  for (stack_header* one : all) ++in_set[reinterpret_cast<std::uintptr_t>(one) / 64 % 2048];
+  int most = 0;
+  for (const auto& [set, tops] : in_set) most = std::max(most, tops);
+  EXPECT_LE(most, 4);
+  give_back(all);
 }
 
 std::size_t resident(const stack_header& one) {
@@ -108,7 +122,7 @@ std::size_t resident(const stack_header& one) {
 TEST(stack_pool, a_small_coroutine_touches_a_page_or_two) {
   stack_pool pool;
   std::vector<coroutine<const void*()>> all;
-  for (int i = 0; i != 24; ++i)  // each colour
+  for (int i = 0; i != 23; ++i)  // each colour
     all.emplace_back(weft::stack_options{.pool = &pool}, [](auto& yield) {
       const int here = 0;
       yield(&here);
@@ -122,7 +136,7 @@ TEST(stack_pool, a_small_coroutine_touches_a_page_or_two) {
     ASSERT_EQ(::mincore(reinterpret_cast<void*>(page - 4 * 4096), 5 * 4096, seen.data()), 0);
     pages += static_cast<std::size_t>(std::count(seen.begin(), seen.end(), 1));
   }
-  EXPECT_LE(pages, 48u);
+  EXPECT_LE(pages, 46u);
 #endif
 }
 

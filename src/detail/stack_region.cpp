@@ -23,7 +23,10 @@ namespace {
 
 constinit std::mutex all_lock;                    // of those that change the list
 constinit stack_region* spare_regions = nullptr;  // records in the list that are no pool's; under all_lock
+constinit std::size_t next_colour = 0;            // of the first stack of the next region; under all_lock
 // edge region  what a region is  ->  who finds it in the list
+//              No model: a list that is only pushed to, and its reader's own stack came to it by its pool's lock; what the
+//              edge carries is the other regions, which that one passes over.
 constinit std::atomic<stack_region*> all_regions{nullptr};
 
 // So that valgrind takes a switch for one, and not for a very large frame.
@@ -83,6 +86,7 @@ stack_region& stack_region::make(stack_pool& pool, const stack_pool_options& opt
   one->pool_ = &pool;
   one->size_class_ = of;
   one->coloured_ = options.coloured;
+  one->first_colour_ = std::exchange(next_colour, (next_colour + slots) % colours);
   one->of_system_ = options.memory == nullptr;
   one->huge_pages_ = options.huge_pages;
   one->cut_ = one->guarded_ = one->cold_count_ = one->warmed_ = 0;
@@ -93,7 +97,7 @@ stack_region& stack_region::make(stack_pool& pool, const stack_pool_options& opt
   one->begin_.store(begin, std::memory_order_relaxed);  // the list, or its reader's own thread, orders it
   if (fresh) {
     one->next_in_all_ = all_regions.load(std::memory_order_relaxed);  // under the lock
-    all_regions.store(fresh.release(), std::memory_order_release);    // -> region (no model)
+    all_regions.store(fresh.release(), std::memory_order_release);    // -> region (no model: as declared)
   } else {
     *spare = one->next_of_class;
   }
@@ -116,7 +120,7 @@ void stack_region::end(std::pmr::memory_resource* memory) noexcept {
 }
 
 stack_region* stack_region::of(const void* address) noexcept {
-  stack_region* one = all_regions.load(std::memory_order_acquire);  // <- region (no model)
+  stack_region* one = all_regions.load(std::memory_order_acquire);  // <- region (no model: as declared)
   for (; one != nullptr; one = one->next_in_all_) {
     std::byte* const begin = one->begin();
     if (begin != nullptr && begin <= address && address < begin + one->bytes()) return one;
@@ -125,7 +129,7 @@ stack_region* stack_region::of(const void* address) noexcept {
 }
 
 stack_header& stack_region::header_of(std::size_t slot) noexcept {
-  const std::size_t colour = coloured_ ? slot % colours * colour_bytes : 0;
+  const std::size_t colour = coloured_ ? (first_colour_ + slot) % colours * colour_bytes : 0;
   return *reinterpret_cast<stack_header*>(slot_begin(slot) + slot_bytes_ - colour - sizeof(stack_header));
 }
 

@@ -20,7 +20,7 @@ namespace weft::detail {
 
 class stack_region {
  public:
-  static constexpr std::size_t colours = 24, colour_bytes = 128;
+  static constexpr std::size_t colours = 23, colour_bytes = 128;
   static_assert((colours - 1) * colour_bytes + sizeof(stack_header) + free_above_stack <= page_bytes);
 
   /// Of `slots` slots, for stacks of `usable` bytes. Throws std::bad_alloc.
@@ -78,6 +78,7 @@ class stack_region {
   stack_pool* pool_ = nullptr;
   std::size_t slots_;
   std::size_t slot_bytes_ = 0;
+  std::size_t first_colour_ = 0;
   std::size_t guard_bytes_ = 0;
   std::size_t cut_ = 0;      // so many slots had a header
   std::size_t guarded_ = 0;  // so many have a guard, and, from cut_ on, perhaps their first page
