@@ -9,24 +9,10 @@
 
 namespace weft {
 namespace detail {
-namespace {
-
-// Called, so that no compiler keeps the address of errno over a switch.
-[[gnu::noinline]] int read_errno() noexcept {
-  asm volatile("");
-  return errno;
-}
-[[gnu::noinline]] void write_errno(int value) noexcept {
-  asm volatile("");
-  errno = value;
-}
-
-}  // namespace
-
 fiber::fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept
     : coroutine_core{on, run}, boundary{go_on, stop_arrived, caller, &in}, call_{call} {}
 
-fiber& fiber::running() noexcept {
+[[gnu::noinline]] fiber& fiber::running() noexcept {
   fiber* const self = this_worker().fiber;
   WEFT_EXPECTS(self != nullptr,
                "weft::await or a function of this_fiber was called outside of a fiber: co_await, in a task");
@@ -38,17 +24,16 @@ fiber* fiber::of(const frame& one) noexcept {
   return const_cast<fiber*>(static_cast<const fiber*>(static_cast<const boundary*>(&one)));
 }
 
-// On the fiber's stack. Not inlined: its return address tells an unwinder who waits.
-[[gnu::noinline]] bool fiber::suspend(suspend_function suspend, void* awaiter) {
+// On the fiber's stack, as the next one. Never inlined, so that no compiler keeps the address of errno over the switch.
+[[gnu::noinline]] int fiber::about_to_leave() noexcept {
   expect_no_locks();
   if (stays_ != 0) [[unlikely]]
     expect_to_stay();
-  suspend_ = suspend;
-  awaiter_ = awaiter;
-  waits_after_ = __builtin_return_address(0);
-  const int kept = read_errno();
-  static_cast<void>(go_out(nullptr));
-  write_errno(kept);  // perhaps another thread's
+  return errno;
+}
+
+[[gnu::noinline]] bool fiber::arrived(int its_errno) noexcept {
+  errno = its_errno;
   if (stays_ != 0) [[unlikely]]
     expect_stayed();
   return !std::exchange(stop_is_here_, false);
@@ -96,10 +81,7 @@ void fiber::go_on(frame* frame) {
     here.of_fibers.switches.add();
     class fiber* const outer = std::exchange(here.fiber, &self);
     void* const unwound = std::exchange(here.unwound, self.unwound_);
-    if (refused)
-      static_cast<void>(self.go_in_throwing(std::exchange(refused, nullptr)));
-    else
-      static_cast<void>(self.go_in(nullptr));
+    const void* const left_with = refused ? self.go_in_throwing(std::exchange(refused, nullptr)) : self.go_in(nullptr);
     here.fiber = outer;
     self.unwound_ = std::exchange(here.unwound, unwound);
 
@@ -112,10 +94,12 @@ void fiber::go_on(frame* frame) {
       if (stopped) return end_stopped(in);
       return run_next(back);
     }
+    self.waits_at_ = self.lowest_frame();  // which another one is, once it has been asked for its calls
+    const auto [suspend, awaiter] = *static_cast<const wait*>(left_with);
     std::coroutine_handle<> next;
     try {
-      next = self.suspend_(self.awaiter_, mine);  // self may run elsewhere, or be gone, after this line
-    } catch (...) {                               // thrown on, by the fiber's await
+      next = suspend(awaiter, mine);  // self may run elsewhere, or be gone, after this line
+    } catch (...) {                   // thrown on, by the fiber's await
       refused = std::current_exception();
       continue;
     }

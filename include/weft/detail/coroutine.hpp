@@ -82,9 +82,10 @@ class alignas(64) coroutine_core {
   /// Has it call `answer(argument)`, on its stack, and wait on. It has begun, and waits.
   void ask(void (*answer)(void*) noexcept, void* argument) noexcept;
 
-  /// What is left of its stack, while it waits.
+  /// While it waits: the lowest address of its frames, and what is left of its stack below.
+  const void* lowest_frame() const noexcept { return here_.stack_pointer; }
   std::size_t room_below() const noexcept {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(here_.stack_pointer) - on_.bottom);
+    return static_cast<std::size_t>(static_cast<const std::byte*>(lowest_frame()) - on_.bottom);
   }
 
   /// What it threw; null: nothing.

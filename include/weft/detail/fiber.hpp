@@ -10,6 +10,9 @@
 // An awaiter's await_suspend runs on the worker's stack, after the switch: from the moment that it has published the
 // fiber, another thread may go on with it.
 //
+// The switch stands in await, inlined, and no function of the library returns across it: a processor predicts a return by
+// the calls that it has seen, which on each side of a switch are those of the other side.
+//
 // Rejected: (a) a fiber as a root of its own kind: all that forks do for tasks (results, failures, restarts, views, stops)
 // once more. (b) await_suspend on the fiber's stack, before the switch: whoever wakes it would have to wait until it has
 // left. (c) Stop by a flag that the code asks for: no plain function does.
@@ -53,7 +56,7 @@ class fiber_call {
   fiber* fiber_ = nullptr;
 };
 
-/// The control block of a fiber, on its stack.
+/// The control block of a fiber, on its stack. A switch touches two lines of it: the core's, and what is declared here first.
 class fiber final : public coroutine_core, public boundary {
  public:
   using suspend_function = std::coroutine_handle<> (*)(void* awaiter, std::coroutine_handle<fiber_promise> self);
@@ -69,8 +72,8 @@ class fiber final : public coroutine_core, public boundary {
   /// The one whose frame this is; null: no fiber's.
   static fiber* of(const frame& one) noexcept;
 
-  /// Where it goes on, in the function that waits.
-  const void* waits_after() const noexcept { return waits_after_; }
+  /// Where its stack ended when it began to wait: at the frame of the function that does.
+  const void* waits_at() const noexcept { return waits_at_; }
 
   /// From now on it may not change threads, or, after as many calls of the other one, may again.
   void stay() noexcept { ++stays_; }
@@ -78,12 +81,26 @@ class fiber final : public coroutine_core, public boundary {
 
   /// Switches away; `suspend` then runs on the worker's stack, and says where that goes on: here, if it gives the handle.
   /// False: what was waited for ended stopped. Throws what `suspend` throws.
-  [[nodiscard]] bool suspend(suspend_function suspend, void* awaiter);
+  [[nodiscard, gnu::always_inline]] inline bool suspend(suspend_function suspend, void* awaiter) {
+    wait one{suspend, awaiter};
+    const int kept = about_to_leave();
+    static_cast<void>(go_out(&one));
+    return arrived(kept);
+  }
 
  private:
   friend fiber_call;
 
+  // What it waits in. On its stack, where the switch finds it in the cache.
+  struct wait {
+    suspend_function suspend;
+    void* awaiter;
+  };
+
   fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept;
+
+  int about_to_leave() noexcept;         // its errno
+  bool arrived(int its_errno) noexcept;  // perhaps on another thread; false: stopped
 
   static void go_on(frame* self);
   static void stop_arrived(boundary& self) noexcept;
@@ -91,16 +108,14 @@ class fiber final : public coroutine_core, public boundary {
   void expect_to_stay() noexcept;
   void expect_stayed() noexcept;
 
-  fiber_call& call_;
-  suspend_function suspend_ = nullptr;
-  void* awaiter_ = nullptr;
-  const void* waits_after_ = nullptr;
-  void* unwound_ = nullptr;         // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
-  const void* ran_on_ = nullptr;    // the worker
-  const char* stays_on_ = nullptr;  // the thread that it waited on last while it may not change
-  unsigned stays_ = 0;              // so many say that
+  void* unwound_ = nullptr;       // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
+  const void* ran_on_ = nullptr;  // the worker
+  const void* waits_at_ = nullptr;
+  unsigned stays_ = 0;  // so many say that it may not change threads
   bool stop_is_here_ = false;
   bool ends_stopped_ = false;
+  const char* stays_on_ = nullptr;  // the thread that it waited on last while it may not change
+  fiber_call& call_;
 };
 
 template <class Awaiter>
@@ -194,7 +209,7 @@ struct in_fiber {
 ///           what pthread_self() gave, over the call. errno, and the exceptions that are being handled, come along.
 template <class Awaitable>
   requires awaitable<Awaitable>
-decltype(auto) await(Awaitable&& awaitable) {
+[[gnu::always_inline]] inline decltype(auto) await(Awaitable&& awaitable) {
   detail::fiber& self = detail::fiber::running();
   auto&& known = self.promise().await_transform(std::forward<Awaitable>(awaitable));
   auto&& awaiter = detail::get_awaiter(static_cast<decltype(known)&&>(known));
@@ -224,7 +239,7 @@ fiber_stats fibers() noexcept;
 namespace this_fiber {
 
 /// Lets others run; see weft::yield.
-inline void yield() { weft::await(weft::yield()); }
+[[gnu::always_inline]] inline void yield() { weft::await(weft::yield()); }
 
 /// Sleeps, by the clock of the environment; see weft::sleep_for.
 template <class Rep, class Period>

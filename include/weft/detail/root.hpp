@@ -141,9 +141,9 @@ class root : public sleeper, public job {
   /// The frame that runs, or where the root suspended. By the root's thread, or while its wait is held.
   std::coroutine_handle<> innermost() const noexcept;
 
+  // All that a switch to it reads is on one line, up to the flags.
   frame_address top;  // the innermost frame, or one that it awaited and that has ended
   const weft::env* env;
-  root* parent;
 #if WEFT_BOUNDED_TRANSFER
   unsigned transfers = 0;
 #else
@@ -152,6 +152,7 @@ class root : public sleeper, public job {
   bool ends_stopped = false;  // it was woken to be unwound
   bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
   bool is_lent = false;       // a child of a when_all in it runs in it, until that child needs one of its own
+  root* parent;
 
  protected:
   /// For an end that is not to be found through `done`: what the outermost frame returns into.
