@@ -14,7 +14,7 @@ func main() {
 		if state.Size() >= 1000 {
 			count = 1000
 		}
-		state.Measure(count, count, func() int {
+		state.Measure(float64(count), count, func() int {
 			var mutex sync.Mutex
 			var all sync.WaitGroup
 			ended := 0
