@@ -45,6 +45,20 @@ std::vector<shape> threads_and_fibers() {
   return out;
 }
 
+/// Of each tree, see uts/workload.hpp. T3L takes some twenty seconds a call.
+std::vector<shape> threads_and_trees() {
+  auto out = threads(false);
+  const std::vector<shape> more{{101, "T3, 1 thread", false},
+                                {102, "T3, 2 threads", false, false},
+                                {104, "T3, 4 threads", false, false},
+                                {108, "T3, 8 threads", false, false},
+                                {116, "T3, 16 threads", false, false},
+                                {201, "T3L, 1 thread", false, true, false},
+                                {202, "T3L, 2 threads", false, false, false}};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
 /// Three kinds of work, on pools of fixed sizes and on one of adaptive size, see adaptive/workload.hpp.
 std::vector<shape> sizes_of_a_pool() {
   return {{100, "fib, adaptive", false, false},     {101, "fib, 1 thread", false, false},
@@ -166,7 +180,7 @@ std::span<const workload> catalogue() {
       {.name = "uts",
        .about = "unbalanced tree search: a node's children come out of a hash, on a pool",
        .unit = "ns a node",
-       .shapes = threads(false)},
+       .shapes = threads_and_trees()},
       {.name = "cilksort",
        .about = "a merge sort of 4 M numbers whose halves and merges are forked, on a pool",
        .unit = "ns a number",

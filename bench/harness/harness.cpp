@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t wanted_batches = 30;
 constexpr std::size_t fewest_batches = 3;
-constexpr auto shortest_batch = 200us;  // reading the clock must not show
+constexpr auto shortest_batch = 200us;   // reading the clock must not show
+constexpr auto too_long_to_repeat = 5s;  // the first call is the figure
 
 double nanoseconds(state::clock::duration d) { return std::chrono::duration<double, std::nano>{d}.count(); }
 
@@ -68,6 +69,7 @@ void state::begin(std::size_t items) {
 std::size_t state::next_batch() {
   const auto elapsed = clock::now() - phase_start_;
   const bool first = batch_time_ == clock::duration{};
+  if (!warm_ && !batches_.empty()) return 0;  // as end_batch() says
   if (!warm_) {
     if (!first) {
       const auto target = std::max<clock::duration>(budget_ / wanted_batches, shortest_batch);
@@ -105,7 +107,7 @@ void state::stop_clock() noexcept {
 void state::end_batch(std::size_t calls) {
   batch_ended_ = true;
   batch_time_ = std::max<clock::duration>(batch_time_, 1ns);
-  if (!warm_) return;
+  if (!warm_ && batch_time_ < too_long_to_repeat) return;
   measured_items_ += calls * items_;
   batches_.push_back(nanoseconds(batch_time_) / static_cast<double>(calls * items_));
   cpu_.push_back(nanoseconds(batch_cpu_) / static_cast<double>(calls * items_));

@@ -51,6 +51,7 @@ class state {
   ///
   /// Each call does `items` units of work and returns its result, which must equal `expected`, every time. The first
   /// part of the time warms up and finds out how many calls make a batch; the round's figure is the median batch.
+  /// Where one call takes five seconds, it is the only one.
   template <class Result, class Body>
   void measure(std::size_t items, const Result& expected, Body&& body) {
     begin(items);

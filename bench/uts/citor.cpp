@@ -1,4 +1,5 @@
 // A fork of two halves of a node's children, down to one.
+#include "deep_stacks.hpp"
 #include "workload.hpp"
 
 #include "../harness/harness.hpp"
@@ -22,6 +23,9 @@ static std::size_t count(citor::ThreadPool& pool, const bench::uts_node& node) {
 }
 
 void bench::run(bench::state& state) {
-  citor::ThreadPool pool{state.size()};
-  state.measure(uts_nodes, uts_nodes, [&] { return count(pool, uts_root()); });
+  const std::size_t threads = uts_threads(state.size());
+  on_deep_stack([&] {
+    citor::ThreadPool pool{threads};
+    state.measure(uts->nodes, uts->nodes, [&] { return count(pool, uts_root()); });
+  });
 }

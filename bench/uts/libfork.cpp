@@ -24,6 +24,7 @@ constexpr auto count = [](auto count, bench::uts_node node) -> lf::task<std::siz
 }  // namespace
 
 void bench::run(bench::state& state) {
-  lf::lazy_pool pool{state.size()};
-  state.measure(uts_nodes, uts_nodes, [&] { return lf::sync_wait(pool, count, uts_root()); });
+  const std::size_t threads = uts_threads(state.size());
+  lf::lazy_pool pool{threads};
+  state.measure(uts->nodes, uts->nodes, [&] { return lf::sync_wait(pool, count, uts_root()); });
 }

@@ -1,4 +1,5 @@
 // A task group for each node: all children but the last are spawned, that one is a call.
+#include "deep_stacks.hpp"
 #include "workload.hpp"
 
 #include "../harness/harness.hpp"
@@ -21,7 +22,11 @@ static std::size_t count(const bench::uts_node& node) {
 }
 
 void bench::run(bench::state& state) {
-  const tbb::global_control limit{tbb::global_control::max_allowed_parallelism, state.size()};
-  tbb::task_arena arena{static_cast<int>(state.size())};
-  state.measure(uts_nodes, uts_nodes, [&] { return arena.execute([&] { return count(uts_root()); }); });
+  const std::size_t threads = uts_threads(state.size());
+  on_deep_stack([&] {
+    const tbb::global_control limit{tbb::global_control::max_allowed_parallelism, threads};
+    const tbb::global_control stacks{tbb::global_control::thread_stack_size, deep_stack};
+    tbb::task_arena arena{static_cast<int>(threads)};
+    state.measure(uts->nodes, uts->nodes, [&] { return arena.execute([&] { return count(uts_root()); }); });
+  });
 }

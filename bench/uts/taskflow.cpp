@@ -1,4 +1,5 @@
 // A task group for each node: all children but the last are spawned, that one is a call.
+#include "deep_stacks.hpp"
 #include "workload.hpp"
 
 #include "../harness/harness.hpp"
@@ -19,7 +20,10 @@ static std::size_t count(tf::Executor& executor, const bench::uts_node& node) {
 }
 
 void bench::run(bench::state& state) {
-  tf::Executor executor{state.size()};
-  state.measure(uts_nodes, uts_nodes,
-                [&] { return executor.async([&] { return count(executor, uts_root()); }).get(); });
+  const std::size_t threads = uts_threads(state.size());
+  on_deep_stack([&] {
+    tf::Executor executor{threads};
+    state.measure(uts->nodes, uts->nodes,
+                  [&] { return executor.async([&] { return count(executor, uts_root()); }).get(); });
+  });
 }

@@ -20,8 +20,9 @@ static tmc::task<std::size_t> count(bench::uts_node node) {
 }
 
 void bench::run(bench::state& state) {
-  tmc::cpu_executor().set_thread_count(state.size()).init();
-  state.measure(uts_nodes, uts_nodes,
+  const std::size_t threads = uts_threads(state.size());
+  tmc::cpu_executor().set_thread_count(threads).init();
+  state.measure(uts->nodes, uts->nodes,
                 [&] { return tmc::post_waitable(tmc::cpu_executor(), count(uts_root()), 0).get(); });
   tmc::cpu_executor().teardown();
 }

@@ -23,7 +23,8 @@ weft::task<std::size_t> count(bench::uts_node node) {
 }  // namespace
 
 void bench::run(bench::state& state) {
-  const weft::pool pool{{.threads = static_cast<unsigned>(state.size())}};
-  state.measure(uts_nodes, uts_nodes,
+  const std::size_t threads = uts_threads(state.size());
+  const weft::pool pool{{.threads = static_cast<unsigned>(threads)}};
+  state.measure(uts->nodes, uts->nodes,
                 [&] { return weft::sync_wait(weft::start_on(pool.executor(), count(uts_root()))); });
 }

@@ -1,7 +1,9 @@
-// uts: the unbalanced tree search of Olivier et al. (2006), its tree T1, on a pool of --size threads. How many children a
-// node has is drawn: each gets a random state from a hash (SHA-1) of its parent's, and a number of children that is
-// distributed geometrically, four in the mean, down to a depth of 10. There are 4,130,071 nodes. One item is a node; a
-// node's result is how many there are below it, itself counted.
+// uts: the unbalanced tree search of Olivier et al. (2006), on a pool. Each node gets a random state from a hash (SHA-1) of
+// its parent's, and a number of children that is drawn by it. One item is a node; a node's result is how many there are below
+// it, itself counted. --size is the number of threads, and 100 more for the tree T3, 200 more for T3L.
+//
+// T1 is geometric: four children in the mean, down to a depth of 10. T3 and T3L are binomial: of the 2000 children of the
+// root each, and each below, has eight or five children, or mostly none; they are 1572 and 17,844 deep.
 #pragma once
 
 #include <array>
@@ -38,10 +40,26 @@ constexpr digest seeded(std::uint32_t seed) noexcept {
 static_assert(sha1({0x61626380, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 24}) ==
               digest{0xa9993e36, 0x4706816a, 0xba3e2571, 0x7850c26c, 0x9cd0d89d});  // of "abc", as FIPS 180 has it
 
-inline constexpr std::uint32_t uts_seed = 19;
+struct uts_tree {
+  std::uint32_t seed;
+  std::size_t nodes;
+  double chance;      // that a node has children, below the root; 0: the tree is geometric
+  unsigned children;  // if so
+};
+
+inline constexpr uts_tree uts_trees[]{
+    {19, 4'130'071, 0, 0}, {42, 4'112'897, 0.124875, 8}, {7, 111'345'631, 0.200014, 5}};
 inline constexpr double uts_width = 4;
 inline constexpr int uts_depth = 10;
-inline constexpr std::size_t uts_nodes = 4'130'071;
+inline constexpr unsigned uts_binomial_width = 2000;
+
+inline const uts_tree* uts = uts_trees;  // the one that is searched
+
+/// By --size: sets the tree, and gives the number of threads.
+inline std::size_t uts_threads(std::size_t size) noexcept {
+  uts = &uts_trees[size / 100];
+  return size % 100;
+}
 
 struct uts_node {
   digest state;
@@ -53,13 +71,14 @@ struct uts_node {
   }
 
   unsigned children() const noexcept {
-    if (depth == uts_depth) return 0;
     const double chance = (state[4] & 0x7fffffff) / 2147483648.0;
+    if (uts->chance != 0) return depth == 0 ? uts_binomial_width : chance < uts->chance ? uts->children : 0;
+    if (depth == uts_depth) return 0;
     const auto count = static_cast<unsigned>(std::log(1 - chance) / std::log(1 - 1 / (1 + uts_width)));
     return count < 100 ? count : 100;
   }
 };
 
-inline uts_node uts_root() noexcept { return {seeded(uts_seed), 0}; }
+inline uts_node uts_root() noexcept { return {seeded(uts->seed), 0}; }
 
 }  // namespace bench
