@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include <weft/clock.hpp>
 
 #include "support/weft_test.hpp"
 
@@ -114,7 +115,7 @@ TEST_F(frame_memory, gives_a_peak_back) {
   const auto at_peak = frame_memory_now();
   EXPECT_GE(at_peak.slabs, before.slabs + 400'000 * 500);
   for (const block& one : peak) give(one);
-  EXPECT_LE(frame_memory_now().cached, std::size_t{64} << 20) << "without being told";
+  EXPECT_LE(frame_memory_now().cached, std::size_t{128} << 20) << "without being told";
   trim_frame_memory();
   EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{4} << 20)) << "a few slabs stay warm";
   EXPECT_EQ(frame_memory_now().cached, 0u);
@@ -182,6 +183,24 @@ TEST_F(frame_memory, a_thread_that_sleeps_gives_back_what_nobody_needs) {
     door.open();
   }};
   weft::sync_wait(door.pass());
+}
+
+// Blocks of a peak that were freed in an order which leaves them in lists.
+TEST_F(frame_memory, a_thread_that_sleeps_sweeps_what_nobody_needs) {
+  SKIP_UNDER_ASAN();
+  std::thread{[] {  // a heap of its own
+    trim_frame_memory();
+    std::vector<block> peak;
+    for (int i = 0; i < 150'000; ++i) peak.push_back(take(500));
+    for (const block& one : peak) give(one);
+    EXPECT_GE(frame_memory_now().cached, std::size_t{70} << 20) << "kept, since a peak often comes again";
+    auto wait = []() -> weft::task<> {
+      while (frame_memory_now().cached > std::size_t{32} << 20)
+        co_await weft::sleep_for(std::chrono::milliseconds{300});
+    };
+    weft::sync_wait(wait());
+  }}
+      .join();
 }
 
 // A chain of a thousand calls that clang elides is one such frame.

@@ -183,6 +183,10 @@ void trim_frame_memory() noexcept {
   slab_source::the_one().let_go_of_all();
 }
 
-bool age_frame_memory() noexcept { return slab_source::the_one().let_go_of_unused(); }
+bool age_frame_memory() noexcept {
+  const bool many_blocks = this_worker().frames.age();
+  const bool many_slabs = slab_source::the_one().let_go_of_unused();
+  return many_blocks || many_slabs;
+}
 
 }  // namespace weft::detail

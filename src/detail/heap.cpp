@@ -1,6 +1,7 @@
 #include "detail/heap.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <mutex>
 #include <new>
 
@@ -15,8 +16,8 @@ namespace weft::detail {
     return step_back(static_cast<std::byte*>(block));
   lists[size_class] = ::new (block) free_block{lists[size_class], 0};
   cached += bytes;
-  if (cached > sweep_at) [[unlikely]]
-    sweep();
+  if (cached > look_at) [[unlikely]]
+    look();
 }
 
 // By a thread that is not the owner's.
@@ -132,8 +133,33 @@ std::size_t heap::take_returned() noexcept {
   while (gone != nullptr) slab_source::the_one().give_back(std::exchange(gone, gone->next));
 }
 
-// Gives back the slabs of which every byte ever cut lies in a free list. Linear in the free blocks; run when those have
-// doubled since the last time, so its cost is shared out over as many frees.
+bool heap::were_many_for_a_second() noexcept {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const long milliseconds = now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+  if (many_since == 0) many_since = milliseconds;
+  return milliseconds - many_since >= 1000;
+}
+
+// A peak often comes again, and to walk over what it left costs a cache miss for each block.
+[[gnu::noinline]] void heap::look() noexcept {
+  if (cached > too_many || were_many_for_a_second()) return sweep();
+  look_at = std::min(cached + slab::bytes, too_many);
+}
+
+bool heap::age() noexcept {
+  if (cached <= many) {
+    look_at = many;
+    many_since = 0;
+    return false;
+  }
+  if (!were_many_for_a_second()) return true;
+  sweep();
+  return false;
+}
+
+// Gives back the slabs of which every byte ever cut lies in a free list. Linear in the free blocks. Run at most once a
+// second, or when those have doubled since the last time, so its cost is shared out over as many frees.
 [[gnu::noinline]] void heap::sweep() noexcept {
   take_returned();
   {
@@ -176,7 +202,9 @@ std::size_t heap::take_returned() noexcept {
     cut_from(none ? nullptr : current, none ? nullptr : bump);
   }
   while (gone != nullptr) slab_source::the_one().give_back(std::exchange(gone, gone->next));
-  sweep_at = std::max(keep, 2 * cached);
+  look_at = many = std::max(keep, 2 * cached);
+  too_many = std::max(keep_for_a_second, 2 * cached);
+  many_since = 0;
 }
 
 // Nobody is there to take what comes home, so little of it may wait.

@@ -31,7 +31,8 @@ struct heap {
   static constexpr std::size_t large = std::size_t{64}
                                        << 10;  // up to here four classes a doubling; above: operator new
   static constexpr std::size_t classes = small / granule + 6 * 4 + 1;
-  static constexpr std::size_t keep = std::size_t{32} << 20;  // bytes in free lists before a sweep is worth its time
+  // Bytes in free lists: more is swept when it has lain there for a second; and so much at once.
+  static constexpr std::size_t keep = std::size_t{32} << 20, keep_for_a_second = std::size_t{128} << 20;
 
   free_block* lists[classes]{};
   std::byte* bump = nullptr;  // of the current slab, as the next three
@@ -39,7 +40,10 @@ struct heap {
   std::byte* base = nullptr;   // null: there is none
   std::byte* below = nullptr;  // the top of the slab before it
   std::size_t cached = 0;
-  std::size_t sweep_at = keep;
+  std::size_t many = keep;  // as those two, or twice what the last sweep left
+  std::size_t too_many = keep_for_a_second;
+  std::size_t look_at = keep;  // when so much is cached, one looks how much it is, and for how long
+  long many_since = 0;         // in milliseconds; 0: nobody has looked since the last sweep
 
   // Blocks that other workers freed.
   inbox<free_block> returned;               // its edge: the last use of the block  ->  who hands it out again
@@ -57,6 +61,9 @@ struct heap {
 
   /// Gives back the slabs that hold no live frame.
   void sweep() noexcept;
+
+  /// The same if free blocks have been many for a second. True: they are many, so ask again in a while.
+  bool age() noexcept;
 
   /// Its thread ends, or another one takes it over.
   void leave() noexcept;
@@ -81,6 +88,8 @@ struct heap {
   void free_below(void* block, std::size_t bytes) noexcept;
   void receive(void* block, std::size_t size_class, std::size_t bytes) noexcept;
   void step_back(std::byte* block) noexcept;
+  void look() noexcept;
+  bool were_many_for_a_second() noexcept;
   std::size_t take_returned() noexcept;
   void drain() noexcept;
 };

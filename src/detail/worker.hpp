@@ -100,8 +100,8 @@ void wait_for_posters(const void* it) noexcept;
 /// The same where a root runs, so that there is one.
 inline worker& running_worker() noexcept { return *worker_of_thread; }
 
-/// Lets go of slabs that nobody has needed lately. True: there are more, so ask again in a while. By a thread that is
-/// about to sleep.
+/// Lets go of blocks and slabs that nobody has needed lately. True: there are more, so ask again in a while. By a thread
+/// that is about to sleep.
 bool age_frame_memory() noexcept;
 
 /// Runs one of the jobs posted from within the present run of an inline_executor on this thread: by a job of that run
