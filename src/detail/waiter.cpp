@@ -95,22 +95,35 @@ bool waiter::try_claim_both(waiter& a, waiter& b) noexcept {
 // ---- by stoppers ------------------------------------------------------------------------------------------------------------
 
 bool sleeper::request_stop() noexcept {
-  const std::uint64_t word = word_.fetch_or(stop_bit, std::memory_order_release);  // -> asked
-  if ((word & stop_bit) != 0) return false;
-  stop_wait(word);
-  return true;
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  for (;;) {
+    if ((word & stop_bit) != 0) return false;
+    const bool waits = (word & (state_mask | shield_bit)) == waiting;
+    const std::uint64_t told = waits ? (word & ~state_mask) | stop_bit | stopping : word | stop_bit;
+    if (!word_.compare_exchange_weak(word, told,
+                                     std::memory_order_acq_rel,   // -> asked, look, <- park, look
+                                     std::memory_order_relaxed))  // tried again
+      continue;
+    if (waits || claim_held_wait(word)) end_wait(told);
+    return true;
+  }
 }
 
-// Ends the wait that was there when the stop bit was set, if there was one. A later one saw the bit as it parked.
-void sleeper::stop_wait(std::uint64_t word) noexcept {
-  const std::uint64_t ticket = word & ticket_mask;
-  if ((word & shield_bit) != 0 || !move(ticket, waiting, stopping)) return;
+// A wait that somebody held when the stop bit was set. False: there was none, or it has ended.
+bool sleeper::claim_held_wait(std::uint64_t word) noexcept {
+  return (word & (state_mask | shield_bit)) == tentative && move(word & ticket_mask, waiting, stopping);
+}
+
+// Ends the wait that was there when the stop bit was set. A later one saw the bit as it parked.
+void sleeper::end_wait(std::uint64_t told) noexcept {
   if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
     watch->stopping(*this);
   if (current_->type_->stop(*current_) == on_stop::left) {
-    move(ticket, stopping, running);
-    return go_on(wake_up::stopped);  // may be gone after this line
+    // Nobody else writes the word: it has its stop bit, the sleeper sleeps, and who left ends by no finish().
+    word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked
+    return go_on(wake_up::stopped);                              // may be gone after this line
   }
+  const std::uint64_t ticket = told & ticket_mask;
   if (move(ticket, stopping, waiting)) return;  // forwarded, and still waiting
   const bool completed = move(ticket, finished, running);
   if (!completed) move(ticket, finished_stopped, running);

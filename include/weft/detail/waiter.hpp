@@ -219,7 +219,8 @@ class sleeper {
   std::uint64_t begin_wait(waiter& one, std::uint64_t word) noexcept;
   bool move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept;
   WEFT_SELDOM std::uint64_t decided(std::uint64_t ticket) noexcept;
-  void stop_wait(std::uint64_t word) noexcept;
+  bool claim_held_wait(std::uint64_t word) noexcept;
+  void end_wait(std::uint64_t told) noexcept;
 
   //   edge park   the sleeper's frame, and the waiter in its slot  ->  whoever claims the wait
   //   edge wake   what the waker gives                             ->  the sleeper (through its executor's post, too)
