@@ -14,12 +14,11 @@
 namespace weft::detail {
 namespace {
 
-// A fork runs on top of its forker on the machine's stack. One that would be deeper than this starts when the run loop
-// comes to it, after the forkers have suspended.
-constexpr unsigned deepest_fork = 64;
-
 // So many jobs in a worker's deque are enough for those who have none: what is forked beyond runs at once.
 constexpr std::size_t enough_offered = 32;
+
+// So many children are told to stop together.
+constexpr std::size_t told_at_once = 16;
 
 constexpr std::uintptr_t has_record = 1;
 
@@ -36,6 +35,16 @@ bool is_any(Pointers*... pointers) noexcept {
   return (reinterpret_cast<std::uintptr_t>(pointers) | ...) != 0;
 }
 
+// Has these bytes fetched, for who is about to change them. Null: nothing.
+void prefetch(const void* at, std::size_t bytes) noexcept {
+  if (at == nullptr) return;
+  for (std::size_t offset = 0; offset < bytes; offset += 64)
+    __builtin_prefetch(static_cast<const std::byte*>(at) + offset, 1);
+}
+
+// Of the frame of a fork that waits: those of a small one, or what lies at the front of a large one.
+constexpr std::size_t bytes_of_frame = 192;
+
 }  // namespace
 
 // ---- records ------------------------------------------------------------------------------------------------------------
@@ -46,7 +55,7 @@ fork_record::fork_record(scope_core& of) noexcept : root{&of.env_, &of.body_, sc
 }
 
 void fork_record::request_stop_because(const stop_cause& cause) noexcept {
-  if (!cause_) cause_ = cause;
+  if (cause_.reason == nullptr) cause_ = cause;
   request_stop();
 }
 
@@ -124,7 +133,7 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
 // fiber: where a fork runs through, it leaves those as it found them.
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
-  if (here.current != &body_ || spare_ == nullptr || here.nested_forks == deepest_fork || here.of_pool != nullptr ||
+  if (here.current != &body_ || spare_ == nullptr || here.nested_forks == deepest_nesting || here.of_pool != nullptr ||
       source_.stop_requested() || here.memory != env_.frames || is_any(here.unwound, here.fiber)) [[unlikely]]
     return start_in_another(frame, promise, failure_of, where_to_offer(here));
   fork_record* const one = spare_;
@@ -167,7 +176,7 @@ std::uintptr_t scope_core::start_here(std::coroutine_handle<> frame, promise_bas
     if (!offered_by->offer(one)) one.schedule();
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
   }
-  if (here.nested_forks == deepest_fork) {
+  if (here.nested_forks == deepest_nesting) {
     link(one);
     here.deferred.push(one);
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
@@ -209,7 +218,7 @@ inline pool_worker* scope_core::where_to_offer(const worker& here) const noexcep
 // Not on a fiber's stack, which is as large as the fiber's own calls need: that one waits, and its thread comes to the fork.
 bool scope_core::take_back(fork_record& one) noexcept {
   worker& here = this_worker();
-  if (here.of_pool == nullptr || here.nested_forks == deepest_fork || here.fiber != nullptr) return false;
+  if (here.of_pool == nullptr || here.nested_forks == deepest_nesting || here.fiber != nullptr) return false;
   if (!here.of_pool->forks.pop(one)) return false;
   ++here.nested_forks;
   one.run_here();
@@ -221,7 +230,7 @@ bool scope_core::take_back(fork_record& one) noexcept {
 fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
   try {
     worker& here = this_worker();
-    const bool by_body = here.current == &body_ && here.nested_forks != deepest_fork;
+    const bool by_body = here.current == &body_ && here.nested_forks != deepest_nesting;
     const bool limited = options_.max_children != static_cast<std::size_t>(-1);
     if (limited && !has_room()) throw error{make_error_code(errc::no_room), "fork"};
     if (by_body && !limited && !source_.stop_requested())
@@ -270,14 +279,17 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
   fork_record* one;
   try {
     if (!has_room()) throw error{make_error_code(errc::no_room), "fork_on"};
+    const ambient_memory of_scope{env_.frames};
+    auto mine = std::make_unique<fork_record::own_env>();
+    mine->env = env_;
+    mine->env.executor = &where;
     one = &take_record();
+    one->env_of_fork_on_ = std::move(mine);
   } catch (...) {
     frame.destroy();
     throw;
   }
-  one->own_env_ = env_;
-  one->own_env_.executor = &where;
-  one->env = &one->own_env_;
+  one->env = &one->env_of_fork_on_->env;
   one->adopt(frame, promise);
   one->frame_ = frame;
   one->failure_of_ = failure_of;
@@ -294,14 +306,19 @@ void scope_core::link(fork_record& one) noexcept {
     WEFT_EXPECTS(live_ != 0, "fork was called on a scope that has ended");
     ++held_;
     if (one.status_.load(std::memory_order_relaxed) == fork_status::running) {  // under the lock
+      one.ahead_ = std::exchange(newest_[children_ % std::size(newest_)], &one);
       ++live_, ++children_;
-      one.next_ = running_;
-      one.link_ = &running_;
-      if (running_ != nullptr) running_->link_ = &one.next_;
-      running_ = &one;
+      add_running(one);
     }
   }
   if (source_.stop_requested()) one.request_stop();  // whoever told the others may have come before
+}
+
+void scope_core::add_running(fork_record& one) noexcept {
+  one.next_ = running_;
+  one.link_ = &running_;
+  if (running_ != nullptr) running_->link_ = &one.next_;
+  running_ = &one;
 }
 
 void scope_core::unlink(fork_record& one) noexcept {
@@ -329,14 +346,13 @@ void scope_core::fork_returned(frame* end) {
 
 void scope_core::ended(fork_record& one, bool stopped) noexcept {
   fork_status how = fork_status::stopped;
-  if (stopped) {
-    one.frame_ = nullptr;  // unwound
-  } else {
+  bool has_frame = false;
+  if (!stopped) {
     const std::exception_ptr* failure = one.failure_of_(one.frame_);
     how = failure != nullptr ? fork_status::failed : fork_status::succeeded;
     if (failure != nullptr) failed(one, *failure);
-    if (one.holders_.load(std::memory_order_acquire) == 1)  // <- gone (no model): nobody can become one
-      std::exchange(one.frame_, nullptr).destroy();
+    has_frame = one.holders_.load(std::memory_order_acquire) != 1;  // <- gone (no model): nobody can become one
+    if (!has_frame) one.frame_.destroy();
   }
   leave_root();
 
@@ -344,6 +360,7 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
   bool last = false;
   {
     std::unique_lock guard{lock_};
+    if (!has_frame) one.frame_ = nullptr;
     one.status_.store(how, std::memory_order_release);  // -> ended
     while (waiter* in = one.line_.pop())
       if (in->try_claim()) awake.push(*in);
@@ -532,29 +549,40 @@ bool scope_core::request_stop(const stop_cause& cause) noexcept {
   return first;
 }
 
-// Those that are entered meanwhile find the stop set.
+// Those that are entered meanwhile find the stop set. Some at a time are taken from the list: the lock is taken twice for
+// all of them, and the caches fetch one beside the others. In the list each names the next alone, so what `ahead_` names is
+// fetched, too; it may be gone, since nobody follows it.
 void scope_core::tell_children() noexcept {
+  fork_record* some[told_at_once];
   std::unique_lock guard{lock_};
   if (running_ == nullptr) return;
+  for (const fork_record* one : newest_) prefetch(one, sizeof(fork_record));
   telling_ = std::exchange(running_, nullptr);
   telling_->link_ = &telling_;
-  while (fork_record* one = telling_) {
-    unlink(*one);
-    one->next_ = running_;
-    one->link_ = &running_;
-    if (running_ != nullptr) running_->link_ = &one->next_;
-    running_ = one;
-    one->told_ = true;
+  while (telling_ != nullptr) {
+    std::size_t count = 0;
+    for (; telling_ != nullptr && count != told_at_once; ++count) {
+      fork_record& one = *telling_;
+      unlink(one);
+      add_running(one);
+      one.told_ = true;
+      some[count] = &one;
+      prefetch(one.ahead_, sizeof(fork_record));
+      prefetch(one.frame_.address(), bytes_of_frame);
+    }
     guard.unlock();
-    one->request_stop();
+    for (std::size_t i = 0; i != count; ++i) some[i]->request_stop();
     guard.lock();
-    one->told_ = false;
-    if (one->over_) give_back(*one);
+    for (std::size_t i = 0; i != count; ++i) {
+      some[i]->told_ = false;
+      if (some[i]->over_) give_back(*some[i]);
+    }
   }
 }
 
 on_stop scope_core::stop_with_parent(waiter& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
+  //X  prefetch(&mine, sizeof(scope_core));
   mine.request_stop({.reason = "the task that awaits the scope was stopped", .where = mine.options_.where});
   return on_stop::forwarded;
 }

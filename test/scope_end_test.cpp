@@ -391,6 +391,34 @@ TEST(scope_stop, by_a_token_where_nobody_has_an_executor_and_all_end_inside_the_
   }
 }
 
+TEST(scope_stop, children_drop_each_others_handles_while_they_are_told) {
+  test::gate never;
+  stop_source source;
+  std::vector<fork<>> handles;
+  int unwound = 0;
+  bool ended = false;
+  auto member = [&]() -> task<> {
+    struct leaves {
+      std::vector<fork<>>& handles;
+      int& unwound;
+      ~leaves() {
+        ++unwound;
+        handles.clear();
+      }
+    } const here{handles, unwound};
+    co_await never;
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 100; ++i) handles.push_back(s.fork(member));
+    co_return;
+  };
+  weft::start(with_scope({.stop = source.token()}, body), [&](result<void> how) { ended = how.has_value(); });
+  source.request_stop();
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(unwound, 100);
+  EXPECT_EQ(never.waiting(), 0);
+}
+
 WEFT_TEST("scope_stop: shielded work ends first") {
   test::gate door;
   bool ended = false;

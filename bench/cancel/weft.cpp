@@ -1,7 +1,7 @@
 #include "workload.hpp"
 
-#include <weft/clock.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 namespace {
 
@@ -10,21 +10,19 @@ struct leaf_ends {
   ~leaf_ends() { ++count; }
 };
 
-// What all leaves wait for: one fork that sleeps.
-weft::task<> for_ever() { co_await weft::sleep_for(std::chrono::hours{1}); }
-
-weft::task<> leaf(weft::fork_view<> event, std::size_t& ended) {
+// All leaves wait for one event.
+weft::task<> leaf(weft::event& never, std::size_t& ended) {
   const leaf_ends here{ended};
-  co_await event;
+  co_await never.wait();
 }
 
-weft::task<> node(int depth, weft::fork_view<> event, std::size_t& ended) {
+weft::task<> node(int depth, weft::event& never, std::size_t& ended) {
   auto body = [&](weft::scope& s) -> weft::task<> {
     for (std::size_t i = 0; i != bench::children_of_a_node; ++i)
       if (depth == 1)
-        s.fork(leaf(event, ended));
+        s.fork(leaf(never, ended));
       else
-        s.fork(node(depth - 1, event, ended));
+        s.fork(node(depth - 1, never, ended));
     co_return;
   };
   co_await weft::with_scope(body);
@@ -33,11 +31,14 @@ weft::task<> node(int depth, weft::fork_view<> event, std::size_t& ended) {
 class tree {
  public:
   explicit tree(std::size_t leaves) {
-    auto whole = [](int depth, weft::stop_token stop, std::size_t& ended) -> weft::task<> {
-      auto body = [&](weft::scope& s) -> weft::task<> { co_await node(depth, s.fork(for_ever()).view(), ended); };
+    auto whole = [](int depth, weft::stop_token stop, weft::event& never, std::size_t& ended) -> weft::task<> {
+      auto body = [&](weft::scope& s) -> weft::task<> {
+        s.fork(node(depth, never, ended));
+        co_return;
+      };
       co_await weft::with_scope({.stop = stop}, body);
     };
-    weft::start(whole(bench::depth_of(leaves), stop_.token(), ended_), [](weft::result<void>) {});
+    weft::start(whole(bench::depth_of(leaves), stop_.token(), never_, ended_), [](weft::result<void>) {});
   }
   tree(const tree&) = delete;
 
@@ -48,6 +49,7 @@ class tree {
 
  private:
   weft::stop_source stop_;
+  weft::event never_;
   std::size_t ended_ = 0;
 };
 

@@ -35,6 +35,9 @@ struct job_queue {
   }
 };
 
+/// So many runs nest on a thread's stack; what would be deeper goes through the run loop or an executor.
+inline constexpr unsigned deepest_nesting = 64;
+
 /// Whose code runs on a thread's stack. All that the first run of a fork changes, if that runs through.
 struct run_place {
   root* current = nullptr;         // whose code runs now

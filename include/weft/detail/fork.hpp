@@ -38,6 +38,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <weft/clock.hpp>
@@ -101,15 +102,19 @@ class fork_record final : public root {
   /// Tells it to stop, and why. By its handle.
   void request_stop_because(const stop_cause& cause) noexcept;
   /// Why, if it was told by its handle; else null. Inside it.
-  const stop_cause* own_cause() const noexcept { return cause_ ? &*cause_ : nullptr; }
+  const stop_cause* own_cause() const noexcept { return cause_.reason != nullptr ? &cause_ : nullptr; }
 
  private:
   friend class scope_core;
 
   enum class first_run : unsigned char { waits, ran_through, stopped };
 
+  struct own_env : frame_allocated {
+    weft::env env;
+  };
+
   scope_core* of_;
-  std::coroutine_handle<> frame_;
+  std::coroutine_handle<> frame_;  // while it is linked, written under the lock, where a stopper reads it
   failure_function failure_of_ = nullptr;
   const void* function_ = nullptr;          // the code of its outermost frame, for who looks after that may be gone
   first_run first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
@@ -117,17 +122,18 @@ class fork_record final : public root {
   //   edge ended  the result, and all that the fork did  ->  who sees that it ended
   //               Watched by test/model/scope_model.cpp.
   atomic<fork_status> status_{fork_status::running};  // written under the lock
+  bool told_ = false;                                 // a stopper has it in hand; under the lock
+  plain<bool> over_ = false;                          // nobody else holds it, and its frame is gone; under the lock
   // Written under the lock.
   //   edge gone  a holder's last use  ->  the fork that ends and, being the last holder, destroys the frame before that
   //              No model fails without it: what a holder does to a frame that runs, a stop, the claim of its wait orders.
-  atomic<unsigned> holders_{2};      // itself, and its handle
-  waiter_line line_;                 // who awaits it; under the lock
-  fork_record* next_ = nullptr;      // in the scope's list of running ones, or of free ones; under the lock
-  fork_record** link_ = nullptr;     // what points to this one, while it is counted as running
-  bool told_ = false;                // a stopper has it in hand; under the lock
-  plain<bool> over_ = false;         // nobody else holds it, and its frame is gone; under the lock
-  weft::env own_env_;                // of fork_on
-  std::optional<stop_cause> cause_;  // written before its stop bit, whose edge carries it
+  atomic<unsigned> holders_{2};    // itself, and its handle
+  waiter_line line_;               // who awaits it; under the lock
+  fork_record* next_ = nullptr;    // in the scope's list of running ones, or of free ones; under the lock
+  fork_record** link_ = nullptr;   // what points to this one, while it is counted as running
+  fork_record* ahead_ = nullptr;   // one that is told some time after it, for a prefetch: it may be gone
+  stop_cause cause_{nullptr, {}};  // written before its stop bit, whose edge carries it
+  std::unique_ptr<own_env> env_of_fork_on_;
 };
 
 /// What a scope is, without the types of its results.
@@ -254,7 +260,8 @@ class scope_core : waiter, job {
   void keep(fork_record& one, fork_status how) noexcept;
   void let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept;  // under the lock
   void link(fork_record& one) noexcept;
-  void unlink(fork_record& one) noexcept;  // under the lock
+  void add_running(fork_record& one) noexcept;  // under the lock, as the next one
+  void unlink(fork_record& one) noexcept;
   void ended(fork_record& one, bool stopped) noexcept;
   fork_record& prepare(std::coroutine_handle<> frame);
   pool_worker* where_to_offer(const worker& here) const noexcept;
@@ -291,6 +298,7 @@ class scope_core : waiter, job {
   plain<std::size_t> held_ = 0;      // records that are neither spare nor free
   bool body_is_over_ = false;
   fork_record* running_ = nullptr;
+  fork_record* newest_[8]{};        // those of the running ones that were entered last, in no order; they may be gone
   fork_record* telling_ = nullptr;  // those that a stopper has still to tell
   fork_record* free_ = nullptr;
   waiter_line room_;

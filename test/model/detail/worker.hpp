@@ -17,6 +17,8 @@ struct job_queue {  // nothing is put off
   job* pop() noexcept { return nullptr; }
 };
 
+inline constexpr unsigned deepest_nesting = 64;
+
 struct run_place {
   root* current = nullptr;
   root* outer = nullptr;
