@@ -414,6 +414,38 @@ TEST(when_any, needs_no_stack_in_a_loop) {
   });
 }
 
+TEST(when_any, a_loser_on_the_same_executor_ends_without_being_posted) {
+  weft::manual_executor here;
+  test::gate never;
+  bool over = false;
+  auto race = [&]() -> task<> { EXPECT_EQ((co_await when_any(after(never, 1), give(2))).index, 1U); };
+  weft::start(here, race(), [&](result<void> how) { over = how.has_value(); });
+  EXPECT_TRUE(here.run_one());
+  EXPECT_TRUE(over) << "all of it is one job";
+  EXPECT_EQ(never.waiting(), 0);
+}
+
+// Each loser ends on top of the race that it lost, but not without end.
+task<int> race_again_when_stopped(test::gate& never, int depth) {
+  auto again = [](test::gate& never, int depth) -> task<> {
+    if (depth != 0) (void)co_await when_any(race_again_when_stopped(never, depth - 1), give(1));
+  };
+  co_await weft::on_scope_exit(again, std::ref(never), depth);
+  co_await never;
+  co_return 0;
+}
+
+TEST(when_any, needs_no_stack_where_each_loser_ends_by_another_race) {
+  test::on_small_stack([] {
+    test::gate never;
+    auto race = [&]() -> task<> {
+      EXPECT_EQ((co_await when_any(race_again_when_stopped(never, 20'000), give(1))).index, 1U);
+    };
+    sync_wait(race());
+    EXPECT_EQ(never.waiting(), 0);
+  });
+}
+
 // ---- when_some ----------------------------------------------------------------------------------------------------------
 
 std::vector<task<int>> naps(auto... ms) {

@@ -76,7 +76,8 @@ void group::all_started() noexcept {
   leave_root();  // the last child has suspended or ended, and its record may be gone while this runs
   if (kind_ != nullptr) {
     if (kind_->about_to_wait != nullptr) kind_->about_to_wait(*this);
-    if ((marks_.fetch_or(listed, std::memory_order_release) & decided) != 0) stop_all();  // -> list
+    // Who has decided has found no list, and the list is ours.
+    if (is_decided() || (marks_.fetch_or(listed, std::memory_order_release) & decided) != 0) stop_here();  // -> list
   }
   const std::size_t ours = count_ - waiting_ + 1;          // with those that never start
   if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
@@ -107,6 +108,21 @@ bool group::decide() noexcept {
 // nothing, and the group may be gone when that child was told.
 void group::stop_all() noexcept {
   for (child* one = children_; one != nullptr;) std::exchange(one, one->sibling)->request_stop();
+}
+
+// The same, by the parent before it waits. Those that end on its executor end here, now, on top of it: they need not be
+// posted, and mostly the parent need not wait. Not on a fiber's stack, which is as large as its own calls need.
+void group::stop_here() noexcept {
+  worker& here = this_worker();
+  const executor* const ours = parent_->env != nullptr ? parent_->env->executor : nullptr;
+  if (ours == nullptr || here.fiber != nullptr || here.nested_forks == deepest_nesting) return stop_all();
+  stopped_roots stopped{ours};
+  stopped_roots* const outer = std::exchange(here.collects, &stopped);
+  stop_all();
+  here.collects = outer;
+  ++here.nested_forks;
+  while (job* one = stopped.pop()) one->run(*one);
+  --here.nested_forks;
 }
 
 on_stop group::stop_children(waiter& self) noexcept {

@@ -188,9 +188,14 @@ std::chrono::steady_clock::time_point root::deadline_of(job& work) noexcept {
 
 void root::woken(sleeper& sleeping, wake_up how) noexcept {
   root& self = static_cast<root&>(sleeping);
-  if (how == wake_up::stopped) [[unlikely]]
+  worker& here = this_worker();
+  if (how == wake_up::stopped) [[unlikely]] {
     self.ends_stopped = true;
-  self.schedule_on(this_worker());
+    stopped_roots* const here_and_now = here.collects;
+    if (here_and_now != nullptr && self.env != nullptr && self.env->executor == here_and_now->where)
+      return here_and_now->push(self);
+  }
+  self.schedule_on(here);
 }
 
 // A callee that has ended, and is still there, is on top until another one starts. Its resume function is null.

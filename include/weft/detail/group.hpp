@@ -103,6 +103,7 @@ class group : public waiter, public job {
   wake_up how() const noexcept;
 
   void stop_all() noexcept;
+  void stop_here() noexcept;
 
   prepare_function prepare_;
   const deciding* kind_;
@@ -156,6 +157,7 @@ class child_of final : public child {
 /// Room for a record that is made when its child starts. Records need no destructor.
 template <class Record>
 struct record_room {
+  record_room() noexcept {}  // of one's own, so that nothing is zeroed
   alignas(Record) std::byte room[sizeof(Record)];
 };
 

@@ -17,6 +17,10 @@ struct job_queue {  // nothing is put off
   job* pop() noexcept { return nullptr; }
 };
 
+struct stopped_roots : job_queue {  // nobody collects any
+  const executor* where = nullptr;
+};
+
 inline constexpr unsigned deepest_nesting = 64;
 
 struct run_place {
@@ -35,6 +39,7 @@ struct worker : run_state {
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0;
+  stopped_roots* collects = nullptr;
   void* ended_below = nullptr;
   struct pool_worker* of_pool = nullptr;
   bool (*before_it_blocks)(worker&) = nullptr;  // whether it has run something meanwhile
