@@ -582,7 +582,6 @@ void scope_core::tell_children() noexcept {
 
 on_stop scope_core::stop_with_parent(waiter& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
-  //X  prefetch(&mine, sizeof(scope_core));
   mine.request_stop({.reason = "the task that awaits the scope was stopped", .where = mine.options_.where});
   return on_stop::forwarded;
 }
