@@ -1,5 +1,6 @@
 #include <weft/channel.hpp>
 
+#include <functional>
 #include <mutex>
 
 #include "detail/claim.hpp"
@@ -35,14 +36,27 @@ inline channel_waiter* first_claimed(waiter_line& line) noexcept {
   return nullptr;
 }
 
+// A fiber waits in the middle of what it needs to go on, on a stack that may be cold: above its place in line is what called
+// the wait, up to the fiber itself, below it the frames of the wait and of what it will call next. Fetched one after the
+// other as they are touched, they were most of a round trip where there are thousands of fibers.
+inline void fetch_around(const waiter& one) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(&one);
+  for (std::uintptr_t line = at - 640; line <= at + 384; line += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(line), 1);
+}
+
 }  // namespace
 
-channel_waiter* channel_core::pop_claimed(waiter_line& line) noexcept { return first_claimed(line); }
+channel_waiter* channel_core::pop_claimed(waiter_line& line) noexcept {
+  if (waits_on_stack) fetch_around(*line.first());
+  return first_claimed(line);
+}
 
 channel_waiter* channel_core::lock_or_claim(waiter_line& line) noexcept {
   lock.lock_on(this_worker());
   if (line.empty()) return nullptr;
   changes = changes + 1;
+  if (waits_on_stack) fetch_around(*line.first());
   channel_waiter* const one = first_claimed(line);
   if (one != nullptr) [[likely]]
     lock.unlock();
@@ -64,6 +78,8 @@ void channel_core::close() noexcept {
                                                            waiter_line& line) noexcept {
   line.push(one);
   ++waits;
+  // A fiber itself lies above all that it calls, a coroutine's frame begins below what is in it.
+  waits_on_stack = std::less<const void*>{}(&one, std::coroutine_handle<>{self.top}.address());
   if (claim_here::park(self, one)) [[likely]]
     return lock.unlock();
   end_wait_stopped(self, one, line);

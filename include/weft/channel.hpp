@@ -15,7 +15,7 @@
 //   Threads    any; on a plain thread, `sync_wait(c.receive())`.
 //   Lifetime   outlives those that wait in it: destroyed with somebody in line, it ends the program.
 //
-// Values move under the channel's lock, so their move must not throw, and must not use the channel.
+// Values may move under the channel's lock, so their move must not throw, and must not use the channel.
 //
 // Long because a send, a receive and what they share with the cases of a select are one protocol.
 #pragma once
@@ -97,7 +97,7 @@ class channel_core {
   void close() noexcept;
 
   /// The first in line that no stop has claimed, claimed; or null.
-  static channel_waiter* pop(waiter_line& line) noexcept { return line.empty() ? nullptr : pop_claimed(line); }
+  channel_waiter* pop(waiter_line& line) noexcept { return line.empty() ? nullptr : pop_claimed(line); }
 
   /// Takes the lock; if somebody is in line, claims the first, gives it, and lets go of the lock. Else null, and the caller
   /// has the lock. Who was claimed waits until it is woken, so what it gets may be handed over without the lock.
@@ -115,13 +115,14 @@ class channel_core {
   [[no_unique_address]] mutable learning_lock lock;
   peeked<bool> closed = false;  // in the lock's last word, as the next one
   const bool unbounded;
+  bool waits_on_stack = false;  // who got in line last: a fiber does, a task in its frame. To fetch it early; a guess
   waiter_line receivers;
   waiter_line senders;
   std::uint64_t waits = 0;
   peeked<std::uint32_t> changes = 0;  // before what somebody could do becomes what must wait, but for what is stopped
 
  private:
-  static channel_waiter* pop_claimed(waiter_line& line) noexcept;
+  channel_waiter* pop_claimed(waiter_line& line) noexcept;
   void wait_here(root& self, channel_waiter& one, waiter_line& line) noexcept;
   WEFT_SELDOM void end_wait_stopped(root& self, channel_waiter& one, waiter_line& line) noexcept;
 
