@@ -4,6 +4,8 @@
 #include <mutex>
 #include <weft/detail/with.hpp>
 
+#include "detail/claim.hpp"
+
 namespace weft {
 namespace detail {
 
@@ -32,7 +34,8 @@ void gate::wait(root& self, gate_waiter& one, waiter_line& line) noexcept {
 }
 
 void gate::wait_on(root& self, gate_waiter& one, waiter_line& line) noexcept {
-  if (self.park(one)) return lock_.unlock();
+  if (claim_here::park(self, one)) [[likely]]
+    return lock_.unlock();
   line.remove(one);
   lock_.unlock();
   end_stopped(self);
@@ -185,6 +188,11 @@ bool shared_mutex::is_open(mode how) const noexcept {
   return sharing_ == 0 && !is_held(upgradable_);
 }
 
+// Nobody has it alone, or waits.
+bool shared_mutex::is_open_to_all() const noexcept {
+  return !is_held(alone_) && line_.empty() && writers_.empty() && upgrading_ == nullptr;
+}
+
 // Nobody waits who would go before.
 bool shared_mutex::goes_first(mode how) const noexcept {
   return writers_.empty() && (line_.empty() || (options_.prefer_writers && how == mode::alone));
@@ -206,9 +214,21 @@ bool shared_mutex::try_take(mode how) noexcept {
 }
 
 bool shared_mutex::waiter_for::suspend(root& self) noexcept {
-  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  if (self.sleeper::stop_requested()) [[unlikely]]
+    return (end_stopped(self), true);
   shared_mutex& m = of();
   m.lock_.lock();
+  if (how_ == mode::shared && m.is_open_to_all()) [[likely]] {
+    ++m.sharing_;
+    m.lock_.unlock();
+    return false;
+  }
+  return take_or_wait(self);
+}
+
+// With the lock, which it gives back.
+[[gnu::noinline]] bool shared_mutex::waiter_for::take_or_wait(root& self) noexcept {
+  shared_mutex& m = of();
   if (m.goes_first(how_) && m.is_open(how_)) {
     m.take(how_, detail::holder::is(&self));
     m.lock_.unlock();
@@ -254,13 +274,21 @@ void shared_mutex::grant(let_through& through) noexcept {
 }
 
 void shared_mutex::release(mode how) noexcept {
-  let_through through;
-  const std::lock_guard guard{lock_};
+  lock_.lock();
   switch (how) {
     case mode::shared: --sharing_; break;
     case mode::upgradable: hold(upgradable_, 0); break;
     case mode::alone: hold(alone_, 0); break;
   }
+  if (line_.empty() && writers_.empty() && upgrading_ == nullptr) [[likely]]
+    return lock_.unlock();
+  grant_and_unlock();
+}
+
+// With the lock, which it gives back.
+[[gnu::noinline]] void shared_mutex::grant_and_unlock() noexcept {
+  let_through through;
+  const std::lock_guard guard{lock_, std::adopt_lock};
   grant(through);
 }
 
@@ -318,9 +346,12 @@ semaphore::permit semaphore::try_acquire(std::size_t count) noexcept {
 }
 
 void semaphore::release(std::size_t count) noexcept {
-  let_through through;
-  const std::lock_guard guard{lock_};
+  lock_.lock();
   available_ += count;
+  if (line_.empty()) [[likely]]
+    return lock_.unlock();
+  let_through through;
+  const std::lock_guard guard{lock_, std::adopt_lock};
   grant(through);
 }
 

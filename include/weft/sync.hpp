@@ -332,6 +332,8 @@ class shared_mutex : public detail::gate {
   void release(mode how) noexcept;
   void downgrade(mode from) noexcept;
   void grant(let_through& through) noexcept;
+  void grant_and_unlock() noexcept;
+  bool is_open_to_all() const noexcept;
   bool grant_first(waiter_line& line, let_through& through) noexcept;
 
   const shared_mutex_options options_;
@@ -389,6 +391,7 @@ class shared_mutex::waiter_for : public detail::gate_waiter {
   bool suspend(detail::root& self) noexcept;
 
  protected:
+  bool take_or_wait(detail::root& self) noexcept;
   ~waiter_for() = default;
   friend class shared_mutex;
   shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
