@@ -21,6 +21,7 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <weft/detail/config.hpp>
 
 #include "detail/biased_lock.hpp"
 
@@ -59,9 +60,7 @@ class run_queue {
       lock_.leave();
       return nullptr;
     }
-    const bool fits = append(*before);
-    lock_.leave();
-    return fits ? nullptr : before;
+    return append_and_leave(*before) ? nullptr : before;
   }
 
   /// By the owner: takes one; null if there is none.
@@ -125,6 +124,12 @@ class run_queue {
 
  private:
   static constexpr unsigned most_in_a_row = 16;
+
+  WEFT_SELDOM bool append_and_leave(T& one) noexcept {
+    const bool fits = append(one);
+    lock_.leave();
+    return fits;
+  }
 
   bool append(T& one) noexcept {
     if (end_ - first_ > mask_ && !grow()) [[unlikely]]
