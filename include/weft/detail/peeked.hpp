@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <weft/detail/atomic.hpp>
 
 namespace weft::detail {
 
@@ -14,13 +15,15 @@ class peeked {
 
   /// Under the lock, or alone.
   operator T() const noexcept { return value_.load(std::memory_order_relaxed); }        // the lock's edge
-  void operator=(T value) noexcept { value_.store(value, std::memory_order_release); }  // -> seen (no model)
+  void operator=(T value) noexcept { value_.store(value, std::memory_order_release); }  // -> seen
   /// Without it, one of several that are read in this order.
-  T peek() const noexcept { return value_.load(std::memory_order_acquire); }  // <- seen (no model)
+  T peek() const noexcept { return value_.load(std::memory_order_acquire); }  // <- seen
 
  private:
   //   edge seen  what was written before it  ->  who has seen it, and looks at that, too
-  std::atomic<T> value_;
+  //
+  // test/model/select_model.cpp fails without either half.
+  atomic<T> value_;
 };
 
 }  // namespace weft::detail
