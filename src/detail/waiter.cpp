@@ -119,8 +119,9 @@ void sleeper::end_wait(std::uint64_t told) noexcept {
   if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
     watch->stopping(*this);
   if (current_->type_->stop(*current_) == on_stop::left) {
-    // Nobody else writes the word: it has its stop bit, the sleeper sleeps, and who left ends by no finish().
-    word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked
+    // Nobody else writes the word: it has its stop bit, the sleeper sleeps, and who left ends by no finish(). No model
+    // fails where this is relaxed: relacy has it in the release sequence of the exchange before it, as C++17 had.
+    word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked (no model)
     return go_on(wake_up::stopped);                              // may be gone after this line
   }
   const std::uint64_t ticket = told & ticket_mask;

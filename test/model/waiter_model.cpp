@@ -200,6 +200,24 @@ struct look_wake_and_stop : rl::test_suite<look_wake_and_stop, 3> {
   void after() { RL_ASSERT(self.wakes == 1); }
 };
 
+// Somebody else, as a child does of its parent, asks a sleeper that is being stopped whether it was told.
+struct stop_and_ask : rl::test_suite<stop_and_ask, 2> {
+  napper self;
+  leaves one;
+  plain<int> cause{0};
+
+  void before() { RL_ASSERT(self.park(one)); }
+  void thread(unsigned which) {
+    if (which == 0) {
+      cause = 1;
+      RL_ASSERT(self.request_stop());
+    } else if (self.stop_requested()) {
+      RL_ASSERT(cause == 1);
+    }
+  }
+  void after() { RL_ASSERT(self.wakes == 1); }
+};
+
 }  // namespace
 
 int main() {
@@ -207,4 +225,5 @@ int main() {
   model::check<finish_and_stop>("finish and stop", 2);
   model::check<crossing_pairs_and_stop>("crossing pairs and stop", 1);
   model::check<look_wake_and_stop>("look, wake and stop", 3);
+  model::check<stop_and_ask>("stop and ask", 3);
 }
