@@ -184,6 +184,28 @@ TEST(stack_pool, trim_gives_back_what_is_ready) {
   give_back(all);
 }
 
+// A region does not begin with one again where the pool has given out many.
+TEST(stack_pool, a_region_readies_as_many_as_the_one_before_it) {
+  stack_pool pool;
+  const auto page_of = [](std::uintptr_t at) { return at & ~std::uintptr_t{4095}; };
+  const auto is_there = [](std::uintptr_t page) {
+    unsigned char seen = 0;
+    return ::mincore(reinterpret_cast<void*>(page), 4096, &seen) == 0 && (seen & 1) != 0;
+  };
+  const auto all = take(pool, 3, 65536);
+  const std::uintptr_t first = page_of(reinterpret_cast<std::uintptr_t>(all[0])),
+                       slot = page_of(reinterpret_cast<std::uintptr_t>(all[1])) - first;
+  if (is_there(first + 3 * slot)) {  // Linux 6.15: pages are readied
+    const auto rest = take(pool, 254, 65536);
+    const std::uintptr_t next = page_of(reinterpret_cast<std::uintptr_t>(rest.back()));  // the first of its region
+    std::size_t ready = 0;
+    while (ready != 100 && is_there(next + ready * slot)) ++ready;
+    EXPECT_EQ(ready, 64u);
+    give_back(rest);
+  }
+  give_back(all);
+}
+
 // All of many go cold, and are used again: with several regions, each of which has room again.
 TEST_P(each_kind, many_go_cold_and_come_back) {
   stack_pool pool{GetParam()};

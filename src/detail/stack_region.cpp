@@ -133,9 +133,11 @@ stack_header& stack_region::header_of(std::size_t slot) noexcept {
   return *reinterpret_cast<stack_header*>(slot_begin(slot) + slot_bytes_ - colour - sizeof(stack_header));
 }
 
-// As many as it has given out, so that one coroutine pays for itself.
+// As many as it and the one before it have given out, so that one coroutine pays for itself, and many don't begin again with
+// each region.
 std::size_t stack_region::ready_at_once() const noexcept {
-  return std::clamp<std::size_t>(cut_ - cold_count_, 1, most_at_once);
+  const std::size_t before = next_of_class != nullptr ? next_of_class->cut_ - next_of_class->cold_count_ : 0;
+  return std::clamp<std::size_t>(cut_ - cold_count_ + before, 1, most_at_once);
 }
 
 iovec stack_region::first_page_of(std::size_t slot) noexcept {
