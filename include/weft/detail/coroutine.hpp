@@ -5,6 +5,9 @@
 // line more is a miss more. A value passes by its address, in a register: it stays where resume() or yield() got it until
 // the other side has moved it out.
 //
+// resume and yield are inlined into what calls them, always: a function that switches and then returns has its return
+// predicted by the other side's calls, and its frame is up to two lines more.
+//
 // What ends a coroutine half-way is `stopped`, thrown out of the yield that it waits in, so its stack unwinds; swallowed,
 // it is thrown again by the next yield.
 #pragma once
@@ -214,12 +217,12 @@ class coroutine<Out(Ins...)> {
   class yielder {
    public:
     yielder(const yielder&) = delete;
-    In operator()(detail::or_nothing<Out> out)
+    [[gnu::always_inline]] In operator()(detail::or_nothing<Out> out)
       requires(!std::is_void_v<Out>)
     {
       return detail::passed_as<In>(core_.go_out(detail::place_of(out)));
     }
-    In operator()()
+    [[gnu::always_inline]] In operator()()
       requires std::is_void_v<Out>
     {
       return detail::passed_as<In>(core_.go_out(nullptr));
@@ -263,12 +266,12 @@ class coroutine<Out(Ins...)> {
   bool done() const noexcept { return core_ == nullptr; }
 
   /// Goes on with it until it yields or ends, and gives what it yields or returns.
-  Out resume(detail::or_nothing<In> in)
+  [[gnu::always_inline]] Out resume(detail::or_nothing<In> in)
     requires(!std::is_void_v<In>)
   {
     return outcome(waiting_core().go_in(detail::place_of(in)));
   }
-  Out resume()
+  [[gnu::always_inline]] Out resume()
     requires std::is_void_v<In>
   {
     return outcome(waiting_core().go_in(nullptr));
