@@ -415,6 +415,7 @@ TEST(when_any, needs_no_stack_in_a_loop) {
 }
 
 TEST(when_any, a_loser_on_the_same_executor_ends_without_being_posted) {
+  const test::calm no_late_wake_up;
   weft::manual_executor here;
   test::gate never;
   bool over = false;

@@ -79,10 +79,10 @@ class fiber final : public coroutine_core, public boundary {
   void stay() noexcept { ++stays_; }
   void may_leave() noexcept { --stays_; }
 
-  /// Switches away; `suspend` then runs on the worker's stack, and says where that goes on: here, if it gives the handle.
-  /// False: what was waited for ended stopped. Throws what `suspend` throws.
-  [[nodiscard, gnu::always_inline]] inline bool suspend(suspend_function suspend, void* awaiter) {
-    wait one{suspend, awaiter};
+  /// Switches away; `then` runs on the worker's stack, and says where that goes on: here, if it gives the handle. False:
+  /// what was waited for ended stopped. Throws what `then` throws.
+  [[nodiscard, gnu::always_inline]] inline bool suspend(suspend_function then, void* awaiter) {
+    wait one{then, awaiter};
     const int kept = about_to_leave();
     static_cast<void>(go_out(&one));
     return arrived(kept);
