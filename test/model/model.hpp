@@ -49,15 +49,15 @@ void check_some(const char* name, rl::iteration_t count = 100'000) {
   check<Scenario>(name, "random", params);
 }
 
-/// Every execution with at most `switches` switches of thread that nobody had to make, and many random ones.
+/// Every execution with at most `switches` switches of thread that nobody had to make, and so many random ones.
 template <class Scenario>
-void check(const char* name, unsigned switches) {
+void check(const char* name, unsigned switches, rl::iteration_t count = 100'000) {
   rl::test_params params;
   params.execution_depth_limit = 10'000;
   params.search_type = rl::sched_bound;
   params.context_bound = switches;
   check<Scenario>(name, ("bound " + std::to_string(switches)).c_str(), params);
-  check_some<Scenario>(name);
+  check_some<Scenario>(name, count);
 }
 
 }  // namespace model
