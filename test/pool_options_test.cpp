@@ -60,7 +60,7 @@ class topology : public testing::Test {
         write(number, "cache/index0/shared_cpu_list", std::to_string(core) + "," + std::to_string(core + 8));
         write(number, "cache/index1/level", 3);
         write(number, "cache/index1/shared_cpu_list", std::to_string(core / 2 * 2) + "-99");
-        std::filesystem::create_directories(folder_of(number) / ("node" + std::to_string(core / 4)));
+        write(number, "node" + std::to_string(core / 4) + "/distance", core / 4 == 0 ? "10 21" : "21 10");
       }
   }
   std::filesystem::path folder_of(unsigned number) const { return root_ / ("cpu" + std::to_string(number)); }
@@ -88,6 +88,7 @@ TEST_F(topology, one_thread_of_each_core_comes_before_the_second_ones) {
   for (unsigned i = 0; i != 16; ++i) {
     EXPECT_EQ(places[i].number, i);
     EXPECT_EQ(places[i].core, i % 8);
+    EXPECT_EQ(places[i].near_cache, i % 8);
     EXPECT_EQ(places[i].cache, i % 8 / 2 * 2);
     EXPECT_EQ(places[i].package, i % 8 / 4);
     EXPECT_EQ(places[i].node, i % 8 / 4);
@@ -105,9 +106,29 @@ TEST_F(topology, only_what_is_allowed_counts) {
 TEST_F(topology, near_is_what_shares_a_core_then_a_cache_then_a_socket) {
   const std::vector<processor> places = read({0, 1, 2, 4, 8});  // in this order
   EXPECT_EQ(distance(places[0], places[4]), 0u);
+  EXPECT_EQ(distance(places[0], places[1]), 2u);
+  EXPECT_EQ(distance(places[0], places[2]), 3u);
+  EXPECT_EQ(distance(places[0], places[3]), 21u) << "as the firmware says";
+}
+
+// Four cores share the cache below the last; of four nodes in a row, the far ones are farther.
+TEST_F(topology, near_is_also_what_shares_a_cache_below_the_last_and_a_node_that_is_not_far) {
+  for (const unsigned number : {20u, 21u, 22u, 23u, 24u}) {
+    write(number, "topology/thread_siblings_list", number);
+    write(number, "cache/index0/level", 1);
+    write(number, "cache/index0/shared_cpu_list", number);
+    write(number, "cache/index1/level", 2);
+    write(number, "cache/index1/shared_cpu_list", number < 22 ? 20 : number);
+    write(number, "cache/index2/level", 3);
+    write(number, "cache/index2/shared_cpu_list", number < 23 ? 20 : number);
+    write(number, "topology/physical_package_id", 0);
+    write(number, "node" + std::to_string(number < 23 ? 0 : number - 22) + "/distance", "10 12 16");
+  }
+  const std::vector<processor> places = read({20, 21, 22, 23, 24});
   EXPECT_EQ(distance(places[0], places[1]), 1u);
   EXPECT_EQ(distance(places[0], places[2]), 2u);
-  EXPECT_EQ(distance(places[0], places[3]), 3u);
+  EXPECT_EQ(distance(places[0], places[3]), 12u);
+  EXPECT_EQ(distance(places[0], places[4]), 16u);
 }
 
 TEST_F(topology, what_cant_be_read_is_shared) {

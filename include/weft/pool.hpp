@@ -120,9 +120,9 @@ class pool {
   weft::executor& executor() const noexcept;
 
   /// Runs what is posted to it before what is less urgent: 0 comes first, and executor() is the one in the middle, so of
-  /// two priorities the less urgent, of three 1. A job that runs is not interrupted, and one in some dozens is what has
-  /// waited longest, so nothing waits for ever. Each post goes through a queue of all workers, in order. Children of a
-  /// when_all on it run one after the other, unless it is executor().
+  /// two priorities the less urgent, of three 1. A job that runs is not interrupted, and one in some dozens is taken from
+  /// elsewhere, so nothing waits for ever. Each post goes through a queue of all workers, in order. Children of a when_all
+  /// are for all workers to take, at every priority, without an order among them.
   weft::executor& executor(unsigned priority) const noexcept;
 
   /// How many threads it has.

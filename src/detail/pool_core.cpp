@@ -84,7 +84,7 @@ pool_core* pool_core::make(const pool_options& options) {
                "a pool was asked for whose min_threads are more than its own threads");
   WEFT_EXPECTS(mine.priorities >= 1 && mine.priorities <= 8, "a pool has from 1 to 8 priorities");
   std::vector<processor> places;
-  if (mine.pin) places = processors_in("/sys/devices/system/cpu", allowed_processors());
+  if (mine.pin) places = processors_here(allowed_processors());
   std::unique_ptr<pool_core> core{new pool_core{mine}};
   core->know_each_other(places);
   pool_core* const started = core.release();  // whoever drops it last deletes
@@ -107,9 +107,8 @@ void pool_core::know_each_other(const std::vector<processor>& places) {
     }
     const auto far = [&](const seat* one) { return distance(place(mine.get()), place(one)); };
     std::ranges::sort(mine->others, {}, [&](const seat* one) { return std::pair{far(one), one->index}; });
-    for (unsigned step = 0; step != 4; ++step)
-      mine->nearer.push_back(static_cast<std::size_t>(
-          std::ranges::count_if(mine->others, [&](const seat* one) { return far(one) <= step; })));
+    for (std::size_t i = 1; i <= mine->others.size(); ++i)
+      if (i == mine->others.size() || far(mine->others[i]) != far(mine->others[i - 1])) mine->nearer.push_back(i);
   }
 }
 

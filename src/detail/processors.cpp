@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <tuple>
+#include <utility>
 
 namespace weft::detail {
 namespace {
@@ -59,15 +60,17 @@ unsigned first_number(const std::string& path, unsigned otherwise) {
   return file >> number ? number : otherwise;
 }
 
-unsigned last_cache(const std::string& folder) {
-  unsigned highest = 0, shared_from = 0;
-  for (unsigned index = 0;; ++index) {
+// Of the last level, and of the last but one; the same where there is only one.
+void read_caches(processor& one, const std::string& folder) {
+  for (unsigned index = 0, highest = 0;; ++index) {
     const std::string cache = folder + "/cache/index" + std::to_string(index);
     const unsigned level = first_number(cache + "/level", 0);
-    if (level == 0) return shared_from;
+    if (level == 0) return;
     if (level <= highest) continue;
+    const unsigned shared_from = first_number(cache + "/shared_cpu_list", 0);
+    one.near_cache = highest == 0 ? shared_from : one.cache;
+    one.cache = shared_from;
     highest = level;
-    shared_from = first_number(cache + "/shared_cpu_list", 0);
   }
 }
 
@@ -80,6 +83,13 @@ unsigned node_of(const std::string& folder) {
       return static_cast<unsigned>(std::stoul(name.substr(4)));
   }
   return 0;
+}
+
+std::vector<unsigned> numbers_in(const std::string& path) {
+  std::ifstream file{path};
+  std::vector<unsigned> all;
+  for (unsigned number = 0; file >> number;) all.push_back(number);
+  return all;
 }
 
 }  // namespace
@@ -105,20 +115,34 @@ std::vector<processor> processors_in(const std::string& folder, const std::vecto
   std::vector<processor> all;
   for (const unsigned number : numbers) {
     const std::string mine = folder + "/cpu" + std::to_string(number);
-    all.push_back({.number = number,
-                   .core = first_number(mine + "/topology/thread_siblings_list", number),
-                   .cache = last_cache(mine),
-                   .package = first_number(mine + "/topology/physical_package_id", 0),
-                   .node = node_of(mine)});
+    processor one;
+    one.number = number;
+    one.core = first_number(mine + "/topology/thread_siblings_list", number);
+    read_caches(one, mine);
+    one.package = first_number(mine + "/topology/physical_package_id", 0);
+    one.node = node_of(mine);
+    one.nodes = numbers_in(mine + "/node" + std::to_string(one.node) + "/distance");
+    if (one.nodes.size() == 1) one.nodes.clear();
+    all.push_back(std::move(one));
   }
+  put_in_order(all);
+  return all;
+}
+
+#ifndef WEFT_WITH_HWLOC  // else in processors_hwloc.cpp
+std::vector<processor> processors_here(const std::vector<unsigned>& numbers) {
+  return processors_in("/sys/devices/system/cpu", numbers);
+}
+#endif
+
+void put_in_order(std::vector<processor>& all) {
   const auto place = [](const processor& one) {
-    return std::tuple{one.nth, one.package, one.node, one.cache, one.core, one.number};
+    return std::tuple{one.nth, one.package, one.node, one.cache, one.near_cache, one.core, one.number};
   };
   std::ranges::sort(all, {}, place);
   for (std::size_t i = 1; i < all.size(); ++i)
     if (all[i].core == all[i - 1].core) all[i].nth = all[i - 1].nth + 1;
   std::ranges::sort(all, {}, place);
-  return all;
 }
 
 std::vector<unsigned> allowed_processors() {
@@ -135,8 +159,11 @@ std::vector<unsigned> allowed_processors() {
 }
 
 unsigned distance(const processor& one, const processor& other) noexcept {
-  if (one.package != other.package || one.node != other.node) return 3;
-  if (one.cache != other.cache) return 2;
+  constexpr unsigned beyond = 10;
+  if (one.node != other.node && other.node < one.nodes.size()) return std::max(beyond, one.nodes[other.node]);
+  if (one.package != other.package || one.node != other.node) return beyond;
+  if (one.cache != other.cache) return 3;
+  if (one.near_cache != other.near_cache) return 2;
   return one.core != other.core ? 1 : 0;
 }
 
