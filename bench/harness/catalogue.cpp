@@ -77,6 +77,14 @@ std::vector<shape> beside_others() {
   return {{1, "1 thread", false, false}, {2, "2 threads", false, false}, {4, "4 threads", false, false}};
 }
 
+/// The same, and what one of its own tasks has it do.
+std::vector<shape> beside_others_and_inside() {
+  return {{1, "from outside, 1 thread", false, false},
+          {2, "from outside, 2 threads", false, false},
+          {101, "from a task, 1 thread", false, false},
+          {102, "from a task, 2 threads", false, false}};
+}
+
 /// One alone is on one thread.
 std::vector<shape> contenders(bool headline) {
   return {{1, "1", headline},
@@ -207,6 +215,10 @@ std::span<const workload> catalogue() {
        .about = "two threads that are none of the pool's have it run 20,000 empty jobs each",
        .unit = "ns a job",
        .shapes = beside_others()},
+      {.name = "bulk",
+       .about = "10,000 empty tasks are spawned on a pool, then joined",
+       .unit = "ns a task",
+       .shapes = beside_others_and_inside()},
       {.name = "idle",
        .about = "a pool that has had nothing to do for two milliseconds gets a job; until that runs",
        .unit = "us",
