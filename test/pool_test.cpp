@@ -26,6 +26,7 @@
 #include <weft/combine.hpp>
 #include <weft/scope.hpp>
 
+#include "detail/giving_way.hpp"
 #include "detail/processors.hpp"
 #include "support/weft_test.hpp"
 #include "support/work.hpp"
@@ -149,6 +150,29 @@ TEST(pool, jobs_from_outside_are_not_starved_by_those_inside) {
 }
 
 // What a job posts is next on its own worker, which is busy for as long as it likes.
+// The only worker takes all of them at once, and must not have each wait its turn beside what it always has to do.
+TEST(pool, nor_do_many_of_them_wait_one_by_one_for_the_only_worker) {
+  constexpr int posts = 1000;
+  const pool p{{.threads = 1}};
+  std::atomic<int> ran{0};
+  std::vector<std::unique_ptr<work>> from_outside;
+  std::latch begun{1}, posted{1};
+  long yields = 0;
+  const auto yields_till_all_ran = [&]() -> task<> {
+    begun.count_down();
+    posted.wait();
+    for (; ran.load() != posts; ++yields) co_await weft::yield();
+  };
+  std::latch ended{1};
+  weft::start(p.executor(), yields_till_all_ran(), [&](weft::result<void>) { ended.count_down(); });
+  begun.wait();
+  for (int i = 0; i != posts; ++i)
+    p.executor().post(*from_outside.emplace_back(std::make_unique<work>([&] { ran.fetch_add(1); })));
+  posted.count_down();
+  ended.wait();
+  EXPECT_LT(yields, 10'000) << "some dozens of them for some dozens of yields";
+}
+
 TEST(pool, what_a_busy_worker_is_to_do_next_is_taken_over) {
   pool p{{.threads = 2}};
   std::latch over{1};
@@ -286,6 +310,34 @@ WEFT_TEST("pool: tasks hop between two pools") {
   };
   const auto [x, y, z] = co_await weft::when_all(hops(), hops(), hops());
   EXPECT_EQ(x + y + z, 0);
+}
+
+// ---- giving way -------------------------------------------------------------------------------------------------------
+
+TEST(giving_way, is_for_who_is_woken_soon_after_each_of_some_sleeps) {
+  weft::detail::giving_way one;
+  for (int i = 0; i != 7; ++i) one.slept(1'000);
+  EXPECT_FALSE(one.is_worth_it());
+  one.slept(1'000);
+  EXPECT_TRUE(one.is_worth_it());
+  EXPECT_TRUE(one.came_back(1'000));
+  EXPECT_TRUE(one.is_worth_it());
+  one.slept(2'000'000);
+  EXPECT_FALSE(one.is_worth_it());
+}
+
+TEST(giving_way, that_cost_much_is_left_for_so_many_sleeps_and_then_for_twice_as_many) {
+  weft::detail::giving_way one;
+  for (int i = 0; i != 8; ++i) one.slept(1'000);
+  for (const int pause : {100, 200, 400}) {
+    EXPECT_TRUE(one.is_worth_it());
+    EXPECT_FALSE(one.came_back(4'000'000));
+    for (int i = 0; i != pause; ++i) {
+      EXPECT_FALSE(one.is_worth_it());
+      one.slept(1'000);
+    }
+  }
+  EXPECT_TRUE(one.is_worth_it());
 }
 
 TEST(pool, sleeps_while_there_is_nothing_to_do) {

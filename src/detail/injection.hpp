@@ -39,6 +39,9 @@ class injection {
     return taken;
   }
 
+  /// By the only one that ever takes: all that there are, linked, the oldest first.
+  T* take_all() noexcept { return incoming_.empty() ? nullptr : incoming_.take(); }
+
   /// A hint; the truth behind a heavy_fence(), for what was put before a light_fence().
   bool empty() const noexcept { return incoming_.empty() && !left_.load(std::memory_order_relaxed); }  // as said
 

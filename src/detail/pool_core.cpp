@@ -65,6 +65,7 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 pool_core::pool_core(const pool_options& options)
     : idle_{options.threads - (options.use_caller ? 1u : 0u)},
       is_ranked_{options.priorities > 1 || options.deadline_order},
+      is_alone_{options.threads == 1 && !options.use_caller},
       options_{options},
       began_{nanoseconds_now()},
       patience_{options.threads <= available_processors() && options.threads > 1 ? 40u : 2u},
@@ -468,11 +469,15 @@ inline job* pool_core::next(seat& mine) noexcept {
   const bool own_first = ++mine.looks % 2 == 0;
   if (is_ranked_ && mine.looks % 4 == 0)
     if (job* work = after_.take(); work != nullptr) return work;
-  if (own_first)
-    if (job* work = take_own(mine); work != nullptr) return work;
-  if (job* work = take_injected(mine); work != nullptr) return work;
-  if (!own_first)
-    if (job* work = take_own(mine); work != nullptr) return work;
+  if (is_alone_) {
+    if (job* work = mine.line.empty() ? take_all_injected(mine) : take_in_turn(mine); work != nullptr) return work;
+  } else {
+    if (own_first)
+      if (job* work = take_own(mine); work != nullptr) return work;
+    if (job* work = take_injected(mine); work != nullptr) return work;
+    if (!own_first)
+      if (job* work = take_own(mine); work != nullptr) return work;
+  }
   if (job* work = mine.line.pop(); work != nullptr) return work;  // forks that fork come before it for ever
   if (job* work = mine.forks.pop(); work != nullptr) return work;
   return mine.forks.pop_stored();
@@ -491,7 +496,7 @@ inline job* pool_core::next(seat& mine) noexcept {
       if (work == nullptr) work = take_own(mine);
     }
     if (work != nullptr) {
-      if (searches && idle_.stop_search()) {
+      if (searches && idle_.stop_search() && mine.has_others) {
         heavy_fence();
         if (any_job()) mine.call();
       }
@@ -504,18 +509,35 @@ inline job* pool_core::next(seat& mine) noexcept {
 
 job* pool_core::search(seat& mine, bool desperate) noexcept {
   for (unsigned round = 0; round != patience_; ++round) {
-    if (mine.sleeps.poll())
-      if (job* work = mine.line.pop(); work != nullptr) return work;
+    if (job* work = look_round(mine, desperate); work != nullptr) return work;
+    for (int i = 0; i != 8; ++i) spin_wait::pause();
+  }
+  if (!is_alone_ || !mine.gives_way.is_worth_it()) return nullptr;
+  for (unsigned i = 0; i != giving_way::times; ++i) {
+    const std::uint64_t before = nanoseconds_now();
+    ::sched_yield();
+    if (job* work = look_round(mine, desperate); work != nullptr) {
+      mine.gives_way.was_worth_it();
+      return work;
+    }
+    if (!mine.gives_way.came_back(nanoseconds_now() - before)) break;
+  }
+  return nullptr;
+}
+
+job* pool_core::look_round(seat& mine, bool desperate) noexcept {
+  if (mine.sleeps.poll())
+    if (job* work = mine.line.pop(); work != nullptr) return work;
+  if (is_alone_) {
+    if (job* work = take_all_injected(mine); work != nullptr) return work;
+  } else {
     if (job* work = take_own(mine); work != nullptr) return work;
     if (job* work = take_injected(mine); work != nullptr) return work;
     if (job* work = rob_others(mine, desperate); work != nullptr) return work;
-    if (is_ranked_) {
-      if (job* work = before_.take(); work != nullptr) return work;
-      if (job* work = after_.take(); work != nullptr) return work;
-    }
-    for (int i = 0; i != 8; ++i) spin_wait::pause();
   }
-  return nullptr;
+  if (!is_ranked_) return nullptr;
+  if (job* work = before_.take(); work != nullptr) return work;
+  return after_.take();
 }
 
 // The near ones before the others, and among those as near, any one first.
@@ -568,7 +590,9 @@ void pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.lies_down.store(lies_down, std::memory_order_relaxed);  // as declared
   mine.sleeps.commit(until);
   mine.lies_down.store(0, std::memory_order_relaxed);  // as declared
-  mine.asleep.add(nanoseconds_now() - lies_down);
+  const std::uint64_t asleep = nanoseconds_now() - lies_down;
+  mine.asleep.add(asleep);
+  mine.gives_way.slept(asleep);
 }
 
 // By the last worker, in the idle set, which is closed.
@@ -599,6 +623,29 @@ job* pool_core::take_injected(seat& mine) noexcept {
   if (count == 0) return nullptr;
   mine.injected.add(count);
   return keep_rest(mine, some, count);
+}
+
+// By the only worker, which has all of them: they need not go through its line, which is for thieves, too.
+job* pool_core::take_all_injected(seat& mine) noexcept {
+  std::size_t count = 0;
+  for (job* one = injected_.take_all(); one != nullptr; ++count) {
+    job* const later = one->next;
+    mine.kept.push(*one);
+    one = later;
+  }
+  mine.injected.add(count);
+  return take_own(mine);
+}
+
+// By the only worker, which is busy: some of those that wait beside its line go into it, so that they have their turns.
+job* pool_core::take_in_turn(seat& mine) noexcept {
+  job* some[decltype(mine.line)::most_stolen];
+  std::size_t count = 0;
+  for (job* one = take_all_injected(mine); one != nullptr; one = take_own(mine)) {
+    some[count++] = one;
+    if (count == std::size(some)) break;
+  }
+  return count != 0 ? keep_rest(mine, some, count) : nullptr;
 }
 
 job* pool_core::rob(seat& mine, seat& victim, bool desperate) noexcept {

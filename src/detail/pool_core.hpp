@@ -25,6 +25,7 @@
 #include <vector>
 #include <weft/pool.hpp>
 
+#include "detail/giving_way.hpp"
 #include "detail/idle_set.hpp"
 #include "detail/injection.hpp"
 #include "detail/parker.hpp"
@@ -109,7 +110,8 @@ class pool_core final : public executor {
           index{which} {}
 
     own_executor own;
-    job_queue kept;     // its thread's: what is for it alone, posted by itself or taken out of the next
+    job_queue
+        kept;  // its thread's: what is for it alone, posted by itself or taken out of the next; all, for the only one
     inbox<job> posted;  // what others have posted for it alone. Its edge: what the poster wrote  ->  the job
     pool_core* of;
     unsigned index;
@@ -120,6 +122,7 @@ class pool_core final : public executor {
     std::uint32_t until_look = 60;  // jobs until it looks what there is besides its own
     std::uint32_t looks = 0;
     futex_parker sleeps;
+    giving_way gives_way;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
     std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
@@ -146,6 +149,7 @@ class pool_core final : public executor {
   job* look_outside(seat& mine) noexcept;
   job* look_elsewhere(seat& mine) noexcept;
   job* search(seat& mine, bool desperate) noexcept;
+  job* look_round(seat& mine, bool desperate) noexcept;
   job* rob_others(seat& mine, bool desperate) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
   void doze(seat& mine, parker::time_point until) noexcept;
@@ -163,6 +167,8 @@ class pool_core final : public executor {
 
   job* take_own(seat& mine) noexcept;
   job* take_injected(seat& mine) noexcept;
+  job* take_all_injected(seat& mine) noexcept;
+  job* take_in_turn(seat& mine) noexcept;
   job* rob(seat& mine, seat& victim, bool desperate) noexcept;
   job* keep_rest(seat& mine, job** jobs, std::size_t count) noexcept;
   bool any_job() const noexcept;
@@ -185,6 +191,7 @@ class pool_core final : public executor {
   ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
   std::vector<std::unique_ptr<level_executor>> levels_;
   const bool is_ranked_;  // some jobs go through those
+  const bool is_alone_;   // there is one worker, and its thread is always the same
   const pool_options options_;
   steering_bed steering_;
   pthread_t steering_thread_{};
