@@ -135,12 +135,14 @@ class deque {
   }
 
   /// By the owner: takes the newest job if that is `one`. False: it is not, or a thief has just taken it.
-  bool pop(const T& one) noexcept { return newest_is(one) && pop() != nullptr; }
+  bool pop(const T& one) noexcept {
+    return newest_is(one, bottom_.load(std::memory_order_relaxed) - 1) && pop() != nullptr;  // the owner's own
+  }
 
   /// The same, but for the last job, for which this says no and changes nothing.
   bool pop_before_last(const T& one) noexcept {
     const std::uint64_t at = bottom_.load(std::memory_order_relaxed) - 1;  // the owner's own
-    if (!newest_is(one)) [[unlikely]]
+    if (!newest_is(one, at)) [[unlikely]]
       return false;
     bottom_.store(at, std::memory_order_release);  // -> push of those below (no model), as in pop()
     light_fence();
@@ -148,6 +150,22 @@ class deque {
       return true;
     bottom_.store(at + 1, std::memory_order_release);  // -> push (no model), once more, as in pop()
     return false;
+  }
+
+  /// By the owner: as if it took `one`, did `change`, and pushed it again; all of it if that is the newest job, and not the
+  /// last one. False: it is not, and nothing has changed.
+  template <class Change>
+  bool change_before_last(const T& one, Change change) noexcept {
+    const std::uint64_t at = bottom_.load(std::memory_order_relaxed) - 1;  // the owner's own
+    if (!newest_is(one, at)) [[unlikely]]
+      return false;
+    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model), as in pop()
+    light_fence();
+    const bool mine = static_cast<std::int64_t>(at - top_.load(std::memory_order_relaxed) / unit) > 0;  // as in pop()
+    if (mine) [[likely]]
+      change();
+    bottom_.store(at + 1, std::memory_order_release);  // -> push; where nothing has changed, as in pop_before_last()
+    return mine;
   }
 
   /// By the owner, when pop() has found nothing: takes the newest of the store, and others from there into the slots.
@@ -244,10 +262,9 @@ class deque {
     return newest;
   }
 
-  // Whether the newest job is `one`, or was, and thieves have taken all.
-  bool newest_is(const T& one) const noexcept {
-    const std::uint64_t at = bottom_.load(std::memory_order_relaxed);  // the owner's own, as the slot
-    return slots_[(at - 1) % capacity].load(std::memory_order_relaxed) == &one;
+  // Whether the newest job, which is or was `at` there, is `one`. It may have been, and thieves have taken all.
+  bool newest_is(const T& one, std::uint64_t at) const noexcept {
+    return slots_[at % capacity].load(std::memory_order_relaxed) == &one;  // the owner's own
   }
 
   // The last job, which a thief may want, or none.

@@ -27,10 +27,10 @@ struct free_block {
 /// One worker's frames. Touched by its own thread only, but for what stands below `returned`.
 struct heap {
   static constexpr std::size_t granule = 32;
-  static constexpr std::size_t small = 1024;  // up to here a class every 32 bytes
+  static constexpr std::size_t small = 4096;  // up to here a class every 32 bytes
   static constexpr std::size_t large = std::size_t{64}
                                        << 10;  // up to here four classes a doubling; above: operator new
-  static constexpr std::size_t classes = small / granule + 6 * 4 + 1;
+  static constexpr std::size_t classes = small / granule + (std::bit_width(large) - std::bit_width(small)) * 4 + 1;
   // Bytes in free lists: more is swept when it has lain there for a second; and so much at once.
   static constexpr std::size_t keep = std::size_t{32} << 20, keep_for_a_second = std::size_t{128} << 20;
 
@@ -71,7 +71,8 @@ struct heap {
 
   static constexpr std::size_t class_of(std::size_t size) noexcept {
     if (size <= small) return (size + granule - 1) / granule;
-    const auto doubling = static_cast<std::size_t>(std::bit_width(size - 1)) - 11;  // 0 for 1025..2048
+    const auto doubling =
+        static_cast<std::size_t>(std::bit_width(size - 1) - std::bit_width(small));  // 0: to 2 * small
     const std::size_t quarter = (size - 1 - (small << doubling)) / (small / 4 << doubling);
     return small / granule + 1 + doubling * 4 + quarter;
   }

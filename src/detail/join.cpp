@@ -37,35 +37,64 @@ void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
 
 // ---- children that borrow -------------------------------------------------------------------------------------------------
 
-// For others to take, on a pool whose tasks we are of, if there is room.
+[[gnu::always_inline]] inline void join::offer(pool_worker& mine) noexcept {
+  if (!mine.forks.push(*this)) [[unlikely]]
+    return offer_beyond(mine);
+  offered_ = true;
+  if (mine.calls_for_one()) [[unlikely]]
+    call_one(mine);
+}
+[[gnu::noinline]] void join::offer_beyond(pool_worker& mine) noexcept { offered_ = mine.offer_beyond(*this); }
+[[gnu::noinline]] void join::call_one(pool_worker& mine) noexcept { mine.call_one(); }
+
+// For others to take, on a pool whose tasks we are of, if there is room. What is seldom so is apart, so that this way saves
+// no registers.
 [[gnu::noinline]] void join::offer_rest() noexcept {
   pool_worker* const mine = running_worker().of_pool;
   const weft::env* const env = owner->env;
-  if (mine == nullptr || env == nullptr || !mine->shares(env->executor)) return;
-  WEFT_EXPECTS(env->frames == nullptr || env->frames->is_shared(),
+  if (mine == nullptr || env == nullptr) return;
+  if (env->executor != mine->home || env->frames != nullptr) [[unlikely]]
+    return offer_if_shared(*mine);
+  offer(*mine);
+}
+[[gnu::noinline]] void join::offer_if_shared(pool_worker& mine) noexcept {
+  const weft::env& env = *owner->env;
+  if (!mine.shares(env.executor)) return;
+  WEFT_EXPECTS(env.frames == nullptr || env.frames->is_shared(),
                "when_all on a pool, below memory that was not declared shared: its children may run at once, so set "
                ".memory_is_shared, and give a resource that is");
-  if (!mine->forks.push(*this)) [[unlikely]]
-    return offer_beyond(*mine);
-  offered_ = true;
-  mine->call();
+  offer(mine);
 }
 
-[[gnu::noinline]] void join::offer_beyond(pool_worker& mine) noexcept { offered_ = mine.offer_beyond(*this); }
-
-// A child that borrows has returned: the second of two, or the parent, comes here; all else apart, so that this way saves
-// no registers.
+// A child that borrows has returned: the last one, or the parent, comes here, and whoever is not the last while there are
+// older forks on this worker; all else apart, so that this way saves no registers.
 void join::returned(frame* self) {
   join& mine = static_cast<join&>(*static_cast<boundary*>(self));
-  if (mine.begun_ == mine.count_) {
+  const std::uint32_t index = mine.begun_;
+  if (index == mine.count_) {
     mine.owner->is_lent = mine.was_lent_;
     mine.owner->top = mine.continuation;
     WEFT_JUMP_TO(mine.continuation);
   }
-  if (mine.count_ != 2 || !mine.offered_ || !running_worker().of_pool->forks.pop_before_last(mine)) [[unlikely]]
+  if (!mine.offered_) [[unlikely]]
     WEFT_GO_ON_IN(next_child, self);
-  mine.begun_ = 2;
-  WEFT_JUMP_TO(mine.lend(1));
+  pool_worker& here = *running_worker().of_pool;
+  if (index + 1 == mine.count_) {
+    if (!here.forks.pop_before_last(mine)) [[unlikely]]
+      WEFT_GO_ON_IN(next_child, self);
+    mine.begun_ = index + 1;
+  } else {
+    if (!here.forks.change_before_last(mine, [&] { mine.begun_ = index + 1; })) [[unlikely]]
+      WEFT_GO_ON_IN(next_child, self);
+    if (here.calls_for_one()) [[unlikely]]
+      WEFT_GO_ON_IN(call_and_go_on, self);
+  }
+  WEFT_JUMP_TO(mine.lend(index));
+}
+[[gnu::noinline]] void join::call_and_go_on(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  running_worker().of_pool->call_one();
+  WEFT_JUMP_TO(mine.lend(mine.begun_ - 1));
 }
 void join::returned_to_slot(frame* self) {
   join& mine = static_cast<join&>(*static_cast<boundary*>(self));

@@ -67,17 +67,21 @@ struct pool_worker {
 
   /// Somebody is to see what was just put somewhere. `hot`: this worker does it next.
   void call(bool hot = false) noexcept {
-    light_fence();
-    if (idle->calls_for_one(hot)) [[unlikely]]
+    if (calls_for_one(hot)) [[unlikely]]
       call_one(hot);
+  }
+  /// Whether that wakes anybody, as far as one knows before one asks.
+  bool calls_for_one(bool hot = false) const noexcept {
+    light_fence();
+    return idle->calls_for_one(hot);
+  }
+  /// Then. Apart, so that the way of who calls nobody saves no registers.
+  WEFT_SELDOM void call_one(bool hot = false) noexcept {
+    if (idler* one = idle->pick(hot); one != nullptr) call_pool.wake(*one);
   }
 
  private:
   WEFT_SELDOM void spill(job& work) noexcept { call_pool.make_room(*this, work); }
-  // Apart, so that the way of who calls nobody saves no registers.
-  WEFT_SELDOM void call_one(bool hot) noexcept {
-    if (idler* one = idle->pick(hot); one != nullptr) call_pool.wake(*one);
-  }
 };
 
 }  // namespace weft::detail

@@ -99,6 +99,22 @@ struct joins : rl::test_suite<joins, 3>, bench<2> {
   void after() { expect_all(2); }
 };
 
+// One that its owner changes while it lies there, as a join does that goes on with the next child.
+struct changed : rl::test_suite<changed, 2>, bench<1> {
+  void thread(unsigned which) {
+    if (which == 0) {
+      steal(0);
+      return steal(0);
+    }
+    push(0);
+    push(1);
+    jobs.change_before_last(all[1], [this] { all[1].text = 1; });
+    RL_ASSERT(!jobs.change_before_last(all[0], [] {}));  // not the newest, or the last one
+    pop();
+  }
+  void after() { expect_all(2); }
+};
+
 // More jobs than the two slots: the oldest go to the store, come back from there, and a slot is used again when a thief
 // has gone.
 template <unsigned thieves, int steals, unsigned all_in_all>
@@ -132,6 +148,7 @@ int main() {
   model::check<last_job>("last job", 3);
   model::check<several>("several", 3);
   model::check<joins>("joins", 3);
+  model::check<changed>("changed", 4);
   model::check<grown<1, 2, 3>>("grown", 2);
   model::check<grown<2, 1, 3>>("grown, two thieves", 2);
   model::check_some<grown<2, 2, 4>>("grown twice, two thieves", 200'000);

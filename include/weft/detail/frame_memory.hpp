@@ -32,7 +32,7 @@ namespace detail {
 struct worker;
 
 /// A worker's heap has a class for each multiple of this, up to that.
-inline constexpr std::size_t frame_granule = 32, small_frame = 1024;
+inline constexpr std::size_t frame_granule = 32, small_frame = 4096;
 /// What a frame of `size` takes there; 0: it is not small. Where frames are made and destroyed, a constant.
 constexpr std::size_t small_frame_bytes(std::size_t size) noexcept {
   return size <= small_frame ? (size + frame_granule - 1) & ~(frame_granule - 1) : 0;

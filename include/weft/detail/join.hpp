@@ -134,6 +134,7 @@ class join : boundary, job {
 
   static void returned(frame* self);
   static void returned_to_slot(frame* self);
+  static void call_and_go_on(frame* self);
   static void next_child(frame* self);
   static void take_rest(job& self) noexcept;
   static void take_piece(job& self) noexcept;
@@ -154,7 +155,10 @@ class join : boundary, job {
     return child;
   }
   void offer_rest() noexcept;
+  void offer_if_shared(pool_worker& mine) noexcept;
+  void offer(pool_worker& mine) noexcept;
   void offer_beyond(pool_worker& mine) noexcept;
+  void call_one(pool_worker& mine) noexcept;
   std::coroutine_handle<> wait_for_others() noexcept;
   void settle_first(std::size_t ended) noexcept;
   void* room_of(std::size_t index) noexcept { return &rooms_[index + 1]; }

@@ -19,6 +19,13 @@ struct pool_worker {
       return job_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed, std::memory_order_relaxed);
     }
     bool pop_before_last(const job& one) noexcept { return pop(one); }
+    template <class Change>
+    bool change_before_last(const job& one, Change change) noexcept {
+      if (!pop(one)) return false;
+      change();
+      job_.store(const_cast<job*>(&one), std::memory_order_release);
+      return true;
+    }
     bool pop_stored(const job&) noexcept { return false; }
     job* steal() noexcept { return job_.exchange(nullptr, std::memory_order_acquire); }
     std::size_t size() const noexcept { return job_.load(std::memory_order_relaxed) != nullptr ? 1000 : 0; }
@@ -32,6 +39,8 @@ struct pool_worker {
 
   bool shares(const executor*) const noexcept { return true; }
   void call() noexcept {}
+  bool calls_for_one() const noexcept { return false; }
+  void call_one() noexcept {}
   void post(job&) noexcept {}
   bool offer(job& one) noexcept {
     forks.job_.store(&one, std::memory_order_release);
