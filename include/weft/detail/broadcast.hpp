@@ -549,4 +549,4 @@ auto receiver_of<Source>::try_receive() -> std::optional<value_type> {
 
 }  // namespace weft
 
-#include <weft/detail/select.hpp>  // its cases need all of the above
+#include <weft/detail/select_wait.hpp>  // and so all of select, whose cases need all of the above

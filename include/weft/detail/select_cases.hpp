@@ -1,0 +1,371 @@
+// What a select chooses between: a send, a receive, a time, something to await, or nothing at all. Part of
+// detail/select.hpp, which says how it works. A case is a description; what it waits with is its `state`, which is made in
+// the awaiter, and most of that only where it waits.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <weft/clock.hpp>
+#include <weft/detail/group.hpp>
+#include <weft/detail/learning_lock.hpp>
+#include <weft/detail/peeked.hpp>
+#include <weft/detail/root.hpp>
+#include <weft/detail/select_wait.hpp>
+#include <weft/detail/waiter.hpp>
+#include <weft/scope.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+namespace detail {
+
+/// What a send and a receive have in common as cases of a select: a place in a line of a channel.
+class channel_case : public select_case {
+ public:
+  learning_lock& its_lock() noexcept { return at_.lock; }
+  void finish() noexcept {
+    if (to_wake_ != nullptr) to_wake_->wake();
+  }
+  waiter& enter() noexcept {
+    line_->push(*node_);
+    ++at_.waits;
+    return *node_;
+  }
+  void leave(bool was_in_line) noexcept final {
+    if (was_in_line) at_.leave(*node_, *line_);
+  }
+
+ protected:
+  explicit channel_case(channel_core& at) noexcept : at_{at} {}
+  ~channel_case() = default;
+
+  void prepare(select_wait& of, std::size_t index, channel_waiter& node, waiter_line& line) noexcept {
+    node.select = &of;
+    node.index = index;
+    node_ = &node;
+    line_ = &line;
+  }
+
+  channel_core& at_;
+  channel_waiter* to_wake_;  // the other side of what was done at once
+
+ private:
+  void tell(wait_subjects& into) const noexcept final {
+    into.add(line_ == &at_.senders ? "channel, to send" : "channel, to receive", &at_);
+  }
+
+  channel_waiter* node_;  // never asked to leave: the select's own wait is
+  waiter_line* line_;
+};
+
+template <class T>
+class receive_state final : public channel_case {
+ public:
+  explicit receive_state(receive_case<T>&& from) noexcept : receive_state{*from.from_} {}
+  explicit receive_state(channel<T>& from) noexcept : channel_case{from} {}
+  receive_state(const receive_state& other) noexcept : receive_state{other.from()} {}  // before it is awaited
+
+  bool may_be_ready() const noexcept { return from().may_receive(); }
+  std::uint32_t changes() const noexcept { return at_.changes.peek(); }
+  bool try_now() noexcept {
+    to_wake_ = nullptr;
+    return from().try_receive_now(value_, to_wake_) != channel<T>::outcome::must_wait;
+  }
+  void prepare(select_wait& of, std::size_t index, root&) noexcept {
+    channel_case::prepare(of, index, node_.emplace(waits_by_select, value_), at_.receivers);
+  }
+  std::optional<T> take() noexcept { return std::move(value_); }
+
+ private:
+  channel<T>& from() const noexcept { return static_cast<channel<T>&>(at_); }
+
+  std::optional<T> value_;
+  std::optional<typename channel<T>::receive_node> node_;  // where it waits
+};
+
+template <class T>
+class send_state final : public channel_case {
+ public:
+  explicit send_state(send_case<T>&& from) noexcept : send_state{*from.to_, std::move(from.value_)} {}
+  send_state(channel<T>& to, T&& value) noexcept : channel_case{to}, value_(std::move(value)) {}
+  send_state(send_state&& other) noexcept : send_state{other.to(), std::move(other.value_)} {}  // before it is awaited
+
+  bool may_be_ready() const noexcept { return to().may_send(); }
+  std::uint32_t changes() const noexcept { return at_.changes.peek(); }
+  bool try_now() noexcept {
+    to_wake_ = nullptr;
+    no_memory_ = !to().closed && !to().make_room();  // perhaps under the locks of all: rare, as the ring doubles
+    if (no_memory_) return true;
+    const auto how = to().try_send_now(value_, to_wake_);
+    closed_ = how == channel<T>::outcome::closed;
+    return how != channel<T>::outcome::must_wait;
+  }
+  void prepare(select_wait& of, std::size_t index, root&) noexcept {
+    channel_case::prepare(of, index, node_.emplace(waits_by_select, value_), at_.senders);
+  }
+  std::monostate take() {
+    if (closed_ || (node_ && node_->closed)) throw channel_closed<T>{std::move(value_)};
+    if (no_memory_) throw std::bad_alloc{};
+    return {};
+  }
+
+ private:
+  channel<T>& to() const noexcept { return static_cast<channel<T>&>(at_); }
+
+  T value_;
+  bool closed_ = false;
+  bool no_memory_ = false;
+  std::optional<typename channel<T>::send_node> node_;  // where it waits
+};
+
+}  // namespace detail
+
+/// A receive as a case of a select, which gives std::optional<T>: see channel::receive.
+template <class T>
+class receive_case {
+ public:
+  using result_type = std::optional<T>;
+  using state = detail::receive_state<T>;
+  explicit receive_case(channel<T>& from) noexcept : from_{&from} {}
+
+ private:
+  friend state;
+  channel<T>* from_;
+};
+
+/// A send as a case of a select: see channel::send. The value stays where it is until it is sent.
+template <class T>
+class send_case {
+ public:
+  using result_type = std::monostate;
+  using state = detail::send_state<T>;
+  send_case(channel<T>& to, T&& value) noexcept : to_{&to}, value_(std::move(value)) {}
+
+ private:
+  friend state;
+  channel<T>* to_;
+  T value_;
+};
+
+namespace detail {
+
+template <class Source>
+class subscriber_case final : public select_case {
+ public:
+  using result_type = std::optional<typename Source::value_type>;
+  using state = subscriber_case;
+  explicit subscriber_case(receiver_of<Source>& by) noexcept : by_{by} {
+    WEFT_EXPECTS(by.from_ != nullptr, "a receiver that has left was told to receive");
+  }
+  subscriber_case(const subscriber_case& other) noexcept : subscriber_case{other.by_} {}  // before it is awaited
+
+  bool may_be_ready() const noexcept { return true; }  // it takes the lock to know
+  std::uint32_t changes() const noexcept { return 0; }
+  learning_lock& its_lock() noexcept { return by_.from_->lock; }
+  bool try_now() noexcept {
+    const receipt how = by_.from_->try_receive_now(by_.at_, value_, through_.emplace());
+    too_slow_ = how == receipt::too_slow;
+    return how != receipt::must_wait;
+  }
+  void finish() noexcept { through_.reset(); }
+  void prepare(select_wait& of, std::size_t index, root&) noexcept {
+    node_.select = &of;
+    node_.index = index;
+  }
+  waiter& enter() noexcept {
+    by_.from_->line().push(node_);
+    ++by_.from_->waits;
+    return node_;
+  }
+  void leave(bool was_in_line) noexcept override {
+    if (was_in_line) by_.from_->channel_core::leave(node_, by_.from_->line());
+  }
+  result_type take() {
+    if (too_slow_) throw receiver_too_slow{};
+    return std::move(value_);
+  }
+
+ private:
+  void tell(wait_subjects& into) const noexcept override { into.add(Source::to_receive, by_.from_); }
+
+  receiver_of<Source>& by_;
+  std::optional<typename Source::value_type> value_;
+  std::optional<let_through> through_;  // those that wait to send, and have room now
+  bool too_slow_ = false;
+  subscriber<Source> node_{waits_by_select, by_.at_, value_};
+};
+
+/// Something that happens once, outside of any channel, and for which one select waits.
+class happening {
+ public:
+  learning_lock& lock() noexcept { return lock_; }
+  bool happened() const noexcept { return happened_; }  // under the lock
+  bool seems_happened() const noexcept { return happened_.peek(); }
+  void enter(channel_waiter& one) noexcept { waits_ = &one; }  // under the lock
+  void leave() noexcept;
+  /// Both may be gone when this returns.
+  void happen() noexcept;
+
+ private:
+  learning_lock lock_;  // of the next two
+  peeked<bool> happened_ = false;
+  channel_waiter* waits_ = nullptr;
+};
+
+/// Waits for one.
+class happening_case : public select_case {
+ public:
+  bool may_be_ready() const noexcept { return what_.seems_happened(); }
+  std::uint32_t changes() const noexcept { return 0; }  // what has happened stays so
+  learning_lock& its_lock() noexcept { return what_.lock(); }
+  bool try_now() noexcept { return what_.happened(); }
+  void finish() noexcept {}
+  void prepare(select_wait& of, std::size_t index, root&) noexcept {
+    node_.select = &of;
+    node_.index = index;
+  }
+  waiter& enter() noexcept {
+    what_.enter(node_);
+    return node_;
+  }
+  void leave(bool) noexcept override { what_.leave(); }
+
+ protected:
+  explicit happening_case(happening& what) noexcept : what_{what} {}
+  ~happening_case() = default;
+
+  void tell(wait_subjects& into) const noexcept override { into.add("work beside a select", &what_); }
+
+ private:
+  struct node final : channel_waiter {
+    node() noexcept : channel_waiter{waits_by_select} {}
+  };
+  happening& what_;
+  node node_;
+};
+
+}  // namespace detail
+
+/// A time after which a select goes on with this.
+class after_case final : public detail::happening_case, timer {
+ public:
+  using result_type = std::monostate;
+  using state = after_case;
+  explicit after_case(clock::duration d) noexcept : happening_case{passed_}, timer{fire_now}, for_{d} {}
+  after_case(const after_case& other) noexcept : after_case{other.for_} {}
+
+  bool may_be_ready() const noexcept { return for_ <= clock::duration::zero() || passed_.seems_happened(); }
+  bool try_now() noexcept { return may_be_ready(); }
+  void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept;
+  void leave(bool was_in_line) noexcept override;
+  result_type take() noexcept { return {}; }
+
+ private:
+  void tell(detail::wait_subjects& into) const noexcept override { into.add("clock", clock_); }
+  static void fire_now(timer& self) noexcept;
+
+  clock::duration for_;
+  clock* clock_ = nullptr;
+  detail::happening passed_;
+};
+
+namespace detail {
+
+/// What a select does if nothing is ready.
+struct otherwise_case {
+  using result_type = std::monostate;
+  using state = otherwise_case;
+  bool may_be_ready() const noexcept { return false; }
+  std::uint32_t changes() const noexcept { return 0; }
+  result_type take() noexcept { return {}; }
+};
+
+}  // namespace detail
+
+template <class T>
+class fork;
+
+namespace detail {
+template <class T>
+class on_state;
+template <class... Cases>
+struct selection_beside;
+template <class T>
+struct range_selection_beside;
+template <class Case>
+inline constexpr bool runs_beside = false;
+template <class T>
+inline constexpr bool is_fork = false;
+template <class T>
+inline constexpr bool is_fork<fork<T>> = true;
+}  // namespace detail
+
+/// Something to await, as a case of a select, which gives what it gives: see on().
+template <class T>
+class on_case {
+ public:
+  explicit on_case(task<T>&& work) noexcept : work_{std::move(work)} {}
+
+ private:
+  template <class>
+  friend class detail::on_state;
+  task<T> work_;
+};
+namespace detail {
+template <class T>
+inline constexpr bool runs_beside<on_case<T>> = true;
+}  // namespace detail
+
+template <class T>
+receive_case<T> on_receive(channel<T>& from) noexcept {
+  return receive_case<T>{from};
+}
+/// Of a broadcast or a watch.
+template <class Source>
+auto on_receive(receiver_of<Source>& by) noexcept {
+  return detail::subscriber_case<Source>{by};
+}
+template <class T, class U = T>
+  requires std::is_constructible_v<T, U&&>
+send_case<T> on_send(channel<T>& to, U&& value) {
+  return send_case<T>{to, T(std::forward<U>(value))};
+}
+/// Anything that can be awaited, as a case: the join of a fork, a lock, a task. It runs beside the other cases, and is
+/// chosen when it has ended, if no other was before.
+///
+///     auto got = co_await select(on_receive(orders), on(work), on(door.wait()));  // `work` is a fork
+///
+/// Suspends  until those that were not chosen have ended, too: they are told to stop.
+/// Cancel    a stop goes to all that run. One that ends stopped by itself, and is chosen, ends the select stopped.
+/// Fails     as what is awaited. What one that was not chosen throws all the same goes to the handler of lost errors.
+/// Lifetime  a fork, view or the like is given by its name, and is still there to be awaited if it was not chosen: its
+///           result is not lost. What is given as an rvalue is used up; what a task gives that ends although another case was
+///           chosen, and what it was told to stop, is destroyed. on(c.receive()) and on(c.send(v)) are on_receive(c) and
+///           on_send(c, v), which lose nothing.
+template <awaitable Awaitable>
+auto on(Awaitable&& work) {
+  if constexpr (requires { std::forward<Awaitable>(work).as_case(); }) {
+    return std::forward<Awaitable>(work).as_case();
+  } else {
+    static_assert(std::is_lvalue_reference_v<Awaitable> || !detail::is_fork<std::remove_cvref_t<Awaitable>>,
+                  "a select that does not choose a fork would lose its result: give the fork by its name, on(f)");
+    return on_case<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(work))};
+  }
+}
+template <class Rep, class Period>
+after_case after(std::chrono::duration<Rep, Period> d) noexcept {
+  return after_case{detail::saturated(d)};
+}
+/// What is done where no other case is ready at one moment: such a select never waits.
+inline constexpr struct {
+} otherwise{};
+
+}  // namespace weft
+
+#include <weft/detail/select.hpp>  // what they are given to

@@ -1,0 +1,143 @@
+// What a select waits with, whatever its cases are. Part of detail/select.hpp, which says how it works.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <weft/channel.hpp>
+#include <weft/detail/learning_lock.hpp>
+#include <weft/detail/root.hpp>
+#include <weft/detail/waiter.hpp>
+
+namespace weft::detail {
+
+/// One thing that a select can do. What there is of each kind besides, none of it virtual:
+///   bool may_be_ready() const  under its lock, whether it may be; without it, false: at some moment since the select
+///                              was begun it was not
+///   std::uint32_t changes() const  the same twice: if it was ready in between, it is so ever since
+///   learning_lock& its_lock()
+///   bool try_now()             under its lock: does it, if it is ready
+///   void finish()              when the locks are free, by the one that was done: wakes the other side
+///   void prepare(of, index, self)  where it has to wait, before the locks are taken
+///   waiter& enter()            under its lock: gets in line
+class select_case {
+ public:
+  /// Out of the line again, if it is still there. Where it was in line, takes its lock: waits for who is on the way out.
+  virtual void leave(bool was_in_line) noexcept = 0;
+  /// What it waits for: as wait_type::tell.
+  virtual void tell(wait_subjects& into) const noexcept = 0;
+
+ protected:
+  select_case() = default;
+  select_case(const select_case&) = default;
+  ~select_case() = default;
+};
+
+/// The one wait of a select. What all kinds of select have in common is in `of`:
+///   each(f)                    calls f(state, index) for all
+///   bool try_ready<Try>()      tries those that may be ready, from any one on, until one is done: `chosen`
+///   finish_chosen()
+class select_wait : public waiter {
+ public:
+  select_wait(select_case** cases, learning_lock** locks, std::size_t count) noexcept
+      : waiter{type}, cases_{cases}, locks_{locks}, count_{count} {}
+
+  /// Gets in line everywhere. False: one was ready by now.
+  template <class Select>
+  bool suspend(root& self, Select& of) noexcept;
+  /// When it goes on.
+  template <class Select>
+  void end(Select& of) noexcept;
+  /// By one that never waits: tries all of them at one moment.
+  template <class Select>
+  static bool try_all(learning_lock** locks, Select& of) noexcept;
+
+  /// A number below `count`, another one each time.
+  static std::size_t any_of(std::size_t count) noexcept;
+
+  static constexpr std::size_t none = std::size_t(-1);
+  std::size_t chosen = none;  // by whoever has claimed the wait
+
+ private:
+  static on_stop leave(waiter& self) noexcept;
+  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept;
+  static constexpr wait_type type{leave, "select", tell};
+  void leave_all() noexcept;
+  // Gives how many are left of them, each once.
+  static std::size_t lock_all(learning_lock** locks, std::size_t count) noexcept;
+  static void unlock_all(learning_lock** locks, std::size_t count) noexcept;
+
+  select_case** cases_;
+  learning_lock** locks_;
+  std::size_t count_;
+  bool in_line_ = false;  // all of them are, or were
+};
+
+/// How a select tries one that may be ready: alone, or where it has all the locks.
+struct try_alone {
+  template <class State>
+  static bool now(State& one) noexcept {
+    one.its_lock().lock();
+    const bool done = one.try_now();
+    one.its_lock().unlock();
+    if (done) one.finish();
+    return done;
+  }
+};
+struct try_locked {
+  template <class State>
+  static bool now(State& one) noexcept {
+    return one.try_now();
+  }
+};
+
+template <class Select>
+bool select_wait::suspend(root& self, Select& of) noexcept {
+  of.each([&](auto& one, std::size_t i) {
+    one.prepare(*this, i, self);
+    cases_[i] = &one;
+    locks_[i] = &one.its_lock();
+  });
+  const std::size_t locks = lock_all(locks_, count_);
+  if (of.template try_ready<try_locked>()) {
+    unlock_all(locks_, locks);
+    of.finish_chosen();
+    chosen = of.chosen;
+    return false;
+  }
+  in_line_ = true;  // before it is known: whoever ends the wait reads it
+  const bool parked = self.park(*this);
+  if (parked) of.each([&](auto& one, std::size_t) { one.enter().share(*this); });
+  unlock_all(locks_,
+             locks);  // who goes on takes each but that of the case that was chosen, so this is here until the last
+  if (!parked) {
+    in_line_ = false;
+    leave_all();
+    end_stopped(self);
+  }
+  return true;
+}
+
+template <class Select>
+bool select_wait::try_all(learning_lock** locks, Select& of) noexcept {
+  std::size_t count = 0;
+  of.each([&](auto& one, std::size_t) { locks[count++] = &one.its_lock(); });
+  count = lock_all(locks, count);
+  const bool done = of.template try_ready<try_locked>();
+  unlock_all(locks, count);
+  if (done) of.finish_chosen();
+  return done;
+}
+
+// Whoever finds one of those that were not chosen meanwhile can't claim it, and goes on to the next. The one that was is
+// out of its line, and who took it out has given its lock back before it woke us.
+template <class Select>
+void select_wait::end(Select& of) noexcept {
+  of.each([&](auto& one, std::size_t i) { one.leave(in_line_ && i != chosen); });
+}
+
+/// Of a case, for which the select waits.
+inline constexpr wait_type waits_by_select{nullptr, "select"};
+
+}  // namespace weft::detail
+
+#include <weft/detail/select_cases.hpp>  // and that includes detail/select.hpp
