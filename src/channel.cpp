@@ -26,13 +26,15 @@ bool channel_core::is_closed() const noexcept {
 
 namespace {
 
-// Those whom a stop has claimed are out of the line, and forgotten.
+// Of a line that is not empty. Those whom a stop has claimed are out of it, and forgotten.
 inline channel_waiter* first_claimed(waiter_line& line) noexcept {
-  while (auto* one = static_cast<channel_waiter*>(line.pop()))
+  do {
+    auto* const one = static_cast<channel_waiter*>(line.pop_first());
     if (claim_here::try_claim(*one)) [[likely]] {
       if (one->select != nullptr) one->select->chosen = one->index;
       return one;
     }
+  } while (!line.empty());
   return nullptr;
 }
 
@@ -53,14 +55,17 @@ channel_waiter* channel_core::pop_claimed(waiter_line& line) noexcept {
 }
 
 channel_waiter* channel_core::lock_or_claim(waiter_line& line) noexcept {
-  lock.lock_on(this_worker());
-  if (line.empty()) return nullptr;
-  changes = changes + 1;
-  if (waits_on_stack) fetch_around(*line.first());
-  channel_waiter* const one = first_claimed(line);
-  if (one != nullptr) [[likely]]
-    lock.unlock();
-  return one;
+  const std::uintptr_t entrance = lock.enter_on(this_worker());
+  if (!line.empty()) [[likely]] {
+    changes = changes + 1;
+    if (waits_on_stack) fetch_around(*line.first());
+    if (channel_waiter* const one = first_claimed(line); one != nullptr) [[likely]] {
+      lock.leave_by(entrance);
+      return one;
+    }
+  }
+  lock.keep(entrance);
+  return nullptr;
 }
 
 void channel_core::close() noexcept {
@@ -74,14 +79,16 @@ void channel_core::close() noexcept {
     }
 }
 
-[[gnu::always_inline]] inline void channel_core::wait_here(root& self, channel_waiter& one,
-                                                           waiter_line& line) noexcept {
+// In a line. Gives the lock back, to which `entrance` led.
+[[gnu::always_inline]] inline void channel_core::wait_here(root& self, channel_waiter& one, waiter_line& line,
+                                                           std::uintptr_t entrance) noexcept {
   line.push(one);
   ++waits;
   // A fiber itself lies above all that it calls, a coroutine's frame begins below what is in it.
   waits_on_stack = std::less<const void*>{}(&one, std::coroutine_handle<>{self.top}.address());
   if (claim_here::park(self, one)) [[likely]]
-    return lock.unlock();
+    return lock.leave_by(entrance);
+  lock.keep(entrance);
   end_wait_stopped(self, one, line);
 }
 
@@ -91,12 +98,17 @@ WEFT_SELDOM void channel_core::end_wait_stopped(root& self, channel_waiter& one,
   end_stopped(self);
 }
 
-void channel_core::wait(root& self, channel_waiter& one, waiter_line& line) noexcept { wait_here(self, one, line); }
+void channel_core::wait(root& self, channel_waiter& one, waiter_line& line) noexcept {
+  wait_here(self, one, line, lock.entrance());
+}
 
 bool channel_core::lock_or_wait(root& self, channel_waiter& one, const peeked<std::uint32_t>& values) noexcept {
-  lock.lock_on(this_worker());
-  if (values != 0 || !senders.empty() || closed) return false;
-  wait_here(self, one, receivers);
+  const std::uintptr_t entrance = lock.enter_on(this_worker());
+  if (values != 0 || !senders.empty() || closed) {
+    lock.keep(entrance);
+    return false;
+  }
+  wait_here(self, one, receivers, entrance);
   return true;
 }
 

@@ -123,7 +123,7 @@ class channel_core {
 
  private:
   channel_waiter* pop_claimed(waiter_line& line) noexcept;
-  void wait_here(root& self, channel_waiter& one, waiter_line& line) noexcept;
+  void wait_here(root& self, channel_waiter& one, waiter_line& line, std::uintptr_t entrance) noexcept;
   WEFT_SELDOM void end_wait_stopped(root& self, channel_waiter& one, waiter_line& line) noexcept;
 
  protected:
@@ -288,6 +288,15 @@ class channel : detail::channel_core {
   enum class outcome : unsigned char { done, closed, must_wait };
   outcome try_send_now(T& value, channel_waiter*& to_wake) noexcept;
   outcome try_receive_now(std::optional<T>& slot, channel_waiter*& to_wake) noexcept;
+  // The same where there is room, or a value, and nobody waits.
+  void put(T&& value) noexcept {
+    changes = changes + 1;
+    values_.push(std::move(value));
+  }
+  void take(std::optional<T>& slot) noexcept {
+    changes = changes + 1;
+    slot.emplace(values_.pop());
+  }
   // Without the lock. False: it would have had to wait at the moment of the first read that counts. For who is in line to
   // send finds no room, so to read the ring first, and then the line and the mark that is never taken away, is to see all
   // of that moment.
@@ -339,8 +348,14 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
  private:
   // With the lock, where nobody waits to receive. Apart, so that to hand over is no more than it is.
   [[gnu::noinline]] bool put_or_wait(detail::root& self) noexcept {
-    if (to_.lacks_room()) [[unlikely]]
-      try {
+    if (to_.closed || to_.values_.is_full()) [[unlikely]]
+      return grow_or_wait(self);
+    to_.put(std::move(value_));
+    to_.lock.unlock();
+    return false;
+  }
+  [[gnu::noinline]] bool grow_or_wait(detail::root& self) noexcept {
+    if (to_.lacks_room()) try {
         to_.lock.unlock();
         to_.lock_with_room();
       } catch (...) {
@@ -398,6 +413,13 @@ class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<re
  private:
   // With the lock, where something may be there: those in line to send may all have been stopped.
   [[gnu::noinline]] bool take_or_wait(detail::root& self) noexcept {
+    if (from_.values_.size() == 0 || !from_.senders.empty()) [[unlikely]]
+      return take_from_sender_or_wait(self);
+    from_.take(value_);
+    from_.lock.unlock();
+    return false;
+  }
+  [[gnu::noinline]] bool take_from_sender_or_wait(detail::root& self) noexcept {
     channel_waiter* to_wake = nullptr;
     if (from_.try_receive_now(value_, to_wake) == outcome::must_wait)
       return (from_.wait(self, *this, from_.receivers), true);

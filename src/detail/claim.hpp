@@ -16,15 +16,16 @@ inline std::uint64_t sleeper::begin_wait(waiter& one, std::uint64_t word) noexce
   return ticket;
 }
 
+// A sleeper that was not told to stop, and is not shielded, which most are: its word is a ticket and nothing else.
 inline bool sleeper::park_now(waiter& one) noexcept {
-  std::uint64_t word = word_.load(std::memory_order_acquire);  // <- asked
-  const std::uint64_t ticket = begin_wait(one, word);
-  do {
-    if ((word & (stop_bit | shield_bit)) == stop_bit) return false;
-  } while (!word_.compare_exchange_weak(word, ticket | (word & (stop_bit | shield_bit)) | waiting,
-                                        std::memory_order_release,  // -> park
-                                        std::memory_order_acquire));  // <- asked
-  return true;
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  if ((word & ~ticket_mask) == running) [[likely]] {
+    const std::uint64_t ticket = begin_wait(one, word);
+    if (word_.compare_exchange_strong(word, ticket | waiting, std::memory_order_release,  // -> park
+                                      std::memory_order_relaxed)) [[likely]]              // looked at again
+      return true;
+  }
+  return park_with_bits(one);
 }
 
 // Moves the state of wait `ticket`, whatever the stop bits are meanwhile. False: that wait is over, or not in `from`.
@@ -48,7 +49,12 @@ inline bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_
 /// What waiter::try_claim() and sleeper::park() do, without the call.
 struct claim_here {
   static bool try_claim(waiter& one) noexcept {
-    return one.sleeper_->move(one.ticket_, sleeper::waiting, sleeper::running);
+    std::uint64_t word = one.ticket_ | sleeper::waiting;  // neither told to stop nor shielded: mostly so
+    if (one.sleeper_->word_.compare_exchange_strong(word, one.ticket_ | sleeper::running,
+                                                    std::memory_order_acq_rel,  // -> wake, look, <- park, look
+                                                    std::memory_order_relaxed)) [[likely]]  // looked at again
+      return true;
+    return one.claim_with_bits();
   }
   static bool park(sleeper& self, waiter& one) noexcept {
     if (const wait_watch* watch = wait_watch::now()) [[unlikely]]

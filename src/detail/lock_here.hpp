@@ -10,19 +10,17 @@
 namespace weft::detail {
 
 // By a worker, not a thread: a thread that takes over the worker of one that ended goes on as its regular.
-inline void learning_lock::lock_on(const worker& here) noexcept {
+inline std::uintptr_t learning_lock::enter_on(const worker& here) noexcept {
   const auto me = reinterpret_cast<std::uintptr_t>(&here);
   const std::uintptr_t who = who_.load(std::memory_order_relaxed);  // a guess: it is looked at again below
   const std::uintptr_t flag = (who ^ me) - 1;
   if (flag >= regulars) [[unlikely]]
-    return lock_as_any(me);
+    return enter_as_any(me);
   inside_[flag].store(true, std::memory_order_relaxed);  // the fence has the order
   free_fence();
-  if (who_.load(std::memory_order_relaxed) == who) [[likely]] {  // as it made itself; nobody else was in since then
-    entrance_ = static_cast<std::uint8_t>(flag);
-    return;
-  }
-  lock_as_dismissed(me, flag);
+  if (who_.load(std::memory_order_relaxed) == who) [[likely]]  // as it made itself; nobody else was in since then
+    return flag;
+  return enter_as_dismissed(me, flag);
 }
 
 }  // namespace weft::detail

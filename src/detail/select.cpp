@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "detail/any_below.hpp"
+#include "detail/lock_here.hpp"
 
 namespace weft {
 namespace detail {
@@ -32,7 +33,8 @@ std::size_t select_wait::lock_all(learning_lock** locks, std::size_t count) noex
       *at = one;
     }
   }
-  for (learning_lock** one = locks; one != end; ++one) (*one)->lock();
+  const worker& here = this_worker();
+  for (learning_lock** one = locks; one != end; ++one) (*one)->keep((*one)->enter_on(here));
   return static_cast<std::size_t>(end - locks);
 }
 

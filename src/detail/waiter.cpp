@@ -17,6 +17,18 @@ WEFT_SELDOM bool sleeper::park_watched(const wait_watch& watch, waiter& one, boo
   return answer;
 }
 
+// The same of one that is shielded, or was told to stop.
+WEFT_SELDOM bool sleeper::park_with_bits(waiter& one) noexcept {
+  std::uint64_t word = word_.load(std::memory_order_acquire);  // <- asked
+  const std::uint64_t ticket = begin_wait(one, word);
+  if ((word & (stop_bit | shield_bit)) == stop_bit) return false;
+  while (!word_.compare_exchange_weak(word, ticket | (word & (stop_bit | shield_bit)) | waiting,
+                                      std::memory_order_release,     // -> park
+                                      std::memory_order_relaxed)) {  // shielded: a stop leaves no more than its bit
+  }
+  return true;
+}
+
 bool sleeper::park(waiter& one) noexcept { return claim_here::park(*this, one); }
 
 bool sleeper::park_forwarding(waiter& one) noexcept {
@@ -66,6 +78,10 @@ WEFT_SELDOM void sleeper::go_on_watched(const wait_watch& watch, wake_up how) no
 }
 
 void wait_watch::wake(sleeper& claimed, wake_up how) noexcept { claimed.wake_(claimed, how); }
+
+WEFT_SELDOM bool waiter::claim_with_bits() noexcept {
+  return sleeper_->move(ticket_, sleeper::waiting, sleeper::running);
+}
 
 bool waiter::try_claim() noexcept { return claim_here::try_claim(*this); }
 

@@ -200,6 +200,33 @@ struct look_wake_and_stop : rl::test_suite<look_wake_and_stop, 3> {
   void after() { RL_ASSERT(self.wakes == 1); }
 };
 
+// The same of one that is shielded, as a cleanup is: told to stop, it waits on until it is woken.
+struct look_at_a_shielded_one : rl::test_suite<look_at_a_shielded_one, 3> {
+  napper self;
+  leaves one;
+  atomic<int> parked{0};
+  plain<int> in_frame{0};
+
+  void thread(unsigned which) {
+    if (which == 0) {
+      const held_wait held{self};
+      if (held) RL_ASSERT(in_frame == 1);
+    } else if (which == 1) {
+      self.shield(true);
+      in_frame = 1;
+      RL_ASSERT(self.park(one));
+      parked.store(1, std::memory_order_release);
+      RL_ASSERT(self.sleep());
+      in_frame = 2;
+    } else {
+      self.request_stop();
+      while (parked.load(std::memory_order_acquire) == 0) rl::yield(1, RL_INFO);
+      if (one.try_claim()) one.wake();
+    }
+  }
+  void after() { RL_ASSERT(self.wakes == 1); }
+};
+
 // Somebody else, as a child does of its parent, asks a sleeper that is being stopped whether it was told.
 struct stop_and_ask : rl::test_suite<stop_and_ask, 2> {
   napper self;
@@ -225,5 +252,6 @@ int main() {
   model::check<finish_and_stop>("finish and stop", 2);
   model::check<crossing_pairs_and_stop>("crossing pairs and stop", 1);
   model::check<look_wake_and_stop>("look, wake and stop", 3);
+  model::check<look_at_a_shielded_one>("look at a shielded one", 2);
   model::check<stop_and_ask>("stop and ask", 3);
 }

@@ -34,31 +34,33 @@ class learning_lock {
   learning_lock(const learning_lock&) = delete;
 
   void lock() noexcept;
-  /// The same by who has its worker at hand. Only for the library's sources: src/detail/lock_here.hpp.
-  void lock_on(const worker& here) noexcept;
-  void unlock() noexcept {
-    const std::uint8_t by = entrance_;
-    if (by == common) return taken_.store(false, std::memory_order_release);  // -> lent
-    entrance_ = common;
-    inside_[by].store(false, std::memory_order_release);  // -> owned
+  void unlock() noexcept { leave_by(entrance_); }
+
+  /// By who gives it back where it took it, and has its worker at hand: gives what leave_by() takes. Only for the library's
+  /// sources: src/detail/lock_here.hpp.
+  std::uintptr_t enter_on(const worker& here) noexcept;
+  void leave_by(std::uintptr_t entrance) noexcept {
+    inside_[entrance].store(false, std::memory_order_release);  // -> owned, or lent
   }
+  /// By the same: somebody else gives it back, by unlock(); or by leave_by(entrance()).
+  void keep(std::uintptr_t entrance) noexcept { entrance_ = static_cast<std::uint8_t>(entrance); }
+  std::uintptr_t entrance() const noexcept { return entrance_; }
 
  private:
   static constexpr std::uint8_t regulars = 4, common = regulars;
   // Below the address of a worker: 0 if it was only the last to take the lock; of a regular, its flag and one.
   static constexpr std::uintptr_t low_bits = 7;
 
-  WEFT_SELDOM void lock_as_any(std::uintptr_t me) noexcept;
-  WEFT_SELDOM void lock_as_dismissed(std::uintptr_t me, std::uintptr_t flag) noexcept;
+  WEFT_SELDOM std::uintptr_t enter_as_any(std::uintptr_t me) noexcept;
+  WEFT_SELDOM std::uintptr_t enter_as_dismissed(std::uintptr_t me, std::uintptr_t flag) noexcept;
 
   //   edge owned  what a regular changed    ->  who has dismissed it
   //   edge lent   what any other changed    ->  the next one, who may make itself the regular
   //
   // test/model/lock_model.cpp fails without either, and without one of the fences.
   atomic<std::uintptr_t> who_{0};  // a worker and the low bits. Written by who has taken the lock; `lent` carries it
-  atomic<bool> inside_[regulars]{};
-  atomic<bool> taken_{false};
-  plain<std::uint8_t> entrance_ = common;  // of who holds it: a regular's flag. Under the lock, as all that follows
+  atomic<bool> inside_[regulars + 1]{};    // of each regular, and whether any other has taken the lock
+  plain<std::uint8_t> entrance_ = common;  // of who keeps it: a regular's flag. Under the lock, as all that follows
   plain<std::uint8_t> made_ = 0;           // regulars so far
   const std::uint8_t enough_;              // for the first one
   plain<std::uint32_t> in_a_row_ = 0;      // last, so that an owner may put something behind it within the same word

@@ -87,8 +87,8 @@ class waiter {
   /// Claims both or neither; false if either wait is over. For a hand-over between two lines.
   static bool try_claim_both(waiter& a, waiter& b) noexcept;
 
-  waiter* next = nullptr;  // for the line, under its lock
-  waiter* prev = nullptr;
+  waiter* next;  // for the line, under its lock
+  waiter* prev;
   bool linked = false;
 
  protected:
@@ -98,8 +98,10 @@ class waiter {
   friend class sleeper;
   friend class held_wait;
   friend struct claim_here;
-  plain<sleeper*> sleeper_ = nullptr;
-  plain<std::uint64_t> ticket_ = 0;
+  WEFT_SELDOM bool claim_with_bits() noexcept;
+
+  plain<sleeper*> sleeper_;  // once it has parked
+  plain<std::uint64_t> ticket_;
   const wait_type* type_;
 };
 
@@ -127,9 +129,10 @@ class waiter_line {
     (!empty() ? one.next->prev : last_) = &one;
     first_ = &one;
   }
-  waiter* pop() noexcept {
+  waiter* pop() noexcept { return empty() ? nullptr : pop_first(); }
+  /// Of one that is not empty.
+  waiter* pop_first() noexcept {
     waiter* const one = first_;
-    if (one == nullptr) return nullptr;
     waiter* const second = one->next;
     one->linked = false;
     first_ = second;
@@ -212,6 +215,7 @@ class sleeper {
   static constexpr std::uint64_t ticket_mask = ~(ticket_unit - 1);
 
   bool park_now(waiter& one) noexcept;
+  WEFT_SELDOM bool park_with_bits(waiter& one) noexcept;
   bool park_forwarding_now(waiter& one) noexcept;
   WEFT_SELDOM bool park_watched(const wait_watch& watch, waiter& one, bool forwarding) noexcept;
   void go_on(wake_up how) noexcept;
