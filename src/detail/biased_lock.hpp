@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
 
@@ -23,16 +24,17 @@ class biased_lock {
   /// By the owner.
   void enter() noexcept {
     inside_.store(true, std::memory_order_relaxed);  // the fence has the order
-    light_fence();
-    if (taken_.load(std::memory_order_acquire)) [[unlikely]]  // <- lent
-      wait_until_given_back();
+    free_fence();
+    if (taken_.load(std::memory_order_acquire) != 0) [[unlikely]]  // <- lent
+      enter_with_care();
   }
   void leave() noexcept { inside_.store(false, std::memory_order_release); }  // -> owned
 
   /// By any other thread. False: somebody else has it, or the owner does not come out.
   bool try_lock() noexcept {
-    if (taken_.load(std::memory_order_relaxed) || taken_.exchange(true, std::memory_order_acquire))
-      return false;  // <- lent
+    if ((taken_.load(std::memory_order_relaxed) & taken) != 0 ||           // asked again at once
+        (taken_.fetch_or(taken, std::memory_order_acquire) & taken) != 0)  // <- lent (no model: the fence has it, too)
+      return false;
     heavy_fence();
     spin_wait wait;
     for (int rounds = 0; inside_.load(std::memory_order_acquire); ++rounds) {  // <- owned
@@ -44,25 +46,29 @@ class biased_lock {
     }
     return true;
   }
-  void unlock() noexcept { taken_.store(false, std::memory_order_release); }  // -> lent
+  void unlock() noexcept { taken_.fetch_and(with_fences, std::memory_order_release); }  // -> lent
 
  private:
   static constexpr int patience = 30;  // an owner that takes longer has lost its processor
+  static constexpr std::uint8_t taken = 1, with_fences = 2;
 
-  WEFT_SELDOM void wait_until_given_back() noexcept {
+  WEFT_SELDOM void enter_with_care() noexcept {
+    light_fence();
+    if ((taken_.load(std::memory_order_acquire) & taken) == 0) return;  // <- lent
     spin_wait wait;
     do {
-      inside_.store(false, std::memory_order_relaxed);             // nothing was changed
-      while (taken_.load(std::memory_order_relaxed)) wait.once();  // asked again below
-      inside_.store(true, std::memory_order_relaxed);              // as in enter()
+      inside_.store(false, std::memory_order_relaxed);                            // nothing was changed
+      while ((taken_.load(std::memory_order_relaxed) & taken) != 0) wait.once();  // asked again below
+      inside_.store(true, std::memory_order_relaxed);                             // as in enter()
       light_fence();
-    } while (taken_.load(std::memory_order_acquire));  // <- lent
+    } while ((taken_.load(std::memory_order_acquire) & taken) != 0);  // <- lent
   }
 
   //   edge owned  what the owner changed          ->  the next thread that has the lock
   //   edge lent   what whoever had it changed     ->  the owner, and the next one
   atomic<bool> inside_{false};
-  atomic<bool> taken_{false};
+  // `taken`: by another thread. `with_fences`: the owner's fence is not free, so it never finds the lock untouched.
+  atomic<std::uint8_t> taken_{light_fences_are_free() ? std::uint8_t{0} : with_fences};
 };
 
 }  // namespace weft::detail

@@ -140,9 +140,7 @@ void root::run_here() noexcept { run_job(*this); }
 // Self may be gone after this.
 [[gnu::always_inline]] inline void root::run_in(worker& here) noexcept {
   enter(here, this);
-  const bool stopped = std::exchange(ends_stopped, false);
-  const std::coroutine_handle<> at = top;
-  detail::run(here, stopped ? unwinding.handle() : at);
+  detail::run(here, ends_stopped ? where_it_ends_stopped() : std::coroutine_handle<>{top});
 }
 
 void root::run_job(job& work) noexcept {
@@ -151,10 +149,9 @@ void root::run_job(job& work) noexcept {
   static_cast<root&>(work).run_in(here);
 }
 
-void root::run_outermost(worker& here, job& work) noexcept {
-  if (work.run != run_job) return work.run(work);
-  static_cast<root&>(work).run_in(here);
-  static_cast<run_state&>(here) = {};
+WEFT_SELDOM std::coroutine_handle<> root::where_it_ends_stopped() noexcept {
+  ends_stopped = false;
+  return unwinding.handle();
 }
 
 // By itself, as it suspends, too: what runs here until it goes on is no part of it, and it may be gone by then. What its

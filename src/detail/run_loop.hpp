@@ -4,6 +4,7 @@
 #include <utility>
 #include <weft/detail/root.hpp>
 
+#include "detail/held_locks.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -19,6 +20,28 @@ inline void enter(worker& here, root* self) noexcept {
 /// The run loop: every resume of a coroutine in a root comes from here, so a coroutine that suspends returns to here,
 /// and what it leaves in the worker is where to go on.
 void run(worker& here, std::coroutine_handle<> next) noexcept;
+
+/// Whether the run loop has something to go on with. One branch, after each coroutine that has suspended.
+inline bool has_more(const worker& here) noexcept {
+  return ((here.next.address() != nullptr) | (here.local != nullptr) | (here.deferred.first != nullptr)) != 0;
+}
+
+// For the loop of a pool's worker, where each job passes: no call but that of the coroutine.
+[[gnu::always_inline]] inline void root::run_outermost(worker& here, job& work) noexcept {
+  if (work.run != run_job) [[unlikely]]
+    return work.run(work);
+  root& self = static_cast<root&>(work);
+  detail::enter(here, &self);
+  std::coroutine_handle<> at = self.top;
+  if (self.ends_stopped) [[unlikely]]
+    at = self.where_it_ends_stopped();
+  const unsigned locks = locks_held();
+  at.resume();  // self may be gone after this line
+  if (has_more(here)) [[unlikely]]
+    detail::run(here, std::exchange(here.next, {}));
+  expect_no_more_locks(locks);
+  static_cast<run_state&>(here) = {};
+}
 
 /// A nested run: nothing is begun in it, and at its end all is as it was.
 class run_scope {

@@ -8,7 +8,8 @@
 // but its worker may be at one job for long.
 //
 // All of it lies under the worker's biased lock, so the line grows where it stands. What does not fit then goes to the
-// pool's injection queue.
+// pool's injection queue. Only what is put into an empty slot needs no lock: a thief takes from the slot, under the lock,
+// but puts nothing there, so one that its owner finds empty stays so.
 //
 // Rejected: (a) a line of fixed size. Of 3000 tasks that took turns on one worker, two in three went through the
 // injection queue each time, whose list is walked three times: 50 ns a turn instead of 18. (b) To have the caches fetch,
@@ -50,36 +51,25 @@ class run_queue {
   /// By the owner: next. What was next before goes to the end, and is what this gives if there is no room. `first`: there
   /// was nothing before, so a thief need not hurry.
   T* push_next(T& one, bool& first) noexcept {
-    lock_.enter();
-    const std::size_t there = size_.load(std::memory_order_relaxed);  // under the lock
-    T* const before = next_;
-    next_ = &one;
-    first = there == 0;
-    if (before == nullptr) [[likely]] {
-      size_.store(there + 1, std::memory_order_relaxed);  // as in count()
-      lock_.leave();
-      return nullptr;
-    }
-    return append_and_leave(*before) ? nullptr : before;
+    first = false;
+    if (next_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]  // looked at again
+      return push_before(one);
+    first = size_.load(std::memory_order_relaxed) == 0;  // what thieves take meanwhile is none of a post's concern
+    next_.store(&one, std::memory_order_release);        // -> next
+    return nullptr;
   }
 
   /// By the owner: takes one; null if there is none.
-  T* pop() noexcept {
-    if (size_.load(std::memory_order_relaxed) == 0) return nullptr;  // thieves only take
-    lock_.enter();
-    const std::size_t there = size_.load(std::memory_order_relaxed);  // under the lock
-    T* one = next_;
-    if (one != nullptr && (in_a_row_ < most_in_a_row || there == 1)) [[likely]] {
-      next_ = nullptr;
-      in_a_row_ = in_a_row_ + 1;
-      size_.store(there - 1, std::memory_order_relaxed);  // as in count()
-    } else if (there > 1) {
-      one = take_first();
-      in_a_row_ = 0;
-      size_.store(there - 2, std::memory_order_relaxed);  // as in count()
+  [[gnu::always_inline]] T* pop() noexcept {
+    if (next_.load(std::memory_order_relaxed) != nullptr && turns_ != 0) [[likely]] {  // looked at again
+      lock_.enter();
+      T* const one = take_next();
+      lock_.leave();
+      turns_ = turns_ - 1;
+      if (one != nullptr) [[likely]]
+        return one;
     }
-    lock_.leave();
-    return one;
+    return pop_in_turn();
   }
 
   /// By the owner: takes the newest half of the line, for who has more room: linked, the newest first.
@@ -106,10 +96,11 @@ class run_queue {
     std::size_t taken = 0;
     const std::uint32_t length = end_ - first_;
     for (std::uint32_t left = (length + 1) / 2; left != 0 && taken != most_stolen; --left) into[taken++] = take_first();
-    if (taken == 0 && all && next_ != nullptr) {
-      into[taken++] = next_;
-      next_ = nullptr;
-    }
+    if (taken == 0 && all)
+      if (T* const one = next_.load(std::memory_order_acquire); one != nullptr) {  // <- next
+        into[taken++] = one;
+        next_.store(nullptr, std::memory_order_relaxed);  // by this the owner learns nothing
+      }
     count();
     lock_.unlock();
     return taken;
@@ -117,18 +108,41 @@ class run_queue {
 
   /// How many there are, but for the one that is next. A hint; the truth behind a heavy_fence(), for what was pushed
   /// before a light_fence().
-  std::size_t in_line() const noexcept { return size_.load(std::memory_order_relaxed) / 2; }  // as said
-  bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }          // as said
+  std::size_t in_line() const noexcept { return size_.load(std::memory_order_relaxed); }                      // as said
+  bool empty() const noexcept { return in_line() == 0 && next_.load(std::memory_order_relaxed) == nullptr; }  // as said
   /// How many there are. A hint.
-  std::size_t size() const noexcept { return (size_.load(std::memory_order_relaxed) + 1) / 2; }  // as said
+  std::size_t size() const noexcept {
+    return in_line() + (next_.load(std::memory_order_relaxed) != nullptr ? 1 : 0);  // as said
+  }
 
  private:
   static constexpr unsigned most_in_a_row = 16;
 
-  WEFT_SELDOM bool append_and_leave(T& one) noexcept {
-    const bool fits = append(one);
+  // Where something seems to be next already.
+  WEFT_SELDOM T* push_before(T& one) noexcept {
+    lock_.enter();
+    T* const before = next_.load(std::memory_order_relaxed);  // the owner's own, if it is still there
+    next_.store(&one, std::memory_order_relaxed);             // the lock has the order, where somebody takes it
+    const bool fits = before == nullptr || append(*before);
     lock_.leave();
-    return fits;
+    return fits ? nullptr : before;
+  }
+
+  // Where nothing is next, or others have waited long enough.
+  [[gnu::noinline]] T* pop_in_turn() noexcept {
+    if (empty()) return nullptr;  // thieves only take
+    lock_.enter();
+    T* const one = end_ != first_ ? take_first() : take_next();
+    count();
+    lock_.leave();
+    turns_ = most_in_a_row;
+    return one;
+  }
+
+  T* take_next() noexcept {
+    T* const one = next_.load(std::memory_order_relaxed);  // the owner's own
+    next_.store(nullptr, std::memory_order_relaxed);       // thieves take it under the lock
+    return one;
   }
 
   bool append(T& one) noexcept {
@@ -156,14 +170,15 @@ class run_queue {
     return true;
   }
   void count() noexcept {
-    const std::size_t all = std::size_t{end_ - first_} * 2 + (next_ != nullptr ? 1 : 0);
-    size_.store(all, std::memory_order_relaxed);  // a hint for those without the lock
+    size_.store(end_ - first_, std::memory_order_relaxed);  // a hint for those without the lock
   }
 
-  biased_lock lock_;  // of all but the hint
-  atomic<std::size_t> size_{0};
-  plain<T*> next_ = nullptr;
-  plain<unsigned> in_a_row_ = 0;  // how many were served from the slot since the line was
+  biased_lock lock_;                       // of all but what is put into the empty slot, and the hint
+  plain<unsigned> turns_ = most_in_a_row;  // how often the slot is served before the line is. The owner's alone
+  // The slot. Written by the owner, who needs the lock where it is not empty, and under the lock by a thief that takes it.
+  //   edge next  the job  ->  who takes it out
+  atomic<T*> next_{nullptr};
+  atomic<std::size_t> size_{0};  // of the line
   plain<std::uint32_t> first_ = 0;
   plain<std::uint32_t> end_ = 0;
   plain<std::uint32_t> mask_ = least - 1;

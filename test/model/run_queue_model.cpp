@@ -1,6 +1,7 @@
 // A worker's line of jobs and what comes from outside: each job is taken once, by the owner, who pays no fence, or by a
 // thief. See src/detail/biased_lock.hpp, run_queue.hpp and injection.hpp.
 // Mutates: src/detail/biased_lock.hpp
+// Mutates: src/detail/run_queue.hpp
 #include "detail/injection.hpp"
 #include "detail/lock.cpp"
 #include "detail/run_queue.hpp"
@@ -38,6 +39,17 @@ struct sections : rl::test_suite<sections, 3> {
   void after() { RL_ASSERT(changed == tried[0] + tried[1] + tried[2]); }
 };
 
+// The same where the kernel makes no fences.
+struct fences_cost {
+  fences_cost() { fences_are_free = false; }
+  ~fences_cost() { fences_are_free = true; }
+};
+struct sections_with_fences : fences_cost, rl::test_suite<sections_with_fences, 2> {
+  sections all;
+  void thread(unsigned which) { all.thread(which); }
+  void after() { all.after(); }
+};
+
 // A thief takes half, and once what is next, too.
 struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
   run_queue<letter, 2, 4> line;
@@ -67,6 +79,40 @@ struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
   void after() {
     while (letter* one = line.pop()) read(0, one);
     RL_ASSERT(seen[0] + seen[1] == 1111);
+    RL_ASSERT(line.empty());
+  }
+};
+
+// The slot: filled without the lock, emptied by its owner or a thief.
+struct next_and_thefts : rl::test_suite<next_and_thefts, 2> {
+  run_queue<letter, 2, 4> line;
+  letter all[3];
+  int seen[2]{};
+
+  void take(unsigned by, letter* one) {
+    seen[by] += one->text;
+    one->text = 0;  // whoever else had it would be seen
+  }
+  void thread(unsigned which) {
+    if (which == 1) {
+      for (int i = 0; i != 2; ++i) {
+        letter* some[decltype(line)::most_stolen];
+        const std::size_t count = line.steal(some, true);
+        for (std::size_t k = 0; k != count; ++k) take(1, some[k]);
+      }
+      return;
+    }
+    for (int i = 0, text = 1; i != 3; ++i, text *= 10) {
+      all[i].text = text;
+      bool first;
+      RL_ASSERT(line.push_next(all[i], first) == nullptr);
+      if (i != 1)
+        if (letter* one = line.pop()) take(0, one);
+    }
+  }
+  void after() {
+    while (letter* one = line.pop()) take(0, one);
+    RL_ASSERT(seen[0] + seen[1] == 111);
     RL_ASSERT(line.empty());
   }
 };
@@ -106,6 +152,8 @@ struct from_outside : rl::test_suite<from_outside, 4> {
 
 int main() {
   model::check<sections>("sections", 3);
+  model::check<sections_with_fences>("sections, fences cost", 3);
   model::check<theft_and_pop>("theft and pop", 3);
+  model::check<next_and_thefts>("next and thefts", 3);
   model::check<from_outside>("from outside", 2);
 }

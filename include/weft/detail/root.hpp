@@ -161,6 +161,7 @@ class root : public sleeper, public job {
  private:
   static void run_job(job& self) noexcept;
   void run_in(worker& here) noexcept;
+  WEFT_SELDOM std::coroutine_handle<> where_it_ends_stopped() noexcept;
   void schedule_on(worker& here) noexcept;
   static void woken(sleeper& self, wake_up how) noexcept;
   static void returned(frame* end);
