@@ -126,7 +126,9 @@ class pool_core final : public executor {
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
     std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
-    std::uint64_t processor_time = 0;   // at the last look; of who steers
+    // Of who steers, at the last look: how long it had run and had waited for a processor, and the kernel's file of the latter.
+    std::uint64_t processor_time = 0, waiting_time = 0;
+    int schedule_file = -1;
   };
 
   explicit pool_core(const pool_options& options);

@@ -22,7 +22,7 @@ struct pool_load {
   std::uint64_t jobs = 0;
   std::uint64_t steals = 0;
   std::size_t waiting = 0;    // jobs and forks that nobody had begun, at its end
-  unsigned can_run = 0;       // threads that had a job and a processor, or waited for one
+  double can_run = 0;         // threads that had a processor, or waited for one: in the mean
   double processor_time = 0;  // nanoseconds, of all
 };
 

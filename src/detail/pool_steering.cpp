@@ -3,8 +3,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <weft/pool.hpp>
@@ -29,6 +31,25 @@ std::uint64_t processor_time_of(int thread) noexcept {
   return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
 }
 
+// How long a thread has waited for a processor until it had one last, in nanoseconds. From a file that stays open: to open
+// it takes six times as long as to read it, and there are two hundred periods a second. False: it can't be had.
+bool read_waited(int& file, int thread, std::uint64_t& into) noexcept {
+  constexpr int not_tried = -1, not_there = -2;
+  char text[64];
+  if (file == not_tried) {
+    std::snprintf(text, sizeof text, "/proc/self/task/%d/schedstat", thread);
+    file = ::open(text, O_RDONLY | O_CLOEXEC);
+    if (file < 0) file = not_there;
+  }
+  if (file < 0) return false;
+  const ssize_t length = ::pread(file, text, sizeof text - 1, 0);
+  if (length <= 0) return false;
+  text[length] = '\0';  // "<ran> <waited> <times>"
+  const char* const first_ends = std::strchr(text, ' ');
+  into = first_ends != nullptr ? std::strtoull(first_ends, nullptr, 10) : 0;
+  return first_ends != nullptr;
+}
+
 // Whether the kernel has it on a processor or in line for one. What can't be read can.
 bool can_run(int thread) noexcept {
   char path[48], text[512];
@@ -48,7 +69,9 @@ bool can_run(int thread) noexcept {
 // What happened since the last call. Of those that rest or sleep, only what they had done before.
 pool_load pool_core::look(period_start& before) noexcept {
   pool_load load;
-  std::uint64_t jobs = 0, steals = 0, used_by_all = 0;
+  std::uint64_t jobs = 0, steals = 0;
+  const auto since_when =
+      static_cast<std::uint64_t>(before.when.time_since_epoch() / std::chrono::nanoseconds{1});  // as pool_core counts
   const steady_clock::time_point now = steady_clock::now();
   load.nanoseconds = static_cast<double>((now - before.when) / std::chrono::nanoseconds{1});
   for (unsigned i = 0; i != own_threads(); ++i) {
@@ -56,20 +79,29 @@ pool_load pool_core::look(period_start& before) noexcept {
     jobs += one.jobs.get();
     steals += one.steals.get();
     load.waiting += one.line.in_line() + one.forks.size();
-    const int thread = one.thread_number.load(std::memory_order_relaxed);  // as declared
-    if (thread == 0) continue;
-    const std::uint64_t used = processor_time_of(thread), earlier = std::exchange(one.processor_time, used);
-    const std::uint64_t lately = used > earlier ? used - earlier : 0;
-    used_by_all += lately;
-    const bool is_awake = one.lies_down.load(std::memory_order_relaxed) == 0;  // as declared
-    const bool is_busy = static_cast<double>(lately) > load.nanoseconds / 2;
-    if (is_awake && (is_busy || can_run(thread))) ++load.can_run;
+    const int thread = one.thread_number.load(std::memory_order_relaxed);           // as declared
+    const std::uint64_t lies_down = one.lies_down.load(std::memory_order_relaxed);  // as declared
+    if (thread == 0 || (lies_down != 0 && lies_down <= since_when)) continue;       // it has done nothing
+    const auto since = [](std::uint64_t later, std::uint64_t& earlier) {
+      const std::uint64_t before_it = std::exchange(earlier, later);
+      return static_cast<double>(later > before_it ? later - before_it : 0);
+    };
+    const double ran = since(processor_time_of(thread), one.processor_time);
+    load.processor_time += ran;
+    if (std::uint64_t waited; read_waited(one.schedule_file, thread, waited)) {
+      const double share = (ran + since(waited, one.waiting_time)) / load.nanoseconds;
+      if (share > 0.01) {
+        load.can_run += std::min(share, 1.0);
+        continue;
+      }
+    }
+    // What it waits for now is not counted there before it has it, and may be something else.
+    if (lies_down == 0 && (ran > load.nanoseconds / 2 || can_run(thread))) load.can_run += 1;
   }
   load.waiting += injected_.empty() ? 0 : 1;
   load.waiting += before_.empty() && after_.empty() ? 0 : 1;
   load.jobs = jobs - before.jobs;
   load.steals = steals - before.steals;
-  load.processor_time = static_cast<double>(used_by_all);
   before = {.when = now, .jobs = jobs, .steals = steals};
   return load;
 }
@@ -96,6 +128,8 @@ void pool_core::steer() noexcept {
       wake(*one);
     }
   }
+  for (const auto& one : seats_)
+    if (const int file = std::exchange(one->schedule_file, -1); file >= 0) ::close(file);
 }
 
 // By one that has no job for it alone, and does not search: it takes no part until it is recalled.
