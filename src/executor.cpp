@@ -8,9 +8,6 @@
 namespace weft {
 namespace detail {
 
-/// The jobs posted to an inline executor from within one of its jobs on this thread.
-struct inline_queue : job_queue {};
-
 bool run_inlined(worker& here) noexcept {
   job* one = here.inlined != nullptr ? here.inlined->pop() : nullptr;
   if (one == nullptr) return false;

@@ -7,6 +7,8 @@
 #include <weft/detail/async_stack.hpp>
 #include <weft/scope.hpp>
 
+#include "detail/claim.hpp"
+#include "detail/held_locks.hpp"
 #include "detail/pool_worker.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/worker.hpp"
@@ -17,8 +19,9 @@ namespace {
 // So many jobs in a worker's deque are enough for those who have none: what is forked beyond runs at once.
 constexpr std::size_t enough_offered = 32;
 
-// So many children are told to stop together.
-constexpr std::size_t told_at_once = 16;
+// So many children are told to stop together. The waits of some are claimed before their turn comes, so that what their
+// stops touch is fetched meanwhile.
+constexpr std::size_t told_at_once = 16, claimed_ahead = 3;
 
 constexpr std::uintptr_t has_record = 1;
 
@@ -45,11 +48,17 @@ void prefetch(const void* at, std::size_t bytes) noexcept {
 // Of the frame of a fork that waits: those of a small one, or what lies at the front of a large one.
 constexpr std::size_t bytes_of_frame = 192;
 
+// Of its record: up to the root's flags.
+constexpr std::size_t bytes_of_record = 128;
+
+// Of what such a fork waits in.
+constexpr std::size_t bytes_of_wait = 256;
+
 }  // namespace
 
 // ---- records ------------------------------------------------------------------------------------------------------------
 
-fork_record::fork_record(scope_core& of) noexcept : root{&of.env_, &of.body_, scope_core::fork_ended}, of_{&of} {
+fork_record::fork_record(scope_core& of) noexcept : root{&of.env_, &of.body_, scope_core::fork_ended} {
   is_fork = true;
   ends_in(scope_core::fork_returned);
 }
@@ -68,12 +77,18 @@ fork_record& scope_core::take_record() {
     if (free_ != nullptr) free_ = free_->next_;
   }
   if (room != nullptr) {
-    std::destroy_at(static_cast<fork_record*>(room));
+    end_record(*static_cast<fork_record*>(room));
   } else {
     const ambient_memory records{env_.frames};
     room = allocate_frame(sizeof(fork_record));
   }
   return *::new (room) fork_record{*this};
+}
+
+// Records have nothing to destroy but the env of a fork_on. By this it is not looked for where a stop has no line of it.
+inline void scope_core::end_record(fork_record& one) const noexcept {
+  if (one.env != &env_) [[unlikely]]
+    delete one.env_of_fork_on_;
 }
 
 void scope_core::give_back(fork_record& one) noexcept {
@@ -92,8 +107,8 @@ void scope_core::let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) no
     one.frame_.destroy();
     guard.lock();
   }
-  one.over_ = true;
-  if (!one.told_) give_back(one);
+  one.holders_.store(fork_record::nobody, std::memory_order_relaxed);  // under the lock, as what asks for it
+  if (one.in_hand_.load(std::memory_order_relaxed) == fork_record::in_hand::no) give_back(one);
 }
 
 void scope_core::retain(fork_record& one) noexcept {
@@ -284,7 +299,7 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
     mine->env = env_;
     mine->env.executor = &where;
     one = &take_record();
-    one->env_of_fork_on_ = std::move(mine);
+    one->env_of_fork_on_ = mine.release();
   } catch (...) {
     frame.destroy();
     throw;
@@ -306,7 +321,9 @@ void scope_core::link(fork_record& one) noexcept {
     WEFT_EXPECTS(live_ != 0, "fork was called on a scope that has ended");
     ++held_;
     if (one.status_.load(std::memory_order_relaxed) == fork_status::running) {  // under the lock
-      one.ahead_ = std::exchange(newest_[children_ % std::size(newest_)], &one);
+      atomic<fork_record*>& entered = newest_[children_ % std::size(newest_)];
+      one.ahead_ = entered.load(std::memory_order_relaxed);  // as declared
+      entered.store(&one, std::memory_order_relaxed);
       ++live_, ++children_;
       add_running(one);
     }
@@ -333,16 +350,27 @@ void scope_core::unlink(fork_record& one) noexcept {
 // A fork that ends in its first run: only start(), further down this stack, knows of it.
 void scope_core::fork_ended(root& self, bool stopped) noexcept {
   auto& one = static_cast<fork_record&>(self);
-  if (running_worker().starting != &one) return one.of_->ended(one, stopped);
+  if (running_worker().starting != &one) return one.of().ended(one, stopped);
   one.first_run_ = stopped ? fork_record::first_run::stopped : fork_record::first_run::ran_through;
 }
 
 // The same for a return, without the way through fork_ended().
 void scope_core::fork_returned(frame* end) {
   auto& one = static_cast<fork_record&>(*static_cast<boundary*>(end)->owner);
-  if (running_worker().starting != &one) return one.of_->ended(one, false);
+  if (running_worker().starting != &one) return one.of().ended(one, false);
   one.first_run_ = fork_record::first_run::ran_through;
 }
+
+// Who is to be woken because forks have ended, when the lock is free.
+struct scope_core::called_by_ends {
+  waiter_line awaited, with_room;
+
+  bool any() const noexcept { return !awaited.empty() || !with_room.empty(); }
+  void wake(wake_up how) noexcept {
+    while (waiter* in = awaited.pop()) in->wake(how);
+    while (waiter* in = with_room.pop()) in->wake();
+  }
+};
 
 void scope_core::ended(fork_record& one, bool stopped) noexcept {
   fork_status how = fork_status::stopped;
@@ -356,29 +384,33 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
   }
   leave_root();
 
-  waiter_line awake, with_room;
-  bool last = false;
+  called_by_ends called;
+  bool last;
   {
     std::unique_lock guard{lock_};
     if (!has_frame) one.frame_ = nullptr;
-    one.status_.store(how, std::memory_order_release);  // -> ended
-    while (waiter* in = one.line_.pop())
-      if (in->try_claim()) awake.push(*in);
-    const bool counted = one.link_ != nullptr;  // else whoever started it is still in link()
-    if (counted) {
-      unlink(one);
-      --children_;
-      while (waiter* in = room_.pop())
-        if (in->try_claim()) with_room.push(*in);
-    }
-    let_go(guard, one);
-    if (counted) last = --live_ == 0;
+    last = enter_end(guard, one, how, called);
   }
   // The scope may be gone from here on, but for who waits in it.
-  const wake_up woken = stopped ? wake_up::stopped : wake_up::completed;
-  while (waiter* in = awake.pop()) in->wake(woken);
-  while (waiter* in = with_room.pop()) in->wake();
+  called.wake(stopped ? wake_up::stopped : wake_up::completed);
   if (last) finish(this->how());
+}
+
+// True: nobody is left that the scope waits for.
+inline bool scope_core::enter_end(std::unique_lock<tiny_lock>& guard, fork_record& one, fork_status how,
+                                  called_by_ends& called) noexcept {
+  one.status_.store(how, std::memory_order_release);  // -> ended
+  while (waiter* in = one.line_.pop())
+    if (in->try_claim()) called.awaited.push(*in);
+  const bool counted = one.link_ != nullptr;  // else whoever started it is still in link()
+  if (counted) {
+    unlink(one);
+    --children_;
+    while (waiter* in = room_.pop())
+      if (in->try_claim()) called.with_room.push(*in);
+  }
+  let_go(guard, one);
+  return counted && --live_ == 0;
 }
 
 bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
@@ -447,7 +479,7 @@ std::size_t scope_core::give_back_records() noexcept {
   while (unused != nullptr) {
     fork_record* const one = std::exchange(unused, unused->next_);
     if (one != &first_) {
-      std::destroy_at(one);
+      end_record(*one);
       free_frame(one, sizeof(fork_record));
     } else {  // it stands in the scope
       std::lock_guard guard{lock_};
@@ -478,14 +510,15 @@ on_failure scope_core::judge(const std::exception_ptr& failure) noexcept {
 bool scope_core::starts_again(const std::exception_ptr& failure) noexcept {
   const on_failure verdict = judge(failure);
   if (verdict == on_failure::restart && !source_.stop_requested()) return true;
-  static_cast<fork_record*>(current_root())->verdict_ = verdict == on_failure::fail ? verdict : on_failure::go_on;
+  static_cast<fork_record*>(current_root())->verdict_ =
+      verdict == on_failure::fail ? fork_record::verdict::fail : fork_record::verdict::go_on;
   return false;
 }
 
 void scope_core::failed(fork_record& one, const std::exception_ptr& failure) noexcept {
-  const on_failure verdict = one.verdict_ ? *one.verdict_ : judge(failure);
-  one.verdict_.reset();
-  if (verdict != on_failure::go_on) fail(failure);
+  const auto given = std::exchange(one.verdict_, fork_record::verdict::none);
+  if (given == fork_record::verdict::none ? judge(failure) != on_failure::go_on : given == fork_record::verdict::fail)
+    fail(failure);
 }
 
 void scope_core::fail(const std::exception_ptr& failure) noexcept {
@@ -503,9 +536,8 @@ void scope_core::fail(const std::exception_ptr& failure) noexcept {
   }
   if (!kept) lose_error("with_scope", failure);
   if (options_.on_error.what() != error_policy::kind::collect_all)
-    request_stop({.reason = "a fork of the scope, or its body, failed",
-                  .where = options_.where,
-                  .thrown_in = thrown_in(failure)});
+    request_stop(
+        {.reason = "a fork of the scope, or its body, failed", .where = where_, .thrown_in = thrown_in(failure)});
 }
 
 // Where there is no memory for a list of all, the first is thrown.
@@ -534,55 +566,163 @@ void scope_core::throw_failure() {
 
 // Counts as live meanwhile: whoever is told may go on here and now, and the scope would end under the stopper's feet.
 bool scope_core::request_stop(const stop_cause& cause) noexcept {
-  {
-    std::lock_guard guard{lock_};
-    if (live_ == 0) return false;  // it has ended, and its task has not come by yet
-    ++live_;
-  }
+  std::unique_lock guard{lock_};
+  if (live_ == 0) return false;  // it has ended, and its task has not come by yet
+  ++live_;
+  const bool has_body = !body_is_over_;
+  guard.unlock();
   const bool first = source_.request_stop(cause);
   if (first) {
-    if (options_.stop_within != clock::duration::max()) overdue_.set(later(its_clock().now(), options_.stop_within));
-    body_.request_stop();
-    tell_children();
+    if (by_option_ != nullptr && options_.stop_within != clock::duration::max())
+      by_option_->overdue.set(later(its_clock().now(), options_.stop_within));
+    if (has_body) body_.request_stop();
   }
-  count_down();  // the scope may be gone after this line
+  guard.lock();
+  if (first) tell_children(guard);
+  const bool last = --live_ == 0;
+  guard.unlock();
+  if (last) finish(how());  // else the scope may be gone
   return first;
 }
 
-// Those that are entered meanwhile find the stop set. Some at a time are taken from the list: the lock is taken twice for
-// all of them, and the caches fetch one beside the others. In the list each names the next alone, so what `ahead_` names is
-// fetched, too; it may be gone, since nobody follows it.
-void scope_core::tell_children() noexcept {
+// Those that are entered meanwhile find the stop set. Some at a time are taken in hand: the lock is taken twice for all of
+// them, and the caches fetch one beside the others. Those that have ended here are entered together.
+void scope_core::tell_children(std::unique_lock<tiny_lock>& guard) noexcept {
   fork_record* some[told_at_once];
-  std::unique_lock guard{lock_};
   if (running_ == nullptr) return;
-  for (const fork_record* one : newest_) prefetch(one, sizeof(fork_record));
   telling_ = std::exchange(running_, nullptr);
   telling_->link_ = &telling_;
   while (telling_ != nullptr) {
-    std::size_t count = 0;
-    for (; telling_ != nullptr && count != told_at_once; ++count) {
-      fork_record& one = *telling_;
-      unlink(one);
-      add_running(one);
-      one.told_ = true;
-      some[count] = &one;
-      prefetch(one.ahead_, sizeof(fork_record));
-      prefetch(one.frame_.address(), bytes_of_frame);
-    }
+    const std::size_t count = take_in_hand(some);
     guard.unlock();
-    for (std::size_t i = 0; i != count; ++i) some[i]->request_stop();
+    tell(some, count);
     guard.lock();
+    called_by_ends called;
+    enter_unwound(guard, some, count, called);
     for (std::size_t i = 0; i != count; ++i) {
-      some[i]->told_ = false;
-      if (some[i]->over_) give_back(*some[i]);
+      some[i]->in_hand_.store(fork_record::in_hand::no, std::memory_order_relaxed);
+      if (some[i]->holders_.load(std::memory_order_relaxed) == fork_record::nobody) give_back(*some[i]);
+    }
+    if (called.any()) [[unlikely]] {
+      guard.unlock();
+      called.wake(wake_up::stopped);
+      guard.lock();
     }
   }
+}
+
+// From the front of those that are to be told, to the front of those that run. In the list each names the next alone, so
+// what `ahead_` names is fetched, too; it may be gone, since nobody follows it.
+inline std::size_t scope_core::take_in_hand(fork_record** some) noexcept {
+  fork_record *const first = telling_, *last = nullptr;
+  std::size_t count = 0;
+  for (fork_record* one = first; one != nullptr && count != told_at_once; one = one->next_) {
+    one->in_hand_.store(fork_record::in_hand::told, std::memory_order_relaxed);
+    prefetch(one->ahead_, bytes_of_record);
+    prefetch(one->frame_.address(), bytes_of_frame);
+    some[count++] = last = one;
+  }
+  telling_ = last->next_;
+  if (telling_ != nullptr) telling_->link_ = &telling_;
+  last->next_ = running_;
+  if (running_ != nullptr) running_->link_ = &last->next_;
+  first->link_ = &running_;
+  running_ = first;
+  return count;
+}
+
+// Those that wait in the same line leave it together. Before one whose wait can't be left so, all before it have ended: its
+// stop may go on to a tree of others.
+void scope_core::tell(fork_record* const* some, std::size_t count) noexcept {
+  if (wait_watch::now() != nullptr) [[unlikely]] {
+    for (std::size_t i = 0; i != count; ++i) some[i]->request_stop();
+    return;
+  }
+  fork_record* those[told_at_once];
+  waiter* leaving[told_at_once];
+  std::size_t many = 0, asked = 0;
+  unsigned claimed = 0;  // a bit each
+  const auto end_those = [&]() noexcept {
+    stop_here::leave(leaving, many);
+    end_here(those, std::exchange(many, 0));
+  };
+  for (std::size_t i = 0; i != count; ++i) {
+    for (; asked != count && asked != i + claimed_ahead; ++asked)
+      if (stop_here::claim(*some[asked])) {
+        claimed |= 1U << asked;
+        prefetch(&stop_here::wait_of(*some[asked]), bytes_of_wait);
+      }
+    if ((claimed >> i >> 1 & 1U) != 0) stop_here::fetch(*some[i + 1]);
+    if ((claimed >> i & 1U) == 0) continue;
+    fork_record* one = some[i];
+    if (waiter& in = stop_here::wait_of(*one); stop_here::can_leave_together(in)) {
+      those[many] = one;
+      leaving[many++] = &in;
+      continue;
+    }
+    if (many != 0) end_those();
+    if (stop_here::leave(*one)) end_here(&one, 1);
+  }
+  if (many != 0) end_those();
+}
+
+// Of forks that have left their waits: those that go on wherever they are woken are unwound here and now, one after the
+// other; the rest is woken. Within a job of an inline executor their turn comes after it.
+void scope_core::end_here(fork_record** those, std::size_t count) noexcept {
+  worker& here = this_worker();
+  std::size_t ours = 0;
+  for (std::size_t i = 0; i != count; ++i)
+    if (here.inlined == nullptr && those[i]->env->executor == nullptr)
+      those[ours++] = those[i];
+    else
+      stop_here::wake(*those[i]);
+  if (ours == 0) return;
+
+  const run_scope restored{here};
+  const unsigned locks = locks_held();
+  inline_queue posted;
+  here.inlined = &posted;
+  for (std::size_t i = 0; i != ours; ++i) {
+    const bool to_its_end = unwind_to_end(here, *those[i]);
+    if (to_its_end) those[i]->in_hand_.store(fork_record::in_hand::unwound, std::memory_order_relaxed);
+    expect_no_more_locks(locks);
+    if (!is_any(here.next.address(), here.local, here.deferred.first, posted.first)) [[likely]]
+      continue;
+    // Others run now, perhaps for long: who waits for those that have ended is told before that.
+    if (to_its_end) leave_root();
+    called_by_ends called;
+    {
+      std::unique_lock guard{lock_};
+      enter_unwound(guard, those, i + 1, called);
+    }
+    called.wake(wake_up::stopped);
+    detail::run(here, std::exchange(here.next, {}));
+    while (job* const work = posted.pop()) work->run(*work);  // `work` may be gone after its run
+  }
+  here.inlined = nullptr;
+}
+
+// Their frames are gone, and the scope is here, since the stopper counts as live.
+void scope_core::enter_unwound(std::unique_lock<tiny_lock>& guard, fork_record* const* those, std::size_t count,
+                               called_by_ends& called) noexcept {
+  for (std::size_t i = 0; i != count; ++i) {
+    fork_record& one = *those[i];
+    if (one.in_hand_.load(std::memory_order_relaxed) != fork_record::in_hand::unwound) continue;
+    one.in_hand_.store(fork_record::in_hand::told, std::memory_order_relaxed);
+    one.frame_ = nullptr;
+    static_cast<void>(enter_end(guard, one, fork_status::stopped, called));
+  }
+}
+
+void scope_core::fetch_children(const waiter& self) noexcept {
+  prefetch(&static_cast<const scope_core&>(self).env_, sizeof(weft::env));
+  for (const atomic<fork_record*>& one : static_cast<const scope_core&>(self).newest_)
+    prefetch(one.load(std::memory_order_relaxed), bytes_of_record);  // as declared
 }
 
 on_stop scope_core::stop_with_parent(waiter& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
-  mine.request_stop({.reason = "the task that awaits the scope was stopped", .where = mine.options_.where});
+  mine.request_stop({.reason = "the task that awaits the scope was stopped", .where = mine.where_});
   return on_stop::forwarded;
 }
 
@@ -593,50 +733,67 @@ void scope_core::stop_it::operator()() const noexcept {
 
 // ---- the scope ------------------------------------------------------------------------------------------------------------------
 
-scope_core::scope_core(const scope_options& options, const weft::env* exactly) noexcept
+scope_core::scope_core(const scope_options& options, const weft::env* exactly)
     : waiter{type},
+      spare_{&first_},
       parent_{&own_root()},
       env_{exactly != nullptr ? *exactly : inherited()},
       options_{options},
+      where_{options.where},
       body_{*this, parent_},
-      spare_{&first_},
       first_{*this} {
   job::run = body_waits;
   if (options.max_children != static_cast<std::size_t>(-1)) {  // then each fork asks for room first
     spare_ = nullptr;
     free_ = &first_;
   }
-  if (options.memory != nullptr) {
-    options_.memory_is_shared = options.memory_is_shared || is_per_worker(options.memory);
-    own_frames_.emplace(options.memory, options_.memory_is_shared);
-    env_.memory = options.memory;
-    env_.memory_is_shared = options_.memory_is_shared;
-    env_.frames = &*own_frames_;
-  }
   if (options.executor != nullptr) env_.executor = options.executor;
+  const clock::time_point outer_deadline = inherited().deadline;
+  has_deadline_ = options.deadline < outer_deadline;
+  env_.deadline = has_deadline_ ? options.deadline : outer_deadline;
+  env_.stop = source_.token();
+  if (options.memory != nullptr || has_deadline_ || options.stop.stop_possible() ||
+      options.stop_within != clock::duration::max())
+    prepare_options();
   WEFT_EXPECTS(
       env_.frames == nullptr || options.memory != nullptr || env_.frames->is_shared() ||
           env_.executor == inherited().executor,
       "a scope on another executor below memory that was not declared shared: set .memory_is_shared there, and "
       "give a resource that is");
-  const clock::time_point outer_deadline = inherited().deadline;
-  has_deadline_ = options.deadline < outer_deadline;
-  env_.deadline = has_deadline_ ? options.deadline : outer_deadline;
-  env_.stop = source_.token();
-  if (options.stop.stop_possible()) stop_with_token_.emplace(options.stop, stop_it{this, options.stop});
 }
 
+[[gnu::noinline]] void scope_core::prepare_options() {
+  by_option_ = ::new (allocate_frame(sizeof(by_option))) by_option{*this};
+  if (options_.memory != nullptr) {
+    env_.memory = options_.memory;
+    env_.memory_is_shared = options_.memory_is_shared || is_per_worker(options_.memory);
+    env_.frames = &by_option_->frames.emplace(options_.memory, env_.memory_is_shared);
+  }
+  if (options_.stop.stop_possible()) by_option_->stop_with_token.emplace(options_.stop, stop_it{this, options_.stop});
+}
+
+// Nobody else is here any more.
 scope_core::~scope_core() {
-  stop_with_token_.reset();
-  deadline_.cancel();
-  overdue_.cancel();
-  static_cast<void>(give_back_records());
+  if (by_option_ != nullptr) {
+    by_option_->stop_with_token.reset();
+    by_option_->deadline.cancel();
+    by_option_->overdue.cancel();
+  }
   WEFT_EXPECTS(held_ == 0, "a fork's handle or view outlived its scope: it must go, or be awaited, inside");
-  if (spare_ != nullptr && spare_ != &first_) {
-    std::destroy_at(spare_);
-    free_frame(spare_, sizeof(fork_record));
+  if (spare_ != nullptr) {
+    spare_->next_ = free_;
+    free_ = spare_;
+  }
+  while (free_ != nullptr) {
+    fork_record* const one = std::exchange(free_, free_->next_);
+    end_record(*one);
+    if (one != &first_) free_frame(one, sizeof(fork_record));
   }
   while (later_ != nullptr) delete std::exchange(later_, later_->next);
+  if (by_option_ != nullptr) {
+    std::destroy_at(by_option_);
+    free_frame(by_option_, sizeof(by_option));
+  }
 }
 
 void scope_core::adopt_body(std::coroutine_handle<> frame, promise_base& promise,
@@ -671,7 +828,7 @@ void scope_core::park_parent() noexcept {
     if (env_.deadline <= its_clock().now())
       deadline_passed(*this);
     else
-      deadline_.set(env_.deadline);
+      by_option_->deadline.set(env_.deadline);
   }
   if (parent_->park_forwarding(*this)) stop_with_parent(*this);
 }
@@ -687,7 +844,7 @@ void scope_core::body_ended(root& self, bool stopped) noexcept {
   scope_core& mine = *static_cast<body_root&>(self).of;
   mine.body_was_stopped_ = stopped;
   if (stopped)
-    mine.request_stop({.reason = "the body of the scope was stopped", .where = mine.options_.where});
+    mine.request_stop({.reason = "the body of the scope was stopped", .where = mine.where_});
   else if (const std::exception_ptr* failure = mine.body_failure_of_(mine.body_frame_))
     mine.fail(*failure);
 

@@ -65,6 +65,10 @@ bool stop_source::request_stop(stop_cause cause) noexcept {
     return false;
   }
   cause_ = cause;
+  if (nodes_ == nullptr) {  // nobody is to be called: who comes later finds it requested
+    unlock(requested);
+    return true;
+  }
   runner_ = detail::this_thread_id();
   unlock(requested);
 

@@ -48,6 +48,16 @@ on_stop gate_waiter::leave_line(waiter& self) noexcept {
   return on_stop::left;
 }
 
+std::size_t gate_waiter::leave_together(waiter* const* those, std::size_t count) noexcept {
+  const auto gate_of = [](waiter& one) noexcept { return static_cast<gate_waiter&>(one).gate_; };
+  gate& from = *gate_of(*those[0]);
+  const std::lock_guard guard{from.lock_};
+  std::size_t left = 0;
+  do from.line_.remove(*those[left]);
+  while (++left != count && stop_here::is_like(*those[left], *those[0]) && gate_of(*those[left]) == &from);
+  return left;
+}
+
 }  // namespace detail
 
 using detail::end_stopped;

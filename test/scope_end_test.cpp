@@ -1,7 +1,9 @@
 // How scopes end: failures, policies, stops, and why.
+#include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -417,6 +419,203 @@ TEST(scope_stop, children_drop_each_others_handles_while_they_are_told) {
   EXPECT_TRUE(ended);
   EXPECT_EQ(unwound, 100);
   EXPECT_EQ(never.waiting(), 0);
+}
+
+// Starts a scope with `body` that nobody has an executor for, stops it, and expects it to have ended by then.
+template <class Body>
+void stop_where_nobody_has_an_executor(Body& body) {
+  stop_source source;
+  bool ended = false;
+  weft::start(with_scope({.stop = source.token()}, body), [&](result<void>) { ended = true; });
+  EXPECT_FALSE(ended);
+  source.request_stop();
+  EXPECT_TRUE(ended);
+}
+
+// How many children: those that are told together, fewer, and more.
+constexpr int counts_of_children[] = {1, 2, 15, 16, 17, 40};
+
+// Lines in turn, of several kinds, and of two frames each: all are left, and each child is unwound once.
+TEST(scope_stop, children_that_wait_in_several_lines) {
+  for (const int count : counts_of_children) {
+    weft::event first, second;
+    weft::semaphore none{0};
+    weft::mutex held;
+    weft::channel<int> empty{1};
+    auto guard = held.try_lock();
+    int unwound = 0;
+    auto wait = [&](int i) -> task<> {
+      switch (i % 6) {
+        case 0: co_await first.wait(); break;
+        case 1: co_await second.wait(); break;
+        case 2: static_cast<void>(co_await none.acquire()); break;
+        case 3: static_cast<void>(co_await held.lock()); break;
+        case 4: static_cast<void>(co_await empty.receive()); break;
+        default: co_await first.wait();
+      }
+      ADD_FAILURE();
+    };
+    auto child = [&](int i) -> task<> {
+      struct leaves {
+        int& unwound;
+        ~leaves() { ++unwound; }
+      } const here{unwound};
+      co_await wait(i);
+    };
+    auto body = [&](scope& s) -> task<> {
+      for (int i = 0; i != count; ++i) s.fork(child, i);
+      co_return;
+    };
+    stop_where_nobody_has_an_executor(body);
+    EXPECT_EQ(unwound, count);
+    EXPECT_EQ(first.stats().waiting + second.stats().waiting + none.stats().waiting + held.stats().waiting, 0U);
+  }
+}
+
+// Those that were told before a permit came are stopped all the same, and it is not lost; others may get it.
+TEST(scope_stop, a_child_that_releases_what_its_siblings_wait_for) {
+  for (const int count : counts_of_children) {
+    weft::semaphore permits{0};
+    int unwound = 0, passed = 0;
+    auto child = [&]() -> task<> {
+      struct leaves {
+        weft::semaphore& permits;
+        int& unwound;
+        ~leaves() {
+          ++unwound;
+          permits.release();
+        }
+      } const here{permits, unwound};
+      static_cast<void>(co_await permits.acquire());
+      ++passed;
+    };
+    auto body = [&](scope& s) -> task<> {
+      for (int i = 0; i != count; ++i) s.fork(child);
+      co_return;
+    };
+    stop_where_nobody_has_an_executor(body);
+    EXPECT_EQ(unwound, count);
+    EXPECT_LT(passed, count);
+    EXPECT_EQ(permits.stats().waiting, 0U);
+    EXPECT_EQ(permits.available(), static_cast<unsigned>(count));
+  }
+}
+
+// Who is outside of the scope is woken by a child that is unwound, and runs before the stop is over.
+TEST(scope_stop, a_child_that_wakes_somebody_as_it_goes) {
+  weft::event gone, never;
+  int woken = 0;
+  auto outside = [&]() -> task<> {
+    co_await gone.wait();
+    ++woken;
+  };
+  weft::start(outside(), [](result<void>) {});
+  auto child = [&]() -> task<> {
+    struct leaves {
+      weft::event& gone;
+      ~leaves() { gone.set(); }
+    } const here{gone};
+    co_await never.wait();
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 20; ++i) s.fork(child);
+    co_return;
+  };
+  stop_where_nobody_has_an_executor(body);
+  EXPECT_EQ(woken, 1);
+}
+
+// A cleanup runs between the wait and the end of some children, and awaits the sibling that is told next.
+TEST(scope_stop, children_with_cleanups_that_wait) {
+  for (const int count : counts_of_children) {
+    weft::event never;
+    int unwound = 0, cleaned = 0;
+    auto clean_up = [&](fork_view<> sibling) -> task<> {
+      EXPECT_TRUE((co_await as_result(std::move(sibling))).is_stopped());
+      ++cleaned;
+    };
+    auto child = [&](fork_view<> sibling) -> task<> {
+      struct leaves {
+        int& unwound;
+        ~leaves() { ++unwound; }
+      } const here{unwound};
+      if (sibling) co_await weft::on_scope_exit(clean_up, std::move(sibling));
+      co_await never.wait();
+    };
+    auto body = [&](scope& s) -> task<> {
+      fork_view<> last;
+      for (int i = 0; i != count; ++i) last = s.fork(child, i % 3 == 1 ? std::move(last) : fork_view<>{}).view();
+      co_return;
+    };
+    stop_where_nobody_has_an_executor(body);
+    EXPECT_EQ(unwound, count);
+    EXPECT_EQ(cleaned, (count + 1) / 3);
+  }
+}
+
+// Children that fork as they go, and one that is awaited by its sibling.
+TEST(scope_stop, children_that_fork_as_they_are_unwound) {
+  weft::event never;
+  int unwound = 0, forked = 0;
+  auto more = [&]() -> task<> {
+    ++forked;
+    co_await never.wait();
+    ADD_FAILURE();
+  };
+  auto child = [&](scope& s) -> task<> {
+    struct leaves {
+      scope& s;
+      int& unwound;
+      decltype(more)& work;
+      ~leaves() {
+        ++unwound;
+        s.fork(work);
+      }
+    } const here{s, unwound, more};
+    co_await never.wait();
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 20; ++i) s.fork(child, std::ref(s));
+    co_return;
+  };
+  stop_where_nobody_has_an_executor(body);
+  EXPECT_EQ(unwound, 20);
+  EXPECT_EQ(forked, 20);
+  EXPECT_EQ(never.stats().waiting, 0U);
+}
+
+// Trees of scopes: inner ones are claimed before their turn comes, and end meanwhile by themselves, or not.
+TEST(scope_stop, a_tree_whose_inner_scopes_end_while_it_is_told) {
+  weft::event never, half;
+  int unwound = 0, passed = 0;
+  auto leaf = [&](bool opens) -> task<> {
+    struct leaves {
+      weft::event& half;
+      int& unwound;
+      bool opens;
+      ~leaves() {
+        ++unwound;
+        if (opens) half.set();  // lets those of the next scopes through, if they were not told yet
+      }
+    } const here{half, unwound, opens};
+    co_await (opens ? never : half).wait();
+    ++passed;
+  };
+  auto node = [&](int which) -> task<> {
+    auto body = [&](scope& s) -> task<> {
+      for (int i = 0; i != 3; ++i) s.fork(leaf, which % 2 == 0);
+      co_return;
+    };
+    co_await with_scope(body);
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 20; ++i) s.fork(node, i);
+    co_return;
+  };
+  stop_where_nobody_has_an_executor(body);
+  EXPECT_EQ(unwound, 60);
+  EXPECT_LE(passed, 30);
+  EXPECT_EQ(never.stats().waiting + half.stats().waiting, 0U);
 }
 
 WEFT_TEST("scope_stop: shielded work ends first") {

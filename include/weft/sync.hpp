@@ -133,6 +133,7 @@ class gate_waiter : public waiter {
   ~gate_waiter() = default;
 
   static on_stop leave_line(waiter& self) noexcept;
+  static std::size_t leave_together(waiter* const* those, std::size_t count) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const gate_waiter&>(self).gate_);
   }
@@ -272,7 +273,7 @@ class mutex::awaiter : detail::gate_waiter, detail::frame {
   void go_and_take() noexcept;
   static void called_to_take(frame* self);
   static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
-  static constexpr detail::wait_type type{leave_line, "mutex", tell};
+  static constexpr detail::wait_type type{leave_line, "mutex", tell, leave_together};
 
   // Once it waits. The frame runs in the place of who waits, where that was called: it takes the mutex, or waits again.
   detail::root* self_;
@@ -541,7 +542,7 @@ class event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter>
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{leave_line, "event", tell};
+  static constexpr detail::wait_type type{leave_line, "event", tell, leave_together};
 };
 inline auto event::wait() noexcept { return detail::at_gate<awaiter, event>{*this}; }
 
@@ -565,7 +566,7 @@ class auto_event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awa
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{leave_line, "auto_event", tell};
+  static constexpr detail::wait_type type{leave_line, "auto_event", tell, leave_together};
 };
 inline auto auto_event::wait() noexcept { return detail::at_gate<awaiter, auto_event>{*this}; }
 
@@ -596,7 +597,7 @@ class latch::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter>
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{leave_line, "latch", tell};
+  static constexpr detail::wait_type type{leave_line, "latch", tell, leave_together};
   const std::size_t arrives_;
 };
 inline auto latch::wait() noexcept { return detail::at_gate<awaiter, latch>{*this, 0}; }
@@ -679,7 +680,7 @@ class condition_variable::awaiter : detail::gate_waiter, public detail::gate_awa
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{leave_line, "condition_variable", tell};
+  static constexpr detail::wait_type type{leave_line, "condition_variable", tell, leave_together};
   mutex::guard& held_;
 };
 

@@ -46,6 +46,28 @@ inline bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_
   }
 }
 
+// By a stopper. 0: it was told before. In the state `stopping`: its wait is claimed, and to be ended.
+inline std::uint64_t sleeper::set_stop_bit() noexcept {
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  for (;;) {
+    if ((word & stop_bit) != 0) return 0;
+    const bool waits = (word & (state_mask | shield_bit)) == waiting;
+    const std::uint64_t told = waits ? (word & ~state_mask) | stop_bit | stopping : word | stop_bit;
+    if (!word_.compare_exchange_weak(word, told,
+                                     std::memory_order_acq_rel,   // -> asked, look, <- park, look
+                                     std::memory_order_relaxed))  // tried again
+      continue;
+    if (!waits && claim_held_wait(word)) return (told & ~state_mask) | stopping;
+    return told;
+  }
+}
+
+// Nobody else writes the word: it has its stop bit, the sleeper sleeps, and who left ends by no finish(). No model fails
+// where this is relaxed: relacy has it in the release sequence of the exchange before it, as C++17 had.
+inline void sleeper::has_left(std::uint64_t told) noexcept {
+  word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked (no model)
+}
+
 /// What waiter::try_claim() and sleeper::park() do, without the call.
 struct claim_here {
   static bool try_claim(waiter& one) noexcept {
@@ -61,6 +83,40 @@ struct claim_here {
       return self.park_watched(*watch, one, false);
     return self.park_now(one);
   }
+};
+
+/// What sleeper::request_stop() does, in its parts, for who stops many.
+struct stop_here {
+  /// False: there is no wait to be ended, or it has ended. Else it is claimed.
+  static bool claim(sleeper& one) noexcept { return (one.set_stop_bit() & sleeper::state_mask) == sleeper::stopping; }
+
+  // ---- of one that is claimed
+
+  static waiter& wait_of(const sleeper& claimed) noexcept { return *claimed.current_; }
+  /// What the end of its wait touches first is fetched.
+  static void fetch(const sleeper& claimed) noexcept {
+    if (const auto of_type = claimed.current_->type_->fetch; of_type != nullptr) of_type(*claimed.current_);
+  }
+  /// Has it leave. True: it has, and is to be woken as stopped.
+  static bool leave(sleeper& claimed) noexcept { return claimed.leave_wait(told(claimed)); }
+  /// Wakes one that has left.
+  static void wake(sleeper& one) noexcept;
+
+  // ---- of several that are claimed
+
+  static bool can_leave_together(const waiter& one) noexcept { return one.type_->leave_together != nullptr; }
+  static bool is_like(const waiter& one, const waiter& other) noexcept {
+    return one.type_->leave_together == other.type_->leave_together;
+  }
+  /// Has those leave, which can.
+  static void leave(waiter* const* those, std::size_t count) noexcept {
+    for (std::size_t i = 0; i != count;) i += those[i]->type_->leave_together(those + i, count - i);
+    for (std::size_t i = 0; i != count; ++i) those[i]->sleeper_->has_left(told(*those[i]->sleeper_));
+  }
+
+ private:
+  // Once it is claimed only its state is changed, by who ends what it waits for.
+  static std::uint64_t told(const sleeper& claimed) noexcept { return claimed.word_.load(std::memory_order_relaxed); }
 };
 
 }  // namespace weft::detail

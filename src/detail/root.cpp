@@ -52,6 +52,25 @@ void unwind(worker& here, root& self) noexcept {
   unwind_outward(here, self, innermost, outer);
 }
 
+// The same up to the end of `self`, if there is no boundary before it.
+bool unwind_to_end_from(worker& here, root& self, std::coroutine_handle<> ended,
+                        std::coroutine_handle<> outer) noexcept {
+  while (!self.is_end(outer)) {
+    if (static_cast<frame*>(outer.address())->destroy == boundary::arrive_stopped) {
+      unwind_outward(here, self, ended, outer);
+      return false;
+    }
+    self.top = outer;
+    here.unwound = ended.address();
+    ended = outer;
+    outer = promise_base::of(outer).continuation;
+    ended.destroy();
+  }
+  self.top = outer;
+  here.unwound = nullptr;
+  return true;
+}
+
 void unwind_current(frame*) {
   worker& here = this_worker();
   unwind(here, *here.current);
@@ -109,6 +128,18 @@ void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }
 
 void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
   unwind_outward(this_worker(), self, ended, outer);
+}
+
+bool unwind_to_end(worker& here, root& self) noexcept {
+  enter(here, &self);
+  const std::coroutine_handle<> innermost = self.top;
+  if (static_cast<frame*>(innermost.address())->destroy == boundary::arrive_stopped) {
+    unwind(here, self);
+    return false;
+  }
+  const std::coroutine_handle<> outer = promise_base::of(innermost).continuation;
+  innermost.destroy();
+  return unwind_to_end_from(here, self, innermost, outer);
 }
 
 void destroy_frame(std::coroutine_handle<> frame) noexcept {

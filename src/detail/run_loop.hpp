@@ -43,6 +43,10 @@ inline bool has_more(const worker& here) noexcept {
   static_cast<run_state&>(here) = {};
 }
 
+/// Destroys all frames of `self`, which was told to stop and has left what it waited in. True: it has reached its end, which
+/// knows nothing of it yet. False: something in between has taken over, and the run loop is to go on.
+bool unwind_to_end(worker& here, root& self) noexcept;
+
 /// A nested run: nothing is begun in it, and at its end all is as it was.
 class run_scope {
  public:

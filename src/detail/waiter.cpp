@@ -85,6 +85,8 @@ WEFT_SELDOM bool waiter::claim_with_bits() noexcept {
 
 bool waiter::try_claim() noexcept { return claim_here::try_claim(*this); }
 
+void stop_here::wake(sleeper& one) noexcept { one.go_on(wake_up::stopped); }
+
 void waiter::wake(wake_up how) noexcept { sleeper_->go_on(how); }
 
 void waiter::finish(wake_up how) noexcept {
@@ -111,18 +113,9 @@ bool waiter::try_claim_both(waiter& a, waiter& b) noexcept {
 // ---- by stoppers ------------------------------------------------------------------------------------------------------------
 
 bool sleeper::request_stop() noexcept {
-  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
-  for (;;) {
-    if ((word & stop_bit) != 0) return false;
-    const bool waits = (word & (state_mask | shield_bit)) == waiting;
-    const std::uint64_t told = waits ? (word & ~state_mask) | stop_bit | stopping : word | stop_bit;
-    if (!word_.compare_exchange_weak(word, told,
-                                     std::memory_order_acq_rel,   // -> asked, look, <- park, look
-                                     std::memory_order_relaxed))  // tried again
-      continue;
-    if (waits || claim_held_wait(word)) end_wait(told);
-    return true;
-  }
+  const std::uint64_t told = set_stop_bit();
+  if ((told & state_mask) == stopping && leave_wait(told)) go_on(wake_up::stopped);  // may be gone after this line
+  return told != 0;
 }
 
 // A wait that somebody held when the stop bit was set. False: there was none, or it has ended.
@@ -130,21 +123,21 @@ bool sleeper::claim_held_wait(std::uint64_t word) noexcept {
   return (word & (state_mask | shield_bit)) == tentative && move(word & ticket_mask, waiting, stopping);
 }
 
-// Ends the wait that was there when the stop bit was set. A later one saw the bit as it parked.
-void sleeper::end_wait(std::uint64_t told) noexcept {
+// Ends the wait that was claimed when the stop bit was set. A later one saw the bit as it parked. True: it has left, and is
+// to be woken as stopped.
+bool sleeper::leave_wait(std::uint64_t told) noexcept {
   if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
     watch->stopping(*this);
   if (current_->type_->stop(*current_) == on_stop::left) {
-    // Nobody else writes the word: it has its stop bit, the sleeper sleeps, and who left ends by no finish(). No model
-    // fails where this is relaxed: relacy has it in the release sequence of the exchange before it, as C++17 had.
-    word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked (no model)
-    return go_on(wake_up::stopped);                              // may be gone after this line
+    has_left(told);
+    return true;
   }
   const std::uint64_t ticket = told & ticket_mask;
-  if (move(ticket, stopping, waiting)) return;  // forwarded, and still waiting
+  if (move(ticket, stopping, waiting)) return false;  // forwarded, and still waiting
   const bool completed = move(ticket, finished, running);
   if (!completed) move(ticket, finished_stopped, running);
   go_on(completed ? wake_up::completed : wake_up::stopped);  // may be gone after this line
+  return false;
 }
 
 // ---- by readers -------------------------------------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ struct job_queue {
   }
 };
 
+/// The jobs posted to an inline executor from within one of its jobs on this thread.
+struct inline_queue : job_queue {};
+
 /// Those that were woken as stopped, to end here on their executor. Whoever makes one runs them.
 struct stopped_roots : job_queue {
   explicit stopped_roots(const executor* of) noexcept : where{of} {}
@@ -71,12 +74,12 @@ struct worker : run_state {
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
   unsigned nested_forks = 0;       // how many forks are in their first run on this stack, or stopped ones in their last
-  stopped_roots* collects = nullptr;       // null: those that are stopped are posted
-  struct inline_queue* inlined = nullptr;  // the innermost run of inline_executor on this thread
-  void* ended_below = nullptr;             // for a boundary where a stop arrives: the frame that was destroyed last
-  worker* spare = nullptr;                 // link in the list of workers without a thread
-  worker* made_before = nullptr;           // link in the list of all
-  struct pool_worker* of_pool = nullptr;   // what the thread runs of a pool; null: it is none of a pool's
+  stopped_roots* collects = nullptr;      // null: those that are stopped are posted
+  inline_queue* inlined = nullptr;        // the innermost run of inline_executor on this thread
+  void* ended_below = nullptr;            // for a boundary where a stop arrives: the frame that was destroyed last
+  worker* spare = nullptr;                // link in the list of workers without a thread
+  worker* made_before = nullptr;          // link in the list of all
+  struct pool_worker* of_pool = nullptr;  // what the thread runs of a pool; null: it is none of a pool's
   // What the thread is posting to. Its own; others read it to wait for its end.
   //   edge posted  all that it did with it  ->  who waits. No model: its threads have no worker.
   std::atomic<const void*> posting_to{nullptr};

@@ -4,8 +4,10 @@
 #include <optional>
 #include <weft/future.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 #include "scope.cpp"
+#include "sync.cpp"
 
 #include "world.hpp"
 
@@ -210,6 +212,77 @@ struct stop_fork_and_end : scope_and_value<stop_fork_and_end, 2> {
   }
 };
 
+// A root that nobody has an executor for: it goes on wherever it is woken.
+class free_root final : public weft::detail::root {
+ public:
+  free_root() noexcept : root{&own_env_, nullptr, has_ended} {}
+
+  void start(task<>&& work) {
+    frame_ = weft::detail::task_access::release(std::move(work));
+    adopt(frame_, frame_.promise());
+    run_here();
+  }
+  int ended() const { return ended_; }
+
+ private:
+  static void has_ended(root& self, bool stopped) noexcept {
+    auto& mine = static_cast<free_root&>(self);
+    mine.ended_ = mine.ended_ + 1;
+    if (!stopped) mine.frame_.destroy();
+    weft::detail::leave_root();
+  }
+
+  weft::env own_env_;
+  std::coroutine_handle<weft::detail::task_promise<void>> frame_;
+  model::plain<int> ended_ = 0;
+};
+
+// Forks that wait in one line are told together, and unwound by the stopper, while what they wait for is there. One of them
+// is looked at by a fork that waits for it.
+struct stop_and_wake : rl::test_suite<stop_and_wake, 2>, model::world {
+  std::optional<free_root> all;
+  std::optional<weft::event> door;
+  stop_source stop;
+  model::plain<int> passed[2] = {0, 0}, gone[2] = {0, 0};
+
+  struct leaves {
+    model::plain<int>& gone;
+    ~leaves() { gone = gone + 1; }
+  };
+
+  void before() {
+    begin();
+    for (int i = 0; i != 2; ++i) passed[i] = gone[i] = 0;
+    all.emplace();
+    door.emplace();
+  }
+  task<> wait(int which) {
+    const leaves here{gone[which]};
+    co_await door->wait();
+    passed[which] = passed[which] + 1;
+  }
+  task<> body(scope& s) {
+    const fork_view<> first = s.fork(wait(0)).view();
+    s.fork(wait(1));
+    co_await first;
+  }
+  task<> whole() {
+    auto inside = [this](scope& s) { return body(s); };
+    co_await weft::with_scope({.stop = stop.token()}, inside);
+  }
+  void thread(unsigned which) {
+    if (which == 1) return static_cast<void>(stop.request_stop());
+    all->start(whole());
+    door->set();
+  }
+  void after() {
+    RL_ASSERT(all->ended() == 1);
+    for (int i = 0; i != 2; ++i) RL_ASSERT(passed[i] <= gone[i] && gone[i] <= 1);
+    door.reset();
+    all.reset();
+  }
+};
+
 }  // namespace
 
 int main() {
@@ -221,4 +294,5 @@ int main() {
   model::check_some<steal_and_await>("steal and await", 20'000);
   model::check_some<steal_and_stop>("steal and stop", 20'000);
   model::check_some<stop_and_end>("stop and end", 20'000);
+  model::check_some<stop_and_wake>("stop and wake", 20'000);
 }

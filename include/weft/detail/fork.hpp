@@ -90,12 +90,39 @@ const std::exception_ptr* failure_of(std::coroutine_handle<> frame) noexcept {
   return promise.is_exception() ? &promise.exception() : nullptr;
 }
 
+class fork_record;
+
+/// What a scope does with a fork. It lies before the root, so that this and what a stop touches of that are two lines.
+struct fork_in_scope {
+  enum class first_run : unsigned char { waits, ran_through, stopped };
+  enum class verdict : unsigned char { none, go_on, fail };
+  enum class in_hand : unsigned char { no, told, unwound };  // the last: its frames are gone, its end is not entered
+  static constexpr unsigned nobody = ~0U;
+
+  fork_record* next_ = nullptr;    // in the scope's list of running ones, or of free ones; under the lock
+  fork_record** link_ = nullptr;   // what points to this one, while it is counted as running
+  fork_record* ahead_ = nullptr;   // one that is told some time after it, for a prefetch: it may be gone
+  std::coroutine_handle<> frame_;  // while it is linked, written under the lock, where a stopper reads it
+  waiter_line line_;               // who awaits it; under the lock
+  //   edge ended  the result, and all that the fork did  ->  who sees that it ended
+  //               Watched by test/model/scope_model.cpp.
+  atomic<fork_status> status_{fork_status::running};  // written under the lock
+  // A stopper's, which takes it in hand and lets go of it under the lock. Others ask there whether it is in hand. Relaxed.
+  atomic<in_hand> in_hand_{in_hand::no};
+  first_run first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
+  verdict verdict_ = verdict::none;         // of starts_again(), for failed()
+  // Written under the lock. `nobody`: and its frame is gone, too.
+  //   edge gone  a holder's last use  ->  the fork that ends and, being the last holder, destroys the frame before that
+  //              No model fails without it: what a holder does to a frame that runs, a stop, the claim of its wait orders.
+  atomic<unsigned> holders_{2};  // itself, and its handle
+};
+
 /// The root of a fork, and what others know of it while it waits and afterwards.
-class fork_record final : public root {
+class fork_record final : fork_in_scope, public root {
  public:
   explicit fork_record(scope_core& of) noexcept;
 
-  scope_core& of() const noexcept { return *of_; }
+  scope_core& of() const noexcept;
   fork_status status() const noexcept { return status_.load(std::memory_order_acquire); }  // <- ended
   std::coroutine_handle<> frame() const noexcept { return frame_; }
 
@@ -107,41 +134,22 @@ class fork_record final : public root {
  private:
   friend class scope_core;
 
-  enum class first_run : unsigned char { waits, ran_through, stopped };
-
   struct own_env : frame_allocated {
     weft::env env;
   };
 
-  scope_core* of_;
-  std::coroutine_handle<> frame_;  // while it is linked, written under the lock, where a stopper reads it
   failure_function failure_of_ = nullptr;
-  const void* function_ = nullptr;          // the code of its outermost frame, for who looks after that may be gone
-  first_run first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
-  std::optional<on_failure> verdict_;       // of starts_again(), for failed()
-  //   edge ended  the result, and all that the fork did  ->  who sees that it ended
-  //               Watched by test/model/scope_model.cpp.
-  atomic<fork_status> status_{fork_status::running};  // written under the lock
-  bool told_ = false;                                 // a stopper has it in hand; under the lock
-  plain<bool> over_ = false;                          // nobody else holds it, and its frame is gone; under the lock
-  // Written under the lock.
-  //   edge gone  a holder's last use  ->  the fork that ends and, being the last holder, destroys the frame before that
-  //              No model fails without it: what a holder does to a frame that runs, a stop, the claim of its wait orders.
-  atomic<unsigned> holders_{2};    // itself, and its handle
-  waiter_line line_;               // who awaits it; under the lock
-  fork_record* next_ = nullptr;    // in the scope's list of running ones, or of free ones; under the lock
-  fork_record** link_ = nullptr;   // what points to this one, while it is counted as running
-  fork_record* ahead_ = nullptr;   // one that is told some time after it, for a prefetch: it may be gone
-  stop_cause cause_{nullptr, {}};  // written before its stop bit, whose edge carries it
-  std::unique_ptr<own_env> env_of_fork_on_;
+  const void* function_ = nullptr;  // the code of its outermost frame, for who looks after that may be gone
+  stop_cause cause_{nullptr, {}};   // written before its stop bit, whose edge carries it
+  own_env* env_of_fork_on_;         // where `env` is not the scope's; the scope's to free
 };
 
 /// What a scope is, without the types of its results.
 class scope_core : waiter, job {
  public:
-  /// In a task's frame: takes over what the task inherits, changed by `options`. `exactly`: the env for all below, with
-  /// the memory and stop of `options`.
-  explicit scope_core(const scope_options& options, const weft::env* exactly = nullptr) noexcept;
+  /// In a task's frame, which has `options`, too: takes over what the task inherits, changed by those. `exactly`: the env for
+  /// all below, with the memory and stop of `options`. Throws std::bad_alloc.
+  explicit scope_core(const scope_options& options, const weft::env* exactly = nullptr);
   scope_core(const scope_core&) = delete;
   ~scope_core();
 
@@ -243,18 +251,21 @@ class scope_core : waiter, job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const scope_core&>(self));
   }
-  static constexpr wait_type type{stop_with_parent, "children of a scope", tell};
+  static void fetch_children(const waiter& self) noexcept;
+  static constexpr wait_type type{stop_with_parent, "children of a scope", tell, nullptr, fetch_children};
   static void body_waits(job& self) noexcept;
   static void body_ended(root& self, bool stopped) noexcept;
   static void fork_ended(root& self, bool stopped) noexcept;
   static void fork_returned(frame* end);
 
+  void prepare_options();
   void park_parent() noexcept;
   void resume_parent() noexcept;
   wake_up how() const noexcept;
   void count_down(bool body = false) noexcept;
 
   fork_record& take_record();
+  void end_record(fork_record& one) const noexcept;
   void give_back(fork_record& one) noexcept;  // under the lock
   std::size_t give_back_records() noexcept;
   void keep(fork_record& one, fork_status how) noexcept;
@@ -263,6 +274,9 @@ class scope_core : waiter, job {
   void add_running(fork_record& one) noexcept;  // under the lock, as the next one
   void unlink(fork_record& one) noexcept;
   void ended(fork_record& one, bool stopped) noexcept;
+  struct called_by_ends;
+  bool enter_end(std::unique_lock<tiny_lock>& guard, fork_record& one, fork_status how,
+                 called_by_ends& called) noexcept;  // under the lock
   fork_record& prepare(std::coroutine_handle<> frame);
   pool_worker* where_to_offer(const worker& here) const noexcept;
   void begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
@@ -271,47 +285,65 @@ class scope_core : waiter, job {
   std::uintptr_t start_in_another(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of,
                                   pool_worker* offered_by);
   std::uintptr_t settle(fork_record& one, std::coroutine_handle<> frame, bool is_spare) noexcept;
-  void tell_children() noexcept;
+  void tell_children(std::unique_lock<tiny_lock>& guard) noexcept;  // under the lock
+  std::size_t take_in_hand(fork_record** some) noexcept;            // under the lock
+  void tell(fork_record* const* some, std::size_t count) noexcept;
+  void end_here(fork_record** those, std::size_t count) noexcept;
+  void enter_unwound(std::unique_lock<tiny_lock>& guard, fork_record* const* those, std::size_t count,
+                     called_by_ends& called) noexcept;  // under the lock
   on_failure judge(const std::exception_ptr& failure) noexcept;
   void fail(const std::exception_ptr& failure) noexcept;
 
+  // What the end of a fork and a stop touch lies together, and first.
+  tiny_lock lock_;
+  // All of these under the lock.
+  bool body_is_over_ = false;
+  plain<std::size_t> live_ = 2;      // the body, the parent until it has parked, and the children
+  plain<std::size_t> children_ = 0;  // forks that have waited and not ended
+  plain<std::size_t> held_ = 0;      // records that are neither spare nor free
+  fork_record* running_ = nullptr;
+  fork_record* telling_ = nullptr;  // those that a stopper has still to tell
+  fork_record* free_ = nullptr;
+  waiter_line room_;
+  std::exception_ptr failure_;  // the first; it needs no memory, so it is not lost when there is none
+
+  // Those of the running ones that were entered last, in no order, to be fetched before they are told: they may be gone.
+  // Written under the lock. Relaxed: nobody follows them without it.
+  atomic<fork_record*> newest_[8]{};
+  stop_source source_;
+  fork_record* spare_;  // for the next fork of the body; null: take one. The body's
+  plain<bool> body_was_stopped_ = false;
+  bool has_deadline_ = false;  // that is nearer than those further out, which others watch
+  struct by_option;
+  by_option* by_option_ = nullptr;  // what few scopes need; null: nothing of it. Set as the scope is made
+  later_failure* later_ = nullptr;  // newest first; under the lock
   root* parent_;
   weft::env env_;
-  stop_source source_;
-  scope_options options_;
-  std::optional<frame_source> own_frames_;
+  const scope_options& options_;
+  std::source_location where_;
+  std::size_t restarts_ = 0;  // under the lock, as the next one
+  std::chrono::steady_clock::time_point restarts_since_{};
   body_root body_;
   failure_function body_failure_of_ = nullptr;
   std::coroutine_handle<> body_frame_;
   const void* body_function_ = nullptr;
   const root* parents_start_ = nullptr;  // what worker::starting was
-  plain<bool> body_was_stopped_ = false;
-  bool has_deadline_ = false;  // that is nearer than those further out, which others watch
 
-  fork_record* spare_;  // for the next fork of the body; null: take one. The body's
-  fork_record first_;   // the first spare, so that a scope whose forks run through allocates nothing
-
-  tiny_lock lock_;
-  // All of these under the lock.
-  plain<std::size_t> live_ = 2;      // the body, the parent until it has parked, and the children
-  plain<std::size_t> children_ = 0;  // forks that have waited and not ended
-  plain<std::size_t> held_ = 0;      // records that are neither spare nor free
-  bool body_is_over_ = false;
-  fork_record* running_ = nullptr;
-  fork_record* newest_[8]{};        // those of the running ones that were entered last, in no order; they may be gone
-  fork_record* telling_ = nullptr;  // those that a stopper has still to tell
-  fork_record* free_ = nullptr;
-  waiter_line room_;
-  std::exception_ptr failure_;      // the first; it needs no memory, so it is not lost when there is none
-  later_failure* later_ = nullptr;  // newest first
-  std::size_t restarts_ = 0;
-  std::chrono::steady_clock::time_point restarts_since_{};
-
-  alarm deadline_{*this, deadline_passed};
-  alarm overdue_{*this, is_overdue};
-
-  std::optional<stop_callback<stop_it>> stop_with_token_;  // last: it is gone before what it stops
+  fork_record first_;  // the first spare, so that a scope whose forks run through allocates nothing
 };
+
+/// What a scope needs that was given memory, a deadline, a token or a time to stop within: a third of what the others need.
+struct scope_core::by_option {
+  explicit by_option(scope_core& of) noexcept : deadline{of, deadline_passed}, overdue{of, is_overdue} {}
+
+  std::optional<frame_source> frames;
+  alarm deadline;
+  alarm overdue;
+  std::optional<stop_callback<stop_it>> stop_with_token;
+};
+
+// A fork's parent is always the body.
+inline scope_core& fork_record::of() const noexcept { return *static_cast<scope_core::body_root*>(parent)->of; }
 
 /// `co_await` of the running of a scope, by the coroutine that has it.
 struct scope_run : knows_roots {

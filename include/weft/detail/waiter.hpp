@@ -24,6 +24,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
@@ -54,6 +55,11 @@ struct wait_type {
   /// What the wait is for, for who has asked, and holds it: it takes no lock, since who has one may spin until it is told.
   /// Null: there is nothing to point at.
   void (*tell)(const waiter& one, const char* what, wait_subjects& into) noexcept = nullptr;
+  /// For who stops many: what `stop` does for the first of `those`, of which all are claimed and the first is of this type,
+  /// and at once for as many behind it as are in the same line. All of them have left. How many. Null: one at a time.
+  std::size_t (*leave_together)(waiter* const* those, std::size_t count) noexcept = nullptr;
+  /// By who has claimed it and will call `stop` soon: has what that touches first fetched into the caches. Null: nothing.
+  void (*fetch)(const waiter& one) noexcept = nullptr;
 };
 
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.
@@ -98,6 +104,7 @@ class waiter {
   friend class sleeper;
   friend class held_wait;
   friend struct claim_here;
+  friend struct stop_here;
   WEFT_SELDOM bool claim_with_bits() noexcept;
 
   plain<sleeper*> sleeper_;  // once it has parked
@@ -200,6 +207,7 @@ class sleeper {
   friend class held_wait;
   friend struct wait_watch;
   friend struct claim_here;
+  friend struct stop_here;
 
   // The low bits: what the sleeper does.
   static constexpr std::uint64_t running = 0;           // awake; only the sleeper moves on from here
@@ -223,8 +231,10 @@ class sleeper {
   std::uint64_t begin_wait(waiter& one, std::uint64_t word) noexcept;
   bool move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept;
   WEFT_SELDOM std::uint64_t decided(std::uint64_t ticket) noexcept;
+  std::uint64_t set_stop_bit() noexcept;
   bool claim_held_wait(std::uint64_t word) noexcept;
-  void end_wait(std::uint64_t told) noexcept;
+  bool leave_wait(std::uint64_t told) noexcept;
+  void has_left(std::uint64_t told) noexcept;
 
   //   edge park   the sleeper's frame, and the waiter in its slot  ->  whoever claims the wait
   //   edge wake   what the waker gives                             ->  the sleeper (through its executor's post, too)

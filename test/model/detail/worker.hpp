@@ -17,6 +17,8 @@ struct job_queue {  // nothing is put off
   job* pop() noexcept { return nullptr; }
 };
 
+struct inline_queue : job_queue {};
+
 struct stopped_roots : job_queue {  // nobody collects any
   const executor* where = nullptr;
 };
@@ -40,6 +42,7 @@ struct worker : run_state {
   job_queue deferred;
   unsigned nested_forks = 0;
   stopped_roots* collects = nullptr;
+  inline_queue* inlined = nullptr;
   void* ended_below = nullptr;
   struct pool_worker* of_pool = nullptr;
   bool (*before_it_blocks)(worker&) = nullptr;  // whether it has run something meanwhile
