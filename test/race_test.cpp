@@ -1,6 +1,7 @@
 #include <weft/clock.hpp>
 #include <weft/combine.hpp>
 #include <weft/future.hpp>
+#include <weft/sync.hpp>
 
 #include <list>
 #include <memory>
@@ -186,6 +187,51 @@ TEST(when_any, a_loser_with_a_cleanup_is_waited_for) {
   };
   EXPECT_TRUE(run_timed(time, race()));
   EXPECT_EQ(time.elapsed(), 11ms);
+}
+
+// On one executor, with the winner there at once: losers of two frames, one whose cleanup waits for what another gives back.
+TEST(when_any, losers_are_unwound_before_it_goes_on) {
+  for (int round = 0; round != 3; ++round) {
+    weft::event never;
+    weft::semaphore permits{0};
+    int unwound = 0, cleaned = 0;
+    struct leaves {
+      weft::semaphore& permits;
+      int& unwound;
+      ~leaves() {
+        ++unwound;
+        permits.release();
+      }
+    };
+    auto deep = [&]() -> task<int> {
+      const leaves here{permits, unwound};
+      co_await never.wait();
+      co_return 0;
+    };
+    auto outer = [&]() -> task<int> {
+      const leaves here{permits, unwound};
+      co_return co_await deep();
+    };
+    auto clean_up = [&]() -> task<> {
+      static_cast<void>(co_await permits.acquire());
+      ++cleaned;
+    };
+    auto cleans = [&]() -> task<int> {
+      co_await weft::on_scope_exit(clean_up);
+      const leaves here{permits, unwound};
+      static_cast<void>(co_await permits.acquire());
+      co_return 0;
+    };
+    auto race = [&]() -> task<> {
+      const auto [index, value] = co_await when_any(outer(), cleans(), outer(), give(7));
+      EXPECT_EQ(index, 3U);
+      EXPECT_EQ(unwound, 5);
+      EXPECT_EQ(cleaned, 1);
+    };
+    sync_wait(race());
+    EXPECT_EQ(never.stats().waiting + permits.stats().waiting, 0U);
+    EXPECT_EQ(permits.available(), 5U);
+  }
 }
 
 WEFT_TEST("when_any: a loser that has a value all the same has come too late") {

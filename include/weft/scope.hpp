@@ -405,7 +405,7 @@ class scope : detail::scope_core {
   /// Fails   std::bad_alloc where there is no frame, errc::no_room beyond max_children; then nothing has started. What
   ///         the work throws is a failure of the scope, and of who awaits the fork.
   /// Cost    some 12 ns where it runs through, no allocation but its frame. One that waits, or is for others to take, needs
-  ///         a record of 240 bytes, which the scope keeps for the next. Forks in the first run of forks nest on the
+  ///         a record of 224 bytes, which the scope keeps for the next. Forks in the first run of forks nest on the
   ///         machine's stack, 64 deep; those beyond start when the forkers have suspended.
   template <class What, class... Args>
     requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>

@@ -1,6 +1,8 @@
 #include <utility>
 #include <weft/detail/group.hpp>
 
+#include "detail/claim.hpp"
+#include "detail/held_locks.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/worker.hpp"
 
@@ -74,12 +76,13 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
 // The parent parks, unless all have ended meanwhile: some on other threads, or woken by a sibling.
 void group::all_started() noexcept {
   leave_root();  // the last child has suspended or ended, and its record may be gone while this runs
+  std::size_t ours = count_ - waiting_ + 1;  // with those that never start
   if (kind_ != nullptr) {
     if (kind_->about_to_wait != nullptr) kind_->about_to_wait(*this);
     // Who has decided has found no list, and the list is ours.
-    if (is_decided() || (marks_.fetch_or(listed, std::memory_order_release) & decided) != 0) stop_here();  // -> list
+    if (is_decided() || (marks_.fetch_or(listed, std::memory_order_release) & decided) != 0)  // -> list
+      ours += stop_here();
   }
-  const std::size_t ours = count_ - waiting_ + 1;          // with those that never start
   if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
     if (parent_->park_forwarding(*this)) stop_children(*this);
     if (pending_.fetch_sub(ours, std::memory_order_acq_rel) == ours) {  // -> join, <- join
@@ -110,19 +113,46 @@ void group::stop_all() noexcept {
   for (child* one = children_; one != nullptr;) std::exchange(one, one->sibling)->request_stop();
 }
 
-// The same, by the parent before it waits. Those that end on its executor end here, now, on top of it: they need not be
-// posted, and mostly the parent need not wait. Not on a fiber's stack, which is as large as its own calls need.
-void group::stop_here() noexcept {
+// The same, by the parent before it waits. Those that go on on its executor are unwound here, now, on top of it: they need
+// not be posted, and mostly the parent need not wait. Not on a fiber's stack, which is as large as its own calls need. How
+// many have not counted down, since they ended here.
+std::size_t group::stop_here() noexcept {
   worker& here = this_worker();
-  const executor* const ours = parent_->env != nullptr ? parent_->env->executor : nullptr;
-  if (ours == nullptr || here.fiber != nullptr || here.nested_forks == deepest_nesting) return stop_all();
-  stopped_roots stopped{ours};
-  stopped_roots* const outer = std::exchange(here.collects, &stopped);
-  stop_all();
-  here.collects = outer;
+  const auto executor_of = [](const root& one) noexcept { return one.env != nullptr ? one.env->executor : nullptr; };
+  const executor* const ours = executor_of(*parent_);
+  if (ours == nullptr || here.fiber != nullptr || here.nested_forks == deepest_nesting ||
+      wait_watch::now() != nullptr) {
+    stop_all();
+    return 0;
+  }
+  job_queue left;
+  for (child* one = children_; one != nullptr;) {
+    child& told = *std::exchange(one, one->sibling);
+    if (!detail::stop_here::claim(told) || !detail::stop_here::leave(told)) continue;
+    if (executor_of(told) == ours)
+      left.push(told);
+    else
+      detail::stop_here::wake(told);
+  }
+  if (left.first == nullptr) return 0;
+
+  const run_scope restored{here};
+  const unsigned locks = locks_held();
+  std::size_t ended = 0;
   ++here.nested_forks;
-  while (job* one = stopped.pop()) one->run(*one);
+  while (job* const work = left.pop()) {
+    root& one = static_cast<root&>(*work);
+    const bool to_its_end = unwind_to_end(here, one);
+    if (to_its_end) ++ended;
+    expect_no_more_locks(locks);
+    if (here.next || here.local != nullptr || here.deferred.first != nullptr) [[unlikely]] {
+      if (to_its_end) leave_root();
+      detail::run(here, std::exchange(here.next, {}));
+    }
+  }
   --here.nested_forks;
+  if (ended != 0) any_stopped_.store(true, std::memory_order_relaxed);  // for how(), here or behind the countdown
+  return ended;
 }
 
 on_stop group::stop_children(waiter& self) noexcept {

@@ -216,14 +216,9 @@ std::chrono::steady_clock::time_point root::deadline_of(job& work) noexcept {
 
 void root::woken(sleeper& sleeping, wake_up how) noexcept {
   root& self = static_cast<root&>(sleeping);
-  worker& here = this_worker();
-  if (how == wake_up::stopped) [[unlikely]] {
+  if (how == wake_up::stopped) [[unlikely]]
     self.ends_stopped = true;
-    stopped_roots* const here_and_now = here.collects;
-    if (here_and_now != nullptr && self.env != nullptr && self.env->executor == here_and_now->where)
-      return here_and_now->push(self);
-  }
-  self.schedule_on(here);
+  self.schedule_on(this_worker());
 }
 
 // A callee that has ended, and is still there, is on top until another one starts. Its resume function is null.

@@ -38,12 +38,6 @@ struct job_queue {
 /// The jobs posted to an inline executor from within one of its jobs on this thread.
 struct inline_queue : job_queue {};
 
-/// Those that were woken as stopped, to end here on their executor. Whoever makes one runs them.
-struct stopped_roots : job_queue {
-  explicit stopped_roots(const executor* of) noexcept : where{of} {}
-  const executor* where;
-};
-
 /// So many runs nest on a thread's stack; what would be deeper goes through the run loop or an executor.
 inline constexpr unsigned deepest_nesting = 64;
 
@@ -74,7 +68,6 @@ struct worker : run_state {
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
   unsigned nested_forks = 0;       // how many forks are in their first run on this stack, or stopped ones in their last
-  stopped_roots* collects = nullptr;      // null: those that are stopped are posted
   inline_queue* inlined = nullptr;        // the innermost run of inline_executor on this thread
   void* ended_below = nullptr;            // for a boundary where a stop arrives: the frame that was destroyed last
   worker* spare = nullptr;                // link in the list of workers without a thread

@@ -26,10 +26,11 @@
 //
 //   forker    runs the fork; links it under the lock if it has waited, unless it ended meanwhile; then looks at the stop
 //   stopper   sets the stop; takes some forks at a time from the list under the lock, holds them, and tells them under no
-//             lock. A fork that is linked later finds the stop set, since both went through the lock
+//             lock. Those that go on wherever they are woken it unwinds itself, and enters their ends when it takes the lock
+//             again. A fork that is linked later finds the stop set, since both went through the lock
 //   ender     a fork that fails does so before it counts itself down, so the scope is there for its siblings' stop
 //
-// Rejected: (a) a record in each frame: 240 bytes for a fork that needs none of it. (b) A list of the owner's without a
+// Rejected: (a) a record in each frame: 224 bytes for a fork that needs none of it. (b) A list of the owner's without a
 // lock: what ended elsewhere stays in it until the owner comes by, and an owner that waits for its next connection does
 // not. (c) An atomic word in each record beside the count: two read-modify-writes at the end of a fork instead of one.
 // (d) The forker's rest as what others take: fork() is a call, and what called it has not suspended.

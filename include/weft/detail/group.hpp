@@ -103,7 +103,7 @@ class group : public waiter, public job {
   wake_up how() const noexcept;
 
   void stop_all() noexcept;
-  void stop_here() noexcept;
+  std::size_t stop_here() noexcept;
 
   prepare_function prepare_;
   const deciding* kind_;

@@ -19,10 +19,6 @@ struct job_queue {  // nothing is put off
 
 struct inline_queue : job_queue {};
 
-struct stopped_roots : job_queue {  // nobody collects any
-  const executor* where = nullptr;
-};
-
 inline constexpr unsigned deepest_nesting = 64;
 
 struct run_place {
@@ -41,7 +37,6 @@ struct worker : run_state {
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0;
-  stopped_roots* collects = nullptr;
   inline_queue* inlined = nullptr;
   void* ended_below = nullptr;
   struct pool_worker* of_pool = nullptr;
