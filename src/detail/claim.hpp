@@ -73,7 +73,7 @@ struct claim_here {
   static bool try_claim(waiter& one) noexcept {
     std::uint64_t word = one.ticket_ | sleeper::waiting;  // neither told to stop nor shielded: mostly so
     if (one.sleeper_->word_.compare_exchange_strong(word, one.ticket_ | sleeper::running,
-                                                    std::memory_order_acq_rel,  // -> wake, look, <- park, look
+                                                    std::memory_order_acquire,  // <- park, look; `wake` is the post's
                                                     std::memory_order_relaxed)) [[likely]]  // looked at again
       return true;
     return one.claim_with_bits();
