@@ -1,7 +1,11 @@
-// The programs of libcopp's README (its sample_readme_1 to _6) in weft: a coroutine, a task, tasks found by their number, a
-// pool of stacks, one task after another, and C++20 coroutines.
+// The programs of libcopp's manual (its sample_readme_1 to _10; _11 is about Windows) in weft: a coroutine, a task, tasks
+// found by their number, a pool of stacks, one task after another, futures, and C++20 coroutines.
 #include <chrono>
 #include <cstdio>
+#include <list>
+#include <optional>
+#include <string>
+#include <utility>
 #include <weft/weft.hpp>
 
 namespace w = weft;
@@ -97,13 +101,83 @@ w::task<> one_after_another() {
   co_await w::with_scope(body);
 }
 
-// 6. callable_future: a task<T>.
+// 6. future_t, which a context polls when it was woken: the end that is waited for of a promise.
+w::task<> woken_by_who_sets() {
+  w::promise<int> response;
+  w::future<int> request = response.get_future();
+  std::printf("6: %s\n", request.is_ready() ? "is ready" : "is not ready");
+  response.set_value(200);  // libcopp: poll_data(), wake(), and poll() again
+  std::printf("6: response code %d\n", co_await std::move(request));
+}
+
+// 7. task_t<T> of C++20, those with a waker of their own, too: a task<T>. Who has the answer keeps a callback, and no waker.
 w::task<int> with_int_result() { co_return 123; }
+w::task<> with_void_result() { co_return; }
 
 w::task<> callables() {
-  co_await w::yield();
-  const int result = co_await with_int_result();
-  std::printf("6: the result is %d\n", result);
+  std::list<w::callback<int>> waiting;
+  auto answers = [&]() -> w::task<> {
+    auto keep = [&](w::callback<int> done) { waiting.push_back(done); };
+    std::printf("7: from outside: %d\n", co_await w::from_callback<int>(keep));
+  };
+  auto body = [&](w::scope& s) -> w::task<> {
+    s.fork(answers);
+    std::printf("7: the result is %d\n", co_await with_int_result());
+    co_await with_void_result();
+    waiting.front()(678);
+  };
+  co_await w::with_scope(body);
+}
+
+// 8. generator_t: awaits what something else makes ready, once; that is from_callback.
+struct message {
+  std::string response;
+  int code;
+};
+
+w::task<> answered() {
+  std::list<w::callback<message>> executor;
+  auto waits = [&]() -> w::task<int> {
+    co_await with_void_result();
+    auto keep = [&](w::callback<message> done) { executor.push_back(done); };
+    const message got = co_await w::from_callback<message>(keep);
+    std::printf("8: response %s\n", got.response.c_str());
+    co_return got.code;
+  };
+  auto body = [&](w::scope& s) -> w::task<> {
+    w::fork<int> code = s.fork(waits);
+    std::printf("8: %s\n", code.done() ? "done" : "waits");
+    executor.front()(message{"Hello World!", 200});
+    std::printf("8: code %d\n", co_await std::move(code));
+  };
+  co_await w::with_scope(body);
+}
+
+// 9. A time-out of what is awaited, and of the task that awaits it: timeout(), around either. What fails has a code.
+w::task<int> never_answered() {
+  std::optional<w::callback<int>> kept;
+  auto keep = [&](w::callback<int> done) { kept = done; };
+  auto give_up = [&] { kept->set_stopped(); };
+  co_return co_await w::from_callback<int>(keep, give_up);
+}
+
+w::task<> in_time() {
+  const auto awaited = co_await w::as_result(w::timeout(1ms, never_answered()));
+  std::printf("9: the awaited: %s\n", awaited.error() == w::errc::timed_out ? "timed out" : "answered");
+  auto twice = []() -> w::task<int> { co_return co_await never_answered() + co_await never_answered(); };
+  const auto task = co_await w::as_result(w::timeout(1ms, twice()));
+  std::printf("9: the task: %s\n", task.error() == w::errc::timed_out ? "timed out" : "answered");
+}
+
+// 10. co_await of a cotask::task in a task_t: of a fiber's fork in a task. What resume() passed in comes through a channel.
+w::task<> awaits_a_fiber() {
+  w::channel<int> passed{1};
+  auto body = [&](w::scope& s) -> w::task<> {
+    w::fork<int> fiber = s.go([&] { return w::await(passed.receive()).value_or(234); });
+    co_await passed.send(345);  // libcopp: resume(&res)
+    std::printf("10: the fiber gave %d\n", co_await std::move(fiber));
+  };
+  co_await w::with_scope(body);
 }
 
 int main() {
@@ -112,5 +186,9 @@ int main() {
   w::sync_wait(by_number());
   on_stacks_of_a_pool();
   w::sync_wait(one_after_another());
+  w::sync_wait(woken_by_who_sets());
   w::sync_wait(callables());
+  w::sync_wait(answered());
+  w::sync_wait(in_time());
+  w::sync_wait(awaits_a_fiber());
 }
