@@ -217,6 +217,7 @@ inline bool scope_core::run_first(worker& here, fork_record& one, std::coroutine
   frame.resume();  // as the run loop does, which has mostly nothing left to do
   if (here.next || here.local != nullptr || here.deferred.first != nullptr) [[unlikely]]
     detail::run(here, std::exchange(here.next, {}));
+  here.words_known_to = nullptr;
   --here.nested_forks;
   static_cast<run_state&>(here) = before;
   return one.first_run_ == fork_record::first_run::ran_through;

@@ -25,6 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using weft::after;
 using weft::as_result;
+using weft::await;
 using weft::channel;
 using weft::errc;
 using weft::on_receive;
@@ -174,6 +175,47 @@ WEFT_TEST("channel: who waits is served in the order of arrival") {
   };
   co_await when_all(receives(0), receives(1), receives(2), sends());
   EXPECT_EQ(got, (std::array{0, 1, 2}));
+}
+
+WEFT_TEST("channel: a fiber leaves its stack only to wait") {
+  channel<int> c{2}, full{1}, growing{unbounded};
+  EXPECT_TRUE(full.try_send(0));
+  auto body = [&](scope& s) -> task<> {
+    auto receives = [&] { return await(c.receive()); };
+    weft::fork<std::optional<int>> waits = s.go(receives);
+    co_await s.go([&] {
+      const std::size_t before = weft::fibers().switches;
+      await(c.send(1));  // to the one that waits
+      await(c.send(2));
+      await(c.send(3));
+      EXPECT_EQ(await(c.receive()), 2);
+      EXPECT_EQ(await(c.receive()), 3);
+      for (int i = 0; i != 40; ++i)
+        if (i % 16 != 0)
+          await(growing.send(i));  // which has grown by a switch each time
+        else
+          growing.try_send(i);
+      c.close();
+      EXPECT_EQ(await(c.receive()), std::nullopt);
+      EXPECT_THROW(await(c.send(4)), weft::channel_closed<int>);
+      EXPECT_EQ(weft::fibers().switches, before);
+    });
+    EXPECT_EQ(co_await std::move(waits), 1);
+    weft::fork<void> sends = s.go([&] { await(full.send(1)); });
+    EXPECT_EQ(co_await s.go([&] { return await(full.receive()); }), 0);  // and the sender's comes in
+    co_await std::move(sends);
+    EXPECT_EQ(full.try_receive(), 1);
+    weft::fork<void> is_told = s.go([&] {
+      weft::this_fiber::yield();
+      await(full.send(2));  // there is room
+      ADD_FAILURE() << "it went on";
+    });
+    is_told.request_stop();
+    const auto how = co_await as_result(std::move(is_told));
+    EXPECT_TRUE(how.is_stopped());
+    EXPECT_EQ(full.size(), 0u);
+  };
+  co_await with_scope(body);
 }
 
 WEFT_TEST("channel: its values are a generator") {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cfenv>
 #include <chrono>
 #include <coroutine>
 #include <exception>
@@ -445,6 +446,11 @@ WEFT_TEST("fiber: awaits awaitables of other libraries, and comes home") {
   return errno;
 }
 
+[[gnu::noinline]] int rounding() {
+  asm volatile("");
+  return std::fegetround();
+}
+
 const weft::local<int> request;
 
 // On this executor each turn is on a new thread.
@@ -477,6 +483,47 @@ WEFT_TEST("fiber: errno, exceptions and locals come along to other threads") {
   };
   auto below = [&]() -> task<int> { co_return co_await with_scope({.executor = &threads}, body); };
   EXPECT_GE(co_await weft::with_local(request, 7, below), 1);
+}
+
+// A fiber's rounding is its own, and what the tasks of a worker set is the worker's, whatever runs before and after: also
+// between two fibers in a row, where the worker's is not read again.
+TEST(fiber, each_rounds_in_its_own_way_and_tasks_as_the_last_one_left_it) {
+  weft::pool workers{{.threads = 1}};
+  constexpr int ways[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  constexpr unsigned turns = 200;
+  int of_tasks = 0;
+  auto sets = [&](unsigned i) -> task<> {
+    EXPECT_EQ(rounding(), of_tasks);
+    std::fesetround(of_tasks = ways[i % 4]);
+    co_return;
+  };
+  auto rounds = [&](unsigned me) {
+    const int way = ways[me % 4];
+    EXPECT_EQ(rounding(), of_tasks);  // it begins as who starts it
+    std::fesetround(way);
+    for (unsigned i = 0; i != turns; ++i) {
+      weft::this_fiber::yield();
+      EXPECT_EQ(rounding(), way);
+      if (me % 5 == 0 && i % 7 == 0) await(sets(me + i));
+      EXPECT_EQ(rounding(), way);
+    }
+  };
+  auto tasks_of_its_own = [&](unsigned me) -> task<> {
+    for (unsigned i = 0; i != turns; ++i) {
+      if (i % 3 == 0) co_await sets(me + i);
+      co_await weft::yield();
+      EXPECT_EQ(rounding(), of_tasks);
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    of_tasks = rounding();
+    for (unsigned i = 0; i != 12; ++i) {
+      s.go(rounds, i);
+      if (i % 5 == 0) s.fork(tasks_of_its_own(i));
+    }
+    co_return;
+  };
+  sync_wait(with_scope({.executor = &workers.executor()}, body));
 }
 
 // Two threads pump one executor in turns, so the fiber is on the other one after each wait.

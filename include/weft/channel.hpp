@@ -340,12 +340,31 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
     one->wake();
     return false;
   }
+  // See detail::may_need_no_wait.
+  bool seems_ready() const noexcept { return to_.may_send(); }
+  bool done_at_once(const detail::root& self) noexcept {
+    if (self.sleeper::stop_requested()) return false;
+    channel_waiter* const one = to_.lock_or_claim(to_.receivers);
+    if (one == nullptr) return was_put();
+    static_cast<receive_node*>(one)->slot->emplace(std::move(value_));
+    one->wake();
+    return true;
+  }
   void await_resume() {
     if (this->closed) throw channel_closed<T>{std::move(value_)};
     if (no_memory_) throw std::bad_alloc{};
   }
 
  private:
+  // With the lock, where nobody waits to receive.
+  [[gnu::noinline]] bool was_put() noexcept {
+    channel_waiter* to_wake = nullptr;
+    const outcome how = to_.lacks_room() ? outcome::must_wait : to_.try_send_now(value_, to_wake);
+    this->closed = how == outcome::closed;
+    to_.lock.unlock();
+    if (to_wake != nullptr) to_wake->wake();
+    return how != outcome::must_wait;
+  }
   // With the lock, where nobody waits to receive. Apart, so that to hand over is no more than it is.
   [[gnu::noinline]] bool put_or_wait(detail::root& self) noexcept {
     if (to_.closed || to_.values_.is_full()) [[unlikely]]
@@ -407,6 +426,17 @@ class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<re
     if (self.sleeper::stop_requested()) [[unlikely]]
       return (detail::end_stopped(self), true);
     return from_.lock_or_wait(self, *this, from_.values_.count()) || take_or_wait(self);
+  }
+  // See detail::may_need_no_wait.
+  bool seems_ready() const noexcept { return from_.may_receive(); }
+  bool done_at_once(const detail::root& self) noexcept {
+    if (self.sleeper::stop_requested()) return false;
+    channel_waiter* to_wake = nullptr;
+    from_.lock.lock();
+    const outcome how = from_.try_receive_now(value_, to_wake);
+    from_.lock.unlock();
+    if (to_wake != nullptr) to_wake->wake();
+    return how != outcome::must_wait;
   }
   std::optional<T> await_resume() noexcept { return std::move(value_); }
 

@@ -9,8 +9,19 @@
 
 namespace weft {
 namespace detail {
+namespace {
+
+// In `stays_`, always: each wait is looked at.
+#if defined(WEFT_WATCH_LOCKS)
+constexpr unsigned looked_at = 1u << 31;
+#else
+constexpr unsigned looked_at = 0;
+#endif
+
+}  // namespace
+
 fiber::fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept
-    : coroutine_core{on, run}, boundary{go_on, stop_arrived, caller, &in}, call_{call} {}
+    : coroutine_core{on, run}, boundary{go_on, stop_arrived, caller, &in}, stays_{looked_at}, call_{call} {}
 
 [[gnu::noinline]] fiber& fiber::running() noexcept {
   fiber* const self = this_worker().fiber;
@@ -24,22 +35,10 @@ fiber* fiber::of(const frame& one) noexcept {
   return const_cast<fiber*>(static_cast<const fiber*>(static_cast<const boundary*>(&one)));
 }
 
-// On the fiber's stack, as the next one. Never inlined, so that no compiler keeps the address of errno over the switch.
-[[gnu::noinline]] int fiber::about_to_leave() noexcept {
+// On the fiber's stack, as the next one, so that last words show it.
+void fiber::expect_may_leave() noexcept {
   expect_no_locks();
-  if (stays_ != 0) [[unlikely]]
-    expect_to_stay();
-  return errno;
-}
-
-[[gnu::noinline]] bool fiber::arrived(int its_errno) noexcept {
-  errno = its_errno;
-  if (stays_ != 0) [[unlikely]]
-    expect_stayed();
-  return !std::exchange(stop_is_here_, false);
-}
-
-void fiber::expect_to_stay() noexcept {
+  if (stays_ == looked_at) return;
   const executor* home = owner->env != nullptr ? owner->env->executor : nullptr;
   WEFT_EXPECTS(
       home != nullptr && !home->runs_in_parallel(),
@@ -48,7 +47,15 @@ void fiber::expect_to_stay() noexcept {
   stays_on_ = thread_pointer();
 }
 
+// It is no wait, but may wake somebody by a call of the system.
+void fiber::try_outside(void (*first)(void* in), wait& one) noexcept {
+  const int its = errno;
+  call_outside(first, &one);
+  errno = its;
+}
+
 void fiber::expect_stayed() noexcept {
+  if (stays_ == looked_at) return;
   WEFT_EXPECTS(
       stays_on_ == thread_pointer(),
       "a fiber that must stay on its thread (this_fiber::stay) went on on another one: its executor is not of one "
@@ -81,7 +88,14 @@ void fiber::go_on(frame* frame) {
     here.of_fibers.switches.add();
     class fiber* const outer = std::exchange(here.fiber, &self);
     void* const unwound = std::exchange(here.unwound, self.unwound_);
-    const void* const left_with = refused ? self.go_in_throwing(std::exchange(refused, nullptr)) : self.go_in(nullptr);
+    const control_words words = here.words_known_to == go_on ? here.words : control_words::here();
+    here.words_known_to = nullptr;
+    errno = self.errno_;
+    const void* const left_with =
+        refused ? self.go_in_throwing(std::exchange(refused, nullptr)) : self.go_in_from(words, nullptr);
+    self.errno_ = errno;
+    here.words = words;
+    here.words_known_to = go_on;
     here.fiber = outer;
     self.unwound_ = std::exchange(here.unwound, unwound);
 

@@ -264,6 +264,7 @@ bool pool_core::enter_as_caller() noexcept {
   holders_.fetch_add(1, std::memory_order_relaxed);  // as for a thread
   seat& mine = *seats_.back();
   callers_before_ = std::exchange(this_worker().of_pool, &mine);
+  this_worker().words_known_to = nullptr;
   mine.asleep.add(nanoseconds_now() - mine.lies_down.exchange(0, std::memory_order_relaxed));  // as declared
   idle_.come();
   heavy_fence();
@@ -290,6 +291,7 @@ void pool_core::leave_as_caller() noexcept {
   wake_for_what_is_left();
   mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
   this_worker().of_pool = callers_before_;
+  this_worker().words_known_to = nullptr;
   caller_inside_.store(false, std::memory_order_release);  // -> place
   drop();
 }
@@ -327,10 +329,7 @@ void pool_core::post_behind(job& work) noexcept {
     return;
   pool_worker* const here = this_worker().of_pool;
   if (here == nullptr || here->home != this) return post_from_outside(work);
-  seat& mine = static_cast<seat&>(*here);
-  if (!mine.line.push(work)) [[unlikely]]
-    return make_room(mine, work);
-  mine.call();
+  here->post_behind(work);
 }
 
 // The line is full: its newest half goes to where all take from, and then `work`, which came last.
@@ -423,6 +422,7 @@ void pool_core::run(seat& mine) noexcept {
     here.of_pool = &mine;
     mine.thread_number.store(::gettid(), std::memory_order_relaxed);  // as declared
     if (options_.on_start != nullptr) options_.on_start(mine.index, options_.with);
+    here.words_known_to = nullptr;
     while (job* work = next(mine)) run_one(here, mine, *work);
     if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
     here.of_pool = nullptr;
@@ -491,6 +491,7 @@ inline job* pool_core::next(seat& mine) noexcept {
   for (;;) {
     job* work = searches ? search(mine, desperate) : nullptr;
     if (work == nullptr && options_.on_idle != nullptr) {
+      this_worker().words_known_to = nullptr;
       options_.on_idle(mine.index, options_.with);
       work = mine.line.pop();  // it may have posted
       if (work == nullptr) work = take_own(mine);

@@ -51,6 +51,13 @@ struct pool_worker {
     call(first);
   }
 
+  /// The same behind all that is in the line.
+  void post_behind(job& work) noexcept {
+    if (!line.push(work)) [[unlikely]]
+      return spill(work);
+    call();
+  }
+
   /// By its thread. False: there is no memory, so the caller is to see to it.
   bool offer(job& fork) noexcept {
     if (!forks.push(fork)) [[unlikely]]

@@ -90,10 +90,12 @@ void run(worker& here, std::coroutine_handle<> next) noexcept {
   const unsigned locks = locks_held();
   for (;;) {
     while (next) {
+      here.words_known_to = nullptr;
       next.resume();
       next = std::exchange(here.next, {});
     }
     expect_no_more_locks(locks);
+    here.words_known_to = nullptr;
     here.starting = nullptr;  // that child has suspended
     if (job* work = here.local) {
       here.local = work->next;
@@ -200,9 +202,14 @@ WEFT_SELDOM std::coroutine_handle<> root::where_it_ends_stopped() noexcept {
 void root::schedule() noexcept { schedule_on(this_worker()); }
 
 void root::schedule_behind() noexcept {
-  if (worker& here = this_worker(); here.current == this) leave(here);
-  if (env != nullptr && env->executor != nullptr) return env->executor->post_behind(*this);
-  inline_executor{}.post(*this);
+  worker& here = this_worker();
+  if (here.current == this) leave(here);
+  executor* const its = env != nullptr ? env->executor : nullptr;
+  if (its == nullptr) [[unlikely]]
+    return inline_executor{}.post(*this);
+  if (pool_worker* const mine = here.of_pool; mine != nullptr && mine->home == its && !mine->orders) [[likely]]
+    return mine->post_behind(*this);
+  its->post_behind(*this);
 }
 
 void root::tell_to_stop(job& work) noexcept {

@@ -28,13 +28,17 @@ inline bool has_more(const worker& here) noexcept {
 
 // For the loop of a pool's worker, where each job passes: no call but that of the coroutine.
 [[gnu::always_inline]] inline void root::run_outermost(worker& here, job& work) noexcept {
-  if (work.run != run_job) [[unlikely]]
+  if (work.run != run_job) [[unlikely]] {
+    here.words_known_to = nullptr;
     return work.run(work);
+  }
   root& self = static_cast<root&>(work);
   detail::enter(here, &self);
   std::coroutine_handle<> at = self.top;
   if (self.ends_stopped) [[unlikely]]
     at = self.where_it_ends_stopped();
+  // Where this is a fiber, and so was the last one, nothing but the library has run in between.
+  if (here.words_known_to != static_cast<const frame*>(at.address())->resume) here.words_known_to = nullptr;
   const unsigned locks = locks_held();
   at.resume();  // self may be gone after this line
   if (has_more(here)) [[unlikely]]

@@ -8,6 +8,7 @@
 #include <weft/detail/context.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <iterator>
@@ -146,13 +147,10 @@ void fail_overflow(const stack_header& one, std::size_t bytes, naming how) noexc
   std::abort();
 }
 
-void prepare_thread_for_stacks() noexcept {
-  watch_faults();
-  note_exception_globals();
-  worker& here = this_worker();
-  if (ready_for_stacks) return;
-  ready_for_stacks = true;
-  readiness_offset.store(reinterpret_cast<char*>(&ready_for_stacks) - thread_pointer(), std::memory_order_relaxed);
+namespace {
+
+// So that an overflow of one of weft's stacks is caught on another one. What fails here sets errno.
+void take_signal_stack(worker& here) noexcept {
   stack_t now{};
   if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;  // the program has its own
   const std::size_t bytes = (std::size_t{48} << 10) + ((::getauxval(AT_MINSIGSTKSZ) + 4095) & ~std::size_t{4095});
@@ -163,6 +161,22 @@ void prepare_thread_for_stacks() noexcept {
   }
   now = {.ss_sp = here.signal_stack, .ss_flags = 0, .ss_size = bytes};
   ::sigaltstack(&now, nullptr);
+}
+
+}  // namespace
+
+// On the way to a stack, whose errno may have been set.
+void prepare_thread_for_stacks() noexcept {
+  const int kept = errno;
+  watch_faults();
+  note_exception_globals();
+  worker& here = this_worker();
+  if (!ready_for_stacks) {
+    ready_for_stacks = true;
+    readiness_offset.store(reinterpret_cast<char*>(&ready_for_stacks) - thread_pointer(), std::memory_order_relaxed);
+    take_signal_stack(here);
+  }
+  errno = kept;
 }
 
 }  // namespace weft::detail

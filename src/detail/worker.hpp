@@ -8,6 +8,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <weft/detail/context.hpp>
 #include <weft/executor.hpp>
 
 #include "detail/count.hpp"
@@ -17,6 +18,7 @@ namespace weft::detail {
 
 class root;
 class frame_source;
+struct frame;
 
 /// Jobs, first in first out.
 struct job_queue {
@@ -77,6 +79,11 @@ struct worker : run_state {
   //   edge posted  all that it did with it  ->  who waits. No model: its threads have no worker.
   std::atomic<const void*> posting_to{nullptr};
   fiber_counts of_fibers;
+  // The thread's control words, as long as nothing of a program has run on its own stack since a fiber was left: so who
+  // switches to the next one need not read them. Who resumes anything says, by its resume function, whether that is one
+  // that uses them; null: they are not known.
+  control_words words{};
+  void (*words_known_to)(frame*) = nullptr;
   void* signal_stack = nullptr;  // where an overflow of a fiber's stack is caught; kept for the next thread
 };
 

@@ -61,6 +61,10 @@ class alignas(64) coroutine_core {
 
   /// Goes on inside, until that yields or ends; `passed` is what it gets. Returns what that passes.
   [[gnu::always_inline]] void* go_in(void* passed) noexcept { return go_in_as(running, passed); }
+  /// The same by who knows its own control words.
+  [[gnu::always_inline]] void* go_in_from(const control_words& mine, void* passed) noexcept {
+    return go_in_as(running, passed, &mine);
+  }
 
   /// Has what it waits in throw `failure`, and goes on inside.
   void* go_in_throwing(std::exception_ptr failure) noexcept;
@@ -74,6 +78,17 @@ class alignas(64) coroutine_core {
     if (here_.mark != running) [[unlikely]]
       return brought_in(got);
     return got;
+  }
+
+  /// By what runs in it: calls `call(argument)`, which throws nothing, on the stack of whoever resumed it, where all is
+  /// warm. A call, and no switch: neither side is left.
+  [[gnu::always_inline]] void call_outside(void (*call)(void*), void* argument) noexcept {
+#if WEFT_ASAN || WEFT_TSAN
+    call(argument);
+#else
+    constexpr std::size_t red_zone = 128;
+    call_on_top_of(static_cast<std::byte*>(here_.stack_pointer) - red_zone, call, argument);
+#endif
   }
 
   /// By its function, before all else: throws if it was resumed for that.
@@ -117,11 +132,12 @@ class alignas(64) coroutine_core {
 
   away_from_the_line& rest() const noexcept { return *(reinterpret_cast<away_from_the_line*>(&on_) - 1); }
 
-  [[gnu::always_inline]] void* go_in_as(std::uint16_t mark, void* passed) noexcept {
+  [[gnu::always_inline]] void* go_in_as(std::uint16_t mark, void* passed,
+                                        const control_words* mine = nullptr) noexcept {
     if (!thread_is_ready()) [[unlikely]]
       prepare_thread_for_stacks();
     here_.mark = mark;
-    return exchange(here_, passed, rest().notes);
+    return exchange(here_, passed, rest().notes, mine);
   }
 
   static void start(void* self, void* passed) noexcept;

@@ -18,6 +18,7 @@
 // left. (c) Stop by a flag that the code asks for: no plain function does.
 #pragma once
 
+#include <concepts>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -35,6 +36,15 @@ namespace detail {
 struct fiber_promise : awaiting_promise {};
 
 class fiber;
+
+/// An awaiter that can do what needs no wait before it suspends, for a fiber, which then need not leave its stack.
+/// seems_ready(): it is worth the call. done_at_once(), with the root of who awaits: it is done; false: nothing has happened,
+/// as always where that was told to stop.
+template <class Awaiter>
+concept may_need_no_wait = requires(Awaiter& by, const root& self) {
+  { by.seems_ready() } noexcept -> std::same_as<bool>;
+  { by.done_at_once(self) } noexcept -> std::same_as<bool>;
+};
 
 /// The call of a fiber, in the frame of the task that waits for it.
 class fiber_call {
@@ -79,13 +89,22 @@ class fiber final : public coroutine_core, public boundary {
   void stay() noexcept { ++stays_; }
   void may_leave() noexcept { --stays_; }
 
-  /// Switches away; `then` runs on the worker's stack, and says where that goes on: here, if it gives the handle. False:
-  /// what was waited for ended stopped. Throws what `then` throws.
-  [[nodiscard, gnu::always_inline]] inline bool suspend(suspend_function then, void* awaiter) {
-    wait one{then, awaiter};
-    const int kept = about_to_leave();
+  /// Waits by `awaiter`: switches away, and its await_suspend runs on the worker's stack and says where that goes on: here,
+  /// if it gives the handle. False: what was waited for ended stopped. Throws what await_suspend throws.
+  template <class Awaiter>
+  [[nodiscard, gnu::always_inline]] inline bool suspend(Awaiter& awaiter) {
+    wait one{suspend_by<Awaiter>, place_of(awaiter)};
+    if (stays_ != 0) [[unlikely]]
+      expect_may_leave();
+    if constexpr (may_need_no_wait<Awaiter>)
+      if (awaiter.seems_ready()) {
+        try_outside(try_first<Awaiter>, one);
+        if (one.suspend == nullptr) return true;
+      }
     static_cast<void>(go_out(&one));
-    return arrived(kept);
+    if (stays_ != 0) [[unlikely]]
+      expect_stayed();
+    return !std::exchange(stop_is_here_, false);
   }
 
  private:
@@ -93,25 +112,29 @@ class fiber final : public coroutine_core, public boundary {
 
   // What it waits in. On its stack, where the switch finds it in the cache.
   struct wait {
-    suspend_function suspend;
+    suspend_function suspend;  // null: it was done without
     void* awaiter;
   };
 
-  fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept;
+  template <class Awaiter>
+  static std::coroutine_handle<> suspend_by(void* awaiter, std::coroutine_handle<fiber_promise> self);
+  template <class Awaiter>
+  static void try_first(void* in);
 
-  int about_to_leave() noexcept;         // its errno
-  bool arrived(int its_errno) noexcept;  // perhaps on another thread; false: stopped
+  fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept;
 
   static void go_on(frame* self);
   static void stop_arrived(boundary& self) noexcept;
   static void* run(coroutine_core& core, void* nothing);
-  void expect_to_stay() noexcept;
+  void expect_may_leave() noexcept;
+  void try_outside(void (*first)(void* in), wait& one) noexcept;
   void expect_stayed() noexcept;
 
   void* unwound_ = nullptr;       // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
   const void* ran_on_ = nullptr;  // the worker
   const void* waits_at_ = nullptr;
-  unsigned stays_ = 0;  // so many say that it may not change threads
+  unsigned stays_;  // so many say that it may not change threads; and a bit in builds that watch locks
+  int errno_ = 0;   // while it does not run
   bool stop_is_here_ = false;
   bool ends_stopped_ = false;
   const char* stays_on_ = nullptr;  // the thread that it waited on last while it may not change
@@ -119,7 +142,7 @@ class fiber final : public coroutine_core, public boundary {
 };
 
 template <class Awaiter>
-std::coroutine_handle<> suspend_fiber(void* awaiter, std::coroutine_handle<fiber_promise> self) {
+std::coroutine_handle<> fiber::suspend_by(void* awaiter, std::coroutine_handle<fiber_promise> self) {
   auto& by = *static_cast<Awaiter*>(awaiter);
   using next = decltype(by.await_suspend(self));
   if constexpr (std::is_void_v<next>) {
@@ -130,6 +153,12 @@ std::coroutine_handle<> suspend_fiber(void* awaiter, std::coroutine_handle<fiber
   } else {
     return by.await_suspend(self);
   }
+}
+
+template <class Awaiter>
+void fiber::try_first(void* in) {
+  wait& one = *static_cast<wait*>(in);
+  if (static_cast<Awaiter*>(one.awaiter)->done_at_once(*current_root())) one.suspend = nullptr;
 }
 
 template <class Call, class T>
@@ -213,9 +242,7 @@ template <class Awaitable>
   detail::fiber& self = detail::fiber::running();
   auto&& known = self.promise().await_transform(std::forward<Awaitable>(awaitable));
   auto&& awaiter = detail::get_awaiter(static_cast<decltype(known)&&>(known));
-  using awaiter_type = std::remove_reference_t<decltype(awaiter)>;
-  if (!awaiter.await_ready() && !self.suspend(detail::suspend_fiber<awaiter_type>, detail::place_of(awaiter)))
-    detail::throw_stopped();
+  if (!awaiter.await_ready() && !self.suspend(awaiter)) detail::throw_stopped();
   return awaiter.await_resume();
 }
 

@@ -42,6 +42,7 @@ struct pool_worker {
   bool calls_for_one() const noexcept { return false; }
   void call_one() noexcept {}
   void post(job&) noexcept {}
+  void post_behind(job&) noexcept {}
   bool offer(job& one) noexcept {
     forks.job_.store(&one, std::memory_order_release);
     return true;

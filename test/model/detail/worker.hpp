@@ -2,6 +2,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstdint>
 #include <weft/executor.hpp>
 
 #include "relacy.hpp"
@@ -10,6 +11,7 @@ namespace weft::detail {
 
 class root;
 class frame_source;
+struct frame;
 
 struct job_queue {  // nothing is put off
   job* first = nullptr;
@@ -33,7 +35,14 @@ struct run_state : run_place {
   class fiber* fiber = nullptr;
 };
 
+struct stride {  // no model has fibers
+  std::uintptr_t step = 0;
+  bool goes_on_at(std::uintptr_t) noexcept { return false; }
+};
+
 struct worker : run_state {
+  stride served;
+  void (*words_known_to)(frame*) = nullptr;
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0;
