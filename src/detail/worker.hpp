@@ -8,6 +8,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <weft/detail/context.hpp>
 #include <weft/executor.hpp>
 
@@ -65,6 +66,24 @@ struct fiber_counts {
   count migrations;  // to one that was on another worker before
 };
 
+/// How far apart things lie that are come to one after the other.
+struct stride {
+  std::uintptr_t last = 0, step = 0;
+  bool was_off = false;
+
+  /// Whether `at` is a step from the last one. One that is not, as where colours of stacks begin again, changes nothing;
+  /// the second in a row begins another stride.
+  bool goes_on_at(std::uintptr_t at) noexcept {
+    const std::uintptr_t now = at - std::exchange(last, at);
+    if (now == step) {
+      was_off = false;
+      return true;
+    }
+    if (std::exchange(was_off, true)) step = now;
+    return false;
+  }
+};
+
 struct worker : run_state {
   heap frames;
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
@@ -84,6 +103,7 @@ struct worker : run_state {
   // that uses them; null: they are not known.
   control_words words{};
   void (*words_known_to)(frame*) = nullptr;
+  stride served;                 // the fibers that were woken here, by their places in line
   void* signal_stack = nullptr;  // where an overflow of a fiber's stack is caught; kept for the next thread
 };
 
