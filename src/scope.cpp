@@ -247,9 +247,8 @@ fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
   try {
     worker& here = this_worker();
     const bool by_body = here.current == &body_ && here.nested_forks != deepest_nesting;
-    const bool limited = options_.max_children != static_cast<std::size_t>(-1);
-    if (limited && !has_room()) throw error{make_error_code(errc::no_room), "fork"};
-    if (by_body && !limited && !source_.stop_requested())
+    if (is_limited_ && !has_room()) throw error{make_error_code(errc::no_room), "fork"};
+    if (by_body && !is_limited_ && !source_.stop_requested())
       return spare_ != nullptr ? *spare_ : *(spare_ = &take_record());
     fork_record& one = take_record();
     if (source_.stop_requested()) one.request_stop();
@@ -632,48 +631,63 @@ inline std::size_t scope_core::take_in_hand(fork_record** some) noexcept {
   return count;
 }
 
-// Those that wait in the same line leave it together. Before one whose wait can't be left so, all before it have ended: its
-// stop may go on to a tree of others.
+// Those that wait in the same line leave it together. A scope is claimed some time before its turn, so that it can be
+// fetched; its wait stands in a frame that is not left meanwhile. All others leave as they are claimed, and end in their turn:
+// until then code of the program may run, which may complete what they waited for, and destroy it.
 void scope_core::tell(fork_record* const* some, std::size_t count) noexcept {
   if (wait_watch::now() != nullptr) [[unlikely]] {
     for (std::size_t i = 0; i != count; ++i) some[i]->request_stop();
     return;
   }
-  fork_record* those[told_at_once];
+  unsigned scopes = 0, left = 0;  // a bit each: is claimed, has left
   waiter* leaving[told_at_once];
-  std::size_t many = 0, asked = 0;
-  unsigned claimed = 0;  // a bit each
-  const auto end_those = [&]() noexcept {
-    stop_here::leave(leaving, many);
-    end_here(those, std::exchange(many, 0));
-  };
-  for (std::size_t i = 0; i != count; ++i) {
-    for (; asked != count && asked != i + claimed_ahead; ++asked)
-      if (stop_here::claim(*some[asked])) {
-        claimed |= 1U << asked;
-        prefetch(&stop_here::wait_of(*some[asked]), bytes_of_wait);
+  std::size_t many = 0, asked = 0, ahead = 0;
+  const auto leave_lines = [&]() noexcept { stop_here::leave(leaving, std::exchange(many, 0)); };
+  const auto claim_some = [&]() noexcept {
+    for (; asked != count && ahead != claimed_ahead; ++asked) {
+      fork_record& one = *some[asked];
+      if (!stop_here::claim(one)) continue;
+      waiter& in = stop_here::wait_of(one);
+      if (stop_here::can_be_fetched(in)) {
+        prefetch(&in, bytes_of_wait);
+        scopes |= 1U << asked;
+        ++ahead;
+      } else if (stop_here::can_leave_together(in)) {
+        leaving[many++] = &in;
+        left |= 1U << asked;
+      } else {
+        leave_lines();
+        if (stop_here::leave(one)) left |= 1U << asked;
       }
-    if ((claimed >> i >> 1 & 1U) != 0) stop_here::fetch(*some[i + 1]);
-    if ((claimed >> i & 1U) == 0) continue;
-    fork_record* one = some[i];
-    if (waiter& in = stop_here::wait_of(*one); stop_here::can_leave_together(in)) {
-      those[many] = one;
-      leaving[many++] = &in;
-      continue;
     }
-    if (many != 0) end_those();
+    leave_lines();
+  };
+
+  fork_record* those[told_at_once];
+  std::size_t ended = 0;
+  const auto end_those = [&]() noexcept { end_here(those, std::exchange(ended, 0)); };
+  for (std::size_t i = 0; i != count; ++i) {
+    claim_some();
+    if ((left >> i & 1U) != 0) those[ended++] = some[i];
+    if ((scopes >> i >> 1 & 1U) != 0) stop_here::fetch(*some[i + 1]);
+    if ((scopes >> i & 1U) == 0) continue;
+    --ahead;
+    if (ended != 0) end_those();  // its children may be many
+    fork_record* one = some[i];
     if (stop_here::leave(*one)) end_here(&one, 1);
   }
-  if (many != 0) end_those();
+  if (ended != 0) end_those();
 }
 
 // Of forks that have left their waits: those that go on wherever they are woken are unwound here and now, one after the
-// other; the rest is woken. Within a job of an inline executor their turn comes after it.
+// other; the rest is woken. Within a job of an inline executor their turn comes after it; and where children are limited, the
+// end of each makes room for what the next one's cleanup forks.
 void scope_core::end_here(fork_record** those, std::size_t count) noexcept {
   worker& here = this_worker();
+  const bool together = here.inlined == nullptr && !is_limited_;
   std::size_t ours = 0;
   for (std::size_t i = 0; i != count; ++i)
-    if (here.inlined == nullptr && those[i]->env->executor == nullptr)
+    if (together && those[i]->env->executor == nullptr)
       those[ours++] = those[i];
     else
       stop_here::wake(*those[i]);
@@ -689,15 +703,20 @@ void scope_core::end_here(fork_record** those, std::size_t count) noexcept {
     expect_no_more_locks(locks);
     if (!is_any(here.next.address(), here.local, here.deferred.first, posted.first)) [[likely]]
       continue;
-    // Others run now, perhaps for long: who waits for those that have ended is told before that.
-    if (to_its_end) leave_root();
+    // Others run now, perhaps for long: who waits for those that have ended is told before that. None of it is a part of this
+    // fork, but what a boundary in it goes on with.
+    const std::coroutine_handle<> next = std::exchange(here.next, {});
+    root* const goes_on = to_its_end ? nullptr : here.current;
+    leave_root();
     called_by_ends called;
     {
       std::unique_lock guard{lock_};
       enter_unwound(guard, those, i + 1, called);
     }
     called.wake(wake_up::stopped);
-    detail::run(here, std::exchange(here.next, {}));
+    if (next) enter(here, goes_on);
+    detail::run(here, next);
+    leave_root();
     while (job* const work = posted.pop()) work->run(*work);  // `work` may be gone after its run
   }
   here.inlined = nullptr;
@@ -744,7 +763,8 @@ scope_core::scope_core(const scope_options& options, const weft::env* exactly)
       body_{*this, parent_},
       first_{*this} {
   job::run = body_waits;
-  if (options.max_children != static_cast<std::size_t>(-1)) {  // then each fork asks for room first
+  is_limited_ = options.max_children != static_cast<std::size_t>(-1);
+  if (is_limited_) {  // then each fork asks for room first
     spare_ = nullptr;
     free_ = &first_;
   }

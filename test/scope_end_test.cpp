@@ -2,6 +2,7 @@
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
+#include <weft/future.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 
@@ -499,6 +500,97 @@ TEST(scope_stop, a_child_that_releases_what_its_siblings_wait_for) {
     EXPECT_EQ(permits.stats().waiting, 0U);
     EXPECT_EQ(permits.available(), static_cast<unsigned>(count));
   }
+}
+
+// An operation that has called back is not cancelled any more.
+TEST(scope_stop, a_child_that_completes_what_its_sibling_waits_for) {
+  weft::event never;
+  std::optional<weft::callback<>> pending;
+  bool came = false;
+  int cancelled_late = 0, went_on = 0;
+  auto caller = [&]() -> task<> {
+    auto start = [&](weft::callback<> done) { pending.emplace(std::move(done)); };
+    auto cancel = [&] {
+      if (came)
+        ++cancelled_late;
+      else
+        (*std::exchange(pending, std::nullopt))();
+    };
+    co_await weft::from_callback(start, cancel);
+    ++went_on;
+  };
+  auto ends = [&]() -> task<> {
+    struct leaves {
+      bool& came;
+      std::optional<weft::callback<>>& pending;
+      ~leaves() {
+        if (pending.has_value()) (*std::exchange(pending, std::nullopt))();
+        came = true;
+      }
+    } const here{came, pending};
+    co_await never.wait();
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.fork(caller);
+    s.fork(ends);  // the newest is told first
+    co_return;
+  };
+  stop_where_nobody_has_an_executor(body);
+  EXPECT_EQ(cancelled_late, 0);
+}
+
+// Whoever was let through by a close may destroy what it waited in, also when that was told to stop meanwhile.
+TEST(scope_stop, a_child_that_destroys_what_its_sibling_waits_in) {
+  weft::event never;
+  auto reader = [](weft::channel<int>& from) -> task<> {
+    while (co_await from.receive()) {
+    }
+  };
+  auto owner = [&](std::unique_ptr<weft::channel<int>> mine) -> task<> {
+    struct leaves {
+      weft::channel<int>& channel;
+      ~leaves() { channel.close(); }
+    } const here{*mine};
+    co_await never.wait();
+  };
+  auto body = [&](scope& s) -> task<> {
+    auto channel = std::make_unique<weft::channel<int>>(1);
+    s.fork(reader, std::ref(*channel));
+    s.fork(owner, std::move(channel));
+    co_return;
+  };
+  stop_where_nobody_has_an_executor(body);
+}
+
+// A boundary that takes over, here a cleanup that waits, is the only one that goes on in the fork.
+TEST(scope_stop, who_is_woken_runs_outside_of_the_child_that_woke_it) {
+  weft::event woken, never, hold;
+  stop_source source;
+  bool ran = false, ended = false;
+  auto outside = [&]() -> task<> { co_await woken.wait(); };
+  weft::start(outside(), [&](result<void>) {
+    ran = true;
+    EXPECT_FALSE(weft::current_env().stop.stop_possible()) << "the fork's env has one";
+  });
+  auto cleanup = [&]() -> task<> { co_await hold.wait(); };
+  auto child = [&]() -> task<> {
+    co_await weft::on_scope_exit(cleanup);
+    struct leaves {
+      weft::event& woken;
+      ~leaves() { woken.set(); }
+    } const here{woken};
+    co_await never.wait();
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.fork(child);
+    co_return;
+  };
+  weft::start(with_scope({.stop = source.token()}, body), [&](result<void>) { ended = true; });
+  source.request_stop();
+  EXPECT_TRUE(ran);
+  EXPECT_FALSE(ended);
+  hold.set();
+  EXPECT_TRUE(ended);
 }
 
 // Who is outside of the scope is woken by a child that is unwound, and runs before the stop is over.

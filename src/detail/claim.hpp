@@ -93,10 +93,9 @@ struct stop_here {
   // ---- of one that is claimed
 
   static waiter& wait_of(const sleeper& claimed) noexcept { return *claimed.current_; }
-  /// What the end of its wait touches first is fetched.
-  static void fetch(const sleeper& claimed) noexcept {
-    if (const auto of_type = claimed.current_->type_->fetch; of_type != nullptr) of_type(*claimed.current_);
-  }
+  static bool can_be_fetched(const waiter& one) noexcept { return one.type_->fetch != nullptr; }
+  /// What the end of its wait touches first is fetched, of one for which that can be done.
+  static void fetch(const sleeper& claimed) noexcept { claimed.current_->type_->fetch(*claimed.current_); }
   /// Has it leave. True: it has, and is to be woken as stopped.
   static bool leave(sleeper& claimed) noexcept { return claimed.leave_wait(told(claimed)); }
   /// Wakes one that has left.

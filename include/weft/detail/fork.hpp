@@ -315,6 +315,7 @@ class scope_core : waiter, job {
   fork_record* spare_;  // for the next fork of the body; null: take one. The body's
   plain<bool> body_was_stopped_ = false;
   bool has_deadline_ = false;  // that is nearer than those further out, which others watch
+  bool is_limited_ = false;    // by max_children
   struct by_option;
   by_option* by_option_ = nullptr;  // what few scopes need; null: nothing of it. Set as the scope is made
   later_failure* later_ = nullptr;  // newest first; under the lock
