@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 #include <weft/async_generator.hpp>
+#include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
 #include <weft/pool.hpp>
@@ -524,6 +525,57 @@ TEST(fiber, each_rounds_in_its_own_way_and_tasks_as_the_last_one_left_it) {
     co_return;
   };
   sync_wait(with_scope({.executor = &workers.executor()}, body));
+}
+
+// What an awaiter of the program's leaves on the worker's stack is not the fiber's.
+TEST(fiber, rounds_as_before_where_an_awaiter_has_changed_its_thread) {
+  struct rounds_up {
+    bool await_ready() const noexcept { return false; }
+    bool await_suspend(std::coroutine_handle<>) const noexcept {
+      std::fesetround(FE_UPWARD);
+      return false;
+    }
+    void await_resume() const noexcept {}
+  };
+  weft::pool workers{{.threads = 1}};
+  auto rounds = [&] {
+    std::fesetround(FE_TONEAREST);
+    for (int i = 0; i != 3; ++i) {
+      await(rounds_up{});
+      EXPECT_EQ(rounding(), FE_TONEAREST);
+      weft::this_fiber::yield();
+      EXPECT_EQ(rounding(), FE_TONEAREST);
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.go(rounds);
+    s.go(rounds);
+    co_return;
+  };
+  sync_wait(with_scope({.executor = &workers.executor()}, body));
+}
+
+// A value that is sent without a wait is moved outside of the fiber, as where it waits.
+TEST(fiber, what_a_send_calls_is_not_in_it) {
+  struct asks {
+    bool* last_move_in_a_fiber;
+    explicit asks(bool& to) : last_move_in_a_fiber{&to} {}
+    asks(asks&& other) noexcept : last_move_in_a_fiber{other.last_move_in_a_fiber} {
+      *last_move_in_a_fiber = weft::this_fiber::is_running();
+    }
+  };
+  bool last_move_in_a_fiber = true;
+  weft::channel<asks> to{1};
+  auto sends = [&] {
+    await(to.send(asks{last_move_in_a_fiber}));
+    EXPECT_FALSE(last_move_in_a_fiber) << "into the channel";
+    EXPECT_TRUE(weft::this_fiber::is_running());
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.go(sends);
+    co_return;
+  };
+  sync_wait(with_scope(body));
 }
 
 // Two threads pump one executor in turns, so the fiber is on the other one after each wait.

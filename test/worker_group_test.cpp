@@ -65,6 +65,26 @@ WEFT_TEST("worker_group: children of a when_all stay on their worker") {
   EXPECT_EQ(leaves, 256);
 }
 
+// One that yields for ever is behind what others post to its worker after it has begun.
+TEST(worker_group, one_that_yields_does_not_starve_what_others_post) {
+  weft::worker_group group{2};
+  std::atomic<bool> ran{false};
+  std::latch begun{1}, ended{1};
+  const auto spins = [&]() -> weft::task<> {
+    begun.count_down();
+    while (!ran) co_await weft::yield();
+  };
+  weft::start(group.worker(0), spins(), [&](weft::result<void>) { ended.count_down(); });
+  begun.wait();
+  const auto sets = [&]() -> weft::task<> {
+    ran = true;
+    co_return;
+  };
+  weft::start(group.worker(0), sets(), [](weft::result<void>) {});
+  ended.wait();
+  EXPECT_TRUE(ran);
+}
+
 TEST(worker_group, runs_the_jobs_of_one_worker_in_order_of_posting) {
   worker_group group{2};
   std::vector<int> order;  // plain: one thread

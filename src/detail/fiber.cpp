@@ -47,11 +47,18 @@ void fiber::expect_may_leave() noexcept {
   stays_on_ = thread_pointer();
 }
 
-// It is no wait, but may wake somebody by a call of the system.
-void fiber::try_outside(void (*first)(void* in), wait& one) noexcept {
+void forget_control_words() noexcept { this_worker().words_known_to = nullptr; }
+
+// It is no wait, but may wake somebody by a call of the system, and move values of the program's, or post to its executors:
+// none of that runs in the fiber, whose next call outside would lie where this one does. Not inlined, since errno's place is
+// that of a thread.
+[[gnu::noinline]] void fiber::try_outside(void (*first)(void* in), wait& one) noexcept {
+  worker& here = this_worker();
+  class fiber* const self = std::exchange(here.fiber, nullptr);
   const int its = errno;
   call_outside(first, &one);
   errno = its;
+  here.fiber = self;
 }
 
 void fiber::expect_stayed() noexcept {

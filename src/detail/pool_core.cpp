@@ -609,7 +609,7 @@ void pool_core::end() noexcept {
 // ---- where jobs come from ---------------------------------------------------------------------------------------------------
 
 job* pool_core::take_own(seat& mine) noexcept {
-  if (mine.kept.first == nullptr && !mine.posted.empty())
+  if (!mine.posted.empty())  // also where some are kept: a job that posts itself again would come before these for ever
     for (job* one = mine.posted.take(); one != nullptr;) {
       job* const later = one->next;
       mine.kept.push(*one);

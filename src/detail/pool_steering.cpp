@@ -47,7 +47,7 @@ bool read_waited(int& file, int thread, std::uint64_t& into) noexcept {
   text[length] = '\0';  // "<ran> <waited> <times>"
   const char* const first_ends = std::strchr(text, ' ');
   into = first_ends != nullptr ? std::strtoull(first_ends, nullptr, 10) : 0;
-  return first_ends != nullptr;
+  return first_ends != nullptr && text[0] != '0';  // it has run: where the kernel does not count, all are zero
 }
 
 // Whether the kernel has it on a processor or in line for one. What can't be read can.
