@@ -82,7 +82,8 @@ void prepare_context(context& fresh, std::byte* top, void (*start)(void*, void*)
 extern bool loads_mxcsr;
 #endif
 
-/// Calls `call(argument)` on the stack that ends at `top`. Exceptions pass.
+/// Calls `call(argument)` on the stack that ends at `top`, and leaves alone what a leaf function keeps below its stack pointer.
+/// Exceptions pass.
 void call_on_top_of(std::byte* top, void (*call)(void*), void* argument);
 
 /// Where context_start begins and ends: what is outermost on each stack.

@@ -86,8 +86,7 @@ class alignas(64) coroutine_core {
 #if WEFT_ASAN || WEFT_TSAN
     call(argument);
 #else
-    constexpr std::size_t red_zone = 128;
-    call_on_top_of(static_cast<std::byte*>(here_.stack_pointer) - red_zone, call, argument);
+    call_on_top_of(static_cast<std::byte*>(here_.stack_pointer), call, argument);
 #endif
   }
 
