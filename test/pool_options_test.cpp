@@ -327,6 +327,18 @@ TEST(pool_size, threads_that_cant_run_get_others_beside_them_while_jobs_wait) {
   EXPECT_EQ(after(size, 20, {.jobs = 10, .waiting = 30, .can_run = 1}), 16u);
 }
 
+// Nine threads that compute for 50 us and block for 300 want three processors at times, and leave half of one idle.
+TEST(pool_size, threads_that_meet_at_times_get_others_beside_them_while_a_processor_is_idle) {
+  pool_size size{1, 16, 2};
+  after(size, 3, {.jobs = 25, .waiting = 100, .can_run = 0.4, .processor_time = 1.5e6});
+  EXPECT_EQ(after(size, 20, {.jobs = 80, .waiting = 100, .can_run = 3, .processor_time = 7e6}), 16u);
+  EXPECT_EQ(after(size, 20, {.jobs = 120, .waiting = 100, .can_run = 5, .processor_time = 9.5e6}), 16u);
+  pool_size other{1, 16, 2};
+  EXPECT_EQ(after(other, 20, {.jobs = 120, .waiting = 100, .can_run = 1.9, .processor_time = 9.5e6}), 2u)
+      << "none is idle";
+  EXPECT_EQ(after(other, 20, {.jobs = 60, .waiting = 100, .can_run = 2, .processor_time = 5e6}), 2u) << "none blocks";
+}
+
 TEST(pool_size, more_that_can_run_than_processors_become_fewer) {
   pool_size size{1, 16, 2};
   after(size, 20, {.jobs = 10, .waiting = 30, .can_run = 0});

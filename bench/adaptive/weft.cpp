@@ -31,10 +31,11 @@ weft::task<> blocks(std::atomic<std::size_t>& done) {
   co_return;
 }
 
-weft::task<std::size_t> many(weft::executor& where, std::size_t count, weft::task<> (*one)(std::atomic<std::size_t>&)) {
+// `fork(scope, done)` begins one.
+weft::task<std::size_t> many(weft::executor& where, std::size_t count, auto fork) {
   std::atomic<std::size_t> done{0};
   auto fork_all = [&](weft::scope& s) -> weft::task<> {
-    for (std::size_t i = 0; i != count; ++i) s.fork_on(where, one, std::ref(done));
+    for (std::size_t i = 0; i != count; ++i) fork(s, done);
     co_return;
   };
   co_await weft::with_scope({.executor = &where}, fork_all);
@@ -53,10 +54,13 @@ void bench::run(bench::state& state) {
       return state.measure(adaptive_fib_calls, adaptive_fib_result,
                            [&] { return weft::sync_wait(weft::start_on(there, fib(adaptive_fib_of))); });
     case kind::yields:
-      return state.measure(yielding * yields_each, yielding * yields_each,
-                           [&] { return weft::sync_wait(many(there, yielding, yields)); });
+      return state.measure(yielding * yields_each, yielding * yields_each, [&] {
+        return weft::sync_wait(many(there, yielding, [](weft::scope& s, auto& done) { s.fork(yields(done)); }));
+      });
     case kind::blocks:
-      return state.measure(blocking_tasks, blocking_tasks,
-                           [&] { return weft::sync_wait(many(there, blocking_tasks, blocks)); });
+      return state.measure(blocking_tasks, blocking_tasks, [&] {
+        return weft::sync_wait(
+            many(there, blocking_tasks, [&](weft::scope& s, auto& done) { s.fork_on(there, blocks, std::ref(done)); }));
+      });
   }
 }

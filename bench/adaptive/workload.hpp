@@ -2,7 +2,7 @@
 // is the kind times 100 and the threads, 0 for the adaptive one.
 //
 //   fib       fork two and join them; no more threads than processors are of use
-//   yields    1000 coroutines that yield 100 times each; the same
+//   yields    switch_mt's: 1000 coroutines that yield 1000 times each; the same
 //   blocks    tasks that compute for 50 us and then block their thread for 300 us; many threads are
 #pragma once
 
@@ -18,7 +18,7 @@ inline constexpr int adaptive_fib_of = 25;
 inline constexpr long adaptive_fib_result = 75'025;
 inline constexpr std::size_t adaptive_fib_calls = 242'785;
 
-inline constexpr std::size_t yielding = 1000, yields_each = 100;
+inline constexpr std::size_t yielding = 1000, yields_each = 1000;
 
 inline constexpr std::size_t blocking_tasks = 200;
 

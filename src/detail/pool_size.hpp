@@ -1,10 +1,13 @@
 // How many threads of a pool of adaptive size are to take part: decided every few milliseconds, from what happened since.
 //
-//   more    jobs wait for long (their number over the rate at which jobs are run), and a processor could run another
-//           thread: fewer of the threads can run than there are processors. Where they wait for something else than a
-//           processor (a file, a lock), that is more threads than processors
-//   fewer   all can run, and are more than there are processors, or twice as many as processors can; or most jobs are
-//           stolen, and so short that the way to another thread takes longer than they do
+//   more    jobs wait for long (their number over the rate at which jobs are run), threads wait for something else than a
+//           processor (a file, a lock), and a tenth of the processors is idle: as many more as that is, at most twice as
+//           many
+//   fewer   all can run, and are more than there are processors, or three times as many as processors can; or most jobs
+//           are stolen, and so short that the way to another thread takes longer than they do
+//
+// What block now and then meet: at times three can run, at others none, so threads that wait for a processor are no sign
+// that none is idle.
 //
 // Rejected: trying sizes and keeping the one with which most jobs ended (jobs differ, machines are noisy, and each trial is
 // a time at a worse size); more threads as soon as jobs wait (a recursion always has some that wait).
@@ -40,6 +43,7 @@ class pool_size {
   /// The size from now on.
   unsigned next(const pool_load& last) noexcept {
     can_run_ += (last.can_run - can_run_) / 4;
+    busy_ += (last.processor_time / last.nanoseconds - busy_) / 4;
     const double delay = static_cast<double>(last.waiting) * last.nanoseconds / static_cast<double>(last.jobs + 1);
     delays_ = delay > long_delay ? delays_ + 1 : 0;
     const bool tiny = last.jobs != 0 && last.processor_time / static_cast<double>(last.jobs) < tiny_job;
@@ -51,13 +55,17 @@ class pool_size {
       patience_ = calm;
       return size_ = std::max(size_ - 1, least_);
     }
-    // Of those that block now and then, twice as many as processors may meet there; of those that don't, none need to.
-    if (size_ > processors_ && (can_run_ > 2 * processors_ || can_run_ > size_ - 0.5)) {
+    // Of those that block now and then, three times as many as processors may meet; of those that don't, none need to.
+    if (size_ > processors_ && (can_run_ > 3 * processors_ || can_run_ > size_ - 0.5)) {
       const double too_many = std::min<double>(can_run_, size_) - processors_;
       return size_ = std::max(size_ - std::max(1u, static_cast<unsigned>(too_many / 2)), least_);
     }
-    if (delays_ >= 2 && patience_ == 0 && can_run_ < processors_ - 0.25 && last.can_run < processors_)
-      size_ = std::min({size_ + std::max(1u, size_ / 2), size_ < processors_ ? processors_ : most_, most_});
+    const bool some_block = size_ < processors_ || std::max(can_run_, last.can_run) < size_ - 0.5;
+    if (delays_ >= 2 && patience_ == 0 && some_block && busy_ < 0.9 * processors_ && can_run_ - busy_ < processors_) {
+      const unsigned more =
+          std::clamp(static_cast<unsigned>(size_ * (processors_ / std::max(busy_, 0.1) - 1)), 1u, size_);
+      size_ = std::min({size_ + more, size_ < processors_ ? processors_ : most_, most_});
+    }
     return size_;
   }
 
@@ -68,7 +76,7 @@ class pool_size {
 
   const unsigned least_, most_, processors_;
   unsigned size_;
-  double can_run_ = 0;                // the mean of the last periods, the newer the more
+  double can_run_ = 0, busy_ = 0;  // threads, and processors of theirs: means of the last periods, the newer the more
   unsigned delays_ = 0, thefts_ = 0;  // periods in a row
   unsigned patience_ = 0;             // periods until it may grow again
 };
