@@ -82,6 +82,78 @@ WEFT_TEST("when_all: a view is awaited as it gives its elements") {
   EXPECT_EQ(co_await when_all(tasks), numbers);
 }
 
+WEFT_TEST("when_all: values go where they are wanted, of ranges of any length that know it or do not") {
+  const auto wanted = [](int) { return true; };
+  for (int count = 0; count != 70; ++count) {
+    const auto numbers = std::views::iota(0, count);
+    std::vector<int> expected(numbers.begin(), numbers.end()), values(static_cast<std::size_t>(count), -1);
+    auto sized = numbers | std::views::transform(give);
+    EXPECT_TRUE(co_await when_all(sized, values.begin()) == values.end());
+    EXPECT_EQ(values, expected);
+
+    auto unsized = numbers | std::views::filter(wanted) | std::views::transform(give);
+    std::vector<int> appended;
+    co_await when_all(unsized, std::back_inserter(appended));
+    EXPECT_EQ(appended, expected);
+    EXPECT_EQ(co_await when_all(unsized), expected);
+
+    int ran = 0;
+    auto silent = numbers | std::views::transform([&](int) -> task<> {
+                    ++ran;
+                    co_return;
+                  });
+    co_await when_all(silent, std::ignore);
+    EXPECT_EQ(ran, count);
+  }
+}
+
+WEFT_TEST("when_all: of a range that fails no value goes anywhere, and all have ended") {
+  for (const int count : {3, 40}) {
+    int ended = 0;
+    const auto child = [&](int n) -> task<int> {
+      ++ended;
+      if (n == 2) throw std::runtime_error{"the third"};
+      co_return n;
+    };
+    auto all = std::views::iota(0, count) | std::views::transform(child);
+    std::vector<int> values;
+    const auto failed = co_await as_result(when_all(all, std::back_inserter(values)));
+    EXPECT_TRUE(failed.exception() != nullptr);
+    EXPECT_TRUE(values.empty());
+    EXPECT_EQ(ended, count);
+    EXPECT_TRUE((co_await as_result(when_all(all, std::ignore))).exception() != nullptr);
+  }
+}
+
+WEFT_TEST("when_all: what a range throws is thrown, and the children that it gave never ran") {
+  std::atomic<int> alive{0};
+  for (const int at : {0, 5, 20}) {
+    bool ran = false;
+    const auto child = [&](test::counted) -> task<> {
+      ran = true;
+      co_return;
+    };
+    auto all =
+        std::views::iota(0, 30) | std::views::filter([](int) { return true; }) | std::views::transform([&](int n) {
+          if (n == at) throw std::runtime_error{"no more"};
+          return child(test::counted{alive});
+        });
+    EXPECT_THROW(static_cast<void>(when_all(all, std::ignore)), std::runtime_error);
+    EXPECT_FALSE(ran);
+    EXPECT_EQ(alive, 0);
+    const auto unawaited = [&] {
+      auto some = std::views::iota(0, at) | std::views::transform([&](int) { return child(test::counted{alive}); });
+      auto first = when_all(some);
+      EXPECT_EQ(alive, at);
+      auto second = std::move(first);
+      EXPECT_EQ(alive, at);
+    };
+    unawaited();
+    EXPECT_EQ(alive, 0);
+  }
+  co_return;
+}
+
 WEFT_TEST("when_all: awaits what is no task") {
   test::gate first, second;
   first.open(), second.open();

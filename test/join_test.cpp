@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -223,6 +226,57 @@ WEFT_TEST("join: a sibling may wait for what an argument of one that has ended h
   for (const unsigned threads : {1u, 2u, 3u}) {
     const pool p{{.threads = threads}};
     for (int i = 0; i != test::rounds(100); ++i) EXPECT_EQ(co_await start_on(p.executor(), both()), "broken broken");
+  }
+}
+
+// A short range keeps its children's frames, a long one gives each back.
+WEFT_TEST("join: in a range a sibling may wait for what an argument of one that has ended held") {
+  const auto holds = [](weft::promise<int> held) -> task<std::string> {
+    static_cast<void>(held);
+    co_return "ended";
+  };
+  const auto waits = [](weft::future<int> here) -> task<std::string> {
+    const result<int> broken = co_await as_result(std::move(here));
+    co_return broken.has_value() ? "set" : "broken";
+  };
+  const auto all = [&](std::size_t pairs) -> task<std::size_t> {
+    std::vector<task<std::string>> some;
+    for (std::size_t i = 0; i != pairs; ++i) {
+      weft::promise<int> held;
+      some.push_back(waits(held.get_future()));
+      some.insert(some.begin() + static_cast<std::ptrdiff_t>(i / 2), holds(std::move(held)));
+    }
+    const std::vector<std::string> how = co_await when_all(std::move(some));
+    co_return static_cast<std::size_t>(std::ranges::count(how, "broken"));
+  };
+  for (const std::size_t pairs : {1U, 4U, 8U, 9U, 40U}) EXPECT_EQ(co_await all(pairs), pairs);
+  for (const unsigned threads : {1u, 3u}) {
+    const pool p{{.threads = threads}};
+    for (int i = 0; i != test::rounds(100); ++i)
+      for (const std::size_t pairs : {4U, 9U}) EXPECT_EQ(co_await start_on(p.executor(), all(pairs)), pairs);
+  }
+}
+
+// A search whose children are few at each level, and fewer than the range that they are filtered from.
+task<long> queens(unsigned row, unsigned columns, unsigned left, unsigned right) {
+  constexpr unsigned size = 7;
+  if (row == size) co_return 1;
+  const auto is_safe = [&](unsigned column) { return ((columns | left | right) >> column & 1U) == 0; };
+  const auto below = [&](unsigned column) {
+    const unsigned here = 1U << column;
+    return queens(row + 1, columns | here, (left | here) << 1, (right | here) >> 1);
+  };
+  auto places = std::views::iota(0U, size) | std::views::filter(is_safe) | std::views::transform(below);
+  std::array<long, size> ways;
+  const auto end = co_await when_all(places, ways.begin());
+  if (row % 3 == 1) co_await weft::yield();
+  co_return std::accumulate(ways.begin(), end, 0L);
+}
+
+TEST(join, ranges_of_few_are_stolen_and_wait) {
+  for (const unsigned threads : {1u, 2u, 4u}) {
+    const pool p{{.threads = threads}};
+    for (int i = 0; i != test::rounds(10); ++i) EXPECT_EQ(sync_wait(start_on(p.executor(), queens(0, 0, 0, 0))), 40);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <weft/parallel.hpp>
 
 #include <functional>
+#include <iterator>
 #include <ranges>
 #include <stdexcept>
 #include <utility>
@@ -29,6 +30,27 @@ struct all : counts_values {
   }
 };
 TEST(sweep, when_all) { sweep<all>("when_all"); }
+
+struct ranges : counts_values {
+  task<> run() {
+    const auto is_wanted = [](int n) { return n % 3 != 0; };
+    const auto child = [this](int n) { return n % 5 == 0 ? hold(*this, n, n) : hold_at_once(n); };
+    auto few = std::views::iota(0, 14) | std::views::filter(is_wanted) | std::views::transform(child);
+    std::vector<int> values;
+    values.reserve(9);
+    co_await when_all(few, std::back_inserter(values));
+    require(values.size() == 9 && values.back() == 13, "a value was lost");
+    auto many = std::views::iota(0, 20) | std::views::transform(child);
+    co_await when_all(many, std::ignore);
+  }
+
+ private:
+  task<int> hold_at_once(int n) {
+    const counted held = value();
+    co_return n;
+  }
+};
+TEST(sweep, when_all_of_ranges) { sweep<ranges>("when_all"); }
 
 struct all_but_one : counts_values {
   task<> run() {

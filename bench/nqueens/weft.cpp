@@ -2,9 +2,9 @@
 
 #include "../harness/harness.hpp"
 
+#include <array>
 #include <numeric>
-#include <utility>
-#include <vector>
+#include <ranges>
 #include <weft/combine.hpp>
 #include <weft/pool.hpp>
 
@@ -12,12 +12,13 @@ namespace {
 
 weft::task<long> place(bench::board placed, std::size_t row) {
   if (row == bench::queens) co_return 1;
-  std::vector<weft::task<long>> below;
-  below.reserve(bench::queens);
-  for (std::size_t column = 0; column != bench::queens; ++column)
-    if (bench::is_safe(placed, row, column)) below.push_back(place(bench::with_queen(placed, row, column), row + 1));
-  const std::vector<long> ways = co_await weft::when_all(std::move(below));
-  co_return std::accumulate(ways.begin(), ways.end(), 0L);
+  const auto is_safe = [&](std::size_t column) { return bench::is_safe(placed, row, column); };
+  const auto below = [&](std::size_t column) { return place(bench::with_queen(placed, row, column), row + 1); };
+  auto columns =
+      std::views::iota(std::size_t{0}, bench::queens) | std::views::filter(is_safe) | std::views::transform(below);
+  std::array<long, bench::queens> ways;
+  const auto end = co_await weft::when_all(columns, ways.begin());
+  co_return std::accumulate(ways.begin(), end, 0L);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // What it costs to wait, and to be woken: on one thread, so that the count is always the same.
+#include <array>
+#include <ranges>
 #include <utility>
 #include <weft/combine.hpp>
 #include <weft/future.hpp>
@@ -24,6 +26,15 @@ task<int> both() {
 task<int> both_in_place() {
   auto [a, b] = co_await weft::when_all(number(1), number(2));
   co_return a + b;
+}
+
+// Of a range that does not know how long it is, to an array.
+task<int> eight_of_a_range() {
+  const auto is_even = [](int n) { return n % 2 == 0; };
+  auto numbers = std::views::iota(0, 16) | std::views::filter(is_even) | std::views::transform(hidden);
+  std::array<int, 8> values;
+  co_await weft::when_all(numbers, values.begin());
+  co_return values[7];
 }
 
 void set_before() {
@@ -58,5 +69,6 @@ int main() {
   cost::instructions("a callback that comes at once", 1, [] { sync_wait(called_back()); });
   cost::instructions("when_all of two that never wait", 1, [] { sync_wait(both()); });
   cost::instructions("when_all of two in place", 1, [] { sync_wait(both_in_place()); });
+  cost::instructions("when_all of a range of eight", 8, [] { sync_wait(eight_of_a_range()); });
   cost::instructions("a wait that is stopped", 1, stopped);
 }

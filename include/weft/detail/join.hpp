@@ -21,10 +21,10 @@
 //
 // A stolen job of several children is split in halves until one is left, each half a job for others to take.
 //
-// A range's results are moved into the parent's slots as each child ends, and its frame is given back at once. Those of
-// pairs and tuples stay in the children's frames until the parent takes them, which is cheaper by a quarter of fib; but
-// when the parent is to wait they, too, are moved, and the frames go: a sibling may wait for what an argument of theirs
-// holds.
+// The results of a long range are moved into the parent's slots as each child ends, and its frame is given back at once.
+// Those of tuples and short ranges stay in the children's frames until the parent takes them, which is cheaper by a quarter
+// of fib; but when the parent is to wait they, too, are moved, and the frames go: a sibling may wait for what an argument of
+// theirs holds.
 //
 // Source: the borrowed root is what Cilk calls the fast clone (Frigo, Leiserson, Randall, PLDI 1998).
 //
@@ -39,7 +39,6 @@
 #include <new>
 #include <tuple>
 #include <utility>
-#include <vector>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/lock.hpp>
@@ -121,6 +120,11 @@ class join : boundary, job {
     frames_ = frames;
     rooms_ = rooms;
   }
+  /// Before it starts.
+  void is_of(const kind& what) noexcept {
+    kind_ = &what;
+    frame::resume = what.at_once ? returned_to_slot : returned;
+  }
 
  private:
   friend join_child;
@@ -195,12 +199,6 @@ class join : boundary, job {
   //   edge join  what the child did, and its result  ->  the parent
   atomic<std::int64_t> pending_{0};
 };
-
-/// Destroys children's frames, the newest first, as they lie.
-inline void destroy_frames(std::coroutine_handle<>* frames, std::size_t count) noexcept {
-  while (count != 0)
-    if (const std::coroutine_handle<> one = std::exchange(frames[--count], nullptr)) one.destroy();
-}
 
 /// Room for a T, which whoever knows when makes and destroys.
 template <class T>
@@ -301,75 +299,6 @@ class tuple_join<> : public knows_roots {
   bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
   std::tuple<> await_resume() const noexcept { return {}; }
-};
-
-/// The children of `co_await when_all(range)`.
-template <class T>
-class range_join : join {
- public:
-  explicit range_join(std::vector<task<T>>&& tasks)
-      : join{of_range, nullptr, nullptr, tasks.size()},
-        block_{static_cast<std::byte*>(allocate_frame(bytes_for(count_)))} {
-    auto* const rooms = ::new (block_) room[count_ + 1];  // untouched until a child needs one
-    slots_ = begin_slots(block_ + (count_ + 1) * sizeof(room));
-    lies_at(reinterpret_cast<std::coroutine_handle<>*>(slots_ + count_), rooms);
-    for (std::size_t i = 0; i != count_; ++i) {
-      ::new (slots_ + i) outcome<T>;
-      ::new (frames_ + i) std::coroutine_handle<>{task_access::release(std::move(tasks[i]))};
-    }
-  }
-  range_join(const range_join&) = delete;
-  ~range_join() {
-    destroy_frames(frames_, count_);
-    std::destroy_n(slots_, count_);
-    free_frame(block_, bytes_for(count_));
-  }
-
-  bool await_ready() const noexcept { return count_ == 0; }
-  template <class Promise>
-  WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    root& self = *caller.promise().owner;
-    return transfer(self, this->start(self, caller));
-  }
-  std::vector<element<T>> await_resume() {
-    for (std::size_t i = 0; i != count_; ++i) throw_failure(slots_[i]);
-    std::vector<element<T>> values;
-    values.reserve(count_);
-    for (std::size_t i = 0; i != count_; ++i) values.push_back(take_element(slots_[i]));
-    return values;
-  }
-
- private:
-  // All that the children need lies in one block of frame memory: rooms, slots, frames. It is aligned to 16.
-  static constexpr std::size_t aligned = 16;
-  static_assert(alignof(room) <= aligned && alignof(std::coroutine_handle<>) <= alignof(outcome<T>));
-  static constexpr std::size_t bytes_for(std::size_t count) noexcept {
-    constexpr std::size_t gap = alignof(outcome<T>) > aligned ? alignof(outcome<T>) : 0;
-    return (count + 1) * sizeof(room) + gap + count * (sizeof(outcome<T>) + sizeof(std::coroutine_handle<>));
-  }
-  static outcome<T>* begin_slots(std::byte* at) noexcept {
-    const auto address = reinterpret_cast<std::uintptr_t>(at), last = std::uintptr_t{alignof(outcome<T>)} - 1;
-    return reinterpret_cast<outcome<T>*>(at + (((address + last) & ~last) - address));
-  }
-
-  static void settle(join& self, std::size_t index, bool stopped) noexcept {
-    auto& mine = static_cast<range_join&>(self);
-    const auto frame =
-        std::coroutine_handle<task_promise<T>>::from_address(std::exchange(mine.frames_[index], nullptr).address());
-    if (stopped) return;
-    mine.slots_[index].take_from(frame.promise());
-    frame.destroy();
-  }
-  static bool any_failed(join& self) noexcept {
-    const auto& mine = static_cast<range_join&>(self);
-    for (std::size_t i = 0; i != mine.count_; ++i)
-      if (mine.slots_[i].is_exception()) return true;
-    return false;
-  }
-  static constexpr kind of_range{settle, any_failed, true};
-
-  std::byte* const block_;
-  outcome<T>* slots_;
 };
 
 }  // namespace weft::detail
