@@ -466,9 +466,11 @@ bool latch::awaiter::suspend(root& self) noexcept {
   return true;
 }
 
+// One that a stop has claimed, but that has not left yet, has arrived: it passes, and ends stopped where it waits next.
 void barrier::pass(let_through& through) noexcept {
   arrived_ = 0;
-  through.add_all(line_);
+  while (detail::waiter* one = line_.pop())
+    if (!through.add(*one)) one->finish();  // carried out by the stopper, which waits for the lock
 }
 
 void barrier::drop() noexcept {
@@ -490,7 +492,13 @@ bool barrier::awaiter::suspend(root& self) noexcept {
     return false;
   }
   WEFT_EXPECTS(b.arrived_ < b.parties_, "more came to a barrier than it has parties");
-  b.gate::wait(self, *this);
+  b.line_.push(*this);
+  ++b.waits_;
+  if (self.park(*this)) return (b.lock_.unlock(), true);
+  b.line_.remove(*this);
+  --b.arrived_;
+  b.lock_.unlock();
+  end_stopped(self);
   return true;
 }
 
@@ -498,7 +506,8 @@ detail::on_stop barrier::awaiter::leave(detail::waiter& self) noexcept {
   auto& mine = static_cast<awaiter&>(self);
   barrier& b = static_cast<barrier&>(*mine.gate_);
   const std::lock_guard guard{b.lock_};
-  if (b.line_.remove(mine)) --b.arrived_;  // else its phase has passed, and counted it
+  if (!b.line_.remove(mine)) return detail::on_stop::forwarded;  // its phase has passed, and has ended this wait
+  --b.arrived_;
   return detail::on_stop::left;
 }
 

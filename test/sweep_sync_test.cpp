@@ -95,14 +95,19 @@ struct passes_one {
 };
 TEST(sweep, auto_event) { sweep<passes_one>("auto_event::wait", waits_for_the_other); }
 
+// Nobody passes without the other: who ends stopped has not arrived.
 struct meets {
   weft::barrier b{2};
-  task<> party(int milliseconds) {
-    co_await rest(milliseconds);
-    co_await b.arrive_and_wait();
-    co_await b.arrive_and_wait();
+  int passed[2] = {};
+  task<> party(int me) {
+    co_await rest(1 + me);
+    for (int i = 0; i != 2; ++i) {
+      co_await b.arrive_and_wait();
+      ++passed[me];
+    }
   }
-  task<> run() { co_await when_all(party(1), party(2)); }
+  task<> run() { co_await when_all(party(0), party(1)); }
+  void check() const { require(passed[0] == passed[1], "one passed, and the other one did not"); }
 };
 TEST(sweep, barrier) { sweep<meets>("barrier::arrive_and_wait", waits_for_the_other); }
 
