@@ -519,8 +519,13 @@ bool condition_variable::awaiter::suspend(root& self) noexcept {
   mutex::guard held = std::move(held_);  // `this` may be gone when the lock is
   auto& changed = static_cast<condition_variable&>(*gate_);
   changed.lock_.lock();
-  changed.gate::wait(self, *this);
-  held.unlock();
+  changed.line_.push(*this);
+  ++changed.waits_;
+  const bool waits = self.park(*this);
+  if (!waits) changed.line_.remove(*this);
+  changed.lock_.unlock();
+  held.unlock();  // whom that wakes may run here and now, so it comes before the run loop is told where to go on
+  if (!waits) end_stopped(self);
   return true;
 }
 

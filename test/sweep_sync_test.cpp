@@ -117,6 +117,7 @@ struct notifies {
   int there = 0, taken = 0;
   task<> takes() {
     auto held = co_await m.lock();
+    co_await rest(1);  // the other one waits for the mutex meanwhile, and is woken as this one lets go of it
     auto any = [this] { return there != 0; };
     co_await changed.wait(held, any);
     --there, ++taken;

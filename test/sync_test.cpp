@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
@@ -582,6 +583,46 @@ TEST(condition_variable, a_wait_that_is_stopped_holds_nothing) {
     EXPECT_EQ((co_await as_result(timeout(5ms, waits()))).error(), errc::timed_out);
     EXPECT_FALSE(m.is_locked());
   });
+}
+
+// Tells who parks next to stop, if it is told to: between its first look and its place in line.
+struct stops_who_parks {
+  static inline bool next = false;
+  static inline const weft::detail::wait_watch watch{
+      .parking =
+          [](weft::detail::sleeper& one) noexcept {
+            if (std::exchange(next, false)) one.request_stop();
+          },
+      .parked = [](weft::detail::sleeper&, bool) noexcept {},
+      .waking = [](weft::detail::sleeper&, weft::detail::wake_up) noexcept { return false; },
+      .stopping = [](weft::detail::sleeper&) noexcept {},
+      .ran_dry = []() noexcept { return false; },
+  };
+};
+
+// Without an executor, who waits for the mutex runs where it is given back: in the await that is about to end stopped.
+TEST(condition_variable, a_wait_that_is_stopped_as_it_begins_lets_another_one_run_and_ends) {
+  const test::calm quiet;
+  weft::mutex m;
+  weft::condition_variable changed;
+  bool stopped = false, had_it = false;
+  auto locks = [&]() -> task<> {
+    const auto held = co_await m.lock();
+    had_it = true;
+  };
+  auto waits = [&]() -> task<> {
+    auto held = co_await m.lock();
+    weft::start(locks(), [](weft::result<void>) {});
+    stops_who_parks::next = true;
+    co_await changed.wait(held);
+  };
+  weft::detail::wait_watch::begin(&stops_who_parks::watch);
+  weft::start(waits(), [&](weft::result<void> how) { stopped = how.is_stopped(); });
+  weft::detail::wait_watch::begin(nullptr);
+  EXPECT_TRUE(stopped);
+  EXPECT_TRUE(had_it);
+  EXPECT_FALSE(m.is_locked());
+  EXPECT_EQ(changed.stats().waiting, 0u);
 }
 
 WEFT_TEST("once: happens once, and again after a failure") {
