@@ -216,6 +216,11 @@ struct chooses_beside : counts_values {
 };
 TEST(sweep, select_beside) { sweep<chooses_beside>("select, on", waits_for_the_other); }
 
+struct chooses_of_none {
+  task<> run() { co_await select(std::vector<weft::receive_case<int>>{}); }
+};
+TEST(sweep, select_of_none) { sweep<chooses_of_none>("select", waits_for_the_other); }
+
 struct chooses_of_many_beside : counts_values {
   task<> run() {
     std::vector<weft::on_case<counted>> cases;

@@ -106,6 +106,7 @@ bool select_wait::suspend(root& self, Select& of) noexcept {
   }
   in_line_ = true;  // before it is known: whoever ends the wait reads it
   const bool parked = self.park(*this);
+  if (parked && locks == 0) return true;  // of no cases: there is no lock that keeps this here
   if (parked) of.each([&](auto& one, std::size_t) { one.enter().share(*this); });
   unlock_all(locks_,
              locks);  // who goes on takes each but that of the case that was chosen, so this is here until the last
