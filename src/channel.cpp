@@ -122,6 +122,7 @@ bool channel_core::lock_or_wait(root& self, channel_waiter& one, const peeked<st
 
 void channel_core::leave(waiter& one, waiter_line& line) noexcept {
   const std::lock_guard guard{lock};
+  changes = changes + 1;
   line.remove(one);
 }
 

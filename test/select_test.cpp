@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
@@ -343,6 +345,41 @@ TEST(select_go, one_that_never_waits_looks_at_one_moment) {
   EXPECT_FALSE(left.try_receive());
   EXPECT_TRUE(left.try_send(1));
   EXPECT_EQ(sync_wait(select(on_receive(left), moves_one{never, right, left}, on_receive(right), otherwise)).index, 0u);
+}
+
+// A case that is never ready, and does something when it is looked at first.
+struct does_once : weft::detail::happening_case {
+  using result_type = std::monostate;
+  using state = does_once;
+  does_once(weft::detail::happening& never, std::function<void()>& what)
+      : happening_case{never}, never_{never}, what_{what} {}
+  does_once(const does_once& other) : does_once{other.never_, other.what_} {}
+  bool may_be_ready() const noexcept {
+    if (auto what = std::exchange(what_, nullptr)) what();
+    return false;
+  }
+  result_type take() noexcept { return {}; }
+
+  weft::detail::happening& never_;
+  std::function<void()>& what_;
+};
+
+// The same where who would have sent in the one is stopped, once somebody would receive in the other.
+TEST(select_go, one_that_never_waits_looks_at_one_moment_where_one_is_stopped) {
+  channel<int> sent{0}, wanted{0};
+  weft::detail::happening never;
+  weft::stop_source stop;
+  std::optional<int> got;
+  auto sends = [&]() -> task<> { co_await sent.send(1); };
+  auto receives = [&]() -> task<> { got = co_await wanted.receive(); };
+  const auto nothing = [](weft::result<void>) {};
+  weft::start(weft::with_stop(stop.token(), sends), nothing);
+  std::function<void()> moves = [&] {
+    weft::start(receives(), nothing);
+    stop.request_stop();
+  };
+  EXPECT_EQ(sync_wait(select(on_send(wanted, 2), does_once{never, moves}, on_receive(sent), otherwise)).index, 0u);
+  EXPECT_EQ(got, 2);
 }
 
 // Nor does one that looks see less while the values are moved to where there is more room, or one makes room for the next.

@@ -119,7 +119,7 @@ class channel_core {
   waiter_line receivers;
   waiter_line senders;
   std::uint64_t waits = 0;
-  peeked<std::uint32_t> changes = 0;  // before what somebody could do becomes what must wait, but for what is stopped
+  peeked<std::uint32_t> changes = 0;  // before what somebody could do becomes what must wait
 
  private:
   channel_waiter* pop_claimed(waiter_line& line) noexcept;
