@@ -70,8 +70,8 @@ mutex::~mutex() {
                "a mutex was destroyed while somebody waits in it");
 }
 
-// Free, but marked: who was called has not run yet.
-bool mutex::try_overtake(std::uintptr_t by) noexcept {
+// It has changed since the look: taken, given back, or marked.
+bool mutex::try_take_again(std::uintptr_t by) noexcept {
   std::uintptr_t found = state_.load(std::memory_order_relaxed);  // a guess: the exchange decides
   while (!is_held(found))
     if (state_.compare_exchange_weak(found, found | by, std::memory_order_acquire,  // <- held
@@ -82,7 +82,7 @@ bool mutex::try_overtake(std::uintptr_t by) noexcept {
 
 // Marked, or about to be.
 void mutex::unlock_marked() noexcept {
-  std::uintptr_t found = state_.load(std::memory_order_relaxed);  // as in try_overtake()
+  std::uintptr_t found = state_.load(std::memory_order_relaxed);  // as in try_take_again()
   do {
     if ((found & marks) == awaited) return hand_on();
   } while (!state_.compare_exchange_weak(found, found & marks, std::memory_order_release,  // -> held

@@ -199,16 +199,18 @@ class mutex : public detail::gate {
   static constexpr bool is_held(std::uintptr_t word) noexcept { return (word & ~marks) != 0; }
 
   bool try_take(std::uintptr_t by) noexcept {
-    std::uintptr_t found = free;
-    return state_.compare_exchange_strong(found, by, std::memory_order_acquire,  // <- held
-                                          std::memory_order_relaxed) ||          // the next one looks at it
-           (!is_held(found) && try_overtake(by));
+    std::uintptr_t found = state_.load(std::memory_order_relaxed);  // a guess: the exchange decides
+    if (is_held(found)) return false;
+    return state_.compare_exchange_strong(found, found | by, std::memory_order_acquire,  // <- held
+                                          std::memory_order_relaxed) ||                  // the next one looks at it
+           try_take_again(by);
   }
-  bool try_overtake(std::uintptr_t by) noexcept;
+  bool try_take_again(std::uintptr_t by) noexcept;
   void unlock() noexcept {
     std::uintptr_t found = state_.load(std::memory_order_relaxed);  // its own, but for the marks
-    if ((found & marks) != 0 || !state_.compare_exchange_strong(found, free, std::memory_order_release,  // -> held
-                                                                std::memory_order_relaxed))  // somebody waits now
+    if ((found & marks) == awaited ||
+        !state_.compare_exchange_strong(found, found & marks, std::memory_order_release,  // -> held
+                                        std::memory_order_relaxed))                       // somebody waits now
       unlock_marked();
   }
   void unlock_marked() noexcept;
