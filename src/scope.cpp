@@ -143,12 +143,18 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
 
 // ---- starting a fork --------------------------------------------------------------------------------------------------------
 
+// Whether what runs here is the body's own code. What a fork's first run calls when its root has been left, as a function
+// that cancels, runs on top of the body, which is in start() and has lent its spare record.
+inline bool scope_core::runs_body(const worker& here) const noexcept {
+  return here.current == &body_ && here.outer != &body_;
+}
+
 // Mostly the body forks, its spare record is there, and the fork runs through: that way calls nothing but the fork, and
 // saves and puts back no more than it must. The memory is the scope's already, nothing is being unwound, and there is no
 // fiber: where a fork runs through, it leaves those as it found them.
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
-  if (here.current != &body_ || spare_ == nullptr || here.nested_forks == deepest_nesting || here.of_pool != nullptr ||
+  if (!runs_body(here) || spare_ == nullptr || here.nested_forks == deepest_nesting || here.of_pool != nullptr ||
       source_.stop_requested() || here.memory != env_.frames || is_any(here.unwound, here.fiber)) [[unlikely]]
     return start_in_another(frame, promise, failure_of, where_to_offer(here));
   fork_record* const one = spare_;
@@ -184,7 +190,7 @@ std::uintptr_t scope_core::start_here(std::coroutine_handle<> frame, promise_bas
   worker& here = this_worker();
   fork_record& one = prepare(frame);
   begin(one, frame, promise, failure_of);
-  const bool is_spare = here.current == &body_ && &one == spare_;
+  const bool is_spare = runs_body(here) && &one == spare_;
   if (offered_by != nullptr) {
     if (is_spare) spare_ = nullptr;
     link(one);
@@ -246,7 +252,7 @@ bool scope_core::take_back(fork_record& one) noexcept {
 fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
   try {
     worker& here = this_worker();
-    const bool by_body = here.current == &body_ && here.nested_forks != deepest_nesting;
+    const bool by_body = runs_body(here) && here.nested_forks != deepest_nesting;
     if (is_limited_ && !has_room()) throw error{make_error_code(errc::no_room), "fork"};
     if (by_body && !is_limited_ && !source_.stop_requested())
       return spare_ != nullptr ? *spare_ : *(spare_ = &take_record());

@@ -539,6 +539,37 @@ TEST(scope_stop, a_child_that_completes_what_its_sibling_waits_for) {
   EXPECT_EQ(cancelled_late, 0);
 }
 
+// A function that cancels runs in no root, on top of the body, whose fork() has not returned.
+TEST(scope_stop, a_cancel_that_forks_in_the_first_run_of_a_fork) {
+  weft::event never;
+  std::vector<weft::callback<>> pending;
+  int forked = 0;
+  auto more = [&]() -> task<> {
+    ++forked;
+    co_return;
+  };
+  auto body = [&](scope& s) -> task<> {
+    std::vector<fork<>> made;
+    auto called = [&]() -> task<> {
+      auto start = [&](weft::callback<> done) { pending.push_back(std::move(done)); };
+      auto cancel = [&] {
+        made.push_back(s.fork(more));
+        pending.back()();
+      };
+      co_await weft::from_callback(start, cancel);
+    };
+    auto wins = []() -> task<> { co_return; };
+    auto race = [&]() -> task<> { co_await weft::when_any(called(), wins()); };
+    fork<> one = s.fork(race);
+    EXPECT_EQ(forked, 1);
+    co_await std::move(one);
+    for (fork<>& each : made) co_await std::move(each);
+  };
+  bool ended = false;
+  weft::start(with_scope(body), [&](result<void> how) { ended = how.has_value(); });
+  EXPECT_TRUE(ended);
+}
+
 // Whoever was let through by a close may destroy what it waited in, also when that was told to stop meanwhile.
 TEST(scope_stop, a_child_that_destroys_what_its_sibling_waits_in) {
   weft::event never;

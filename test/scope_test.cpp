@@ -3,7 +3,9 @@
 #include <weft/executor.hpp>
 #include <weft/scope.hpp>
 
+#include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -284,6 +286,41 @@ WEFT_TEST("fork: its frame goes back when it has ended and its handle is gone") 
     EXPECT_EQ(s.reclaim(), 0U);
   };
   co_await with_scope(body);
+}
+
+// Fills what was given back, so that whoever looks there does not find what was there.
+class filling_memory final : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
+    std::memset(block, 0xdd, bytes);
+    std::pmr::new_delete_resource()->deallocate(block, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+// It has no record of its own, and the one that it ran in may be gone.
+WEFT_TEST("fork: a view of one that ran through, after the scope has given all records back") {
+  filling_memory memory;
+  auto one = []() -> task<int> { co_return 1; };
+  auto body = [&](scope& s) -> task<> {
+    test::gate door;
+    fork<> first = s.fork(pass(door));
+    fork<int> by_body = s.fork(one), by_fork;
+    auto forks = [&]() -> task<> {
+      by_fork = s.fork(one);
+      co_await door;
+    };
+    fork<> second = s.fork(forks);
+    door.open();
+    co_await std::move(first);
+    co_await std::move(second);
+    EXPECT_EQ(s.reclaim(), 0U);
+    EXPECT_EQ(co_await by_body.view(), 1);
+    EXPECT_EQ(co_await by_fork.view(), 1);
+  };
+  co_await with_scope({.memory = &memory}, body);
 }
 
 WEFT_TEST("fork: many that wait need memory for those that wait at once") {

@@ -310,7 +310,7 @@ template <class T>
 fork_view<T> fork<T>::view() {
   if (!word_) detail::fail_empty_fork();
   if (!word_.has_record()) {
-    detail::scope_core& in = static_cast<detail::fork_record*>(detail::promise_of<T>(word_).owner)->of();
+    detail::scope_core& in = detail::scope_core::of_one_that_ran_through(*detail::promise_of<T>(word_).owner);
     word_ = detail::fork_word{reinterpret_cast<std::uintptr_t>(&in.share(word_.value(), detail::failure_of<T>)) + 1};
   }
   return fork_view<T>{word_.record()};
@@ -483,8 +483,11 @@ class scope : detail::scope_core {
   }
   template <class T>
   weft::fork<T> started(detail::task_promise<T>& promise, std::uintptr_t word) {
-    if ((word & 1) == 0 && promise.is_exception()) [[unlikely]]
-      failed(static_cast<detail::fork_record&>(*promise.owner), promise.exception());
+    if ((word & 1) == 0) {
+      if (promise.is_exception()) [[unlikely]]
+        failed(static_cast<detail::fork_record&>(*promise.owner), promise.exception());
+      promise.owner = &body();  // the record that it ran in is others' now
+    }
     return detail::scope_access::make<T>(word);
   }
   template <class T>

@@ -173,6 +173,10 @@ class scope_core : waiter, job {
   std::uintptr_t start_here(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
   std::uintptr_t start_on(executor& where, std::coroutine_handle<> frame, promise_base& promise,
                           failure_function failure_of);
+  /// Who owns the frame of a fork without a record.
+  root& body() noexcept { return body_; }
+  /// The scope of such a fork.
+  static scope_core& of_one_that_ran_through(root& owner) noexcept { return *static_cast<body_root&>(owner).of; }
   /// A record for a word without one.
   fork_record& share(std::uintptr_t word, failure_function failure_of);
   void retain(fork_record& one) noexcept;
@@ -280,6 +284,7 @@ class scope_core : waiter, job {
                  called_by_ends& called) noexcept;  // under the lock
   fork_record& prepare(std::coroutine_handle<> frame);
   pool_worker* where_to_offer(const worker& here) const noexcept;
+  bool runs_body(const worker& here) const noexcept;
   void begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
              failure_function failure_of) noexcept;
   bool run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
