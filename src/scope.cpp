@@ -515,9 +515,12 @@ on_failure scope_core::judge(const std::exception_ptr& failure) noexcept {
 
 bool scope_core::starts_again(const std::exception_ptr& failure) noexcept {
   const on_failure verdict = judge(failure);
-  if (verdict == on_failure::restart && !source_.stop_requested()) return true;
-  static_cast<fork_record*>(current_root())->verdict_ =
-      verdict == on_failure::fail ? fork_record::verdict::fail : fork_record::verdict::go_on;
+  auto& self = static_cast<fork_record&>(*current_root());
+  if (verdict == on_failure::restart) {
+    look_at_clock(self);
+    if (!source_.stop_requested() && !self.stop_requested()) return true;
+  }
+  self.verdict_ = verdict == on_failure::fail ? fork_record::verdict::fail : fork_record::verdict::go_on;
   return false;
 }
 

@@ -259,6 +259,58 @@ WEFT_TEST("scope_failure: supervise starts again, within its limits") {
   EXPECT_EQ(what(co_await as_result(with_scope({.on_error = weft::supervise(gives_up)}, of_a_function))), "function");
 }
 
+WEFT_TEST("scope_failure: supervise does not start again what was told to stop") {
+  int calls = 0;
+  test::gate never;
+  auto again = [](std::exception_ptr) { return weft::on_failure::restart; };
+  auto fails = [&]() -> task<> {
+    static_cast<void>(co_await as_result(pass(never)));
+    if (++calls == 5) std::abort();
+    throw std::runtime_error{"told"};
+  };
+  auto one_alone = [&](scope& s) -> task<> {
+    fork<> f = s.fork(fails);
+    f.request_stop();
+    EXPECT_EQ(what(co_await as_result(f)), "told");
+  };
+  co_await with_scope({.on_error = weft::supervise(again)}, one_alone);
+  EXPECT_EQ(calls, 1);
+
+  // Of the task outside, which does not wait, and by a deadline, for which no timer is armed.
+  calls = 0;
+  auto fails_at_once = [&]() -> task<> {
+    if (++calls == 5) std::abort();
+    throw std::runtime_error{"told"};
+    co_return;
+  };
+  auto forks = [&](scope& s) -> task<> {
+    s.fork(fails_at_once);
+    co_return;
+  };
+  fork<> outer;
+  auto inner = [&](fork<>& self) -> task<> {
+    self.request_stop();
+    co_await with_scope({.on_error = weft::supervise(again)}, forks);
+  };
+  auto whole = [&](scope& s) -> task<> {
+    test::gate door;
+    auto waits = [&]() -> task<> {
+      co_await door;
+      co_await inner(outer);
+    };
+    outer = s.fork(waits);
+    door.open();
+    static_cast<void>(co_await as_result(outer));
+    outer = {};
+  };
+  co_await with_scope(whole);
+  EXPECT_EQ(calls, 1);
+  calls = 0;
+  const auto past = std::chrono::steady_clock::time_point::min();
+  static_cast<void>(co_await as_result(with_scope({.deadline = past, .on_error = weft::supervise(again)}, forks)));
+  EXPECT_EQ(calls, 1);
+}
+
 // ---- stops ------------------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("scope_stop: of the scope goes to the body and to all forks, also later ones") {
