@@ -240,6 +240,33 @@ TEST(pool_stats, are_read_without_stopping_anybody) {
   test::until([&] { return p.stats().asleep > now.asleep; });  // also those that have not woken since
 }
 
+TEST(pool_stats, what_a_worker_has_taken_up_waits_there) {
+  constexpr std::size_t posted = 100;
+  for (const bool alone : {true, false}) {
+    const pool p{{.threads = alone ? 1u : 2u}};
+    weft::executor& there = alone ? p.executor() : p.worker(0);
+    std::atomic<bool> holds{false}, ends{false};
+    std::atomic<std::size_t> most{0};
+    const auto hold = [&]() -> task<> {
+      holds = true;
+      test::until([&] { return ends.load(); });
+      co_return;
+    };
+    const auto look = [&]() -> task<> {
+      most = std::max(most.load(), p.stats(0).waiting);
+      co_return;
+    };
+    weft::start(there, hold(), [](const weft::result<void>&) {});
+    test::until([&] { return holds.load(); });
+    for (std::size_t i = 0; i != posted; ++i) weft::start(there, look(), [](const weft::result<void>&) {});
+    ends = true;
+    sync_wait(start_on(there, look()));
+    EXPECT_GE(most, posted - 1) << "those behind the first";
+    EXPECT_LE(most, posted);
+    EXPECT_EQ(p.stats(0).waiting, 0u);
+  }
+}
+
 TEST(pool_hooks, are_called_on_each_thread) {
   struct seen {
     std::atomic<unsigned> started{0}, stopped{0}, idle{0};

@@ -36,7 +36,7 @@ namespace weft::detail {
     cached -= bytes;
     return block;
   }
-  slab* fresh = slab_source::the_one().take(*this);
+  slab* fresh = slab_source::the_one().take(*this, base != nullptr);
   std::lock_guard guard{lock};
   if (current != nullptr) current->top = bump;
   fresh->next = slabs;

@@ -249,7 +249,7 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
       .failed_steals = one.failed_steals.get(),
       .sleeps = one.parks.get(),
       .wakes = one.wakes.get(),
-      .waiting = one.line.size() + one.forks.size(),
+      .waiting = one.line.size() + one.forks.size() + one.kept.size(),
       .asleep = std::chrono::nanoseconds{asleep},
       .awake = std::chrono::nanoseconds{life > asleep ? life - asleep : 0},
   };

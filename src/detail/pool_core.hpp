@@ -97,6 +97,26 @@ class pool_core final : public executor {
     unsigned priority;
   };
 
+  // Jobs that one worker keeps: its thread's, but for how many there are.
+  class kept_jobs {
+   public:
+    void push(job& work) noexcept {
+      jobs_.push(work);
+      count_.add();
+    }
+    job* pop() noexcept {
+      job* const work = jobs_.pop();
+      if (work != nullptr) count_.subtract_one();
+      return work;
+    }
+    bool empty() const noexcept { return jobs_.first == nullptr; }
+    std::size_t size() const noexcept { return count_.get(); }
+
+   private:
+    job_queue jobs_;
+    count count_;
+  };
+
   // A worker, and what the core knows of it besides.
   struct alignas(64) seat : pool_worker, idler {
     seat(pool_core& core, unsigned which) noexcept
@@ -110,8 +130,8 @@ class pool_core final : public executor {
           index{which} {}
 
     own_executor own;
-    job_queue
-        kept;  // its thread's: what is for it alone, posted by itself or taken out of the next; all, for the only one
+    // Its thread's: what is for it alone, posted by itself or taken out of the next; for the only one, all from outside.
+    kept_jobs kept;
     inbox<job> posted;  // what others have posted for it alone. Its edge: what the poster wrote  ->  the job
     pool_core* of;
     unsigned index;

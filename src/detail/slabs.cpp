@@ -30,13 +30,13 @@ slab_source& slab_source::the_one() noexcept {
   return *source;
 }
 
-slab* slab_source::take(heap& owner) {
+slab* slab_source::take(heap& owner, bool one_more) {
   std::unique_lock guard{lock_};
   slab* taken = pop(warm_);
   if (taken != nullptr) {
     least_ = std::min(least_, --warm_count_);
   } else {
-    if (cold_ == nullptr) reserve();
+    if (cold_ == nullptr) reserve(one_more);
     taken = pop(cold_);
   }
   ++in_use_;
@@ -70,8 +70,9 @@ std::size_t slab_source::bytes_in_use() noexcept {
   return (in_use_ + warm_count_) * slab::bytes;
 }
 
-// Large pages are asked for from the second region on: a small program stays small.
-void slab_source::reserve() {
+// Large pages are asked for from the second region on, and where one worker fills more than a slab: a small program stays
+// small, and so does one of many threads that each need little.
+void slab_source::reserve(bool large_pages) {
   void* mapped =
       ::mmap(nullptr, region + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc{};
@@ -81,7 +82,7 @@ void slab_source::reserve() {
   if (aligned != begin) ::munmap(begin, static_cast<std::size_t>(aligned - begin));
   if (auto* end = aligned + region; end != begin + region + huge_page)
     ::munmap(end, static_cast<std::size_t>(begin + region + huge_page - end));
-  if (regions_++ != 0) ::madvise(aligned, region, MADV_HUGEPAGE);
+  if (regions_++ != 0 && large_pages) ::madvise(aligned, region, MADV_HUGEPAGE);
   for (std::byte* at = aligned + region; at != aligned;) push(cold_, reinterpret_cast<slab*>(at -= slab::bytes));
 }
 

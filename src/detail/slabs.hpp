@@ -39,8 +39,8 @@ class slab_source {
  public:
   static slab_source& the_one() noexcept;
 
-  /// Throws std::bad_alloc.
-  slab* take(heap& owner);
+  /// Throws std::bad_alloc. `one_more`: it has one already.
+  slab* take(heap& owner, bool one_more);
   void give_back(slab* one) noexcept;
 
   /// True: some are warm that may go later.
@@ -54,7 +54,7 @@ class slab_source {
   static constexpr std::size_t always_warm = (std::size_t{32} << 20) / slab::bytes;
   static constexpr std::size_t most_warm = (std::size_t{128} << 20) / slab::bytes;
 
-  void reserve();
+  void reserve(bool large_pages);
   void cool(slab* one) noexcept;
   void age() noexcept;
 

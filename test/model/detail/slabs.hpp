@@ -42,7 +42,7 @@ class slab_source {
   static slab_source& the_one() noexcept { return *now; }
   static inline slab_source* now = nullptr;
 
-  slab* take(heap& of) {
+  slab* take(heap& of, bool) {
     for (int i = 0; i != most; ++i)
       if (!taken_[i]) {
         taken_[i] = true;
