@@ -71,14 +71,17 @@ void fork_record::request_stop_because(const stop_cause& cause) noexcept {
 // One to run a fork in. Throws std::bad_alloc.
 fork_record& scope_core::take_record() {
   void* room;
+  fork_record::own_env* unused = nullptr;
   {
     std::lock_guard guard{lock_};
     room = free_;
-    if (free_ != nullptr) free_ = free_->next_;
+    if (free_ != nullptr) {
+      unused = let_go_of_env(*free_);
+      free_ = free_->next_;
+    }
   }
-  if (room != nullptr) {
-    end_record(*static_cast<fork_record*>(room));
-  } else {
+  delete unused;
+  if (room == nullptr) {
     const ambient_memory records{env_.frames};
     room = allocate_frame(sizeof(fork_record));
   }
@@ -86,9 +89,14 @@ fork_record& scope_core::take_record() {
 }
 
 // Records have nothing to destroy but the env of a fork_on. By this it is not looked for where a stop has no line of it.
-inline void scope_core::end_record(fork_record& one) const noexcept {
-  if (one.env != &env_) [[unlikely]]
-    delete one.env_of_fork_on_;
+// Not null: nobody has it any more.
+inline fork_record::own_env* scope_core::let_go_of_env(fork_record& one) const noexcept {
+  return one.env != &env_ ? let_go_of_env(one.env_of_fork_on_) : nullptr;
+}
+inline fork_record::own_env* scope_core::let_go_of_env(fork_record::own_env* one) const noexcept {
+  const std::size_t users = one->users - 1;
+  one->users = users;
+  return users == 0 ? one : nullptr;
 }
 
 void scope_core::give_back(fork_record& one) noexcept {
@@ -297,44 +305,100 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
   WEFT_EXPECTS(env_.frames == nullptr || env_.frames->is_shared() || &where == env_.executor,
                "fork_on to another executor below a scope with memory that was not declared shared: set "
                ".memory_is_shared, and give a resource that is");
-  fork_record* one;
-  try {
-    if (!has_room()) throw error{make_error_code(errc::no_room), "fork_on"};
-    const ambient_memory of_scope{env_.frames};
-    auto mine = std::make_unique<fork_record::own_env>();
-    mine->env = env_;
-    mine->env.executor = &where;
-    one = &take_record();
-    one->env_of_fork_on_ = mine.release();
-  } catch (...) {
-    frame.destroy();
-    throw;
+  fork_record* one = is_limited_ ? nullptr : start_in_free_record(where, frame, promise, failure_of);
+  if (one == nullptr) {
+    try {
+      if (is_limited_ && !has_room()) throw error{make_error_code(errc::no_room), "fork_on"};
+      fork_record::own_env& its = env_on(where);
+      try {
+        one = &take_record();
+      } catch (...) {
+        std::unique_lock guard{lock_};
+        fork_record::own_env* const unused = let_go_of_env(&its);
+        guard.unlock();
+        delete unused;
+        throw;
+      }
+      one->env_of_fork_on_ = &its;
+    } catch (...) {
+      frame.destroy();
+      throw;
+    }
+    one->env = &one->env_of_fork_on_->env;
+    begin(*one, frame, promise, failure_of);
+    link(*one);
+  } else if (source_.stop_requested()) {
+    one->request_stop();  // as link() does
   }
-  one->env = &one->env_of_fork_on_->env;
-  one->adopt(frame, promise);
-  one->frame_ = frame;
-  one->failure_of_ = failure_of;
-  one->function_ = code_of(frame);
-  link(*one);
   one->schedule();
   return reinterpret_cast<std::uintptr_t>(one) | has_record;
+}
+
+// Where a record is free and the last fork_on was for the same executor, the lock is taken once for all of it.
+inline fork_record* scope_core::start_in_free_record(executor& where, std::coroutine_handle<> frame,
+                                                     promise_base& promise, failure_function failure_of) noexcept {
+  fork_record::own_env* unused;
+  fork_record* one;
+  {
+    std::lock_guard guard{lock_};
+    fork_record::own_env* const its = last_env_;
+    if (free_ == nullptr || its == nullptr || its->env.executor != &where) return nullptr;
+    one = free_;
+    free_ = one->next_;
+    its->users = its->users + 1;
+    unused = let_go_of_env(*one);
+    ::new (static_cast<void*>(one)) fork_record{*this};
+    one->env_of_fork_on_ = its;
+    one->env = &its->env;
+    begin(*one, frame, promise, failure_of);
+    count_in(*one);
+  }
+  delete unused;
+  return one;
+}
+
+// That of the last fork_on, if it is for this executor; else a new one. One user more.
+fork_record::own_env& scope_core::env_on(executor& where) {
+  {
+    std::lock_guard guard{lock_};
+    if (last_env_ != nullptr && last_env_->env.executor == &where) {
+      last_env_->users = last_env_->users + 1;
+      return *last_env_;
+    }
+  }
+  const ambient_memory of_scope{env_.frames};
+  auto* const made = new fork_record::own_env;
+  made->env = env_;
+  made->env.executor = &where;
+  made->users = 2;
+  fork_record::own_env* unused = nullptr;
+  {
+    std::lock_guard guard{lock_};
+    if (last_env_ != nullptr) unused = let_go_of_env(last_env_);
+    last_env_ = made;
+  }
+  delete unused;
+  return *made;
 }
 
 // Enters a fork that has waited, unless it has ended meanwhile on another thread.
 void scope_core::link(fork_record& one) noexcept {
   {
     std::lock_guard guard{lock_};
-    WEFT_EXPECTS(live_ != 0, "fork was called on a scope that has ended");
-    ++held_;
-    if (one.status_.load(std::memory_order_relaxed) == fork_status::running) {  // under the lock
-      atomic<fork_record*>& entered = newest_[children_ % std::size(newest_)];
-      one.ahead_ = entered.load(std::memory_order_relaxed);  // as declared
-      entered.store(&one, std::memory_order_relaxed);
-      ++live_, ++children_;
-      add_running(one);
-    }
+    count_in(one);
   }
   if (source_.stop_requested()) one.request_stop();  // whoever told the others may have come before
+}
+
+inline void scope_core::count_in(fork_record& one) noexcept {
+  WEFT_EXPECTS(live_ != 0, "fork was called on a scope that has ended");
+  ++held_;
+  if (one.status_.load(std::memory_order_relaxed) != fork_status::running) return;  // under the lock
+  atomic<fork_record*>& entered = newest_[children_ % std::size(newest_)];
+  one.ahead_ = entered.load(std::memory_order_relaxed);  // as declared
+  entered.store(&one, std::memory_order_relaxed);
+  ++live_, ++children_;
+  add_running(one);
 }
 
 void scope_core::add_running(fork_record& one) noexcept {
@@ -476,22 +540,28 @@ std::size_t scope_core::reclaim() noexcept {
 
 std::size_t scope_core::give_back_records() noexcept {
   fork_record* unused;
+  fork_record::own_env* env = nullptr;
   std::size_t kept;
   {
     std::lock_guard guard{lock_};
     unused = std::exchange(free_, nullptr);
     kept = held_ - children_;
+    if (last_env_ != nullptr) env = let_go_of_env(std::exchange(last_env_, nullptr));
   }
+  delete env;
   while (unused != nullptr) {
     fork_record* const one = std::exchange(unused, unused->next_);
-    if (one != &first_) {
-      end_record(*one);
-      free_frame(one, sizeof(fork_record));
-    } else {  // it stands in the scope
+    {
       std::lock_guard guard{lock_};
-      one->next_ = free_;
-      free_ = one;
+      env = let_go_of_env(*one);
+      one->env = &env_;
+      if (one == &first_) {  // it stands in the scope
+        one->next_ = free_;
+        free_ = one;
+      }
     }
+    delete env;
+    if (one != &first_) free_frame(one, sizeof(fork_record));
   }
   return kept;
 }
@@ -816,9 +886,10 @@ scope_core::~scope_core() {
   }
   while (free_ != nullptr) {
     fork_record* const one = std::exchange(free_, free_->next_);
-    end_record(*one);
+    delete let_go_of_env(*one);
     if (one != &first_) free_frame(one, sizeof(fork_record));
   }
+  if (last_env_ != nullptr) delete let_go_of_env(last_env_);
   while (later_ != nullptr) delete std::exchange(later_, later_->next);
   if (by_option_ != nullptr) {
     std::destroy_at(by_option_);

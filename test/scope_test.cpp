@@ -389,6 +389,42 @@ WEFT_TEST("fork_on: runs there, and its result comes here") {
   co_await with_scope(body);
 }
 
+WEFT_TEST("fork_on: those for one executor share an environment, each has that of its own, and all are given back") {
+  test::counting_resource memory;
+  weft::manual_executor first, second;
+  int right = 0;
+  auto looks = [&](weft::executor* at) -> task<> {
+    right += weft::current_env().executor == at;
+    co_return;
+  };
+  auto body = [&](scope& s) -> task<> {
+    const std::size_t before = memory.live;
+    for (const int of_first :
+         {1, 2, 3, 10}) {  // every so many, with others in between that are made, run and reclaimed
+      for (int i = 0; i != 20; ++i) {
+        weft::manual_executor& where = i % of_first == 0 ? first : second;
+        s.fork_on(where, looks(&where));
+        if (i % 7 == 6) first.run_all();
+        if (i % 5 == 4) second.run_all();
+        if (i == 12) s.reclaim();
+      }
+      first.run_all(), second.run_all();
+      s.reclaim();
+      EXPECT_EQ(memory.live, before);
+    }
+    for (int i = 0; i != 10; ++i) s.fork_on(first, looks(&first));
+    EXPECT_EQ(memory.live, before + 21) << "a frame and a record each, and one environment";
+    first.run_all();
+    for (int i = 0; i != 10; ++i) s.fork_on(first, looks(&first));
+    EXPECT_EQ(memory.live, before + 21);
+    first.run_all();
+    co_return;
+  };
+  co_await with_scope({.memory = &memory, .memory_is_shared = true}, body);
+  EXPECT_EQ(right, 100);
+  EXPECT_EQ(memory.live, 0U);
+}
+
 WEFT_TEST("scope: with an executor, body and forks run there, and the task outside comes home") {
   weft::manual_executor loop;
   const auto home = std::this_thread::get_id();

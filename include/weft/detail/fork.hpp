@@ -137,12 +137,13 @@ class fork_record final : fork_in_scope, public root {
 
   struct own_env : frame_allocated {
     weft::env env;
+    plain<std::size_t> users = 1;  // the records that have it, and the scope if it is the last one; under the lock
   };
 
   failure_function failure_of_ = nullptr;
   const void* function_ = nullptr;  // the code of its outermost frame, for who looks after that may be gone
   stop_cause cause_{nullptr, {}};   // written before its stop bit, whose edge carries it
-  own_env* env_of_fork_on_;         // where `env` is not the scope's; the scope's to free
+  own_env* env_of_fork_on_;         // where `env` is not the scope's
 };
 
 /// What a scope is, without the types of its results.
@@ -270,12 +271,17 @@ class scope_core : waiter, job {
   void count_down(bool body = false) noexcept;
 
   fork_record& take_record();
-  void end_record(fork_record& one) const noexcept;
+  fork_record* start_in_free_record(executor& where, std::coroutine_handle<> frame, promise_base& promise,
+                                    failure_function failure_of) noexcept;
+  fork_record::own_env& env_on(executor& where);
+  fork_record::own_env* let_go_of_env(fork_record::own_env* one) const noexcept;  // under the lock, as the next one
+  fork_record::own_env* let_go_of_env(fork_record& one) const noexcept;
   void give_back(fork_record& one) noexcept;  // under the lock
   std::size_t give_back_records() noexcept;
   void keep(fork_record& one, fork_status how) noexcept;
   void let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept;  // under the lock
   void link(fork_record& one) noexcept;
+  void count_in(fork_record& one) noexcept;     // under the lock
   void add_running(fork_record& one) noexcept;  // under the lock, as the next one
   void unlink(fork_record& one) noexcept;
   void ended(fork_record& one, bool stopped) noexcept;
@@ -310,6 +316,7 @@ class scope_core : waiter, job {
   fork_record* running_ = nullptr;
   fork_record* telling_ = nullptr;  // those that a stopper has still to tell
   fork_record* free_ = nullptr;
+  fork_record::own_env* last_env_ = nullptr;  // of the last fork_on: the next one is mostly for the same executor
   waiter_line room_;
   std::exception_ptr failure_;  // the first; it needs no memory, so it is not lost when there is none
 
