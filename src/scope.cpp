@@ -227,6 +227,7 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
 inline bool scope_core::run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept {
   const run_state before = here;
   static_cast<run_state&>(here) = {{.current = &one, .outer = before.current, .starting = &one}, env_.frames};
+  here.left_by = before.left_by;
   ++here.nested_forks;
   frame.resume();  // as the run loop does, which has mostly nothing left to do
   if (here.next || here.local != nullptr || here.deferred.first != nullptr) [[unlikely]]

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <coroutine>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -23,6 +24,7 @@
 #include <weft/executor.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 #include <weft/task.hpp>
 
 #include "support/timed_root.hpp"
@@ -573,6 +575,125 @@ TEST(fiber, what_a_send_calls_is_not_in_it) {
   };
   auto body = [&](scope& s) -> task<> {
     s.go(sends);
+    co_return;
+  };
+  sync_wait(with_scope(body));
+}
+
+// A task without an executor goes on inside the call that wakes it. What the fiber that calls has of the thread, its
+// rounding and its exceptions, is not that task's, whether the call is an await or not, and is there again behind it.
+struct in_place {
+  const char* by;
+  std::function<task<>()> waits;
+  std::function<void()> wakes;
+};
+
+struct finds {
+  int rounding = -1;
+  bool handles_one = true;
+  int on_their_way = -1;
+};
+
+void expect_no_part(const finds& one) {
+  EXPECT_EQ(one.rounding, FE_TONEAREST);
+  EXPECT_FALSE(one.handles_one);
+  EXPECT_EQ(one.on_their_way, 0);
+}
+
+void wakes_in_the_middle_of_all(const in_place& one) {
+  auto waits = [&](finds& into) -> task<> {
+    co_await one.waits();
+    into = {rounding(), std::current_exception() != nullptr, std::uncaught_exceptions()};
+    std::fesetround(FE_DOWNWARD);
+  };
+  struct wakes_at_its_end {
+    const in_place& by;
+    ~wakes_at_its_end() {
+      by.wakes();
+      EXPECT_EQ(std::uncaught_exceptions(), 1);
+    }
+  };
+  finds handled, thrown;
+  std::fesetround(FE_UPWARD);
+  weft::start(waits(handled), [](weft::result<void>) {});
+  try {
+    throw 1;
+  } catch (int) {
+    one.wakes();
+    EXPECT_TRUE(std::current_exception());
+  }
+  EXPECT_EQ(rounding(), FE_UPWARD);
+  expect_no_part(handled);
+  weft::start(waits(thrown), [](weft::result<void>) {});
+  EXPECT_THROW(
+      {
+        const wakes_at_its_end unwound{one};
+        throw 2;
+      },
+      int);
+  EXPECT_EQ(rounding(), FE_UPWARD);
+  expect_no_part(thrown);
+}
+
+TEST(fiber, who_goes_on_inside_its_call_is_no_part_of_it) {
+  const test::calm at_once;
+  weft::channel<int> unbuffered{0}, full{1};
+  weft::mutex held;
+  weft::mutex::guard guard;
+  weft::event opens;
+  auto receives = [&]() -> task<> { co_await unbuffered.receive(); };
+  auto sends = [&]() -> task<> {
+    full.try_send(0);
+    co_await full.send(1);
+  };
+  auto locks = [&]() -> task<> {
+    guard = held.try_lock();
+    const auto taken = co_await held.lock();
+  };
+  auto passes = [&]() -> task<> {
+    opens.reset();
+    co_await opens.wait();
+  };
+  const in_place ways[] = {
+      {"await of send", receives, [&] { await(unbuffered.send(1)); }},
+      {"await of receive", sends, [&] { await(full.receive()); }},
+      {"try_send", receives, [&] { unbuffered.try_send(1); }},
+      {"try_receive", sends, [&] { full.try_receive(); }},
+      {"unlock", locks, [&] { guard.unlock(); }},
+      {"set", passes, [&] { opens.set(); }},
+  };
+  weft::pool workers{{.threads = 1}};
+  for (const in_place& one : ways) {
+    SCOPED_TRACE(one.by);
+    auto body = [&](scope& s) -> task<> {
+      s.go([&] { wakes_in_the_middle_of_all(one); });
+      co_return;
+    };
+    sync_wait(with_scope({.executor = &workers.executor()}, body));
+  }
+}
+
+// The same where a fork runs on the fiber's stack, up to its first wait.
+TEST(fiber, who_goes_on_inside_a_call_of_its_fork_is_no_part_of_it) {
+  const test::calm at_once;
+  weft::channel<int> unbuffered{0};
+  finds found;
+  auto waits = [&]() -> task<> {
+    co_await unbuffered.receive();
+    found = {rounding(), std::current_exception() != nullptr, std::uncaught_exceptions()};
+  };
+  auto sends = [&]() -> task<> { co_await unbuffered.send(1); };
+  auto body = [&](scope& s) -> task<> {
+    s.go([&] {
+      weft::start(waits(), [](weft::result<void>) {});
+      std::fesetround(FE_UPWARD);
+      try {
+        throw 1;
+      } catch (int) {
+        s.fork(sends());
+      }
+      expect_no_part(found);
+    });
     co_return;
   };
   sync_wait(with_scope(body));

@@ -2,6 +2,7 @@
 #include <weft/detail/context.hpp>
 
 #include <atomic>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <sys/syscall.h>
@@ -190,19 +191,28 @@ std::byte* aligned_to_16(std::byte* top) noexcept {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15});
 }
 
-// What the calling thread rounds by: a new stack begins with it.
-void keep_control_words(context& fresh) noexcept {
+// What the calling thread rounds by.
+control_words read_words() noexcept {
 #if defined(__x86_64__)
-  asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(fresh.rounding), "=m"(fresh.x87));
-  fresh.loads_mxcsr = loads_mxcsr;
-#elif defined(__aarch64__)
-  std::uint64_t fpcr;
-  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
-  fresh.rounding = static_cast<std::uint32_t>(fpcr);
+  return control_words::here();
 #else
-  std::uint64_t frm;
-  asm volatile("frrm %0" : "=r"(frm));
-  fresh.rounding = static_cast<std::uint32_t>(frm);
+  std::uint64_t rounding;
+#if defined(__aarch64__)
+  asm volatile("mrs %0, fpcr" : "=r"(rounding));
+#else
+  asm volatile("frrm %0" : "=r"(rounding));
+#endif
+  return {.rounding = static_cast<std::uint32_t>(rounding), .x87 = 0};
+#endif
+}
+
+void load_words(const control_words& words) noexcept {
+#if defined(__x86_64__)
+  asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(words.rounding), "m"(words.x87) : "memory");
+#elif defined(__aarch64__)
+  asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{words.rounding}) : "memory");
+#else
+  asm volatile("fsrm %0" : : "r"(std::uint64_t{words.rounding}) : "memory");
 #endif
 }
 
@@ -220,7 +230,12 @@ void prepare_context(context& fresh, std::byte* top, void (*start)(void*, void*)
   fresh.resume_at = reinterpret_cast<void*>(weft_context_start);
   fresh.stack_pointer = stack;
   fresh.base = argument;
-  keep_control_words(fresh);
+  const control_words words = read_words();  // a new stack begins with the thread's
+  fresh.rounding = words.rounding;
+  fresh.x87 = words.x87;
+#if defined(__x86_64__)
+  fresh.loads_mxcsr = loads_mxcsr;
+#endif
 }
 
 void call_on_top_of(std::byte* top, void (*call)(void*), void* argument) {
@@ -258,6 +273,17 @@ constinit std::atomic<std::ptrdiff_t> readiness_offset{0};
 
 exception_globals& exception_globals_of_thread() noexcept {
   return *reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
+}
+
+side_state set_aside(const context& left) noexcept {
+  const side_state own{std::exchange(exceptions_here(), {nullptr, 0}), read_words()};
+  load_words({left.rounding, left.x87});
+  return own;
+}
+
+void take_up(const side_state& own) noexcept {
+  load_words(own.words);
+  exceptions_here() = own.exceptions;
 }
 
 }  // namespace weft::detail

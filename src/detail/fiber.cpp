@@ -50,8 +50,9 @@ void fiber::expect_may_leave() noexcept {
 void forget_control_words() noexcept { this_worker().words_known_to = nullptr; }
 
 // It is no wait, but may wake somebody by a call of the system, and move values of the program's, or post to its executors:
-// none of that runs in the fiber, whose next call outside would lie where this one does. Not inlined, since errno's place is
-// that of a thread.
+// none of that runs in the fiber, whose next call outside would lie where this one does. Its control words and exceptions
+// are there still: they are set aside where a task goes on in it (run_scope). Not inlined, since errno's place is that of a
+// thread.
 [[gnu::noinline]] void fiber::try_outside(void (*first)(void* in), wait& one) noexcept {
   worker& here = this_worker();
   class fiber* const self = std::exchange(here.fiber, nullptr);
@@ -94,6 +95,7 @@ void fiber::go_on(frame* frame) {
   for (;;) {
     here.of_fibers.switches.add();
     class fiber* const outer = std::exchange(here.fiber, &self);
+    const context* const outer_left_by = std::exchange(here.left_by, &self.left());
     void* const unwound = std::exchange(here.unwound, self.unwound_);
     const control_words words = here.words_known_to == go_on ? here.words : control_words::here();
     here.words_known_to = nullptr;
@@ -104,6 +106,7 @@ void fiber::go_on(frame* frame) {
     here.words = words;
     here.words_known_to = go_on;
     here.fiber = outer;
+    here.left_by = outer_left_by;
     self.unwound_ = std::exchange(here.unwound, unwound);
 
     if (self.has_ended()) {

@@ -51,18 +51,26 @@ inline bool has_more(const worker& here) noexcept {
 /// knows nothing of it yet. False: something in between has taken over, and the run loop is to go on.
 bool unwind_to_end(worker& here, root& self) noexcept;
 
-/// A nested run: nothing is begun in it, and at its end all is as it was.
+/// A nested run: nothing is begun in it, and at its end all is as it was. In the middle of a fiber, as where one wakes a
+/// task that has no executor, what runs in it rounds as code of the thread does, and none of its exceptions is the fiber's.
 class run_scope {
  public:
   explicit run_scope(worker& here) noexcept : here_{here}, before_{here} {
     static_cast<run_state&>(here) = {{.current = before_.current, .outer = before_.current}, before_.memory};
+    if (before_.left_by != nullptr) [[unlikely]]
+      fibers_ = set_aside(*before_.left_by);
   }
   run_scope(const run_scope&) = delete;
-  ~run_scope() { static_cast<run_state&>(here_) = before_; }
+  ~run_scope() {
+    static_cast<run_state&>(here_) = before_;
+    if (before_.left_by != nullptr) [[unlikely]]
+      take_up(fibers_);
+  }
 
  private:
   worker& here_;
   const run_state before_;
+  side_state fibers_;  // where there is one
 };
 
 }  // namespace weft::detail

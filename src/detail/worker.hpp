@@ -57,6 +57,8 @@ struct run_state : run_place {
   frame_source* memory = nullptr;  // where frames come from; null: from the worker. Follows `current` and its env
   void* unwound = nullptr;         // the frame that a stop has just destroyed: its owner's destructor skips it
   class fiber* fiber = nullptr;    // whose stack this runs on, in the root that runs
+  // Of that fiber, or of the one that made this call outside of its stack: it has the control words of the thread's own code.
+  const context* left_by = nullptr;
 };
 
 /// What a worker did with fibers.

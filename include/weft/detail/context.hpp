@@ -313,6 +313,18 @@ exception_globals& exception_globals_of_thread() noexcept;
   return exception_globals_of_thread();
 }
 
+/// What a side has of the thread, and is exchanged in a switch.
+struct side_state {
+  exception_globals exceptions;
+  control_words words;
+};
+
+/// In the middle of the side that `left` was left for, for code that is no part of it: loads the words of who resumed it,
+/// and sets its exceptions aside. What it gives is to be taken up again, by the same thread. What has been loaded meanwhile
+/// is gone then.
+side_state set_aside(const context& left) noexcept;
+void take_up(const side_state& own) noexcept;
+
 // ---- threads --------------------------------------------------------------------------------------------------------
 
 /// How far from its thread pointer each thread keeps whether it is ready for switches; 0: none is. The same for all.

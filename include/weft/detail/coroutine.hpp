@@ -99,6 +99,9 @@ class alignas(64) coroutine_core {
   /// Has it call `answer(argument)`, on its stack, and wait on. It has begun, and waits.
   void ask(void (*answer)(void*) noexcept, void* argument) noexcept;
 
+  /// While it runs: what its resumer has left.
+  const context& left() const noexcept { return here_; }
+
   /// While it waits: the lowest address of its frames, and what is left of its stack below.
   const void* lowest_frame() const noexcept { return here_.stack_pointer; }
   std::size_t room_below() const noexcept {

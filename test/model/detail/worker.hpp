@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <weft/detail/context.hpp>
 #include <weft/executor.hpp>
 
 #include "relacy.hpp"
@@ -29,13 +30,18 @@ struct run_place {
   job* local = nullptr;
   const root* starting = nullptr;
 };
+// No model has fibers.
+inline side_state set_aside(const context&) noexcept { return {}; }
+inline void take_up(const side_state&) noexcept {}
+
 struct run_state : run_place {
   frame_source* memory = nullptr;
   void* unwound = nullptr;
   class fiber* fiber = nullptr;
+  const context* left_by = nullptr;
 };
 
-struct stride {  // no model has fibers
+struct stride {
   std::uintptr_t step = 0;
   bool goes_on_at(std::uintptr_t) noexcept { return false; }
 };
