@@ -160,7 +160,7 @@ void mutex::hand_on() noexcept {
 
 namespace {
 
-// Under the lock.
+// Under the lock, or for a guess.
 bool is_held(const detail::atomic<std::uintptr_t>& by) noexcept { return by.load(std::memory_order_relaxed) != 0; }
 void hold(detail::atomic<std::uintptr_t>& it, std::uintptr_t by) noexcept { it.store(by, std::memory_order_relaxed); }
 
@@ -234,6 +234,20 @@ bool shared_mutex::waiter_for::suspend(root& self) noexcept {
     return false;
   }
   return take_or_wait(self);
+}
+
+bool shared_mutex::waiter_for::seems_ready() const noexcept {
+  const auto& m = static_cast<const shared_mutex&>(*gate_);
+  return !is_held(m.alone_) && (how_ == mode::shared || !is_held(m.upgradable_));
+}
+
+bool shared_mutex::waiter_for::done_at_once(const root& self) noexcept {
+  if (self.sleeper::stop_requested()) return false;
+  shared_mutex& m = of();
+  const std::lock_guard guard{m.lock_};
+  if (!m.goes_first(how_) || !m.is_open(how_)) return false;
+  m.take(how_, detail::holder::is(&self));
+  return true;
 }
 
 // With the lock, which it gives back.
@@ -332,6 +346,16 @@ bool shared_mutex::upgrade_awaiter::suspend(root& self) noexcept {
   return true;
 }
 
+bool shared_mutex::upgrade_awaiter::done_at_once(const root& self) noexcept {
+  if (self.sleeper::stop_requested()) return false;
+  shared_mutex& m = of();
+  const std::lock_guard guard{m.lock_};
+  if (m.sharing_ != 0) return false;
+  hold(m.upgradable_, 0);
+  hold(m.alone_, detail::holder::is(&self));
+  return true;
+}
+
 detail::on_stop shared_mutex::upgrade_awaiter::leave(detail::waiter& self) noexcept {
   shared_mutex& m = static_cast<upgrade_awaiter&>(self).of();
   let_through through;  // those that would share it waited behind it
@@ -351,13 +375,13 @@ std::size_t semaphore::available() const noexcept {
 semaphore::permit semaphore::try_acquire(std::size_t count) noexcept {
   const std::lock_guard guard{lock_};
   if (!line_.empty() || available_ < count) return {};
-  available_ -= count;
+  available_ = available_ - count;
   return permit{this, count};
 }
 
 void semaphore::release(std::size_t count) noexcept {
   lock_.lock();
-  available_ += count;
+  available_ = available_ + count;
   if (line_.empty()) [[likely]]
     return lock_.unlock();
   let_through through;
@@ -370,7 +394,7 @@ void semaphore::grant(let_through& through) noexcept {
     if (one->count_ > available_) return;
     const std::size_t count = one->count_;
     line_.remove(*one);
-    if (through.add(*one)) available_ -= count;
+    if (through.add(*one)) available_ = available_ - count;
   }
 }
 
@@ -379,11 +403,20 @@ bool semaphore::awaiter::suspend(root& self) noexcept {
   semaphore& s = of();
   s.lock_.lock();
   if (s.line_.empty() && s.available_ >= count_) {
-    s.available_ -= count_;
+    s.available_ = s.available_ - count_;
     s.lock_.unlock();
     return false;
   }
   s.wait(self, *this);
+  return true;
+}
+
+bool semaphore::awaiter::done_at_once(const root& self) noexcept {
+  if (self.sleeper::stop_requested()) return false;
+  semaphore& s = of();
+  const std::lock_guard guard{s.lock_};
+  if (!s.line_.empty() || s.available_ < count_) return false;
+  s.available_ = s.available_ - count_;
   return true;
 }
 
@@ -433,8 +466,17 @@ bool auto_event::awaiter::suspend(root& self) noexcept {
   if (self.sleeper::stop_requested()) return (end_stopped(self), true);
   auto_event& e = static_cast<auto_event&>(*gate_);
   e.lock_.lock();
-  if (std::exchange(e.set_, false)) return (e.lock_.unlock(), false);
+  if (e.set_) return (e.set_ = false, e.lock_.unlock(), false);
   e.gate::wait(self, *this);
+  return true;
+}
+
+bool auto_event::awaiter::done_at_once(const root& self) noexcept {
+  if (self.sleeper::stop_requested()) return false;
+  auto_event& e = static_cast<auto_event&>(*gate_);
+  const std::lock_guard guard{e.lock_};
+  if (!e.set_) return false;
+  e.set_ = false;
   return true;
 }
 
@@ -445,7 +487,7 @@ bool latch::is_open() const noexcept {
 
 void latch::count_down(std::size_t by, let_through& through) noexcept {
   WEFT_EXPECTS(by <= left_, "a latch was counted down by more than was left");
-  left_ -= by;
+  left_ = left_ - by;
   if (left_ == 0) through.add_all(line_);
 }
 
@@ -466,6 +508,16 @@ bool latch::awaiter::suspend(root& self) noexcept {
   return true;
 }
 
+bool latch::awaiter::done_at_once(const root& self) noexcept {
+  if (self.sleeper::stop_requested()) return false;
+  latch& l = static_cast<latch&>(*gate_);
+  let_through through;
+  const std::lock_guard guard{l.lock_};
+  if (l.left_ != arrives_) return false;
+  l.count_down(arrives_, through);
+  return true;
+}
+
 // One that a stop has claimed, but that has not left yet, has arrived: it passes, and ends stopped where it waits next.
 void barrier::pass(let_through& through) noexcept {
   arrived_ = 0;
@@ -477,7 +529,8 @@ void barrier::drop() noexcept {
   let_through through;
   const std::lock_guard guard{lock_};
   WEFT_EXPECTS(parties_ > arrived_, "a party of a barrier was dropped that has arrived already, or never was");
-  if (--parties_ == arrived_ && arrived_ != 0) pass(through);
+  parties_ = parties_ - 1;
+  if (parties_ == arrived_ && arrived_ != 0) pass(through);
 }
 
 bool barrier::awaiter::suspend(root& self) noexcept {
@@ -485,7 +538,8 @@ bool barrier::awaiter::suspend(root& self) noexcept {
   barrier& b = static_cast<barrier&>(*gate_);
   let_through through;
   b.lock_.lock();
-  if (++b.arrived_ == b.parties_) {
+  b.arrived_ = b.arrived_ + 1;
+  if (b.arrived_ == b.parties_) {
     last_ = true;
     b.pass(through);
     b.lock_.unlock();
@@ -496,9 +550,25 @@ bool barrier::awaiter::suspend(root& self) noexcept {
   ++b.waits_;
   if (self.park(*this)) return (b.lock_.unlock(), true);
   b.line_.remove(*this);
-  --b.arrived_;
+  b.arrived_ = b.arrived_ - 1;
   b.lock_.unlock();
   end_stopped(self);
+  return true;
+}
+
+bool barrier::awaiter::seems_ready() const noexcept {
+  const auto& b = static_cast<const barrier&>(*gate_);
+  return b.arrived_.peek() + 1 == b.parties_.peek();
+}
+
+bool barrier::awaiter::done_at_once(const root& self) noexcept {
+  if (self.sleeper::stop_requested()) return false;
+  barrier& b = static_cast<barrier&>(*gate_);
+  let_through through;
+  const std::lock_guard guard{b.lock_};
+  if (b.arrived_ + 1 != b.parties_) return false;
+  last_ = true;
+  b.pass(through);
   return true;
 }
 
@@ -507,7 +577,7 @@ detail::on_stop barrier::awaiter::leave(detail::waiter& self) noexcept {
   barrier& b = static_cast<barrier&>(*mine.gate_);
   const std::lock_guard guard{b.lock_};
   if (!b.line_.remove(mine)) return detail::on_stop::forwarded;  // its phase has passed, and has ended this wait
-  --b.arrived_;
+  b.arrived_ = b.arrived_ - 1;
   return detail::on_stop::left;
 }
 

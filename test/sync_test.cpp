@@ -6,12 +6,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
+#include <weft/fiber.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/test.hpp>
@@ -651,6 +653,108 @@ WEFT_TEST("guarded: the value is reached by who holds it") {
   const auto all = numbers.try_lock();
   EXPECT_TRUE(all);
   EXPECT_EQ((*all).size(), 3u);
+}
+
+// ---- in fibers --------------------------------------------------------------------------------------------------------------
+
+using weft::await;
+
+WEFT_TEST("sync: a fiber leaves its stack only to wait") {
+  weft::mutex m;
+  weft::guarded<int> number{1};
+  weft::shared_mutex shared;
+  weft::semaphore permits{2};
+  weft::event open{true};
+  weft::auto_event one_passes;
+  const std::pair<const char*, std::function<void()>> those[] = {
+      {"mutex", [&] { EXPECT_TRUE(await(m.lock())); }},
+      {"guarded", [&] { EXPECT_EQ(*await(number.lock()), 1); }},
+      {"shared_mutex", [&] { EXPECT_TRUE(await(shared.lock())); }},
+      {"shared_mutex, shared", [&] { EXPECT_TRUE(await(shared.lock_shared())); }},
+      {"shared_mutex, to upgrade", [&] { EXPECT_TRUE(await(await(shared.lock_upgradable()).upgrade())); }},
+      {"semaphore", [&] { EXPECT_TRUE(await(permits.acquire(2))); }},
+      {"event", [&] { await(open.wait()); }},
+      {"auto_event",
+       [&] {
+         one_passes.set();
+         await(one_passes.wait());
+       }},
+      {"latch", [&] { await(weft::latch{0}.wait()); }},
+      {"latch, the last", [&] { await(weft::latch{1}.arrive_and_wait()); }},
+      {"barrier", [&] { EXPECT_TRUE(await(weft::barrier{1}.arrive_and_wait())); }},
+  };
+  for (const auto& [what, passes] : those) {
+    SCOPED_TRACE(what);
+    auto body = [&](scope& s) -> task<> {
+      co_await s.go([&] {
+        const std::size_t before = weft::fibers().switches;
+        passes();
+        EXPECT_EQ(weft::fibers().switches, before);
+      });
+      weft::fork<void> told;
+      told = s.go([&] {
+        weft::this_fiber::yield();
+        told.request_stop();
+        passes();  // which needs no wait, and ends it all the same
+        ADD_FAILURE() << "it went on";
+      });
+      while (told.status() == weft::fork_status::running) co_await weft::yield();
+      const auto how = co_await as_result(std::move(told));
+      EXPECT_TRUE(how.is_stopped());
+    };
+    co_await with_scope(body);
+  }
+  EXPECT_FALSE(m.is_locked());
+  EXPECT_TRUE(shared.try_lock());
+  EXPECT_EQ(permits.available(), 2u);
+}
+
+WEFT_TEST("sync: a fiber waits where it must, and overtakes nobody") {
+  weft::mutex m;
+  weft::shared_mutex shared;
+  weft::semaphore permits{2};
+  weft::latch last{2};
+  weft::barrier both{2};
+  auto body = [&](scope& s) -> task<> {
+    auto held = co_await m.lock();
+    auto reads = co_await shared.lock_shared();
+    bool wrote = false, took = false;
+    auto writes = [&]() -> task<> {
+      const auto alone = co_await shared.lock();
+      wrote = true;
+    };
+    auto wants_many = [&]() -> task<> {
+      const auto three = co_await permits.acquire(3);
+      took = true;
+    };
+    s.fork(writes());
+    s.fork(wants_many());
+    weft::fork<void> locks = s.go([&] { EXPECT_TRUE(await(m.lock())); });
+    weft::fork<void> shares = s.go([&] {
+      EXPECT_TRUE(await(shared.lock_shared()));
+      EXPECT_TRUE(wrote);
+    });
+    weft::fork<void> wants_one = s.go([&] {
+      EXPECT_TRUE(await(permits.acquire()));
+      EXPECT_TRUE(took);
+    });
+    weft::fork<bool> arrives = s.go([&] {
+      await(last.arrive_and_wait());
+      return await(both.arrive_and_wait());
+    });
+    co_await weft::yield();
+    for (const weft::fork<void>* one : {&locks, &shares, &wants_one})
+      EXPECT_EQ(one->status(), weft::fork_status::running);
+    EXPECT_EQ(arrives.status(), weft::fork_status::running);
+    held.unlock();
+    reads.unlock();
+    permits.release();
+    last.count_down();
+    const bool came_last = co_await both.arrive_and_wait();
+    EXPECT_NE(co_await std::move(arrives), came_last);
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(permits.available(), 3u);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@
 #include <utility>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/lock.hpp>
+#include <weft/detail/peeked.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/task.hpp>
@@ -141,7 +142,8 @@ class gate_waiter : public waiter {
   gate* gate_;
 };
 
-/// What an await of a primitive does with its task.
+/// What an await of a primitive does with its task. One that may find what it wants has two functions besides, for fibers:
+/// see detail::may_need_no_wait.
 template <class Awaiter>
 struct gate_awaiter {
   bool await_ready() const noexcept { return false; }
@@ -265,6 +267,10 @@ class mutex::awaiter : detail::gate_waiter, detail::frame {
     detail::root& self = detail::suspending(caller);
     if (!self.sleeper::stop_requested() && of().try_take(detail::holder::is(&self))) return false;
     return suspend(self);  // the task may be gone after this line
+  }
+  bool seems_ready() const noexcept { return !static_cast<const mutex&>(*gate_).is_locked(); }
+  bool done_at_once(const detail::root& self) noexcept {
+    return !self.sleeper::stop_requested() && of().try_take(detail::holder::is(&self));
   }
   guard await_resume() noexcept { return guard{&of()}; }
 
@@ -392,6 +398,8 @@ class shared_mutex::waiter_for : public detail::gate_waiter {
  public:
   waiter_for(shared_mutex& of, mode how) noexcept : gate_waiter{of, type}, how_{how} {}
   bool suspend(detail::root& self) noexcept;
+  bool seems_ready() const noexcept;
+  bool done_at_once(const detail::root& self) noexcept;
 
  protected:
   bool take_or_wait(detail::root& self) noexcept;
@@ -409,6 +417,8 @@ template <shared_mutex::mode Mode>
 class shared_mutex::awaiter : waiter_for, public detail::gate_awaiter<awaiter<Mode>> {
  public:
   explicit awaiter(shared_mutex& of, std::size_t) noexcept : waiter_for{of, Mode} {}
+  using waiter_for::done_at_once;
+  using waiter_for::seems_ready;
   using waiter_for::suspend;
   holder<Mode> await_resume() noexcept { return holder<Mode>{&of()}; }
 };
@@ -417,6 +427,8 @@ class shared_mutex::upgrade_awaiter : detail::gate_waiter, public detail::gate_a
  public:
   explicit upgrade_awaiter(upgradable_guard& from, std::size_t) noexcept;
   bool suspend(detail::root& self) noexcept;
+  bool seems_ready() const noexcept { return true; }  // mostly nobody shares it any more, or soon
+  bool done_at_once(const detail::root& self) noexcept;
   guard await_resume() noexcept { return guard{std::exchange(from_.of_, nullptr)}; }
 
  private:
@@ -469,7 +481,7 @@ class semaphore : public detail::gate {
  private:
   class awaiter;
   void grant(let_through& through) noexcept;
-  std::size_t available_;
+  detail::peeked<std::size_t> available_;
 };
 
 /// Permits of a semaphore, or nothing. Moves. Gives them back when it ends.
@@ -505,6 +517,8 @@ class semaphore::awaiter : detail::gate_waiter, public detail::gate_awaiter<awai
  public:
   awaiter(semaphore& of, std::size_t count) noexcept : gate_waiter{of, type}, count_{count} {}
   bool suspend(detail::root& self) noexcept;
+  bool seems_ready() const noexcept { return static_cast<const semaphore&>(*gate_).available_.peek() >= count_; }
+  bool done_at_once(const detail::root& self) noexcept;
   permit await_resume() noexcept { return permit{&of(), count_}; }
 
  private:
@@ -541,6 +555,8 @@ class event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter>
  public:
   explicit awaiter(event& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
+  bool seems_ready() const noexcept { return static_cast<const event&>(*gate_).is_set(); }
+  bool done_at_once(const detail::root& self) noexcept { return !self.sleeper::stop_requested() && seems_ready(); }
   void await_resume() const noexcept {}
 
  private:
@@ -558,13 +574,15 @@ class auto_event : public detail::gate {
 
  private:
   class awaiter;
-  bool set_;
+  detail::peeked<bool> set_;
 };
 
 class auto_event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
   explicit awaiter(auto_event& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
+  bool seems_ready() const noexcept { return static_cast<const auto_event&>(*gate_).set_.peek(); }
+  bool done_at_once(const detail::root& self) noexcept;
   void await_resume() const noexcept {}
 
  private:
@@ -589,13 +607,15 @@ class latch : public detail::gate {
  private:
   class awaiter;
   void count_down(std::size_t by, let_through& through) noexcept;
-  std::size_t left_;
+  detail::peeked<std::size_t> left_;
 };
 
 class latch::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
   awaiter(latch& of, std::size_t arrives) noexcept : gate_waiter{of, type}, arrives_{arrives} {}
   bool suspend(detail::root& self) noexcept;
+  bool seems_ready() const noexcept { return static_cast<const latch&>(*gate_).left_.peek() == arrives_; }
+  bool done_at_once(const detail::root& self) noexcept;
   void await_resume() const noexcept {}
 
  private:
@@ -621,14 +641,16 @@ class barrier : public detail::gate {
  private:
   class awaiter;
   void pass(let_through& through) noexcept;
-  std::size_t parties_;
-  std::size_t arrived_ = 0;
+  detail::peeked<std::size_t> parties_;
+  detail::peeked<std::size_t> arrived_;
 };
 
 class barrier::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
   explicit awaiter(barrier& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
+  bool seems_ready() const noexcept;
+  bool done_at_once(const detail::root& self) noexcept;
   bool await_resume() const noexcept { return last_; }
 
  private:
