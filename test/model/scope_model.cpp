@@ -29,6 +29,7 @@ void scope_core::alarm::ring(timer& self) noexcept {
 }
 void scope_core::deadline_passed(scope_core&) noexcept {}
 void scope_core::is_overdue(scope_core&) noexcept {}
+void scope_core::look_at_clock(root&) noexcept {}
 }  // namespace detail
 }  // namespace weft
 
