@@ -649,6 +649,10 @@ bool scope_core::request_stop(const stop_cause& cause) noexcept {
   std::unique_lock guard{lock_};
   if (live_ == 0) return false;  // it has ended, and its task has not come by yet
   ++live_;
+  return request_stop_of_live(guard, cause);
+}
+
+bool scope_core::request_stop_of_live(std::unique_lock<tiny_lock>& guard, const stop_cause& cause) noexcept {
   const bool has_body = !body_is_over_;
   guard.unlock();
   const bool first = source_.request_stop(cause);
@@ -820,10 +824,32 @@ void scope_core::fetch_children(const waiter& self) noexcept {
     prefetch(one.load(std::memory_order_relaxed), bytes_of_record);  // as declared
 }
 
+// Where scopes nest deep, those below wait for their turn in the worker's list, and the outermost call comes to them: each
+// level would take some 700 bytes of stack. They count as live until then.
 on_stop scope_core::stop_with_parent(waiter& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
-  mine.request_stop({.reason = "the task that awaits the scope was stopped", .where = mine.where_});
+  worker& here = this_worker();
+  std::unique_lock guard{mine.lock_};
+  if (mine.live_ == 0) return on_stop::forwarded;
+  ++mine.live_;
+  if (here.nested_stops == deepest_stop) [[unlikely]] {
+    here.stops_put_off.push(mine);
+    return on_stop::forwarded;
+  }
+  ++here.nested_stops;
+  mine.request_stop_of_live(guard, mine.cause_from_parent());  // mine may be gone after this line
+  if (here.nested_stops == 1)
+    while (job* const next = here.stops_put_off.pop()) {
+      auto& one = static_cast<scope_core&>(*next);
+      std::unique_lock locked{one.lock_};
+      one.request_stop_of_live(locked, one.cause_from_parent());
+    }
+  --here.nested_stops;
   return on_stop::forwarded;
+}
+
+stop_cause scope_core::cause_from_parent() const noexcept {
+  return {.reason = "the task that awaits the scope was stopped", .where = where_};
 }
 
 void scope_core::stop_it::operator()() const noexcept {

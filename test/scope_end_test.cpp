@@ -446,6 +446,59 @@ TEST(scope_stop, by_a_token_where_nobody_has_an_executor_and_all_end_inside_the_
   }
 }
 
+// A scope in a fork of a scope, or in its body, and so on; the innermost waits at the door. A body that has ended keeps its
+// value.
+struct counts_its_end {
+  int& ended;
+  ~counts_its_end() { ++ended; }
+};
+task<> nest_in_forks(test::gate& door, int depth, int& unwound) {
+  auto body = [&](scope& s) -> task<> {
+    if (depth == 0) co_return co_await pass(door);
+    s.fork(nest_in_forks(door, depth - 1, unwound));
+  };
+  const counts_its_end here{unwound};
+  co_await with_scope(body);
+}
+task<> nest_in_bodies(test::gate& door, int depth, int& unwound) {
+  auto body = [&](scope&) -> task<> {
+    if (depth == 0) co_return co_await pass(door);
+    co_await nest_in_bodies(door, depth - 1, unwound);
+  };
+  const counts_its_end here{unwound};
+  co_await with_scope(body);
+}
+
+TEST(scope_stop, a_hundred_thousand_scopes_in_scopes_need_no_stack) {
+  for (auto* const nest : {nest_in_forks, nest_in_bodies}) {
+    test::gate door;
+    int unwound = 0;
+    auto body = [&](scope& s) -> task<> {
+      auto outermost = s.fork(nest(door, 100'000, unwound));
+      co_await weft::yield();
+      outermost.request_stop();
+      EXPECT_EQ((co_await as_result(std::move(outermost))).is_stopped(), nest == nest_in_bodies);
+    };
+    sync_wait(with_scope(body));
+    EXPECT_EQ(unwound, 100'001);
+  }
+}
+
+TEST(scope_stop, from_a_fiber_of_scopes_in_scopes) {
+  for (auto* const nest : {nest_in_forks, nest_in_bodies}) {
+    test::gate door;
+    int unwound = 0;
+    auto body = [&](scope& s) -> task<> {
+      auto outermost = s.fork(nest(door, 1000, unwound));
+      co_await weft::yield();
+      co_await s.go({.size = std::size_t{128} << 10}, [&] { outermost.request_stop(); });
+      EXPECT_EQ((co_await as_result(std::move(outermost))).is_stopped(), nest == nest_in_bodies);
+    };
+    sync_wait(with_scope(body));
+    EXPECT_EQ(unwound, 1001);
+  }
+}
+
 TEST(scope_stop, children_drop_each_others_handles_while_they_are_told) {
   test::gate never;
   stop_source source;

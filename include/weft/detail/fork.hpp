@@ -254,6 +254,8 @@ class scope_core : waiter, job {
   weft::clock& its_clock() const noexcept { return env_.clock != nullptr ? *env_.clock : real_clock(); }
 
   static on_stop stop_with_parent(waiter& self) noexcept;
+  bool request_stop_of_live(std::unique_lock<tiny_lock>& guard, const stop_cause& cause) noexcept;
+  stop_cause cause_from_parent() const noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const scope_core&>(self));
   }

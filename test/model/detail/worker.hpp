@@ -22,7 +22,7 @@ struct job_queue {  // nothing is put off
 
 struct inline_queue : job_queue {};
 
-inline constexpr unsigned deepest_nesting = 64;
+inline constexpr unsigned deepest_nesting = 64, deepest_stop = 16;
 
 struct run_place {
   root* current = nullptr;
@@ -51,7 +51,8 @@ struct worker : run_state {
   void (*words_known_to)(frame*) = nullptr;
   std::coroutine_handle<> next{};
   job_queue deferred;
-  unsigned nested_forks = 0;
+  unsigned nested_forks = 0, nested_stops = 0;
+  job_queue stops_put_off;
   inline_queue* inlined = nullptr;
   void* ended_below = nullptr;
   struct pool_worker* of_pool = nullptr;
