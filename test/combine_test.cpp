@@ -125,6 +125,17 @@ WEFT_TEST("when_all: of a range that fails no value goes anywhere, and all have 
   }
 }
 
+WEFT_TEST("when_all: of a range that says that it has no end there is no memory, and nothing runs") {
+  bool ran = false;
+  auto all = std::views::iota(std::size_t{0}, ~std::size_t{0}) | std::views::transform([&](std::size_t) -> task<> {
+               ran = true;
+               co_return;
+             });
+  EXPECT_THROW(static_cast<void>(when_all(all, std::ignore)), std::bad_alloc);
+  EXPECT_FALSE(ran);
+  co_return;
+}
+
 WEFT_TEST("when_all: what a range throws is thrown, and the children that it gave never ran") {
   std::atomic<int> alive{0};
   for (const int at : {0, 5, 20}) {

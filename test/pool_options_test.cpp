@@ -337,6 +337,8 @@ TEST(pool_size, threads_that_meet_at_times_get_others_beside_them_while_a_proces
   EXPECT_EQ(after(other, 20, {.jobs = 120, .waiting = 100, .can_run = 1.9, .processor_time = 9.5e6}), 2u)
       << "none is idle";
   EXPECT_EQ(after(other, 20, {.jobs = 60, .waiting = 100, .can_run = 2, .processor_time = 5e6}), 2u) << "none blocks";
+  pool_size large{1, 64, 16};  // busy from the begin
+  EXPECT_EQ(after(large, 20, {.jobs = 120, .waiting = 100, .can_run = 15.3, .processor_time = 15.2 * 5e6}), 16u);
 }
 
 TEST(pool_size, more_that_can_run_than_processors_become_fewer) {

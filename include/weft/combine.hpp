@@ -60,7 +60,8 @@ decltype(auto) range_to_take(std::remove_reference_t<Range>& range) {
 /// Awaits all elements of a range; gives a vector of their values, in order. A vector of tasks is moved in; of a view,
 /// each element is awaited as the view gives it. Otherwise as above.
 ///
-/// Fails     std::bad_alloc here and now, where there is no memory; then none of them runs.
+/// Fails     std::bad_alloc here and now, where there is no memory; then none of them runs. Where there is none for the vector,
+///           when all have ended and none has failed.
 /// Memory    from where it is called, as the tasks have theirs.
 /// Cost      one block of frame memory with 200 bytes for each, and the vector. Of a range that does not know its size, the
 ///           block doubles as it grows.

@@ -447,7 +447,7 @@ class scope : detail::scope_core {
   }
 
   /// Gives back what forks that ended have left with the scope for the next ones: records, and of the scope's memory one
-  /// block of each size. Frames went back when fork and handle were gone. Returns how many forks have ended and are kept
+  /// block of each size, and environments of fork_on. Frames went back when fork and handle were gone. Returns how many forks have ended and are kept
   /// by a handle or a view.
   std::size_t reclaim() noexcept { return scope_core::reclaim(); }
 

@@ -36,14 +36,16 @@ class pool_size {
         most_{most},
         processors_{processors},
         size_{std::clamp(processors, least, most)},
-        can_run_{static_cast<double>(processors)} {}
+        can_run_{static_cast<double>(processors)},
+        busy_{static_cast<double>(processors)} {}
 
   unsigned size() const noexcept { return size_; }
 
   /// The size from now on.
   unsigned next(const pool_load& last) noexcept {
     can_run_ += (last.can_run - can_run_) / 4;
-    busy_ += (last.processor_time / last.nanoseconds - busy_) / 4;
+    const double busy = last.processor_time / last.nanoseconds;
+    busy_ += (busy - busy_) / 4;
     const double delay = static_cast<double>(last.waiting) * last.nanoseconds / static_cast<double>(last.jobs + 1);
     delays_ = delay > long_delay ? delays_ + 1 : 0;
     const bool tiny = last.jobs != 0 && last.processor_time / static_cast<double>(last.jobs) < tiny_job;
@@ -61,7 +63,8 @@ class pool_size {
       return size_ = std::max(size_ - std::max(1u, static_cast<unsigned>(too_many / 2)), least_);
     }
     const bool some_block = size_ < processors_ || std::max(can_run_, last.can_run) < size_ - 0.5;
-    if (delays_ >= 2 && patience_ == 0 && some_block && busy_ < 0.9 * processors_ && can_run_ - busy_ < processors_) {
+    if (delays_ >= 2 && patience_ == 0 && some_block && std::max(busy_, busy) < 0.9 * processors_ &&
+        can_run_ - busy_ < processors_) {
       const unsigned more =
           std::clamp(static_cast<unsigned>(size_ * (processors_ / std::max(busy_, 0.1) - 1)), 1u, size_);
       size_ = std::min({size_ + more, size_ < processors_ ? processors_ : most_, most_});
@@ -76,7 +79,7 @@ class pool_size {
 
   const unsigned least_, most_, processors_;
   unsigned size_;
-  double can_run_ = 0, busy_ = 0;  // threads, and processors of theirs: means of the last periods, the newer the more
+  double can_run_, busy_;  // threads, and processors of theirs: means of the last periods, the newer the more
   unsigned delays_ = 0, thefts_ = 0;  // periods in a row
   unsigned patience_ = 0;             // periods until it may grow again
 };

@@ -41,7 +41,8 @@ class error_list : public std::exception {
 /// What a handler of failures says.
 enum class on_failure : unsigned char {
   go_on,    ///< it has been dealt with
-  restart,  ///< start that fork again. Only for forks of a function whose arguments can be copied; else as `fail`
+  restart,  ///< start that fork again, but for one that was told to stop: then as `go_on`. Only for forks of a function
+            ///< whose arguments can be copied; else as `fail`
   fail,     ///< it is a failure of the scope
 };
 

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -34,7 +36,9 @@ class range_children : public knows_roots, protected join {
       : join{other.count_ <= few ? of_few : of_many, other.frames_, other.rooms_, other.count_},
         block_{std::exchange(other.block_, nullptr)},
         slots_{other.slots_},
-        space_{other.space_} {}
+        space_{other.space_} {
+    other.count_ = 0;
+  }
   // The newest frame first, as they lie; the first one may lie below the block.
   ~range_children() {
     if (block_ == nullptr) return;
@@ -61,30 +65,29 @@ class range_children : public knows_roots, protected join {
       is_of(of_many);
   }
 
-  /// Throws the first failure; else calls `put` with each value, in order.
+  /// Throws the first failure, if there is one.
+  void throw_first_failure() {
+    for (std::size_t i = 0; i != count_; ++i) throw_failure(outcome_of(i));
+  }
+  /// Then: calls `put` with each value, in order.
   template <class Put>
   void give(Put put) {
-    if (count_ == 0) return;
-    const bool in_frames = is_in_frames();
-    const auto outcome_of = [&](std::size_t i) -> outcome<T>& { return in_frames ? promise(i) : slots_[i]; };
-    for (std::size_t i = 0; i != count_; ++i) throw_failure(outcome_of(i));
     for (std::size_t i = 0; i != count_; ++i) put(take_element(outcome_of(i)));
   }
 
  private:
-  static constexpr std::size_t aligned = 16, least_space = 8, few = 16;
+  static constexpr std::size_t aligned = 16, least_space = 8, few = 16,
+                               most = std::numeric_limits<std::uint32_t>::max() / 2;
   static_assert(alignof(room) <= aligned && alignof(std::coroutine_handle<>) <= alignof(outcome<T>));
+  static_assert(alignof(outcome<T>) <= aligned && sizeof(room) % alignof(outcome<T>) == 0,
+                "so the slots lie behind the rooms");
   static constexpr std::size_t bytes_for(std::size_t count) noexcept {
-    constexpr std::size_t gap = alignof(outcome<T>) > aligned ? alignof(outcome<T>) : 0;
-    return (count + 1) * sizeof(room) + gap + count * (sizeof(outcome<T>) + sizeof(std::coroutine_handle<>));
-  }
-  static outcome<T>* begin_slots(std::byte* at) noexcept {
-    const auto address = reinterpret_cast<std::uintptr_t>(at), last = std::uintptr_t{alignof(outcome<T>)} - 1;
-    return reinterpret_cast<outcome<T>*>(at + (((address + last) & ~last) - address));
+    return (count + 1) * sizeof(room) + count * (sizeof(outcome<T>) + sizeof(std::coroutine_handle<>));
   }
 
   // Whether the results are there, or the children have not begun; else all are in the slots.
   bool is_in_frames() const noexcept { return frames_[0] != nullptr; }
+  outcome<T>& outcome_of(std::size_t index) noexcept { return is_in_frames() ? promise(index) : slots_[index]; }
   task_promise<T>& promise(std::size_t index) noexcept {
     return std::coroutine_handle<task_promise<T>>::from_address(frames_[index].address()).promise();
   }
@@ -94,9 +97,10 @@ class range_children : public knows_roots, protected join {
 
   // Rooms and slots are untouched so far.
   void make_space(std::size_t count) {
+    if (count > most) throw std::bad_alloc{};  // perhaps a range whose end lies before its begin
     auto* const block = static_cast<std::byte*>(allocate_frame(bytes_for(count)));
     auto* const rooms = ::new (block) room[count + 1];
-    slots_ = begin_slots(block + (count + 1) * sizeof(room));
+    slots_ = reinterpret_cast<outcome<T>*>(block + (count + 1) * sizeof(room));
     auto* const frames = reinterpret_cast<std::coroutine_handle<>*>(slots_ + count);
     for (std::size_t i = 0; i != count_; ++i) ::new (frames + i) std::coroutine_handle<>{frames_[i]};
     lies_at(frames, rooms);
@@ -144,6 +148,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join fina
     this->take(std::forward<Range>(range));
   }
   std::vector<element<T>> await_resume() {
+    this->throw_first_failure();
     std::vector<element<T>> values;
     values.reserve(this->count_);
     this->give([&](element<T>&& value) { values.push_back(std::move(value)); });
@@ -160,6 +165,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into
     this->take(std::forward<Range>(range));
   }
   Out await_resume() {
+    this->throw_first_failure();
     this->give([&](element<T>&& value) {
       *into_ = std::move(value);
       ++into_;
@@ -181,9 +187,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into
   range_join_into(std::in_place_t, Range&& range, ignores&&) {
     this->take(std::forward<Range>(range));
   }
-  void await_resume() {
-    this->give([](element<T>&&) {});
-  }
+  void await_resume() { this->throw_first_failure(); }
 };
 
 }  // namespace weft::detail
