@@ -225,16 +225,16 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
 
 // Runs a fork up to its first wait. True: it ran through.
 inline bool scope_core::run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept {
-  const run_state before = here;
-  static_cast<run_state&>(here) = {{.current = &one, .outer = before.current, .starting = &one}, env_.frames};
-  here.left_by = before.left_by;
+  const run_scope first{here};
+  here.current = &one;
+  here.starting = &one;
+  here.memory = env_.frames;
   ++here.nested_forks;
   frame.resume();  // as the run loop does, which has mostly nothing left to do
-  if (here.next || here.local != nullptr || here.deferred.first != nullptr) [[unlikely]]
+  if (has_more(here)) [[unlikely]]
     detail::run(here, std::exchange(here.next, {}));
   here.words_known_to = nullptr;
   --here.nested_forks;
-  static_cast<run_state&>(here) = before;
   return one.first_run_ == fork_record::first_run::ran_through;
 }
 

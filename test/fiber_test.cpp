@@ -699,6 +699,54 @@ TEST(fiber, who_goes_on_inside_a_call_of_its_fork_is_no_part_of_it) {
   sync_wait(with_scope(body));
 }
 
+// And where what goes on is the fork itself, be it a task or another fiber.
+TEST(fiber, what_it_forks_is_no_part_of_it) {
+  const test::calm at_once;
+  auto look = [] { return finds{rounding(), std::current_exception() != nullptr, std::uncaught_exceptions()}; };
+  auto task_looks = [&](finds& into) -> task<> {
+    into = look();
+    std::fesetround(FE_DOWNWARD);
+    co_return;
+  };
+  struct forks_at_its_end {
+    scope& in;
+    task<> what;
+    ~forks_at_its_end() {
+      in.fork(std::move(what));
+      EXPECT_EQ(std::uncaught_exceptions(), 1);
+    }
+  };
+  auto forks = [&](scope& s) {
+    finds handled, thrown, of_fiber;
+    std::fesetround(FE_UPWARD);
+    try {
+      throw 1;
+    } catch (int) {
+      s.fork(task_looks(handled));
+      EXPECT_EQ(rounding(), FE_UPWARD);
+      await(s.go([&] { of_fiber = look(), std::fesetround(FE_DOWNWARD); }));
+      EXPECT_TRUE(std::current_exception());
+    }
+    EXPECT_EQ(rounding(), FE_UPWARD);
+    try {
+      const forks_at_its_end unwound{s, task_looks(thrown)};
+      throw 2;
+    } catch (int) {
+    }
+    EXPECT_EQ(rounding(), FE_UPWARD);
+    expect_no_part(handled);
+    expect_no_part(thrown);
+    expect_no_part(of_fiber);
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.go([&] { forks(s); });
+    co_return;
+  };
+  sync_wait(with_scope(body));
+  weft::pool workers{{.threads = 1}};
+  sync_wait(with_scope({.executor = &workers.executor()}, body));
+}
+
 // Two threads pump one executor in turns, so the fiber is on the other one after each wait.
 TEST(fiber, the_environment_comes_along_to_other_threads) {
   const test::calm in_turns;
