@@ -52,6 +52,27 @@ struct ranges : counts_values {
 };
 TEST(sweep, when_all_of_ranges) { sweep<ranges>("when_all"); }
 
+struct made_in_turn : counts_values {
+  task<> run() {
+    const auto child = [this](std::size_t i) {
+      const int n = static_cast<int>(i);
+      return n % 3 == 1 ? hold(*this, n, n) : hold_at_once(n);
+    };
+    std::vector<int> values;
+    values.reserve(7);
+    co_await when_all(7, child, std::back_inserter(values));
+    require(values.size() == 7 && values.back() == 6, "a value was lost");
+    co_await when_all(3, child, std::ignore);
+  }
+
+ private:
+  task<int> hold_at_once(int n) {
+    const counted held = value();
+    co_return n;
+  }
+};
+TEST(sweep, when_all_of_made) { sweep<made_in_turn>("when_all"); }
+
 struct all_but_one : counts_values {
   task<> run() {
     const auto how = co_await as_result(when_all(hold(*this, 1), fail(2), hold(*this, 3)));

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <numeric>
-#include <ranges>
 #include <weft/combine.hpp>
 #include <weft/pool.hpp>
 
@@ -12,12 +11,13 @@ namespace {
 
 weft::task<long> place(bench::board placed, std::size_t row) {
   if (row == bench::queens) co_return 1;
-  const auto is_safe = [&](std::size_t column) { return bench::is_safe(placed, row, column); };
-  const auto below = [&](std::size_t column) { return place(bench::with_queen(placed, row, column), row + 1); };
-  auto columns =
-      std::views::iota(std::size_t{0}, bench::queens) | std::views::filter(is_safe) | std::views::transform(below);
+  std::array<unsigned char, bench::queens> columns;  // that are safe
+  std::size_t count = 0;
+  for (std::size_t column = 0; column != bench::queens; ++column)
+    if (bench::is_safe(placed, row, column)) columns[count++] = static_cast<unsigned char>(column);
   std::array<long, bench::queens> ways;
-  const auto end = co_await weft::when_all(columns, ways.begin());
+  const auto below = [&](std::size_t i) { return place(bench::with_queen(placed, row, columns[i]), row + 1); };
+  const auto end = co_await weft::when_all(count, below, ways.begin());
   co_return std::accumulate(ways.begin(), end, 0L);
 }
 

@@ -3,7 +3,6 @@
 #include "../harness/harness.hpp"
 
 #include <numeric>
-#include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/pool.hpp>
@@ -13,10 +12,8 @@ namespace {
 weft::task<std::size_t> count(bench::uts_node node) {
   const unsigned children = node.children();
   if (children == 0) co_return 1;
-  std::vector<weft::task<std::size_t>> below;
-  below.reserve(children);
-  for (unsigned i = 0; i != children; ++i) below.push_back(count(node.child(i)));
-  const std::vector<std::size_t> nodes = co_await weft::when_all(std::move(below));
+  const auto below = [&](std::size_t which) { return count(node.child(static_cast<unsigned>(which))); };
+  const std::vector<std::size_t> nodes = co_await weft::when_all(children, below);
   co_return std::accumulate(nodes.begin(), nodes.end(), std::size_t{1});
 }
 

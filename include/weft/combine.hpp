@@ -7,6 +7,7 @@
 // detail/group.hpp.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,7 @@
 #include <weft/detail/group.hpp>
 #include <weft/detail/hop.hpp>
 #include <weft/detail/join.hpp>
+#include <weft/detail/made_join.hpp>
 #include <weft/detail/merge.hpp>
 #include <weft/detail/pipe.hpp>
 #include <weft/detail/race.hpp>
@@ -83,6 +85,33 @@ template <detail::awaitable_range Range, class Into>
 auto when_all(Range&& range, Into into) {
   return detail::range_join_into<detail::range_result<Range>, Into>{std::in_place, detail::range_to_take<Range>(range),
                                                                     std::move(into)};
+}
+
+/// Awaits `make(0)`, `make(1)` up to `make(n - 1)`, side by side; gives a vector of their values, in order. Each is made when it
+/// begins, by the thread that runs it: where none waits and no other thread takes one, one of them exists at a time. So a
+/// recursion takes memory for its depth only, and what is made is still in the cache when it runs.
+///
+///     auto sizes = co_await w::when_all(pages.size(), [&](std::size_t i) { return size_of(pages[i]); });
+///
+/// Threads   on a pool `make`, which is moved in, is called by several threads at once, and while earlier children run.
+/// Fails     as above, where what `make` throws, or that there is no memory for a child, is the failure of that child: the others
+///           are made all the same. std::bad_alloc here and now, where there is none for what is needed before the first.
+/// Lifetime  a child goes when it has ended, with its arguments. What `make` refers to outlives the await.
+/// Cost      as above, but the block has 200 bytes in all, and room for each result. A child that another thread takes, or that
+///           begins after one that waits, allocates 184.
+template <class Make>
+  requires awaitable<std::invoke_result_t<const Make&, std::size_t>>
+auto when_all(std::size_t n, Make make) {
+  return detail::made_join<Make>{n, std::move(make)};
+}
+
+/// The same, where `into` says, as for a range.
+template <class Make, class Into>
+  requires awaitable<std::invoke_result_t<const Make&, std::size_t>> &&
+           (std::output_iterator<Into, detail::element<detail::made_result<Make>>> ||
+            std::is_same_v<Into, detail::ignores>)
+auto when_all(std::size_t n, Make make, Into into) {
+  return detail::made_join_into<Make, Into>{n, std::move(make), std::move(into)};
 }
 
 // ---- windowed -------------------------------------------------------------------------------------------------------

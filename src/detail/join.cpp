@@ -1,3 +1,4 @@
+// Long because children that were made before and those that are made now borrow, wait and are taken in the same ways.
 #include <mutex>
 #include <new>
 #include <utility>
@@ -26,6 +27,13 @@ namespace weft::detail {
 join_child::join_child(join& of, std::size_t index, root& parent) noexcept
     : root{parent.env, &parent, join::child_ended}, all_{&of}, index_{index} {
   ends_in(of.handle());
+}
+
+made_child::made_child(join& of, std::size_t index, root& parent) noexcept
+    : join_child{of, index, parent}, beginning_{join::begin_made} {
+  beginning_.continuation = end();
+  beginning_.owner = this;
+  top = beginning_.handle();
 }
 
 // The frames from here inward, which borrowed, are its own. Others may walk over them: a stolen child of theirs that throws.
@@ -114,6 +122,112 @@ void join::returned_to_slot(frame* self) {
   WEFT_JUMP_TO(mine.lend(index));
 }
 
+// ---- children that are made as they begin -------------------------------------------------------------------------------
+
+// What makes one is the parent's code, and runs in the parent's root, as far as that is its own: `top` is this join, and the
+// root is lent as it was. It may need the parent a root, which this join is told as any frame is.
+
+[[gnu::noinline]] std::coroutine_handle<> join::start_later() noexcept {
+  const std::coroutine_handle<> next = next_made();
+  return next ? next : std::noop_coroutine();
+}
+
+// The frame of one. It may have needed a root for the parent.
+inline std::coroutine_handle<> join::make(std::size_t index) noexcept {
+  const std::coroutine_handle<> child = kind_->make(*this, index);
+  was_lent_ = owner->is_lent;
+  return child;
+}
+
+// As returned(), but the child that has ended goes, and the next one is made.
+void join::returned_and_makes(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  const std::uint32_t index = mine.begun_;
+  mine.owner->top = mine.handle();
+  mine.owner->is_lent = mine.was_lent_;
+  mine.kind_->settle(mine, index - 1, false);
+  if (index == mine.count_) {
+    mine.owner->top = mine.continuation;
+    WEFT_JUMP_TO(mine.continuation);
+  }
+  if (!mine.offered_) [[unlikely]]
+    WEFT_GO_ON_IN(make_next, self);
+  pool_worker& here = *running_worker().of_pool;
+  if (index + 1 == mine.count_) {
+    if (!here.forks.pop_before_last(mine)) [[unlikely]]
+      WEFT_GO_ON_IN(make_next, self);
+    mine.begun_ = index + 1;
+  } else {
+    if (!here.forks.change_before_last(mine, [&] { mine.begun_ = index + 1; })) [[unlikely]]
+      WEFT_GO_ON_IN(make_next, self);
+    if (here.calls_for_one()) [[unlikely]]
+      here.call_one();
+  }
+  const std::coroutine_handle<> child = mine.make(index);
+  if (child == nullptr) [[unlikely]]
+    WEFT_GO_ON_IN(make_next, self);
+  WEFT_JUMP_TO(mine.lend_made(child));
+}
+[[gnu::noinline]] void join::make_next(frame* self) {
+  WEFT_JUMP_TO(static_cast<join&>(*static_cast<boundary*>(self)).next_made());
+}
+
+// Where to go on: in the next one that can be made, or in the parent. Null: it waits.
+[[gnu::noinline]] std::coroutine_handle<> join::next_made() noexcept {
+  while (begun_ != count_) {
+    if (offered_) {
+      auto& forks = running_worker().of_pool->forks;
+      if (!forks.pop(*this) && !forks.pop_stored(*this)) return wait_for_others();
+    }
+    const std::uint32_t index = begun_;
+    begun_ = index + 1;
+    offered_ = false;
+    if (begun_ != count_) offer_rest();
+    if (const std::coroutine_handle<> child = make(index)) return lend_made(child);
+  }
+  owner->top = continuation;
+  return continuation;
+}
+
+// In a root of its own.
+void join::begin_made(frame* self) {
+  auto& child = static_cast<made_child&>(*static_cast<boundary*>(self)->owner);
+  join& mine = *child.all_;
+  const std::coroutine_handle<> made = mine.kind_->make(mine, child.index_);
+  if (made == nullptr) {
+    leave_root();
+    return mine.count_down();
+  }
+  child.adopt(made, promise_base::of(made));
+  WEFT_JUMP_TO(made);
+}
+
+// For the root of a child, or a job of some that begins with it. Null: there is no memory.
+void* join::take_room(std::size_t index) noexcept {
+  if (kind_->make == nullptr) return room_of(index);
+  try {
+    const ambient_memory as_the_parents{lender_->env != nullptr ? lender_->env->frames : nullptr};
+    return allocate_frame(sizeof(made_child));
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void join::free_roots() noexcept {
+  while (children_ != nullptr) {
+    join_child* const one = children_;
+    children_ = one->before_;
+    if (static_cast<void*>(one) != room_of_borrower()) free_frame(static_cast<made_child*>(one), sizeof(made_child));
+  }
+}
+
+// Not all that are left.
+void join::fail_some(std::size_t from, std::size_t to) noexcept {
+  for (std::size_t index = from; index != to; ++index) kind_->fail(*this, index);
+  const auto fewer = static_cast<std::int64_t>(to - from);
+  pending_.fetch_sub(fewer, std::memory_order_release);  // -> join (no model: there is always memory)
+}
+
 // All that borrowed have returned, and others have taken the rest. Null: they have not ended.
 [[gnu::noinline]] std::coroutine_handle<> join::wait_for_others() noexcept {
   owner->is_lent = was_lent_;
@@ -151,7 +265,7 @@ void join::park(root& parent, std::size_t others) noexcept {
 [[gnu::noinline]] root& lend_no_more(root& self) noexcept {
   const auto join_at = [](std::coroutine_handle<> at) noexcept {
     const auto resume = static_cast<const frame*>(at.address())->resume;
-    return resume == join::returned || resume == join::returned_to_slot;
+    return resume == join::returned || resume == join::returned_to_slot || resume == join::returned_and_makes;
   };
   worker& here = this_worker();
   std::coroutine_handle<> at = self.innermost();
@@ -168,7 +282,8 @@ void join::park(root& parent, std::size_t others) noexcept {
 
     join& all = static_cast<join&>(*static_cast<boundary*>(static_cast<frame*>(next.address())));
     const std::size_t index = all.begun_ - 1;
-    auto& child = *::new (all.room_of(index)) join_child{all, index, self};
+    void* const room = all.kind_->make != nullptr ? all.room_of_borrower() : all.room_of(index);
+    auto& child = *::new (room) join_child{all, index, self};
     for (std::coroutine_handle<> one = at; one != next; one = promise_base::of(one).continuation)
       promise_base::of(one).owner = &child;
     child.take_over(outermost);
@@ -206,11 +321,16 @@ void join::park(root& parent, std::size_t others) noexcept {
 }
 
 // A child that has not begun gets a root. The stop of a parent that waits finds it in the list, or comes first.
-join_child& join::make_child(std::size_t index) noexcept {
-  auto& child = *::new (room_of(index)) join_child{*this, index, *lender_};
-  child.adopt(frames_[index], promise_base::of(frames_[index]));
-  if (enlist(child)) child.request_stop();
-  return child;
+join_child& join::make_child(std::size_t index, void* room) noexcept {
+  join_child* child;
+  if (kind_->make != nullptr) {
+    child = ::new (room) made_child{*this, index, *lender_};
+  } else {
+    child = ::new (room) join_child{*this, index, *lender_};
+    child->adopt(frames_[index], promise_base::of(frames_[index]));
+  }
+  if (enlist(*child)) child->request_stop();
+  return *child;
 }
 
 // True: the others were told to stop.
@@ -231,35 +351,48 @@ void join::start_in_turn(job& self) noexcept {
     self.next = here.local;
     here.local = &self;
   }
-  join_child& child = mine.make_child(index);
+  void* const room = mine.take_room(index);
+  if (room == nullptr) {
+    mine.kind_->fail(mine, index);
+    return mine.count_down();
+  }
+  join_child& child = mine.make_child(index, room);
   enter(here, &child);
   run_next(child.top);  // once it has ended, `mine` may be gone
 }
 
 void join::take_rest(job& self) noexcept {
   join& mine = static_cast<join&>(self);
-  mine.run_some(mine.begun_, mine.count_);
+  mine.run_some(mine.begun_, mine.count_, mine.take_room(mine.begun_));
 }
 
 void join::take_piece(job& self) noexcept {
   const piece some = static_cast<piece&>(self);
-  some.of->run_some(some.from, some.to);
+  some.of->run_some(some.from, some.to, &self);
 }
 
-// By a worker that has taken these. The larger pieces are stolen first.
-void join::run_some(std::size_t from, std::size_t to) noexcept {
+// By a worker that has taken these. The larger pieces are stolen first. `room` is for the first.
+void join::run_some(std::size_t from, std::size_t to, void* room) noexcept {
   pool_worker& mine = *this_worker().of_pool;
   while (to - from > 1) {
     const std::size_t middle = from + (to - from) / 2;
-    auto& rest = *::new (room_of(middle)) piece;
-    rest.run = take_piece;
-    rest.of = this;
-    rest.from = middle;
-    rest.to = to;
-    if (!mine.offer(rest)) mine.home->post(rest);
+    if (void* const place = take_room(middle); place == nullptr) {
+      fail_some(middle, to);
+    } else {
+      auto& rest = *::new (place) piece;
+      rest.run = take_piece;
+      rest.of = this;
+      rest.from = middle;
+      rest.to = to;
+      if (!mine.offer(rest)) mine.home->post(rest);
+    }
     to = middle;
   }
-  make_child(from).run_here();  // this may be gone
+  if (room == nullptr) {
+    kind_->fail(*this, from);
+    return count_down();
+  }
+  make_child(from, room).run_here();  // this may be gone
 }
 
 // ---- the end ------------------------------------------------------------------------------------------------------------------
@@ -270,7 +403,11 @@ void join::child_ended(root& self, bool stopped) noexcept {
   mine.kind_->settle(mine, child.index_, stopped);
   if (stopped) mine.any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries it
   leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
-  if (mine.pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) mine.finish();  // -> join, <- join
+  mine.count_down();
+}
+
+inline void join::count_down() noexcept {
+  if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();  // -> join, <- join
 }
 
 wake_up join::how() noexcept {

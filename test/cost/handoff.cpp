@@ -1,5 +1,6 @@
 // What it costs to wait, and to be woken: on one thread, so that the count is always the same.
 #include <array>
+#include <cstddef>
 #include <ranges>
 #include <utility>
 #include <weft/combine.hpp>
@@ -37,6 +38,13 @@ task<int> eight_of_a_range() {
   co_return values[7];
 }
 
+// Each is made when the one before has gone.
+task<int> eight_made() {
+  std::array<int, 8> values;
+  co_await weft::when_all(values.size(), [](std::size_t i) { return hidden(static_cast<int>(i)); }, values.begin());
+  co_return values[7];
+}
+
 void set_before() {
   weft::promise<int> set;
   auto outcome = set.get_future();
@@ -70,5 +78,6 @@ int main() {
   cost::instructions("when_all of two that never wait", 1, [] { sync_wait(both()); });
   cost::instructions("when_all of two in place", 1, [] { sync_wait(both_in_place()); });
   cost::instructions("when_all of a range of eight", 8, [] { sync_wait(eight_of_a_range()); });
+  cost::instructions("when_all of eight that are made in turn", 8, [] { sync_wait(eight_made()); });
   cost::instructions("a wait that is stopped", 1, stopped);
 }

@@ -4,12 +4,23 @@
 // (detail/pool_worker.hpp).
 // Mutates: src/detail/join.cpp
 #define MODEL_JOINS 1
+#include <cstddef>
+#include <new>
 #include <optional>
+#include <tuple>
 #include <weft/combine.hpp>
 #include <weft/future.hpp>
 
 #include "detail/join.cpp"
 #include "world.hpp"
+
+namespace weft::detail {
+
+// All frames are of one memory here.
+ambient_memory::ambient_memory(frame_source* source) noexcept : outer_{source} {}
+ambient_memory::~ambient_memory() { outer_ = nullptr; }
+
+}  // namespace weft::detail
 
 namespace {
 
@@ -96,6 +107,53 @@ struct take_nested : joins<take_nested, 2> {
   }
 };
 
+// Children that are made as they begin: the rest of three is taken, made there, and a part of it left to another thief; or its
+// owner makes it, beside them.
+struct take_made : joins<take_made, 3> {
+  model::plain<int> made[3];
+
+  task<> all() {
+    const auto child = [this](std::size_t which) {
+      made[which] = made[which] + 1;
+      return give(static_cast<int>(which));
+    };
+    int which = 0;
+    for (const watched& one : co_await when_all(3, child)) RL_ASSERT(one.get() == ++which);
+  }
+  void thread(unsigned which) {
+    if (which == 2) return steal(1);
+    if (which == 1) {
+      steal(0);
+      return steal(1);
+    }
+    for (auto& one : made) one = 0;
+    RL_ASSERT(run(all()));
+    for (int i = 0; i != 3; ++i) RL_ASSERT(made[i] == 1 && begun[i] == 1);
+  }
+};
+
+// One of two that are made is taken, and can't be made there, or here.
+struct take_one_that_fails : joins<take_one_that_fails, 2> {
+  task<> both() {
+    const auto child = [this](std::size_t which) {
+      if (which == 1) throw std::bad_alloc{};
+      return give(static_cast<int>(which));
+    };
+    bool failed = false;
+    try {
+      co_await when_all(2, child, std::ignore);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    RL_ASSERT(failed);
+  }
+  void thread(unsigned which) {
+    if (which == 1) return steal(0);
+    RL_ASSERT(run(both()));
+    RL_ASSERT(begun[0] == 1);
+  }
+};
+
 template <class Scenario, unsigned threads>
 struct joins_and_value : joins<Scenario, threads> {
   std::optional<promise<watched>> set;
@@ -120,6 +178,21 @@ struct wait_and_take : joins_and_value<wait_and_take, 3> {
   task<> both() {
     const auto [a, b] = co_await when_all(wait(), give(1));
     RL_ASSERT(a.get() == 7 && b.get() == 2);
+  }
+  void thread(unsigned which) {
+    if (which == 1) return steal(0);
+    if (which == 2) return set_value();
+    RL_ASSERT(run(both()));
+    RL_ASSERT(begun[1] == 1);
+  }
+};
+
+// The same with children that are made as they begin.
+struct made_waits_and_take : joins_and_value<made_waits_and_take, 3> {
+  task<> both() {
+    const auto child = [this](std::size_t which) { return which == 0 ? wait() : give(1); };
+    const auto values = co_await when_all(2, child);
+    RL_ASSERT(values[0].get() == 7 && values[1].get() == 2);
   }
   void thread(unsigned which) {
     if (which == 1) return steal(0);
@@ -193,8 +266,11 @@ struct stop_taken : joins_and_value<stop_taken, 3> {
 int main() {
   model::check<take_one>("take one of two", 2);
   model::check<take_nested>("take from a join in a join", 2);
+  model::check<take_one_that_fails>("take one that can't be made", 2);
   model::check_some<take_several>("take several", 1'000'000);
+  model::check_some<take_made>("take some that are made there", 200'000);
   model::check_some<wait_and_take>("wait and take", 1'000'000);
+  model::check_some<made_waits_and_take>("made, wait and take", 200'000);
   model::check_some<taken_one_waits>("the one taken waits", 1'000'000);
   model::check_some<wait_nested>("wait in a join in a join", 1'000'000);
   model::check_some<stop_and_take>("stop beside one taken", 1'000'000);

@@ -262,6 +262,9 @@ class range_group : public group {
   std::unique_ptr<record_room<record>[]> rooms_;  // untouched until a child needs one
 };
 
+/// Where values may go that nobody wants.
+using ignores = std::remove_cvref_t<decltype(std::ignore)>;
+
 // ---- ranges of awaitables -------------------------------------------------------------------------------------------
 
 /// The elements of an rvalue container are the callee's to move from; those of a view, or of an lvalue, are not.

@@ -26,6 +26,11 @@
 // of fib; but when the parent is to wait they, too, are moved, and the frames go: a sibling may wait for what an argument of
 // theirs holds.
 //
+// Children of when_all(n, make) are made as they begin, by whoever begins with them: the parent makes the next one when the
+// last has ended and gone, what was taken is made in its own root, by a frame that runs there first. Rooms for such roots are
+// allocated, and freed at the end; only that of the one that borrows is there before, since a wait must not fail. After that one
+// has waited, none borrows any more.
+//
 // Source: the borrowed root is what Cilk calls the fast clone (Frigo, Leiserson, Randall, PLDI 1998).
 //
 // Rejected: (a) a root for each child: 20 words to fill, 60 to 90 ns a call of fib. (b) A count of those who have not
@@ -52,7 +57,7 @@ struct worker;
 struct pool_worker;
 
 /// A child in a root of its own.
-class join_child final : public root {
+class join_child : public root {
  public:
   join_child(join& of, std::size_t index, root& parent) noexcept;
 
@@ -67,6 +72,17 @@ class join_child final : public root {
   std::size_t index_;
 };
 
+/// One that is made when it begins, in a root that is there before it.
+class made_child final : public join_child {
+ public:
+  made_child(join& of, std::size_t index, root& parent) noexcept;
+
+ private:
+  friend join;
+
+  boundary beginning_;  // what runs first: makes it, and goes on in it
+};
+
 class join : boundary, job {
  public:
   /// What the types of the children are needed for.
@@ -77,6 +93,11 @@ class join : boundary, job {
     bool (*any_failed)(join&) noexcept;
     /// Children that borrow are settled as they end; else when the parent is to wait, if ever.
     bool at_once;
+    /// Makes a child, whose frame is its frame from now on. Null: that has failed, and the child with it. Where this is null,
+    /// all were made before; else they are settled at once.
+    std::coroutine_handle<> (*make)(join&, std::size_t index) noexcept = nullptr;
+    /// A child was not made, for want of memory.
+    void (*fail)(join&, std::size_t index) noexcept = nullptr;
   };
 
   /// The parent's wait.
@@ -93,7 +114,9 @@ class join : boundary, job {
   static_assert(sizeof(wait) <= sizeof(room) && alignof(wait) <= alignof(room));
 
   join(const kind& what, std::coroutine_handle<>* frames, room* rooms, std::size_t count) noexcept
-      : boundary{what.at_once ? returned_to_slot : returned},
+      : boundary{what.make != nullptr ? returned_and_makes
+                 : what.at_once       ? returned_to_slot
+                                      : returned},
         kind_{&what},
         frames_{frames},
         rooms_{rooms},
@@ -116,6 +139,29 @@ class join : boundary, job {
  protected:
   ~join() = default;
 
+  /// The same where they are made as they begin: the first one between these two; null where that has failed.
+  WEFT_PER_AWAIT void begin_making(root& self, std::coroutine_handle<> caller) noexcept {
+    continuation = caller;
+    owner = &self;
+    lender_ = &self;
+    begun_ = 1;
+    offered_ = false;
+    self.top = handle();
+    if (count_ != 1) offer_rest();
+  }
+  WEFT_PER_AWAIT std::coroutine_handle<> start_with(std::coroutine_handle<> first) noexcept {
+    was_lent_ = owner->is_lent;
+    if (first == nullptr) [[unlikely]]
+      return start_later();
+    return lend_made(first);
+  }
+  bool has_begun() const noexcept { return continuation != nullptr; }
+  /// At their end: those of their roots that were allocated.
+  void free_roots() noexcept;
+  /// What must be there for them: the parent's wait, and the root of the one that borrows.
+  static constexpr std::size_t bytes_for_made = sizeof(wait) + sizeof(join_child);
+  static_assert(sizeof(wait) % alignof(join_child) == 0);
+
   void lies_at(std::coroutine_handle<>* frames, room* rooms) noexcept {
     frames_ = frames;
     rooms_ = rooms;
@@ -128,6 +174,7 @@ class join : boundary, job {
 
  private:
   friend join_child;
+  friend made_child;
   friend root& lend_no_more(root&) noexcept;
 
   // Some children that nobody has begun with.
@@ -140,6 +187,9 @@ class join : boundary, job {
   static void returned_to_slot(frame* self);
   static void call_and_go_on(frame* self);
   static void next_child(frame* self);
+  static void returned_and_makes(frame* self);
+  static void make_next(frame* self);
+  static void begin_made(frame* self);
   static void take_rest(job& self) noexcept;
   static void take_piece(job& self) noexcept;
   static void start_in_turn(job& self) noexcept;
@@ -166,9 +216,25 @@ class join : boundary, job {
   std::coroutine_handle<> wait_for_others() noexcept;
   void settle_first(std::size_t ended) noexcept;
   void* room_of(std::size_t index) noexcept { return &rooms_[index + 1]; }
+  void* take_room(std::size_t index) noexcept;
+  std::coroutine_handle<> make(std::size_t index) noexcept;
+  std::coroutine_handle<> next_made() noexcept;
+  std::coroutine_handle<> start_later() noexcept;
+  void* room_of_borrower() noexcept { return reinterpret_cast<std::byte*>(rooms_) + sizeof(wait); }
+  // It may have needed a root of the parent's own to be made.
+  std::coroutine_handle<> lend_made(std::coroutine_handle<> child) noexcept {
+    promise_base& promise = promise_base::of(child);
+    promise.continuation = handle();
+    promise.owner = owner;
+    owner->top = child;
+    owner->is_lent = true;
+    return child;
+  }
   void park(root& parent, std::size_t others) noexcept;
-  void run_some(std::size_t from, std::size_t to) noexcept;
-  join_child& make_child(std::size_t index) noexcept;
+  void run_some(std::size_t from, std::size_t to, void* room) noexcept;
+  void fail_some(std::size_t from, std::size_t to) noexcept;
+  join_child& make_child(std::size_t index, void* room) noexcept;
+  void count_down() noexcept;
   bool enlist(join_child& one) noexcept;
   wake_up how() noexcept;
   void finish() noexcept;

@@ -178,7 +178,6 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into
 };
 
 /// The same, nowhere.
-using ignores = std::remove_cvref_t<decltype(std::ignore)>;
 template <class T>
 class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into<T, ignores> final
     : public range_children<T> {
