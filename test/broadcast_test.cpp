@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/fiber.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/test.hpp>
@@ -18,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using weft::as_result;
+using weft::await;
 using weft::broadcast;
 using weft::errc;
 using weft::on_receive;
@@ -329,6 +331,84 @@ TEST(watch_death, is_not_destroyed_before_its_receivers) {
         w.reset();
       },
       "watch was destroyed while a receiver of it is left");
+}
+
+// ---- in fibers --------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("broadcast, watch: a fiber leaves its stack only to wait") {
+  broadcast<int> b{{.capacity = 2}};
+  broadcast<int> drops{{.capacity = 1, .slow = slow_receiver::drop_oldest}};
+  broadcast<int> ends{{.capacity = 1, .slow = slow_receiver::end}};
+  watch<int> w{1};
+  auto mine = b.subscribe(), behind = b.subscribe();
+  auto dropped = drops.subscribe();
+  auto slow = ends.subscribe();
+  auto seen = w.subscribe();
+  auto body = [&](scope& s) -> task<> {
+    co_await s.go([&] {
+      const std::size_t before = weft::fibers().switches;
+      await(b.send(1));
+      await(b.send(2));
+      EXPECT_EQ(await(mine.receive()), 1);
+      EXPECT_EQ(await(mine.receive()), 2);
+      await(drops.send(1));
+      await(drops.send(2));
+      EXPECT_EQ(await(dropped.receive()), 2);
+      await(ends.send(1));
+      await(ends.send(2));
+      EXPECT_THROW(static_cast<void>(await(slow.receive())), weft::receiver_too_slow);
+      EXPECT_THROW(static_cast<void>(await(slow.receive())), weft::receiver_too_slow);
+      EXPECT_EQ(await(seen.receive()), 1);
+      EXPECT_EQ(weft::fibers().switches, before);
+    });
+    // `behind` has all there is room for, and the others have all there is: both wait, and are served.
+    weft::fork<void> sends = s.go([&] { await(b.send(3)); });
+    weft::fork<std::optional<int>> receives = s.go([&] { return await(mine.receive()); });
+    weft::fork<std::optional<int>> looks = s.go([&] { return await(seen.receive()); });
+    co_await weft::yield();
+    EXPECT_EQ(b.stats().waiting, 2u);
+    EXPECT_EQ(w.stats().waiting, 1u);
+    co_await s.go([&] {
+      const std::size_t before = weft::fibers().switches;
+      EXPECT_EQ(await(behind.receive()), 1);  // and what waits to be sent comes in
+      w.set(2);
+      EXPECT_EQ(weft::fibers().switches, before);
+    });
+    co_await std::move(sends);
+    EXPECT_EQ(co_await std::move(receives), 3);
+    EXPECT_EQ(co_await std::move(looks), 2);
+    weft::fork<void> told;
+    told = s.go([&] {
+      weft::this_fiber::yield();
+      told.request_stop();
+      await(drops.send(3));  // there is room
+      ADD_FAILURE() << "it went on";
+    });
+    while (told.status() == weft::fork_status::running) co_await weft::yield();
+    const auto sent = co_await as_result(std::move(told));
+    EXPECT_TRUE(sent.is_stopped());
+    EXPECT_EQ(dropped.try_receive(), std::nullopt);
+    told = s.go([&] {
+      weft::this_fiber::yield();
+      told.request_stop();
+      static_cast<void>(await(behind.receive()));  // there is one
+      ADD_FAILURE() << "it went on";
+    });
+    while (told.status() == weft::fork_status::running) co_await weft::yield();
+    const auto received = co_await as_result(std::move(told));
+    EXPECT_TRUE(received.is_stopped());
+    EXPECT_EQ(behind.try_receive(), 2);
+    b.close();
+    w.close();
+    co_await s.go([&] {
+      const std::size_t before = weft::fibers().switches;
+      EXPECT_EQ(await(mine.receive()), std::nullopt);
+      EXPECT_EQ(await(seen.receive()), std::nullopt);
+      EXPECT_THROW(await(b.send(4)), weft::channel_closed<int>);
+      EXPECT_EQ(weft::fibers().switches, before);
+    });
+  };
+  co_await with_scope(body);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using weft::after;
 using weft::as_result;
+using weft::await;
 using weft::channel;
 using weft::errc;
 using weft::fork;
@@ -418,6 +419,50 @@ TEST(select_go, a_time_of_nothing_is_over_at_once) {
   }
   EXPECT_GT(times, 40);
   EXPECT_LT(times, 160);
+}
+
+WEFT_TEST("select: a fiber leaves its stack only to wait") {
+  channel<int> one{2}, other{2}, full{1}, over{1};
+  EXPECT_TRUE(full.try_send(0));
+  over.close();
+  auto body = [&](scope& s) -> task<> {
+    auto receives = [&] { return await(select(on_receive(one), on_receive(other))); };
+    auto waits = s.go(receives);
+    co_await s.go([&] {
+      const std::size_t before = weft::fibers().switches;
+      EXPECT_EQ(await(select(on_send(full, 1), on_send(one, 2))).index, 1u);  // to the one that waits
+      EXPECT_EQ(await(select(on_receive(one), on_receive(other), otherwise)).index, 2u);
+      EXPECT_EQ(await(select(on_send(full, 1), otherwise)).index, 1u);
+      EXPECT_EQ(await(select(on_send(other, 3), on_receive(one), otherwise)).index, 0u);
+      const auto got = await(select(on_receive(one), on_receive(other)));
+      EXPECT_EQ(std::get<1>(got.value), 3);
+      std::vector<weft::receive_case<int>> all;
+      for (channel<int>* c : {&one, &full}) all.push_back(on_receive(*c));
+      EXPECT_EQ(await(select(std::move(all))).index, 1u);
+      EXPECT_EQ(await(select(on_receive(one), after(0s))).index, 1u);
+      EXPECT_EQ(std::get<0>(await(select(on_receive(over), on_receive(one))).value), std::nullopt);
+      EXPECT_THROW(static_cast<void>(await(select(on_send(over, 1), on_receive(one)))), weft::channel_closed<int>);
+      EXPECT_EQ(weft::fibers().switches, before);
+    });
+    EXPECT_EQ((co_await std::move(waits)).index, 0u);
+    for (const bool never_waits : {false, true}) {
+      weft::fork<void> told;
+      told = s.go([&] {
+        weft::this_fiber::yield();
+        told.request_stop();
+        if (never_waits)
+          await(select(on_send(one, 4), otherwise));  // there is room
+        else
+          await(select(on_send(one, 4), on_receive(other)));
+        ADD_FAILURE() << "it went on";
+      });
+      while (told.status() == weft::fork_status::running) co_await weft::yield();
+      const auto how = co_await as_result(std::move(told));
+      EXPECT_TRUE(how.is_stopped());
+    }
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(one.size(), 0u);
 }
 
 // Senders that select over four channels, and receivers that do: each value comes once, and those of one sender through

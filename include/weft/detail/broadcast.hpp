@@ -13,6 +13,7 @@
 // Long because the two share their receivers, awaiters and lines.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <weft/async_generator.hpp>
 #include <weft/channel.hpp>
+#include <weft/detail/peeked.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/error.hpp>
@@ -235,12 +237,17 @@ class broadcast : detail::channel_core {
     forget(at, through);
   }
   detail::waiter_line& line() noexcept { return channel_core::receivers; }
+  // Without the lock, for a guess. By who is about to send, and by the receiver whose place that is.
+  bool may_send() const noexcept { return slow_ != slow_receiver::wait || !values_.seems_full() || closed.peek(); }
+  bool may_receive(const place& at) const noexcept {
+    return at.next != first_.peek() + values_.count().peek() || at.ended || closed.peek();
+  }
 
   const slow_receiver slow_;
   detail::ring<slot> values_;
-  std::uint64_t first_ = 0;  // the number of the oldest in the ring
-  std::size_t count_ = 0;    // receivers that get what is sent
-  std::size_t handles_ = 0;  // the same and those that were too slow
+  detail::peeked<std::uint64_t> first_ = 0;  // the number of the oldest in the ring
+  std::size_t count_ = 0;                    // receivers that get what is sent
+  std::size_t handles_ = 0;                  // the same and those that were too slow
 };
 
 // Those that wait are at the end of what was sent: they get a copy now.
@@ -256,7 +263,7 @@ void broadcast<T>::deliver(T&& value, detail::let_through& through) noexcept {
   if (left != 0)
     values_.push(slot{std::move(value), left});
   else
-    ++first_;  // the ring is empty, since who waits has received all that is in it
+    first_ = first_ + 1;  // the ring is empty, since who waits has received all that is in it
 }
 
 // What all have received goes, and those that wait to send have room.
@@ -264,7 +271,7 @@ template <class T>
 void broadcast<T>::drop_received(detail::let_through& through) noexcept {
   while (values_.size() != 0 && values_[0].left == 0) {
     values_.pop();
-    ++first_;
+    first_ = first_ + 1;
   }
   while (!values_.is_full()) {
     auto* one = static_cast<sender*>(pop(senders));
@@ -278,7 +285,7 @@ template <class T>
 void broadcast<T>::forget(place& at, detail::let_through& through) noexcept {
   if (std::exchange(at.ended, true)) return;
   --count_;
-  const std::uint64_t next = at.next < first_ ? first_ : at.next;
+  const std::uint64_t next = std::max<std::uint64_t>(at.next, first_);
   for (std::size_t i = static_cast<std::size_t>(next - first_); i < values_.size(); ++i) --values_[i].left;
   drop_received(through);
 }
@@ -289,7 +296,7 @@ auto broadcast<T>::try_send_now(T& value, std::optional<slot>& dropped, detail::
   if (values_.is_full()) {
     if (slow_ == slow_receiver::wait) return sent::must_wait;
     dropped.emplace(values_.pop());
-    ++first_;
+    first_ = first_ + 1;
   }
   deliver(std::move(value), through);
   return sent::done;
@@ -341,6 +348,18 @@ class broadcast<T>::send_awaiter : sender, public detail::gate_awaiter<send_awai
     this->closed = how == sent::closed;
     to_.lock.unlock();
     return false;
+  }
+  // See detail::may_need_no_wait.
+  bool seems_ready() const noexcept { return to_.may_send(); }
+  bool done_at_once(const detail::root& self) noexcept {
+    if (self.sleeper::stop_requested()) return false;
+    detail::let_through through;
+    std::optional<slot> dropped;
+    to_.lock.lock();
+    const sent how = to_.try_send_now(value_, dropped, through);
+    to_.lock.unlock();
+    this->closed = how == sent::closed;
+    return how != sent::must_wait;
   }
   void await_resume() {
     if (this->closed) throw channel_closed<T>{std::move(value_)};
@@ -449,10 +468,12 @@ class watch : detail::channel_core {
   }
   void drop(place&, detail::let_through&) noexcept { --handles_; }
   detail::waiter_line& line() noexcept { return channel_core::receivers; }
+  // Without the lock, for a guess. By the receiver whose place that is.
+  bool may_receive(const place& at) const noexcept { return at.seen != set_.peek() || closed.peek(); }
 
   T value_;
-  std::uint64_t set_ = 1;    // how often
-  std::size_t handles_ = 0;  // receivers
+  detail::peeked<std::uint64_t> set_ = 1;  // how often
+  std::size_t handles_ = 0;                // receivers
 };
 
 template <class T>
@@ -462,7 +483,7 @@ bool watch<T>::set(T value) noexcept {
   if (closed) return (lock.unlock(), false);
   using std::swap;
   swap(value_, value);  // what it was is destroyed when the lock is free
-  ++set_;
+  set_ = set_ + 1;
   while (auto* one = static_cast<node*>(pop(line()))) {
     one->slot.emplace(std::as_const(value_));
     one->at.seen = set_;
@@ -495,6 +516,17 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
     from_->lock.unlock();
     too_slow_ = how == receipt::too_slow;
     return false;
+  }
+  // See detail::may_need_no_wait.
+  bool seems_ready() const noexcept { return from_->may_receive(this->at); }
+  bool done_at_once(const root& self) noexcept {
+    if (self.sleeper::stop_requested()) return false;
+    let_through through;
+    from_->lock.lock();
+    const receipt how = from_->try_receive_now(this->at, value_, through);
+    from_->lock.unlock();
+    too_slow_ = how == receipt::too_slow;
+    return how != receipt::must_wait;
   }
   std::optional<value_type> await_resume() {
     if (too_slow_) throw receiver_too_slow{};

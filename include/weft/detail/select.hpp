@@ -71,13 +71,21 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
     if (self.sleeper::stop_requested()) [[unlikely]]
       return (end_stopped(self), true);
     if constexpr (never_waits) {
-      if (!none_is_ready() && !try_ready<try_alone>() && !select_wait::try_all(locks_.data(), *this))
-        chosen = otherwise_at;
+      try_all_or_none();
       return false;
     } else {
       if (try_ready<try_alone>()) return false;
       return wait_for_all(self);
     }
+  }
+  // See detail::may_need_no_wait.
+  bool seems_ready() const noexcept { return never_waits || those_that_may_be_ready(indices{}) != 0; }
+  bool done_at_once(const root& self) noexcept {
+    if (self.sleeper::stop_requested()) return false;
+    if constexpr (never_waits)
+      return (try_all_or_none(), true);
+    else
+      return try_ready<try_alone>();
   }
   result_type await_resume() {
     if constexpr (!never_waits)
@@ -124,6 +132,10 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   template <std::size_t... I>
   std::uint64_t those_that_may_be_ready(std::index_sequence<I...>) const noexcept {
     return (... | (std::uint64_t{std::get<I>(states_).may_be_ready()} << I));
+  }
+  void try_all_or_none() noexcept {
+    if (!none_is_ready() && !try_ready<try_alone>() && !select_wait::try_all(locks_.data(), *this))
+      chosen = otherwise_at;
   }
   // None was at the moment at which this looked at the first one: each was not when it was looked at, and none has
   // ceased to be ready meanwhile. Then `otherwise` is chosen.
@@ -205,6 +217,11 @@ class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
       return (end_stopped(self), true);
     return !try_ready<try_alone>() && wait_.emplace(cases_.data(), locks_.data(), cases_.size()).suspend(self, *this);
   }
+  // See detail::may_need_no_wait.
+  bool seems_ready() const noexcept {
+    return std::any_of(states_.begin(), states_.end(), [](const auto& one) { return one.may_be_ready(); });
+  }
+  bool done_at_once(const root& self) noexcept { return !self.sleeper::stop_requested() && try_ready<try_alone>(); }
   result_type await_resume() {
     if (wait_) {
       chosen = wait_->chosen;
