@@ -585,7 +585,7 @@ detail::on_stop barrier::awaiter::leave(detail::waiter& self) noexcept {
 
 // In line before the mutex is free, so that no notification is missed.
 bool condition_variable::awaiter::suspend(root& self) noexcept {
-  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  if (self.sleeper::stop_requested()) return (held_.unlock(), end_stopped(self), true);
   mutex::guard held = std::move(held_);  // `this` may be gone when the lock is
   auto& changed = static_cast<condition_variable&>(*gate_);
   changed.lock_.lock();

@@ -587,6 +587,33 @@ TEST(condition_variable, a_wait_that_is_stopped_holds_nothing) {
   });
 }
 
+// Who goes on, and takes the mutex again, would wait for itself else.
+TEST(condition_variable, a_wait_that_is_told_to_stop_before_it_is_in_line_has_given_the_mutex_back) {
+  weft::test::run([]() -> task<> {
+    weft::mutex m;
+    weft::condition_variable changed;
+    auto held = co_await m.lock();
+    auto body = [&](scope& s) -> task<> {
+      weft::fork<void> waits;
+      int asked = 0;
+      auto stops = [&] {
+        if (++asked == 2) waits.request_stop();
+        return false;
+      };
+      waits = s.fork(changed.wait(held, stops));
+      while (changed.stats().waiting == 0) co_await weft::yield();
+      changed.notify_one();
+      while (waits.status() == weft::fork_status::running) co_await weft::yield();
+      const auto how = co_await as_result(std::move(waits));
+      EXPECT_TRUE(how.is_stopped());
+      EXPECT_EQ(asked, 2);
+    };
+    co_await with_scope(body);
+    EXPECT_FALSE(held);
+    EXPECT_FALSE(m.is_locked());
+  });
+}
+
 // Tells who parks next to stop, if it is told to: between its first look and its place in line.
 struct stops_who_parks {
   static inline bool next = false;

@@ -675,8 +675,8 @@ class condition_variable : public detail::gate {
 
   /// Lets go of the mutex, waits to be notified, and has the mutex again when it returns. Never wakes without cause.
   ///
-  /// Cancel  ends stopped, and `held` owns nothing then. One that was notified gets the mutex first, so that no
-  ///         notification is lost.
+  /// Cancel  ends stopped, and `held` owns nothing then, unless it never began: ask the guard. One that was notified gets
+  ///         the mutex first, so that no notification is lost.
   task<> wait(mutex::guard& held);
 
   /// Waits until `holds()` does, which is asked while the mutex is held.
