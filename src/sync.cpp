@@ -519,10 +519,12 @@ bool latch::awaiter::done_at_once(const root& self) noexcept {
 }
 
 // One that a stop has claimed, but that has not left yet, has arrived: it passes, and ends stopped where it waits next.
-void barrier::pass(let_through& through) noexcept {
+void barrier::pass(let_through& through, bool tells_last) noexcept {
   arrived_ = 0;
-  while (detail::waiter* one = line_.pop())
+  while (auto* one = static_cast<awaiter*>(line_.pop())) {
+    one->last_ = tells_last && line_.empty();
     if (!through.add(*one)) one->finish();  // carried out by the stopper, which waits for the lock
+  }
 }
 
 void barrier::drop() noexcept {
@@ -530,7 +532,7 @@ void barrier::drop() noexcept {
   const std::lock_guard guard{lock_};
   WEFT_EXPECTS(parties_ > arrived_, "a party of a barrier was dropped that has arrived already, or never was");
   parties_ = parties_ - 1;
-  if (parties_ == arrived_ && arrived_ != 0) pass(through);
+  if (parties_ == arrived_ && arrived_ != 0) pass(through, true);
 }
 
 bool barrier::awaiter::suspend(root& self) noexcept {
@@ -541,7 +543,7 @@ bool barrier::awaiter::suspend(root& self) noexcept {
   b.arrived_ = b.arrived_ + 1;
   if (b.arrived_ == b.parties_) {
     last_ = true;
-    b.pass(through);
+    b.pass(through, false);
     b.lock_.unlock();
     return false;
   }
@@ -568,7 +570,7 @@ bool barrier::awaiter::done_at_once(const root& self) noexcept {
   const std::lock_guard guard{b.lock_};
   if (b.arrived_ + 1 != b.parties_) return false;
   last_ = true;
-  b.pass(through);
+  b.pass(through, false);
   return true;
 }
 

@@ -541,6 +541,27 @@ TEST(barrier, who_gives_up_has_not_arrived_and_who_leaves_is_not_waited_for) {
   });
 }
 
+// What is done once a phase is done by somebody, also where the phase ends since one left.
+TEST(barrier, one_that_leaves_has_the_last_of_the_others_told) {
+  weft::test::run([]() -> task<> {
+    weft::barrier b{4};
+    std::vector<int> told;
+    auto arrives = [&](int me) -> task<> {
+      if (co_await b.arrive_and_wait()) told.push_back(me);
+    };
+    auto leaves = [&]() -> task<> {
+      b.drop();
+      EXPECT_EQ(told, std::vector<int>{});
+      b.drop();
+      co_return;
+    };
+    co_await when_all(arrives(1), arrives(2), leaves());
+    EXPECT_EQ(told, std::vector{2});
+    co_await when_all(arrives(3), arrives(4));
+    EXPECT_EQ(told, (std::vector{2, 4})) << "nobody else is told";
+  });
+}
+
 // ---- condition_variable, once, guarded ----------------------------------------------------------------------------------------
 
 TEST(condition_variable, wakes_with_the_mutex_held) {

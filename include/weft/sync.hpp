@@ -635,12 +635,12 @@ class barrier : public detail::gate {
   /// Waits for the others. Gives true to the one that came last, so that one does what is done once a phase. One that is
   /// stopped has not arrived: the others wait on.
   [[nodiscard]] auto arrive_and_wait() noexcept;
-  /// One party less, from this phase on.
+  /// One party less, from this phase on. If all others have arrived they pass, and the last of them gets true.
   void drop() noexcept;
 
  private:
   class awaiter;
-  void pass(let_through& through) noexcept;
+  void pass(let_through& through, bool tells_last) noexcept;
   detail::peeked<std::size_t> parties_;
   detail::peeked<std::size_t> arrived_;
 };
@@ -654,6 +654,7 @@ class barrier::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaite
   bool await_resume() const noexcept { return last_; }
 
  private:
+  friend class barrier;
   static detail::on_stop leave(detail::waiter& self) noexcept;
   static constexpr detail::wait_type type{leave, "barrier", tell};
   bool last_ = false;
