@@ -107,6 +107,36 @@ WEFT_TEST("when_all: values go where they are wanted, of ranges of any length th
   }
 }
 
+// Appends, and shares something that counts its owners.
+struct appends {
+  using difference_type = std::ptrdiff_t;
+  std::shared_ptr<std::vector<int>> to;
+  appends& operator*() { return *this; }
+  appends& operator++() { return *this; }
+  appends operator++(int) { return *this; }
+  appends& operator=(int value) {
+    to->push_back(value);
+    return *this;
+  }
+};
+
+WEFT_TEST("when_all: the iterator that says where ends as often as it was copied") {
+  const auto child = [](int n) -> task<int> {
+    if (n == 5) throw std::runtime_error{"the fifth"};
+    co_return n;
+  };
+  for (const int count : {4, 40}) {
+    appends into{std::make_shared<std::vector<int>>()};
+    auto all = std::views::iota(0, count) | std::views::transform(child);
+    const auto how = co_await as_result(when_all(all, into));
+    EXPECT_EQ(how.has_value(), count == 4);
+    EXPECT_EQ(into.to.use_count(), count == 4 ? 2 : 1);
+    EXPECT_EQ(into.to->size(), count == 4 ? 4u : 0u);
+    static_cast<void>(co_await as_result(when_all(all, into)));
+    EXPECT_EQ(into.to.use_count(), count == 4 ? 2 : 1);
+  }
+}
+
 WEFT_TEST("when_all: of a range that fails no value goes anywhere, and all have ended") {
   for (const int count : {3, 40}) {
     int ended = 0;

@@ -80,11 +80,16 @@ auto when_all(Range&& range) {
 ///
 /// Lifetime  what `into` refers to outlives the await.
 template <detail::awaitable_range Range, class Into>
-  requires std::output_iterator<Into, detail::element<detail::range_result<Range>>> ||
-           std::is_same_v<Into, detail::ignores>
-auto when_all(Range&& range, Into into) {
-  return detail::range_join_into<detail::range_result<Range>, Into>{std::in_place, detail::range_to_take<Range>(range),
-                                                                    std::move(into)};
+  requires std::output_iterator<std::decay_t<Into>, detail::element<detail::range_result<Range>>> ||
+           std::is_same_v<std::decay_t<Into>, detail::ignores>
+auto when_all(Range&& range, Into&& into) {
+  using iterator = std::decay_t<Into>;
+  static_assert(!WEFT_DESTROYS_TEMPORARIES_TWICE || std::is_lvalue_reference_v<Into> ||
+                    std::is_trivially_destructible_v<iterator>,
+                "this compiler may destroy an iterator that is written inside a co_await expression twice: name it, "
+                "pass the lvalue");
+  return detail::range_join_into<detail::range_result<Range>, iterator>{
+      std::in_place, detail::range_to_take<Range>(range), iterator(std::forward<Into>(into))};
 }
 
 /// Awaits `make(0)`, `make(1)` up to `make(n - 1)`, side by side; gives a vector of their values, in order. Each is made when it
