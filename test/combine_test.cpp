@@ -462,10 +462,11 @@ TEST(windowed, a_stop_before_during_and_of_one_by_itself) {
     co_await windowed(2, tasks);
   };
   EXPECT_TRUE(test::run_timed(time, all(), [](auto& root) { root.request_stop(); }).is_stopped());
-  EXPECT_EQ(l.made, 2);
+  EXPECT_EQ(l.made, 2);  // the stop came when they waited
   EXPECT_EQ(time.armed(), 0U);
 
   EXPECT_TRUE(test::run_stopped(time, all()).is_stopped());
+  EXPECT_EQ(l.made, 2);
 
   auto by_itself = []() -> task<> {
     std::vector<weft::future<int>> futures;
@@ -477,6 +478,28 @@ TEST(windowed, a_stop_before_during_and_of_one_by_itself) {
     co_await windowed(1, std::move(futures));
   };
   EXPECT_TRUE(test::run_timed(time, by_itself()).is_stopped());
+}
+
+TEST(windowed, starts_no_others_after_a_stop_though_none_ever_waits) {
+  for (const std::size_t width : {1U, 3U}) {
+    weft::stop_source stop;
+    int started = 0;
+    auto one = [&](int) -> task<int> {
+      if (++started == 4) stop.request_stop();
+      co_return started;
+    };
+    EXPECT_THROW(weft::sync_wait(windowed(width, std::views::iota(0, 10) | std::views::transform(one)), stop.token()),
+                 weft::stopped);
+    EXPECT_EQ(started, 4);
+
+    weft::stop_source too_late;  // the last element says stop: there is nothing left to be stopped
+    auto last = [&](int value) -> task<int> {
+      too_late.request_stop();
+      co_return value;
+    };
+    EXPECT_EQ(weft::sync_wait(windowed(width, std::views::iota(0, 1) | std::views::transform(last)), too_late.token()),
+              std::vector<int>{0});
+  }
 }
 
 TEST(windowed, on_several_threads) {

@@ -132,11 +132,12 @@ class window {
   explicit window(std::remove_reference_t<Range>& range)
       : next_{std::ranges::begin(range)}, end_{std::ranges::end(range)} {}
 
-  /// Takes the next element into `one`. Null: there is none, or one has failed.
+  /// Takes the next element into `one`. Null: there is none, one has failed, or who asks was told to stop.
   result<value_type>* take(task<value_type>& one) {
     const std::lock_guard guard{lock_};
     if (over_ || next_ == end_) return nullptr;
     over_ = true;  // if the range throws
+    if ((stopped_ = current_root()->stop_requested())) return nullptr;
     one = as_task(static_cast<range_awaitable<Range>&&>(*next_));
     ++next_;
     over_ = false;
@@ -147,7 +148,9 @@ class window {
     over_ = true;
   }
 
-  std::deque<result<value_type>>& slots() noexcept { return slots_; }  // when all lanes have ended
+  // When all lanes have ended.
+  std::deque<result<value_type>>& slots() noexcept { return slots_; }
+  bool was_stopped() const noexcept { return stopped_; }
 
  private:
   std::mutex lock_;  // held over what the range does to give an element
@@ -155,6 +158,7 @@ class window {
   std::ranges::sentinel_t<Range> end_;
   std::deque<result<value_type>> slots_;  // stay where they are
   bool over_ = false;
+  bool stopped_ = false;  // with elements left
 };
 
 template <class Range>
@@ -177,7 +181,7 @@ task<std::vector<element<range_result<Range>>>> windowed_in_task(std::size_t wid
   for (std::size_t i = 0; i != width; ++i) lanes.push_back(window_lane(elements));
   co_await when_all(std::move(lanes), std::ignore);
 
-  bool stopped = false;
+  bool stopped = elements.was_stopped();
   for (const auto& slot : elements.slots()) {
     if (slot.exception()) rethrow(slot.exception());
     stopped = stopped || slot.is_stopped();
