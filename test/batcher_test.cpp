@@ -145,6 +145,16 @@ TEST(batcher, tells_its_end_to_those_that_come_later_and_to_those_whose_scope_en
   });
 }
 
+WEFT_TEST("batcher: one that can't be made leaves nothing that its scope would wait for") {
+  calls made;
+  auto body = [&](scope& s) -> task<> {
+    co_await s.room();
+    auto two = [&] { batcher<int, int> all{s, std::ref(made), {.calls = 2}}; };  // and there is room for one
+    EXPECT_THROW(two(), weft::error);
+  };
+  co_await with_scope(weft::scope_options{.max_children = 1}, body);
+}
+
 TEST(batcher, serves_tasks_fibers_and_threads) {
   weft::pool p{{.threads = 2}};
   const int each = test::rounds(400);

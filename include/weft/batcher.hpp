@@ -55,7 +55,12 @@ class batcher {
     requires std::is_same_v<await_result<std::invoke_result_t<F&, std::vector<Input>>>, std::vector<Output>>
   batcher(scope& in, F call, batcher_options options = {}) : requests_{std::make_shared<channel<request>>(unbounded)} {
     WEFT_EXPECTS(options.most != 0 && options.calls != 0, "a batcher makes calls of at least one input, one at a time");
-    for (std::size_t i = 0; i != options.calls; ++i) in.fork(serve<F>, requests_, call, options.most);
+    try {
+      for (std::size_t i = 0; i != options.calls; ++i) in.fork(serve<F>, requests_, call, options.most);
+    } catch (...) {
+      close();  // those that were forked end
+      throw;
+    }
   }
   batcher(batcher&& other) noexcept = default;
   ~batcher() { close(); }
