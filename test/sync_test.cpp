@@ -635,6 +635,36 @@ TEST(condition_variable, a_wait_that_is_told_to_stop_before_it_is_in_line_has_gi
   });
 }
 
+// The guard is not the wait's own: who goes on in spite of the stop finds it as always.
+TEST(condition_variable, a_wait_that_ends_stopped_has_given_the_mutex_back_wherever_the_stop_came) {
+  weft::mutex m;
+  weft::condition_variable changed;
+  for (const bool notified : {false, true}) {
+    bool stopped = false, owns = true;
+    auto waits = [&]() -> task<> {
+      auto held = co_await m.lock();
+      weft::stop_source stop;
+      auto body = [&](weft::scope&) -> task<> { co_await changed.wait(held, [] { return false; }); };
+      auto inside = [&]() -> task<> {
+        if (!notified) stop.request_stop();
+        const auto how = co_await as_result(weft::with_scope(weft::scope_options{.stop = stop.token()}, body));
+        stopped = how.is_stopped();
+        owns = static_cast<bool>(held);
+      };
+      auto notifies = [&]() -> task<> {
+        const auto mine = co_await m.lock();
+        changed.notify_one();
+        stop.request_stop();  // who was notified has the mutex first, and finds that it has to wait again
+      };
+      co_await when_all(inside(), notifies());
+    };
+    weft::sync_wait(waits());
+    EXPECT_TRUE(stopped);
+    EXPECT_FALSE(owns);
+    EXPECT_FALSE(m.is_locked());
+  }
+}
+
 // Tells who parks next to stop, if it is told to: between its first look and its place in line.
 struct stops_who_parks {
   static inline bool next = false;
