@@ -37,15 +37,6 @@ void* coroutine_core::go_in_throwing(std::exception_ptr failure) noexcept {
   return go_in_as(throwing, nullptr);
 }
 
-namespace {
-
-struct question {
-  void (*answer)(void*) noexcept;
-  void* argument;
-};
-
-}  // namespace
-
 void coroutine_core::ask(void (*answer)(void*) noexcept, void* argument) noexcept {
   question one{answer, argument};
   static_cast<void>(go_in_as(asked, &one));
@@ -53,9 +44,13 @@ void coroutine_core::ask(void (*answer)(void*) noexcept, void* argument) noexcep
 
 // Where it waits, when it was resumed for something else than to go on.
 void* coroutine_core::brought_in(void* passed) {
+  if (here_.mark == crossed) {
+    here_.mark = running;
+    static_cast<const question*>(passed)->call(static_cast<const question*>(passed)->argument);
+    return nullptr;
+  }
   while (here_.mark == asked) {
-    const question& one = *static_cast<const question*>(passed);
-    one.answer(one.argument);
+    static_cast<const question*>(passed)->call(static_cast<const question*>(passed)->argument);
     here_.mark = waiting;
     passed = exchange(here_, nullptr, rest().notes);
   }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "detail/held_locks.hpp"
+#include "detail/pool_worker.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/worker.hpp"
 
@@ -17,6 +18,12 @@ constexpr unsigned looked_at = 1u << 31;
 #else
 constexpr unsigned looked_at = 0;
 #endif
+
+// What `words_known_to` is while a fiber runs that the loop of a pool's worker itself has resumed, and nothing else has run
+// on this thread since that the loop has not: a name, and never called.
+void by_the_worker(frame*) {}
+
+frame* frame_of(std::coroutine_handle<> one) noexcept { return static_cast<frame*>(one.address()); }
 
 }  // namespace
 
@@ -33,6 +40,42 @@ fiber::fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle
 fiber* fiber::of(const frame& one) noexcept {
   if (one.resume != go_on) return nullptr;
   return const_cast<fiber*>(static_cast<const fiber*>(static_cast<const boundary*>(&one)));
+}
+
+// Null where anything is not as it mostly is, so that the fiber goes the way of all waits. Not inlined, since errno's place
+// is that of a thread.
+[[gnu::noinline]] fiber::pair fiber::next_across() noexcept {
+  worker& here = this_worker();
+  class fiber* const self = here.fiber;
+  if (self == nullptr || here.words_known_to != by_the_worker || self->stays_ != 0 || has_more(here)) return {};
+  root& mine = *self->owner;
+  pool_worker* const of = here.of_pool;
+  if (of == nullptr || here.current != &mine || here.starting != nullptr || mine.is_lent || mine.env == nullptr ||
+      mine.env->executor != of->home || mine.sleeper::stop_requested())
+    return {};
+  if (const exception_globals& exceptions = exceptions_here(); exceptions.caught != nullptr || exceptions.uncaught != 0)
+    return {};
+  root* const next = of->call_pool.next_across(*of, go_on);
+  if (next == nullptr) return {};
+
+  auto& other = static_cast<class fiber&>(*static_cast<boundary*>(frame_of(next->top)));
+  mine.top = self->handle();
+  self->unwound_ = std::exchange(here.unwound, other.unwound_);
+  self->errno_ = errno;
+  other.begin_turn(here);
+  here.of_fibers.across.add();
+  here.current = next;
+  here.memory = nullptr;
+  return {self, &other};
+}
+
+// By the next one, on its stack: the one before may go on elsewhere, or be gone, after this.
+[[gnu::noinline]] void fiber::is_behind(void* before) noexcept {
+  worker& here = this_worker();
+  auto& self = *static_cast<class fiber*>(before);
+  self.waits_at_ = self.lowest_frame();
+  here.of_pool->post_behind(*self.owner);
+  errno = here.fiber->errno_;
 }
 
 // On the fiber's stack, as the next one, so that last words show it.
@@ -82,44 +125,54 @@ void* fiber::run(coroutine_core& core, void* nothing) {
   return nothing;
 }
 
-// By the run loop, as a coroutine's resume function.
-void fiber::go_on(frame* frame) {
-  auto& self = static_cast<fiber&>(*static_cast<boundary*>(frame));
-  worker& here = this_worker();
-  const auto mine = self.handle();
-  std::exception_ptr refused;
-  if (self.ran_on_ != &here) {
-    if (self.ran_on_ != nullptr) here.of_fibers.migrations.add();
-    self.ran_on_ = &here;
+// It runs from here on.
+inline void fiber::begin_turn(worker& here) noexcept {
+  if (ran_on_ != &here) {
+    if (ran_on_ != nullptr) here.of_fibers.migrations.add();
+    ran_on_ = &here;
   }
+  here.fiber = this;
+  here.left_by = &left();
+}
+
+// By the run loop, as a coroutine's resume function. What comes back here may be another fiber, which the one that went away
+// has crossed to; that one may be gone.
+void fiber::go_on(frame* frame) {
+  auto* self = static_cast<class fiber*>(static_cast<boundary*>(frame));
+  worker& here = this_worker();
+  std::exception_ptr refused;
+  const auto while_it_runs = here.words_known_to == go_on ? by_the_worker : nullptr;
   for (;;) {
+    class fiber* const outer = here.fiber;
+    const context* const outer_left_by = here.left_by;
+    self->begin_turn(here);
     here.of_fibers.switches.add();
-    class fiber* const outer = std::exchange(here.fiber, &self);
-    const context* const outer_left_by = std::exchange(here.left_by, &self.left());
-    void* const unwound = std::exchange(here.unwound, self.unwound_);
+    void* const unwound = std::exchange(here.unwound, self->unwound_);
     const control_words words = here.words_known_to == go_on ? here.words : control_words::here();
-    here.words_known_to = nullptr;
-    errno = self.errno_;
+    here.words_known_to = while_it_runs;
+    errno = self->errno_;
     const void* const left_with =
-        refused ? self.go_in_throwing(std::exchange(refused, nullptr)) : self.go_in_from(words, nullptr);
-    self.errno_ = errno;
+        refused ? self->go_in_throwing(std::exchange(refused, nullptr)) : self->go_in_from(words, nullptr);
+    self = here.fiber;
+    self->errno_ = errno;
     here.words = words;
     here.words_known_to = go_on;
     here.fiber = outer;
     here.left_by = outer_left_by;
-    self.unwound_ = std::exchange(here.unwound, unwound);
+    self->unwound_ = std::exchange(here.unwound, unwound);
 
-    if (self.has_ended()) {
-      root& in = *self.owner;
-      const std::coroutine_handle<> back = self.continuation;
-      const bool stopped = self.ends_stopped_;
+    if (self->has_ended()) {
+      root& in = *self->owner;
+      const std::coroutine_handle<> back = self->continuation;
+      const bool stopped = self->ends_stopped_;
       here.of_fibers.ended.add();
       in.top = back;
       if (stopped) return end_stopped(in);
       return run_next(back);
     }
-    self.waits_at_ = self.lowest_frame();  // which another one is, once it has been asked for its calls
+    self->waits_at_ = self->lowest_frame();  // which another one is, once it has been asked for its calls
     const auto [suspend, awaiter] = *static_cast<const wait*>(left_with);
+    const auto mine = self->handle();
     std::coroutine_handle<> next;
     try {
       next = suspend(awaiter, mine);  // self may run elsewhere, or be gone, after this line
@@ -161,7 +214,7 @@ fiber_stats fibers() noexcept {
   for (const detail::worker* one = detail::newest_worker(); one != nullptr; one = one->made_before) {
     all.ended += one->of_fibers.ended.get();
     all.created += one->of_fibers.created.get();
-    all.switches += one->of_fibers.switches.get();
+    all.switches += one->of_fibers.switches.get() + one->of_fibers.across.get();
     all.migrations += one->of_fibers.migrations.get();
   }
   all.live = all.created > all.ended ? all.created - all.ended : 0;

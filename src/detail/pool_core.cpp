@@ -460,6 +460,20 @@ inline job* pool_core::next(seat& mine) noexcept {
   return look_elsewhere(mine);
 }
 
+// By what runs here, instead of its return to run().
+root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
+  seat& mine = static_cast<seat&>(of);
+  const pool_core& core = *mine.of;
+  if (mine.until_look == 0 || core.is_ranked_ || mine.forks.in_slots() != 0 ||
+      core.state_.load(std::memory_order_relaxed) == state::cancelling)  // as in run_one()
+    return nullptr;
+  job* const work = mine.line.pop_if([resume](job& one) noexcept { return root::goes_on_by(one, resume); });
+  if (work == nullptr) return nullptr;
+  --mine.until_look;
+  mine.jobs.add();
+  return static_cast<root*>(work);
+}
+
 // Every now and then, although there are jobs here: what else there is, so that nothing waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   mine.sleeps.poll();

@@ -122,7 +122,7 @@ class pool_core final : public executor {
     seat(pool_core& core, unsigned which) noexcept
         : pool_worker{core,
                       core.idle_,
-                      {pool_core::wake, pool_core::make_room, pool_core::shares},
+                      {pool_core::wake, pool_core::make_room, pool_core::shares, pool_core::next_across},
                       core.options_.threads > 1,
                       core.options_.deadline_order},
           own{*this},
@@ -206,6 +206,7 @@ class pool_core final : public executor {
   static void wake(idler& one) noexcept;
   static void make_room(pool_worker& of, job& work) noexcept;
   static bool shares(const executor& home, const executor* one) noexcept;
+  static root* next_across(pool_worker& of, void (*resume)(frame*)) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
   idle_set idle_;

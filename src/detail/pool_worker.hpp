@@ -15,6 +15,9 @@
 
 namespace weft::detail {
 
+class root;
+struct frame;
+
 struct pool_worker {
   /// What a worker knows of its pool.
   struct calls {
@@ -23,6 +26,10 @@ struct pool_worker {
     void (*make_room)(pool_worker&, job&) noexcept;
     /// Whether all workers run what is posted to `one`.
     bool (*shares)(const executor& home, const executor* one) noexcept;
+    /// By the worker's thread: takes what its loop would run next if what runs were posted behind all that is in the line,
+    /// where that is a root that goes on in a frame of this resume function. Null: it is something else, or the loop has to
+    /// look after something first.
+    root* (*next_across)(pool_worker&, void (*resume)(frame*)) noexcept;
   };
 
   pool_worker(executor& of, idle_set& all, const calls& how, bool others, bool ordered) noexcept

@@ -72,6 +72,28 @@ class run_queue {
     return pop_in_turn();
   }
 
+  /// By the owner: what pop() would take if one more stood at the end of the line, where that is `wanted`, and not that one
+  /// more. Else null, and nothing has changed.
+  template <class Wanted>
+  [[gnu::always_inline]] T* pop_if(Wanted wanted) noexcept {
+    if (empty()) return nullptr;  // thieves only take
+    lock_.enter();
+    T* one = turns_ != 0 ? next_.load(std::memory_order_relaxed) : nullptr;  // the owner's own
+    const bool is_next = one != nullptr;
+    if (!is_next && end_ != first_) one = slots_[first_ & mask_];
+    if (one != nullptr && !wanted(*one)) one = nullptr;
+    if (one != nullptr && is_next) {
+      next_.store(nullptr, std::memory_order_relaxed);  // as in take_next()
+      turns_ = turns_ - 1;
+    } else if (one != nullptr) {
+      first_ = first_ + 1;
+      count();
+      turns_ = most_in_a_row;
+    }
+    lock_.leave();
+    return one;
+  }
+
   /// By the owner: takes the newest half of the line, for who has more room: linked, the newest first.
   T* spill(T*& oldest) noexcept {
     lock_.enter();

@@ -66,7 +66,8 @@ struct run_state : run_place {
 /// What a worker did with fibers.
 struct fiber_counts {
   count created, ended;
-  count switches;    // to one
+  count switches;    // to one, from the run loop
+  count across;      // to one, from another one
   count migrations;  // to one that was on another worker before
 };
 

@@ -75,6 +75,7 @@ struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
         RL_ASSERT(line.push(all[i]));
     }
     if (letter* one = line.pop()) read(0, one);
+    if (letter* one = line.pop_if([](letter& next) { return next.text != 10; })) read(0, one);
   }
   void after() {
     while (letter* one = line.pop()) read(0, one);
@@ -108,6 +109,43 @@ struct next_and_thefts : rl::test_suite<next_and_thefts, 2> {
       RL_ASSERT(line.push_next(all[i], first) == nullptr);
       if (i != 1)
         if (letter* one = line.pop()) take(0, one);
+    }
+  }
+  void after() {
+    while (letter* one = line.pop()) take(0, one);
+    RL_ASSERT(seen[0] + seen[1] == 111);
+    RL_ASSERT(line.empty());
+  }
+};
+
+// The owner takes only what it wants: what is next, or the first of the line.
+struct wanted_and_thefts : rl::test_suite<wanted_and_thefts, 2> {
+  run_queue<letter, 2, 4> line;
+  letter all[3];
+  int seen[2]{};
+
+  void take(unsigned by, letter* one) {
+    seen[by] += one->text;
+    one->text = 0;  // as above
+  }
+  void thread(unsigned which) {
+    if (which == 1) {
+      for (int i = 0; i != 2; ++i) {
+        letter* some[decltype(line)::most_stolen];
+        const std::size_t count = line.steal(some, true);
+        for (std::size_t k = 0; k != count; ++k) take(1, some[k]);
+      }
+      return;
+    }
+    bool first;
+    for (int i = 0, text = 1; i != 3; ++i, text *= 10) {
+      all[i].text = text;
+      if (i == 0)
+        RL_ASSERT(line.push_next(all[i], first) == nullptr);
+      else
+        RL_ASSERT(line.push(all[i]));
+      RL_ASSERT(line.pop_if([](letter&) { return false; }) == nullptr);
+      if (letter* one = line.pop_if([text](letter& next) { return next.text == text; })) take(0, one);
     }
   }
   void after() {
@@ -155,5 +193,6 @@ int main() {
   model::check<sections_with_fences>("sections, fences cost", 3);
   model::check<theft_and_pop>("theft and pop", 3);
   model::check<next_and_thefts>("next and thefts", 3);
+  model::check<wanted_and_thefts>("wanted and thefts", 3);
   model::check<from_outside>("from outside", 2);
 }

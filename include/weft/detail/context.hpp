@@ -104,15 +104,8 @@ code_range outermost_code() noexcept;
 #define WEFT_CLOBBERS_MORE
 #endif
 
-// Leaves where the caller goes on and goes where `with` says. What keeps the caller's control words comes before it, and
-// uses neither ecx nor r9.
-#define WEFT_JUMP_BODY                                                       \
-  "movl %%ecx, 36(%%rdi)\n\t"                                                \
-  "leaq 1f(%%rip), %%r11\n\t"                                                \
-  "movq (%%rdi), %%rax\n\t"                                                  \
-  "movq 8(%%rdi), %%rdx\n\t"                                                 \
-  "movq 16(%%rdi), %%r10\n\t"                                                \
-  "movq 24(%%rdi), %%r8\n\t"                                                 \
+// Leaves where the caller goes on, which r11 says, and goes on where rax, rdx, r10, r8, ecx (at 36, too) and r9 say.
+#define WEFT_LEAVE_AND_GO                                                    \
   "movq %%rbp, (%%rdi)\n\t"                                                  \
   "movq %%r11, 8(%%rdi)\n\t"                                                 \
   "movq %%rsp, 16(%%rdi)\n\t"                                                \
@@ -138,10 +131,21 @@ code_range outermost_code() noexcept;
   "jmp 2b\n"                                                                 \
   "1:\n\t"                                                                   \
   "endbr64"
-#define WEFT_JUMP_CLOBBERS                                                                                        \
-  "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "st", "st(1)", "st(2)", "st(3)",   \
-      "st(4)", "st(5)", "st(6)", "st(7)", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
-      "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBERS_MORE
+
+// Leaves where the caller goes on and goes where `with` says. What keeps the caller's control words comes before it, and
+// uses neither ecx nor r9.
+#define WEFT_JUMP_BODY        \
+  "movl %%ecx, 36(%%rdi)\n\t" \
+  "leaq 1f(%%rip), %%r11\n\t" \
+  "movq (%%rdi), %%rax\n\t"   \
+  "movq 8(%%rdi), %%rdx\n\t"  \
+  "movq 16(%%rdi), %%r10\n\t" \
+  "movq 24(%%rdi), %%r8\n\t" WEFT_LEAVE_AND_GO
+#define WEFT_JUMP_CLOBBERS "rcx", "r8", "r9", "r10", WEFT_CLOBBERS
+#define WEFT_CLOBBERS                                                                                            \
+  "r11", "r12", "r13", "r14", "r15", "cc", "memory", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", \
+      "st(7)", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", \
+      "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBERS_MORE
 
 [[gnu::always_inline]] inline void* jump(context& with, void* passed) noexcept {
   context* at = &with;
@@ -172,6 +176,29 @@ code_range outermost_code() noexcept;
       : "rax", WEFT_JUMP_CLOBBERS);
   return passed;
 }
+
+/// Goes on where `to` says, and leaves in `from` where the caller goes on: two sides of which neither has resumed the
+/// other. Gives what whoever goes on here again passes.
+[[gnu::always_inline]] inline void* jump_across(context& from, const context& to, void* passed) noexcept {
+  context* at = &from;
+  void *frame_pointer = to.frame_pointer, *resume_at = to.resume_at;
+  register void* stack_pointer asm("r10") = to.stack_pointer;
+  register void* base asm("r8") = to.base;
+  std::uint32_t rounding = to.rounding;
+  register std::uint32_t x87 asm("r9") = to.x87;
+  asm volatile(
+      "stmxcsr 32(%%rdi)\n\t"
+      "fnstcw 40(%%rdi)\n\t"
+      "movl %%ecx, 36(%%rdi)\n\t"
+      "leaq 1f(%%rip), %%r11\n\t" WEFT_LEAVE_AND_GO
+      : "+D"(at), "+S"(passed), "+a"(frame_pointer), "+d"(resume_at), "+r"(stack_pointer), "+r"(base), "+c"(rounding),
+        "+r"(x87)
+      :
+      : WEFT_CLOBBERS);
+  return passed;
+}
+#undef WEFT_LEAVE_AND_GO
+#undef WEFT_CLOBBERS
 #undef WEFT_JUMP_BODY
 #undef WEFT_JUMP_CLOBBERS
 
@@ -286,10 +313,20 @@ code_range outermost_code() noexcept;
 #endif
 #undef WEFT_CLOBBERS_MORE
 
-#if !defined(__x86_64__)  // where to read them is an instruction like others
+#if !defined(__x86_64__)
+void* jump_across(context& from, const context& to, void* passed) noexcept;  // there is none; see jumps_across
+
+// To read the control words is an instruction like others.
 [[gnu::always_inline]] inline void* jump_from(const control_words&, context& with, void* passed) noexcept {
   return jump(with, passed);
 }
+#endif
+
+/// Whether sides go on by jump_across(). Sanitizers are not told of it.
+#if defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
+inline constexpr bool jumps_across = true;
+#else
+inline constexpr bool jumps_across = false;
 #endif
 
 // ---- exceptions -----------------------------------------------------------------------------------------------------

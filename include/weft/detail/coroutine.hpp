@@ -80,6 +80,28 @@ class alignas(64) coroutine_core {
     return got;
   }
 
+  /// By what runs in it, where no exception is handled or on its way: goes on in `other`, which waits, and whose resumer is
+  /// its own from then on. There `arrived(argument)` is called first, by which time others may go on with this one.
+  [[gnu::always_inline]] void go_across(coroutine_core& other, void (*arrived)(void*) noexcept, void* argument) {
+    question first{arrived, argument};
+    const context to = other.here_;
+    other.here_.frame_pointer = here_.frame_pointer;
+    other.here_.resume_at = here_.resume_at;
+    other.here_.stack_pointer = here_.stack_pointer;
+    other.here_.base = here_.base;
+    other.here_.rounding = here_.rounding;
+    other.here_.x87 = here_.x87;
+    other.here_.mark = crossed;
+    here_.mark = waiting;
+    void* const got = jump_across(here_, to, &first);
+    if (here_.mark == crossed) [[likely]] {
+      here_.mark = running;
+      static_cast<question*>(got)->call(static_cast<question*>(got)->argument);
+    } else if (here_.mark != running) {
+      static_cast<void>(brought_in(got));
+    }
+  }
+
   /// By what runs in it: calls `call(argument)`, which throws nothing, on the stack of whoever resumed it, where all is
   /// warm. A call, and no switch: neither side is left.
   [[gnu::always_inline]] void call_outside(void (*call)(void*), void* argument) noexcept {
@@ -123,7 +145,13 @@ class alignas(64) coroutine_core {
  private:
   friend void* place_on(stack_header& on, std::size_t bytes, std::size_t alignment) noexcept;
 
-  enum : std::uint16_t { waiting, running, throwing, unwinding, asked, ended };
+  enum : std::uint16_t { waiting, running, throwing, unwinding, asked, crossed, ended };
+
+  // What it is to call on its stack first.
+  struct question {
+    void (*call)(void*) noexcept;
+    void* argument;
+  };
 
   // Right below the stack's header.
   struct away_from_the_line {

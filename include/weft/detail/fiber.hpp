@@ -13,6 +13,12 @@
 // The switch stands in await, inlined, and no function of the library returns across it: a processor predicts a return by
 // the calls that it has seen, which on each side of a switch are those of the other side.
 //
+// Two fibers of a pool that yield, one after the other on a worker, need not pass by its loop: the one that yields takes the
+// other out of the line, as the loop would, and switches to it. What the worker has left, which is in the one's context, goes
+// into the other's, so whichever leaves by a wait comes back to the loop. On the stack of the other, the one is posted:
+// before that nobody finds it, and then it has left. Whatever is not as it mostly is goes the way of all waits: see
+// next_across().
+//
 // Rejected: (a) a fiber as a root of its own kind: all that forks do for tasks (results, failures, restarts, views, stops)
 // once more. (b) await_suspend on the fiber's stack, before the switch: whoever wakes it would have to wait until it has
 // left. (c) Stop by a flag that the code asks for: no plain function does.
@@ -117,6 +123,16 @@ class fiber final : public coroutine_core, public boundary {
     return !std::exchange(stop_is_here_, false);
   }
 
+  /// By the one that runs: lets others run, where what this thread's worker would run next is another fiber, by a switch to
+  /// that one. False: it is something else, and nothing has happened.
+  [[gnu::always_inline]] static inline bool yields_across() {
+    const pair fibers = next_across();
+    if (fibers.next == nullptr) return false;
+    fibers.self->go_across(*fibers.next, is_behind, fibers.self);
+    if (std::exchange(fibers.self->stop_is_here_, false)) throw_stopped();
+    return true;
+  }
+
  private:
   friend fiber_call;
 
@@ -133,6 +149,12 @@ class fiber final : public coroutine_core, public boundary {
 
   fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept;
 
+  struct pair {
+    fiber *self, *next;
+  };
+  static pair next_across() noexcept;
+  static void is_behind(void* self) noexcept;
+  void begin_turn(worker& here) noexcept;
   static void go_on(frame* self);
   static void stop_arrived(boundary& self) noexcept;
   static void* run(coroutine_core& core, void* nothing);
@@ -281,7 +303,11 @@ fiber_stats fibers() noexcept;
 namespace this_fiber {
 
 /// Lets others run; see weft::yield.
-[[gnu::always_inline]] inline void yield() { weft::await(weft::yield()); }
+[[gnu::always_inline]] inline void yield() {
+  if constexpr (detail::jumps_across)
+    if (detail::fiber::yields_across()) return;
+  weft::await(weft::yield());
+}
 
 /// Sleeps, by the clock of the environment; see weft::sleep_for.
 template <class Rep, class Period>

@@ -111,6 +111,14 @@ class root : public sleeper, public job {
   /// Runs a job, a root or not, by a thread that runs nothing else: there is nothing to be put back afterwards.
   static void run_outermost(worker& here, job& work) noexcept;
 
+  /// Whether `work` is a root that goes on in a frame of this resume function, and whose frames come from the worker.
+  static bool goes_on_by(job& work, void (*resume)(frame*)) noexcept {
+    if (work.run != run_job) return false;
+    const root& self = static_cast<root&>(work);
+    return static_cast<const frame*>(std::coroutine_handle<>{self.top}.address())->resume == resume &&
+           !self.ends_stopped && (self.env == nullptr || self.env->frames == nullptr);
+  }
+
   /// Has its executor run it. May be gone when this returns.
   void schedule() noexcept;
 
