@@ -28,6 +28,7 @@
 
 #include "detail/giving_way.hpp"
 #include "detail/processors.hpp"
+#include "detail/steal_pace.hpp"
 #include "support/weft_test.hpp"
 #include "support/work.hpp"
 
@@ -338,6 +339,49 @@ TEST(giving_way, that_cost_much_is_left_for_so_many_sleeps_and_then_for_twice_as
     }
   }
   EXPECT_TRUE(one.is_worth_it());
+}
+
+// ---- the pace of thieves ------------------------------------------------------------------------------------------------
+
+TEST(steal_pace, one_that_took_less_than_it_cost_is_followed_by_a_pause_and_the_next_by_twice_as_long) {
+  weft::detail::steal_pace one;
+  std::uint64_t now = 1'000;
+  EXPECT_FALSE(one.may_pause());
+  for (const std::uint64_t pause : {100, 200, 400, 800, 800}) {
+    EXPECT_FALSE(one.pauses(now));
+    one.took(now, now + 100);
+    EXPECT_TRUE(one.has_one());
+    one.has_done(now + 199);
+    EXPECT_FALSE(one.has_one());
+    EXPECT_TRUE(one.may_pause());
+    now += 199 + pause;
+    EXPECT_TRUE(one.pauses(now - 1));
+    EXPECT_TRUE(one.pauses());
+  }
+  EXPECT_FALSE(one.pauses(now));
+  EXPECT_FALSE(one.pauses());
+}
+
+TEST(steal_pace, one_that_was_worth_it_or_that_none_are_left_ends_the_pauses) {
+  weft::detail::steal_pace one;
+  one.took(1'000, 1'100);
+  one.has_done(1'150);
+  EXPECT_TRUE(one.pauses(1'151));
+  one.found_none();
+  EXPECT_FALSE(one.pauses());
+  EXPECT_FALSE(one.pauses(1'152));
+  one.took(1'200, 1'300);
+  one.has_done(1'400);
+  EXPECT_FALSE(one.may_pause());
+  EXPECT_FALSE(one.pauses(1'400));
+}
+
+TEST(steal_pace, one_that_lost_its_processor_meanwhile_pauses_no_longer_than_others) {
+  weft::detail::steal_pace one;
+  one.took(1'000, 10'000'000);
+  one.has_done(10'000'001);
+  EXPECT_TRUE(one.pauses(10'011'000));
+  EXPECT_FALSE(one.pauses(10'013'000));
 }
 
 TEST(pool, sleeps_while_there_is_nothing_to_do) {

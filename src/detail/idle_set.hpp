@@ -64,9 +64,11 @@ class idle_set {
     return true;
   }
 
-  /// By one that has found something. True: it was the last. Then it looks whether there is more, behind a heavy_fence().
+  /// By one that has found something. True: it was the last, and some sleep, who may be told that it searches. Then it looks
+  /// whether there is more, behind a heavy_fence(). Who falls asleep later looks for itself.
   bool stop_search() noexcept {
-    return state_.fetch_sub(searching, std::memory_order_relaxed) / searching % limit == 1;  // as above
+    const std::uint32_t seen = state_.fetch_sub(searching, std::memory_order_relaxed);  // as above
+    return seen / searching % limit == 1 && seen % limit != 0;
   }
 
   /// How many may rest from now on; none at first. Those that rest and may not any more are for the caller to recall.

@@ -501,6 +501,7 @@ root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
   expect_not_forked();
   if (idle_.may_rest()) [[unlikely]]
     rest(mine);
+  if (mine.pace.has_one()) mine.pace.has_done(nanoseconds_now());
   bool searches = idle_.start_search(), desperate = false;
   for (;;) {
     job* work = searches ? search(mine, desperate) : nullptr;
@@ -523,7 +524,7 @@ root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
 }
 
 job* pool_core::search(seat& mine, bool desperate) noexcept {
-  for (unsigned round = 0; round != patience_; ++round) {
+  for (unsigned round = 0; round < patience_ || mine.pace.pauses(); ++round) {
     if (job* work = look_round(mine, desperate); work != nullptr) return work;
     for (int i = 0; i != 8; ++i) spin_wait::pause();
   }
@@ -557,6 +558,8 @@ job* pool_core::look_round(seat& mine, bool desperate) noexcept {
 
 // The near ones before the others, and among those as near, any one first.
 job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
+  if (mine.pace.may_pause() && std::ranges::all_of(mine.others, [](const seat* one) { return one->forks.empty(); }))
+    mine.pace.found_none();
   std::size_t begin = 0;
   for (const std::size_t end : mine.nearer) {
     const std::size_t count = end - begin;
@@ -664,11 +667,8 @@ job* pool_core::take_in_turn(seat& mine) noexcept {
 }
 
 job* pool_core::rob(seat& mine, seat& victim, bool desperate) noexcept {
-  job* one;
-  if (victim.forks.steal(one) == theft::done) {
-    mine.steals.add();
-    return one;
-  }
+  if (!victim.forks.empty())
+    if (job* fork = take_fork(mine, victim); fork != nullptr) return fork;
   // What it does next is taken only if it has got nowhere since the watcher's last look.
   bool stuck = false;
   if (desperate) {
@@ -684,6 +684,16 @@ job* pool_core::rob(seat& mine, seat& victim, bool desperate) noexcept {
   }
   mine.steals.add(count);
   return keep_rest(mine, some, count);
+}
+
+// Null: somebody else was faster, or it is too soon.
+job* pool_core::take_fork(seat& mine, seat& victim) noexcept {
+  const std::uint64_t before = nanoseconds_now();
+  job* one;
+  if (mine.pace.pauses(before) || victim.forks.steal(one) != theft::done) return nullptr;
+  mine.pace.took(before, nanoseconds_now());
+  mine.steals.add();
+  return one;
 }
 
 // The first of them; the others go into the line.

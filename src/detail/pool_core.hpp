@@ -34,6 +34,7 @@
 #include "detail/processors.hpp"
 #include "detail/ranked_jobs.hpp"
 #include "detail/resting.hpp"
+#include "detail/steal_pace.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -143,6 +144,7 @@ class pool_core final : public executor {
     std::uint32_t looks = 0;
     futex_parker sleeps;
     giving_way gives_way;
+    steal_pace pace;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
     std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
@@ -192,6 +194,7 @@ class pool_core final : public executor {
   job* take_all_injected(seat& mine) noexcept;
   job* take_in_turn(seat& mine) noexcept;
   job* rob(seat& mine, seat& victim, bool desperate) noexcept;
+  job* take_fork(seat& mine, seat& victim) noexcept;
   job* keep_rest(seat& mine, job** jobs, std::size_t count) noexcept;
   bool any_job() const noexcept;
   bool any_own_job() const noexcept;
