@@ -11,6 +11,7 @@
 #include "detail/held_locks.hpp"
 #include "detail/pool_worker.hpp"
 #include "detail/run_loop.hpp"
+#include "detail/stop_turn.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -824,28 +825,26 @@ void scope_core::fetch_children(const waiter& self) noexcept {
     prefetch(one.load(std::memory_order_relaxed), bytes_of_record);  // as declared
 }
 
-// Where scopes nest deep, those below wait for their turn in the worker's list, and the outermost call comes to them: each
-// level would take some 700 bytes of stack. They count as live until then.
+// Counts as live until its turn.
 on_stop scope_core::stop_with_parent(waiter& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
   worker& here = this_worker();
   std::unique_lock guard{mine.lock_};
   if (mine.live_ == 0) return on_stop::forwarded;
   ++mine.live_;
-  if (here.nested_stops == deepest_stop) [[unlikely]] {
-    here.stops_put_off.push(mine);
+  if (stop_turn::is_put_off(here)) [[unlikely]] {
+    stop_turn::put_off(here, mine);
     return on_stop::forwarded;
   }
-  ++here.nested_stops;
+  const stop_turn turn{here};
   mine.request_stop_of_live(guard, mine.cause_from_parent());  // mine may be gone after this line
-  if (here.nested_stops == 1)
-    while (job* const next = here.stops_put_off.pop()) {
-      auto& one = static_cast<scope_core&>(*next);
-      std::unique_lock locked{one.lock_};
-      one.request_stop_of_live(locked, one.cause_from_parent());
-    }
-  --here.nested_stops;
   return on_stop::forwarded;
+}
+
+void scope_core::stop_in_turn(waiter& self) noexcept {
+  auto& mine = static_cast<scope_core&>(self);
+  std::unique_lock guard{mine.lock_};
+  mine.request_stop_of_live(guard, mine.cause_from_parent());
 }
 
 stop_cause scope_core::cause_from_parent() const noexcept {

@@ -469,30 +469,48 @@ task<> nest_in_bodies(test::gate& door, int depth, int& unwound) {
   co_await with_scope(body);
 }
 
-TEST(scope_stop, a_hundred_thousand_scopes_in_scopes_need_no_stack) {
-  for (auto* const nest : {nest_in_forks, nest_in_bodies}) {
+task<> nest_in_joins(test::gate& door, int depth, int& unwound) {
+  const counts_its_end here{unwound};
+  if (depth == 0) co_return co_await pass(door);
+  co_await when_all(nest_in_joins(door, depth - 1, unwound));
+}
+task<> nest_in_made_joins(test::gate& door, int depth, int& unwound) {
+  const counts_its_end here{unwound};
+  if (depth == 0) co_return co_await pass(door);
+  auto make = [&](std::size_t) { return nest_in_made_joins(door, depth - 1, unwound); };
+  co_await weft::when_all(1, make);
+}
+task<> nest_in_races(test::gate& door, int depth, int& unwound) {
+  const counts_its_end here{unwound};
+  if (depth == 0) co_return co_await pass(door);
+  co_await when_any(nest_in_races(door, depth - 1, unwound));
+}
+constexpr auto nests = {nest_in_forks, nest_in_bodies, nest_in_joins, nest_in_made_joins, nest_in_races};
+
+TEST(scope_stop, a_hundred_thousand_in_each_other_need_no_stack) {
+  for (auto* const nest : nests) {
     test::gate door;
     int unwound = 0;
     auto body = [&](scope& s) -> task<> {
       auto outermost = s.fork(nest(door, 100'000, unwound));
       co_await weft::yield();
       outermost.request_stop();
-      EXPECT_EQ((co_await as_result(std::move(outermost))).is_stopped(), nest == nest_in_bodies);
+      EXPECT_EQ((co_await as_result(std::move(outermost))).is_stopped(), nest != nest_in_forks);
     };
     sync_wait(with_scope(body));
     EXPECT_EQ(unwound, 100'001);
   }
 }
 
-TEST(scope_stop, from_a_fiber_of_scopes_in_scopes) {
-  for (auto* const nest : {nest_in_forks, nest_in_bodies}) {
+TEST(scope_stop, from_a_fiber_of_a_thousand_in_each_other) {
+  for (auto* const nest : nests) {
     test::gate door;
     int unwound = 0;
     auto body = [&](scope& s) -> task<> {
       auto outermost = s.fork(nest(door, 1000, unwound));
       co_await weft::yield();
       co_await s.go({.size = std::size_t{128} << 10}, [&] { outermost.request_stop(); });
-      EXPECT_EQ((co_await as_result(std::move(outermost))).is_stopped(), nest == nest_in_bodies);
+      EXPECT_EQ((co_await as_result(std::move(outermost))).is_stopped(), nest != nest_in_forks);
     };
     sync_wait(with_scope(body));
     EXPECT_EQ(unwound, 1001);

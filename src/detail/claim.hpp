@@ -101,6 +101,10 @@ struct stop_here {
   /// Wakes one that has left.
   static void wake(sleeper& one) noexcept;
 
+  // ---- of one that was put off
+
+  static void tell(waiter& one) noexcept { one.type_->stop_later(one); }
+
   // ---- of several that are claimed
 
   static bool can_leave_together(const waiter& one) noexcept { return one.type_->leave_together != nullptr; }

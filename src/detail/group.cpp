@@ -4,6 +4,7 @@
 #include "detail/claim.hpp"
 #include "detail/held_locks.hpp"
 #include "detail/run_loop.hpp"
+#include "detail/stop_turn.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -42,6 +43,11 @@ void group::go_on(job& self) noexcept {
   mine.start_next();
 }
 
+// The group may be gone after this.
+inline void group::count_down(std::size_t by) noexcept {
+  if (pending_.fetch_sub(by, std::memory_order_acq_rel) == by) finish(how());  // -> join, <- join
+}
+
 wake_up group::how() const noexcept {
   const bool stopped = any_stopped_.load(std::memory_order_relaxed) &&  // the countdown carries both
                        !any_failed_.load(std::memory_order_relaxed) && !is_decided();
@@ -55,10 +61,7 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
   worker& here = this_worker();
   if (here.starting != &one) {
     leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // -> join, <- join
-      finish(how());
-    }
-    return;
+    return count_down(1);
   }
   // It ran through: it is the newest child, this group is on top of the worker's list, and nobody else knows of it.
   children_ = one.sibling;
@@ -85,10 +88,7 @@ void group::all_started() noexcept {
   }
   if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
     if (parent_->park_forwarding(*this)) stop_children(*this);
-    if (pending_.fetch_sub(ours, std::memory_order_acq_rel) == ours) {  // -> join, <- join
-      finish(how());
-    }
-    return;  // the group may be gone
+    return count_down(ours);
   }
   resume_parent();
 }
@@ -156,8 +156,21 @@ std::size_t group::stop_here() noexcept {
 }
 
 on_stop group::stop_children(waiter& self) noexcept {
-  static_cast<group&>(self).stop_all();
+  auto& mine = static_cast<group&>(self);
+  worker& here = this_worker();
+  if (stop_turn::is_put_off(here)) [[unlikely]] {
+    if (count_one_more(mine.pending_)) stop_turn::put_off(here, self);  // else all have ended
+    return on_stop::forwarded;
+  }
+  const stop_turn turn{here};
+  mine.stop_all();
   return on_stop::forwarded;
+}
+
+void group::stop_in_turn(waiter& self) noexcept {
+  auto& mine = static_cast<group&>(self);
+  mine.stop_all();
+  mine.count_down(1);
 }
 
 }  // namespace weft::detail

@@ -6,6 +6,7 @@
 
 #include "detail/pool_worker.hpp"
 #include "detail/run_loop.hpp"
+#include "detail/stop_turn.hpp"
 #include "detail/worker.hpp"
 
 // Where a function has nothing left to do but to resume `next`. clang makes it a jump; elsewhere it is the run loop's.
@@ -421,16 +422,33 @@ void join::finish() noexcept {
   reinterpret_cast<wait*>(rooms_)->finish(how());
 }
 
+// With a count of 0 all have ended, or the parent has not added theirs yet: then nothing would keep it for later.
 on_stop join::stop_children(waiter& self) noexcept {
   join& mine = *static_cast<wait&>(self).all;
+  worker& here = this_worker();
+  if (stop_turn::is_put_off(here) && count_one_more(mine.pending_)) [[unlikely]] {
+    stop_turn::put_off(here, self);
+    return on_stop::forwarded;
+  }
+  const stop_turn turn{here};
+  mine.stop_all();
+  return on_stop::forwarded;
+}
+
+void join::stop_in_turn(waiter& self) noexcept {
+  join& mine = *static_cast<wait&>(self).all;
+  mine.stop_all();
+  mine.count_down();
+}
+
+void join::stop_all() noexcept {
   join_child* one;
   {
-    const std::lock_guard guard{mine.lock_};
-    mine.told_ = true;
-    one = mine.children_;
+    const std::lock_guard guard{lock_};
+    told_ = true;
+    one = children_;
   }
   for (; one != nullptr; one = one->before_) one->request_stop();
-  return on_stop::forwarded;
 }
 
 }  // namespace weft::detail

@@ -19,6 +19,7 @@ namespace weft::detail {
 
 class root;
 class frame_source;
+class waiter;
 struct frame;
 
 /// Jobs, first in first out.
@@ -43,7 +44,7 @@ struct inline_queue : job_queue {};
 
 /// So many runs nest on a thread's stack; what would be deeper goes through the run loop or an executor.
 inline constexpr unsigned deepest_nesting = 64;
-/// So many scopes are told to stop by the call that tells the one around them: some 700 bytes of stack each.
+/// So many waits forward their stops by the call that stops the one around them: up to 700 bytes of stack each.
 inline constexpr unsigned deepest_stop = 16;
 
 /// Whose code runs on a thread's stack. All that the first run of a fork changes, if that runs through.
@@ -94,8 +95,8 @@ struct worker : run_state {
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
   unsigned nested_forks = 0;       // how many forks are in their first run on this stack, or stopped ones in their last
-  unsigned nested_stops = 0;       // how many scopes are being told to stop, each by the one around it
-  job_queue stops_put_off;         // scopes that are to be told by the outermost of those calls
+  unsigned nested_stops = 0;       // how many waits forward their stops, each to the next one
+  waiter* stops_put_off = nullptr;        // those whose turn comes when the outermost of these has returned
   inline_queue* inlined = nullptr;        // the innermost run of inline_executor on this thread
   void* ended_below = nullptr;            // for a boundary where a stop arrives: the frame that was destroyed last
   worker* spare = nullptr;                // link in the list of workers without a thread

@@ -254,13 +254,14 @@ class scope_core : waiter, job {
   weft::clock& its_clock() const noexcept { return env_.clock != nullptr ? *env_.clock : real_clock(); }
 
   static on_stop stop_with_parent(waiter& self) noexcept;
+  static void stop_in_turn(waiter& self) noexcept;
   bool request_stop_of_live(std::unique_lock<tiny_lock>& guard, const stop_cause& cause) noexcept;
   stop_cause cause_from_parent() const noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const scope_core&>(self));
   }
   static void fetch_children(const waiter& self) noexcept;
-  static constexpr wait_type type{stop_with_parent, "children of a scope", tell, nullptr, fetch_children};
+  static constexpr wait_type type{stop_with_parent, "children of a scope", tell, nullptr, fetch_children, stop_in_turn};
   static void body_waits(job& self) noexcept;
   static void body_ended(root& self, bool stopped) noexcept;
   static void fork_ended(root& self, bool stopped) noexcept;

@@ -91,16 +91,19 @@ class group : public waiter, public job {
 
  private:
   static on_stop stop_children(waiter& self) noexcept;
+  static void stop_in_turn(waiter& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const group&>(self));
   }
-  static constexpr wait_type type{stop_children, "children of a when_any or the like", tell};
+  static constexpr wait_type type{stop_children, "children of a when_any or the like", tell, nullptr, nullptr,
+                                  stop_in_turn};
   static void go_on(job& self) noexcept;
 
   void start_next() noexcept;
   void all_started() noexcept;
   void resume_parent() noexcept;
   wake_up how() const noexcept;
+  void count_down(std::size_t by) noexcept;
 
   void stop_all() noexcept;
   std::size_t stop_here() noexcept;

@@ -194,10 +194,12 @@ class join : boundary, job {
   static void take_piece(job& self) noexcept;
   static void start_in_turn(job& self) noexcept;
   static on_stop stop_children(waiter& self) noexcept;
+  static void stop_in_turn(waiter& self) noexcept;
+  void stop_all() noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
   }
-  static constexpr wait_type type{stop_children, "children of a when_all", tell};
+  static constexpr wait_type type{stop_children, "children of a when_all", tell, nullptr, nullptr, stop_in_turn};
   static void child_ended(root& self, bool stopped) noexcept;
 
   std::coroutine_handle<> lend(std::size_t index) noexcept {

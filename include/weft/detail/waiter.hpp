@@ -60,6 +60,9 @@ struct wait_type {
   std::size_t (*leave_together)(waiter* const* those, std::size_t count) noexcept = nullptr;
   /// By who has claimed it and will call `stop` soon: has what that touches first fetched into the caches. Null: nothing.
   void (*fetch)(const waiter& one) noexcept = nullptr;
+  /// Of one whose `stop` puts itself off where stops nest deep: tells those below it, and lets it end, from which `stop`
+  /// has kept it.
+  void (*stop_later)(waiter& one) noexcept = nullptr;
 };
 
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.

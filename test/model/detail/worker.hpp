@@ -12,6 +12,7 @@ namespace weft::detail {
 
 class root;
 class frame_source;
+class waiter;
 struct frame;
 
 struct job_queue {  // nothing is put off
@@ -22,7 +23,8 @@ struct job_queue {  // nothing is put off
 
 struct inline_queue : job_queue {};
 
-inline constexpr unsigned deepest_nesting = 64, deepest_stop = 16;
+inline constexpr unsigned deepest_nesting = 64;
+inline constexpr unsigned deepest_stop = 1;  // one inside another one is put off
 
 struct run_place {
   root* current = nullptr;
@@ -52,7 +54,7 @@ struct worker : run_state {
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0, nested_stops = 0;
-  job_queue stops_put_off;
+  waiter* stops_put_off = nullptr;
   inline_queue* inlined = nullptr;
   void* ended_below = nullptr;
   struct pool_worker* of_pool = nullptr;
