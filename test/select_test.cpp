@@ -190,6 +190,32 @@ WEFT_TEST("select_on: the failure of one that was not chosen is a lost error") {
   EXPECT_EQ(lost, "select");
 }
 
+WEFT_TEST("select_on: the failure of a fork that was not chosen is thrown by the fork, and is no lost error") {
+  static int lost;
+  lost = 0;
+  const auto before = weft::set_lost_error_handler([](const char*, const std::exception_ptr&) noexcept { ++lost; });
+  auto failing = []() -> task<int> {
+    static_cast<void>(co_await as_result(weft::yield()));
+    throw std::runtime_error{"as planned"};
+  };
+  int thrown = 0;
+  auto body = [&](scope& s) -> task<> {
+    channel<int> c{1};
+    fork<int> work = s.fork(failing());
+    while (!work.done()) co_await weft::yield();
+    for (std::size_t chosen = 0; chosen != 1;) {  // both are ready: each is as likely
+      static_cast<void>(c.try_send(1));
+      const auto got = co_await as_result(select(on(work), on_receive(c)));
+      if (got.has_value()) chosen = got->index;
+    }
+    thrown += (co_await as_result(std::move(work))).exception() != nullptr;
+  };
+  EXPECT_FALSE((co_await as_result(with_scope({.on_error = weft::collect_all_errors}, body))).has_value());
+  weft::set_lost_error_handler(before);
+  EXPECT_EQ(thrown, 1);
+  EXPECT_EQ(lost, 0);
+}
+
 TEST(select_on, one_that_ends_stopped_and_is_chosen_ends_the_select_stopped) {
   weft::test::run([]() -> task<> {
     channel<int> never{0};

@@ -2,7 +2,7 @@
 //
 // One with an on() among its cases is a scope with a fork for each of those. Once one is chosen the others are told to
 // stop; the scope's end joins them. So a case may be chosen while another one ends, too: what that gave is destroyed, and
-// what it threw is told to the handler of lost errors, as by when_any.
+// what it threw is told to the handler of lost errors, as by when_any. A fork that was given by its name has both still.
 //
 // Rejected: to have each primitive's own wait be a case, as a channel's is. A lock needs none of what a fork costs then, but
 // each primitive would need a second protocol, and work that waits for several things in a row would be left out.
@@ -26,10 +26,11 @@ namespace weft::detail {
 template <class T>
 class on_state : public happening {
  public:
-  explicit on_state(on_case<T>&& from) noexcept : work_{std::move(from.work_)} {}
-  on_state(on_state&& other) noexcept : happening{}, work_{std::move(other.work_)} {}  // before it runs
+  explicit on_state(on_case<T>&& from) noexcept : work_{std::move(from.work_)}, kept_{from.kept_} {}
+  on_state(on_state&& other) noexcept
+      : happening{}, work_{std::move(other.work_)}, kept_{other.kept_} {}  // before it runs
   ~on_state() {
-    if (ended_ && ended_->exception()) lose_error("select", ended_->exception());
+    if (!kept_ && ended_ && ended_->exception()) lose_error("select", ended_->exception());
   }
 
   static task<> run(on_state& self) {
@@ -47,6 +48,7 @@ class on_state : public happening {
 
  private:
   task<T> work_;
+  bool kept_;
   std::optional<result<T>> ended_;
 };
 

@@ -310,12 +310,14 @@ inline constexpr bool is_fork<fork<T>> = true;
 template <class T>
 class on_case {
  public:
-  explicit on_case(task<T>&& work) noexcept : work_{std::move(work)} {}
+  /// `kept`: whoever gave it by its name has what comes of it.
+  on_case(task<T>&& work, bool kept) noexcept : work_{std::move(work)}, kept_{kept} {}
 
  private:
   template <class>
   friend class detail::on_state;
   task<T> work_;
+  bool kept_;
 };
 namespace detail {
 template <class T>
@@ -343,7 +345,8 @@ send_case<T> on_send(channel<T>& to, U&& value) {
 ///
 /// Suspends  until those that were not chosen have ended, too: they are told to stop.
 /// Cancel    a stop goes to all that run. One that ends stopped by itself, and is chosen, ends the select stopped.
-/// Fails     as what is awaited. What one that was not chosen throws all the same goes to the handler of lost errors.
+/// Fails     as what is awaited. What one that was not chosen throws all the same goes to the handler of lost errors; not
+///           if it was given by its name, as it throws that again.
 /// Lifetime  a fork, view or the like is given by its name, and is still there to be awaited if it was not chosen: its
 ///           result is not lost. What is given as an rvalue is used up; what a task gives that ends although another case was
 ///           chosen, and what it was told to stop, is destroyed. on(c.receive()) and on(c.send(v)) are on_receive(c) and
@@ -355,7 +358,8 @@ auto on(Awaitable&& work) {
   } else {
     static_assert(std::is_lvalue_reference_v<Awaitable> || !detail::is_fork<std::remove_cvref_t<Awaitable>>,
                   "a select that does not choose a fork would lose its result: give the fork by its name, on(f)");
-    return on_case<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(work))};
+    return on_case<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(work)),
+                                            std::is_lvalue_reference_v<Awaitable>};
   }
 }
 template <class Rep, class Period>
