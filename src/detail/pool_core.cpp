@@ -556,10 +556,13 @@ job* pool_core::look_round(seat& mine, bool desperate) noexcept {
   return after_.take();
 }
 
-// The near ones before the others, and among those as near, any one first.
+// The near ones before the others, and among those as near, any one first. Who pauses does not even look, since that takes
+// the line of the cache that they write from those that work.
 job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
-  if (mine.pace.may_pause() && std::ranges::all_of(mine.others, [](const seat* one) { return one->forks.empty(); }))
-    mine.pace.found_none();
+  if (mine.pace.may_pause()) {
+    if (mine.pace.pauses(nanoseconds_now())) return nullptr;
+    if (std::ranges::all_of(mine.others, [](const seat* one) { return one->forks.empty(); })) mine.pace.found_none();
+  }
   std::size_t begin = 0;
   for (const std::size_t end : mine.nearer) {
     const std::size_t count = end - begin;
@@ -686,11 +689,11 @@ job* pool_core::rob(seat& mine, seat& victim, bool desperate) noexcept {
   return keep_rest(mine, some, count);
 }
 
-// Null: somebody else was faster, or it is too soon.
+// Null: somebody else was faster.
 job* pool_core::take_fork(seat& mine, seat& victim) noexcept {
   const std::uint64_t before = nanoseconds_now();
   job* one;
-  if (mine.pace.pauses(before) || victim.forks.steal(one) != theft::done) return nullptr;
+  if (victim.forks.steal(one) != theft::done) return nullptr;
   mine.pace.took(before, nanoseconds_now());
   mine.steals.add();
   return one;
