@@ -31,8 +31,8 @@ class parker {
   virtual void commit(time_point until) noexcept = 0;
   /// Any thread.
   virtual void wake() noexcept = 0;
-  /// By its worker, every now and then and before it sleeps: sees to what has happened, and does not wait. True: there
-  /// may be jobs now.
+  /// By its worker, every now and then between jobs, each time that it looks for one, and before it sleeps: sees to what
+  /// has happened, and does not wait. It may post, and resumes nothing. True: it has posted to the pool or to this worker.
   virtual bool poll() noexcept { return false; }
 };
 

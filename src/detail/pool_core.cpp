@@ -62,7 +62,7 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 
 // ---- begin and end ------------------------------------------------------------------------------------------------------
 
-pool_core::pool_core(const pool_options& options)
+pool_core::pool_core(const pool_options& options, parkers beds)
     : idle_{options.threads - (options.use_caller ? 1u : 0u)},
       is_ranked_{options.priorities > 1 || options.deadline_order},
       is_alone_{options.threads == 1 && !options.use_caller},
@@ -70,12 +70,12 @@ pool_core::pool_core(const pool_options& options)
       began_{nanoseconds_now()},
       patience_{options.threads <= available_processors() && options.threads > 1 ? 40u : 2u},
       forks_before_{forks_of_the_process.load(std::memory_order_relaxed)} {  // as declared
-  for (unsigned i = 0; i != options.threads; ++i) seats_.push_back(std::make_unique<seat>(*this, i));
+  for (unsigned i = 0; i != options.threads; ++i) seats_.push_back(std::make_unique<seat>(*this, i, beds));
   for (unsigned i = 0; i != options.priorities; ++i) levels_.push_back(std::make_unique<level_executor>(*this, i));
   if (options.use_caller) seats_.back()->lies_down.store(began_, std::memory_order_relaxed);  // as declared
 }
 
-pool_core* pool_core::make(const pool_options& options) {
+pool_core* pool_core::make(const pool_options& options, parkers beds) {
   prepare_fences();
   count_forks();
   pool_options mine = options;
@@ -86,7 +86,7 @@ pool_core* pool_core::make(const pool_options& options) {
   WEFT_EXPECTS(mine.priorities >= 1 && mine.priorities <= 8, "a pool has from 1 to 8 priorities");
   std::vector<processor> places;
   if (mine.pin) places = processors_here(allowed_processors());
-  std::unique_ptr<pool_core> core{new pool_core{mine}};
+  std::unique_ptr<pool_core> core{new pool_core{mine, beds}};
   core->know_each_other(places);
   pool_core* const started = core.release();  // whoever drops it last deletes
   if (const int refused = started->start_threads(mine.name != nullptr ? mine.name : "weft", places); refused != 0) {
@@ -504,7 +504,7 @@ root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
   if (mine.pace.has_one()) mine.pace.has_done(nanoseconds_now());
   bool searches = idle_.start_search(), desperate = false;
   for (;;) {
-    job* work = searches ? search(mine, desperate) : nullptr;
+    job* work = searches ? search(mine, desperate) : poll(mine);
     if (work == nullptr && options_.on_idle != nullptr) {
       this_worker().words_known_to = nullptr;
       options_.on_idle(mine.index, options_.with);
@@ -541,9 +541,15 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
   return nullptr;
 }
 
+// What its parker has for it: posted here, or for it alone.
+job* pool_core::poll(seat& mine) noexcept {
+  if (!mine.sleeps.poll()) return nullptr;
+  if (job* work = mine.line.pop(); work != nullptr) return work;
+  return take_own(mine);
+}
+
 job* pool_core::look_round(seat& mine, bool desperate) noexcept {
-  if (mine.sleeps.poll())
-    if (job* work = mine.line.pop(); work != nullptr) return work;
+  if (job* work = poll(mine); work != nullptr) return work;
   if (is_alone_) {
     if (job* work = take_all_injected(mine); work != nullptr) return work;
   } else {

@@ -39,10 +39,16 @@
 
 namespace weft::detail {
 
+/// Gives each worker what it sleeps on, which outlives the pool's threads. Null: a futex of its own.
+struct parkers {
+  parker& (*of)(unsigned worker, void* with) = nullptr;
+  void* with = nullptr;
+};
+
 class pool_core final : public executor {
  public:
   /// Throws error, or std::bad_alloc.
-  static pool_core* make(const pool_options& options);
+  static pool_core* make(const pool_options& options, parkers beds = {});
 
   ~pool_core() = default;  // by drop()
 
@@ -120,7 +126,7 @@ class pool_core final : public executor {
 
   // A worker, and what the core knows of it besides.
   struct alignas(64) seat : pool_worker, idler {
-    seat(pool_core& core, unsigned which) noexcept
+    seat(pool_core& core, unsigned which, parkers beds) noexcept
         : pool_worker{core,
                       core.idle_,
                       {pool_core::wake, pool_core::make_room, pool_core::shares, pool_core::next_across},
@@ -128,7 +134,8 @@ class pool_core final : public executor {
                       core.options_.deadline_order},
           own{*this},
           of{&core},
-          index{which} {}
+          index{which},
+          sleeps{beds.of != nullptr ? beds.of(which, beds.with) : bed} {}
 
     own_executor own;
     // Its thread's: what is for it alone, posted by itself or taken out of the next; for the only one, all from outside.
@@ -142,7 +149,8 @@ class pool_core final : public executor {
     std::uint32_t random = index * 2654435761u + 1;
     std::uint32_t until_look = 60;  // jobs until it looks what there is besides its own
     std::uint32_t looks = 0;
-    futex_parker sleeps;
+    futex_parker bed;
+    parker& sleeps;  // there, unless it was given another one
     giving_way gives_way;
     steal_pace pace;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
@@ -153,7 +161,7 @@ class pool_core final : public executor {
     int schedule_file = -1;
   };
 
-  explicit pool_core(const pool_options& options);
+  pool_core(const pool_options& options, parkers beds);
 
   void know_each_other(const std::vector<processor>& places);
   int start_steering(const char* name) noexcept;
@@ -173,6 +181,7 @@ class pool_core final : public executor {
   job* look_outside(seat& mine) noexcept;
   job* look_elsewhere(seat& mine) noexcept;
   job* search(seat& mine, bool desperate) noexcept;
+  job* poll(seat& mine) noexcept;
   job* look_round(seat& mine, bool desperate) noexcept;
   job* rob_others(seat& mine, bool desperate) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
