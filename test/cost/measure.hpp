@@ -15,15 +15,21 @@
 
 namespace cost {
 
+/// What lies between is counted; it performed so many operations. For what is no function: a coroutine on a pool.
+inline void begin() { CALLGRIND_ZERO_STATS; }
+inline void end(const char* name, unsigned long operations) {
+  CALLGRIND_DUMP_STATS_AT(name);
+  std::printf("instructions\t%s\t%lu\n", name, operations);
+}
+
 /// Counts the instructions of `body`, and its read-modify-writes; it performs `operations` operations. Runs it once
 /// before that, so that what is paid once (caches that fill, symbols that are bound) is not counted.
 template <class Body>
 void instructions(const char* name, unsigned long operations, Body&& body) {
   body();
-  CALLGRIND_ZERO_STATS;
+  begin();
   body();
-  CALLGRIND_DUMP_STATS_AT(name);
-  std::printf("instructions\t%s\t%lu\n", name, operations);
+  end(name, operations);
 }
 
 /// Reports a figure that the program has counted itself: allocations, bytes of a frame, read-modify-writes.
