@@ -1,5 +1,7 @@
 #include <weft/pool.hpp>
 
+#include <algorithm>
+
 #include "detail/pool_core.hpp"
 #include "detail/processors.hpp"
 #include "detail/strand_core.hpp"
@@ -43,6 +45,8 @@ pool_stats pool::stats() const noexcept {
   for (unsigned i = 0; i != size(); ++i) {
     const pool_stats one = core_->stats(i);
     all.jobs += one.jobs;
+    all.begun += one.begun;
+    all.ended += one.ended;
     all.from_outside += one.from_outside;
     all.steals += one.steals;
     all.failed_steals += one.failed_steals;
@@ -52,6 +56,7 @@ pool_stats pool::stats() const noexcept {
     all.asleep += one.asleep;
     all.awake += one.awake;
   }
+  all.live = std::max(static_cast<std::int64_t>(all.begun - all.ended), std::int64_t{0});
   return all;
 }
 

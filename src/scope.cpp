@@ -208,6 +208,7 @@ std::uintptr_t scope_core::start_here(std::coroutine_handle<> frame, promise_bas
   }
   if (here.nested_forks == deepest_nesting) {
     link(one);
+    one.count_in_like(here.current, here);
     here.deferred.push(one);
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
   }
@@ -225,7 +226,11 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
 }
 
 // Runs a fork up to its first wait. True: it ran through.
-inline bool scope_core::run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept {
+[[gnu::always_inline]] inline bool scope_core::run_first(worker& here, fork_record& one,
+                                                         std::coroutine_handle<> frame) noexcept {
+  // What runs through is no task of its own; else it is counted as begun when it is back, since others may have it by then.
+  const bool counts = one.is_counted_like(here.current);
+  one.is_uncounted = !counts;
   const run_scope first{here};
   here.current = &one;
   here.starting = &one;
@@ -236,7 +241,12 @@ inline bool scope_core::run_first(worker& here, fork_record& one, std::coroutine
     detail::run(here, std::exchange(here.next, {}));
   here.words_known_to = nullptr;
   --here.nested_forks;
-  return one.first_run_ == fork_record::first_run::ran_through;
+  const bool is_through = one.first_run_ == fork_record::first_run::ran_through;
+  if (is_through) [[likely]]
+    one.is_uncounted = true;
+  else if (counts)
+    here.of_pool->begun.add();
+  return is_through;
 }
 
 // Where others take forks from, if this one is for them: a pool's worker that runs tasks of ours, and has not enough there.
@@ -253,6 +263,7 @@ bool scope_core::take_back(fork_record& one) noexcept {
   if (here.of_pool == nullptr || here.nested_forks == deepest_nesting || here.fiber != nullptr) return false;
   if (!here.of_pool->forks.pop(one)) return false;
   ++here.nested_forks;
+  one.count_in_like(here.current, here);
   one.run_here();
   --here.nested_forks;
   return true;
@@ -429,7 +440,11 @@ void scope_core::fork_ended(root& self, bool stopped) noexcept {
 // The same for a return, without the way through fork_ended().
 void scope_core::fork_returned(frame* end) {
   auto& one = static_cast<fork_record&>(*static_cast<boundary*>(end)->owner);
-  if (running_worker().starting != &one) return one.of().ended(one, false);
+  worker& here = running_worker();
+  if (here.starting != &one) {
+    one.count_out(here);
+    return one.of().ended(one, false);
+  }
   one.first_run_ = fork_record::first_run::ran_through;
 }
 
@@ -945,6 +960,7 @@ void scope_core::run_body(root& parent) noexcept {
   parents_start_ = here.starting;
   job::next = here.local;
   here.local = this;  // until the body waits, or has run through
+  body_.count_in_like(&parent, here);
   enter(here, &body_);
   here.starting = &body_;
   here.next = body_.top;

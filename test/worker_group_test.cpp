@@ -4,12 +4,15 @@
 #include <atomic>
 #include <latch>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/fiber.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 #include "support/weft_test.hpp"
 #include "support/work.hpp"
@@ -214,6 +217,103 @@ WEFT_TEST("pool_stats: count what was done") {
   EXPECT_GT(all.awake.count(), 0);
   const weft::pool_stats a = p.stats(0), b = p.stats(1);
   EXPECT_GE(a.jobs + b.jobs, all.jobs) << "they only grow";
+}
+
+// So many tasks are alive there, and as many have ended as have begun when all are through.
+void expect_live(const pool& p, std::int64_t live) {
+  test::until([&] { return p.stats().live == live; });
+  std::int64_t sum = 0;
+  for (unsigned i = 0; i != p.size(); ++i) sum += p.stats(i).live;
+  EXPECT_EQ(sum, live);
+  const weft::pool_stats all = p.stats();
+  EXPECT_EQ(all.begun - all.ended, static_cast<std::uint64_t>(live));
+}
+
+// Forks that run at once, that others take, from outside, fibers, and those of a strand: each is alive while it waits.
+TEST(pool_stats, tell_how_many_tasks_are_alive) {
+  for (const unsigned threads : {1u, 3u}) {
+    const pool p{{.threads = threads}};
+    expect_live(p, 0);
+    strand line{p.executor()};
+    weft::event open;
+    const auto waits = [&]() -> task<> { co_await open.wait(); };
+    const auto fiber_waits = [&] { weft::await(open.wait()); };
+    const auto ends = []() -> task<> { co_return; };
+    const auto make = [&](weft::scope& s) -> task<> {
+      for (int i = 0; i != 100; ++i) {
+        s.fork(waits);
+        s.fork(ends);
+        s.go(fiber_waits);
+        s.fork_on(line, waits);
+      }
+      co_return;
+    };
+    std::jthread opener{[&] {
+      expect_live(p, 301);  // with the one beside; the body has ended
+      open.set();
+    }};
+    const auto beside = [&]() -> task<> { co_await open.wait(); };
+    weft::latch over{1};
+    weft::start(p.executor(), beside(), [&](const weft::result<void>&) { over.count_down(); });
+    sync_wait(weft::with_scope({.executor = &p.executor()}, make));
+    sync_wait(over.wait());
+    expect_live(p, 0);
+    EXPECT_GE(p.stats().begun, 302u);  // with the body; those that end at once may be run within fork()
+  }
+}
+
+// However a task leaves: by its end, by a stop, for another executor, and home again.
+TEST(pool_stats, a_task_that_leaves_is_alive_elsewhere) {
+  const pool here{{.threads = 2}}, there{{.threads = 2}};
+  weft::event open;
+  const auto goes = [&]() -> task<> {
+    co_await weft::resume_on(there.executor());
+    co_await open.wait();
+  };
+  weft::event closed;
+  const auto never = [&]() -> task<> { co_await closed.wait(); };
+  const auto fails = []() -> task<> {
+    co_await weft::yield();
+    throw std::runtime_error{"fails"};
+  };
+  const auto some = [&](weft::scope& s) -> task<> {
+    for (int i = 0; i != 20; ++i) s.fork(goes);
+    co_await weft::when_any(start_on(there.executor(), never()), fails());
+  };
+  const auto any = [&]() -> task<> {
+    const auto waits = [&]() -> task<> { co_await open.wait(); };
+    co_await weft::when_any(waits(), weft::yield(), waits());
+  };
+  std::jthread opener{[&] {
+    expect_live(there, 20);
+    expect_live(here, 0);
+    open.set();
+  }};
+  sync_wait(weft::with_scope({.executor = &here.executor(), .on_error = weft::collect_all_errors},
+                             [&](weft::scope& s) -> task<> {
+                               for (int i = 0; i != 20; ++i) s.fork(goes);
+                               co_return;
+                             }));
+  EXPECT_THROW(sync_wait(weft::with_scope({.executor = &here.executor()}, some)), std::runtime_error);
+  sync_wait(start_on(here.executor(), any()));
+  expect_live(here, 0);
+  expect_live(there, 0);
+  EXPECT_GE(here.stats().begun, 20u * 3);
+}
+
+// Of a when_all, those that have waited or were taken.
+WEFT_TEST("pool_stats: a child that runs as if it was called is no task of its own") {
+  const pool p{{.threads = 1}};
+  const auto one = []() -> task<> { co_return; };
+  const auto waits = []() -> task<> { co_await weft::yield(); };
+  const auto none_waits = [&]() -> task<> { co_await weft::when_all(one(), one(), one()); };
+  const auto two_wait = [&]() -> task<> { co_await weft::when_all(waits(), one(), waits()); };
+  co_await start_on(p.executor(), none_waits());
+  EXPECT_EQ(p.stats().begun, 1u);
+  co_await start_on(p.executor(), two_wait());
+  EXPECT_GE(p.stats().begun, 4u);
+  EXPECT_EQ(p.stats().live, 0);
+  EXPECT_EQ(p.stats().begun, p.stats().ended);
 }
 
 // Read while all are at work, and while all sleep.

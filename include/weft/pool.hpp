@@ -80,7 +80,14 @@ struct pool_options {
 
 /// What a worker has done so far, or all of a pool. Counts of one moment each: they need not agree with each other.
 struct pool_stats {
-  std::uint64_t jobs = 0;           ///< that it ran: each a task's way from one wait to the next
+  std::uint64_t jobs = 0;   ///< that it ran: each a task's way from one wait to the next, so each is a switch
+  std::uint64_t begun = 0;  ///< tasks that began to run here, or came here: see live
+  std::uint64_t ended = 0;  ///< tasks that ended here, however, or went on to another executor
+  /// Tasks that are between: they run, or wait. A scope's body and forks, fibers, what was started or runs by start_on; of a
+  /// when_all's children those that another worker took or that have waited, since the others are run as if they were
+  /// called, and so is a fork that runs through within fork(). What is still in line for its first turn is only in `waiting`. Of one worker it is below 0 where tasks begin
+  /// elsewhere and end here; where none run, that of all is exact.
+  std::int64_t live = 0;
   std::uint64_t from_outside = 0;   ///< of these, that came from no thread of the pool, and for no worker by name
   std::uint64_t steals = 0;         ///< jobs and forks that it took from others
   std::uint64_t failed_steals = 0;  ///< that it tried to take, and somebody else was faster

@@ -30,6 +30,7 @@ void group::start_next() noexcept {
   children_ = &one;
   ++waiting_;
   here.starting = &one;
+  one.count_in_like(parent_, here);
   enter(here, &one);
   here.next = one.top;
 }

@@ -1,5 +1,7 @@
 #include <weft/detail/hop.hpp>
 
+#include "detail/run_loop.hpp"
+
 namespace weft::detail {
 namespace {
 
@@ -43,10 +45,9 @@ class hop_boundary final : boundary, frame_allocated {
     last->resume = arrived_home;
     self.top = last->handle();
     const executor* home = self.env != nullptr ? self.env->executor : nullptr;
-    if (home == nullptr || home == here)
-      run_next(last->handle());
-    else
-      self.schedule();  // self may be gone after this line
+    if (home == nullptr || home == here) return run_next(last->handle());
+    self.leave_pool(this_worker());
+    self.schedule();  // self may be gone after this line
   }
 
   // The boundary of an earlier hop of the same task, if that stands right outside.
@@ -80,6 +81,7 @@ class hop_boundary final : boundary, frame_allocated {
 bool hop_to(std::coroutine_handle<> self, root& mine, executor& to) {
   if (mine.env != nullptr && mine.env->executor == &to) return false;
   hop_boundary::interpose(self, mine, to);
+  mine.leave_pool(this_worker());
   mine.schedule();
   return true;
 }

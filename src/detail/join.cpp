@@ -288,6 +288,7 @@ void join::park(root& parent, std::size_t others) noexcept {
     for (std::coroutine_handle<> one = at; one != next; one = promise_base::of(one).continuation)
       promise_base::of(one).owner = &child;
     child.take_over(outermost);
+    child.count_in_like(&self, here);
     static_cast<void>(all.enlist(child));  // nobody was told: its parent has not waited
     if (inside != nullptr) {
       child.top = inside->continuation;
@@ -358,6 +359,7 @@ void join::start_in_turn(job& self) noexcept {
     return mine.count_down();
   }
   join_child& child = mine.make_child(index, room);
+  child.count_in_like(mine.lender_, here);
   enter(here, &child);
   run_next(child.top);  // once it has ended, `mine` may be gone
 }
@@ -393,7 +395,9 @@ void join::run_some(std::size_t from, std::size_t to, void* room) noexcept {
     kind_->fail(*this, from);
     return count_down();
   }
-  make_child(from, room).run_here();  // this may be gone
+  join_child& child = make_child(from, room);
+  child.count_in(this_worker());
+  child.run_here();  // this may be gone
 }
 
 // ---- the end ------------------------------------------------------------------------------------------------------------------

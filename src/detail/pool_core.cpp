@@ -242,8 +242,12 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
   std::uint64_t asleep = one.asleep.get();
   if (lies_down != 0 && now > lies_down) asleep += now - lies_down;
   const std::uint64_t life = now - began_;
+  const std::uint64_t ended = one.ended.get(), begun = one.begun.get();  // ended first
   return {
       .jobs = one.jobs.get(),
+      .begun = begun,
+      .ended = ended,
+      .live = static_cast<std::int64_t>(begun - ended),
       .from_outside = one.injected.get(),
       .steals = one.steals.get(),
       .failed_steals = one.failed_steals.get(),
@@ -437,11 +441,13 @@ inline void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
   root::run_outermost(here, work);  // it may be gone
 }
 
-void pool_core::tell_if_cancelling(const executor& below, job& work) noexcept {
-  const auto* const mine = static_cast<const seat*>(this_worker().of_pool);
+void pool_core::look_at_job_above(const executor& below, job& work) noexcept {
+  worker& here = this_worker();
+  const auto* const mine = static_cast<const seat*>(here.of_pool);
   if (mine == nullptr) return;
   const auto is_below = [&](const auto& level) { return level.get() == &below; };
   if (mine->of != &below && &mine->own != &below && !std::ranges::any_of(mine->of->levels_, is_below)) return;
+  root::count_in(here, work);
   if (mine->of->state_.load(std::memory_order_relaxed) == state::cancelling)  // as above
     root::tell_to_stop(work);
 }

@@ -66,9 +66,9 @@ class pool_core final : public executor {
   /// Of the calling thread; size() if it is none of them.
   unsigned worker_id() const noexcept;
   pool_stats stats(unsigned which) const noexcept;
-  /// Before a job of an executor that stands on `below` is run: if that is a pool that is being cancelled, on whose thread
-  /// this is, tells the job's task to stop.
-  static void tell_if_cancelling(const executor& below, job& work) noexcept;
+  /// Before a job of an executor that stands on `below` is run: if that is a pool, on whose thread this is, counts the job's
+  /// task in, and tells it to stop if the pool is being cancelled.
+  static void look_at_job_above(const executor& below, job& work) noexcept;
   void shut_down(pool_shutdown how) noexcept;
 
   /// Whether that is the place of a thread that calls, for the time of a call.

@@ -47,6 +47,7 @@ struct pool_worker {
   deque<job, 1024> forks;            // children that wait for a thread: their parents go on here
   run_queue<job, 256, 65'536> line;  // what was posted here
 
+  count begun, ended;  // tasks: begun on this worker, ended on it or gone on to another executor
   count jobs, steals, failed_steals, parks, wakes, injected;
   count asleep;  // nanoseconds, of sleeps that have ended
 

@@ -252,10 +252,15 @@ bool root::stop_requested() const noexcept {
 void root::returned(frame* end) {
   root& self = *static_cast<boundary*>(end)->owner;
   self.top = end->handle();  // its frames go, and whoever it wakes meanwhile may look at its stack
+  if (!self.is_uncounted) [[unlikely]]
+    self.count_out(this_worker());
   self.done_(self, false);
 }
 
-void root::stopped_at_end(boundary& end) noexcept { end.owner->done_(*end.owner, true); }
+void root::stopped_at_end(boundary& end) noexcept {
+  if (!end.owner->is_uncounted) end.owner->count_out(this_worker());
+  end.owner->done_(*end.owner, true);
+}
 
 // ---- blocking_root --------------------------------------------------------------------------------------------------------
 

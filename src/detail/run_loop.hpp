@@ -5,6 +5,7 @@
 #include <weft/detail/root.hpp>
 
 #include "detail/held_locks.hpp"
+#include "detail/pool_worker.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -26,6 +27,31 @@ inline bool has_more(const worker& here) noexcept {
   return ((here.next.address() != nullptr) | (here.local != nullptr) | (here.deferred.first != nullptr)) != 0;
 }
 
+// It is a pool's task from its first turn there until it ends or leaves for another executor, so it does both on that pool's
+// threads: what has no executor of its own, and goes on wherever it is woken, is none of its tasks.
+inline void root::count_in(worker& here) noexcept {
+  if (!is_uncounted) return;
+  is_uncounted = false;
+  here.of_pool->begun.add();
+}
+inline void root::count_in(worker& here, job& work) noexcept {
+  if (work.run == run_job) static_cast<root&>(work).count_in(here);
+}
+inline bool root::is_counted_like(const root* one) const noexcept {
+  if (one == nullptr || one->is_uncounted) return false;
+  return one->env == env || (env != nullptr && one->env->executor == env->executor);
+}
+inline void root::count_in_like(const root* one, worker& here) noexcept {
+  if (is_counted_like(one)) count_in(here);
+}
+inline void root::count_out(worker& here) noexcept {
+  if (!is_uncounted) here.of_pool->ended.add();
+}
+inline void root::leave_pool(worker& here) noexcept {
+  count_out(here);
+  is_uncounted = true;
+}
+
 // For the loop of a pool's worker, where each job passes: no call but that of the coroutine.
 [[gnu::always_inline]] inline void root::run_outermost(worker& here, job& work) noexcept {
   if (work.run != run_job) [[unlikely]] {
@@ -35,8 +61,10 @@ inline bool has_more(const worker& here) noexcept {
   root& self = static_cast<root&>(work);
   detail::enter(here, &self);
   std::coroutine_handle<> at = self.top;
-  if (self.ends_stopped) [[unlikely]]
-    at = self.where_it_ends_stopped();
+  if (self.needs_a_look()) [[unlikely]] {
+    self.count_in(here);
+    if (self.ends_stopped) at = self.where_it_ends_stopped();
+  }
   // Where this is a fiber, and so was the last one, nothing but the library has run in between.
   if (here.words_known_to != static_cast<const frame*>(at.address())->resume) here.words_known_to = nullptr;
   const unsigned locks = locks_held();

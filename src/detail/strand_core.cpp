@@ -17,7 +17,7 @@ bool strand_core::is_inside() const noexcept {
 }
 
 void strand_core::run_one(job& work) noexcept {
-  pool_core::tell_if_cancelling(*below_, work);
+  pool_core::look_at_job_above(*below_, work);
   server_.store(this_thread_id(), std::memory_order_relaxed);  // as declared
   work.run(work);                                              // it may be gone
   server_.store(0, std::memory_order_relaxed);                 // as declared

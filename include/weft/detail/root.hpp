@@ -108,7 +108,7 @@ class root : public sleeper, public job {
   /// Runs it here, now, until it waits or ends. May be gone when this returns.
   void run_here() noexcept;
 
-  /// Runs a job, a root or not, by a thread that runs nothing else: there is nothing to be put back afterwards.
+  /// Runs a job, a root or not, by a pool's worker that runs nothing else: there is nothing to be put back afterwards.
   static void run_outermost(worker& here, job& work) noexcept;
 
   /// Whether `work` is a root that goes on in a frame of this resume function, and whose frames come from the worker.
@@ -116,8 +116,21 @@ class root : public sleeper, public job {
     if (work.run != run_job) return false;
     const root& self = static_cast<root&>(work);
     return static_cast<const frame*>(std::coroutine_handle<>{self.top}.address())->resume == resume &&
-           !self.ends_stopped && (self.env == nullptr || self.env->frames == nullptr);
+           !self.needs_a_look() && (self.env == nullptr || self.env->frames == nullptr);
   }
+
+  /// By a pool's worker where it is about to run: counts it as begun there, once.
+  void count_in(worker& here) noexcept;
+  /// The same with a job.
+  static void count_in(worker& here, job& work) noexcept;
+  /// Whether `one`, by whom or beside whom it is run, is of the same executor, and counted.
+  bool is_counted_like(const root* one) const noexcept;
+  /// Then counts this one in, too.
+  void count_in_like(const root* one, worker& here) noexcept;
+  /// By the thread that it runs on, as it ends: it has ended there, if it was counted.
+  void count_out(worker& here) noexcept;
+  /// The same as it goes on elsewhere.
+  void leave_pool(worker& here) noexcept;
 
   /// Has its executor run it. May be gone when this returns.
   void schedule() noexcept;
@@ -160,6 +173,7 @@ class root : public sleeper, public job {
   bool ends_stopped = false;  // it was woken to be unwound
   bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
   bool is_lent = false;       // a child of a when_all in it runs in it, until that child needs one of its own
+  bool is_uncounted = true;   // it has not had a turn on the pool that it is on, or is on none
   root* parent;
 
  protected:
@@ -167,6 +181,8 @@ class root : public sleeper, public job {
   void ends_in(void (*there)(frame* end)) noexcept { end_.resume = there; }
 
  private:
+  // Whether its turn is not as all others, in one branch.
+  bool needs_a_look() const noexcept { return (ends_stopped | is_uncounted) != 0; }
   static void run_job(job& self) noexcept;
   void run_in(worker& here) noexcept;
   WEFT_SELDOM std::coroutine_handle<> where_it_ends_stopped() noexcept;
