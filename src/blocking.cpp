@@ -51,6 +51,7 @@ class blocking_core {
   void run() noexcept;
   bool rest(std::unique_lock<std::mutex>& guard) noexcept;
   void call_one() noexcept;
+  void refuse_all(std::unique_lock<std::mutex>& guard) noexcept;
   void has_changed() noexcept {
     changes_.fetch_add(1, std::memory_order_relaxed);  // a word of the kernel's: all else is under the lock
     futex_wake(&changes_);
@@ -64,12 +65,17 @@ class blocking_core {
   unsigned threads_ = 0;
   unsigned starting_ = 0;  // of these, that have not looked into the line yet
   unsigned resting_ = 0;
+  unsigned called_ = 0;  // that were woken from their rest, and have not looked into the line yet
   unsigned busy_ = 0;
   resting* rests_ = nullptr;
   bool ending_ = false;
   pthread_t ended_{};  // the thread that ended last; 0, which the C libraries give to none: none has
   std::atomic<std::uint32_t> changes_{0};  // for end()
 };
+
+void blocking_call::throw_no_thread() {
+  throw error{std::error_code{EAGAIN, std::generic_category()}, "start a thread for a call that blocks"};
+}
 
 bool blocking_call::suspend(root& self) { return of_->suspend(self, *this); }
 
@@ -80,7 +86,7 @@ bool blocking_core::suspend(root& self, blocking_call& one) {
   WEFT_EXPECTS(is_of_this_process(), "a blocking_pool was used in a process that was forked after it was made");
   std::unique_lock guard{lock_};
   for (bool refused = false;;) {
-    const bool enough = threads_ >= options_.threads || waiting_ < resting_ + starting_;
+    const bool enough = threads_ >= options_.threads || waiting_ < resting_ + called_ + starting_;
     if (threads_ != 0 && (enough || refused)) break;
     ++threads_, ++starting_;
     guard.unlock();
@@ -88,8 +94,9 @@ bool blocking_core::suspend(root& self, blocking_call& one) {
     guard.lock();
     if (!refused) continue;
     --threads_, --starting_;
-    if (threads_ == 0)
-      throw error{std::error_code{EAGAIN, std::generic_category()}, "start a thread for a call that blocks"};
+    if (threads_ != 0) continue;
+    refuse_all(guard);
+    if (threads_ == 0) blocking_call::throw_no_thread();
   }
   if (self.park(one)) {
     line_.push(one);
@@ -99,6 +106,20 @@ bool blocking_core::suspend(root& self, blocking_call& one) {
   }
   guard.unlock();
   return (end_stopped(self), true);
+}
+
+// By who was the last that tried to start a thread, and got none: those in line came meanwhile, and rely on it.
+void blocking_core::refuse_all(std::unique_lock<std::mutex>& guard) noexcept {
+  while (threads_ == 0) {
+    waiter* const next = line_.pop();
+    if (next == nullptr) return;
+    --waiting_;
+    guard.unlock();
+    auto& one = static_cast<blocking_call&>(*next);
+    one.refuse();
+    one.finish();  // it may be gone
+    guard.lock();
+  }
 }
 
 on_stop blocking_core::leave(waiter& one) noexcept {
@@ -114,7 +135,7 @@ void blocking_core::call_one() noexcept {
   if (one == nullptr) return;
   rests_ = one->below;
   one->inside = false;
-  --resting_;
+  --resting_, ++called_;
   one->bed.wake();
 }
 
@@ -182,7 +203,10 @@ bool blocking_core::rest(std::unique_lock<std::mutex>& guard) noexcept {
     late = std::chrono::steady_clock::now() >= until;
     guard.lock();
   } while (mine.inside && !late);
-  if (!mine.inside) return true;
+  if (!mine.inside) {
+    --called_;
+    return true;
+  }
   resting** at = &rests_;
   while (*at != &mine) at = &(*at)->below;
   *at = mine.below;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -133,6 +134,76 @@ WEFT_TEST("blocking_pool: loses no call while it grows and shrinks") {
   };
   co_await weft::with_scope({.executor = &workers.executor()}, all);
   EXPECT_EQ(ran, 8 * each);
+}
+
+// A thread that was called from its rest is as good as one that rests until it has looked into the line.
+WEFT_TEST("blocking_pool: starts no thread for a call while there is one that has nothing to do") {
+  constexpr int enough = 16;
+  blocking_pool many{{.threads = 64}};
+  const auto all_at_once = [&](auto& call) {
+    std::vector<task<>> all;
+    for (int i = 0; i != enough; ++i) all.push_back(many.run(call));
+    return weft::when_all(std::move(all));
+  };
+  std::latch all{enough};
+  const auto meet = [&] { all.arrive_and_wait(); };
+  co_await all_at_once(meet);
+  const auto nothing = [] {};
+  for (int round = 0; round != test::rounds(200); ++round) {
+    test::until([&] { return many.stats().busy == 0; });  // then they rest
+    EXPECT_EQ(many.stats().threads, static_cast<unsigned>(enough));
+    co_await all_at_once(nothing);
+  }
+}
+
+// ---- no threads -------------------------------------------------------------------------------------------------------------
+
+// As long as this lives, the system gives no thread: each would have a stack that there is no room for.
+class no_threads {
+ public:
+  no_threads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge = before_;
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 46);
+    pthread_setattr_default_np(&huge);
+  }
+  no_threads(const no_threads&) = delete;
+  ~no_threads() { pthread_setattr_default_np(&before_); }
+
+ private:
+  pthread_attr_t before_{};
+};
+
+// Who comes while another one's thread is being refused relies on that thread.
+TEST(blocking_pool_refused, each_call_fails_and_none_waits_for_ever) {
+  blocking_pool few{{.threads = 2}};
+  const auto call = [] {};
+  const int each = test::rounds(300);
+  std::atomic<int> failed{0}, ended{0};
+  {
+    std::latch begun{4};
+    std::array<std::jthread, 4> callers;
+    std::atomic<bool> go{false};
+    for (std::jthread& one : callers)
+      one = std::jthread{[&] {
+        begun.count_down();
+        while (!go) std::this_thread::yield();
+        for (int i = 0; i != each; ++i)
+          weft::start(few.run(call), [&](const weft::result<void>& r) {
+            if (r.exception()) ++failed;
+            ++ended;
+          });
+      }};
+    begun.wait();
+    const no_threads now;
+    go = true;
+    for (std::jthread& one : callers) one.join();
+  }
+  EXPECT_EQ(ended, 4 * each);
+  EXPECT_EQ(failed, 4 * each);
+  EXPECT_EQ(few.stats().waiting, 0u);
+  sync_wait(few.run(call));  // and threads come again
+  test::until([&] { return ended == 4 * each; });
 }
 
 WEFT_TEST("blocking_pool: threads that have nothing to do go, but for those that are kept") {

@@ -49,6 +49,13 @@ class blocking_call : public waiter {
 
   bool suspend(root& self);
   void run() noexcept { call_(*this); }
+  /// Instead of run(): there is no thread for it.
+  void refuse() noexcept { refused_ = true; }
+  void expect_thread() const {
+    if (refused_) [[unlikely]]
+      throw_no_thread();
+  }
+  [[noreturn]] static void throw_no_thread();
 
  protected:
   ~blocking_call() = default;
@@ -59,6 +66,7 @@ class blocking_call : public waiter {
 
   blocking_core* of_;
   void (*call_)(blocking_call&) noexcept;
+  bool refused_ = false;
 };
 
 template <class T, class F>
@@ -95,7 +103,7 @@ struct blocking_wait : knows_roots {
   bool await_suspend(std::coroutine_handle<Promise> caller) const {
     return one->suspend(suspending(caller));  // the task may run elsewhere, or be gone, after this line
   }
-  void await_resume() const noexcept {}
+  void await_resume() const { one->expect_thread(); }
 };
 
 template <class T, class F, class... Args>
