@@ -25,6 +25,7 @@
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 #include "detail/giving_way.hpp"
 #include "detail/processors.hpp"
@@ -440,6 +441,23 @@ TEST(pool_end, cancel_stops_tasks_at_their_next_wait) {
   }};
   p.shutdown(weft::pool_shutdown::cancel);
   EXPECT_TRUE(stopped);
+}
+
+// What a job wakes is work of the pool, whenever it ends: so it is under chaos, too.
+TEST(pool_end, those_that_wake_each_other_have_all_gone_on) {
+  for (const auto how : {weft::pool_shutdown::drain, weft::pool_shutdown::cancel})
+    for (int round = 0; round != test::rounds(50); ++round) {
+      weft::mutex one_at_a_time;
+      std::atomic<int> ended{0};
+      pool p{{.threads = 2}};
+      const auto take_turn = [&]() -> task<> {
+        const auto turn = co_await one_at_a_time.lock();
+        co_await weft::yield();
+      };
+      for (int i = 0; i != 8; ++i) weft::start(p.executor(), take_turn(), [&](const weft::result<void>&) { ++ended; });
+      p.shutdown(how);
+      EXPECT_EQ(ended, 8);
+    }
 }
 
 TEST(pool_end, on_one_of_its_own_threads) {

@@ -4,7 +4,8 @@
 // without an executor is promised to go on inside the call that wakes it, and does.
 //
 // Who pumps an executor by hand relies on finding there what was woken before. So one that has run dry gets what is kept
-// for later, in any order: it has everything as it would have without chaos, other than it would have.
+// for later, in any order: it has everything as it would have without chaos, other than it would have. So does a pool that
+// is about to end, which runs what its jobs have woken.
 //
 // The environment is read once, with the first worker. Without the variable nothing is installed: see wait_watch.
 //

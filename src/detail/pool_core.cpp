@@ -517,6 +517,13 @@ root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
       work = mine.line.pop();  // it may have posted
       if (work == nullptr) work = take_own(mine);
     }
+    // At the end, what a job has woken is not left to come late: it belongs to what there is to run.
+    if (work == nullptr && state_.load(std::memory_order_relaxed) != state::open) {  // as declared
+      this_worker().words_known_to = nullptr;
+      wait_watch::settle();
+      work = mine.line.pop();
+      if (work == nullptr) work = take_own(mine);
+    }
     if (work != nullptr) {
       if (searches && idle_.stop_search() && mine.has_others) {
         heavy_fence();

@@ -273,7 +273,8 @@ struct wait_watch {
   static void begin(const wait_watch* one) noexcept {
     the_one.store(one, std::memory_order_release);
   }  // -> watch (no model)
-  /// By who pumps an executor by hand, and has found it empty: it is to look again, what was woken before has come.
+  /// By who has found an executor empty, and pumps it by hand or is about to end it: it is to look again, what was woken
+  /// before has come.
   static void settle() noexcept {
     if (const wait_watch* watch = now()) [[unlikely]]
       while (watch->ran_dry()) {
