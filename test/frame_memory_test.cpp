@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 #include <weft/clock.hpp>
+#include <weft/pool.hpp>
 
 #include "support/weft_test.hpp"
 
@@ -239,6 +240,40 @@ TEST_F(frame_memory, a_frame_freed_elsewhere_comes_home) {
   EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{16} << 20));
   trim_frame_memory();
   EXPECT_LE(frame_memory_now().slabs, before.slabs + (std::size_t{4} << 20));
+}
+
+// Some go home together; those of a thread that sleeps do not wait for others.
+TEST_F(frame_memory, few_that_were_freed_elsewhere_come_home_before_that_thread_sleeps) {
+  SKIP_UNDER_ASAN();
+  const auto wait_for_home = [](const block& keeper, std::size_t cached) {
+    test::until([&] {
+      trim_frame_memory();
+      return frame_memory_now().cached >= cached;
+    });
+    give(keeper);
+  };
+  for (const bool on_pool : {false, true}) {
+    std::vector<block> mine;
+    trim_frame_memory();
+    const std::size_t before = frame_memory_now().cached;
+    for (int i = 0; i != 3; ++i) mine.push_back(take(3000));
+    const block keeper = take(3000);  // of the same slab, which so stays
+    test::gate door;
+    const auto free_and_wait = [&]() -> weft::task<> {
+      for (const block& one : mine) give(one);
+      co_await door.pass();
+    };
+    if (on_pool) {
+      const weft::pool workers{{.threads = 2}};
+      std::jthread other{[&] { weft::sync_wait(weft::start_on(workers.executor(), free_and_wait())); }};
+      wait_for_home(keeper, before + 3 * 3000);
+      door.open();
+    } else {
+      std::jthread other{[&] { weft::sync_wait(free_and_wait()); }};
+      wait_for_home(keeper, before + 3 * 3000);
+      door.open();
+    }
+  }
 }
 
 // One thread makes frames, another frees them, for ever.

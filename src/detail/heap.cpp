@@ -11,7 +11,7 @@ namespace weft::detail {
 [[gnu::noinline]] void heap::free_below(void* block, std::size_t bytes) noexcept {
   const std::size_t size_class = class_of(bytes);
   if (heap& home = *slab::of(block)->owner; &home != this) [[unlikely]]
-    return home.receive(block, size_class, bytes);
+    return free_others(home, block, size_class, bytes);
   if (static_cast<std::byte*>(block) + bytes == below && bump == base) [[unlikely]]
     return step_back(static_cast<std::byte*>(block));
   lists[size_class] = ::new (block) free_block{lists[size_class], 0};
@@ -20,10 +20,34 @@ namespace weft::detail {
     look();
 }
 
+// What goes home is two read-modify-writes on words that its owner, and whoever else frees there, writes: shared out over
+// some blocks.
+[[gnu::noinline]] void heap::free_others(heap& home, void* block, std::size_t size_class, std::size_t bytes) noexcept {
+  if (bytes > small) {
+    auto& one = *::new (block) free_block{nullptr, size_class};
+    return home.receive(one, one, bytes);
+  }
+  if (sends_to != &home) {
+    send();
+    sends_to = &home;
+  }
+  auto* const one = ::new (block) free_block{newest_to_send, size_class};
+  if (newest_to_send == nullptr) oldest_to_send = one;
+  newest_to_send = one;
+  bytes_to_send += bytes;
+  if (++blocks_to_send == most_together) send_all();
+}
+
+[[gnu::noinline]] void heap::send_all() noexcept {
+  blocks_to_send = 0;
+  free_block* const newest = std::exchange(newest_to_send, nullptr);
+  sends_to->receive(*newest, *oldest_to_send, std::exchange(bytes_to_send, 0));
+}
+
 // By a thread that is not the owner's.
-[[gnu::noinline]] void heap::receive(void* block, std::size_t size_class, std::size_t bytes) noexcept {
-  const std::size_t all = waiting.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // before it is there
-  returned.put(*::new (block) free_block{nullptr, size_class});
+inline void heap::receive(free_block& newest, free_block& oldest, std::size_t bytes) noexcept {
+  const std::size_t all = waiting.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // before they are there
+  returned.put(newest, oldest);
   if (all > drain_at.load(std::memory_order_relaxed)) drain();
 }
 
@@ -148,6 +172,7 @@ bool heap::were_many_for_a_second() noexcept {
 }
 
 bool heap::age() noexcept {
+  send();
   if (cached <= many) {
     look_at = many;
     many_since = 0;
@@ -161,6 +186,7 @@ bool heap::age() noexcept {
 // Gives back the slabs of which every byte ever cut lies in a free list. Linear in the free blocks. Run at most once a
 // second, or when those have doubled since the last time, so its cost is shared out over as many frees.
 [[gnu::noinline]] void heap::sweep() noexcept {
+  send();
   take_returned();
   {
     std::lock_guard guard{lock};

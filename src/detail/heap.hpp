@@ -2,7 +2,9 @@
 // detail/frame_memory.hpp.
 //
 //   owner   takes from a class's list, else cuts from the current slab; puts back, or moves `bump` down again
-//   others  put a block into `returned`, which the owner takes all at once where it needs a slab, and before a sweep
+//   others  put blocks into `returned`, some together, which the owner takes all at once where it needs a slab, and before
+//           a sweep. What one of them has not sent yet, it sends before it sleeps or ends, so few blocks of one heap at a
+//           time lie with each
 //   drain   by any of those, when much waits there: takes all, finds the slabs of which everything that was cut is in its
 //           hand, which so nobody else can have, and puts the rest back. The owner may be idle for ever
 #pragma once
@@ -45,6 +47,14 @@ struct heap {
   std::size_t look_at = keep;  // when so much is cached, one looks how much it is, and for how long
   long many_since = 0;         // in milliseconds; 0: nobody has looked since the last sweep
 
+  // Small blocks of another heap that are to go home together: its own thread's.
+  heap* sends_to = nullptr;
+  free_block* newest_to_send = nullptr;
+  free_block* oldest_to_send = nullptr;
+  std::size_t bytes_to_send = 0;
+  unsigned blocks_to_send = 0;
+  static constexpr unsigned most_together = 16;
+
   // Blocks that other workers freed.
   inbox<free_block> returned;               // its edge: the last use of the block  ->  who hands it out again
   atomic<std::size_t> waiting{0};           // bytes in there. A count, no edge: at least what one can find there
@@ -58,6 +68,11 @@ struct heap {
   void* allocate_small(std::size_t bytes);  // a multiple of `granule`
   void* allocate(std::size_t size);         // above `small`, up to `large`
   void free(void* block, std::size_t bytes) noexcept;
+
+  /// Sends home what was freed here and is another's.
+  void send() noexcept {
+    if (blocks_to_send != 0) send_all();
+  }
 
   /// Gives back the slabs that hold no live frame.
   void sweep() noexcept;
@@ -87,7 +102,9 @@ struct heap {
   void* cut(std::size_t bytes, std::size_t size_class);
   void cut_from(slab* one, std::byte* at) noexcept;
   void free_below(void* block, std::size_t bytes) noexcept;
-  void receive(void* block, std::size_t size_class, std::size_t bytes) noexcept;
+  void free_others(heap& home, void* block, std::size_t size_class, std::size_t bytes) noexcept;
+  void send_all() noexcept;
+  void receive(free_block& newest, free_block& oldest, std::size_t bytes) noexcept;
   void step_back(std::byte* block) noexcept;
   void look() noexcept;
   bool were_many_for_a_second() noexcept;

@@ -626,6 +626,7 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
 
 void pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.parks.add();
+  this_worker().frames.send();  // where it watches or rests it has not aged
   const std::uint64_t lies_down = nanoseconds_now();
   mine.lies_down.store(lies_down, std::memory_order_relaxed);  // as declared
   mine.sleeps.commit(until);

@@ -51,9 +51,13 @@ struct frames_elsewhere : rl::test_suite<Scenario, threads> {
     begin_use(frame);
     return frame;
   }
-  void free(heap& where, void* frame) {
+  void keep(heap& where, void* frame) {  // to send it later, with the next one
     end_use(frame);
     where.free(frame, size);
+  }
+  void free(heap& where, void* frame) {
+    keep(where, frame);
+    where.send();
   }
 };
 
@@ -90,6 +94,21 @@ struct free_and_sweep : frames_elsewhere<free_and_sweep, 3> {
   }
 };
 
+// One frees all frames of a slab, which go home together, while the owner needs a slab.
+struct free_together_and_take : frames_elsewhere<free_together_and_take, 2> {
+  void thread(unsigned which) {
+    if (which == 1) {
+      keep(others[0], frames[0]);
+      keep(others[0], frames[1]);
+      free(others[0], frames[2]);
+    } else {
+      void* const more[] = {take(), take(), take()};
+      for (void* const one : more) free(home, one);
+      free(home, frames[3]);
+    }
+  }
+};
+
 // Frames come back while the owner steps back to the slab that they are of.
 struct free_and_step_back : frames_elsewhere<free_and_step_back, 2> {
   void thread(unsigned which) {
@@ -108,6 +127,7 @@ struct free_and_step_back : frames_elsewhere<free_and_step_back, 2> {
 
 int main() {
   model::check<free_and_step_back>("free and step back", 2);
+  model::check<free_together_and_take>("free together and take", 2);
   model::check<free_and_take>("free and take", 1);
   model::check<free_and_sweep>("free and sweep", 1);
 }
