@@ -1,5 +1,5 @@
-// What a worker sleeps on may be more than a futex, and have jobs for it: a pool whose workers each have a descriptor to sleep
-// on, and something that completes there. See src/detail/parker.hpp.
+// What a worker sleeps on may be more than a futex, and have jobs for it: a pool whose workers each have a descriptor to
+// sleep on, and something that completes there. See src/detail/parker.hpp.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -171,8 +171,8 @@ TEST(parker, what_it_has_for_its_worker_alone_runs_there) {
     }
 }
 
-// Of two that wake up one searches and the other one does not. The first one to be asked goes on when the second one has
-// been asked, too, or sleeps.
+// Of two that wake up one searches and the other one does not. The first one to be asked goes on when the second one
+// has been asked, too, or sleeps.
 TEST(parker, is_asked_before_a_sleep_without_a_search) {
   struct meeting {
     std::atomic<int> asked{0};

@@ -1,6 +1,6 @@
-// What a worker's own jobs and joins cost while nobody takes them: no read-modify-write and no fence, which is one too, also
-// for the last job. The other worker of the pool is there, and held up, so that all is left for it to take, and nothing is
-// taken.
+// What a worker's own jobs and joins cost while nobody takes them: no read-modify-write and no fence, which is one too,
+// also for the last job. The other worker of the pool is there, and held up, so that all is left for it to take, and
+// nothing is taken.
 #include <unistd.h>
 
 #include <cstddef>

@@ -297,8 +297,8 @@ struct set_and_watch : rl::test_suite<set_and_watch, 4>, model::world {
 int main() {
   model::check<send_receive_and_stop>("send, receive and stop", 0);
   model::check<send_send_receive>("send, send and receive", 0);
-  model::check<send_receive_and_close<0>>("send, receive and close", 1);
-  model::check<send_receive_and_close<1>>("the same with room", 1);
+  model::check<send_receive_and_close<0>>("send, receive and close", 1, 100'000, 2);
+  model::check<send_receive_and_close<1>>("the same with room", 1, 100'000, 2);
   model::check<receive_and_destroy>("receive and destroy", 2);
   model::check<select_and_select>("select and select", 2);
   model::check<select_select_and_stop>("select, select and stop", 0);

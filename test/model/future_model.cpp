@@ -163,7 +163,7 @@ struct leave_last : rl::test_suite<leave_last, 3>, model::world {
 int main() {
   model::check<set_and_await>("set and await", 3);
   model::check<set_await_and_stop>("set, await and stop", 1);
-  model::check<set_and_drop>("set and drop", 4);
+  model::check_all<set_and_drop>("set and drop");
   model::check_some<share_and_stop>("share and stop");
   model::check_some<leave_last>("leave last");
 }

@@ -128,6 +128,6 @@ struct free_and_step_back : frames_elsewhere<free_and_step_back, 2> {
 int main() {
   model::check<free_and_step_back>("free and step back", 2);
   model::check<free_together_and_take>("free together and take", 2);
-  model::check<free_and_take>("free and take", 1);
-  model::check<free_and_sweep>("free and sweep", 1);
+  model::check<free_and_take>("free and take", 1, 100'000, 2);
+  model::check<free_and_sweep>("free and sweep", 1, 100'000, 2);
 }

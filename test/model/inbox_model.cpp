@@ -71,6 +71,6 @@ struct sleep_and_wake : rl::test_suite<sleep_and_wake, 3> {
 }  // namespace
 
 int main() {
-  model::check<put_and_take>("put and take", 3);
+  model::check_all<put_and_take>("put and take");
   model::check<sleep_and_wake>("sleep and wake", 3);
 }

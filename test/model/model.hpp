@@ -1,7 +1,8 @@
-// What the models are run with. A scenario is a relacy test suite; it is run in every execution with few switches of
-// thread, and in many random ones.
+// What the models are run with. A scenario is a relacy test suite; it is run in every execution where that takes seconds,
+// else in every execution with few switches of thread, and in many random ones. At length, those are a million at least.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -39,25 +40,41 @@ void check(const char* name, const char* scheduler, rl::test_params params) {
   std::exit(1);                   // one is enough
 }
 
+/// How many random executions at least; 0: as many as each scenario says, for which there is time with each change.
+/// WEFT_MODEL_EXECUTIONS, which `./dev test --models` sets.
+inline rl::iteration_t at_length() {
+  const char* const wanted = std::getenv("WEFT_MODEL_EXECUTIONS");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 0;
+}
+
 /// Many random executions: for scenarios of which one can't have all, with however few switches.
 template <class Scenario>
 void check_some(const char* name, rl::iteration_t count = 100'000) {
   rl::test_params params;
   params.execution_depth_limit = 10'000;
   params.search_type = rl::sched_random;
-  params.iteration_count = count;
+  params.iteration_count = std::max(count, at_length());
   check<Scenario>(name, "random", params);
 }
 
 /// Every execution with at most `switches` switches of thread that nobody had to make, and so many random ones.
 template <class Scenario>
-void check(const char* name, unsigned switches, rl::iteration_t count = 100'000) {
+void check(const char* name, unsigned switches, rl::iteration_t count = 100'000, unsigned switches_at_length = 0) {
   rl::test_params params;
   params.execution_depth_limit = 10'000;
   params.search_type = rl::sched_bound;
-  params.context_bound = switches;
-  check<Scenario>(name, ("bound " + std::to_string(switches)).c_str(), params);
+  params.context_bound = at_length() != 0 ? std::max(switches, switches_at_length) : switches;
+  check<Scenario>(name, ("bound " + std::to_string(params.context_bound)).c_str(), params);
   check_some<Scenario>(name, count);
+}
+
+/// Every execution.
+template <class Scenario>
+void check_all(const char* name) {
+  rl::test_params params;
+  params.execution_depth_limit = 10'000;
+  params.search_type = rl::sched_full;
+  check<Scenario>(name, "full", params);
 }
 
 }  // namespace model

@@ -47,6 +47,34 @@ struct jobs_that_post : rl::test_suite<jobs_that_post, 3>, crew<2> {
   }
 };
 
+// A job that goes on only when the other one has run: who takes one of the two sees to it that somebody takes the other.
+struct held_up : rl::test_suite<held_up, 3>, crew<2> {
+  atomic<int> ran{0};
+  atomic<std::uint32_t> both{0};
+
+  void before() { begin(); }
+  void thread(unsigned which) {
+    if (which == 2) {
+      post();
+      post();
+      shut_down();
+      return;
+    }
+    while (find(seats[which])) {
+      if (ran.fetch_add(1, std::memory_order_relaxed) == 0) {
+        while (both.load(std::memory_order_relaxed) == 0) word_futex{both}.wait(0, parker::time_point::max());
+      } else {
+        both.store(1, std::memory_order_relaxed);
+        word_futex{both}.wake();
+      }
+    }
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == 2);
+    RL_ASSERT(ends.load(std::memory_order_relaxed) == 1);
+  }
+};
+
 // A job for one worker alone, from outside or from another one's job; then the end.
 template <bool from_inside>
 struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
@@ -85,6 +113,7 @@ int main() {
   model::check_some<post_and_end<2, 2>>("2 workers, 2 jobs", 1'000'000);
   model::check_some<post_and_end<3, 2>>("3 workers, 2 jobs", 1'000'000);
   model::check_some<jobs_that_post>("jobs that post", 1'000'000);
-  model::check<for_one_alone<false>>("for one alone", 1, 1'000'000);
+  model::check<held_up>("one waits for the other", 1);
+  model::check<for_one_alone<false>>("for one alone", 1, 1'000'000, 2);
   model::check_some<for_one_alone<true>>("for one alone, from inside", 1'000'000);
 }

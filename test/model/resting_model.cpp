@@ -111,9 +111,9 @@ struct steered : rl::test_suite<steered, 3>, crew<1> {
 }  // namespace
 
 int main() {
-  model::check<a_caller<true>>("a caller comes and goes", 1, 1'000'000);
-  model::check<a_caller<false>>("a caller goes, and the end", 1, 1'000'000);
-  model::check_some<one_rests<recalled::by_the_end>>("one rests until the end", 1'000'000);
+  model::check<a_caller<true>>("a caller comes and goes", 1, 1'000'000, 2);
+  model::check<a_caller<false>>("a caller goes, and the end", 1, 1'000'000, 2);
+  model::check<one_rests<recalled::by_the_end>>("one rests until the end", 2);
   model::check_some<one_rests<recalled::for_its_own_job>>("one rests, a job for it", 1'000'000);
   model::check_some<one_rests<recalled::by_who_steers>>("one rests and is recalled", 1'000'000);
   model::check<steered>("who steers sleeps", 2);

@@ -288,11 +288,11 @@ struct stop_and_wake : rl::test_suite<stop_and_wake, 2>, model::world {
 
 int main() {
   model::check<view_and_end>("view and end", 1);
-  model::check<poll_and_end>("poll and end", 1);
+  model::check<poll_and_end>("poll and end", 1, 100'000, 2);
   model::check_some<take_and_end>("take and end", 20'000);
   model::check_some<end_and_end>("end and end", 20'000);
   model::check_some<stop_fork_and_end>("stop a fork and end", 20'000);
-  model::check_some<steal_and_await>("steal and await", 20'000);
+  model::check<steal_and_await>("steal and await", 2, 20'000);
   model::check_some<steal_and_stop>("steal and stop", 20'000);
   model::check_some<stop_and_end>("stop and end", 20'000);
   model::check_some<stop_and_wake>("stop and wake", 20'000);
