@@ -32,7 +32,14 @@ struct pool_worker {
     atomic<job*> job_{nullptr};
   };
 
+  // Its thread's, which relacy sees.
+  struct count {
+    void add() noexcept { sum = sum + 1; }
+    plain<unsigned> sum = 0;
+  };
+
   place forks;
+  count begun, ended;
   executor* home = nullptr;
   bool has_others = true;
   bool orders = true;  // so what is posted goes through its home
