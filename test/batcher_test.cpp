@@ -62,6 +62,50 @@ TEST(batcher, what_comes_at_a_time_is_one_call_and_what_comes_meanwhile_the_next
   });
 }
 
+TEST(batcher, tells_what_waits_what_runs_and_what_it_saved) {
+  weft::test::run([]() -> task<> {
+    calls made;
+    auto body = [&](scope& s) -> task<> {
+      batcher<int, int> all{s, std::ref(made), {.most = 2}};
+      EXPECT_EQ(all.stats().calls, 0u);
+      auto looks = [&]() -> task<> {
+        co_await sleep_for(500us);  // two of three are in the first call
+        const weft::batcher_stats now = all.stats();
+        EXPECT_EQ(now.waiting, 1u);
+        EXPECT_EQ(now.running, 1u);
+        EXPECT_EQ(now.calls, 1u);
+        EXPECT_EQ(now.inputs, 2u);
+      };
+      co_await when_all(all(1), all(2), all(3), looks());
+      const weft::batcher_stats then = all.stats();
+      EXPECT_EQ(then.waiting, 0u);
+      EXPECT_EQ(then.running, 0u);
+      EXPECT_EQ(then.calls, 2u);
+      EXPECT_EQ(then.inputs, 3u);
+      EXPECT_EQ(then.largest, 2u);
+    };
+    co_await with_scope(body);
+  });
+}
+
+// Also one that fails.
+TEST(batcher, a_call_that_fails_is_over) {
+  weft::test::run([]() -> task<> {
+    auto fails = [](std::vector<int>) -> task<std::vector<int>> {
+      co_await sleep_for(1ms);
+      throw std::runtime_error{"no"};
+    };
+    auto body = [&](scope& s) -> task<> {
+      batcher<int, int> all{s, fails};
+      const auto how = co_await as_result(all(1));
+      EXPECT_TRUE(how.exception());
+      EXPECT_EQ(all.stats().running, 0u);
+      EXPECT_EQ(all.stats().calls, 1u);
+    };
+    co_await with_scope(body);
+  });
+}
+
 TEST(batcher, no_call_has_more_than_the_most_and_as_many_run_as_may) {
   weft::test::run([]() -> task<> {
     calls made;

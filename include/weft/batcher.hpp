@@ -11,8 +11,10 @@
 // token for each that will call (AtomicBatchDispatcher): one that is held too long holds up all.
 #pragma once
 
+#include <atomic>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -20,6 +22,7 @@
 #include <vector>
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
+#include <weft/detail/atomic.hpp>
 #include <weft/future.hpp>
 #include <weft/scope.hpp>
 #include <weft/task.hpp>
@@ -29,6 +32,15 @@ namespace weft {
 struct batcher_options {
   std::size_t most = std::size_t(-1);  ///< inputs in one call
   std::size_t calls = 1;               ///< at a time
+};
+
+/// What a batcher can tell about its calls. Inputs divided by calls is what it saves.
+struct batcher_stats {
+  std::size_t waiting;   ///< inputs in no call yet, with those of callers that have left
+  std::size_t running;   ///< calls that have begun and not ended
+  std::uint64_t calls;   ///< so far, that have begun
+  std::uint64_t inputs;  ///< in those
+  std::size_t largest;   ///< the most inputs of one call
 };
 
 /// Collects calls into one.
@@ -53,10 +65,10 @@ class batcher {
   /// each input, in that order, or the program ends. They are made in the environment of `in`.
   template <class F>
     requires std::is_same_v<await_result<std::invoke_result_t<F&, std::vector<Input>>>, std::vector<Output>>
-  batcher(scope& in, F call, batcher_options options = {}) : requests_{std::make_shared<channel<request>>(unbounded)} {
+  batcher(scope& in, F call, batcher_options options = {}) : shared_{std::make_shared<shared>()} {
     WEFT_EXPECTS(options.most != 0 && options.calls != 0, "a batcher makes calls of at least one input, one at a time");
     try {
-      for (std::size_t i = 0; i != options.calls; ++i) in.fork(serve<F>, requests_, call, options.most);
+      for (std::size_t i = 0; i != options.calls; ++i) in.fork(serve<F>, shared_, call, options.most);
     } catch (...) {
       close();  // those that were forked end
       throw;
@@ -71,11 +83,18 @@ class batcher {
   /// Cancel    leaves. Its input is left out of a call that has not begun; one that has goes on.
   /// Fails     with what the call throws, as all that are in it; `closed`, if the batcher is; `broken_promise`, if its
   ///           scope ends before the call is made. If the call is stopped, this ends stopped.
-  task<Output> operator()(Input input) { return ask(requests_, std::move(input)); }
+  task<Output> operator()(Input input) { return ask(shared_, std::move(input)); }
 
   /// No more come; what is there is served.
   void close() noexcept {
-    if (requests_ != nullptr) requests_->close();
+    if (shared_ != nullptr) shared_->requests.close();
+  }
+
+  /// Each figure for itself: calls begin and end while they are read. Costs the channel's lock.
+  batcher_stats stats() const noexcept {
+    const auto now = [](const auto& one) { return one.load(std::memory_order_relaxed); };  // as declared
+    return {shared_->requests.size(), now(shared_->running), now(shared_->calls), now(shared_->inputs),
+            now(shared_->largest)};
   }
 
  private:
@@ -83,12 +102,37 @@ class batcher {
     Input input;
     promise<Output> answer;
   };
-  using queue = std::shared_ptr<channel<request>>;
+  struct shared {
+    channel<request> requests{unbounded};
+    // Figures, written where calls begin and end. No edge.
+    detail::atomic<std::size_t> running{0}, largest{0};
+    detail::atomic<std::uint64_t> calls{0}, inputs{0};
+  };
+  using queue = std::shared_ptr<shared>;
+
+  // A call, from when its inputs are known.
+  class counted {
+   public:
+    counted(shared& in, std::size_t inputs) noexcept : in_{in} {
+      in_.running.fetch_add(1, std::memory_order_relaxed);      // as declared, like the others
+      in_.calls.fetch_add(1, std::memory_order_relaxed);        // as declared
+      in_.inputs.fetch_add(inputs, std::memory_order_relaxed);  // as declared
+      std::size_t largest = in_.largest.load(std::memory_order_relaxed);
+      while (largest < inputs && !in_.largest.compare_exchange_weak(largest, inputs, std::memory_order_relaxed,
+                                                                    std::memory_order_relaxed)) {
+      }
+    }
+    counted(const counted&) = delete;
+    ~counted() { in_.running.fetch_sub(1, std::memory_order_relaxed); }  // as declared
+
+   private:
+    shared& in_;
+  };
 
   static task<Output> ask(queue to, Input input) {
     promise<Output> promised;
     auto answer = promised.get_future();
-    if (!to->try_send(request{std::move(input), std::move(promised)})) throw error{errc::closed, "batcher"};
+    if (!to->requests.try_send(request{std::move(input), std::move(promised)})) throw error{errc::closed, "batcher"};
     to = nullptr;
     co_return co_await std::move(answer);
   }
@@ -105,8 +149,8 @@ class batcher {
 
   template <class F>
   static task<> serve(queue from, F call, std::size_t most) {
-    const closing at_end{*from};
-    while (std::optional<request> first = co_await from->receive()) {
+    const closing at_end{from->requests};
+    while (std::optional<request> first = co_await from->requests.receive()) {
       co_await yield();  // who can run now may come in
       std::vector<promise<Output>> answers;
       auto all = make_call(*from, std::move(*first), call, most, answers);
@@ -123,23 +167,24 @@ class batcher {
 
   // Those whose callers have left are left out.
   template <class F>
-  static task<std::vector<Output>> make_call(channel<request>& from, request first, F& call, std::size_t most,
+  static task<std::vector<Output>> make_call(shared& of, request first, F& call, std::size_t most,
                                              std::vector<promise<Output>>& answers) {
     std::vector<Input> inputs;
     std::optional<request> next{std::move(first)};
-    for (; next; next = inputs.size() != most ? from.try_receive() : std::nullopt) {
+    for (; next; next = inputs.size() != most ? of.requests.try_receive() : std::nullopt) {
       if (!next->answer.is_wanted()) continue;
       answers.push_back(std::move(next->answer));
       inputs.push_back(std::move(next->input));
     }
     if (inputs.empty()) co_return std::vector<Output>{};
+    const counted this_one{of, inputs.size()};
     std::vector<Output> outputs = co_await call(std::move(inputs));
     WEFT_EXPECTS(outputs.size() == answers.size(),
                  "a batcher's call gave more outputs than there were inputs, or fewer");
     co_return outputs;
   }
 
-  queue requests_;
+  queue shared_;
 };
 
 }  // namespace weft

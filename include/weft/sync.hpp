@@ -723,6 +723,8 @@ class once {
     return run<std::decay_t<F>>(*this, std::forward<F>(fn));
   }
   bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }  // <- done
+  /// Of those who found somebody at it, and waited for that one.
+  sync_stats stats() const noexcept { return mutex_.stats(); }
 
  private:
   template <class F>

@@ -1,0 +1,299 @@
+// Two tasks, two fibers and two plain threads at a time on one of each primitive. What they share is not atomic, so the
+// thread sanitizer sees an edge that is not there.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <weft/channel.hpp>
+#include <weft/fiber.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
+#include <weft/sync.hpp>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using weft::scope;
+using weft::task;
+
+constexpr std::size_t parties = 6;
+const std::size_t times = static_cast<std::size_t>(test::rounds(3000));
+
+constexpr auto in_a_fiber = []<class T>(T&& what) -> decltype(auto) { return weft::await(std::forward<T>(what)); };
+constexpr auto in_a_thread = []<class T>(T&& what) -> decltype(auto) { return weft::sync_wait(std::forward<T>(what)); };
+
+// Each of the six does its part so many times: `blocks(who, nth, wait)` in a fiber or thread, `suspends(who, nth)` in a task.
+template <class Blocks, class Suspends>
+void all_six(Blocks blocks, Suspends suspends) {
+  const weft::pool pool{{.threads = 2}};
+  std::vector<std::jthread> threads;
+  for (std::size_t who : {0, 1})
+    threads.emplace_back([&blocks, who] {
+      for (std::size_t nth = 0; nth != times; ++nth) blocks(who, nth, in_a_thread);
+    });
+  auto in_a_task = [&](std::size_t who) -> task<> {
+    for (std::size_t nth = 0; nth != times; ++nth) co_await suspends(who, nth);
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (std::size_t who : {2, 3})
+      s.go([&blocks, who] {
+        for (std::size_t nth = 0; nth != times; ++nth) blocks(who, nth, in_a_fiber);
+      });
+    for (std::size_t who : {4, 5}) s.fork(in_a_task, who);
+    co_return;
+  };
+  weft::sync_wait(weft::with_scope({.executor = &pool.executor()}, body));
+}
+
+TEST(sync, a_mutex_of_tasks_fibers_and_threads) {
+  weft::mutex m;
+  std::size_t count = 0;
+  all_six(
+      [&](std::size_t, std::size_t, auto wait) {
+        const auto held = wait(m.lock());
+        ++count;
+      },
+      [&](std::size_t, std::size_t) -> task<> {
+        const auto held = co_await m.lock();
+        ++count;
+      });
+  EXPECT_EQ(count, parties * times);
+}
+
+TEST(sync, a_shared_mutex_of_tasks_fibers_and_threads) {
+  weft::shared_mutex m;
+  std::size_t one = 0, other = 0;
+  std::atomic<bool> torn{false};
+  auto writes = [&] { ++one, ++other; };
+  auto reads = [&] {
+    if (one != other) torn = true;
+  };
+  all_six(
+      [&](std::size_t who, std::size_t nth, auto wait) {
+        if ((who + nth) % 3 == 0) {
+          const auto alone = wait(m.lock());
+          return writes();
+        }
+        const auto shared = wait(m.lock_shared());
+        reads();
+      },
+      [&](std::size_t who, std::size_t nth) -> task<> {
+        if ((who + nth) % 3 == 0) {
+          auto upgradable = co_await m.lock_upgradable();
+          reads();
+          const auto alone = co_await std::move(upgradable).upgrade();
+          writes();
+        } else {
+          const auto shared = co_await m.lock_shared();
+          reads();
+        }
+      });
+  EXPECT_FALSE(torn);
+  EXPECT_EQ(one, parties * times / 3);
+}
+
+TEST(sync, a_semaphore_of_tasks_fibers_and_threads) {
+  weft::semaphore permits{2};
+  std::size_t count = 0;  // by who has all
+  all_six(
+      [&](std::size_t, std::size_t nth, auto wait) {
+        const auto held = wait(permits.acquire(1 + nth % 2));
+        if (nth % 2 == 1) ++count;
+      },
+      [&](std::size_t, std::size_t nth) -> task<> {
+        const auto held = co_await permits.acquire(1 + nth % 2);
+        if (nth % 2 == 1) ++count;
+      });
+  EXPECT_EQ(permits.available(), 2u);
+  EXPECT_EQ(count, parties * times / 2);
+}
+
+TEST(sync, an_auto_event_of_tasks_fibers_and_threads) {
+  weft::auto_event free{true};
+  std::size_t count = 0;
+  all_six(
+      [&](std::size_t, std::size_t, auto wait) {
+        wait(free.wait());
+        ++count;
+        free.set();
+      },
+      [&](std::size_t, std::size_t) -> task<> {
+        co_await free.wait();
+        ++count;
+        free.set();
+      });
+  EXPECT_EQ(count, parties * times);
+}
+
+// One sets each, the others pass it, and read what that one wrote before.
+TEST(sync, events_of_tasks_fibers_and_threads) {
+  std::vector<weft::event> events(times);
+  std::vector<std::size_t> written(times);
+  std::array<std::size_t, parties> sums{};
+  all_six(
+      [&](std::size_t who, std::size_t nth, auto wait) {
+        if (nth % parties == who) {
+          written[nth] = nth;
+          events[nth].set();
+        }
+        wait(events[nth].wait());
+        sums[who] += written[nth];
+      },
+      [&](std::size_t who, std::size_t nth) -> task<> {
+        if (nth % parties == who) {
+          written[nth] = nth;
+          events[nth].set();
+        }
+        co_await events[nth].wait();
+        sums[who] += written[nth];
+      });
+  for (const std::size_t sum : sums) EXPECT_EQ(sum, times * (times - 1) / 2);
+}
+
+// Each writes its own, and behind the latch, or barrier, reads those of all.
+TEST(sync, latches_and_a_barrier_of_tasks_fibers_and_threads) {
+  std::deque<weft::latch> latches;
+  for (std::size_t i = 0; i != times; ++i) latches.emplace_back(parties);
+  weft::barrier both{parties};
+  std::array<std::size_t, parties> own{}, last{};
+  std::atomic<bool> missed{false};
+  auto expects = [&](std::size_t nth) {
+    if (!std::ranges::all_of(own, [nth](std::size_t one) { return one == nth + 1; })) missed = true;
+  };
+  all_six(
+      [&](std::size_t who, std::size_t nth, auto wait) {
+        own[who] = nth + 1;
+        wait(latches[nth].arrive_and_wait());
+        expects(nth);
+        last[who] += wait(both.arrive_and_wait());  // nobody writes the next before all have read
+      },
+      [&](std::size_t who, std::size_t nth) -> task<> {
+        own[who] = nth + 1;
+        co_await latches[nth].arrive_and_wait();
+        expects(nth);
+        last[who] += co_await both.arrive_and_wait();
+      });
+  EXPECT_FALSE(missed);
+  std::size_t phases = 0;
+  for (const std::size_t one : last) phases += one;
+  EXPECT_EQ(phases, times);  // each has one that came last
+}
+
+// They take turns, in a circle that goes from one kind to another.
+TEST(sync, a_condition_variable_of_tasks_fibers_and_threads) {
+  weft::mutex m;
+  weft::condition_variable changed;
+  std::size_t turn = 0;
+  all_six(
+      [&](std::size_t who, std::size_t, auto wait) {
+        auto held = wait(m.lock());
+        wait(changed.wait(held, [&turn, who] { return turn % parties == who; }));
+        ++turn;
+        changed.notify_all();
+      },
+      [&](std::size_t who, std::size_t) -> task<> {
+        auto held = co_await m.lock();
+        auto is_mine = [&turn, who] { return turn % parties == who; };
+        co_await changed.wait(held, is_mine);
+        ++turn;
+        changed.notify_all();
+      });
+  EXPECT_EQ(turn, parties * times);
+  EXPECT_EQ(changed.stats().waiting, 0u);
+}
+
+TEST(sync, once_for_tasks_fibers_and_threads) {
+  std::vector<weft::once> each(times);
+  std::vector<std::size_t> done(times);
+  all_six(
+      [&](std::size_t, std::size_t nth, auto wait) {
+        wait(each[nth].call([&done, nth] { ++done[nth]; }));
+        EXPECT_EQ(done[nth], 1u);
+      },
+      [&](std::size_t, std::size_t nth) -> task<> {
+        auto does = [&done, nth]() -> task<> {
+          co_await weft::yield();
+          ++done[nth];
+        };
+        co_await each[nth].call(does);
+        EXPECT_EQ(done[nth], 1u);
+      });
+  for (const weft::once& one : each) EXPECT_EQ(one.stats().waiting, 0u);
+}
+
+// All send, and receive as many; the values are pointers to what the sender wrote.
+void through(weft::channel<std::size_t*>& c) {
+  std::vector<std::size_t> numbers(parties * times);
+  std::array<std::size_t, parties> sums{};
+  const auto number = [&](std::size_t who, std::size_t nth) {
+    std::size_t* const one = &numbers[who * times + nth];
+    *one = who * times + nth;
+    return one;
+  };
+  all_six(
+      [&](std::size_t who, std::size_t nth, auto wait) {
+        if (who % 2 == 0)  // a thread, a fiber and a task each
+          for (int i = 0; i != 2; ++i) wait(c.send(number(who + (i == 0 ? 0 : 1), nth)));
+        else
+          for (int i = 0; i != 2; ++i) sums[who] += **wait(c.receive());
+      },
+      [&](std::size_t who, std::size_t nth) -> task<> {
+        if (who % 2 == 0)
+          for (int i = 0; i != 2; ++i) co_await c.send(number(who + (i == 0 ? 0 : 1), nth));
+        else
+          for (int i = 0; i != 2; ++i) sums[who] += **co_await c.receive();
+      });
+  std::size_t sum = 0;
+  for (const std::size_t one : sums) sum += one;
+  EXPECT_EQ(sum, parties * times * (parties * times - 1) / 2);
+}
+TEST(sync, a_rendezvous_of_tasks_fibers_and_threads) {
+  weft::channel<std::size_t*> c{0};
+  through(c);
+}
+TEST(sync, a_bounded_channel_of_tasks_fibers_and_threads) {
+  weft::channel<std::size_t*> c{3};
+  through(c);
+}
+TEST(sync, an_unbounded_channel_of_tasks_fibers_and_threads) {
+  weft::channel<std::size_t*> c{weft::unbounded};
+  through(c);
+}
+
+// In each round three pairs meet: whoever sends, and whoever receives, is what comes of it.
+TEST(sync, a_select_of_tasks_fibers_and_threads) {
+  weft::channel<std::size_t> c{0};
+  weft::barrier next_round{parties};
+  std::array<std::size_t, parties> sent{}, got{};
+  const auto number = [](std::size_t who, std::size_t nth) { return parties * nth + who + 1; };
+  const auto count = [&](std::size_t who, std::size_t mine, auto& chosen) {
+    if (chosen.index == 0)
+      sent[who] += mine;
+    else
+      got[who] += *std::get<1>(chosen.value);
+  };
+  all_six(
+      [&](std::size_t who, std::size_t nth, auto wait) {
+        const std::size_t mine = number(who, nth);
+        auto chosen = wait(select(on_send(c, mine), on_receive(c)));
+        count(who, mine, chosen);
+        wait(next_round.arrive_and_wait());
+      },
+      [&](std::size_t who, std::size_t nth) -> task<> {
+        const std::size_t mine = number(who, nth);
+        auto chosen = co_await select(on_send(c, mine), on_receive(c));
+        count(who, mine, chosen);
+        co_await next_round.arrive_and_wait();
+      });
+  std::size_t all_sent = 0, all_got = 0;
+  for (std::size_t who = 0; who != parties; ++who) all_sent += sent[who], all_got += got[who];
+  EXPECT_NE(all_sent, 0u);
+  EXPECT_EQ(all_sent, all_got);
+}
+
+}  // namespace
