@@ -15,9 +15,8 @@ WEFT_SELDOM std::uintptr_t learning_lock::enter_as_dismissed(std::uintptr_t me, 
 
 WEFT_SELDOM std::uintptr_t learning_lock::enter_as_any(std::uintptr_t me) noexcept {
   static_assert(alignof(worker) > low_bits && regulars <= low_bits);
-  spin_wait wait;
-  while (inside_[common].exchange(true, std::memory_order_acquire))       // <- lent
-    while (inside_[common].load(std::memory_order_relaxed)) wait.once();  // the exchange takes the edge
+  const bool was_taken = inside_[common].exchange(true, std::memory_order_acquire);  // <- lent
+  if (was_taken) wait_for_turn();
 
   const std::uintptr_t who = who_.load(std::memory_order_relaxed);  // only who has taken it writes it
   if (who == me) {
@@ -27,13 +26,39 @@ WEFT_SELDOM std::uintptr_t learning_lock::enter_as_any(std::uintptr_t me) noexce
     who_.store(me | made_, std::memory_order_relaxed);  // for itself, the next time
     return common;
   }
+  learn_from_turn(was_taken);
   in_a_row_ = 1;
   who_.store(me, std::memory_order_relaxed);  // the fence, or nobody's concern
   const std::uintptr_t regular = who & low_bits;
   if (regular == 0) return common;
   heavy_fence();
+  spin_wait wait;
   while (inside_[regular - 1].load(std::memory_order_acquire)) wait.once();  // <- owned
   return common;
+}
+
+// Who has the lock may have lost its processor, so one keeps away a few times only.
+WEFT_SELDOM void learning_lock::wait_for_turn() noexcept {
+  spin_wait wait;
+  unsigned away = 0;
+  do {
+    do {
+      const unsigned patience = patience_.load(std::memory_order_relaxed);  // as declared
+      if (patience != 0 && away != 4)
+        ++away, spin_wait::keep_away(128u << patience);
+      else
+        wait.once();
+    } while (inside_[common].load(std::memory_order_relaxed));  // the exchange takes the edge
+  } while (inside_[common].exchange(true, std::memory_order_acquire));  // <- lent
+}
+
+// By who takes it after another, with the lock.
+inline void learning_lock::learn_from_turn(bool was_taken) noexcept {
+  const std::uint8_t patience = patience_.load(std::memory_order_relaxed);  // as declared
+  if (!was_taken && patience != 0)
+    patience_.store(static_cast<std::uint8_t>(patience - 1), std::memory_order_relaxed);  // as declared
+  else if (was_taken && in_a_row_ < long_turn && patience != most_patience)
+    patience_.store(static_cast<std::uint8_t>(patience + 1), std::memory_order_relaxed);  // as declared
 }
 
 }  // namespace weft::detail

@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <chrono>
+
 namespace weft::detail {
 
 class spin_wait {
@@ -22,6 +24,14 @@ class spin_wait {
 #elif defined(__aarch64__)
     asm volatile("yield");
 #endif
+  }
+
+  /// Waits for about so many nanoseconds, however long a pause is: 10 cycles on one processor, 140 on another.
+  static void keep_away(unsigned nanoseconds) noexcept {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds{nanoseconds};
+    do
+      for (int i = 0; i != 4; ++i) pause();
+    while (std::chrono::steady_clock::now() < until);
   }
 
  private:

@@ -12,10 +12,15 @@
 // other, as there are flags. Each has to come eight times as often as the one before, so that the fences (130 to 400 ns)
 // cost next to nothing per use. After the last one it is a tiny_lock.
 //
-// Never held over a call to foreign code, and whoever finds it taken gives the processor away rather than sleeps.
+// Never held over a call to foreign code, and whoever finds it taken gives the processor away rather than sleeps. Two that
+// are always at it would fetch the lock, and what lies under it, from each other's caches for each use, ten times as dear
+// as the use. So the lock also learns for how long one that finds it taken is to keep away: longer, if those who have it
+// were found at it after a few uses; shorter, if it was free. Then each has a turn of many uses in its own caches.
 //
 // Rejected: (a) a regular from the first use on: channels that live for one answer between two threads would pay a fence
-// each. (b) One flag: the store by which one that was dismissed steps out would take away the mark of the next one.
+// each. (b) One flag: the store by which one that was dismissed steps out would take away the mark of the next one. (c) To
+// keep away for longer each time that it is found taken within one wait: mostly it is found free after the first, short
+// one, and taken away too soon.
 #pragma once
 
 #include <atomic>
@@ -53,6 +58,12 @@ class learning_lock {
 
   WEFT_SELDOM std::uintptr_t enter_as_any(std::uintptr_t me) noexcept;
   WEFT_SELDOM std::uintptr_t enter_as_dismissed(std::uintptr_t me, std::uintptr_t flag) noexcept;
+  WEFT_SELDOM void wait_for_turn() noexcept;
+  void learn_from_turn(bool was_taken) noexcept;
+
+  // Turns so long are long enough: what it costs to fetch all that is under the lock is shared out over as many uses.
+  static constexpr std::uint32_t long_turn = 256;
+  static constexpr std::uint8_t most_patience = 6;  // 8 us
 
   //   edge owned  what a regular changed    ->  who has dismissed it
   //   edge lent   what any other changed    ->  the next one, who may make itself the regular
@@ -63,7 +74,10 @@ class learning_lock {
   plain<std::uint8_t> entrance_ = common;  // of who keeps it: a regular's flag. Under the lock, as all that follows
   plain<std::uint8_t> made_ = 0;           // regulars so far
   const std::uint8_t enough_;              // for the first one
-  plain<std::uint32_t> in_a_row_ = 0;      // last, so that an owner may put something behind it within the same word
+  plain<std::uint32_t> in_a_row_ = 0;
+  // For how long to keep away: 128 ns, doubled so many times; 0: not at all. Written under the lock. A guess, no edge. Last,
+  // so that an owner may put something behind it within the same word.
+  atomic<std::uint8_t> patience_{0};
 };
 
 }  // namespace weft::detail
