@@ -22,7 +22,7 @@ using weft::scope;
 using weft::task;
 
 constexpr std::size_t parties = 6;
-const std::size_t times = static_cast<std::size_t>(test::rounds(3000));
+const std::size_t times = static_cast<std::size_t>(test::rounds(1000));
 
 constexpr auto in_a_fiber = []<class T>(T&& what) -> decltype(auto) { return weft::await(std::forward<T>(what)); };
 constexpr auto in_a_thread = []<class T>(T&& what) -> decltype(auto) { return weft::sync_wait(std::forward<T>(what)); };

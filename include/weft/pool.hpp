@@ -85,8 +85,8 @@ struct pool_stats {
   std::uint64_t ended = 0;  ///< tasks that ended here, however, or went on to another executor
   /// Tasks that are between: they run, or wait. A scope's body and forks, fibers, what was started or runs by start_on; of a
   /// when_all's children those that another worker took or that have waited, since the others are run as if they were
-  /// called, and so is a fork that runs through within fork(). What is still in line for its first turn is only in `waiting`. Of one worker it is below 0 where tasks begin
-  /// elsewhere and end here; where none run, that of all is exact.
+  /// called, and so is a fork that runs through within fork(). What is still in line for its first turn is only in
+  /// `waiting`. Of one worker it is below 0 where tasks begin elsewhere and end here; where none run, that of all is exact.
   std::int64_t live = 0;
   std::uint64_t from_outside = 0;   ///< of these, that came from no thread of the pool, and for no worker by name
   std::uint64_t steals = 0;         ///< jobs and forks that it took from others
