@@ -465,6 +465,46 @@ TEST(fiber_across, each_keeps_what_is_a_threads_among_thieves) {
   for (int i = 0; i != 5; ++i) keep_to_themselves(4, test::rounds(3000));
 }
 
+// What a task, or a job of no task, sets of its thread between two turns of fibers is there behind them: the thread's control
+// words are read anew where anybody else has run.
+TEST(fiber_across, what_others_set_of_the_thread_is_there_after_a_fibers_turn) {
+  pool workers{{.threads = 1}};
+  struct sets_rounding : weft::job {
+    explicit sets_rounding(int to) noexcept : way{to} {
+      run = [](weft::job& self) noexcept { std::fesetround(static_cast<sets_rounding&>(self).way); };
+    }
+    const int way;
+  };
+  for (const auto yield_so : {yields, yields_by_the_loop}) {
+    sets_rounding down{FE_DOWNWARD}, as_before{std::fegetround()};
+    bool posted = false;
+    auto posts = [&] {
+      yield_so(5);
+      workers.executor().post(down);  // it runs next, and another fiber behind it
+      yield_so(1);
+      posted = true;
+      yield_so(5);
+    };
+    auto sets = [&]() -> task<> {
+      for (int i = 0; i != 2; ++i) co_await weft::yield();  // the fibers have had turns
+      std::fesetround(FE_UPWARD);
+      co_await weft::yield();
+      EXPECT_EQ(rounding(), FE_UPWARD);
+      while (!posted) co_await weft::yield();
+      EXPECT_EQ(rounding(), FE_DOWNWARD);
+      workers.executor().post(as_before);
+      co_await weft::yield();
+    };
+    auto body = [&](scope& s) -> task<> {
+      s.go(posts);
+      for (int i = 0; i != 3; ++i) s.go(yield_so, 20);
+      s.fork(sets());
+      co_return;
+    };
+    sync_wait(with_scope({.executor = &workers.executor()}, body));
+  }
+}
+
 // One that was come to waits for something else, is refused, throws, and ends.
 TEST(fiber_across, one_that_was_come_to_waits_as_any) {
   struct refuses {
