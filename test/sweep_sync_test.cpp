@@ -189,4 +189,23 @@ struct asks_together {
 };
 TEST(sweep, batcher) { sweep<asks_together>("batcher"); }
 
+// Where nobody is stopped, every answer is there, or there was no memory for it; and the batcher goes on.
+struct asks_without_memory : asks_together {
+  task<> asks(weft::batcher<int, int>& all, int one) {
+    const auto got = co_await as_result(all(one));
+    if (got.has_value()) require(*got == 2 * one, "a wrong answer");
+    if (got.exception()) require(test::lacked_memory(got), "a wrong error");
+  }
+  task<> run() {
+    auto body = [this](weft::scope& s) -> task<> {
+      auto call = [this](std::vector<int> all) { return doubled(std::move(all)); };
+      weft::batcher<int, int> all{s, call, {.most = 2}};
+      co_await when_all(asks(all, 1), asks(all, 2), asks(all, 3));
+      co_await asks(all, 4);
+    };
+    co_await weft::with_scope(body);
+  }
+};
+TEST(sweep, batcher_without_memory) { weft::test::allocation_sweep<asks_without_memory>("batcher"); }
+
 }  // namespace

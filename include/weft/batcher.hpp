@@ -15,7 +15,9 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -81,8 +83,9 @@ class batcher {
   ///
   /// Suspends  until that call has ended.
   /// Cancel    leaves. Its input is left out of a call that has not begun; one that has goes on.
-  /// Fails     with what the call throws, as all that are in it; `closed`, if the batcher is; `broken_promise`, if its
-  ///           scope ends before the call is made. If the call is stopped, this ends stopped.
+  /// Fails     with what the call throws, as all that are in it, or std::bad_alloc where one can't be made: the next one
+  ///           is. `closed`, if the batcher is; `broken_promise`, if its scope ends before the call is made. If the call is
+  ///           stopped, this ends stopped.
   task<Output> operator()(Input input) { return ask(shared_, std::move(input)); }
 
   /// No more come; what is there is served.
@@ -150,31 +153,35 @@ class batcher {
   template <class F>
   static task<> serve(queue from, F call, std::size_t most) {
     const closing at_end{from->requests};
-    while (std::optional<request> first = co_await from->requests.receive()) {
+    while (std::optional<request> next = co_await from->requests.receive()) {
       co_await yield();  // who can run now may come in
       std::vector<promise<Output>> answers;
-      auto all = make_call(*from, std::move(*first), call, most, answers);
-      auto outputs = co_await as_result(std::move(all));
-      for (std::size_t i = 0; i != answers.size(); ++i)
-        if (outputs.has_value())
-          answers[i].set_value(std::move((*outputs)[i]));
-        else if (outputs.exception())
-          answers[i].set_exception(outputs.exception());
-        else
-          answers[i].set_stopped();
+      try {
+        auto all = make_call(*from, next, call, most, answers);
+        auto outputs = co_await as_result(std::move(all));
+        for (std::size_t i = 0; i != answers.size(); ++i)
+          if (outputs.has_value())
+            answers[i].set_value(std::move((*outputs)[i]));
+          else if (outputs.exception())
+            answers[i].set_exception(outputs.exception());
+          else
+            answers[i].set_stopped();
+        if (next) next->answer.set_exception(outputs.exception());  // no memory to take it into the call
+      } catch (const std::bad_alloc&) {                             // nor for a call: its body has not begun
+        next->answer.set_exception(std::current_exception());
+      }
     }
   }
 
-  // Those whose callers have left are left out.
+  // Those whose callers have left are left out. What is in `next` when this fails has its answer there.
   template <class F>
-  static task<std::vector<Output>> make_call(shared& of, request first, F& call, std::size_t most,
+  static task<std::vector<Output>> make_call(shared& of, std::optional<request>& next, F& call, std::size_t most,
                                              std::vector<promise<Output>>& answers) {
     std::vector<Input> inputs;
-    std::optional<request> next{std::move(first)};
     for (; next; next = inputs.size() != most ? of.requests.try_receive() : std::nullopt) {
       if (!next->answer.is_wanted()) continue;
-      answers.push_back(std::move(next->answer));
       inputs.push_back(std::move(next->input));
+      answers.push_back(std::move(next->answer));
     }
     if (inputs.empty()) co_return std::vector<Output>{};
     const counted this_one{of, inputs.size()};
