@@ -59,13 +59,35 @@ w::task<> context() { co_await w::with_local(request_id, 7, handle); }
 
 // ---- singleflight: who asks for what is on its way shares it ---------------------------------------------------------------
 
+w::event asked, hanging_up;  // a load says where it is
+
+w::task<> hang_up() {
+  hanging_up.set();
+  co_await w::sleep_for(1ms);
+}
+
+w::task<std::string> load(std::string key) {
+  std::printf("singleflight: loading %s\n", key.c_str());
+  co_await w::on_scope_exit(hang_up());
+  asked.set();
+  co_await w::sleep_for(50ms);
+  co_return "the value of " + key;
+}
+
+// Of one thread; on a pool, with w::guarded<std::map<…>>.
 class flights {
  public:
   w::task<std::string> get(std::string key) {
-    auto found = running_.find(key);
-    if (found == running_.end()) found = running_.emplace(key, fly(key)).first;
-    const w::shared_task<std::string> mine = found->second;
-    co_return co_await mine;
+    for (;;) {
+      auto found = running_.find(key);
+      const bool is_first = found == running_.end();
+      if (is_first) found = running_.emplace(key, fly(key)).first;
+      const w::shared_task<std::string> mine = found->second;
+      if (is_first) co_return co_await mine;
+      auto joined = co_await w::as_result(mine);
+      if (!joined.is_stopped()) co_return std::move(joined).value();
+      co_await w::check_stop();  // else all others have left it before this one came: the next one is not stopped
+    }
   }
 
  private:
@@ -77,12 +99,10 @@ class flights {
 
   w::task<std::string> fly(std::string key) {
     const landing at_the_end{*this, key};  // also where it fails, and where nobody waits any longer
-    std::printf("singleflight: loading %s\n", key.c_str());
-    co_await w::sleep_for(1ms);
-    co_return "the value of " + key;
+    co_return co_await load(key);
   }
 
-  std::map<std::string, w::shared_task<std::string>> running_;  // of one thread; on a pool, w::guarded<std::map<…>>
+  std::map<std::string, w::shared_task<std::string>> running_;
 };
 
 w::task<> singleflight() {
@@ -91,6 +111,17 @@ w::task<> singleflight() {
   for (int i = 0; i != 3; ++i) callers.push_back(cache.get("pi"));
   for (const std::string& value : co_await w::when_all(std::move(callers)))
     std::printf("singleflight: %s\n", value.c_str());
+
+  asked.reset(), hanging_up.reset();
+  auto comes_as_the_last_one_leaves = [&cache](w::scope& s) -> w::task<> {
+    auto impatient = s.fork(cache.get("e"));
+    co_await asked.wait();
+    impatient.request_stop();
+    co_await hanging_up.wait();
+    const std::string value = co_await cache.get("e");  // waits until that load has ended, and loads again
+    std::printf("singleflight: %s\n", value.c_str());
+  };
+  co_await w::with_scope(comes_as_the_last_one_leaves);
 }
 
 w::task<> run() {
