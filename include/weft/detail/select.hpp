@@ -277,8 +277,13 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public
 ///     auto got = co_await select(on_receive(numbers), after(5ms));
 ///     if (got.index == 0) use(std::get<0>(got.value));
 ///
-/// Cost  a lock where one is ready, none where none is and there is `otherwise`, else one for each channel; no memory;
-///       with an on() the frames of a scope and of a fork for each.
+/// Suspends  where none is ready, and there is no `otherwise`; resumes on its own executor.
+/// Cancel    leaves all lines, and ends stopped. A case that was chosen before wins: what it received is there.
+/// Fails     as the case that was chosen.
+/// Lifetime  the channels outlive it.
+/// Threads   any.
+/// Cost      a lock where one is ready, none where none is and there is `otherwise`, else one for each channel; no memory;
+///           with an on() the frames of a scope and of a fork for each.
 template <class... Cases>
   requires(sizeof...(Cases) > 0)
 auto select(Cases... cases) {
@@ -299,7 +304,8 @@ auto select(Cases... cases) {
 ///     for (auto& one : channels) all.push_back(on_receive(one));
 ///     auto [index, value] = co_await select(std::move(all));
 ///
-/// Cost  three allocations more.
+/// Suspends, Cancel, Fails, Lifetime and Threads as above.
+/// Cost      three allocations more.
 template <class Case>
   requires std::is_base_of_v<detail::select_case, typename Case::state>
 auto select(std::vector<Case> cases) {

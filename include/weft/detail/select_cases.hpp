@@ -324,15 +324,36 @@ template <class T>
 inline constexpr bool runs_beside<on_case<T>> = true;
 }  // namespace detail
 
+/// A receive as a case. It gives std::optional<T>: nothing, once the channel is closed and drained.
+///
+///     auto got = co_await select(on_receive(orders), on_receive(questions));
+///
+/// Suspends  until there is a value, or the channel is closed; then the case is ready.
+/// Cancel    leaves the line. Where another case is chosen, or a stop comes, no value has been taken.
+/// Lifetime  the channel outlives the select.
+/// Cost      no allocation: its place in the line is in the select.
 template <class T>
 receive_case<T> on_receive(channel<T>& from) noexcept {
   return receive_case<T>{from};
 }
-/// Of a broadcast or a watch.
+/// The same of a broadcast or a watch.
+///
+/// Fails     receiver_too_slow, if chosen, of a broadcast with slow_receiver::end.
+/// Lifetime  the receiver stays where it is, and outlives the select; nobody else receives by it meanwhile.
 template <class Source>
 auto on_receive(receiver_of<Source>& by) noexcept {
   return detail::subscriber_case<Source>{by};
 }
+/// A send as a case. It gives std::monostate.
+///
+///     auto got = co_await select(on_send(results, std::move(mine)), after(5ms));
+///
+/// Suspends  until there is room or a receiver, or the channel is closed; then the case is ready.
+/// Cancel    leaves the line. Where another case is chosen, or a stop comes, nothing was sent: the value, which was moved
+///           into the case here, ends with the select. Who needs it then sends a copy.
+/// Fails     channel_closed<T>, which has the value, if chosen when the channel is closed; std::bad_alloc where unbounded.
+/// Lifetime  the channel outlives the select.
+/// Cost      no allocation, but for the ring of an unbounded channel when it doubles.
 template <class T, class U = T>
   requires std::is_constructible_v<T, U&&>
 send_case<T> on_send(channel<T>& to, U&& value) {
@@ -351,6 +372,7 @@ send_case<T> on_send(channel<T>& to, U&& value) {
 ///           result is not lost. What is given as an rvalue is used up; what a task gives that ends although another case was
 ///           chosen, and what it was told to stop, is destroyed. on(c.receive()) and on(c.send(v)) are on_receive(c) and
 ///           on_send(c, v), which lose nothing.
+/// Cost      the frames of a scope, for all of them, and of a fork for each.
 template <awaitable Awaitable>
 auto on(Awaitable&& work) {
   if constexpr (requires { std::forward<Awaitable>(work).as_case(); }) {
@@ -362,11 +384,20 @@ auto on(Awaitable&& work) {
                                             std::is_lvalue_reference_v<Awaitable>};
   }
 }
+/// A time as a case, by the clock of the environment. It gives std::monostate.
+///
+/// Suspends  until `d` has passed since its select began to wait, not since it was made. Zero or less is ready at once; beside
+///           `otherwise`, which never waits, more than that never is.
+/// Cancel    takes the timer back, also where another case is chosen.
+/// Cost      no allocation. The timer is armed only if nothing is ready at once.
 template <class Rep, class Period>
 after_case after(std::chrono::duration<Rep, Period> d) noexcept {
   return after_case{detail::saturated(d)};
 }
-/// What is done where no other case is ready at one moment: such a select never waits.
+/// As a case: what is done where no other one is ready at one moment. It gives std::monostate.
+///
+/// Suspends  never, nor does its select.
+/// Cost      no lock, where no channel seems to be ready.
 inline constexpr struct {
 } otherwise{};
 
