@@ -306,7 +306,7 @@ void many_to_many(std::size_t capacity, bool is_unbounded) {
   std::unique_ptr<channel<int>> c =
       is_unbounded ? std::make_unique<channel<int>>(unbounded) : std::make_unique<channel<int>>(capacity);
   weft::pool p{{.threads = 3}};
-  const int senders = 4, each = test::rounds(2000);
+  const int senders = 5, each = test::rounds(2000);  // a plain thread, tasks, and a fiber
   std::vector<std::atomic<int>> seen(static_cast<std::size_t>(senders * each));
   auto sends = [&](int from) -> task<> {
     for (int i = 0; i != each; ++i) co_await c->send(from * each + i);
@@ -315,11 +315,17 @@ void many_to_many(std::size_t capacity, bool is_unbounded) {
     while (auto value = co_await c->receive()) ++seen[static_cast<std::size_t>(*value)];
   };
   auto all_send = [&](scope& s) -> task<> {
-    for (int i = 1; i != senders; ++i) s.fork_on(p.executor(), sends, i);
+    for (int i = 1; i != senders - 1; ++i) s.fork(sends, i);
+    s.go([&] {
+      for (int i = 0; i != each; ++i) weft::await(c->send((senders - 1) * each + i));
+    });
     co_return;
   };
   auto body = [&](scope& s) -> task<> {
-    for (int i = 0; i != 3; ++i) s.fork_on(p.executor(), receives);
+    for (int i = 0; i != 3; ++i) s.fork(receives);
+    s.go([&] {
+      while (auto value = weft::await(c->receive())) ++seen[static_cast<std::size_t>(*value)];
+    });
     co_await with_scope(all_send);
   };
   std::jthread plain{[&] {
@@ -333,7 +339,7 @@ void many_to_many(std::size_t capacity, bool is_unbounded) {
         co_await sleep_for(1ms);
       c->close();
     };
-    co_await when_all(with_scope(body), closes());
+    co_await when_all(with_scope({.executor = &p.executor()}, body), closes());
   };
   sync_wait(all());
   plain.join();
