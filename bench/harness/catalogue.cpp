@@ -77,7 +77,14 @@ std::vector<shape> beside_others() {
   return {{1, "1 thread", false, false}, {2, "2 threads", false, false}, {4, "4 threads", false, false}};
 }
 
-/// The same, and what one of its own tasks has it do.
+/// The same, and ten seconds without a job, see idle/workload.hpp.
+std::vector<shape> beside_others_and_idle() {
+  auto out = beside_others();
+  out.push_back({10'002, "2 threads, then idle for 10 s", false, false, false});
+  return out;
+}
+
+/// The same as beside_others, and what one of its own tasks has it do.
 std::vector<shape> beside_others_and_inside() {
   return {{1, "from outside, 1 thread", false, false},
           {2, "from outside, 2 threads", false, false},
@@ -223,7 +230,7 @@ std::span<const workload> catalogue() {
        .about = "a pool that has had nothing to do for two milliseconds gets a job; until that runs",
        .unit = "us",
        .scale = 1e-3,
-       .shapes = beside_others()},
+       .shapes = beside_others_and_idle()},
       {.name = "fair",
        .about = "a hundred tasks yield for ever on a pool, a short one comes from outside; until that runs",
        .unit = "us",

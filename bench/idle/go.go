@@ -2,6 +2,7 @@ package main
 
 import (
 	"bench"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -11,7 +12,11 @@ import (
 // As in workload.hpp. There is no outside: who posts is a goroutine, on one processor more, and waits without giving it away.
 func main() {
 	bench.Run(func(state *bench.State) {
-		runtime.GOMAXPROCS(state.Size() + 1)
+		threads, seconds := state.Size()%1000, state.Size()/1000
+		if seconds == 0 {
+			seconds = 1
+		}
+		runtime.GOMAXPROCS(threads + 1)
 		runtime.LockOSThread()
 		var all bench.Latencies
 		state.MeasurePrepared(1, 1, func() func() int {
@@ -23,8 +28,8 @@ func main() {
 		all.Report(state)
 		time.Sleep(20 * time.Millisecond)
 		before := used()
-		time.Sleep(time.Second)
-		state.Report("idle cpu us", used()-before)
+		time.Sleep(time.Duration(seconds) * time.Second)
+		state.Report(fmt.Sprintf("cpu us in %d s idle", seconds), used()-before)
 	})
 }
 

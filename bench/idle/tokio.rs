@@ -16,7 +16,8 @@ fn processor_time_us() -> f64 {
 
 fn main() {
     bench::run(|state| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(state.size()).build().unwrap();
+        let (threads, seconds) = (state.size() % 1000, (state.size() / 1000).max(1));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).build().unwrap();
         let mut all = Vec::new();
         state.measure_prepared(
             1,
@@ -41,7 +42,7 @@ fn main() {
         state.report("p99.9 us", at(0.999));
         std::thread::sleep(Duration::from_millis(20));
         let before = processor_time_us();
-        std::thread::sleep(Duration::from_secs(1));
-        state.report("idle cpu us", processor_time_us() - before);
+        std::thread::sleep(Duration::from_secs(seconds as u64));
+        state.report(&format!("cpu us in {seconds} s idle"), processor_time_us() - before);
     });
 }

@@ -13,6 +13,6 @@ weft::task<> sets(std::atomic<bool>& flag) {
 }  // namespace
 
 void bench::run(bench::state& state) {
-  const weft::pool pool{{.threads = static_cast<unsigned>(state.size())}};
+  const weft::pool pool{{.threads = static_cast<unsigned>(threads_of(state.size()))}};
   wake_ups(state, [&](std::atomic<bool>& ran) { weft::start(pool.executor(), sets(ran), [](weft::result<void>) {}); });
 }

@@ -1,14 +1,21 @@
-// idle: a pool of --size threads that has had nothing to do for two milliseconds gets a job from outside. One item is from
-// the post until the job runs. Reported besides: the slow ones, and what the pool burns in a second without a job.
+// idle: a pool that has had nothing to do for two milliseconds gets a job from outside. One item is from the post until the
+// job runs. Reported besides: the slow ones, and what the pool burns in a second without a job. --size is the number of
+// threads, and 1000 more for each second of that, where it is not one.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <ctime>
+#include <string>
 #include <thread>
 
 #include "../harness/latencies.hpp"
 
 namespace bench {
+
+constexpr std::size_t threads_of(std::size_t size) { return size % 1000; }
+constexpr std::size_t idle_seconds_of(std::size_t size) { return std::max<std::size_t>(size / 1000, 1); }
 
 /// `post(flag)` has the pool set it.
 template <class Post>
@@ -27,8 +34,9 @@ void wake_ups(state& state, Post post) {
   };
   std::this_thread::sleep_for(std::chrono::milliseconds{20});
   const double before = used();
-  std::this_thread::sleep_for(std::chrono::seconds{1});
-  state.report("idle cpu us", used() - before);
+  const std::size_t seconds = idle_seconds_of(state.size());
+  std::this_thread::sleep_for(std::chrono::seconds{seconds});
+  state.report("cpu us in " + std::to_string(seconds) + " s idle", used() - before);
 }
 
 }  // namespace bench
