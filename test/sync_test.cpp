@@ -721,6 +721,20 @@ WEFT_TEST("once: happens once, and again after a failure") {
   EXPECT_EQ(calls, 2);
 }
 
+WEFT_TEST("once: tells how many wait for who is at it, and waited") {
+  weft::once o;
+  auto works = []() -> task<> { co_await sleep_for(1ms); };
+  auto looks = [&]() -> task<> {
+    EXPECT_EQ(o.stats().waiting, 2u);
+    EXPECT_EQ(o.stats().waits, 2u);
+    co_return;
+  };
+  co_await when_all(o.call(works), o.call(works), o.call(works), looks());
+  co_await o.call(works);
+  EXPECT_EQ(o.stats().waiting, 0u);
+  EXPECT_EQ(o.stats().waits, 2u);
+}
+
 WEFT_TEST("guarded: the value is reached by who holds it") {
   weft::guarded<std::vector<int>> numbers{std::vector{1, 2}};
   {
