@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory_resource>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -280,6 +281,41 @@ TEST(fiber_across, not_before_who_forked_it_has_gone_on) {
   EXPECT_EQ(count > 100, crosses) << count;
 }
 
+// The same where its first run has awaited what others began and ended on the same stack, so that nothing else says that it
+// is the first: a child that loses is unwound at once.
+TEST(fiber_across, not_in_a_first_run_that_has_awaited_children) {
+  const test::calm in_turns;
+  std::string trace;
+  const auto never = []() -> task<> {
+    weft::event forever;
+    co_await forever.wait();
+  };
+  const auto at_once = []() -> task<> { co_return; };
+  const auto forks = [&](scope& s) {
+    yields(3);
+    for (int i = 0; i != 5; ++i) {
+      s.go([&] {
+        trace += 'f';
+        await(weft::when_any(never(), at_once()));
+        yield();
+        trace += 'F';
+        yields(20);
+      });
+      trace += '.';
+      yields(3);
+    }
+  };
+  const auto body = [&](scope& s) -> task<> {
+    s.go([&] { yields(100); });
+    s.go([&] { yields(100); });
+    s.go([&] { forks(s); });
+    co_return;
+  };
+  const std::size_t count = across_on({.threads = 1}, body);
+  EXPECT_EQ(trace, "f.Ff.Ff.Ff.Ff.F");
+  EXPECT_EQ(count > 100, crosses) << count;
+}
+
 // ---- fairness -----------------------------------------------------------------------------------------------------------
 
 TEST(fiber_across, what_comes_from_outside_has_its_turn) {
@@ -382,6 +418,59 @@ TEST(fiber_across, a_pool_that_is_cancelled_ends_them) {
     workers.shutdown(weft::pool_shutdown::cancel);
     EXPECT_TRUE(over);
     EXPECT_EQ(alive, 0);
+  }
+}
+
+struct told {
+  explicit told(int& of) : count{&of} {}
+  told(told&& other) noexcept : count{std::exchange(other.count, nullptr)} {}
+  ~told() {
+    if (count != nullptr) ++*count;
+  }
+  int* count;
+};
+
+// A task that ended stopped is gone; its owner, on the stack of a fiber that has caught that and goes on, knows, wherever it
+// has been meanwhile, and no other owner takes its task for that one: neither another fiber's nor a later one's, whose
+// frame lies at the same place.
+TEST(fiber_across, a_task_that_was_stopped_is_not_destroyed_again) {
+  for (const int turns : {1, 2, 3, 100}) {
+    int destroyed = 0, ended = 0;
+    const auto awaits = [](std::optional<weft::fork<void>> gone, told) -> task<> { co_await *std::move(gone); };
+    const auto is_destroyed_unused = [&] {
+      const int before = destroyed;
+      {
+        const task<> unused = awaits(std::nullopt, told{destroyed});
+      }
+      return destroyed == before + 1;
+    };
+    const auto body = [&](scope& s) -> task<> {
+      for (int i = 0; i != 2; ++i)
+        s.go([&, i] {
+          yields(2 + i);
+          {
+            task<> work = awaits(s.go([] { weft::this_fiber::exit(); }), told{destroyed});
+            EXPECT_THROW(await(std::move(work)), weft::stopped);
+            yields(turns);
+            yields_by_the_loop(turns + i);
+          }
+          yields(turns);
+          EXPECT_TRUE(is_destroyed_unused());
+          ++ended;
+        });
+      for (int i = 0; i != 2; ++i)
+        s.go([&] {
+          for (int n = 0; n != 200; ++n) {
+            n % 3 == 0 ? yields_by_the_loop(1) : yields(1);
+            EXPECT_TRUE(is_destroyed_unused());
+          }
+        });
+      co_return;
+    };
+    const std::size_t count = across_on({.threads = 1}, body);
+    EXPECT_EQ(count > 50, crosses) << count;
+    EXPECT_EQ(ended, 2);
+    EXPECT_EQ(destroyed, 2 + 2 + 2 * 200);
   }
 }
 
