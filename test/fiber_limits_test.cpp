@@ -5,19 +5,26 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <limits>
 #include <new>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 #include "support/weft_test.hpp"
 
@@ -168,6 +175,81 @@ long resident_kib() {
     std::fclose(file);
   }
   return resident * ::sysconf(_SC_PAGESIZE) / 1024;
+}
+
+// So many more GiB this process may have, as far as the system says.
+std::size_t gib_to_have() {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  std::ifstream memory{"/proc/meminfo"};
+  for (std::string word; memory >> word;)
+    if (word == "MemAvailable:") memory >> least;
+  least >>= 20;  // of KiB
+  std::size_t most = 0, used = 0;
+  if (std::ifstream{"/sys/fs/cgroup/memory.max"} >> most && std::ifstream{"/sys/fs/cgroup/memory.current"} >> used)
+    least = std::min(least, (most - std::min(most, used)) >> 30);
+  return least;
+}
+
+// Whether the memory there faults, also for who only reads.
+bool faults(const int (&pipe)[2], const char* at) {
+  char back = 0;
+  if (::write(pipe[1], at, 1) == 1) return ::read(pipe[0], &back, 1) != 1;
+  return errno == EFAULT;
+}
+
+// Each in the middle of its function, on a stack of the process's pool, as that is if nobody asks for anything else.
+TEST(fibers, a_million_at_once_each_guarded) {
+#if defined(WEFT_TEST_TSAN)
+  constexpr std::size_t count = 4000;  // it knows some 8000 at once
+#else
+  constexpr auto count = static_cast<std::size_t>(test::rounds(1'000'000));
+#endif
+  const weft::stack_limits limits = weft::stack_pool::process_wide().limits();
+  if (limits.guard != weft::stack_guard::madvise) {
+    EXPECT_LT(limits.most_stacks, std::size_t{1'000'000});
+    EXPECT_NE(limits.sentence.find(std::to_string(limits.most_stacks)), std::string::npos) << limits.sentence;
+    GTEST_SKIP() << limits.sentence;
+  }
+  EXPECT_GE(limits.most_stacks, count);
+  if (gib_to_have() < 8 * count / 1'000'000) GTEST_SKIP() << "a million fibers need 8 GiB";
+  rlimit room{};
+  if (::getrlimit(RLIMIT_AS, &room) == 0 && room.rlim_cur != RLIM_INFINITY)
+    GTEST_SKIP() << "the address space of this process is limited";
+
+  constexpr std::size_t page = 4096, looked_at = count / 1000;
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  std::vector<std::uintptr_t> some;
+  std::size_t began = 0, ended = 0;
+  weft::event all_are_there;
+  const std::size_t before = weft::fibers().live;
+  const auto waits = [&] {
+    if (began++ % looked_at == 0) some.push_back(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+    weft::await(all_are_there.wait());
+    ++ended;
+  };
+  const auto body = [&](weft::scope& s) -> weft::task<> {
+    for (std::size_t i = 0; i != count; ++i) s.go(waits);
+    EXPECT_EQ(began, count);
+    EXPECT_EQ(weft::fibers().live, before + count);
+    EXPECT_GE(weft::stack_pool::process_wide().stats().in_use, count);
+    const std::size_t pages = weft::stack_options{}.size / page + 2;  // tops lie anywhere in a page
+    for (const std::uintptr_t frame : some) {
+      std::size_t below = 0;
+      while (below != pages && !faults(pipe, reinterpret_cast<const char*>(frame / page * page) - below * page))
+        ++below;
+      EXPECT_TRUE(below != 0 && below != pages) << below;
+    }
+    all_are_there.set();
+    co_return;
+  };
+  weft::sync_wait(weft::with_scope(body));
+  EXPECT_EQ(some.size(), 1000U);
+  EXPECT_EQ(ended, count);
+  EXPECT_EQ(weft::fibers().live, before);
+  weft::stack_pool::process_wide().trim();
+  ::close(pipe[0]);
+  ::close(pipe[1]);
 }
 
 TEST(soak, fibers_leave_no_memory_behind) {
