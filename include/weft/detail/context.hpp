@@ -17,6 +17,8 @@
 //
 // Rejected: (a) a function that saves what the ABI asks for: see above. (b) ucontext: a system call a switch, for the
 // signal mask. (c) Two contexts, one a side: twice the lines, and each switch writes one and reads the other.
+//
+// Long because a switch and the calls around it are one protocol, written once for each of three processors.
 #pragma once
 
 #include <atomic>

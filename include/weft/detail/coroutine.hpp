@@ -10,6 +10,8 @@
 //
 // What ends a coroutine half-way is `stopped`, thrown out of the yield that it waits in, so its stack unwinds; swallowed,
 // it is thrown again by the next yield.
+//
+// Long because the core, what passes through it and the class for users are inlined into one another.
 #pragma once
 
 #include <cstdint>
