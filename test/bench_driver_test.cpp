@@ -244,11 +244,17 @@ TEST_F(driver, prints_how_a_program_scales) {
   };
   program("switch_mt", "weft", on("16", "8"));
   program("switch_mt", "lionet", on("700", "1400"));
+  program("fiber_create_mt", "weft", on("50", "100"));
   ASSERT_EQ(run({"--report", "lionet", "--minutes", "0.01"}), 0) << out_ << err_;
   EXPECT_TRUE(said("LioNet, as published        3000       16  1252 ns             98.2 ns      0.58       3")) << out_;
   EXPECT_TRUE(said("weft                        1000        1  16.0 ns                0 ns      1.00       3")) << out_;
   EXPECT_TRUE(said("weft                        3000       16  8.00 ns                0 ns      2.00       3")) << out_;
   EXPECT_TRUE(said("lionet                      3000        2  1400 ns                0 ns      0.50       3")) << out_;
+  EXPECT_TRUE(said("fiber_create_mt       coroutines  threads     mean  standard deviation  speed-up  rounds")) << out_;
+  EXPECT_TRUE(said("LioNet, as published        3000        4  3733 ns             87.6 ns      1.00       3")) << out_;
+  EXPECT_TRUE(said("none of them runs. Here each is made, yields once and ends.")) << out_;
+  EXPECT_TRUE(said("weft                        1000        4   100 ns                0 ns      0.50       3")) << out_;
+  EXPECT_TRUE(said("weft                        3000        1  50.0 ns                0 ns      1.00       3")) << out_;
 }
 
 TEST_F(driver, smoke_takes_two_sizes_of_a_workload) {

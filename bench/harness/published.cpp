@@ -119,35 +119,36 @@ void print_heading(std::ostream& out, const run_record& run, const json& publish
       << built.build.value("compiler", "an unknown compiler") << "\n\n";
 }
 
-const row* find_row(const run_record& run, const json& published, std::size_t size) {
+const row* find_row(const run_record& run, const json& table, std::size_t size) {
   const auto found = std::ranges::find_if(run.rows, [&](const row& each) {
-    return each.form.size == size && each.work->name == published.at("workload").get<std::string>();
+    return each.form.size == size && each.work->name == table.at("workload").get<std::string>();
   });
   return found == run.rows.end() ? nullptr : &*found;
 }
 
 /// How a program scales: for each number of threads the mean of all rounds, their standard deviation, and how many times as
 /// fast that is as one thread; first as published, then each library as it was measured.
-void print_scaling(std::ostream& out, const run_record& run, const json& published, const manifest& built) {
-  std::vector<std::vector<std::string>> lines{
-      {"", "coroutines", "threads", "mean", "standard deviation", "speed-up", "rounds"}};
+void print_scaling(std::ostream& out, const run_record& run, const json& published, const json& table,
+                   const manifest& built) {
+  std::vector<std::vector<std::string>> lines{{table.at("workload").get<std::string>(), "coroutines", "threads", "mean",
+                                               "standard deviation", "speed-up", "rounds"}};
   const auto add = [&](const std::string& who, const json& each, double ns, double deviation, double one,
                        std::size_t rounds) {
     lines.push_back({who, std::to_string(each.at("coroutines").get<int>()),
                      std::to_string(each.at("threads").get<int>()), significant(ns) + " ns",
                      significant(deviation) + " ns", times(one / ns), std::to_string(rounds)});
   };
-  const auto& all = published.at("scaling");
+  const auto& all = table.at("rows");
   for (const auto& each : all) {
     const auto one = std::ranges::find(all, each.at("one"), [](const json& other) { return other.at("size"); });
     add(published.at("system").get<std::string>() + ", as published", each, each.at("ns").get<double>(),
         each.at("deviation").get<double>(), one->at("ns").get<double>(), published.at("rounds").get<std::size_t>());
   }
-  const auto* first = find_row(run, published, all.at(0).at("size").get<std::size_t>());
+  const auto* first = find_row(run, table, all.at(0).at("size").get<std::size_t>());
   if (first == nullptr) return print_lines(out, lines);
   for (const auto& library : first->entries) {
     const auto rounds_at = [&](const json& size) {
-      const auto* at = find_row(run, published, size.get<std::size_t>());
+      const auto* at = find_row(run, table, size.get<std::size_t>());
       const auto* e = at == nullptr ? nullptr : at->find(library.key());
       return e == nullptr || e->state != entry::status::measured ? std::vector<double>{} : e->rounds;
     };
@@ -174,7 +175,7 @@ std::vector<std::string> published_workloads(const std::string& path) {
   std::vector<std::string> out;
   const auto published = read_published(path);
   if (published.contains("workload")) return {published.at("workload").get<std::string>()};
-  for (const auto& each : published.at("rows")) {
+  for (const auto& each : published.at(published.contains("scaling") ? "scaling" : "rows")) {
     const auto workload = each.at("workload").get<std::string>();
     if (std::ranges::find(out, workload) == out.end()) out.push_back(workload);
   }
@@ -192,7 +193,13 @@ void print_published(std::ostream& out, const run_record& run, const manifest& b
   }
   if (published.contains("scaling")) {
     print_heading(out, run, published, built);
-    return print_scaling(out, run, published, built);
+    for (const char* gap = ""; const auto& table : published.at("scaling")) {
+      out << gap;
+      print_scaling(out, run, published, table, built);
+      if (table.contains("note")) out << table.at("note").get<std::string>() << '\n';
+      gap = "\n";
+    }
+    return;
   }
   std::vector<std::vector<std::string>> lines;
   auto& head = lines.emplace_back();
