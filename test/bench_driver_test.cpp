@@ -237,6 +237,23 @@ TEST_F(driver, prints_the_phases_of_a_program) {
   EXPECT_TRUE(said("go        60 ns  70 ns  800 ns  80 ns       5")) << out_;
 }
 
+TEST_F(driver, prints_programs_of_several_sizes_and_their_length) {
+  const auto switched = [](int in_full) {  // to each so often
+    return "case \"$*\" in *--full*1*) of=" + std::to_string(in_full) +
+           R"(;; *) of=100;; esac; echo "{\"ns\":$2,\"peak_rss_kib\":2048,\"start_rss_kib\":512,)" +
+           R"(\"extra\":{\"create ns\":7,\"remove ns\":8,\"switches of each\":$of}}")";
+  };
+  program("switch_30k", "weft", switched(1000));
+  ASSERT_EQ(run({"--report", "libcopp", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("10000 1000 200          create    switch  remove  rounds  peak memory")) << out_;
+  EXPECT_TRUE(said("libcopp, as published  5000 ns    370 ns  900 ns       1            –")) << out_;
+  EXPECT_TRUE(said("weft                      7 ns  10000 ns    8 ns       5")) << out_;
+  EXPECT_TRUE(said("weft             7 ns  30000 ns    8 ns       5")) << out_;
+  EXPECT_TRUE(said("here each was switched to 100 times")) << out_;
+  ASSERT_EQ(run({"--report", "libcopp", "--full", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("here each was switched to 1000 times")) << out_;
+}
+
 TEST_F(driver, prints_how_a_program_scales) {
   const auto on = [](const char* one, const char* two) {  // nanoseconds, on one thread and on more
     return std::string{"[ $(( $2 % 1000 )) = 1 ] && ns="} + one + " || ns=" + two +

@@ -34,6 +34,7 @@ struct workload {
   metric kind = metric::time;
   double weight = 0.5;  ///< its share of the time, for each shape and library
   std::vector<shape> shapes{{}};
+  bool longer_in_full = false;  ///< its programs are told of a full run
 };
 
 std::span<const workload> catalogue();

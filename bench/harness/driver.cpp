@@ -112,6 +112,7 @@ schedule timetable(const arguments& args, const plan& what, const std::string& p
   const double minutes = args.minutes > 0 ? args.minutes : args.full ? 30 : args.smoke ? 0 : 3;
   auto when = make_schedule(what, std::chrono::seconds{static_cast<long>(60 * minutes)}, rounds);
   when.limit = std::chrono::seconds{args.limit};
+  when.full = args.full;
   return when;
 }
 

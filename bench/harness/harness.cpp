@@ -53,8 +53,8 @@ std::string_view allocator_name() {
 
 }  // namespace
 
-state::state(std::size_t size, clock::duration warm_up, clock::duration budget)
-    : size_{size}, warm_up_{warm_up}, budget_{budget}, own_rss_kib_{status_kib("VmRSS")} {}
+state::state(std::size_t size, clock::duration warm_up, clock::duration budget, bool full)
+    : size_{size}, full_{full}, warm_up_{warm_up}, budget_{budget}, own_rss_kib_{status_kib("VmRSS")} {}
 
 void state::begin(std::size_t items) {
   items_ = items;

@@ -42,10 +42,13 @@ class state {
  public:
   using clock = std::chrono::steady_clock;
 
-  state(std::size_t size, clock::duration warm_up, clock::duration budget);
+  state(std::size_t size, clock::duration warm_up, clock::duration budget, bool full = false);
 
   /// The workload's parameter (a depth, a count); 0 where it has none.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// In a full run: the workload at its own length, where a quick run has no time for that.
+  [[nodiscard]] bool full() const noexcept { return full_; }
 
   /// Times `body()` again and again until the round's time is used up.
   ///
@@ -108,6 +111,7 @@ class state {
   void end_batch(std::size_t calls);
 
   std::size_t size_;
+  bool full_;
   clock::duration warm_up_;
   clock::duration budget_;
   long own_rss_kib_;  // before the workload began

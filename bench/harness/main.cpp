@@ -1,6 +1,6 @@
 // main() of every benchmark program: runs one round and prints it as one line of JSON.
 //
-//     bench_chain_weft [--size N] [--ms MEASURED] [--warm-up MS]
+//     bench_chain_weft [--size N] [--ms MEASURED] [--warm-up MS] [--full 0|1]
 //
 // Exit status: 0, or 1 after a sentence on stderr (a wrong result, an exception, an option it doesn't know).
 #include "harness.hpp"
@@ -16,6 +16,7 @@ int run_round(int argc, char** argv) {
   std::size_t size = 0;
   std::chrono::milliseconds budget = 200ms;
   std::chrono::milliseconds warm_up = 50ms;
+  bool full = false;
   for (int i = 1; i < argc; i += 2) {
     const std::string_view option = argv[i];
     if (i + 1 == argc) throw std::invalid_argument{std::string{option} + " needs a value"};
@@ -26,11 +27,13 @@ int run_round(int argc, char** argv) {
       budget = std::chrono::milliseconds{value};
     } else if (option == "--warm-up") {
       warm_up = std::chrono::milliseconds{value};
+    } else if (option == "--full") {
+      full = value != 0;
     } else {
       throw std::invalid_argument{"unknown option " + std::string{option}};
     }
   }
-  state round{size, warm_up, budget};
+  state round{size, warm_up, budget, full};
   run(round);
   std::cout << round.to_json() << std::endl;
   return 0;

@@ -98,6 +98,7 @@ void run_once(row& in, const assignment& what, const schedule& when, int core) {
     const auto ms = round_ms(*in.work, when);
     command.insert(command.end(), {"--size", std::to_string(in.form.size), "--ms", std::to_string(std::lround(ms)),
                                    "--warm-up", std::to_string(std::lround(ms * warm_up_share))});
+    if (when.full && in.work->longer_in_full) command.insert(command.end(), {"--full", "1"});
   }
   try {
     record(into, *in.work, run_process(command, options));

@@ -28,6 +28,7 @@ struct schedule {
   std::chrono::milliseconds warm_up{};
   double ms = 0;                   ///< a round of a workload of weight one
   std::chrono::seconds limit{60};  ///< for one program
+  bool full = false;               ///< workloads that have a length of their own run at it
 };
 
 inline constexpr std::size_t fewest_rounds = 5;

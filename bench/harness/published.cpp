@@ -83,16 +83,27 @@ void print_lines(std::ostream& out, const std::vector<std::vector<std::string>>&
 }
 
 /// A program whose phases are each of interest: a line for each library. A phase without a name is what the row measures.
-void print_phases(std::ostream& out, const run_record& run, const json& published) {
+/// `program` has its size, and may have what was published of it.
+void print_phases(std::ostream& out, const run_record& run, const json& published, const json& program) {
   std::vector<std::vector<std::string>> lines;
   auto& head = lines.emplace_back();
-  head.push_back("Library");
+  head.push_back(program.value("name", "Library"));
   for (const auto& column : published.at("columns")) head.push_back(column.get<std::string>());
   head.insert(head.end(), {"rounds", "peak memory", "× weft"});
+  if (program.contains("values")) {
+    auto& line = lines.emplace_back();
+    line.push_back(published.at("system").get<std::string>() + ", as published");
+    for (const auto& value : program.at("values")) line.push_back(value);
+    line.insert(line.end(), {"1", "–", "–"});
+  }
+  std::string length;
   for (const auto& each : run.rows) {
-    if (!is_of(each, published)) continue;
+    if (each.work->name != published.at("workload").get<std::string>() || each.form.size != program.at("size"))
+      continue;
     for (const auto& e : each.entries) {
       if (e.state != entry::status::measured) continue;
+      if (const auto found = e.extra.find("switches of each"); found != e.extra.end())
+        length = "here each was switched to " + std::to_string(std::lround(found->second)) + " times";
       auto& line = lines.emplace_back();
       line.push_back(e.key());
       for (const auto& phase : published.at("phases")) {
@@ -107,6 +118,7 @@ void print_phases(std::ostream& out, const run_record& run, const json& publishe
     }
   }
   print_lines(out, lines);
+  if (!length.empty()) out << length << '\n';
 }
 
 /// Where the published table is from, and where ours.
@@ -189,7 +201,13 @@ void print_published(std::ostream& out, const run_record& run, const manifest& b
         << published.at("system").get<std::string>() << ": " << published.at("source").get<std::string>() << '\n'
         << "here: " << run.machine.value("cpu", "an unknown machine") << "; "
         << built.build.value("compiler", "an unknown compiler") << "\n\n";
-    return print_phases(out, run, published);
+    if (!published.contains("programs")) return print_phases(out, run, published, published);
+    for (const char* gap = ""; const auto& program : published.at("programs")) {
+      out << gap;
+      print_phases(out, run, published, program);
+      gap = "\n";
+    }
+    return;
   }
   if (published.contains("scaling")) {
     print_heading(out, run, published, built);

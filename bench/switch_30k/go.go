@@ -6,14 +6,15 @@ import (
 	"sync"
 )
 
-// As in workload.hpp.
-const switchesOfEach = 100
-
 // Goroutines on one thread that yield to each other. Their making is within the clock: some hundredth of it.
 func main() {
 	bench.Run(func(state *bench.State) {
 		runtime.GOMAXPROCS(1)
-		count := state.Size()
+		count, switchesOfEach := state.Size(), 100 // as in workload.hpp
+		if state.Full() {
+			switchesOfEach = 1000
+		}
+		state.Report("switches of each", float64(switchesOfEach))
 		state.Measure(float64(count*switchesOfEach), count*switchesOfEach, func() int {
 			var all sync.WaitGroup
 			switches := 0 // one thread: no two at once

@@ -18,14 +18,16 @@ import (
 )
 
 const (
-	wantedBatches = 30
-	fewestBatches = 3
-	shortestBatch = 200 * time.Microsecond // reading the clock must not show
+	wantedBatches   = 30
+	fewestBatches   = 3
+	shortestBatch   = 200 * time.Microsecond // reading the clock must not show
+	tooLongToRepeat = 5 * time.Second        // the first call is the figure
 )
 
 // State is one round of one workload.
 type State struct {
 	size           int
+	full           bool
 	warmUp, budget time.Duration
 	ownRSS         int // KiB, before the workload began
 
@@ -36,6 +38,9 @@ type State struct {
 
 // Size is the workload's parameter.
 func (s *State) Size() int { return s.size }
+
+// Full is whether the workload runs at its own length, where a quick run has no time for that.
+func (s *State) Full() bool { return s.full }
 
 // Report adds a figure that only this adapter knows.
 func (s *State) Report(name string, value float64) {
@@ -84,7 +89,11 @@ func (s *State) MeasurePrepared(items float64, expected int, prepare func() func
 func (s *State) measureBatches(items float64, batch func(calls int) (wall, cpu time.Duration)) {
 	calls := 1
 	for start := time.Now(); ; {
-		wall, _ := batch(calls)
+		wall, cpu := batch(calls)
+		if wall >= tooLongToRepeat {
+			s.add(wall, cpu, float64(calls)*items)
+			return
+		}
 		target := max(s.budget/wantedBatches, shortestBatch)
 		wanted := float64(target) * float64(calls) / float64(max(wall, 1))
 		if most := float64(calls) * 100; wanted > most { // one short reading must not decide
@@ -100,11 +109,14 @@ func (s *State) measureBatches(items float64, batch func(calls int) (wall, cpu t
 	}
 	for start := time.Now(); time.Since(start) < s.budget || len(s.wall) < fewestBatches; {
 		wall, cpu := batch(calls)
-		each := float64(calls) * items
-		s.wall = append(s.wall, float64(max(wall, 1))/each)
-		s.cpu = append(s.cpu, float64(cpu)/each)
-		s.measured += each
+		s.add(wall, cpu, float64(calls)*items)
 	}
+}
+
+func (s *State) add(wall, cpu time.Duration, items float64) {
+	s.wall = append(s.wall, float64(max(wall, 1))/items)
+	s.cpu = append(s.cpu, float64(cpu)/items)
+	s.measured += items
 }
 
 // Run is main(): one round by the options of harness/main.cpp.
@@ -125,6 +137,8 @@ func Run(run func(*State)) {
 			s.budget = time.Duration(value) * time.Millisecond
 		case "--warm-up":
 			s.warmUp = time.Duration(value) * time.Millisecond
+		case "--full":
+			s.full = value != 0
 		default:
 			fail("unknown option " + os.Args[i])
 		}
