@@ -14,7 +14,7 @@ namespace {
 
 // In `stays_`, always: each wait is looked at.
 #if defined(WEFT_WATCH_LOCKS)
-constexpr unsigned looked_at = 1u << 31;
+constexpr unsigned looked_at = 1u << 23;
 #else
 constexpr unsigned looked_at = 0;
 #endif

@@ -473,7 +473,12 @@ root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
   if (mine.until_look == 0 || core.is_ranked_ || mine.forks.in_slots() != 0 ||
       core.state_.load(std::memory_order_relaxed) == state::cancelling)  // as in run_one()
     return nullptr;
-  job* const work = mine.line.pop_if([resume](job& one) noexcept { return root::goes_on_by(one, resume); });
+  // Of thousands, each lies in no cache: where it says what it is, and then where it goes on.
+  const auto fetch = [](job& near, job& far) noexcept {
+    root::fetch_frame(near);
+    root::fetch(far);
+  };
+  job* const work = mine.line.pop_if([resume](job& one) noexcept { return root::goes_on_by(one, resume); }, fetch);
   if (work == nullptr) return nullptr;
   --mine.until_look;
   mine.jobs.add();

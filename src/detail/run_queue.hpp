@@ -37,6 +37,11 @@ class run_queue {
   /// What one thief takes at most.
   static constexpr std::size_t most_stolen = most / 2 < 64 ? most / 2 : 64;
 
+  /// For pop_if(): nothing is done with those that come later.
+  struct shows_none {
+    void operator()(T&, T&) const noexcept {}
+  };
+
   run_queue() = default;
   run_queue(const run_queue&) = delete;
 
@@ -73,9 +78,10 @@ class run_queue {
   }
 
   /// By the owner: what pop() would take if one more stood at the end of the line, where that is `wanted`, and not that one
-  /// more. Else null, and nothing has changed.
-  template <class Wanted>
-  [[gnu::always_inline]] T* pop_if(Wanted wanted) noexcept {
+  /// more. Else null, and nothing has changed. Of a long line, two that come later are shown to `ahead`, the nearer one first,
+  /// to be fetched: nobody takes them meanwhile.
+  template <class Wanted, class Ahead = shows_none>
+  [[gnu::always_inline]] T* pop_if(Wanted wanted, Ahead ahead = {}) noexcept {
     if (empty()) return nullptr;  // thieves only take
     lock_.enter();
     T* one = turns_ != 0 ? next_.load(std::memory_order_relaxed) : nullptr;  // the owner's own
@@ -87,6 +93,7 @@ class run_queue {
       turns_ = turns_ - 1;
     } else if (one != nullptr) {
       first_ = first_ + 1;
+      if (end_ - first_ > long_line) ahead(*slots_[(first_ + near) & mask_], *slots_[(first_ + far) & mask_]);
       count();
       turns_ = most_in_a_row;
     }
@@ -139,6 +146,7 @@ class run_queue {
 
  private:
   static constexpr unsigned most_in_a_row = 16;
+  static constexpr std::uint32_t long_line = 64, near = 7, far = 15;  // what pop_if() shows
 
   // Where something seems to be next already.
   WEFT_SELDOM T* push_before(T& one) noexcept {

@@ -120,7 +120,7 @@ class fiber final : public coroutine_core, public boundary {
     static_cast<void>(go_out(&one));
     if (stays_ != 0) [[unlikely]]
       expect_stayed();
-    return !std::exchange(stop_is_here_, false);
+    return !takes_stop();
   }
 
   /// By the one that runs: lets others run, where what this thread's worker would run next is another fiber, by a switch to
@@ -129,7 +129,7 @@ class fiber final : public coroutine_core, public boundary {
     const pair fibers = next_across();
     if (fibers.next == nullptr) return false;
     fibers.self->go_across(*fibers.next, is_behind, fibers.self);
-    if (std::exchange(fibers.self->stop_is_here_, false)) throw_stopped();
+    if (fibers.self->takes_stop()) throw_stopped();
     return true;
   }
 
@@ -161,14 +161,19 @@ class fiber final : public coroutine_core, public boundary {
   void expect_may_leave() noexcept;
   void try_outside(void (*first)(void* in), wait& one) noexcept;
   void expect_stayed() noexcept;
+  [[gnu::always_inline]] bool takes_stop() noexcept {
+    const bool is_here = stop_is_here_;
+    stop_is_here_ = false;
+    return is_here;
+  }
 
   void* unwound_ = nullptr;       // the frame that a stop destroyed last: whoever owns it, on this stack, skips it
   const void* ran_on_ = nullptr;  // the worker
   const void* waits_at_ = nullptr;
-  unsigned stays_;  // so many say that it may not change threads; and a bit in builds that watch locks
-  int errno_ = 0;   // while it does not run
-  bool stop_is_here_ = false;
-  bool ends_stopped_ = false;
+  unsigned stays_ : 24;  // so many say that it may not change threads; and a bit in builds that watch locks
+  bool stop_is_here_ : 1 = false;
+  bool ends_stopped_ : 1 = false;
+  int errno_ = 0;                   // while it does not run; a switch reads nothing below
   const char* stays_on_ = nullptr;  // the thread that it waited on last while it may not change
   fiber_call& call_;
 };
