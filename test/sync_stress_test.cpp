@@ -1,11 +1,15 @@
 // Two tasks, two fibers and two plain threads at a time on one of each primitive. What they share is not atomic, so the
-// thread sanitizer sees an edge that is not there.
+// thread sanitizer sees an edge that is not there. And each primitive is destroyed as soon as its one waiter is through.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <memory>
+#include <optional>
+#include <stop_token>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 #include <weft/channel.hpp>
@@ -294,6 +298,207 @@ TEST(sync, a_select_of_tasks_fibers_and_threads) {
   for (std::size_t who = 0; who != parties; ++who) all_sent += sent[who], all_got += got[who];
   EXPECT_NE(all_sent, 0u);
   EXPECT_EQ(all_sent, all_got);
+}
+
+// ---- destroyed by who was let through -----------------------------------------------------------------------------------------
+
+// A thread releases; a thread, a fiber and a task wait, and each destroys it once it is let through, whether the release
+// has returned or not. The thread sanitizer sees an access that comes after.
+template <class Make, class Releases, class Blocks, class Suspends>
+void goes_with_who_was_let_through(Make make, Releases releases, Blocks blocks, Suspends suspends) {
+  using shared = typename std::invoke_result_t<Make&>::element_type;
+  std::atomic<shared*> next{nullptr};
+  const std::jthread releasing{[&](const std::stop_token& end) {
+    while (!end.stop_requested())
+      if (shared* const one = next.exchange(nullptr); one != nullptr)
+        releases(*one);
+      else
+        std::this_thread::yield();
+  }};
+  const auto made = [&] {
+    auto one = make();
+    next = one.get();
+    return one;
+  };
+  for (std::size_t nth = 0; nth != times; ++nth) {
+    const auto one = made();
+    blocks(*one, in_a_thread);
+  }
+  const weft::pool pool{{.threads = 1}};
+  auto in_a_task = [&]() -> task<> {
+    for (std::size_t nth = 0; nth != times; ++nth) {
+      const auto one = made();
+      co_await suspends(*one);
+    }
+  };
+  auto body = [&](scope& s) -> task<> {
+    auto fiber = s.go([&] {
+      for (std::size_t nth = 0; nth != times; ++nth) {
+        const auto one = made();
+        blocks(*one, in_a_fiber);
+      }
+    });
+    co_await std::move(fiber);
+    co_await in_a_task();
+  };
+  weft::sync_wait(weft::with_scope({.executor = &pool.executor()}, body));
+}
+
+TEST(sync, a_mutex_goes_with_who_was_let_through) {
+  struct shared {
+    weft::mutex m;
+    weft::mutex::guard held = m.try_lock();
+  };
+  goes_with_who_was_let_through([] { return std::make_unique<shared>(); }, [](shared& one) { one.held.unlock(); },
+                                [](shared& one, auto wait) { wait(one.m.lock()).unlock(); },
+                                [](shared& one) -> task<> { (co_await one.m.lock()).unlock(); });
+}
+
+TEST(sync, a_shared_mutex_goes_with_who_was_let_through) {
+  struct shared {
+    weft::shared_mutex m;
+    weft::shared_mutex::guard held = m.try_lock();
+  };
+  goes_with_who_was_let_through([] { return std::make_unique<shared>(); }, [](shared& one) { one.held.unlock(); },
+                                [](shared& one, auto wait) { wait(one.m.lock_shared()).unlock(); },
+                                [](shared& one) -> task<> { (co_await one.m.lock_shared()).unlock(); });
+}
+
+TEST(sync, a_shared_mutex_goes_with_who_upgrades) {
+  struct shared {
+    weft::shared_mutex m;
+    weft::shared_mutex::shared_guard held = m.try_lock_shared();
+    weft::shared_mutex::upgradable_guard waits = m.try_lock_upgradable();
+  };
+  goes_with_who_was_let_through([] { return std::make_unique<shared>(); }, [](shared& one) { one.held.unlock(); },
+                                [](shared& one, auto wait) { wait(std::move(one.waits).upgrade()).unlock(); },
+                                [](shared& one) -> task<> { (co_await std::move(one.waits).upgrade()).unlock(); });
+}
+
+TEST(sync, a_semaphore_goes_with_who_was_let_through) {
+  goes_with_who_was_let_through([] { return std::make_unique<weft::semaphore>(1u); },
+                                [](weft::semaphore& one) { one.release(2); },
+                                [](weft::semaphore& one, auto wait) { wait(one.acquire(3)).release(); },
+                                [](weft::semaphore& one) -> task<> { (co_await one.acquire(3)).release(); });
+}
+
+template <class Event>
+void event_goes_with_who_was_let_through() {
+  goes_with_who_was_let_through([] { return std::make_unique<Event>(); }, [](Event& one) { one.set(); },
+                                [](Event& one, auto wait) { wait(one.wait()); },
+                                [](Event& one) -> task<> { co_await one.wait(); });
+}
+TEST(sync, an_event_goes_with_who_was_let_through) { event_goes_with_who_was_let_through<weft::event>(); }
+TEST(sync, an_auto_event_goes_with_who_was_let_through) { event_goes_with_who_was_let_through<weft::auto_event>(); }
+
+TEST(sync, a_latch_goes_with_who_was_let_through) {
+  goes_with_who_was_let_through([] { return std::make_unique<weft::latch>(2u); },
+                                [](weft::latch& one) { one.count_down(); },
+                                [](weft::latch& one, auto wait) { wait(one.arrive_and_wait()); },
+                                [](weft::latch& one) -> task<> { co_await one.arrive_and_wait(); });
+}
+
+// Who releases waits, too: the one that comes last lets the other through, and may be gone before that runs.
+template <class One>
+void goes_with_one_of_two() {
+  goes_with_who_was_let_through([] { return std::make_unique<One>(2u); },
+                                [](One& one) { weft::sync_wait(one.arrive_and_wait()); },
+                                [](One& one, auto wait) { wait(one.arrive_and_wait()); },
+                                [](One& one) -> task<> { co_await one.arrive_and_wait(); });
+}
+TEST(sync, a_latch_goes_with_one_of_two) { goes_with_one_of_two<weft::latch>(); }
+TEST(sync, a_barrier_goes_with_one_of_two) { goes_with_one_of_two<weft::barrier>(); }
+
+TEST(sync, a_barrier_goes_with_who_was_let_through) {
+  goes_with_who_was_let_through([] { return std::make_unique<weft::barrier>(2u); },
+                                [](weft::barrier& one) { one.drop(); },
+                                [](weft::barrier& one, auto wait) { wait(one.arrive_and_wait()); },
+                                [](weft::barrier& one) -> task<> { co_await one.arrive_and_wait(); });
+}
+
+TEST(sync, a_condition_variable_goes_with_who_was_let_through) {
+  struct shared {
+    weft::mutex m;
+    weft::condition_variable changed;
+    bool done = false;
+  };
+  goes_with_who_was_let_through([] { return std::make_unique<shared>(); },
+                                [](shared& one) {
+                                  const auto held = weft::sync_wait(one.m.lock());
+                                  one.done = true;
+                                  one.changed.notify_one();
+                                },
+                                [](shared& one, auto wait) {
+                                  auto held = wait(one.m.lock());
+                                  wait(one.changed.wait(held, [&one] { return one.done; }));
+                                },
+                                [](shared& one) -> task<> {
+                                  auto held = co_await one.m.lock();
+                                  auto is_done = [&one] { return one.done; };
+                                  co_await one.changed.wait(held, is_done);
+                                });
+}
+
+// Who finds it done, too: the one that did it may not have returned.
+TEST(sync, once_goes_with_who_finds_it_done) {
+  struct shared {
+    weft::once one;
+    std::atomic<bool> begun{false};
+    void waits_for_begin() const {
+      while (!begun) std::this_thread::yield();
+    }
+  };
+  goes_with_who_was_let_through([] { return std::make_unique<shared>(); },
+                                [](shared& of) { weft::sync_wait(of.one.call([&of] { of.begun = true; })); },
+                                [](shared& of, auto wait) {
+                                  of.waits_for_begin();
+                                  wait(of.one.call([] {}));
+                                },
+                                [](shared& of) -> task<> {
+                                  of.waits_for_begin();
+                                  auto nothing = [] {};
+                                  co_await of.one.call(nothing);
+                                });
+}
+
+using numbers = weft::channel<int>;
+
+constexpr auto rendezvous = [] { return std::make_unique<numbers>(0u); };
+constexpr auto has_room = [] { return std::make_unique<numbers>(1u); };
+constexpr auto grows = [] { return std::make_unique<numbers>(weft::unbounded); };
+
+template <class Make>
+void channel_goes_with_who_has_received(Make make) {
+  goes_with_who_was_let_through(
+      make, [](numbers& one) { weft::sync_wait(one.send(1)); },
+      [](numbers& one, auto wait) { EXPECT_EQ(wait(one.receive()), 1); },
+      [](numbers& one) -> task<> { EXPECT_EQ(co_await one.receive(), 1); });
+}
+TEST(sync, a_rendezvous_goes_with_who_has_received) { channel_goes_with_who_has_received(rendezvous); }
+TEST(sync, a_bounded_channel_goes_with_who_has_received) { channel_goes_with_who_has_received(has_room); }
+TEST(sync, an_unbounded_channel_goes_with_who_has_received) { channel_goes_with_who_has_received(grows); }
+
+TEST(sync, a_rendezvous_goes_with_who_has_sent) {
+  goes_with_who_was_let_through(
+      rendezvous, [](numbers& one) { EXPECT_EQ(weft::sync_wait(one.receive()), 1); },
+      [](numbers& one, auto wait) { wait(one.send(1)); }, [](numbers& one) -> task<> { co_await one.send(1); });
+}
+
+TEST(sync, a_channel_goes_with_who_sees_it_closed) {
+  goes_with_who_was_let_through(
+      has_room, [](numbers& one) { one.close(); },
+      [](numbers& one, auto wait) { EXPECT_FALSE(wait(one.receive()).has_value()); },
+      [](numbers& one) -> task<> { EXPECT_FALSE((co_await one.receive()).has_value()); });
+}
+
+TEST(sync, a_channel_goes_with_who_has_selected) {
+  struct two {
+    numbers one{0}, other{0};
+  };
+  goes_with_who_was_let_through(
+      [] { return std::make_unique<two>(); }, [](two& of) { weft::sync_wait(of.other.send(1)); },
+      [](two& of, auto wait) { EXPECT_EQ(wait(select(on_receive(of.one), on_receive(of.other))).index, 1u); },
+      [](two& of) -> task<> { EXPECT_EQ((co_await select(on_receive(of.one), on_receive(of.other))).index, 1u); });
 }
 
 }  // namespace

@@ -189,7 +189,10 @@ class mutex : public detail::gate {
   /// A guard that owns the mutex, or nothing. Never waits.
   [[nodiscard]] guard try_lock() noexcept;
 
-  bool is_locked() const noexcept { return is_held(state_.load(std::memory_order_relaxed)); }  // a hint
+  /// A hint. Who finds it free sees what the last one did that held it.
+  bool is_locked() const noexcept {
+    return is_held(state_.load(std::memory_order_acquire));  // <- held (no model destroys what it finds free)
+  }
 
  private:
   class awaiter;
@@ -713,7 +716,9 @@ class condition_variable::awaiter : detail::gate_waiter, public detail::gate_awa
 
 /// Does something once, whoever comes first; the others wait for it. If it fails or is stopped, the next one tries.
 ///
-/// Cost  once it is done, a load, and the frame of a task that ends at once; ask is_done() first where that counts.
+/// Lifetime  whoever call() let through may destroy this, also while the one that did it is still on its way out. Who only
+///           asked is_done() may not.
+/// Cost      once it is done, two loads, and the frame of a task that ends at once; ask is_done() first where that counts.
 class once {
  public:
   /// `fn()` gives something to await, or does all at once. What it throws is thrown to who called it.
@@ -729,7 +734,7 @@ class once {
  private:
   template <class F>
   static task<> run(once& self, F fn) {
-    if (self.is_done()) co_return;
+    if (self.is_done() && !self.mutex_.is_locked()) co_return;  // who did it has left: nobody comes back here
     const mutex::guard held = co_await self.mutex_.lock();
     if (self.is_done()) co_return;
     if constexpr (awaitable<std::invoke_result_t<F&>>)
