@@ -66,9 +66,10 @@ pool_core::pool_core(const pool_options& options, parkers beds)
     : idle_{options.threads - (options.use_caller ? 1u : 0u)},
       is_ranked_{options.priorities > 1 || options.deadline_order},
       is_alone_{options.threads == 1 && !options.use_caller},
+      is_crowded_{options.threads > available_processors()},
       options_{options},
       began_{nanoseconds_now()},
-      patience_{options.threads <= available_processors() && options.threads > 1 ? 40u : 2u},
+      patience_{!is_crowded_ && options.threads > 1 ? 40u : 2u},
       forks_before_{forks_of_the_process.load(std::memory_order_relaxed)} {  // as declared
   for (unsigned i = 0; i != options.threads; ++i) seats_.push_back(std::make_unique<seat>(*this, i, beds));
   for (unsigned i = 0; i != options.priorities; ++i) levels_.push_back(std::make_unique<level_executor>(*this, i));
@@ -544,7 +545,10 @@ root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
 job* pool_core::search(seat& mine, bool desperate) noexcept {
   for (unsigned round = 0; round < patience_ || mine.pace.pauses(); ++round) {
     if (job* work = look_round(mine, desperate); work != nullptr) return work;
-    for (int i = 0; i != 8; ++i) spin_wait::pause();
+    if (round >= patience_ && is_crowded_)
+      ::sched_yield();  // it pauses, and there may be one that has no processor
+    else
+      for (int i = 0; i != 8; ++i) spin_wait::pause();
   }
   if (!is_alone_ || !mine.gives_way.is_worth_it()) return nullptr;
   for (unsigned i = 0; i != giving_way::times; ++i) {
@@ -585,7 +589,9 @@ job* pool_core::look_round(seat& mine, bool desperate) noexcept {
 job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
   if (mine.pace.may_pause()) {
     if (mine.pace.pauses(nanoseconds_now())) return nullptr;
-    if (std::ranges::all_of(mine.others, [](const seat* one) { return one->forks.empty(); })) mine.pace.found_none();
+    if (std::ranges::all_of(mine.others,
+                            [](const seat* one) { return one->forks.empty() && one->line.in_line() == 0; }))
+      mine.pace.found_none();
   }
   std::size_t begin = 0;
   for (const std::size_t end : mine.nearer) {
@@ -704,12 +710,14 @@ job* pool_core::rob(seat& mine, seat& victim, bool desperate) noexcept {
     stuck = victim.jobs_when_watched.exchange(jobs, std::memory_order_relaxed) == jobs;  // as declared
   }
   if (victim.line.in_line() == 0 && !(stuck && !victim.line.empty())) return nullptr;
+  const std::uint64_t before = nanoseconds_now();
   job* some[decltype(mine.line)::most_stolen];
   const std::size_t count = victim.line.steal(some, stuck);
   if (count == 0) {
     mine.failed_steals.add();
     return nullptr;
   }
+  mine.pace.took(before, nanoseconds_now());
   mine.steals.add(count);
   return keep_rest(mine, some, count);
 }

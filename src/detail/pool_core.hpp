@@ -225,8 +225,9 @@ class pool_core final : public executor {
   injection<job> injected_;
   ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
   std::vector<std::unique_ptr<level_executor>> levels_;
-  const bool is_ranked_;  // some jobs go through those
-  const bool is_alone_;   // there is one worker, and its thread is always the same
+  const bool is_ranked_;   // some jobs go through those
+  const bool is_alone_;    // there is one worker, and its thread is always the same
+  const bool is_crowded_;  // more threads than processors
   const pool_options options_;
   steering_bed steering_;
   pthread_t steering_thread_{};

@@ -1,7 +1,7 @@
-// How soon a worker takes a fork from another again. To take one interrupts all processors (fence.hpp): some 400 ns for the
-// thief, where the system is virtual 10 us and more, and half of that for each who works meanwhile. A fork that takes
-// less than it took to get it is a loss: its owner would have run it sooner. So a thief to whom that happens pauses before the
-// next one, each time twice as long, until it gets one that was worth it, or there are none left.
+// How soon a worker takes something from another again. To take it interrupts all processors (fence.hpp): some 400 ns for
+// the thief, where the system is virtual 10 us and more, and half of that for each who works meanwhile. Jobs that take less
+// than it took to get them are a loss: their owner would have run them sooner. So a thief to whom that happens pauses before
+// the next ones, each time twice as long, until it gets what was worth it, or there are none left.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace weft::detail {
 
 class steal_pace {
  public:
-  /// Whether it may not yet, at this time, though there is a fork. Times are nanoseconds of any clock that goes on.
+  /// Whether it may not yet, at this time, though there is something. Times are nanoseconds of any clock that goes on.
   bool pauses(std::uint64_t now) noexcept {
     pauses_ = now < next_;
     return pauses_;
@@ -21,7 +21,7 @@ class steal_pace {
   /// Whether the time must be known.
   bool may_pause() const noexcept { return pause_ != 0; }
 
-  /// It tried from `before` to `now`, and has one.
+  /// It tried from `before` to `now`, and has some.
   void took(std::uint64_t before, std::uint64_t now) noexcept {
     price_ = std::min(now - before, dearest);
     taken_ = now;
@@ -29,7 +29,7 @@ class steal_pace {
   }
   /// Whether took() was called since the last has_done().
   bool has_one() const noexcept { return taken_ != 0; }
-  /// It is through with that, and all that came of it.
+  /// It is through with those, and all that came of them.
   void has_done(std::uint64_t now) noexcept {
     pause_ = now - taken_ < price_ ? std::clamp(pause_ * 2, price_, price_ * longest) : 0;
     next_ = now + pause_;
