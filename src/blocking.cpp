@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 #include <weft/error.hpp>
 
 #include "detail/futex.hpp"
@@ -24,7 +25,7 @@ namespace detail {
 // wakes one takes it out, under the lock; so a thread that finds itself out of the list knows that it was called.
 //
 // Each thread that ends joins the one that ended before it, so that those that have ended hold no more than one stack, and
-// who waits for all joins the last.
+// who waits for all joins the last. Those that are still at a call when the process ends are left alone: nobody joins them.
 class blocking_core {
  public:
   explicit blocking_core(const blocking_options& options) noexcept : options_{options}, process_{::getpid()} {}
@@ -69,7 +70,8 @@ class blocking_core {
   unsigned busy_ = 0;
   resting* rests_ = nullptr;
   bool ending_ = false;
-  pthread_t ended_{};  // the thread that ended last; 0, which the C libraries give to none: none has
+  bool left_alone_ = false;  // by end(): it was not to wait for calls
+  pthread_t ended_{};        // the thread that ended last; 0, which the C libraries give to none: none has
   std::atomic<std::uint32_t> changes_{0};  // for end()
 };
 
@@ -178,9 +180,12 @@ void blocking_core::run() noexcept {
       break;
     }
   }
-  const pthread_t ended_before = ended_;
-  ended_ = ::pthread_self();
   --threads_;
+  if (left_alone_) {
+    ::pthread_detach(::pthread_self());
+    return;
+  }
+  const pthread_t ended_before = std::exchange(ended_, ::pthread_self());
   has_changed();
   guard.unlock();
   // This may be gone, if all threads have ended: whoever waits for that joins this one.
@@ -225,6 +230,7 @@ void blocking_core::end(bool all) noexcept {
     guard.lock();
   }
   const pthread_t last = std::exchange(ended_, pthread_t{});
+  left_alone_ = !all;
   guard.unlock();
   if (last != pthread_t{}) ::pthread_join(last, nullptr);
 }

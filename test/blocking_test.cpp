@@ -339,6 +339,37 @@ TEST_F(blocking_pool_misuse, in_a_child_that_was_forked) {
   EXPECT_DEATH(fork_and_use(), "weft: a blocking_pool was used in a process that was forked");
 }
 
+// What the exit of a process that has a call under way does, in its order: the call's thread ends behind all that.
+class one_at_exit {
+ public:
+  [[noreturn]] static void exit() {
+    std::atexit(let_it_go);  // after what blocking() does there, which is registered later
+    const auto holds = [] {
+      thread_ = ::gettid();
+      begun_.count_down();
+      go_on_.wait();
+    };
+    weft::start(blocking(holds), [](const weft::result<void>&) {});
+    begun_.wait();
+    std::exit(0);
+  }
+
+ private:
+  static void let_it_go() {
+    go_on_.count_down();
+    const std::string entry = "/proc/self/task/" + std::to_string(thread_);
+    test::until([&] { return ::access(entry.c_str(), F_OK) != 0; });
+  }
+
+  static inline std::latch begun_{1}, go_on_{1};
+  static inline pid_t thread_ = 0;
+};
+
+TEST(blocking_end, a_call_that_outlives_main_holds_up_nobody_and_leaks_no_thread) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(one_at_exit::exit(), testing::ExitedWithCode(0), "");
+}
+
 TEST(blocking_end, a_forked_child_has_one_of_its_own) {
   const auto call = [] { return 42; };
   EXPECT_EQ(sync_wait(blocking(call)), 42);
