@@ -1,6 +1,7 @@
 // Where stacks come from, what guards them, and what is said when one runs over.
 #include <alloca.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <weft/fiber.hpp>
 
 #include <algorithm>
@@ -296,6 +297,21 @@ TEST(stack_pool, huge_pages_are_not_guarded) {
   EXPECT_THROW(stack_pool{{.huge_pages = true}}, weft::error);
   stack_pool pool{{.guard = stack_guard::none, .huge_pages = true}};
   give_back(take(pool, 3));
+}
+
+// They are asked for, and not counted on: where the system gives none, all is as it is, and limits() says so.
+TEST(stack_pool, says_where_there_are_no_huge_pages) {
+  const auto none = [](bool huge_pages) {
+    const stack_pool pool{{.guard = stack_guard::none, .huge_pages = huge_pages}};
+    return pool.limits().sentence.find("the system gives this process none") != std::string::npos;
+  };
+  EXPECT_FALSE(none(false));
+  const bool before = ::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) != 0;
+  EXPECT_TRUE(!before || none(true));
+  if (before || ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) return;
+  EXPECT_TRUE(none(true));
+  ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+  EXPECT_EQ(none(true), !weft::detail::has_huge_pages());
 }
 
 // Each guard with mprotect is a mapping; there are some 65,000.

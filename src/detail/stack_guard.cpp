@@ -1,10 +1,12 @@
 #include "detail/stack_guard.hpp"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 
 extern "C" {  // glibc 2.36; NOLINTNEXTLINE(readability-identifier-naming): its name
 [[gnu::weak]] ssize_t process_madvise(int process, const iovec* ranges, std::size_t count, int advice, unsigned flags);
@@ -89,6 +91,17 @@ void let_go(std::span<const iovec> ranges) noexcept {
     const std::size_t done = advise(ranges, MADV_DONTNEED);
     ranges = ranges.subspan(done < ranges.size() ? done + 1 : done);  // one that the system refuses stays as it is
   }
+}
+
+bool has_huge_pages() noexcept {
+  if (::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) return false;
+  char modes[64]{};
+  if (std::FILE* file = std::fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re")) {
+    if (std::fgets(modes, sizeof modes, file) == nullptr) modes[0] = '\0';
+    std::fclose(file);
+  }
+  const std::string_view said{modes};
+  return !said.empty() && said.find("[never]") == said.npos;
 }
 
 std::size_t most_mappings() noexcept {

@@ -29,6 +29,9 @@ void populate(std::span<const iovec> ranges) noexcept;
 /// Their memory goes back to the system, and they are zero when they are touched again. Guards within stay.
 void let_go(std::span<const iovec> ranges) noexcept;
 
+/// Whether the system makes huge pages of memory that is advised so: neither switched off for all nor for this process.
+bool has_huge_pages() noexcept;
+
 /// How many mappings a process may have (vm.max_map_count).
 std::size_t most_mappings() noexcept;
 

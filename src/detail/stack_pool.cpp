@@ -291,11 +291,15 @@ stack_limits stack_pool::limits() const {
               "stacks are guarded by mprotect, two mappings each: " + std::to_string(mappings) +
                   " at the most (vm.max_map_count; Linux 6.13 needs none)"};
     }
-    default:
-      return {guard_, std::min(options_.max_stacks, address_space),
-              options_.guard == stack_guard::none
-                  ? "stacks are not guarded, as was asked for: one that runs over is found when it has ended"
-                  : "stacks can't be guarded on this system: one that runs over is found when it has ended"};
+    default: {
+      std::string sentence =
+          options_.guard == stack_guard::none
+              ? "stacks are not guarded, as was asked for: one that runs over is found when it has ended"
+              : "stacks can't be guarded on this system: one that runs over is found when it has ended";
+      if (options_.huge_pages && !detail::has_huge_pages())
+        sentence += "; huge pages were asked for, and the system gives this process none";
+      return {guard_, std::min(options_.max_stacks, address_space), std::move(sentence)};
+    }
   }
 }
 
