@@ -16,6 +16,9 @@
 
 namespace {
 
+// What is touched where a fork goes to another thread and back is one line of a cache: its root begins with the next one.
+static_assert(sizeof(void*) != 8 || sizeof(weft::detail::fork_in_scope) == 64);
+
 using test::after;
 using test::give;
 using weft::as_result;

@@ -93,8 +93,13 @@ const std::exception_ptr* failure_of(std::coroutine_handle<> frame) noexcept {
 
 class fork_record;
 
-/// What a scope does with a fork. It lies before the root, so that this and what a stop touches of that are two lines.
+/// What a scope does with a fork. It lies before the root, and is one line of a cache, so that this and what a stop touches
+/// of that are two lines, and so that what is touched where the root only moves from one executor to another is one.
 struct fork_in_scope {
+  struct own_env : frame_allocated {
+    weft::env env;
+    plain<std::size_t> users = 1;  // the records that have it, and the scope if it is the last one; under the lock
+  };
   enum class first_run : unsigned char { waits, ran_through, stopped };
   enum class verdict : unsigned char { none, go_on, fail };
   enum class in_hand : unsigned char { no, told, unwound };  // the last: its frames are gone, its end is not entered
@@ -116,6 +121,7 @@ struct fork_in_scope {
   //   edge gone  a holder's last use  ->  the fork that ends and, being the last holder, destroys the frame before that
   //              No model fails without it: what a holder does to a frame that runs, a stop, the claim of its wait orders.
   atomic<unsigned> holders_{2};  // itself, and its handle
+  own_env* env_of_fork_on_;      // where the root's `env` is not the scope's
 };
 
 /// The root of a fork, and what others know of it while it waits and afterwards.
@@ -135,15 +141,9 @@ class fork_record final : fork_in_scope, public root {
  private:
   friend class scope_core;
 
-  struct own_env : frame_allocated {
-    weft::env env;
-    plain<std::size_t> users = 1;  // the records that have it, and the scope if it is the last one; under the lock
-  };
-
   failure_function failure_of_ = nullptr;
   const void* function_ = nullptr;  // the code of its outermost frame, for who looks after that may be gone
   stop_cause cause_{nullptr, {}};   // written before its stop bit, whose edge carries it
-  own_env* env_of_fork_on_;         // where `env` is not the scope's
 };
 
 /// What a scope is, without the types of its results.
