@@ -306,7 +306,7 @@ TEST(stack_pool, says_where_there_are_no_huge_pages) {
     return pool.limits().sentence.find("the system gives this process none") != std::string::npos;
   };
   EXPECT_FALSE(none(false));
-  const bool before = ::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) != 0;
+  const bool before = ::prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1;
   EXPECT_TRUE(!before || none(true));
   if (before || ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) return;
   EXPECT_TRUE(none(true));

@@ -100,6 +100,7 @@ struct fork_in_scope {
     weft::env env;
     plain<std::size_t> users = 1;  // the records that have it, and the scope if it is the last one; under the lock
   };
+
   enum class first_run : unsigned char { waits, ran_through, stopped };
   enum class verdict : unsigned char { none, go_on, fail };
   enum class in_hand : unsigned char { no, told, unwound };  // the last: its frames are gone, its end is not entered
