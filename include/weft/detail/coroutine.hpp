@@ -328,14 +328,9 @@ class coroutine<Out(Ins...)> {
   /// The same, but the yield that it waits in throws `failure`. One that has not begun never does: it ends with that.
   Out resume_throwing(std::exception_ptr failure) { return outcome(waiting_core().go_in_throwing(std::move(failure))); }
 
-  /// Fetches the line that a resume() needs first, and the three below it, where the frames of a function that waits close to
-  /// its begin are. For who goes round more of them than a cache holds: some ten ahead, since as many resumes take as long as
-  /// memory does.
-  void prefetch() const noexcept {
-    const auto line = reinterpret_cast<std::uintptr_t>(core_);  // may be null, which is no place to count down from
-    for (unsigned below = 0; below != 4; ++below)
-      __builtin_prefetch(reinterpret_cast<const void*>(line - 64 * below), 1);
-  }
+  /// Fetches the line that a resume() needs first. For who goes round more of them than a cache holds: some ten ahead, since
+  /// as many resumes take as long as memory does.
+  void prefetch() const noexcept { __builtin_prefetch(core_, 1); }
 
  private:
   template <class F>

@@ -120,7 +120,7 @@ class root : public sleeper, public job {
   }
 
   /// Fetches what goes_on_by() reads of `work`, if that is a root; later on, what its innermost frame is resumed by, and, if
-  /// that is a fiber's, the next lines of its control block and the lowest ones of its stack.
+  /// that is a fiber's, the next line of its control block.
   static void fetch(const job& work) noexcept {
     const auto* const at = reinterpret_cast<const char*>(&work);
     __builtin_prefetch(at - (sizeof(sleeper)), 1);
@@ -129,7 +129,8 @@ class root : public sleeper, public job {
   static void fetch_frame(job& work) noexcept {
     if (work.run != run_job) return;
     const auto* const frame = static_cast<const char*>(std::coroutine_handle<>{static_cast<root&>(work).top}.address());
-    for (std::ptrdiff_t line = 1; line >= -4; --line) __builtin_prefetch(frame + line * 64, 1);
+    __builtin_prefetch(frame, 1);
+    __builtin_prefetch(frame + 64, 1);
   }
 
   /// By a pool's worker where it is about to run: counts it as begun there, once.
