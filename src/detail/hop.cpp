@@ -18,9 +18,9 @@ class hop_boundary final : boundary, frame_allocated {
  private:
   hop_boundary(std::coroutine_handle<> task, promise_base& promise, root& self, executor& to) noexcept
       : boundary{task_returned, task_stopped, promise.continuation, &self},
+        task_{task},
         home_{self.env},
-        there_{self.env != nullptr ? *self.env : weft::env{}},
-        task_{task} {
+        there_{self.env != nullptr ? *self.env : weft::env{}} {
     there_.executor = &to;
   }
 
@@ -70,10 +70,9 @@ class hop_boundary final : boundary, frame_allocated {
 
   static hop_boundary& of(frame* self) noexcept { return static_cast<hop_boundary&>(*static_cast<boundary*>(self)); }
 
-  // What the other executor's thread reads comes first, and the rest never leaves this one's cache.
+  std::coroutine_handle<> task_;
   const weft::env* home_;
   weft::env there_;
-  std::coroutine_handle<> task_;
   bool stopped_ = false;
 };
 
