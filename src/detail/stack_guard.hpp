@@ -30,6 +30,7 @@ void populate(std::span<const iovec> ranges) noexcept;
 void let_go(std::span<const iovec> ranges) noexcept;
 
 /// Whether the system makes huge pages of memory that is advised so: neither switched off for all nor for this process.
+/// False, too, where it does not say.
 bool has_huge_pages() noexcept;
 
 /// How many mappings a process may have (vm.max_map_count).

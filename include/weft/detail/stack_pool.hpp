@@ -107,11 +107,12 @@ enum class stack_guard : unsigned char {
 struct stack_pool_options {
   stack_guard guard = stack_guard::automatic;
   std::size_t guard_size = std::size_t{64} << 10;  ///< a frame larger than this may jump over the guard
-  bool huge_pages = false;                         ///< needs `guard = none`: less to translate, more to keep
-  bool coloured = true;                            ///< false: all tops alike, to measure what that costs
-  bool measure_all = false;                        ///< high-water marks of every use; else of each stack's first
-  std::size_t min_idle = 1024;                     ///< this many of a size stay warm, whatever happens
-  std::chrono::milliseconds idle_for{1000};        ///< others that nobody has needed for so long go back to the system
+  /// Needs `guard = none`: less to translate, more to keep. Where the system gives none, limits() says so.
+  bool huge_pages = false;
+  bool coloured = true;                      ///< false: all tops alike, to measure what that costs
+  bool measure_all = false;                  ///< high-water marks of every use; else of each stack's first
+  std::size_t min_idle = 1024;               ///< this many of a size stay warm, whatever happens
+  std::chrono::milliseconds idle_for{1000};  ///< others that nobody has needed for so long go back to the system
   std::size_t max_stacks = static_cast<std::size_t>(-1);  ///< beyond, there is no stack
   std::pmr::memory_resource* memory = nullptr;            ///< null: the system; must outlive the pool
 };
