@@ -93,8 +93,8 @@ const std::exception_ptr* failure_of(std::coroutine_handle<> frame) noexcept {
 
 class fork_record;
 
-/// What a scope does with a fork. It lies before the root, and is one line of a cache, so that this and what a stop touches
-/// of that are two lines, and so that what is touched where the root only moves from one executor to another is one.
+/// What a scope does with a fork. It lies before the root, and is as large as a line of a cache, so that, where a record
+/// begins with one, this and what a stop touches of the root are two, and what moves from one executor to another is one.
 struct fork_in_scope {
   struct own_env : frame_allocated {
     weft::env env;
