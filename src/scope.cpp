@@ -164,7 +164,7 @@ inline bool scope_core::runs_body(const worker& here) const noexcept {
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
   if (!runs_body(here) || spare_ == nullptr || here.nested_forks == deepest_nesting || here.of_pool != nullptr ||
-      source_.stop_requested() || here.memory != env_.frames || is_any(here.unwound, here.fiber)) [[unlikely]]
+      source_.stop_requested() || here.frames.memory != env_.frames || is_any(here.unwound, here.fiber)) [[unlikely]]
     return start_in_another(frame, promise, failure_of, where_to_offer(here));
   fork_record* const one = spare_;
   begin(*one, frame, promise, failure_of);
@@ -176,7 +176,7 @@ std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& pr
                           one->first_run_ == fork_record::first_run::ran_through;
   if (!is_through) [[unlikely]] {
     detail::run(here, std::exchange(here.next, {}));
-    here.memory = env_.frames;
+    here.frames.memory = env_.frames;
     here.unwound = nullptr;
     here.fiber = nullptr;
   }
@@ -234,7 +234,7 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
   const run_scope first{here};
   here.current = &one;
   here.starting = &one;
-  here.memory = env_.frames;
+  here.frames.memory = env_.frames;
   ++here.nested_forks;
   frame.resume();  // as the run loop does, which has mostly nothing left to do
   if (has_more(here)) [[unlikely]]

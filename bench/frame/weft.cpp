@@ -1,6 +1,6 @@
 // weft takes frames that don't elide from its own frame memory, which malloc does not see. So the linker puts a counter
-// before each of its two ways in (--wrap, see bench/CMakeLists.txt): weft itself has none, and pays for none. One that is too
-// large to be cached is an allocation besides.
+// before each of its two ways in (--wrap, see bench/CMakeLists.txt), and no frame is made without a call: weft itself has no
+// counter, and pays for none. One that is too large to be cached is an allocation besides.
 #include "workload.hpp"
 
 #include "../harness/harness.hpp"

@@ -65,7 +65,7 @@ fiber* fiber::of(const frame& one) noexcept {
   other.begin_turn(here);
   here.of_fibers.across.add();
   here.current = next;
-  here.memory = nullptr;
+  here.frames.memory = nullptr;
   return {self, &other};
 }
 

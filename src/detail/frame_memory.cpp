@@ -8,8 +8,6 @@
 
 namespace weft::detail {
 
-static_assert(heap::granule == frame_granule && heap::small == small_frame);
-
 namespace {
 
 void release_to_operator_delete(void*, void* block, std::size_t) noexcept {
@@ -36,7 +34,7 @@ void free_foreign(void* frame, std::size_t size) noexcept {
 // All but small frames of a worker, too: apart from those, whose way saves no registers and asks as little as it can.
 [[gnu::noinline]] void* allocate_large_frame(std::size_t size) {
   worker& here = this_worker();
-  if (here.memory != nullptr) return here.memory->allocate(size);
+  if (here.frames.memory != nullptr) return here.frames.memory->allocate(size);
 #if WEFT_ASAN
   return allocate_large(size);  // so that a frame used after its end is seen at once
 #else
@@ -49,8 +47,8 @@ void free_foreign(void* frame, std::size_t size) noexcept {
 #if !WEFT_ASAN
   worker* const here = worker_of_thread;
   if (here != nullptr) [[likely]] {
-    if (here->memory != nullptr) [[unlikely]]
-      return here->memory->allocate(size);
+    if (here->frames.memory != nullptr) [[unlikely]]
+      return here->frames.memory->allocate(size);
     return here->frames.allocate_small(bytes);
   }
 #endif
@@ -171,8 +169,9 @@ void frame_source::enter(const executor* where, const worker& here) noexcept {
                "set .memory_is_shared, and give a resource that is");
 }
 
-ambient_memory::ambient_memory(frame_source* source) noexcept : outer_{std::exchange(this_worker().memory, source)} {}
-ambient_memory::~ambient_memory() { this_worker().memory = outer_; }
+ambient_memory::ambient_memory(frame_source* source) noexcept
+    : outer_{std::exchange(this_worker().frames.memory, source)} {}
+ambient_memory::~ambient_memory() { this_worker().frames.memory = outer_; }
 
 frame_memory_stats frame_memory_now() noexcept {
   return {slab_source::the_one().bytes_in_use(), this_worker().frames.cached};

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <utility>
 #include <weft/detail/atomic.hpp>
+#include <weft/detail/frame_memory.hpp>
 #include <weft/detail/inbox.hpp>
 #include <weft/detail/lock.hpp>
 
@@ -21,28 +22,18 @@
 
 namespace weft::detail {
 
-struct free_block {
-  free_block* next;
-  std::size_t size_class;  // only for a block on its way home
-};
-
 /// One worker's frames. Touched by its own thread only, but for what stands below `returned`.
-struct heap {
-  static constexpr std::size_t granule = 32;
-  static constexpr std::size_t small = 4096;  // up to here a class every 32 bytes
-  static constexpr std::size_t large = std::size_t{64}
-                                       << 10;  // up to here four classes a doubling; above: operator new
-  static constexpr std::size_t classes = small / granule + (std::bit_width(large) - std::bit_width(small)) * 4 + 1;
+struct heap : frame_front {
+  static constexpr std::size_t granule = frame_granule;
+  static constexpr std::size_t small = small_frame;  // up to here a class every 32 bytes
+  static constexpr std::size_t large = large_frame;  // up to here four classes a doubling; above: operator new
+  static constexpr std::size_t classes = frame_classes;
   // Bytes in free lists: more is swept when it has lain there for a second; and so much at once.
   static constexpr std::size_t keep = std::size_t{32} << 20, keep_for_a_second = std::size_t{128} << 20;
 
-  free_block* lists[classes]{};
-  std::byte* bump = nullptr;  // of the current slab, as the next three
-  std::byte* end = nullptr;
-  std::byte* base = nullptr;   // null: there is none
+  std::byte* base = nullptr;   // of the current slab, as `bump`; null: there is none
   std::byte* below = nullptr;  // the top of the slab before it
-  std::size_t cached = 0;
-  std::size_t many = keep;  // as those two, or twice what the last sweep left
+  std::size_t many = keep;     // as those two, or twice what the last sweep left
   std::size_t too_many = keep_for_a_second;
   std::size_t look_at = keep;  // when so much is cached, one looks how much it is, and for how long
   long many_since = 0;         // in milliseconds; 0: nobody has looked since the last sweep
@@ -113,17 +104,7 @@ struct heap {
 };
 
 [[gnu::always_inline]] inline void* heap::allocate_small(std::size_t bytes) {
-  const std::size_t size_class = bytes / granule;
-  if (free_block* block = lists[size_class]) {
-    lists[size_class] = block->next;
-    cached -= bytes;
-    return block;
-  }
-  std::byte* const block = bump;
-  if (reinterpret_cast<std::uintptr_t>(block) + bytes > reinterpret_cast<std::uintptr_t>(end)) [[unlikely]]
-    return cut(bytes, size_class);
-  bump = block + bytes;
-  return block;
+  return take(bytes, [&] { return cut(bytes, bytes / granule); });
 }
 
 inline void* heap::allocate(std::size_t size) {
@@ -138,11 +119,7 @@ inline void* heap::allocate(std::size_t size) {
 }
 
 [[gnu::always_inline]] inline void heap::free(void* block, std::size_t bytes) noexcept {
-  if (static_cast<std::byte*>(block) + bytes == bump) [[likely]] {
-    bump = static_cast<std::byte*>(block);
-    return;
-  }
-  free_below(block, bytes);
+  if (!take_back(block, bytes)) free_below(block, bytes);
 }
 
 }  // namespace weft::detail

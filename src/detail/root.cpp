@@ -81,7 +81,7 @@ constinit frame unwinding{unwind_current, never_destroyed};
 
 void leave(worker& here) noexcept {
   here.current = here.outer;
-  here.memory = nullptr;  // not that of `outer`, which may have ended and only wakes others
+  here.frames.memory = nullptr;  // not that of `outer`, which may have ended and only wakes others
 }
 
 }  // namespace

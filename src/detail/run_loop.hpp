@@ -13,9 +13,9 @@ namespace weft::detail {
 /// `self` runs from here on; null: nobody. Its frames come from where its env says.
 inline void enter(worker& here, root* self) noexcept {
   here.current = self;
-  here.memory = self != nullptr && self->env != nullptr ? self->env->frames : nullptr;
-  if (here.memory != nullptr) [[unlikely]]
-    here.memory->enter(self->env->executor, here);
+  here.frames.memory = self != nullptr && self->env != nullptr ? self->env->frames : nullptr;
+  if (here.frames.memory != nullptr) [[unlikely]]
+    here.frames.memory->enter(self->env->executor, here);
 }
 
 /// The run loop: every resume of a coroutine in a root comes from here, so a coroutine that suspends returns to here,
@@ -73,6 +73,7 @@ inline void root::leave_pool(worker& here) noexcept {
     detail::run(here, std::exchange(here.next, {}));
   expect_no_more_locks(locks);
   static_cast<run_state&>(here) = {};
+  here.frames.memory = nullptr;
 }
 
 /// Destroys all frames of `self`, which was told to stop and has left what it waited in. True: it has reached its end, which
@@ -83,14 +84,15 @@ bool unwind_to_end(worker& here, root& self) noexcept;
 /// task that has no executor, what runs in it rounds as code of the thread does, and none of its exceptions is the fiber's.
 class run_scope {
  public:
-  explicit run_scope(worker& here) noexcept : here_{here}, before_{here} {
-    static_cast<run_state&>(here) = {{.current = before_.current, .outer = before_.current}, before_.memory};
+  explicit run_scope(worker& here) noexcept : here_{here}, before_{here}, memory_before_{here.frames.memory} {
+    static_cast<run_state&>(here) = {{.current = before_.current, .outer = before_.current}};
     if (before_.left_by != nullptr) [[unlikely]]
       fibers_ = set_aside(*before_.left_by);
   }
   run_scope(const run_scope&) = delete;
   ~run_scope() {
     static_cast<run_state&>(here_) = before_;
+    here_.frames.memory = memory_before_;
     if (before_.left_by != nullptr) [[unlikely]]
       take_up(fibers_);
   }
@@ -98,6 +100,7 @@ class run_scope {
  private:
   worker& here_;
   const run_state before_;
+  frame_source* const memory_before_;
   side_state fibers_;  // where there is one
 };
 

@@ -30,6 +30,7 @@ void let_go_of_signal_stack(const worker& leaving) noexcept {
 void leave(void* worker_of_ending_thread) noexcept {
   worker* leaving = static_cast<worker*>(worker_of_ending_thread);
   worker_of_thread = nullptr;
+  front_of_thread = &no_front;
   leaving->frames.leave();
   if (std::exchange(ready_for_stacks, false)) let_go_of_signal_stack(*leaving);
   std::lock_guard guard{spare_lock};
@@ -55,6 +56,9 @@ pthread_key_t make_key() noexcept {
 }  // namespace
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
+// Named by the code of programs alone, which no compiler looks into for names.
+[[gnu::used, gnu::tls_model("initial-exec")]] constinit thread_local frame_front* front_of_thread = &no_front;
+constinit frame_front no_front;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool ready_for_stacks = false;
 
 WEFT_SELDOM worker& first_use() noexcept {
@@ -73,6 +77,7 @@ WEFT_SELDOM worker& first_use() noexcept {
   } else {
     worker_of_thread->frames.take_over();
   }
+  if (!WEFT_ASAN) front_of_thread = &worker_of_thread->frames;  // else no frame is a worker's
   static const pthread_key_t key = make_key();
   pthread_setspecific(key, worker_of_thread);
   prepare_last_words();

@@ -55,11 +55,10 @@ struct run_place {
   const root* starting = nullptr;  // the child that was started here and has not been away from this stack since
 };
 
-/// What a nested run of the run loop must leave as it found it.
+/// What a nested run of the run loop must leave as it found it, besides where frames come from.
 struct run_state : run_place {
-  frame_source* memory = nullptr;  // where frames come from; null: from the worker. Follows `current` and its env
-  void* unwound = nullptr;         // the frame that a stop has just destroyed: its owner's destructor skips it
-  class fiber* fiber = nullptr;    // whose stack this runs on, in the root that runs
+  void* unwound = nullptr;       // the frame that a stop has just destroyed: its owner's destructor skips it
+  class fiber* fiber = nullptr;  // whose stack this runs on, in the root that runs
   // Of that fiber, or of the one that made this call outside of its stack: it has the control words of the thread's own code.
   const context* left_by = nullptr;
 };
@@ -91,7 +90,7 @@ struct stride {
 };
 
 struct worker : run_state {
-  heap frames;
+  heap frames;                     // its `memory` follows `current` and its env
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
   unsigned nested_forks = 0;       // how many forks are in their first run on this stack, or stopped ones in their last
@@ -118,6 +117,12 @@ struct worker : run_state {
 /// The calling thread's worker; null before its first use. Read it through this_worker().
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local worker* worker_of_thread;
 
+/// What programs take frames from: the worker's, or `no_front` where there is no worker. See frames_here().
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local frame_front* front_of_thread __asm__(
+    "weft_frames_here");
+/// Has nothing, and is never written.
+extern constinit frame_front no_front;
+
 /// The calling thread was looked after: it has a signal stack, that of its worker or one of its own. What switches stacks
 /// reads it by its distance from the thread pointer; see context.hpp.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local bool ready_for_stacks;
@@ -138,7 +143,7 @@ const worker* newest_worker() noexcept;
 /// Waits for each thread that is posting to `it`. By whoever is about to destroy it, when all that was posted has run.
 void wait_for_posters(const void* it) noexcept;
 
-/// The same where a root runs, so that there is one.
+/// The calling thread's worker where a root runs, so that there is one.
 inline worker& running_worker() noexcept { return *worker_of_thread; }
 
 /// Lets go of blocks and slabs that nobody has needed lately. True: there are more, so ask again in a while. By a thread

@@ -94,6 +94,17 @@
 #define WEFT_SELDOM __attribute__((noinline))
 #endif
 
+// 1: where a coroutine's frame is made and freed, the thread's newest block is taken and put back without a call. 0 calls the
+// library for each, so that frames can be counted; both go together in one program. Elsewhere no way is known to read a
+// thread-local that no compiler keeps over a suspension.
+#ifndef WEFT_INLINES_FRAMES
+#if defined(__x86_64__) && defined(__LP64__)
+#define WEFT_INLINES_FRAMES 1
+#else
+#define WEFT_INLINES_FRAMES 0
+#endif
+#endif
+
 // 1 in a translation unit that a sanitizer watches, else 0.
 #if defined(__SANITIZE_ADDRESS__)
 #define WEFT_ASAN 1

@@ -17,7 +17,9 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <tuple>  // std::allocator_arg_t
 #include <weft/detail/config.hpp>
@@ -31,30 +33,73 @@ namespace detail {
 
 struct worker;
 
-/// A worker's heap has a class for each multiple of this, up to that.
-inline constexpr std::size_t frame_granule = 32, small_frame = 4096;
+/// A worker's heap has a class for each multiple of this, up to that; above it, four a doubling up to `large_frame`.
+inline constexpr std::size_t frame_granule = 32, small_frame = 4096, large_frame = std::size_t{64} << 10;
+inline constexpr std::size_t frame_classes =
+    small_frame / frame_granule + (std::bit_width(large_frame) - std::bit_width(small_frame)) * 4 + 1;
 /// What a frame of `size` takes there; 0: it is not small. Where frames are made and destroyed, a constant.
 constexpr std::size_t small_frame_bytes(std::size_t size) noexcept {
   return size <= small_frame ? (size + frame_granule - 1) & ~(frame_granule - 1) : 0;
 }
 
+struct free_block {
+  free_block* next;
+  std::size_t size_class;  // only for a block on its way home
+};
+
+class frame_source;
+
+/// Where a worker's frames come from, what its heap hands out next, and takes back on top: all that a program's own code
+/// knows of it.
+struct frame_front {
+  frame_source* memory = nullptr;  // what the work that runs has chosen; null: the heap
+  std::byte* bump = nullptr;       // the next bytes of the current slab, as `end`
+  std::byte* end = nullptr;
+  std::size_t cached = 0;  // bytes in the lists
+  free_block* lists[frame_classes]{};
+
+  /// `bytes` as small_frame_bytes() gives them. What `otherwise` gives, if there is neither a block nor room.
+  template <class Otherwise>
+  [[gnu::always_inline]] void* take(std::size_t bytes, Otherwise otherwise) {
+    free_block*& list = lists[bytes / frame_granule];
+    if (free_block* const block = list) {
+      list = block->next;
+      cached -= bytes;
+      return block;
+    }
+    std::byte* const block = bump;
+    if (reinterpret_cast<std::uintptr_t>(block) + bytes > reinterpret_cast<std::uintptr_t>(end)) [[unlikely]]
+      return otherwise();
+    bump = block + bytes;
+    return block;
+  }
+  /// False: the block is not on top, or of another heap.
+  [[gnu::always_inline]] bool take_back(void* block, std::size_t bytes) noexcept {
+    if (static_cast<std::byte*>(block) + bytes != bump) [[unlikely]]
+      return false;
+    bump = static_cast<std::byte*>(block);
+    return true;
+  }
+};
+
+#if WEFT_INLINES_FRAMES
+/// The calling thread's, or an empty one: before the thread's first frame, and where all are from `operator new`. The
+/// compiler can't keep it over a suspension, behind which the thread may be another: it knows neither what is read here nor
+/// that it is the same each time.
+[[gnu::always_inline]] inline frame_front& frames_here() noexcept {
+  frame_front* here;
+  asm volatile(
+      "movq weft_frames_here@gottpoff(%%rip), %0\n\t"
+      "movq %%fs:(%0), %0"
+      : "=r"(here));
+  return *here;
+}
+#endif
+
 [[nodiscard]] void* allocate_small_frame(std::size_t size, std::size_t bytes);
 [[nodiscard]] void* allocate_large_frame(std::size_t size);
 void free_small_frame(void* frame, std::size_t size, std::size_t bytes) noexcept;
 void free_large_frame(void* frame, std::size_t size) noexcept;
-
-/// Allocates `size` bytes aligned to 16: from the source of the work that runs, if it has one, else from the calling
-/// worker's heap. Throws std::bad_alloc. Cost: some 2 ns.
-[[nodiscard]] inline void* allocate_frame(std::size_t size) {
-  const std::size_t bytes = small_frame_bytes(size);
-  return bytes != 0 ? allocate_small_frame(size, bytes) : allocate_large_frame(size);
-}
-
-/// Frees what any function of this header allocated, on any thread.
-inline void free_frame(void* frame, std::size_t size) noexcept {
-  const std::size_t bytes = small_frame_bytes(size);
-  return bytes != 0 ? free_small_frame(frame, size, bytes) : free_large_frame(frame, size);
-}
 
 /// What stands before a frame that no worker's heap gave.
 struct alignas(16) foreign_frame_header {
@@ -129,6 +174,32 @@ class frame_source {
   foreign_frame_header* kept_[kept_sizes]{};
 };
 
+/// Allocates `size` bytes aligned to 16: from the source of the work that runs, if it has one, else from the calling
+/// worker's heap. Throws std::bad_alloc. Cost: some 1 ns.
+[[nodiscard, gnu::always_inline]] inline void* allocate_frame(std::size_t size) {
+  const std::size_t bytes = small_frame_bytes(size);
+  if (bytes == 0) return allocate_large_frame(size);
+#if WEFT_INLINES_FRAMES
+  frame_front& here = frames_here();
+  if (here.memory != nullptr) [[unlikely]]
+    return here.memory->allocate(size);
+  return here.take(bytes, [=] { return allocate_small_frame(size, bytes); });
+#else
+  return allocate_small_frame(size, bytes);
+#endif
+}
+
+/// Frees what any function of this header allocated, on any thread.
+[[gnu::always_inline]] inline void free_frame(void* frame, std::size_t size) noexcept {
+  const std::size_t bytes = small_frame_bytes(size);
+  if (bytes == 0) return free_large_frame(frame, size);
+#if WEFT_INLINES_FRAMES
+  if (frames_here().take_back(frame, bytes)) [[likely]]
+    return;
+#endif
+  free_small_frame(frame, size, bytes);
+}
+
 /// Until the end of the block, frames come from `source` (null: from the worker's heap).
 class ambient_memory {
  public:
@@ -152,7 +223,7 @@ void trim_frame_memory() noexcept;
 
 /// Base of every promise: its frame comes from the worker, or from what follows a std::allocator_arg.
 struct frame_allocated {
-  static void* operator new(std::size_t size) { return allocate_frame(size); }
+  [[gnu::always_inline]] static inline void* operator new(std::size_t size) { return allocate_frame(size); }
 
   // f(std::allocator_arg, resource or polymorphic_allocator, ...). Inlined, since g++ takes a template for no match of
   // the operator delete below, and warns.
@@ -168,7 +239,9 @@ struct frame_allocated {
     return allocate_frame(size, resource_of(from));
   }
 
-  static void operator delete(void* frame, std::size_t size) noexcept { free_frame(frame, size); }
+  [[gnu::always_inline]] static inline void operator delete(void* frame, std::size_t size) noexcept {
+    free_frame(frame, size);
+  }
 
  private:
   template <class From>

@@ -135,6 +135,22 @@ class join : boundary, job {
     if (count_ != 1) offer_rest();
     return lend(0);
   }
+  /// The same where it is known that there are several, and which is the first: nothing is read again behind the call.
+  WEFT_PER_AWAIT std::coroutine_handle<> start(root& self, std::coroutine_handle<> caller,
+                                               std::coroutine_handle<> first) noexcept {
+    continuation = caller;
+    owner = &self;
+    lender_ = &self;
+    was_lent_ = std::exchange(self.is_lent, true);
+    begun_ = 1;
+    offered_ = false;
+    promise_base& promise = promise_base::of(first);
+    promise.continuation = handle();
+    promise.owner = &self;
+    self.top = first;
+    offer_rest();
+    return first;
+  }
 
  protected:
   ~join() = default;
@@ -301,8 +317,8 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
     if (frames_[0]) [[likely]] {
       for (std::size_t at = count; --at != 0;) frames_[at].destroy();  // the newest first, as they lie
       std::exchange(frames_[0], nullptr).destroy();
-    } else if (std::exchange(this->in_slots_, false)) {
-      std::apply([](auto&... slots) { (std::destroy_at(&slots.it), ...); }, this->slots);
+    } else if (this->in_slots_) {
+      leave_slots();
     }
   }
 
@@ -310,7 +326,10 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
   template <class Promise>
   WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
     root& self = *caller.promise().owner;
-    return transfer(self, this->start(self, caller));
+    if constexpr (count > 1)
+      return transfer(self, this->start(self, caller, frames_[0]));
+    else
+      return transfer(self, this->start(self, caller));
   }
   std::tuple<element<Ts>...> await_resume() {
     if (!frames_[0]) [[unlikely]]
@@ -347,6 +366,11 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
       frames_[I].destroy();
     }
     frames_[I] = nullptr;
+  }
+  // Apart, so that the way of results in frames needs no room on the stack.
+  [[gnu::noinline]] void leave_slots() noexcept {
+    this->in_slots_ = false;
+    std::apply([](auto&... slots) { (std::destroy_at(&slots.it), ...); }, this->slots);
   }
   static void settle(join& self, std::size_t index, bool stopped) noexcept {
     [&]<std::size_t... I>(tuple_join& mine, std::index_sequence<I...>) {

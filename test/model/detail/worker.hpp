@@ -37,7 +37,6 @@ inline side_state set_aside(const context&) noexcept { return {}; }
 inline void take_up(const side_state&) noexcept {}
 
 struct run_state : run_place {
-  frame_source* memory = nullptr;
   void* unwound = nullptr;
   class fiber* fiber = nullptr;
   const context* left_by = nullptr;
@@ -49,6 +48,9 @@ struct stride {
 };
 
 struct worker : run_state {
+  struct {
+    frame_source* memory = nullptr;
+  } frames;
   stride served;
   void (*words_known_to)(frame*) = nullptr;
   std::coroutine_handle<> next{};
