@@ -63,7 +63,7 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 // ---- begin and end ------------------------------------------------------------------------------------------------------
 
 pool_core::pool_core(const pool_options& options, parkers beds)
-    : idle_{options.threads - (options.use_caller ? 1u : 0u)},
+    : parking{options.threads - (options.use_caller ? 1u : 0u)},
       is_ranked_{options.priorities > 1 || options.deadline_order},
       is_alone_{options.threads == 1 && !options.use_caller},
       is_crowded_{options.threads > available_processors()},
@@ -123,7 +123,7 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
   std::size_t started = 0;
   while (started != own_threads()) {
     seat& one = *seats_[started];
-    holders_.fetch_add(1, std::memory_order_relaxed);  // whoever takes it away has the edge
+    holders_.add();
     refused = ::pthread_create(
         &one.thread, nullptr,
         [](void* argument) -> void* {
@@ -133,7 +133,7 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
         },
         &one);
     if (refused != 0) {
-      holders_.fetch_sub(1, std::memory_order_relaxed);  // of the thread that there is not
+      holders_.take_back();
       break;
     }
     char number[8], full[16];
@@ -146,8 +146,7 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
   }
   if (refused == 0 && is_adaptive()) refused = start_steering(name);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  gate_.store(refused == 0 ? gate::open : gate::shut, std::memory_order_release);  // -> gate
-  gate_.notify_all();
+  gate_.open(refused == 0);
   if (refused != 0)
     for (std::size_t i = 0; i != started; ++i) ::pthread_join(seats_[i]->thread, nullptr);
   return refused;
@@ -155,7 +154,7 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
 
 // The thread that decides how many of the others take part. It has no part in the gate, since it waits for nobody.
 int pool_core::start_steering(const char* name) noexcept {
-  holders_.fetch_add(1, std::memory_order_relaxed);  // as for the others
+  holders_.add();
   const int refused = ::pthread_create(
       &steering_thread_, nullptr,
       [](void* argument) -> void* {
@@ -166,7 +165,7 @@ int pool_core::start_steering(const char* name) noexcept {
       },
       this);
   if (refused != 0) {
-    holders_.fetch_sub(1, std::memory_order_relaxed);  // as there
+    holders_.take_back();
     return refused;
   }
   char full[16];
@@ -178,13 +177,7 @@ int pool_core::start_steering(const char* name) noexcept {
 
 void pool_core::shut_down(pool_shutdown how) noexcept {
   if (is_forked()) return;
-  auto expected = state::open;
-  const auto wanted = how == pool_shutdown::cancel ? state::cancelling : state::draining;
-  if (!state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed) &&
-      expected == state::draining && wanted == state::cancelling)
-    state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
-  heavy_fence();  // who enters the idle set last sees it, or is in there already
-  if (idler* one = idle_.pick_any(); one != nullptr) wake(*one);
+  close(how == pool_shutdown::cancel ? pool_state::cancelling : pool_state::draining);
   if (is_inside()) return;
   if (own_threads() == 0) run_the_rest_as_caller();
   join_threads();
@@ -209,7 +202,7 @@ void pool_core::release() noexcept {
 }
 
 void pool_core::drop() noexcept {
-  if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;  // -> gone, <- gone
+  if (holders_.let_go()) delete this;
 }
 
 bool pool_core::is_forked() const noexcept {
@@ -264,15 +257,13 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
 
 bool pool_core::enter_as_caller() noexcept {
   expect_not_forked();
-  if (!options_.use_caller || is_inside() || caller_inside_.exchange(true, std::memory_order_acquire))  // <- place
-    return false;
-  holders_.fetch_add(1, std::memory_order_relaxed);  // as for a thread
+  if (!options_.use_caller || is_inside() || !callers_place_.try_lock()) return false;
+  holders_.add();
   seat& mine = *seats_.back();
   callers_before_ = std::exchange(this_worker().of_pool, &mine);
   this_worker().words_known_to = nullptr;
   mine.asleep.add(nanoseconds_now() - mine.lies_down.exchange(0, std::memory_order_relaxed));  // as declared
-  idle_.come();
-  heavy_fence();
+  come();
   if (is_adaptive()) steering_.notice();
   return true;
 }
@@ -291,26 +282,17 @@ void pool_core::help_until(const bool& over) noexcept {
 void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
   while (job* const work = mine.line.pop()) injected_.put(*work);
-  idle_.go();
-  heavy_fence();
-  wake_for_what_is_left();
+  go();
   mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
   this_worker().of_pool = callers_before_;
   this_worker().words_known_to = nullptr;
-  caller_inside_.store(false, std::memory_order_release);  // -> place
+  callers_place_.unlock();
   drop();
-}
-
-// By one that has gone, behind a heavy_fence().
-void pool_core::wake_for_what_is_left() noexcept {
-  const bool closing = state_.load(std::memory_order_relaxed) != state::open;  // as declared
-  if (closing || any_job())
-    if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) wake(*one);
 }
 
 // A pool without a thread of its own, at its end.
 void pool_core::run_the_rest_as_caller() noexcept {
-  if (state_.load(std::memory_order_relaxed) == state::ended || !enter_as_caller()) return;  // as declared
+  if (has_ended() || !enter_as_caller()) return;
   worker& here = this_worker();
   {
     const run_scope outside{here};  // it may end inside a task
@@ -350,12 +332,10 @@ void pool_core::post_behind(job& work) noexcept {
 void pool_core::post_from_outside(job& work) noexcept {
   expect_not_forked();
   worker& here = this_worker();
-  const void* const outer = here.posting_to.load(std::memory_order_relaxed);              // the thread's own
-  here.posting_to.store(this, std::memory_order_relaxed);                                 // the job carries it
-  WEFT_EXPECTS(state_.load(std::memory_order_relaxed) != state::ended, posted_too_late);  // as declared
+  const posting_to::mark mark{here.posts_to, this};
+  WEFT_EXPECTS(!has_ended(), posted_too_late);
   injected_.put(work);
   seats_.front()->call();
-  here.posting_to.store(outer, std::memory_order_release);  // -> posted: the pool may be gone from here on
 }
 
 // False: it has none.
@@ -372,11 +352,9 @@ void pool_core::post_ranked(job& work, unsigned priority) noexcept {
       options_.deadline_order ? root::deadline_of(work).time_since_epoch().count() : ranked_jobs<job>::no_deadline;
   if (here.of_pool != nullptr && here.of_pool->home == this) return put_ranked(work, priority, deadline);
   expect_not_forked();
-  const void* const outer = here.posting_to.load(std::memory_order_relaxed);              // as in post_from_outside()
-  here.posting_to.store(this, std::memory_order_relaxed);                                 // as there
-  WEFT_EXPECTS(state_.load(std::memory_order_relaxed) != state::ended, posted_too_late);  // as declared
+  const posting_to::mark mark{here.posts_to, this};
+  WEFT_EXPECTS(!has_ended(), posted_too_late);
   put_ranked(work, priority, deadline);
-  here.posting_to.store(outer, std::memory_order_release);  // -> posted, as there
 }
 
 // Where there is no memory for its rank, it comes in turn.
@@ -394,17 +372,14 @@ void pool_core::post_to(seat& one, job& work) noexcept {
   if (here.of_pool == &one) return one.kept.push(work);
   if (here.of_pool != nullptr && here.of_pool->home == this) return hand_in(one, work);
   expect_not_forked();
-  const void* const outer = here.posting_to.load(std::memory_order_relaxed);              // as in post_from_outside()
-  here.posting_to.store(this, std::memory_order_relaxed);                                 // as there
-  WEFT_EXPECTS(state_.load(std::memory_order_relaxed) != state::ended, posted_too_late);  // as declared
+  const posting_to::mark mark{here.posts_to, this};
+  WEFT_EXPECTS(!has_ended(), posted_too_late);
   hand_in(one, work);
-  here.posting_to.store(outer, std::memory_order_release);  // -> posted, as there
 }
 
 void pool_core::hand_in(seat& one, job& work) noexcept {
   one.posted.put(work);
-  light_fence();
-  if (idle_.pick(one)) wake(one);
+  call(one);
 }
 
 [[gnu::noinline]] void pool_core::wake(idler& one) noexcept {
@@ -421,8 +396,7 @@ void pool_core::hand_in(seat& one, job& work) noexcept {
 // ---- a worker's turn --------------------------------------------------------------------------------------------------------
 
 void pool_core::run(seat& mine) noexcept {
-  gate_.wait(gate::closed, std::memory_order_relaxed);        // the load below has the edge
-  if (gate_.load(std::memory_order_acquire) == gate::open) {  // <- gate
+  if (gate_.pass()) {
     worker& here = this_worker();
     here.of_pool = &mine;
     mine.thread_number.store(::gettid(), std::memory_order_relaxed);  // as declared
@@ -437,7 +411,7 @@ void pool_core::run(seat& mine) noexcept {
 
 inline void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
   mine.jobs.add();
-  if (state_.load(std::memory_order_relaxed) == state::cancelling) [[unlikely]]  // seen at some time
+  if (state() == pool_state::cancelling) [[unlikely]]  // seen at some time
     root::tell_to_stop(work);
   root::run_outermost(here, work);  // it may be gone
 }
@@ -449,8 +423,7 @@ void pool_core::look_at_job_above(const executor& below, job& work) noexcept {
   const auto is_below = [&](const auto& level) { return level.get() == &below; };
   if (mine->of != &below && &mine->own != &below && !std::ranges::any_of(mine->of->levels_, is_below)) return;
   root::count_in(here, work);
-  if (mine->of->state_.load(std::memory_order_relaxed) == state::cancelling)  // as above
-    root::tell_to_stop(work);
+  if (mine->of->state() == pool_state::cancelling) root::tell_to_stop(work);
 }
 
 // Null: the pool has ended.
@@ -472,7 +445,7 @@ root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
   seat& mine = static_cast<seat&>(of);
   const pool_core& core = *mine.of;
   if (mine.until_look == 0 || core.is_ranked_ || mine.forks.in_slots() != 0 ||
-      core.state_.load(std::memory_order_relaxed) == state::cancelling)  // as in run_one()
+      core.state() == pool_state::cancelling)  // as in run_one()
     return nullptr;
   // Of thousands, each lies in no cache: where it says what it is, and then where it goes on.
   const auto fetch = [](job& near, job& far) noexcept {
@@ -524,17 +497,14 @@ root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
       if (work == nullptr) work = take_own(mine);
     }
     // At the end, what a job has woken is not left to come late: it belongs to what there is to run.
-    if (work == nullptr && state_.load(std::memory_order_relaxed) != state::open) {  // as declared
+    if (work == nullptr && state() != pool_state::open) {
       this_worker().words_known_to = nullptr;
       wait_watch::settle();
       work = mine.line.pop();
       if (work == nullptr) work = take_own(mine);
     }
     if (work != nullptr) {
-      if (searches && idle_.stop_search() && mine.has_others) {
-        heavy_fence();
-        if (any_job()) mine.call();
-      }
+      found(mine, searches, mine.has_others);
       return work;
     }
     if (!sleep(mine, searches, desperate)) return nullptr;
@@ -606,33 +576,21 @@ job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
 
 // True: to be woken is to search. False: the pool has ended.
 bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
-  parker& bed = mine.sleeps;
-  bed.prepare();
-  const idle_set::entered how = idle_.enter(mine, searched);
-  heavy_fence();
-  const state now = state_.load(std::memory_order_relaxed);  // as declared
-  if (now == state::ended) return false;
-  if (any_job() || !mine.posted.empty()) {
-    idle_.leave(mine);
+  const nap how = fall_asleep(mine, searched);
+  if (how == nap::ended) return false;
+  if (how == nap::has_job) {
     spin_wait{}.once();
     return true;
   }
-  // A job for another one alone: its poster is about to wake that one.
-  if (now != state::open && how == idle_set::entered::last && !any_own_job() && idle_.close_since(mine)) {
-    end();
-    return false;
-  }
-  const auto most = how == idle_set::entered::watches ? watch_every
-                    : age_frame_memory()              ? milliseconds{1000}
-                                                      : milliseconds::max();
+  const auto most = how == nap::watches ? watch_every : age_frame_memory() ? milliseconds{1000} : milliseconds::max();
   doze(mine, most == milliseconds::max() ? parker::time_point::max() : std::chrono::steady_clock::now() + most);
-  const bool by_itself = idle_.leave(mine);
-  desperate = by_itself && how == idle_set::entered::watches;
+  const bool by_itself = woke(mine);
+  desperate = by_itself && how == nap::watches;
   if (!by_itself) {
     mine.wakes.add();
     if (is_adaptive()) steering_.notice();
   }
-  return state_.load(std::memory_order_relaxed) != state::ended;  // as declared
+  return !has_ended();
 }
 
 void pool_core::doze(seat& mine, parker::time_point until) noexcept {
@@ -647,13 +605,9 @@ void pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.gives_way.slept(asleep);
 }
 
-// By the last worker, in the idle set, which is closed.
-void pool_core::end() noexcept {
-  state_.store(state::ended, std::memory_order_relaxed);  // as declared
-  heavy_fence();
+// The pool is marked as ended.
+void pool_core::ends() noexcept {
   WEFT_EXPECTS(!any_job() && !any_own_job(), posted_too_late);
-  while (idler* one = idle_.pick_any()) wake(*one);
-  while (idler* one = idle_.recall_any()) wake(*one);
   if (is_adaptive()) steering_.wake();
 }
 

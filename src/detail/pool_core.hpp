@@ -1,15 +1,6 @@
 // What a pool is: its workers, the set of those that have nothing to do, the jobs from outside, and its end.
 //
-// The end. A pool that shuts down goes on until no job is left, which is when all its workers are in the idle set and
-// the last one that came has seen all queues empty; nobody but a worker that is awake, and whoever posts from outside,
-// could put anything there. That last one marks the pool as ended and wakes all, and each leaves.
-//
-//   open -> closing   by shutdown(); wakes a worker, so that somebody looks
-//   closing -> ended  by the last worker in the idle set, with all queues empty
-//
-// Whoever posts from outside may still be in post() when the job that it posted has run, its waiter has gone on, and the
-// pool is destroyed. So it says in its own thread's worker that it is in there; whoever destroys the pool waits for it.
-// The job carries the edge from the one to the other.
+// How its workers sleep and when it ends stands in parking.hpp, how who destroys it waits for who posts in posting_to.hpp.
 //
 // The core belongs to the pool and to its threads, and goes with the last of them: a pool may be destroyed by a job of
 // its own.
@@ -23,17 +14,22 @@
 #include <cstdint>
 #include <memory>
 #include <vector>
+#include <weft/detail/lock.hpp>
 #include <weft/pool.hpp>
 
 #include "detail/giving_way.hpp"
+#include "detail/holders.hpp"
 #include "detail/idle_set.hpp"
 #include "detail/injection.hpp"
 #include "detail/parker.hpp"
+#include "detail/parking.hpp"
 #include "detail/pool_size.hpp"
 #include "detail/pool_worker.hpp"
+#include "detail/posting_to.hpp"
 #include "detail/processors.hpp"
 #include "detail/ranked_jobs.hpp"
 #include "detail/resting.hpp"
+#include "detail/starting_gate.hpp"
 #include "detail/steal_pace.hpp"
 #include "detail/worker.hpp"
 
@@ -45,7 +41,7 @@ struct parkers {
   void* with = nullptr;
 };
 
-class pool_core final : public executor {
+class pool_core final : public executor, private parking<pool_core> {
  public:
   /// Throws error, or std::bad_alloc.
   static pool_core* make(const pool_options& options, parkers beds = {});
@@ -86,6 +82,7 @@ class pool_core final : public executor {
   void release() noexcept;
 
  private:
+  friend parking<pool_core>;
   struct seat;
 
   // What runs jobs on just one worker.
@@ -128,8 +125,8 @@ class pool_core final : public executor {
   struct alignas(64) seat : pool_worker, idler {
     seat(pool_core& core, unsigned which, parkers beds) noexcept
         : pool_worker{core,
-                      core.idle_,
-                      {pool_core::wake, pool_core::make_room, pool_core::shares, pool_core::next_across},
+                      {&core.idle_, pool_core::wake},
+                      {pool_core::make_room, pool_core::shares, pool_core::next_across},
                       core.options_.threads > 1,
                       core.options_.deadline_order},
           own{*this},
@@ -170,7 +167,7 @@ class pool_core final : public executor {
   unsigned own_threads() const noexcept { return options_.threads - (options_.use_caller ? 1 : 0); }
   void run_the_rest_as_caller() noexcept;
   void drop() noexcept;
-  void end() noexcept;
+  void ends() noexcept;
   bool is_forked() const noexcept;
   void expect_not_forked() const noexcept;
 
@@ -186,7 +183,6 @@ class pool_core final : public executor {
   job* rob_others(seat& mine, bool desperate) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
   void doze(seat& mine, parker::time_point until) noexcept;
-  void wake_for_what_is_left() noexcept;
 
   // Of a pool of adaptive size.
   struct period_start {
@@ -207,6 +203,7 @@ class pool_core final : public executor {
   job* keep_rest(seat& mine, job** jobs, std::size_t count) noexcept;
   bool any_job() const noexcept;
   bool any_own_job() const noexcept;
+  static bool has_own_job(const seat& mine) noexcept { return !mine.posted.empty(); }
 
   void post_from_outside(job& work) noexcept;
   bool post_by_deadline(job& work) noexcept;
@@ -221,7 +218,6 @@ class pool_core final : public executor {
   static root* next_across(pool_worker& of, void (*resume)(frame*)) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
-  idle_set idle_;
   injection<job> injected_;
   ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
   std::vector<std::unique_ptr<level_executor>> levels_;
@@ -236,21 +232,11 @@ class pool_core final : public executor {
   unsigned patience_;                 // how often a worker looks round before it sleeps
   const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
   bool joined_ = false;
-  // A thread has the place for a caller.
-  //   edge place  what it left there  ->  the next one
-  std::atomic<bool> caller_inside_{false};
+  tiny_lock callers_place_;  // taken by the thread that has it, which leaves there what the next one finds
   pool_worker* callers_before_ = nullptr;  // what that thread is a worker of otherwise
 
-  enum class gate : std::uint8_t { closed, open, shut };
-  //   edge gate  all threads, by their numbers  ->  each of them
-  std::atomic<gate> gate_{gate::closed};
-  enum class state : std::uint8_t { open, draining, cancelling, ended };
-  // Moves on as said above. Relaxed: `ended` is acted upon by who was woken for it, or saw it behind the set's lock, and
-  // carries nothing; closing is seen by all at some time.
-  std::atomic<state> state_{state::open};
-  // The pool, and its threads. Whoever takes the last one away deletes.
-  //   edge gone  all that the others did with the core  ->  its end
-  std::atomic<std::uint32_t> holders_{1};
+  starting_gate gate_;
+  holders holders_{1};  // the pool, its threads, and a caller; the last one deletes
 };
 
 }  // namespace weft::detail

@@ -109,7 +109,7 @@ pool_load pool_core::look(period_start& before) noexcept {
 void pool_core::steer() noexcept {
   pool_size size{options_.min_threads, own_threads(), available_processors()};
   idle_.let_rest(own_threads() - size.size());
-  const auto over = [this] { return state_.load(std::memory_order_relaxed) == state::ended; };  // as declared
+  const auto over = [this] { return has_ended(); };
   unsigned idle_for = 0;
   period_start before{.when = steady_clock::now()};
   while (!over()) {

@@ -9,8 +9,8 @@
 
 #include "detail/count.hpp"
 #include "detail/deque.hpp"
-#include "detail/fence.hpp"
 #include "detail/idle_set.hpp"
+#include "detail/parking.hpp"
 #include "detail/run_queue.hpp"
 
 namespace weft::detail {
@@ -18,10 +18,9 @@ namespace weft::detail {
 class root;
 struct frame;
 
-struct pool_worker {
-  /// What a worker knows of its pool.
+struct pool_worker : calls_idlers {
+  /// What a worker knows of its pool, besides whom to wake.
   struct calls {
-    void (*wake)(idler&) noexcept;
     /// By the worker's thread, for a job that its line has no room for.
     void (*make_room)(pool_worker&, job&) noexcept;
     /// Whether all workers run what is posted to `one`.
@@ -32,11 +31,10 @@ struct pool_worker {
     root* (*next_across)(pool_worker&, void (*resume)(frame*)) noexcept;
   };
 
-  pool_worker(executor& of, idle_set& all, const calls& how, bool others, bool ordered) noexcept
-      : home{&of}, idle{&all}, call_pool{how}, has_others{others}, orders{ordered} {}
+  pool_worker(executor& of, const calls_idlers& others_by, const calls& how, bool others, bool ordered) noexcept
+      : calls_idlers{others_by}, home{&of}, call_pool{how}, has_others{others}, orders{ordered} {}
 
   executor* const home;
-  idle_set* const idle;
   const calls call_pool;
   const bool has_others;  // who could take what it offers
   const bool orders;      // some of what is posted to its home on its thread is not for its line
@@ -78,21 +76,6 @@ struct pool_worker {
     if (!forks.push_beyond(fork)) return false;
     call();
     return true;
-  }
-
-  /// Somebody is to see what was just put somewhere. `hot`: this worker does it next.
-  void call(bool hot = false) noexcept {
-    if (calls_for_one(hot)) [[unlikely]]
-      call_one(hot);
-  }
-  /// Whether that wakes anybody, as far as one knows before one asks.
-  bool calls_for_one(bool hot = false) const noexcept {
-    light_fence();
-    return idle->calls_for_one(hot);
-  }
-  /// Then. Apart, so that the way of who calls nobody saves no registers.
-  WEFT_SELDOM void call_one(bool hot = false) noexcept {
-    if (idler* one = idle->pick(hot); one != nullptr) call_pool.wake(*one);
   }
 
  private:

@@ -1,9 +1,9 @@
 #include <weft/detail/registry.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 
+#include "detail/holders.hpp"
 #include "detail/run_loop.hpp"
 
 namespace weft {
@@ -36,8 +36,7 @@ class work_alarm final : timer {
   listed_entry& of_;  // held
   const std::uint64_t limit_;
   clock* by_ = nullptr;
-  //   edge gone  a holder's last use  ->  the last holder, which frees it
-  std::atomic<unsigned> holders_{2};
+  holders holders_{2};
 };
 
 /// What a registry keeps of a piece of work.
@@ -46,9 +45,9 @@ class listed_entry {
   listed_entry(registry& in, const char* called) noexcept : name{called}, in_{in} {}
   listed_entry(const listed_entry&) = delete;
 
-  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }  // by one beside whom there is another
+  void hold() noexcept { holders_.add(); }
   void let_go() noexcept {
-    if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;  // -> gone, <- gone
+    if (holders_.let_go()) delete this;
   }
 
   /// What is listed under `id`, held; or null.
@@ -83,8 +82,7 @@ class listed_entry {
   ~listed_entry() = default;
 
   registry& in_;
-  //   edge gone  a holder's last use  ->  the last holder, which frees it
-  std::atomic<unsigned> holders_{1};
+  holders holders_{1};
 
   tiny_lock lock_;
   // All of these under the lock.
@@ -108,7 +106,7 @@ void work_alarm::ring(timer& self) noexcept {
 }
 
 void work_alarm::let_go() noexcept {
-  if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;  // -> gone, <- gone
+  if (!holders_.let_go()) return;
   of_.let_go();
   delete this;
 }

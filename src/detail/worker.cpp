@@ -8,7 +8,6 @@
 #include <weft/detail/async_stack.hpp>
 
 #include "detail/chaos.hpp"
-#include "detail/spin.hpp"
 
 namespace weft::detail {
 namespace {
@@ -92,10 +91,7 @@ const worker* newest_worker() noexcept {
 
 // A thread that has no worker yet has posted nothing.
 void wait_for_posters(const void* it) noexcept {
-  for (const worker* one = newest_worker(); one != nullptr; one = one->made_before) {
-    spin_wait wait;
-    while (one->posting_to.load(std::memory_order_acquire) == it) wait.once();  // <- posted (no model: as declared)
-  }
+  for (const worker* one = newest_worker(); one != nullptr; one = one->made_before) one->posts_to.wait_until_not(it);
 }
 
 }  // namespace weft::detail

@@ -14,6 +14,7 @@
 
 #include "detail/count.hpp"
 #include "detail/heap.hpp"
+#include "detail/posting_to.hpp"
 
 namespace weft::detail {
 
@@ -101,9 +102,7 @@ struct worker : run_state {
   worker* spare = nullptr;                // link in the list of workers without a thread
   worker* made_before = nullptr;          // link in the list of all
   struct pool_worker* of_pool = nullptr;  // what the thread runs of a pool; null: it is none of a pool's
-  // What the thread is posting to. Its own; others read it to wait for its end.
-  //   edge posted  all that it did with it  ->  who waits. No model: its threads have no worker.
-  std::atomic<const void*> posting_to{nullptr};
+  posting_to posts_to;
   fiber_counts of_fibers;
   // The thread's control words, as long as nothing of a program has run on its own stack since a fiber was left: so who
   // switches to the next one need not read them. Who resumes anything says, by its resume function, whether that is one

@@ -1,6 +1,6 @@
 // Workers that have nothing to do, and who wakes them: no job is left with everybody asleep, and a pool that shuts down
-// ends, once, with no job left. See src/detail/idle_set.hpp and parker.hpp.
-// Mutates: src/detail/idle_set.hpp
+// ends, once, with no job left. See src/detail/idle_set.hpp, parking.hpp and parker.hpp.
+// Mutates: src/detail/parking.hpp
 #include "crew.hpp"
 
 namespace {
@@ -19,11 +19,11 @@ struct post_and_end : rl::test_suite<post_and_end<workers, posts>, workers + 1>,
       this->shut_down();
       return;
     }
-    while (this->find(this->seats[which])) ran.fetch_add(1, std::memory_order_relaxed);
+    while (this->find(which)) ran.fetch_add(1, std::memory_order_relaxed);
   }
   void after() {
     RL_ASSERT(ran.load(std::memory_order_relaxed) == posts);
-    RL_ASSERT(this->ends.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(this->how_often_ended.load(std::memory_order_relaxed) == 1);
   }
 };
 
@@ -38,12 +38,12 @@ struct jobs_that_post : rl::test_suite<jobs_that_post, 3>, crew<2> {
       shut_down();
       return;
     }
-    while (find(seats[which]))
+    while (find(which))
       if (ran.fetch_add(1, std::memory_order_relaxed) == 0) post();
   }
   void after() {
     RL_ASSERT(ran.load(std::memory_order_relaxed) == 2);
-    RL_ASSERT(ends.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(how_often_ended.load(std::memory_order_relaxed) == 1);
   }
 };
 
@@ -60,7 +60,7 @@ struct held_up : rl::test_suite<held_up, 3>, crew<2> {
       shut_down();
       return;
     }
-    while (find(seats[which])) {
+    while (find(which)) {
       if (ran.fetch_add(1, std::memory_order_relaxed) == 0) {
         while (both.load(std::memory_order_relaxed) == 0) word_futex{both}.wait(0, parker::time_point::max());
       } else {
@@ -71,7 +71,7 @@ struct held_up : rl::test_suite<held_up, 3>, crew<2> {
   }
   void after() {
     RL_ASSERT(ran.load(std::memory_order_relaxed) == 2);
-    RL_ASSERT(ends.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(how_often_ended.load(std::memory_order_relaxed) == 1);
   }
 };
 
@@ -86,13 +86,12 @@ struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
       if (from_inside)
         this->post();
       else
-        this->post_to(this->seats[0]);
+        this->post_to(0);
       this->shut_down();
       return;
     }
-    while (this->find(this->seats[which])) {
-      if (ran[which].fetch_add(1, std::memory_order_relaxed) == 0 && from_inside && which == 1)
-        this->post_to(this->seats[0]);
+    while (this->find(which)) {
+      if (ran[which].fetch_add(1, std::memory_order_relaxed) == 0 && from_inside && which == 1) this->post_to(0);
     }
   }
   void after() {
@@ -101,7 +100,7 @@ struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
       RL_ASSERT(first == 1 && (second == 0 || second == 1));
     else
       RL_ASSERT(first == 1 && second == 0);
-    RL_ASSERT(this->ends.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(this->how_often_ended.load(std::memory_order_relaxed) == 1);
   }
 };
 

@@ -1,5 +1,5 @@
 // Workers that come and go: a caller that works for the time of a call, one that rests, who steers. As in parking_model.cpp,
-// no job is left with everybody asleep, and the end comes once. See src/detail/idle_set.hpp and resting.hpp.
+// no job is left with everybody asleep, and the end comes once. See src/detail/parking.hpp and resting.hpp.
 // Mutates: src/detail/resting.hpp
 #include "crew.hpp"
 
@@ -15,20 +15,17 @@ struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
 
   void before() { this->begin(); }
   void run() {
-    if (ran.fetch_add(1, std::memory_order_relaxed) == 0) this->post_to(this->seats[1]);
+    if (ran.fetch_add(1, std::memory_order_relaxed) == 0) this->post_to(1);
   }
   void thread(unsigned which) {
-    auto& mine = this->seats[which % 2];
+    auto& mine = *this->seats[which % 2];
     if (which == 0) {
-      while (this->find(mine)) run();
+      while (this->find(which % 2)) run();
     } else if (which == 1) {
-      if (comes) {
-        this->idle.come();
-        heavy_fence();
-      }
+      if (comes) this->come();
       this->post();
       while (!mine.had_own) {
-        const bool found = this->find(mine);
+        const bool found = this->find(which % 2);
         RL_ASSERT(found);
         if (!mine.had_own) run();
       }
@@ -40,7 +37,7 @@ struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
   }
   void after() {
     RL_ASSERT(ran.load(std::memory_order_relaxed) == 1);
-    RL_ASSERT(this->ends.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(this->how_often_ended.load(std::memory_order_relaxed) == 1);
   }
 };
 
@@ -52,31 +49,31 @@ struct one_rests : rl::test_suite<one_rests<why>, 3>, crew<2> {
 
   void before() {
     this->begin();
-    this->idle.let_rest(1);
+    this->idle_.let_rest(1);
   }
   void thread(unsigned which) {
     if (which == 2) {
       this->post();
-      if (why == recalled::for_its_own_job) this->post_to(this->seats[1]);
+      if (why == recalled::for_its_own_job) this->post_to(1);
       if (why == recalled::by_who_steers) {
-        this->idle.let_rest(0);
-        this->wake(this->idle.recall_any());
+        this->idle_.let_rest(0);
+        if (idler* one = this->idle_.recall_any(); one != nullptr) this->wake(*one);
         this->post();
       }
       this->shut_down();
       return;
     }
-    if (which == 1) this->rest(this->seats[1]);
-    while (this->find(this->seats[which])) {
+    if (which == 1) this->rest(1);
+    while (this->find(which)) {
       ran[which].fetch_add(1, std::memory_order_relaxed);
-      if (which == 1) this->rest(this->seats[1]);
+      if (which == 1) this->rest(1);
     }
   }
   void after() {
     const int first = ran[0].load(std::memory_order_relaxed), second = ran[1].load(std::memory_order_relaxed);
     RL_ASSERT(first + second == (why == recalled::by_the_end ? 1 : 2));
     if (why == recalled::for_its_own_job) RL_ASSERT(second >= 1);
-    RL_ASSERT(this->ends.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(this->how_often_ended.load(std::memory_order_relaxed) == 1);
   }
 };
 
@@ -90,18 +87,17 @@ struct steered : rl::test_suite<steered, 3>, crew<1> {
     if (which == 1) return post();
     if (which == 2) {
       const auto over = [this] { return ran.load(std::memory_order_relaxed); };
-      do steers.sleep(idle, true, parker::time_point::max(), [&] { return over() || !idle.all_inside(); });
-      while (idle.all_inside() && !over());
+      do steers.sleep(idle_, true, parker::time_point::max(), [&] { return over() || !idle_.all_inside(); });
+      while (idle_.all_inside() && !over());
       return;
     }
-    seat& mine = seats[0];
-    while (!take(mine)) {
-      mine.sleeps.prepare();
-      idle.enter(mine, false);
-      heavy_fence();
-      if (jobs.load(std::memory_order_relaxed) == 0) mine.sleeps.commit(parker::time_point::max());
-      idle.leave(mine);
-      idle.stop_search();
+    seat& mine = *seats[0];
+    while (!take(0)) {
+      if (fall_asleep(mine, false) != nap::has_job) {
+        mine.sleeps.commit(parker::time_point::max());
+        woke(mine);
+      }
+      idle_.stop_search();
       steers.notice();
     }
     ran.store(true, std::memory_order_relaxed);
