@@ -113,7 +113,7 @@ class group : public waiter, public job {
   std::size_t count_;
   std::size_t started_ = 0;
   std::size_t waiting_ = 0;
-  child* children_ = nullptr;            // those that have waited, newest first; complete when the parent parks
+  plain<child*> children_ = nullptr;     // those that have waited, newest first; complete when the parent parks
   const root* parents_start_ = nullptr;  // what `worker::starting` was
   root* parent_ = nullptr;
 

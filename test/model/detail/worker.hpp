@@ -15,10 +15,19 @@ class frame_source;
 class waiter;
 struct frame;
 
-struct job_queue {  // nothing is put off
+struct job_queue {
   job* first = nullptr;
-  void push(job&) noexcept {}
-  job* pop() noexcept { return nullptr; }
+  job* last = nullptr;
+  void push(job& work) noexcept {
+    work.next = nullptr;
+    (last != nullptr ? last->next : first) = &work;
+    last = &work;
+  }
+  job* pop() noexcept {
+    job* const work = first;
+    if (work != nullptr && (first = work->next) == nullptr) last = nullptr;
+    return work;
+  }
 };
 
 struct inline_queue : job_queue {};
