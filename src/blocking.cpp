@@ -1,6 +1,8 @@
 #include <weft/blocking.hpp>
 
+#include <cxxabi.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <weft/error.hpp>
 
@@ -235,23 +238,49 @@ void blocking_core::end(bool all) noexcept {
   if (last != pthread_t{}) ::pthread_join(last, nullptr);
 }
 
-// Never destroyed: tasks of other threads may call to the end of the process, and a child that was forked makes another.
+// What std::atexit() registers in a library that was loaded at run time is called at the end of the process, and where the
+// library is unloaded. Then its code and that of the calls goes, so all threads are waited for; at the end of the process a
+// call may go on for ever, and nothing goes. The two are told apart by a semaphore that only the first of them posts: by a
+// function of the C library's, which stays, registered for no library, and later, so that it comes before.
+class end_of_process {
+ public:
+  static void watch() noexcept {
+    if (came_ != nullptr) return;
+    came_ = new (std::nothrow) sem_t;  // never freed: it is posted when this library may have gone
+    if (came_ == nullptr || ::sem_init(came_, 0, 0) != 0) return;
+    abi::__cxa_atexit(reinterpret_cast<void (*)(void*)>(reinterpret_cast<void (*)()>(::sem_post)), came_, nullptr);
+  }
+  static bool has_come() noexcept { return came_ == nullptr || ::sem_trywait(came_) == 0; }
+
+ private:
+  static constinit inline sem_t* came_ = nullptr;
+};
+
+// Destroyed only where its library is unloaded: tasks of other threads may call to the end of the process, and a child that
+// was forked makes another.
 blocking_core& process_blocking_core() {
   static constinit std::atomic<blocking_core*> one{nullptr};
   static constinit std::mutex making;
-  blocking_core* now = one.load(std::memory_order_acquire);  // <- made (no model)
+  blocking_core* now =
+      one.load(std::memory_order_acquire);  // <- made (no model: relacy has no words of the whole program)
   if (now != nullptr && now->is_of_this_process()) [[likely]]
     return *now;
   const std::lock_guard guard{making};
   now = one.load(std::memory_order_relaxed);  // under the lock
   if (now != nullptr && now->is_of_this_process()) return *now;
-  if (now == nullptr)
+  if (now == nullptr) {
     std::atexit([] {
-      if (blocking_core* const last = one.load(std::memory_order_relaxed); last->is_of_this_process()) last->end(false);
+      blocking_core* const last = one.load(std::memory_order_relaxed);  // nobody makes another meanwhile
+      if (!last->is_of_this_process()) return;
+      const bool unloaded = !end_of_process::has_come();
+      last->end(unloaded);
+      if (unloaded) delete last;
     });
+    end_of_process::watch();
+  }
   now = new blocking_core{{}};
   //   edge made  the core  ->  who calls
-  one.store(now, std::memory_order_release);  // -> made
+  one.store(now, std::memory_order_release);  // -> made (no model: as above)
   return *now;
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <signal.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -56,8 +57,16 @@ void use(const char* plugin, bool stays) {
   expect(answer() == 665, "the answer");
   used.wait();
   expect(threads() == 2, "no thread of the plugin is left");
+  const auto call = reinterpret_cast<long (*)()>(dlsym(loaded, "answer_of_a_call"));
+  const auto begin_a_call = reinterpret_cast<void (*)(std::atomic<int>*)>(dlsym(loaded, "begin_a_call"));
+  expect(call != nullptr && begin_a_call != nullptr, "it calls what blocks");
+  for (int i = 0; i != 100; ++i) expect(call() == 665, "the answer of a call");
+  std::atomic<int> at{0};
+  begin_a_call(&at);
   expect(dlclose(loaded) == 0, "the plugin unloads");
   if (!stays) {
+    expect(at == 3, "the call that went on was waited for, and what awaited it");
+    expect(threads() == 2, "no thread of a call is left");
     expect(!is_mapped(), "it is gone");
     for (const int signal : {SIGABRT, SIGSEGV, SIGBUS}) expect(!is_handled(signal), "no signal comes to it");
     expect(std::get_terminate() == terminates, "std::terminate does not come to it");

@@ -1,4 +1,9 @@
-// A plugin that computes on a pool of its own, with tasks and fibers. No thread of it is left when answer() returns.
+// A plugin that computes on a pool of its own, with tasks and fibers. No thread of it is left when answer() returns. What it
+// calls by `blocking` leaves threads that wait for more, and one that is still at a call: they end when it is unloaded.
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <weft/blocking.hpp>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
 #include <weft/pool.hpp>
@@ -29,4 +34,23 @@ w::task<long> both() {
 extern "C" long answer() {
   const w::pool workers{{.threads = 3}};
   return w::sync_wait(w::start_on(workers.executor(), both()));
+}
+
+extern "C" long answer_of_a_call() {
+  return w::sync_wait(w::blocking([] { return 665L; }));
+}
+
+// Begins a call that goes on, and does not wait for it. It says when it has begun, and when it is over.
+extern "C" void begin_a_call(std::atomic<int>* at) {
+  const auto call = [](std::atomic<int>* says) -> w::task<> {
+    co_await w::blocking([says] {
+      *says = 1;
+      std::this_thread::sleep_for(std::chrono::milliseconds{300});
+      *says = 2;
+    });
+    *says = 3;
+  };
+  static w::inline_executor here;
+  w::start(here, call(at), [](const w::result<void>&) {});
+  while (*at == 0) std::this_thread::yield();
 }
