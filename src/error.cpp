@@ -39,18 +39,18 @@ void print_lost_error(const char* operation, const std::exception_ptr& failure) 
 }
 
 // Who sets it has what the handler uses ready before, for all threads:
-//   edge handler  what led to its being set  ->  its calls
+//   edge handler  what led to its being set  ->  its calls. No model: relacy has no words of the whole program.
 std::atomic<lost_error_handler> handler_of_lost_errors{print_lost_error};
 
 }  // namespace
 
 lost_error_handler set_lost_error_handler(lost_error_handler handler) noexcept {
   return handler_of_lost_errors.exchange(handler != nullptr ? handler : print_lost_error,
-                                         std::memory_order_acq_rel);  // -> handler, <- handler
+                                         std::memory_order_acq_rel);  // -> handler, <- handler (no model: as declared)
 }
 
 void detail::lose_error(const char* operation, const std::exception_ptr& failure) noexcept {
-  handler_of_lost_errors.load(std::memory_order_acquire)(operation, failure);  // <- handler
+  handler_of_lost_errors.load(std::memory_order_acquire)(operation, failure);  // <- handler (no model: as declared)
 }
 
 const std::error_category& weft_category() noexcept {

@@ -82,12 +82,12 @@ void new_thread_executor::post(job& work) noexcept {
 }
 
 void new_thread_executor::one_less() noexcept {
-  if (running_.fetch_sub(1, std::memory_order_release) == 1)  // -> ended
+  if (running_.fetch_sub(1, std::memory_order_release) == 1)  // -> ended (no model: joining the threads has it, too)
     running_.notify_all();
 }
 
 new_thread_executor::~new_thread_executor() {
-  for (std::size_t left; (left = running_.load(std::memory_order_acquire)) != 0;)  // <- ended
+  for (std::size_t left; (left = running_.load(std::memory_order_acquire)) != 0;)  // <- ended (no model: as there)
     running_.wait(left, std::memory_order_relaxed);                                // the load above takes the edge
   const pthread_t last = ended_.load(std::memory_order_relaxed);                   // carried by `ended`
   if (last != pthread_t{}) ::pthread_join(last, nullptr);

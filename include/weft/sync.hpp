@@ -191,7 +191,7 @@ class mutex : public detail::gate {
 
   /// A hint. Who finds it free sees what the last one did that held it.
   bool is_locked() const noexcept {
-    return is_held(state_.load(std::memory_order_acquire));  // <- held (no model destroys what it finds free)
+    return is_held(state_.load(std::memory_order_acquire));  // <- held (no model: none destroys what it finds free)
   }
 
  private:

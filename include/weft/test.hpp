@@ -166,7 +166,7 @@ class tested_root : public weft::detail::root {
   /// Runs it, here, up to its first wait. `in` gives its environment.
   explicit tested_root(world& in, end_function done) noexcept;
 
-  bool over() const noexcept { return over_.load(std::memory_order_acquire); }  // <- over
+  bool over() const noexcept { return over_.load(std::memory_order_acquire); }  // <- over (no model: the kit's)
 
  protected:
   ~tested_root() = default;

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string_view>
 #include <typeinfo>
+#include <weft/detail/lock.hpp>
 
 #include "detail/last_words.hpp"
 #include "detail/symbols.hpp"
@@ -35,7 +36,7 @@ const void* stack_walk::next() noexcept {
       at_ = root_->innermost();
     }
     const frame& here = *static_cast<const frame*>(at_.address());
-    at_ = std::atomic_ref{promise_base::of(at_).continuation}.load(std::memory_order_acquire);  // <- lent
+    at_ = std::atomic_ref{promise_base::of(at_).continuation}.load(std::memory_order_acquire);  // <- lent (no model: a frame)
     if (here.destroy == boundary::arrive_stopped) {
       if (calls_ != nullptr) {
         shown_ = 0;
@@ -143,7 +144,7 @@ void print_running(names how) noexcept {
 // Where exceptions were thrown that left a task, found by the exception's address. Two that share a place, or meet in it
 // at the same time, keep one of them: this is for the last words, which do without rather than wait.
 struct throw_site {
-  std::atomic<bool> busy{false};  // edge site: what the last one wrote -> the next one
+  tiny_lock busy;  // of what follows
   const void* exception = nullptr;
   const void* code[24]{};  // the innermost
 };
@@ -152,9 +153,9 @@ constinit throw_site throw_sites[64];
 template <class F>
 void with_site_of(const void* exception, F use) noexcept {
   throw_site& site = throw_sites[reinterpret_cast<std::uintptr_t>(exception) / 16 % std::size(throw_sites)];
-  if (site.busy.exchange(true, std::memory_order_acquire)) return;  // <- site
+  if (!site.busy.try_lock()) return;
   use(site);
-  site.busy.store(false, std::memory_order_release);  // -> site
+  site.busy.unlock();
 }
 
 const void* object_of(const std::exception_ptr& exception) noexcept {

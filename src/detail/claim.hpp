@@ -65,7 +65,7 @@ inline std::uint64_t sleeper::set_stop_bit() noexcept {
 // Nobody else writes the word: it has its stop bit, the sleeper sleeps, and who left ends by no finish(). No model fails
 // where this is relaxed: relacy has it in the release sequence of the exchange before it, as C++17 had.
 inline void sleeper::has_left(std::uint64_t told) noexcept {
-  word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked (no model)
+  word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked (no model: as said above)
 }
 
 /// What waiter::try_claim() and sleeper::park() do, without the call.

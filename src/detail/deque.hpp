@@ -126,7 +126,7 @@ class deque {
   /// By the owner: takes the newest job; null if there is none, or only in the store.
   T* pop() noexcept {
     const std::uint64_t at = bottom_.load(std::memory_order_relaxed) - 1;  // the owner's own
-    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model): a thief goes by it from now on
+    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model: see at its declaration)
     light_fence();
     const std::uint64_t top = top_.load(std::memory_order_relaxed);  // the slot is the owner's own
     if (static_cast<std::int64_t>(at - top / unit) > 0) [[likely]]
@@ -144,11 +144,11 @@ class deque {
     const std::uint64_t at = bottom_.load(std::memory_order_relaxed) - 1;  // the owner's own
     if (!newest_is(one, at)) [[unlikely]]
       return false;
-    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model), as in pop()
+    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model: as in pop())
     light_fence();
     if (static_cast<std::int64_t>(at - top_.load(std::memory_order_relaxed) / unit) > 0) [[likely]]  // as in pop()
       return true;
-    bottom_.store(at + 1, std::memory_order_release);  // -> push (no model), once more, as in pop()
+    bottom_.store(at + 1, std::memory_order_release);  // -> push, once more (no model: as in pop())
     return false;
   }
 
@@ -159,7 +159,7 @@ class deque {
     const std::uint64_t at = bottom_.load(std::memory_order_relaxed) - 1;  // the owner's own
     if (!newest_is(one, at)) [[unlikely]]
       return false;
-    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model), as in pop()
+    bottom_.store(at, std::memory_order_release);  // -> push of those below (no model: as in pop())
     light_fence();
     const bool mine = static_cast<std::int64_t>(at - top_.load(std::memory_order_relaxed) / unit) > 0;  // as in pop()
     if (mine) [[likely]]
@@ -208,7 +208,7 @@ class deque {
     }
     T* const one = slots_[at % capacity].load(std::memory_order_relaxed);  // bottom's edge
     if (!top_.compare_exchange_strong(top, (at + 1) * unit,
-                                      std::memory_order_release,   // -> room (no model)
+                                      std::memory_order_release,   // -> room (no model: see there)
                                       std::memory_order_relaxed))  // the owner took it
       return theft::lost;
     taken = one;
@@ -233,14 +233,14 @@ class deque {
   // All slots are taken, or were when the owner last looked: the older half goes to the store. Whoever moves `top` has
   // what is below, also where a thief has its mark on the first of them.
   bool make_room(std::uint64_t at) noexcept {
-    std::uint64_t top = top_.load(std::memory_order_acquire);  // <- room (no model)
+    std::uint64_t top = top_.load(std::memory_order_acquire);  // <- room (no model: see there)
     top_seen_ = top / unit;
     if (at - top_seen_ != capacity) return true;
     const std::lock_guard guard{stored_.lock};
     if (!stored_.reserve(half)) return false;
     while (!top_.compare_exchange_weak(top, (top_seen_ + half) * unit,
-                                       std::memory_order_acquire,     // <- room (no model)
-                                       std::memory_order_acquire)) {  // as above
+                                       std::memory_order_acquire,     // <- room (no model: see there)
+                                       std::memory_order_acquire)) {  // <- room (no model: see there)
       top_seen_ = top / unit;
       if (at - top_seen_ != capacity) return true;  // a thief has taken one
     }
@@ -257,7 +257,7 @@ class deque {
     T* older[half];
     std::size_t count = 0;
     while (count != half && stored_.size() != 0) older[count++] = stored_.take_newest();
-    top_seen_ = top_.load(std::memory_order_acquire) / unit;  // <- room (no model): there is enough
+    top_seen_ = top_.load(std::memory_order_acquire) / unit;  // <- room (no model: there is enough)
     while (count != 0) push(*older[--count]);
     return newest;
   }

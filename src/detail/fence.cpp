@@ -1,3 +1,4 @@
+// No model: as in fence.hpp.
 #include "detail/fence.hpp"
 
 #include <linux/membarrier.h>

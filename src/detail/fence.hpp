@@ -3,8 +3,9 @@
 // million times a second and the other a few thousand times, the frequent side keeps only the compiler from reordering,
 // and the rare one asks the kernel (membarrier) for a fence on every processor that runs this process.
 //
-// Where the kernel refuses, both are ordinary fences. What a pair orders is the same either way, so models have two
-// ordinary ones.
+// Where the kernel refuses, both are ordinary fences.
+//
+// No model: what a pair orders is the same either way, so models have two ordinary ones in its place, and miss each.
 #pragma once
 
 #include <atomic>

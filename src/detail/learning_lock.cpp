@@ -9,7 +9,7 @@ void learning_lock::lock() noexcept { keep(enter_on(this_worker())); }
 
 WEFT_SELDOM std::uintptr_t learning_lock::enter_as_dismissed(std::uintptr_t me, std::uintptr_t flag) noexcept {
   // Carries its use before. relacy has the release sequences of C++11, where a relaxed store of the same thread would, too.
-  inside_[flag].store(false, std::memory_order_release);  // -> owned (no model)
+  inside_[flag].store(false, std::memory_order_release);  // -> owned (no model: as said above)
   return enter_as_any(me);
 }
 

@@ -1,3 +1,4 @@
+// No model: as in world.hpp.
 // Long because the watch, the thread that stops, and what is found out for reports are one protocol.
 #include "test/world.hpp"
 

@@ -1,4 +1,5 @@
 // The world of a run: who pumps, what time it is, where frames come from, and who watches the waits. Part of the test kit.
+// No model: threads that take turns for a test, and are no part of a program.
 #pragma once
 
 #include <atomic>

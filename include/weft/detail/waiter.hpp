@@ -271,8 +271,8 @@ struct wait_watch {
 
   /// Watches from now on; null: nobody does. What a watch refers to stays for ever: a thread may be on its way into it.
   static void begin(const wait_watch* one) noexcept {
-    the_one.store(one, std::memory_order_release);
-  }  // -> watch (no model)
+    the_one.store(one, std::memory_order_release);  // -> watch (no model: as declared)
+  }
   /// By who has found an executor empty, and pumps it by hand or is about to end it: it is to look again, what was woken
   /// before has come.
   static void settle() noexcept {
@@ -283,11 +283,11 @@ struct wait_watch {
   static const wait_watch* now() noexcept {
     if (the_one.load(std::memory_order_relaxed) == nullptr) [[likely]]  // a null leads nowhere
       return nullptr;
-    return the_one.load(std::memory_order_acquire);  // <- watch (no model)
+    return the_one.load(std::memory_order_acquire);  // <- watch (no model: as declared)
   }
 
  private:
-  //   edge watch  what the watch refers to  ->  who parks or wakes
+  //   edge watch  what the watch refers to  ->  who parks or wakes. No model: relacy has no words of the whole program.
   static std::atomic<const wait_watch*> the_one;
 };
 
