@@ -443,6 +443,35 @@ TEST(pool_end, cancel_stops_tasks_at_their_next_wait) {
   EXPECT_TRUE(stopped);
 }
 
+// A pool that drains takes what comes from outside, until who brings it stops: then it ends, and all of it has run.
+TEST(pool_end, beside_a_producer_that_stops) {
+  for (int round = 0; round != test::rounds(20); ++round) {
+    pool p{{.threads = 2}};
+    std::atomic<bool> closes{false}, stopped{false};
+    std::atomic<int> started{0}, ended{0};
+    const auto until_it_stops = [&]() -> task<> {
+      while (!stopped) co_await weft::yield();
+    };
+    const auto nothing = []() -> task<> { co_return; };
+    weft::start(p.executor(), until_it_stops(), [](const weft::result<void>&) {});
+    std::jthread producer{[&] {
+      for (int left = 100; left != 0;) {
+        weft::start(p.executor(), nothing(), [&](const weft::result<void>& one) { ended += one.has_value() ? 1 : 0; });
+        ++started;
+        if (closes) --left;  // so many more at least, beside the end
+      }
+      std::this_thread::sleep_for(1ms);  // it has long been asleep else
+      stopped = true;
+    }};
+    while (started < 10) std::this_thread::yield();
+    closes = true;
+    p.shutdown();
+    EXPECT_TRUE(stopped);
+    EXPECT_GE(started, 100);
+    EXPECT_EQ(ended, started);
+  }
+}
+
 // What a job wakes is work of the pool, whenever it ends: so it is under chaos, too.
 TEST(pool_end, those_that_wake_each_other_have_all_gone_on) {
   for (const auto how : {weft::pool_shutdown::drain, weft::pool_shutdown::cancel})

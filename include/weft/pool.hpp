@@ -172,7 +172,8 @@ class pool {
 
   /// Ends it: runs what there is, and waits until all threads have left; a second call does nothing. Since a wake-up can't
   /// be told from new work, posts are taken until the last thread leaves; one that comes later ends the program with a
-  /// sentence. On one of its own threads it does not wait: that thread goes on, and the last one to leave tidies up; so
+  /// sentence. So whoever starts work from other threads stops before, or while something still runs here; as long as that
+  /// goes on, a drain does. On one of its own threads it does not wait: that thread goes on, and the last one to leave tidies up; so
   /// a pool may also be destroyed there.
   void shutdown(pool_shutdown how = pool_shutdown::drain) noexcept;
 
