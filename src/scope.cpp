@@ -466,7 +466,8 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
     const std::exception_ptr* failure = one.failure_of_(one.frame_);
     how = failure != nullptr ? fork_status::failed : fork_status::succeeded;
     if (failure != nullptr) failed(one, *failure);
-    has_frame = one.holders_.load(std::memory_order_acquire) != 1;  // <- gone (no model: as declared); nobody becomes one
+    // Nobody can become one.
+    has_frame = one.holders_.load(std::memory_order_acquire) != 1;  // <- gone (no model: as declared)
     if (!has_frame) one.frame_.destroy();
   }
   leave_root();
