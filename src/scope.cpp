@@ -454,7 +454,7 @@ struct scope_core::called_by_ends {
 
   bool any() const noexcept { return !awaited.empty() || !with_room.empty(); }
   void wake(wake_up how) noexcept {
-    while (waiter* in = awaited.pop()) in->wake(how);
+    while (waiter* in = awaited.pop()) in->wake_as_ended(how);
     while (waiter* in = with_room.pop()) in->wake();
   }
 };
@@ -513,6 +513,8 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
   one.line_.push(in);
   return true;
 }
+
+void scope_core::enter_line(fork_record& one, waiter& in) noexcept { one.line_.push(in); }
 
 on_stop scope_core::leave(fork_record& one, waiter& in) noexcept {
   std::lock_guard guard{lock_};

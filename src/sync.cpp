@@ -243,10 +243,14 @@ bool shared_mutex::waiter_for::seems_ready() const noexcept {
 
 bool shared_mutex::waiter_for::done_at_once(const root& self) noexcept {
   if (self.sleeper::stop_requested()) return false;
+  const std::lock_guard guard{of().lock_};
+  return try_locked(detail::holder::is(&self));
+}
+
+bool shared_mutex::waiter_for::try_locked(std::uintptr_t by) noexcept {
   shared_mutex& m = of();
-  const std::lock_guard guard{m.lock_};
   if (!m.goes_first(how_) || !m.is_open(how_)) return false;
-  m.take(how_, detail::holder::is(&self));
+  m.take(how_, by);
   return true;
 }
 
@@ -348,11 +352,15 @@ bool shared_mutex::upgrade_awaiter::suspend(root& self) noexcept {
 
 bool shared_mutex::upgrade_awaiter::done_at_once(const root& self) noexcept {
   if (self.sleeper::stop_requested()) return false;
+  const std::lock_guard guard{of().lock_};
+  return try_locked(detail::holder::is(&self));
+}
+
+bool shared_mutex::upgrade_awaiter::try_locked(std::uintptr_t by) noexcept {
   shared_mutex& m = of();
-  const std::lock_guard guard{m.lock_};
   if (m.sharing_ != 0) return false;
   hold(m.upgradable_, 0);
-  hold(m.alone_, detail::holder::is(&self));
+  hold(m.alone_, by);
   return true;
 }
 
@@ -413,8 +421,12 @@ bool semaphore::awaiter::suspend(root& self) noexcept {
 
 bool semaphore::awaiter::done_at_once(const root& self) noexcept {
   if (self.sleeper::stop_requested()) return false;
+  const std::lock_guard guard{of().lock_};
+  return try_locked(detail::holder::is(&self));
+}
+
+bool semaphore::awaiter::try_locked(std::uintptr_t) noexcept {
   semaphore& s = of();
-  const std::lock_guard guard{s.lock_};
   if (!s.line_.empty() || s.available_ < count_) return false;
   s.available_ = s.available_ - count_;
   return true;
@@ -473,8 +485,12 @@ bool auto_event::awaiter::suspend(root& self) noexcept {
 
 bool auto_event::awaiter::done_at_once(const root& self) noexcept {
   if (self.sleeper::stop_requested()) return false;
+  const std::lock_guard guard{static_cast<auto_event&>(*gate_).lock_};
+  return try_locked(detail::holder::is(&self));
+}
+
+bool auto_event::awaiter::try_locked(std::uintptr_t) noexcept {
   auto_event& e = static_cast<auto_event&>(*gate_);
-  const std::lock_guard guard{e.lock_};
   if (!e.set_) return false;
   e.set_ = false;
   return true;

@@ -407,6 +407,7 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
 template <class T>
 class [[nodiscard("nothing is sent until it is awaited")]] channel<T>::sending : public detail::knows_roots {
  public:
+  using may_be_a_case = void;
   send_awaiter operator co_await() && noexcept { return send_awaiter{*to_, std::move(value_)}; }
   send_case<T> as_case() && noexcept { return send_case<T>{*to_, std::move(value_)}; }
 
@@ -474,6 +475,7 @@ class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<re
 template <class T>
 class [[nodiscard("nothing is received until it is awaited")]] channel<T>::receiving : public detail::knows_roots {
  public:
+  using may_be_a_case = void;
   receive_awaiter operator co_await() const noexcept { return receive_awaiter{*from_}; }
   receive_case<T> as_case() const noexcept { return receive_case<T>{*from_}; }
 

@@ -52,6 +52,8 @@ struct sync_stats {
 namespace detail {
 
 class gate_waiter;
+template <class Awaiter, class Primitive, class Argument>
+class gate_case;
 
 /// Who has taken something, for who asks what others wait for: a sleeper's address as a number. 0 is nobody.
 namespace holder {
@@ -108,6 +110,8 @@ class gate {
 
  protected:
   friend class gate_waiter;
+  template <class Awaiter, class Primitive, class Argument>
+  friend class gate_case;
   /// Waits for who is still inside: one that was let through may be the one who destroys this.
   ~gate();
 
@@ -118,6 +122,11 @@ class gate {
   void wait(root& self, gate_waiter& one, waiter_line& line) noexcept;
   /// The same where it is in line.
   void wait_on(root& self, gate_waiter& one, waiter_line& line) noexcept;
+  /// In line, of one that has parked: as a case of a select.
+  void enter(waiter& one, waiter_line& line) noexcept {
+    line.push(one);
+    ++waits_;
+  }
 
   mutable tiny_lock lock_;
   waiter_line line_;
@@ -130,6 +139,8 @@ class gate_waiter : public waiter {
   gate_waiter(const gate_waiter&) = delete;
 
  protected:
+  template <class Awaiter, class Primitive, class Argument>
+  friend class gate_case;
   gate_waiter(gate& of, const wait_type& type) noexcept : waiter{type}, gate_{&of} {}
   ~gate_waiter() = default;
 
@@ -143,7 +154,10 @@ class gate_waiter : public waiter {
 };
 
 /// What an await of a primitive does with its task. One that may find what it wants has two functions besides, for fibers:
-/// see detail::may_need_no_wait.
+/// see detail::may_need_no_wait. One that has no effect before it has what it wants, and so can be a case of a select, has
+/// two more, both under the lock:
+///   bool try_locked(by)        takes it, if it is there. `by`: as detail::holder
+///   void enter_locked()        gets in line; whoever takes it out claims it by let_through
 template <class Awaiter>
 struct gate_awaiter {
   bool await_ready() const noexcept { return false; }
@@ -157,13 +171,26 @@ struct gate_awaiter {
 template <class Awaiter, class Primitive, class Argument = std::size_t>
 class [[nodiscard("nothing happens until it is awaited")]] at_gate : public knows_roots {
  public:
+  using may_be_a_case = void;
   explicit at_gate(Primitive& at, Argument with = {}) noexcept : at_{&at}, with_{with} {}
   Awaiter operator co_await() const noexcept { return Awaiter{*at_, with_}; }
+  gate_case<Awaiter, Primitive, Argument> as_case() const noexcept
+    requires(!requires { typename Awaiter::has_arrived; })
+  {
+    return {*at_, with_};
+  }
 
  private:
   Primitive* at_;
   Argument with_;
 };
+
+/// Whether who awaits it has done something already when it waits, which leaving does not undo: it is no case of a select.
+template <class Awaitable>
+inline constexpr bool arrives = false;
+template <class Awaiter, class Primitive, class Argument>
+  requires requires { typename Awaiter::has_arrived; }
+inline constexpr bool arrives<at_gate<Awaiter, Primitive, Argument>> = true;
 
 }  // namespace detail
 
@@ -260,7 +287,7 @@ class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
   mutex* of_ = nullptr;
 };
 
-class mutex::awaiter : detail::gate_waiter, detail::frame {
+class mutex::awaiter : public detail::gate_waiter, detail::frame {
  public:
   explicit awaiter(mutex& of, std::size_t) noexcept : gate_waiter{of, type} {}
 
@@ -274,6 +301,12 @@ class mutex::awaiter : detail::gate_waiter, detail::frame {
   bool seems_ready() const noexcept { return !static_cast<const mutex&>(*gate_).is_locked(); }
   bool done_at_once(const detail::root& self) noexcept {
     return !self.sleeper::stop_requested() && of().try_take(detail::holder::is(&self));
+  }
+  // Not free, it is marked, so that who holds it comes for the lock.
+  bool try_locked(std::uintptr_t by) noexcept { return of().take_or_mark(by, 0); }
+  void enter_locked() noexcept {
+    overtaken_ = true;  // it is given the mutex: a select that was called could not go back into all its lines
+    of().enter(*this, of().line_);
   }
   guard await_resume() noexcept { return guard{&of()}; }
 
@@ -403,6 +436,8 @@ class shared_mutex::waiter_for : public detail::gate_waiter {
   bool suspend(detail::root& self) noexcept;
   bool seems_ready() const noexcept;
   bool done_at_once(const detail::root& self) noexcept;
+  bool try_locked(std::uintptr_t by) noexcept;
+  void enter_locked() noexcept { of().enter(*this, of().line_of(how_)); }
 
  protected:
   bool take_or_wait(detail::root& self) noexcept;
@@ -417,7 +452,7 @@ class shared_mutex::waiter_for : public detail::gate_waiter {
 };
 
 template <shared_mutex::mode Mode>
-class shared_mutex::awaiter : waiter_for, public detail::gate_awaiter<awaiter<Mode>> {
+class shared_mutex::awaiter : public waiter_for, public detail::gate_awaiter<awaiter<Mode>> {
  public:
   explicit awaiter(shared_mutex& of, std::size_t) noexcept : waiter_for{of, Mode} {}
   using waiter_for::done_at_once;
@@ -426,12 +461,17 @@ class shared_mutex::awaiter : waiter_for, public detail::gate_awaiter<awaiter<Mo
   holder<Mode> await_resume() noexcept { return holder<Mode>{&of()}; }
 };
 
-class shared_mutex::upgrade_awaiter : detail::gate_waiter, public detail::gate_awaiter<upgrade_awaiter> {
+class shared_mutex::upgrade_awaiter : public detail::gate_waiter, public detail::gate_awaiter<upgrade_awaiter> {
  public:
   explicit upgrade_awaiter(upgradable_guard& from, std::size_t) noexcept;
   bool suspend(detail::root& self) noexcept;
   bool seems_ready() const noexcept { return true; }  // mostly nobody shares it any more, or soon
   bool done_at_once(const detail::root& self) noexcept;
+  bool try_locked(std::uintptr_t by) noexcept;
+  void enter_locked() noexcept {
+    of().upgrading_ = this;
+    ++of().waits_;
+  }
   guard await_resume() noexcept { return guard{std::exchange(from_.of_, nullptr)}; }
 
  private:
@@ -516,12 +556,14 @@ class [[nodiscard("the permit is given back where this ends")]] semaphore::permi
   std::size_t count_ = 0;
 };
 
-class semaphore::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+class semaphore::awaiter : public detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
   awaiter(semaphore& of, std::size_t count) noexcept : gate_waiter{of, type}, count_{count} {}
   bool suspend(detail::root& self) noexcept;
   bool seems_ready() const noexcept { return static_cast<const semaphore&>(*gate_).available_.peek() >= count_; }
   bool done_at_once(const detail::root& self) noexcept;
+  bool try_locked(std::uintptr_t) noexcept;
+  void enter_locked() noexcept { of().enter(*this, of().line_); }
   permit await_resume() noexcept { return permit{&of(), count_}; }
 
  private:
@@ -554,12 +596,17 @@ class event : public detail::gate {
   detail::atomic<bool> set_;
 };
 
-class event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+class event::awaiter : public detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
   explicit awaiter(event& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
   bool seems_ready() const noexcept { return static_cast<const event&>(*gate_).is_set(); }
   bool done_at_once(const detail::root& self) noexcept { return !self.sleeper::stop_requested() && seems_ready(); }
+  bool try_locked(std::uintptr_t) const noexcept { return seems_ready(); }
+  void enter_locked() noexcept {
+    auto& e = static_cast<event&>(*gate_);
+    e.enter(*this, e.line_);
+  }
   void await_resume() const noexcept {}
 
  private:
@@ -580,12 +627,17 @@ class auto_event : public detail::gate {
   detail::peeked<bool> set_;
 };
 
-class auto_event::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+class auto_event::awaiter : public detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
   explicit awaiter(auto_event& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
   bool seems_ready() const noexcept { return static_cast<const auto_event&>(*gate_).set_.peek(); }
   bool done_at_once(const detail::root& self) noexcept;
+  bool try_locked(std::uintptr_t) noexcept;
+  void enter_locked() noexcept {
+    auto& e = static_cast<auto_event&>(*gate_);
+    e.enter(*this, e.line_);
+  }
   void await_resume() const noexcept {}
 
  private:
@@ -604,29 +656,41 @@ class latch : public detail::gate {
   void count_down(std::size_t by = 1) noexcept;
   bool is_open() const noexcept;
   [[nodiscard]] auto wait() noexcept;
-  /// Counts down by one, which a stop does not take back, and waits.
+  /// Counts down by one, which a stop does not take back, and waits. No case of a select: that is count_down() before it, and
+  /// wait().
   [[nodiscard]] auto arrive_and_wait() noexcept;
 
  private:
   class awaiter;
+  class arriving;
   void count_down(std::size_t by, let_through& through) noexcept;
   detail::peeked<std::size_t> left_;
 };
 
-class latch::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+class latch::awaiter : public detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
   awaiter(latch& of, std::size_t arrives) noexcept : gate_waiter{of, type}, arrives_{arrives} {}
   bool suspend(detail::root& self) noexcept;
   bool seems_ready() const noexcept { return static_cast<const latch&>(*gate_).left_.peek() == arrives_; }
   bool done_at_once(const detail::root& self) noexcept;
+  bool try_locked(std::uintptr_t) const noexcept { return static_cast<const latch&>(*gate_).left_ == 0; }
+  void enter_locked() noexcept {
+    auto& l = static_cast<latch&>(*gate_);
+    l.enter(*this, l.line_);
+  }
   void await_resume() const noexcept {}
 
  private:
   static constexpr detail::wait_type type{leave_line, "latch", tell, leave_together};
   const std::size_t arrives_;
 };
+class latch::arriving : public awaiter {
+ public:
+  using awaiter::awaiter;
+  using has_arrived = void;
+};
 inline auto latch::wait() noexcept { return detail::at_gate<awaiter, latch>{*this, 0}; }
-inline auto latch::arrive_and_wait() noexcept { return detail::at_gate<awaiter, latch>{*this, 1}; }
+inline auto latch::arrive_and_wait() noexcept { return detail::at_gate<arriving, latch>{*this, 1}; }
 
 /// Lets a number of parties pass together, again and again.
 ///
@@ -636,7 +700,8 @@ class barrier : public detail::gate {
   explicit barrier(std::size_t parties) noexcept : parties_{parties} {}
 
   /// Waits for the others. Gives true to the one that came last, so that one does what is done once a phase. One that is
-  /// stopped has not arrived: the others wait on.
+  /// stopped has not arrived: the others wait on. No case of a select, since the others may have passed by the time at which
+  /// another case is chosen: fork it, and give the fork.
   [[nodiscard]] auto arrive_and_wait() noexcept;
   /// One party less, from this phase on. If all others have arrived they pass, and the last of them gets true.
   void drop() noexcept;
@@ -648,8 +713,9 @@ class barrier : public detail::gate {
   detail::peeked<std::size_t> arrived_;
 };
 
-class barrier::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
+class barrier::awaiter : public detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
+  using has_arrived = void;
   explicit awaiter(barrier& of, std::size_t) noexcept : gate_waiter{of, type} {}
   bool suspend(detail::root& self) noexcept;
   bool seems_ready() const noexcept;

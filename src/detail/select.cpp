@@ -1,7 +1,6 @@
 #include <weft/detail/select.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -11,35 +10,40 @@
 namespace weft {
 namespace detail {
 
+inline void case_lock::lock_on(const worker& here) const noexcept {
+  if ((word_ & is_tiny) != 0) return at<tiny_lock>().lock();
+  if (word_ != 0) at<learning_lock>().keep(at<learning_lock>().enter_on(here));
+}
+
 std::size_t select_wait::any_of(std::size_t count) noexcept { return any_below(count); }
 
 // By address, each once. Mostly few, and in order already.
-std::size_t select_wait::lock_all(learning_lock** locks, std::size_t count) noexcept {
-  learning_lock** end = locks;
+std::size_t select_wait::lock_all(case_lock* locks, std::size_t count) noexcept {
+  case_lock* end = locks;
   if (count == 2) {
-    if (std::less<>{}(locks[1], locks[0])) std::swap(locks[0], locks[1]);
+    if (locks[1] < locks[0]) std::swap(locks[0], locks[1]);
     end += locks[0] == locks[1] ? 1 : 2;
   } else if (count > 32) {
     end += count;
-    std::sort(locks, end, std::less<>{});
+    std::sort(locks, end);
     end = std::unique(locks, end);
   } else {
     for (std::size_t i = 0; i != count; ++i) {
-      learning_lock* const one = locks[i];
-      learning_lock** at = end;
-      while (at != locks && std::less<>{}(one, at[-1])) --at;
+      const case_lock one = locks[i];
+      case_lock* at = end;
+      while (at != locks && one < at[-1]) --at;
       if (at != locks && at[-1] == one) continue;
-      for (learning_lock** to = end++; to != at; --to) *to = to[-1];
+      for (case_lock* to = end++; to != at; --to) *to = to[-1];
       *at = one;
     }
   }
   const worker& here = this_worker();
-  for (learning_lock** one = locks; one != end; ++one) (*one)->keep((*one)->enter_on(here));
+  for (const case_lock* one = locks; one != end; ++one) one->lock_on(here);
   return static_cast<std::size_t>(end - locks);
 }
 
-void select_wait::unlock_all(learning_lock** locks, std::size_t count) noexcept {
-  while (count != 0) locks[--count]->unlock();  // `locks` may be gone when the last is
+void select_wait::unlock_all(const case_lock* locks, std::size_t count) noexcept {
+  while (count != 0) locks[--count].unlock();  // `locks` may be gone when the last is
 }
 
 void select_wait::tell(const waiter& self, const char* what, wait_subjects& into) noexcept {

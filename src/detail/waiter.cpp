@@ -83,11 +83,22 @@ WEFT_SELDOM bool waiter::claim_with_bits() noexcept {
   return sleeper_->move(ticket_, sleeper::waiting, sleeper::running);
 }
 
-bool waiter::try_claim() noexcept { return claim_here::try_claim(*this); }
+bool waiter::try_claim() noexcept {
+  if (!claim_here::try_claim(*this)) return false;
+  if (type_->claimed != nullptr) [[unlikely]]
+    type_->claimed(*this);
+  return true;
+}
 
 void stop_here::wake(sleeper& one) noexcept { one.go_on(wake_up::stopped); }
 
 void waiter::wake(wake_up how) noexcept { sleeper_->go_on(how); }
+
+void waiter::wake_as_ended(wake_up how) noexcept {
+  if (how == wake_up::stopped && type_->ends_stopped != nullptr) [[unlikely]]
+    type_->ends_stopped(*this);
+  wake(how);
+}
 
 void waiter::finish(wake_up how) noexcept {
   sleeper* const self = sleeper_;

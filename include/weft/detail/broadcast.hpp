@@ -67,6 +67,8 @@ template <class Source>
 class subscriber_receiving;
 template <class Source>
 class subscriber_case;
+template <class T>
+class broadcast_send_case;
 
 }  // namespace detail
 
@@ -205,6 +207,8 @@ class broadcast : detail::channel_core {
   friend class detail::subscriber_awaiter;
   template <class>
   friend class detail::subscriber_case;
+  template <class>
+  friend class detail::broadcast_send_case;
   template <class>
   friend struct detail::subscriber;
 
@@ -383,7 +387,9 @@ class broadcast<T>::send_awaiter : sender, public detail::gate_awaiter<send_awai
 template <class T>
 class [[nodiscard("nothing is sent until it is awaited")]] broadcast<T>::sending : public detail::knows_roots {
  public:
+  using may_be_a_case = void;
   send_awaiter operator co_await() && noexcept { return send_awaiter{*to_, std::move(value_)}; }
+  detail::broadcast_send_case<T> as_case() && noexcept { return {*to_, std::move(value_)}; }
 
  private:
   friend broadcast;
@@ -552,6 +558,7 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
 template <class Source>
 class [[nodiscard("nothing is received until it is awaited")]] subscriber_receiving : public knows_roots {
  public:
+  using may_be_a_case = void;
   explicit subscriber_receiving(receiver_of<Source>& by) noexcept : by_{&by} {}
   subscriber_awaiter<Source> operator co_await() const noexcept { return subscriber_awaiter<Source>{*by_}; }
   subscriber_case<Source> as_case() const noexcept { return subscriber_case<Source>{*by_}; }

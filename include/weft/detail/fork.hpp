@@ -190,6 +190,9 @@ class scope_core : waiter, job {
   /// Runs a fork that was left for others to take, if nobody has. False: somebody has, or it was not.
   bool take_back(fork_record& one) noexcept;
   on_stop leave(fork_record& one, waiter& in) noexcept;
+  /// For a select: what a fork's end takes; and under it, in line, of one that runs.
+  tiny_lock& lock_of_ends() noexcept { return lock_; }
+  void enter_line(fork_record& one, waiter& in) noexcept;
 
   /// `self` has suspended until there is room for one more child.
   bool wait_for_room(waiter& in, root& self) noexcept;

@@ -8,8 +8,7 @@
 // line everywhere at once; whoever claims its one wait has chosen. So nobody is asked twice, and a select that meets a
 // select is no different from one that meets a send.
 //
-// What it waits with is in detail/select_wait.hpp, its cases in detail/select_cases.hpp. What is no channel runs beside it:
-// detail/select_beside.hpp.
+// What it waits with is in detail/select_wait.hpp, its cases in detail/select_cases.hpp and select_on.hpp. What can only be run does so beside it: detail/select_beside.hpp.
 //
 // Source: the order of select is that of Go's runtime; there, too, all channels are locked.
 #pragma once
@@ -28,6 +27,7 @@
 #include <weft/detail/learning_lock.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/select_cases.hpp>
+#include <weft/detail/select_on.hpp>
 
 namespace weft {
 
@@ -70,22 +70,22 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   bool suspend(root& self) noexcept {
     if (self.sleeper::stop_requested()) [[unlikely]]
       return (end_stopped(self), true);
-    if constexpr (never_waits) {
+    if constexpr (never_waits)
       try_all_or_none();
-      return false;
-    } else {
-      if (try_ready<try_alone>()) return false;
+    else if (!try_ready<try_alone>())
       return wait_for_all(self);
-    }
+    if (!chosen_ended_stopped(indices{})) return false;
+    return (end_stopped(self), true);
   }
   // See detail::may_need_no_wait.
   bool seems_ready() const noexcept { return never_waits || those_that_may_be_ready(indices{}) != 0; }
   bool done_at_once(const root& self) noexcept {
     if (self.sleeper::stop_requested()) return false;
     if constexpr (never_waits)
-      return (try_all_or_none(), true);
-    else
-      return try_ready<try_alone>();
+      try_all_or_none();
+    else if (!try_ready<try_alone>())
+      return false;
+    return !chosen_ended_stopped(indices{});  // it stays so
   }
   result_type await_resume() {
     if constexpr (!never_waits)
@@ -167,8 +167,15 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   static void each_of(Function& f, State& one, std::size_t i) noexcept {
     if constexpr (!std::is_same_v<State, otherwise_case>) f(one, i);
   }
+  template <std::size_t... I>
+  bool chosen_ended_stopped(std::index_sequence<I...>) const noexcept {
+    return ((I == chosen && std::get<I>(states_).ended_stopped()) || ...);
+  }
   [[gnu::noinline]] bool wait_for_all(root& self) noexcept {
-    return waiting_.wait.emplace(waiting_.cases.data(), locks_.data(), count).suspend(self, *this);
+    if (waiting_.wait.emplace(waiting_.cases.data(), locks_.data(), count).suspend(self, *this)) return true;
+    if (!chosen_ended_stopped(indices{})) return false;
+    waiting_.wait->end(*this);
+    return (end_stopped(self), true);
   }
   template <std::size_t I>
   result_type take() {
@@ -184,13 +191,14 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   struct waits_not {};
 
   std::tuple<typename Cases::state...> states_;
-  std::array<learning_lock*, count> locks_;
+  std::array<case_lock, count> locks_;
   [[no_unique_address]] std::conditional_t<never_waits, waits_not, waits> waiting_;
 };
 
 template <class... Cases>
 class [[nodiscard("nothing happens until it is awaited")]] selecting : public knows_roots {
  public:
+  using is_select = void;
   explicit selecting(Cases&&... cases) noexcept : cases_(std::move(cases)...) {}
   select_awaiter<Cases...> operator co_await() && noexcept { return select_awaiter<Cases...>{std::move(cases_)}; }
 
@@ -198,54 +206,79 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting : public kn
   std::tuple<Cases...> cases_;
 };
 
+/// What a select of many gives.
 template <class Case>
-class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
- public:
-  struct result_type {
+struct selected_of_many {
+  struct type {
     std::size_t index;
     typename Case::result_type value;
   };
+  static type take(std::size_t chosen, typename Case::state& one) { return {chosen, one.take()}; }
+};
 
-  explicit select_range_awaiter(std::vector<Case>&& cases) : cases_(cases.size()), locks_(cases.size()) {
+template <class Case>
+class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
+  // Only of cases of all kinds.
+  static constexpr bool may_have_otherwise = requires(const typename Case::state& one) { one.is_otherwise(); };
+
+ public:
+  using result_type = typename selected_of_many<Case>::type;
+
+  explicit select_range_awaiter(std::vector<Case>&& cases)
+      : ready_(cases.size()), cases_(cases.size()), locks_(cases.size()) {
     states_.reserve(cases.size());
     for (Case& one : cases) states_.emplace_back(std::move(one));
+    if constexpr (may_have_otherwise)
+      for (std::size_t i = 0; i != states_.size(); ++i)
+        if (states_[i].is_otherwise()) {
+          WEFT_EXPECTS(otherwise_at_ == select_wait::none, "a select has one otherwise");
+          otherwise_at_ = i;
+        }
   }
   select_range_awaiter(const select_range_awaiter&) = delete;
 
   bool suspend(root& self) noexcept {
     if (self.sleeper::stop_requested()) [[unlikely]]
       return (end_stopped(self), true);
-    return !try_ready<try_alone>() && wait_.emplace(cases_.data(), locks_.data(), cases_.size()).suspend(self, *this);
+    if (!try_without_waiting()) {
+      if (wait_.emplace(cases_.data(), locks_.data(), cases_.size()).suspend(self, *this)) return true;
+      if (!chosen_ended_stopped()) return false;
+      wait_->end(*this);
+      return (end_stopped(self), true);
+    }
+    if (!chosen_ended_stopped()) return false;
+    return (end_stopped(self), true);
   }
   // See detail::may_need_no_wait.
-  bool seems_ready() const noexcept {
-    return std::any_of(states_.begin(), states_.end(), [](const auto& one) { return one.may_be_ready(); });
+  bool seems_ready() const noexcept { return never_waits() || any_may_be_ready(); }
+  bool done_at_once(const root& self) noexcept {
+    return !self.sleeper::stop_requested() && try_without_waiting() && !chosen_ended_stopped();
   }
-  bool done_at_once(const root& self) noexcept { return !self.sleeper::stop_requested() && try_ready<try_alone>(); }
   result_type await_resume() {
     if (wait_) {
       chosen = wait_->chosen;
       wait_->end(*this);
     }
-    return {chosen, states_[chosen].take()};
+    return selected_of_many<Case>::take(chosen, states_[chosen]);
   }
 
   // For its wait.
   template <class Function>
   void each(Function f) noexcept {
-    for (std::size_t i = 0; i != states_.size(); ++i) f(states_[i], i);
+    for (std::size_t i = 0; i != states_.size(); ++i)
+      if (i != otherwise_at_) f(states_[i], i);
   }
+  // Any of those that may be ready, and if that one is not, any of the others.
   template <class Try>
   bool try_ready() noexcept {
-    const auto may_be_ready = [](const auto& one) { return one.may_be_ready(); };
-    const auto ready = static_cast<std::size_t>(std::count_if(states_.begin(), states_.end(), may_be_ready));
-    if (ready == 0) return false;
-    std::size_t first = 0;
-    for (std::size_t i = select_wait::any_of(ready); first != states_.size(); ++first)
-      if (states_[first].may_be_ready() && i-- == 0) break;
-    for (std::size_t i = 0; i != states_.size(); ++i) {
-      chosen = (first + i) % states_.size();
-      if (states_[chosen].may_be_ready() && Try::now(states_[chosen])) return true;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i != states_.size(); ++i)
+      if (states_[i].may_be_ready()) ready_[count++] = static_cast<std::uint32_t>(i);
+    for (; count != 0; --count) {
+      std::uint32_t& drawn = ready_[count == 1 ? 0 : select_wait::any_of(count)];
+      chosen = drawn;
+      if (Try::now(states_[chosen])) return true;
+      drawn = ready_[count - 1];
     }
     return false;
   }
@@ -253,15 +286,38 @@ class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
   std::size_t chosen;
 
  private:
+  bool never_waits() const noexcept { return otherwise_at_ != select_wait::none; }
+  bool any_may_be_ready() const noexcept {
+    return std::any_of(states_.begin(), states_.end(), [](const auto& one) { return one.may_be_ready(); });
+  }
+  bool chosen_ended_stopped() const noexcept { return states_[chosen].ended_stopped(); }
+  // As of a select whose cases are known. False: it has to wait.
+  bool try_without_waiting() noexcept {
+    if (!never_waits()) return try_ready<try_alone>();
+    const std::uint32_t before = changes();
+    const bool none_is_ready = !any_may_be_ready() && changes() == before;
+    if (none_is_ready || (!try_ready<try_alone>() && !select_wait::try_all(locks_.data(), *this)))
+      chosen = otherwise_at_;
+    return true;
+  }
+  std::uint32_t changes() const noexcept {
+    std::uint32_t sum = 0;
+    for (const auto& one : states_) sum += one.changes();
+    return sum;
+  }
+
+  std::size_t otherwise_at_ = select_wait::none;
   std::vector<typename Case::state> states_;
+  std::vector<std::uint32_t> ready_;
   std::vector<select_case*> cases_;
-  std::vector<learning_lock*> locks_;
+  std::vector<case_lock> locks_;
   std::optional<select_wait> wait_;
 };
 
 template <class Case>
 class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public knows_roots {
  public:
+  using is_select = void;
   explicit selecting_of(std::vector<Case>&& cases) noexcept : cases_(std::move(cases)) {}
   select_range_awaiter<Case> operator co_await() && { return select_range_awaiter<Case>{std::move(cases_)}; }
 
@@ -283,13 +339,15 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public
 /// Lifetime  the channels outlive it.
 /// Threads   any.
 /// Cost      a lock where one is ready, none where none is and there is `otherwise`, else one for each channel; no memory;
-///           with an on() the frames of a scope and of a fork for each.
+///           with an on() that runs, the frames of a scope and of a fork for each.
 template <class... Cases>
   requires(sizeof...(Cases) > 0)
 auto select(Cases... cases) {
   if constexpr ((detail::runs_beside<Cases> || ...)) {
-    static_assert(!(std::is_same_v<typename detail::select_case_of<Cases>::type, detail::otherwise_case> || ...),
-                  "a select with otherwise never waits, so what on() starts could not end");
+    static_assert(
+        !(std::is_same_v<typename detail::select_case_of<Cases>::type, detail::otherwise_case> || ...),
+        "a select with otherwise never waits, so what runs beside it could not end: fork it, and give the fork by "
+        "its name, on(f)");
     using selection = detail::selection_beside<Cases...>;
     return selection::run(typename selection::parts{std::move(cases)...});
   } else {
@@ -305,7 +363,7 @@ auto select(Cases... cases) {
 ///     auto [index, value] = co_await select(std::move(all));
 ///
 /// Suspends, Cancel, Fails, Lifetime and Threads as above.
-/// Cost      three allocations more.
+/// Cost      four allocations more.
 template <class Case>
   requires std::is_base_of_v<detail::select_case, typename Case::state>
 auto select(std::vector<Case> cases) {

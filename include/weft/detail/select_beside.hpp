@@ -4,8 +4,7 @@
 // stop; the scope's end joins them. So a case may be chosen while another one ends, too: what that gave is destroyed, and
 // what it threw is told to the handler of lost errors, as by when_any. A fork that was given by its name has both still.
 //
-// Rejected: to have each primitive's own wait be a case, as a channel's is. A lock needs none of what a fork costs then, but
-// each primitive would need a second protocol, and work that waits for several things in a row would be left out.
+// A case of one that has ended stopped ends the body's own select stopped; the others are told first.
 #pragma once
 
 #include <array>
@@ -155,10 +154,11 @@ struct selection_beside {
     std::array<fork<>, sizeof...(Cases)> running;
     start(s, of, running, indices{});
     auto first = choose(of, indices{});
-    given got = co_await std::move(first);
+    result<given> got = co_await as_result(std::move(first));
     for (fork<>& one : running)
       if (one) one.request_stop();
-    co_return got;
+    if (got.is_stopped()) co_await ends_stopped{};
+    co_return *std::move(got);
   }
 };
 

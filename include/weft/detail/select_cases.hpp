@@ -1,6 +1,6 @@
-// What a select chooses between: a send, a receive, a time, something to await, or nothing at all. Part of
-// detail/select.hpp, which says how it works. A case is a description; what it waits with is its `state`, which is made in
-// the awaiter, and most of that only where it waits.
+// What a select chooses between: a send, a receive, a time, a stop, or nothing at all; detail/select_on.hpp has what else can
+// be awaited. Part of detail/select.hpp, which says how it works. A case is a description; what it waits with is its
+// `state`, which is made in the awaiter, and most of that only where it waits.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,7 @@
 #include <weft/detail/root.hpp>
 #include <weft/detail/select_wait.hpp>
 #include <weft/detail/waiter.hpp>
-#include <weft/scope.hpp>
-#include <weft/task.hpp>
+#include <weft/stop.hpp>
 
 namespace weft {
 
@@ -281,47 +280,12 @@ namespace detail {
 struct otherwise_case {
   using result_type = std::monostate;
   using state = otherwise_case;
+  static constexpr bool ended_stopped() noexcept { return false; }
   bool may_be_ready() const noexcept { return false; }
   std::uint32_t changes() const noexcept { return 0; }
   result_type take() noexcept { return {}; }
 };
 
-}  // namespace detail
-
-template <class T>
-class fork;
-
-namespace detail {
-template <class T>
-class on_state;
-template <class... Cases>
-struct selection_beside;
-template <class T>
-struct range_selection_beside;
-template <class Case>
-inline constexpr bool runs_beside = false;
-template <class T>
-inline constexpr bool is_fork = false;
-template <class T>
-inline constexpr bool is_fork<fork<T>> = true;
-}  // namespace detail
-
-/// Something to await, as a case of a select, which gives what it gives: see on().
-template <class T>
-class on_case {
- public:
-  /// `kept`: whoever gave it by its name has what comes of it.
-  on_case(task<T>&& work, bool kept) noexcept : work_{std::move(work)}, kept_{kept} {}
-
- private:
-  template <class>
-  friend class detail::on_state;
-  task<T> work_;
-  bool kept_;
-};
-namespace detail {
-template <class T>
-inline constexpr bool runs_beside<on_case<T>> = true;
 }  // namespace detail
 
 /// A receive as a case. It gives std::optional<T>: nothing, once the channel is closed and drained.
@@ -359,31 +323,6 @@ template <class T, class U = T>
 send_case<T> on_send(channel<T>& to, U&& value) {
   return send_case<T>{to, T(std::forward<U>(value))};
 }
-/// Anything that can be awaited, as a case: the join of a fork, a lock, a task. It runs beside the other cases, and is
-/// chosen when it has ended, if no other was before.
-///
-///     auto got = co_await select(on_receive(orders), on(work), on(door.wait()));  // `work` is a fork
-///
-/// Suspends  until those that were not chosen have ended, too: they are told to stop.
-/// Cancel    a stop goes to all that run. One that ends stopped by itself, and is chosen, ends the select stopped.
-/// Fails     as what is awaited. What one that was not chosen throws all the same goes to the handler of lost errors; not
-///           if it was given by its name, as it throws that again.
-/// Lifetime  a fork, view or the like is given by its name, and is still there to be awaited if it was not chosen: its
-///           result is not lost. What is given as an rvalue is used up; what a task gives that ends although another case was
-///           chosen, and what it was told to stop, is destroyed. on(c.receive()) and on(c.send(v)) are on_receive(c) and
-///           on_send(c, v), which lose nothing.
-/// Cost      the frames of a scope, for all of them, and of a fork for each.
-template <awaitable Awaitable>
-auto on(Awaitable&& work) {
-  if constexpr (requires { std::forward<Awaitable>(work).as_case(); }) {
-    return std::forward<Awaitable>(work).as_case();
-  } else {
-    static_assert(std::is_lvalue_reference_v<Awaitable> || !detail::is_fork<std::remove_cvref_t<Awaitable>>,
-                  "a select that does not choose a fork would lose its result: give the fork by its name, on(f)");
-    return on_case<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(work)),
-                                            std::is_lvalue_reference_v<Awaitable>};
-  }
-}
 /// A time as a case, by the clock of the environment. It gives std::monostate.
 ///
 /// Suspends  until `d` has passed since its select began to wait, not since it was made. Zero or less is ready at once; beside
@@ -403,4 +342,4 @@ inline constexpr struct {
 
 }  // namespace weft
 
-#include <weft/detail/select.hpp>  // what they are given to
+#include <weft/detail/select_on.hpp>  // and that includes detail/select.hpp, to which they are given

@@ -5,26 +5,62 @@
 #include <cstdint>
 #include <weft/channel.hpp>
 #include <weft/detail/learning_lock.hpp>
+#include <weft/detail/lock.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/detail/waiter.hpp>
 
 namespace weft::detail {
 
+/// The lock of one case, of either kind; or of one that needs none. One word, by which they are ordered.
+class case_lock {
+ public:
+  case_lock() noexcept = default;
+  case_lock(learning_lock& one) noexcept : word_{reinterpret_cast<std::uintptr_t>(&one) << 1} {}
+  case_lock(tiny_lock& one) noexcept : word_{reinterpret_cast<std::uintptr_t>(&one) << 1 | is_tiny} {}
+
+  explicit operator bool() const noexcept { return word_ != 0; }
+  void lock() const noexcept {
+    if (word_ != 0) (word_ & is_tiny) != 0 ? at<tiny_lock>().lock() : at<learning_lock>().lock();
+  }
+  void unlock() const noexcept {
+    if (word_ != 0) (word_ & is_tiny) != 0 ? at<tiny_lock>().unlock() : at<learning_lock>().unlock();
+  }
+  /// As learning_lock::enter_on, and keeps it.
+  void lock_on(const worker& here) const noexcept;
+
+  friend bool operator==(case_lock a, case_lock b) noexcept { return a.word_ == b.word_; }
+  friend bool operator<(case_lock a, case_lock b) noexcept { return a.word_ < b.word_; }
+
+ private:
+  // The address, moved up by one: no address has the highest bit, and a tiny_lock may lie anywhere.
+  static constexpr std::uintptr_t is_tiny = 1;
+  template <class Lock>
+  Lock& at() const noexcept {
+    return *reinterpret_cast<Lock*>(word_ >> 1);
+  }
+
+  std::uintptr_t word_ = 0;
+};
+
 /// One thing that a select can do. What there is of each kind besides, none of it virtual:
 ///   bool may_be_ready() const  under its lock, whether it may be; without it, false: at some moment since the select
 ///                              was begun it was not
 ///   std::uint32_t changes() const  the same twice: if it was ready in between, it is so ever since
-///   learning_lock& its_lock()
+///   its_lock()                 what a case_lock is made of
 ///   bool try_now()             under its lock: does it, if it is ready
 ///   void finish()              when the locks are free, by the one that was done: wakes the other side
 ///   void prepare(of, index, self)  where it has to wait, before the locks are taken
 ///   waiter& enter()            under its lock: gets in line
+///   bool ended_stopped() const  of one that was done at once: the select ends stopped. Where it was waited for, who woke it
+///                              has had the others leave (waiter::wake_as_ended)
 class select_case {
  public:
   /// Out of the line again, if it is still there. Where it was in line, takes its lock: waits for who is on the way out.
   virtual void leave(bool was_in_line) noexcept = 0;
   /// What it waits for: as wait_type::tell.
   virtual void tell(wait_subjects& into) const noexcept = 0;
+
+  static constexpr bool ended_stopped() noexcept { return false; }
 
  protected:
   select_case() = default;
@@ -38,7 +74,7 @@ class select_case {
 ///   finish_chosen()
 class select_wait : public waiter {
  public:
-  select_wait(select_case** cases, learning_lock** locks, std::size_t count) noexcept
+  select_wait(select_case** cases, case_lock* locks, std::size_t count) noexcept
       : waiter{type}, cases_{cases}, locks_{locks}, count_{count} {}
 
   /// Gets in line everywhere. False: one was ready by now.
@@ -49,7 +85,7 @@ class select_wait : public waiter {
   void end(Select& of) noexcept;
   /// By one that never waits: tries all of them at one moment.
   template <class Select>
-  static bool try_all(learning_lock** locks, Select& of) noexcept;
+  static bool try_all(case_lock* locks, Select& of) noexcept;
 
   /// A number below `count`, another one each time.
   static std::size_t any_of(std::size_t count) noexcept;
@@ -57,17 +93,19 @@ class select_wait : public waiter {
   static constexpr std::size_t none = std::size_t(-1);
   std::size_t chosen = none;  // by whoever has claimed the wait
 
+  /// All leave their lines. By who has claimed the wait.
+  void leave_all() noexcept;
+
  private:
   static on_stop leave(waiter& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept;
   static constexpr wait_type type{leave, "select", tell};
-  void leave_all() noexcept;
   // Gives how many are left of them, each once.
-  static std::size_t lock_all(learning_lock** locks, std::size_t count) noexcept;
-  static void unlock_all(learning_lock** locks, std::size_t count) noexcept;
+  static std::size_t lock_all(case_lock* locks, std::size_t count) noexcept;
+  static void unlock_all(const case_lock* locks, std::size_t count) noexcept;
 
   select_case** cases_;
-  learning_lock** locks_;
+  case_lock* locks_;
   std::size_t count_;
   bool in_line_ = false;  // all of them are, or were
 };
@@ -76,9 +114,10 @@ class select_wait : public waiter {
 struct try_alone {
   template <class State>
   static bool now(State& one) noexcept {
-    one.its_lock().lock();
+    auto&& lock = one.its_lock();
+    lock.lock();
     const bool done = one.try_now();
-    one.its_lock().unlock();
+    lock.unlock();
     if (done) one.finish();
     return done;
   }
@@ -95,7 +134,7 @@ bool select_wait::suspend(root& self, Select& of) noexcept {
   of.each([&](auto& one, std::size_t i) {
     one.prepare(*this, i, self);
     cases_[i] = &one;
-    locks_[i] = &one.its_lock();
+    locks_[i] = one.its_lock();
   });
   const std::size_t locks = lock_all(locks_, count_);
   if (of.template try_ready<try_locked>()) {
@@ -119,9 +158,9 @@ bool select_wait::suspend(root& self, Select& of) noexcept {
 }
 
 template <class Select>
-bool select_wait::try_all(learning_lock** locks, Select& of) noexcept {
+bool select_wait::try_all(case_lock* locks, Select& of) noexcept {
   std::size_t count = 0;
-  of.each([&](auto& one, std::size_t) { locks[count++] = &one.its_lock(); });
+  of.each([&](auto& one, std::size_t) { locks[count++] = one.its_lock(); });
   count = lock_all(locks, count);
   const bool done = of.template try_ready<try_locked>();
   unlock_all(locks, count);

@@ -67,8 +67,19 @@ class timed_awaiter : public tuple_group<T>, timer {
   bool armed_ = false;  // was
 };
 
-template <class T>
-class [[nodiscard("timeout does nothing until it is awaited")]] WEFT_ELIDABLE timed : public knows_roots {
+/// For a select, which refuses one that limits what would be a case by itself.
+template <bool>
+struct limits {};
+template <>
+struct limits<true> {
+  using limits_a_case = void;
+};
+template <class Awaitable>
+inline constexpr bool may_be_a_case = requires { typename std::remove_cvref_t<Awaitable>::may_be_a_case; };
+
+template <class T, bool of_a_case = false>
+class [[nodiscard("timeout does nothing until it is awaited")]] WEFT_ELIDABLE timed : public knows_roots,
+                                                                                      public limits<of_a_case> {
  public:
   timed(clock::duration limit, task<T>&& work) noexcept : limit_{limit}, work_{std::move(work)} {}
   timed_awaiter<T> operator co_await() && noexcept { return {limit_, std::move(work_)}; }
@@ -81,7 +92,7 @@ class [[nodiscard("timeout does nothing until it is awaited")]] WEFT_ELIDABLE ti
 struct timeout_kind {
   template <class Awaitable, class>
   static auto around(Awaitable&& work, clock::duration limit) {
-    return timed<await_result<Awaitable>>{limit, as_task(std::forward<Awaitable>(work))};
+    return timed<await_result<Awaitable>, may_be_a_case<Awaitable>>{limit, as_task(std::forward<Awaitable>(work))};
   }
 };
 
@@ -98,8 +109,8 @@ struct timeout_kind {
 /// Cost      a child as of when_all; where it waits, a timer.
 template <class Rep, class Period, awaitable Awaitable>
 auto timeout(std::chrono::duration<Rep, Period> limit, WEFT_ELIDABLE_ARGUMENT Awaitable&& work) {
-  return detail::timed<await_result<Awaitable>>{detail::saturated(limit),
-                                                detail::as_task(std::forward<Awaitable>(work))};
+  return detail::timed<await_result<Awaitable>, detail::may_be_a_case<Awaitable>>{
+      detail::saturated(limit), detail::as_task(std::forward<Awaitable>(work))};
 }
 template <class Rep, class Period>
 auto timeout(std::chrono::duration<Rep, Period> limit) noexcept {

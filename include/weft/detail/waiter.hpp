@@ -26,6 +26,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
 #include <weft/detail/peeked.hpp>
@@ -63,6 +64,12 @@ struct wait_type {
   /// Of one whose `stop` puts itself off where stops nest deep: tells those below it, and lets it end, from which `stop`
   /// has kept it.
   void (*stop_later)(waiter& one) noexcept = nullptr;
+  /// By who has claimed it by waiter::try_claim(), before anything else: a case of a select says that it is the one. Null:
+  /// nothing.
+  void (*claimed)(waiter& one) noexcept = nullptr;
+  /// By who wakes it as stopped, having claimed it, outside of all locks: a case of a select has the others leave. Null:
+  /// nothing.
+  void (*ends_stopped)(waiter& one) noexcept = nullptr;
 };
 
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.
@@ -79,6 +86,9 @@ class waiter {
   /// Lets a claimed sleeper go on; `stopped` if what it waited for ended so. The waiter may be gone when this returns.
   /// Outside of all locks.
   void wake(wake_up how = wake_up::completed) noexcept;
+
+  /// The same, of one that may be a case of a select, where what it waited for may have ended stopped.
+  void wake_as_ended(wake_up how) noexcept;
 
   /// Ends a wait that forwards its stops. Once a wait. The waiter may be gone when this returns.
   void finish(wake_up how = wake_up::completed) noexcept;
@@ -102,6 +112,9 @@ class waiter {
 
  protected:
   ~waiter() = default;
+
+  /// Is of another type from now on, before it waits. Gives what it was.
+  const wait_type& become(const wait_type& type) noexcept { return *std::exchange(type_, &type); }
 
  private:
   friend class sleeper;
