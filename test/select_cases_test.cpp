@@ -356,6 +356,93 @@ TEST(select_of, what_is_given_on_several_threads) {
   EXPECT_EQ(taken + static_cast<int>(permits.available()), each);
 }
 
+// ---- a stop of others -------------------------------------------------------------------------------------------------------
+
+using weft::on_stop;
+
+TEST(on_stop, is_chosen_when_the_source_is_told_to_stop_once_and_for_all) {
+  weft::test::run([]() -> task<> {
+    weft::stop_source closing;
+    channel<int> c{0};
+    EXPECT_EQ((co_await select(on_receive(c), on_stop(closing.token()), otherwise)).index, 2u);
+    auto stops = [&]() -> task<> {
+      co_await sleep_for(2ms);
+      closing.request_stop({.reason = "closing"});
+    };
+    auto chooses = [&]() -> task<> {
+      EXPECT_EQ((co_await select(on_receive(c), on_stop(closing.token()), after(1h))).index, 1u);
+      EXPECT_EQ(weft::test::elapsed(), 2ms);
+    };
+    co_await when_all(chooses(), stops());
+    EXPECT_EQ((co_await select(on_receive(c), on_stop(closing.token()), after(1h))).index, 1u);
+    EXPECT_EQ((co_await select(on_receive(c), on_stop(closing.token()), otherwise)).index, 1u);
+    EXPECT_EQ(c.stats().waiting, 0u);
+  });
+}
+
+TEST(on_stop, takes_its_callback_back_where_another_case_is_chosen) {
+  weft::test::run([]() -> task<> {
+    channel<int> c{0};
+    auto chooses = [&]() -> task<> {
+      weft::stop_source short_lived;  // ends the program if a callback is left
+      EXPECT_EQ((co_await select(on_stop(short_lived.token()), on_stop(weft::stop_token{}), on_receive(c))).index, 2u);
+    };
+    co_await when_all(chooses(), c.send(1));
+    auto is_stopped = [&]() -> task<> {
+      weft::stop_source short_lived;
+      co_await weft::timeout(
+          1ms, [](weft::stop_token token) -> task<> { co_await select(on_stop(token)); }(short_lived.token()));
+    };
+    EXPECT_EQ((co_await as_result(is_stopped())).error(), weft::errc::timed_out);
+  });
+}
+
+// Where who stops runs who waits, within the callback.
+TEST(on_stop, goes_on_inside_the_callback) {
+  weft::stop_source closing;
+  bool went_on = false;
+  auto chooses = [&]() -> task<> {
+    co_await select(on_stop(closing.token()), after(1h));
+    went_on = true;
+  };
+  weft::start(chooses(), [](weft::result<void>) {});
+  closing.request_stop();
+  EXPECT_TRUE(went_on);
+}
+
+TEST(on_stop, in_a_fiber_and_on_a_thread) {
+  weft::stop_source closing;
+  channel<int> c{0};
+  std::jthread thread{[&] { EXPECT_EQ(sync_wait(select(on_receive(c), on_stop(closing.token()))).index, 1u); }};
+  auto body = [&](scope& s) -> task<> {
+    s.go([&] { EXPECT_EQ(await(select(on_stop(closing.token()), on_receive(c))).index, 0u); });
+    while (c.stats().waiting != 2) co_await weft::yield();
+    closing.request_stop();
+  };
+  sync_wait(with_scope(body));
+}
+
+// A stop and a value at once, on two threads: the value is received, or is there.
+TEST(on_stop, loses_no_value) {
+  for (int i = 0; i != test::rounds(200); ++i) {
+    weft::stop_source closing;
+    channel<int> c{1};
+    std::atomic<bool> begins{false};
+    std::jthread stops{[&] {
+      while (!begins) std::this_thread::yield();
+      closing.request_stop();
+    }};
+    std::jthread sends{[&] {
+      while (!begins) std::this_thread::yield();
+      EXPECT_TRUE(c.try_send(1));
+    }};
+    begins = true;
+    const auto got = sync_wait(select(on_stop(closing.token()), on_receive(c)));
+    sends.join();
+    EXPECT_EQ(c.size(), got.index == 0 ? 1u : 0u);
+  }
+}
+
 // ---- a fork -------------------------------------------------------------------------------------------------------------------
 
 task<int> naps(std::chrono::milliseconds how_long, int value) {

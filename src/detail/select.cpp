@@ -97,4 +97,18 @@ void after_case::fire_now(timer& self) noexcept {
   static_cast<after_case&>(self).passed_.happen();  // self may be gone after this line
 }
 
+// ---- on_stop ----------------------------------------------------------------------------------------------------------------
+
+// Called here and at once if it was told to stop by now.
+void stop_case::prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept {
+  callback_.emplace(of_, says_so{requested_});
+  happening_case::prepare(of, index, self);
+}
+
+// Out of the line first: whoever runs the callback then finds nobody, and this waits for that.
+void stop_case::leave(bool was_in_line) noexcept {
+  happening_case::leave(was_in_line);
+  callback_.reset();
+}
+
 }  // namespace weft

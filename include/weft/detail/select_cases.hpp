@@ -274,6 +274,32 @@ class after_case final : public detail::happening_case, timer {
   detail::happening passed_;
 };
 
+/// A stop of others, with which a select goes on: see on_stop().
+class stop_case final : public detail::happening_case {
+ public:
+  using result_type = std::monostate;
+  using state = stop_case;
+  explicit stop_case(stop_token of) noexcept : happening_case{requested_}, of_{of} {}
+  stop_case(const stop_case& other) noexcept : stop_case{other.of_} {}  // before it is awaited
+
+  bool may_be_ready() const noexcept { return of_.stop_requested(); }
+  bool try_now() const noexcept { return of_.stop_requested(); }
+  void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept;
+  void leave(bool was_in_line) noexcept override;
+  result_type take() noexcept { return {}; }
+
+ private:
+  struct says_so {
+    detail::happening& what;
+    void operator()() const noexcept { what.happen(); }  // both may be gone after this line
+  };
+  void tell(detail::wait_subjects& into) const noexcept override { into.add("stop of others", nullptr); }
+
+  stop_token of_;
+  detail::happening requested_;
+  std::optional<stop_callback<says_so>> callback_;  // where it waits
+};
+
 namespace detail {
 
 /// What a select does if nothing is ready.
@@ -333,6 +359,15 @@ template <class Rep, class Period>
 after_case after(std::chrono::duration<Rep, Period> d) noexcept {
   return after_case{detail::saturated(d)};
 }
+/// A stop as a case: of a token that is not the task's own, which ends it wherever it waits. It gives std::monostate.
+///
+///     auto got = co_await select(on_receive(orders), on_stop(closing));  // `closing` is a stop_token
+///
+/// Suspends  until the token's source is told to stop. Once it was, always ready; of a token without a source, never.
+/// Cancel    takes its callback back, also where another case is chosen.
+/// Lifetime  the source outlives the select.
+/// Cost      no allocation. The callback is registered only if nothing is ready at once.
+inline stop_case on_stop(stop_token token) noexcept { return stop_case{token}; }
 /// As a case: what is done where no other one is ready at one moment. It gives std::monostate.
 ///
 /// Suspends  never, nor does its select.
