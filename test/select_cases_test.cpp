@@ -511,6 +511,9 @@ TEST(select_of_fork, throws_what_it_threw_and_ends_stopped_as_it_did) {
       co_await when_all(waits(), stops());
       EXPECT_TRUE((co_await as_result(select(on_receive(c), on(told)))).is_stopped()) << "at once";
       EXPECT_TRUE((co_await as_result(select(on(told), otherwise))).is_stopped());
+      std::vector<weft::any_case> cases;
+      cases.emplace_back(on(told));
+      EXPECT_TRUE((co_await as_result(select(std::move(cases)))).is_stopped());
       // In a fiber, which looks before it waits.
       weft::fork<> fiber = s.go([&] {
         await(select(on(told), on_receive(c)));
@@ -550,6 +553,156 @@ TEST(select_of_fork, on_several_threads) {
   sync_wait(weft::start_on(p.executor(), with_scope(body)));
   EXPECT_EQ(ended + stopped, count);
   EXPECT_GT(ended, 0);
+}
+
+// ---- cases that only the run knows ------------------------------------------------------------------------------------------
+
+using weft::any_case;
+
+TEST(any_case, channels_of_several_types_times_and_stops_in_one_vector) {
+  weft::test::run([]() -> task<> {
+    channel<int> numbers{1};
+    channel<std::string> words{1};
+    channel<std::unique_ptr<int>> parcels{0};
+    weft::stop_source closing;
+    std::string seen;
+    const auto all = [&](auto... more) {
+      std::vector<any_case> cases;
+      cases.emplace_back(on_receive(numbers), [&](std::optional<int> n) { seen = std::to_string(*n); });
+      cases.emplace_back(on_receive(words), [&](std::optional<std::string> word) { seen = word ? *word : "over"; });
+      cases.emplace_back(weft::on_send(parcels, std::make_unique<int>(3)), [&] { seen = "sent"; });
+      cases.emplace_back(on_stop(closing.token()), [&] { seen = "closing"; });
+      (cases.emplace_back(std::move(more)), ...);
+      return cases;
+    };
+    EXPECT_EQ(co_await select(all(any_case{otherwise, [&] { seen = "none"; }})), 4u);
+    EXPECT_EQ(seen, "none");
+    EXPECT_EQ(co_await select(all(any_case{after(2ms)})), 4u);
+    EXPECT_EQ(weft::test::elapsed(), 2ms);
+    co_await numbers.send(7);
+    EXPECT_EQ(co_await select(all(any_case{otherwise})), 0u);
+    EXPECT_EQ(seen, "7");
+    auto chooses = [&](std::size_t expected) -> task<> {
+      auto choice = select(all(any_case{after(1h)}));
+      EXPECT_EQ(co_await std::move(choice), expected);
+    };
+    co_await when_all(chooses(1), words.send("hello"));
+    EXPECT_EQ(seen, "hello");
+    auto receives = [&]() -> task<> { EXPECT_EQ(**co_await parcels.receive(), 3); };
+    co_await when_all(chooses(2), receives());
+    EXPECT_EQ(seen, "sent");
+    closing.request_stop();
+    EXPECT_EQ(co_await select(all()), 3u);
+    EXPECT_EQ(numbers.stats().waiting + words.stats().waiting + parcels.stats().waiting, 0u);
+  });
+}
+
+WEFT_TEST("any_case: fails as the case does, and its function is not called then, or as that does") {
+  channel<int> over{1}, ready{1};
+  over.close();
+  std::vector<any_case> cases;
+  cases.emplace_back(weft::on_send(over, 1), [] { ADD_FAILURE() << "nothing was sent"; });
+  EXPECT_EQ((co_await as_result(select(std::move(cases)))).error(), weft::errc::closed);
+  co_await ready.send(1);
+  std::vector<any_case> throwing;
+  throwing.emplace_back(on_receive(ready), [](std::optional<int>) { throw std::runtime_error{"as planned"}; });
+  EXPECT_TRUE((co_await as_result(select(std::move(throwing)))).exception() != nullptr);
+}
+
+WEFT_TEST("any_case: fair among the ready ones, also beside those that are not") {
+  constexpr int channels = 8, draws = 1600;
+  std::vector<std::unique_ptr<channel<int>>> all;
+  weft::semaphore none{0};
+  for (int i = 0; i != channels; ++i) all.push_back(std::make_unique<channel<int>>(1));
+  int drawn[channels] = {};
+  for (int i = 0; i != draws; ++i) {
+    std::vector<any_case> cases;
+    for (int n = 0; n != channels; ++n) {
+      if (n % 2 == 0) static_cast<void>(all[static_cast<std::size_t>(n)]->try_send(n));
+      cases.emplace_back(on_receive(*all[static_cast<std::size_t>(n)]), [&](std::optional<int> k) { ++drawn[*k]; });
+      cases.emplace_back(on(none.acquire()), [](weft::semaphore::permit) { ADD_FAILURE() << "there is none"; });
+    }
+    cases.emplace_back(otherwise);
+    EXPECT_LT(co_await select(std::move(cases)), std::size_t{2 * channels});
+  }
+  for (int n = 0; n != channels; ++n) {
+    if (n % 2 != 0) {
+      EXPECT_EQ(drawn[n], 0);
+    } else {
+      EXPECT_GT(drawn[n], draws / 4 * 3 / 4);
+      EXPECT_LT(drawn[n], draws / 4 * 5 / 4);
+    }
+  }
+}
+
+TEST(any_case, of_primitives_and_forks_and_of_none_it_waits_until_it_is_stopped) {
+  weft::test::run([]() -> task<> {
+    weft::mutex m;
+    bool held = false;
+    auto body = [&](scope& s) -> task<> {
+      weft::fork<int> work = s.fork(naps(1ms, 5));
+      auto taken = co_await m.lock();
+      std::vector<any_case> cases;
+      cases.emplace_back(on(m.lock()), [&](weft::mutex::guard) { held = true; });
+      cases.emplace_back(on(work), [&](int& n) { EXPECT_EQ(n, 5); });
+      EXPECT_EQ(co_await select(std::move(cases)), 1u);
+    };
+    co_await with_scope(body);
+    EXPECT_FALSE(held || m.is_locked());
+    EXPECT_EQ((co_await as_result(weft::timeout(1ms, select(std::vector<any_case>{})))).error(), weft::errc::timed_out);
+  });
+}
+
+TEST(any_case, in_a_fiber_and_on_a_thread) {
+  channel<int> c{0};
+  channel<std::string> words{0};
+  int sum = 0;
+  const auto all = [&] {
+    std::vector<any_case> cases;
+    cases.emplace_back(on_receive(c), [&](std::optional<int> n) { sum += *n; });
+    cases.emplace_back(on_receive(words),
+                       [&](std::optional<std::string> word) { sum += static_cast<int>(word->size()); });
+    return cases;
+  };
+  std::jthread thread{[&] { EXPECT_EQ(sync_wait(select(all())), 0u); }};
+  while (c.stats().waiting == 0) std::this_thread::yield();
+  auto body = [&](scope& s) -> task<> {
+    co_await c.send(1);
+    s.go([&] { EXPECT_EQ(await(select(all())), 1u); });
+    co_await words.send("four");
+  };
+  sync_wait(with_scope(body));
+  thread.join();
+  EXPECT_EQ(sum, 5);
+}
+
+// Senders and receivers that each have a vector of both kinds: each value comes once.
+TEST(any_case, loses_no_value_on_several_threads) {
+  weft::pool p{{.threads = 3}};
+  channel<int> left{0}, right{1};
+  const int each = test::rounds(1500);
+  std::atomic<int> sent{0}, received{0}, at_it{3};
+  weft::stop_source over;
+  auto works = [&]() -> task<> {
+    for (int i = 0; i != each; ++i) {
+      std::vector<any_case> cases;
+      cases.emplace_back(weft::on_send(left, 1), [&] { ++sent; });
+      cases.emplace_back(on_receive(left), [&](std::optional<int> n) { received += *n; });
+      cases.emplace_back(weft::on_send(right, 1), [&] { ++sent; });
+      cases.emplace_back(on_receive(right), [&](std::optional<int> n) { received += *n; });
+      cases.emplace_back(on_stop(over.token()));
+      if (i % 3 == 0) cases.emplace_back(otherwise);
+      static_cast<void>(co_await select(std::move(cases)));
+    }
+    if (--at_it == 0) over.request_stop();
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 3; ++i) s.fork_on(p.executor(), works);
+    co_return;
+  };
+  sync_wait(with_scope(body));
+  EXPECT_EQ(received + static_cast<int>(right.size()), sent);
+  EXPECT_EQ(left.stats().waiting + right.stats().waiting, 0u);
 }
 
 }  // namespace

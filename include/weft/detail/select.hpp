@@ -8,7 +8,8 @@
 // line everywhere at once; whoever claims its one wait has chosen. So nobody is asked twice, and a select that meets a
 // select is no different from one that meets a send.
 //
-// What it waits with is in detail/select_wait.hpp, its cases in detail/select_cases.hpp and select_on.hpp. What can only be run does so beside it: detail/select_beside.hpp.
+// What it waits with is in detail/select_wait.hpp, its cases in detail/select_cases.hpp and select_on.hpp, one of any kind in
+// detail/any_case.hpp. What can only be run does so beside it: detail/select_beside.hpp.
 //
 // Source: the order of select is that of Go's runtime; there, too, all channels are locked.
 #pragma once
@@ -376,4 +377,5 @@ auto select(std::vector<on_case<T>> cases) {
 
 }  // namespace weft
 
+#include <weft/detail/any_case.hpp>
 #include <weft/detail/select_beside.hpp>
