@@ -472,6 +472,25 @@ TEST_P(overflow, of_alloca) {
   EXPECT_DEATH(run(), "weft: a stack ran over: .* and needed [56][0-9] KiB");
 }
 
+// Without -fstack-clash-protection, a guard that is larger than the frame is what it meets.
+[[gnu::noinline]] void has_a_frame_of_a_mebibyte(coroutine<void()>::yielder&) {
+  const volatile std::size_t lowest = 0;
+  volatile char room[std::size_t{1} << 20];
+  room[lowest] = 1;
+}
+
+TEST_P(overflow, of_a_large_frame_where_the_guard_is_larger) {
+  const auto run = [] {
+    stack_pool pool{{.guard = GetParam(), .guard_size = std::size_t{2} << 20}};
+    coroutine<void()> one{{.pool = &pool, .name = "the indexer"}, has_a_frame_of_a_mebibyte};
+    one.resume();
+  };
+  EXPECT_DEATH(
+      run(),
+      "weft: a stack ran over: 'the indexer', which runs .*has_a_frame_of_a_mebibyte.* has 6[0-9] KiB of stack "
+      "and needed 10[2-9][0-9] KiB or more");
+}
+
 TEST_P(overflow, on_another_thread_and_in_call_on_stack) {
   const auto run = [] {
     stack_pool pool{{.guard = GetParam()}};
