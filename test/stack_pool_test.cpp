@@ -353,8 +353,10 @@ struct large_one {
   }
 };
 
-TEST(stack_pool, measures_what_each_function_needs) {
-  stack_pool pool{{.measure_all = true}};
+TEST_P(each_kind, measures_what_each_function_needs) {
+  weft::stack_pool_options options = GetParam();
+  options.measure_all = true;
+  stack_pool pool{options};
   for (int i = 0; i != 5; ++i) {
     coroutine<void()> small{{.pool = &pool}, small_one{}};
     small.resume();
@@ -387,8 +389,8 @@ TEST(stack_pool, measures_the_first_use_of_each_stack) {
 }
 
 // A mark is taken when another function gets the stack, or when it goes cold; each once.
-TEST(stack_pool, measures_a_stack_when_it_changes_hands) {
-  stack_pool pool;
+TEST_P(each_kind, measures_a_stack_when_it_changes_hands) {
+  stack_pool pool{GetParam()};
   const auto run = [&](auto function) {
     coroutine<void()> one{{.pool = &pool}, function};
     one.resume();

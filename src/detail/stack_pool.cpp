@@ -56,17 +56,17 @@ void forget_frames(stack_header& one) noexcept {
 __attribute__((no_sanitize("address", "thread"))) std::byte* lowest_written(std::byte* bottom,
                                                                             std::byte* top) noexcept {
   unsigned char resident[64];
-  for (std::byte* at = bottom; at < top;) {
+  auto* at = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(bottom) & ~(page_bytes - 1));
+  while (at < top) {
     const std::size_t bytes = std::min<std::size_t>(static_cast<std::size_t>(top - at), sizeof resident * page_bytes);
     if (::mincore(at, bytes, resident) != 0) return top;
     const std::size_t pages = (bytes + page_bytes - 1) / page_bytes;
-    for (std::size_t page = 0; page != pages; ++page) {
+    for (std::size_t page = 0; page != pages; ++page, at += page_bytes) {
       if ((resident[page] & 1) == 0) continue;
-      const volatile std::uint64_t* word = reinterpret_cast<std::uint64_t*>(at + page * page_bytes);
-      while (reinterpret_cast<std::uintptr_t>(word) < reinterpret_cast<std::uintptr_t>(top) && *word == 0) ++word;
-      return std::min(top, reinterpret_cast<std::byte*>(const_cast<std::uint64_t*>(word)));
+      const auto* const end = reinterpret_cast<std::uint64_t*>(std::min(at + page_bytes, top));
+      for (auto* word = reinterpret_cast<volatile std::uint64_t*>(std::max(at, bottom)); word != end; ++word)
+        if (*word != 0) return reinterpret_cast<std::byte*>(const_cast<std::uint64_t*>(word));
     }
-    at += pages * page_bytes;
   }
   return top;
 }
