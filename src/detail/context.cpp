@@ -7,6 +7,8 @@
 #if defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#else
+#include <sys/prctl.h>
 #endif
 
 #include "detail/shadow_stack.hpp"
@@ -248,19 +250,35 @@ code_range outermost_code() noexcept {
 
 // ---- shadow stacks --------------------------------------------------------------------------------------------------
 
+#define WEFT_SHADOW_STACKS "stacks can't be switched while the kernel checks returns against a shadow stack: "
+
 void expect_no_shadow_stack(unsigned long features) noexcept {
-  constexpr unsigned long enabled = 1;  // ARCH_SHSTK_SHSTK
+  constexpr unsigned long enabled = 1;  // ARCH_SHSTK_SHSTK, PR_SHADOW_STACK_ENABLE
+#if defined(__x86_64__)
+  WEFT_EXPECTS((features & enabled) == 0, WEFT_SHADOW_STACKS
+               "start the program with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off, or link it with -z noshstk");
+#elif defined(__aarch64__)
+  WEFT_EXPECTS((features & enabled) == 0, WEFT_SHADOW_STACKS
+               "start the program with GLIBC_TUNABLES=glibc.cpu.aarch64_gcs=0, or build it with no gcs in its "
+               "-mbranch-protection");
+#else
   WEFT_EXPECTS((features & enabled) == 0,
-               "stacks can't be switched while the kernel checks returns against a shadow stack: start the program "
-               "with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off, or link it with -z noshstk");
+               WEFT_SHADOW_STACKS "build the program without -fcf-protection=return, or full");
+#endif
+}
+
+bool shadow_stack_features(unsigned long& features) noexcept {
+#if defined(__x86_64__)
+  constexpr int status = 0x5005;  // ARCH_SHSTK_STATUS, Linux 6.6
+  return ::syscall(SYS_arch_prctl, status, &features) == 0;
+#else
+  constexpr int status = 74;  // PR_GET_SHADOW_STACK_STATUS: AArch64 since Linux 6.13; riscv64 later
+  return ::prctl(status, &features, 0UL, 0UL, 0UL) == 0;
+#endif
 }
 
 void refuse_shadow_stacks() noexcept {
-#if defined(__x86_64__)
-  constexpr int status = 0x5005;  // ARCH_SHSTK_STATUS, Linux 6.6
-  unsigned long features = 0;
-  if (::syscall(SYS_arch_prctl, status, &features) == 0) expect_no_shadow_stack(features);
-#endif
+  if (unsigned long features = 0; shadow_stack_features(features)) expect_no_shadow_stack(features);
 }
 
 // ---- exceptions -----------------------------------------------------------------------------------------------------

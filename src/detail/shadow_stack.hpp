@@ -3,7 +3,11 @@
 
 namespace weft::detail {
 
-/// Ends the program if `features`, as arch_prctl(ARCH_SHSTK_STATUS) gives them, have a shadow stack.
+/// What the kernel does for this thread with a shadow stack, as arch_prctl(ARCH_SHSTK_STATUS) gives it on x86-64, and
+/// prctl(PR_GET_SHADOW_STACK_STATUS) elsewhere. False: it knows no such thing.
+bool shadow_stack_features(unsigned long& features) noexcept;
+
+/// Ends the program if those have a shadow stack on.
 void expect_no_shadow_stack(unsigned long features) noexcept;
 
 /// The same with what the kernel says.
