@@ -16,6 +16,7 @@
 #include <memory_resource>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -665,6 +666,28 @@ TEST(coroutine, without_a_stack_nothing_has_begun) {
     }
     EXPECT_EQ(alive, 0);
     EXPECT_EQ(resource.live, 0u);
+  }
+}
+
+// A switch to the one below looks as a frame of its size would to valgrind, unless that is told of both stacks.
+TEST(coroutine, two_side_by_side_in_memory_of_ones_own) {
+  constexpr std::size_t size = std::size_t{32} << 10;
+  std::vector<std::byte> memory(2 * size);
+  for (int again = 0; again != 2; ++again) {
+    coroutine<int(int)> lower{{.memory = std::span{memory}.first(size)}, [](auto& yield, int next) {
+                                int all = 0;
+                                while (next != 0) next = yield(all += next);
+                                return all;
+                              }};
+    coroutine<int(int)> upper{{.memory = std::span{memory}.last(size)}, [&lower](auto& yield, int next) {
+                                int all = 0;
+                                while (next != 0) next = yield(all += lower.resume(next));
+                                return all + lower.resume(0);
+                              }};
+    EXPECT_EQ(upper.resume(1), 1);
+    EXPECT_EQ(upper.resume(2), 4);
+    EXPECT_EQ(upper.resume(3), 10);
+    EXPECT_EQ(upper.resume(0), 16);
   }
 }
 

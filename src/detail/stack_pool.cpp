@@ -17,9 +17,10 @@
 #include <weft/error.hpp>
 
 #include "detail/shadow_stack.hpp"
+#include "detail/stack_memory.hpp"
 #include "detail/stack_overflow.hpp"
 #include "detail/stack_region.hpp"
-#include "detail/symbols.hpp"
+#include "detail/stack_valgrind.hpp"
 
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
@@ -34,41 +35,10 @@ namespace weft {
 namespace detail {
 namespace {
 
-// What stands at the bottom of a stack that no guard protects: whoever runs over it writes here first.
-constexpr std::uint64_t canary = 0x5eed'0f'c0ffee'5eed;
-constexpr std::size_t canary_words = 8;
-
-void set_canary(stack_header& one) noexcept {
-  std::fill_n(reinterpret_cast<std::uint64_t*>(one.bottom), canary_words, canary);
-}
-bool canary_lives(const stack_header& one) noexcept {
-  const auto* words = reinterpret_cast<const std::uint64_t*>(one.bottom);
-  return std::all_of(words, words + canary_words, [](std::uint64_t word) { return word == canary; });
-}
-
 // Whatever a sanitizer remembers of the frames that were there.
 void forget_frames(stack_header& one) noexcept {
   if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(one.bottom, one.usable());
   if (one.fiber != nullptr && __tsan_destroy_fiber != nullptr) __tsan_destroy_fiber(std::exchange(one.fiber, nullptr));
-}
-
-// The lowest byte above `bottom` that was written since the pages were zero. (clang 19 knows the attribute in no brackets.)
-__attribute__((no_sanitize("address", "thread"))) std::byte* lowest_written(std::byte* bottom,
-                                                                            std::byte* top) noexcept {
-  unsigned char resident[64];
-  auto* at = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(bottom) & ~(page_bytes - 1));
-  while (at < top) {
-    const std::size_t bytes = std::min<std::size_t>(static_cast<std::size_t>(top - at), sizeof resident * page_bytes);
-    if (::mincore(at, bytes, resident) != 0) return top;
-    const std::size_t pages = (bytes + page_bytes - 1) / page_bytes;
-    for (std::size_t page = 0; page != pages; ++page, at += page_bytes) {
-      if ((resident[page] & 1) == 0) continue;
-      const auto* const end = reinterpret_cast<std::uint64_t*>(std::min(at + page_bytes, top));
-      for (auto* word = reinterpret_cast<volatile std::uint64_t*>(std::max(at, bottom)); word != end; ++word)
-        if (*word != 0) return reinterpret_cast<std::byte*>(const_cast<std::uint64_t*>(word));
-    }
-  }
-  return top;
 }
 
 }  // namespace
@@ -81,6 +51,7 @@ stack_header& stack_in(void* memory, std::size_t bytes) noexcept {
                "an exception that passes through takes most of that");
   auto& one = *::new (reinterpret_cast<void*>(end - sizeof(stack_header))) stack_header{};
   one.bottom = reinterpret_cast<std::byte*>(from);
+  one.known_to_valgrind = tell_valgrind(one.bottom, reinterpret_cast<std::byte*>(end));
   set_canary(one);
   return one;
 }
@@ -89,7 +60,10 @@ void give_back_stack(stack_header& one) noexcept {
   forget_frames(one);
   if (!one.guarded && !canary_lives(one)) [[unlikely]]
     fail_overflow(one, one.usable(), naming::demangled);
-  if (one.region != nullptr) one.region->pool().give_back(one);
+  if (one.region != nullptr)
+    one.region->pool().give_back(one);
+  else
+    untell_valgrind(one.known_to_valgrind);
 }
 
 }  // namespace detail
@@ -330,7 +304,7 @@ void stack_pool::measure_held(stack_header& one) const noexcept {
   if (who.type == nullptr) return;
   const bool known = one.fresh;
   one.fresh = false;
-  std::byte* const from = one.guarded ? one.bottom : one.bottom + detail::canary_words * sizeof detail::canary;
+  std::byte* const from = one.guarded ? one.bottom : one.bottom + detail::canary_bytes;
 #if defined(VALGRIND_MAKE_MEM_DEFINED)  // which holds frames that are gone for lost
   static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(from, one.top() - from));
 #endif

@@ -13,10 +13,7 @@
 #include <weft/error.hpp>
 
 #include "detail/slabs.hpp"
-
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#endif
+#include "detail/stack_valgrind.hpp"
 
 namespace weft::detail {
 namespace {
@@ -28,17 +25,6 @@ constinit std::size_t next_colour = 0;            // of the first stack of the n
 //              No model: a list that is only pushed to, and its reader's own stack came to it by its pool's lock; what the
 //              edge carries is the other regions, which that one passes over.
 constinit std::atomic<stack_region*> all_regions{nullptr};
-
-// So that valgrind takes a switch for one, and not for a very large frame.
-#if defined(VALGRIND_STACK_REGISTER)
-unsigned tell_valgrind([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::byte* end) noexcept {
-  return static_cast<unsigned>(VALGRIND_STACK_REGISTER(begin, end));
-}
-void untell_valgrind([[maybe_unused]] unsigned stack) noexcept { VALGRIND_STACK_DEREGISTER(stack); }
-#else
-unsigned tell_valgrind(std::byte*, std::byte*) noexcept { return 0; }
-void untell_valgrind(unsigned) noexcept {}
-#endif
 
 std::byte* map(std::size_t bytes, bool huge) {
   const std::size_t extra = huge ? huge_page : 0;
@@ -193,7 +179,8 @@ stack_header& stack_region::take() {
                                                 .fiber = nullptr,
                                                 .size_class = size_class_,
                                                 .fresh = zeroed,
-                                                .guarded = guard_ != stack_guard::none};
+                                                .guarded = guard_ != stack_guard::none,
+                                                .known_to_valgrind = 0};
 }
 
 bool stack_region::cool(const stack_header& one) noexcept {

@@ -73,6 +73,7 @@ struct alignas(64) stack_header {
   std::uint16_t size_class;  // where it is a pool's
   bool fresh;                // nothing ever ran on it, since its pages were zero
   bool guarded;
+  unsigned known_to_valgrind;  // where the memory is the user's: its number
 
   std::byte* top() noexcept { return reinterpret_cast<std::byte*>(this); }
   std::size_t usable() const noexcept {
