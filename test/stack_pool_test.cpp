@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <weft/fiber.hpp>
+#include <weft/scope.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory_resource>
 #include <set>
 #include <span>
 #include <string>
@@ -23,6 +25,7 @@
 
 #include "detail/shadow_stack.hpp"
 #include "detail/stack_guard.hpp"
+#include "detail/stack_memory.hpp"
 #include "support/weft_test.hpp"
 
 #if !defined(__x86_64__)
@@ -58,7 +61,7 @@ void give_back(const std::vector<stack_header*>& all) {
 
 // Writes to all of it; where nothing guards it, to all but the lowest words, which say afterwards that it has not run over.
 void fill(stack_header& one) {
-  const std::size_t kept = one.guarded ? 0 : 64;
+  const std::size_t kept = one.guarded ? 0 : weft::detail::canary_bytes;
   std::memset(one.bottom + kept, 1, one.usable() - kept);
 }
 
@@ -68,7 +71,7 @@ TEST(stack_pool, gives_as_much_as_was_asked_for) {
   stack_pool pool;
   for (const std::size_t size : {1, 4095, 4096, 4097, 65536, 100'000, 1 << 20, 20 << 20}) {
     stack_header& one = pool.take(size);
-    EXPECT_GE(one.usable() - (one.guarded ? 0 : 64), size);
+    EXPECT_GE(one.usable() - (one.guarded ? 0 : weft::detail::canary_bytes), size);
     fill(one);
     give_back_stack(one);
   }
@@ -177,14 +180,14 @@ TEST(stack_pool, trim_gives_back_what_is_idle) {
   EXPECT_EQ(pool.trim(), 9u);
   EXPECT_EQ(pool.stats().idle, 0u);
   EXPECT_EQ(pool.stats().cold, 9u);
-  EXPECT_EQ(all[0]->bottom[64], std::byte{1});
+  EXPECT_EQ(all[0]->bottom[weft::detail::canary_bytes], std::byte{1});
 
   const auto again = take(pool, 9, 65536);  // the same ones, zero again, and guarded as before
   EXPECT_EQ(pool.stats().made, 10u);
   for (stack_header* one : again) {
     EXPECT_TRUE(std::ranges::find(all, one) != all.end());
     EXPECT_LE(resident(*one), 2u);
-    EXPECT_EQ(one->bottom[64], std::byte{0});
+    EXPECT_EQ(one->bottom[weft::detail::canary_bytes], std::byte{0});
   }
   give_back(again);
   give_back_stack(*all[0]);
@@ -203,7 +206,7 @@ TEST(stack_pool, trim_gives_back_what_is_ready) {
   EXPECT_EQ(seen & 1, 0);
   stack_header& fourth = pool.take(4096);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&fourth), next);
-  EXPECT_EQ(fourth.bottom[64], std::byte{0});
+  EXPECT_EQ(fourth.bottom[weft::detail::canary_bytes], std::byte{0});
   give_back_stack(fourth);
   give_back(all);
 }
@@ -605,6 +608,64 @@ TEST_F(overflow_seen, shadow_stacks) {
   EXPECT_DEATH(stack_pool{}, sentence);
   has_shadow_stack = false;
 #endif
+}
+
+// ---- the process's pool -------------------------------------------------------------------------------------------------
+
+class process_wide : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("WEFT_TEST_EMULATED") != nullptr) GTEST_SKIP() << "no process starts anew here";
+    start_anew();
+  }
+};
+
+TEST_F(process_wide, has_the_options_that_it_is_given) {
+  const auto starts = [] {
+    std::pmr::monotonic_buffer_resource memory;
+    stack_pool& pool =
+        stack_pool::configure_process_wide({.guard = stack_guard::none, .min_idle = 0, .memory = &memory});
+    coroutine<int()> one{[](auto&) { return 7; }};
+    int called = one.resume();
+    weft::call_on_stack(std::size_t{16} << 10, [&] { ++called; });
+    const auto body = [&](weft::scope& in) -> weft::task<> {
+      in.go([&] { ++called; });
+      co_return;
+    };
+    weft::sync_wait(weft::with_scope(body));
+    const weft::stack_pool_stats stats = stack_pool::process_wide().stats();
+    std::fputs(pool.limits().sentence.c_str(), stderr);
+    std::_Exit(called == 9 && stats.taken == 3 && &pool == &stack_pool::process_wide() ? 0 : 1);
+  };
+  EXPECT_EXIT(starts(), testing::ExitedWithCode(0), "^stacks are not guarded, as was asked for");
+}
+
+TEST_F(process_wide, can_be_asked_for_less_when_it_was_too_much) {
+  const auto starts = [] {
+    try {
+      stack_pool::configure_process_wide({.huge_pages = true});
+    } catch (const weft::error& refused) {
+      std::fputs(refused.what(), stderr);
+    }
+    const stack_pool& pool = stack_pool::configure_process_wide({.max_stacks = 3});
+    std::_Exit(static_cast<int>(pool.limits().most_stacks));
+  };
+  EXPECT_EXIT(starts(), testing::ExitedWithCode(3), "huge pages and guards: a guard splits the page");
+}
+
+TEST_F(process_wide, can_only_be_configured_before_its_use) {
+  const auto used = [] {
+    const coroutine<void()> one{[](auto&) {}};
+    stack_pool::configure_process_wide({});
+  };
+  EXPECT_DEATH(used(),
+               "weft: stack_pool::configure_process_wide was called when the process had that pool: call it once");
+  const auto twice = [] {
+    stack_pool::configure_process_wide({.max_stacks = 3});
+    stack_pool::configure_process_wide({.max_stacks = 3});
+  };
+  EXPECT_DEATH(twice(),
+               "weft: stack_pool::configure_process_wide was called when the process had that pool: call it once");
 }
 
 // ---- misuse of coroutines -------------------------------------------------------------------------------------------------

@@ -128,11 +128,23 @@ stack_pool::~stack_pool() {
     while (first != nullptr) std::exchange(first, first->next_of_class)->end(options_.memory);
 }
 
-stack_pool& stack_pool::process_wide() noexcept {
-  alignas(stack_pool) static std::byte storage[sizeof(stack_pool)];  // never destroyed: statics may own coroutines
-  static auto* pool = ::new (storage) stack_pool;
+// Made by whoever comes first. Statics may own coroutines, so it is never destroyed.
+stack_pool& stack_pool::process_wide(const stack_pool_options* asked) {
+  alignas(stack_pool) static std::byte storage[sizeof(stack_pool)];
+  static auto* const pool = [&asked] {
+    auto* made = ::new (storage) stack_pool{asked != nullptr ? *asked : stack_pool_options{}};
+    asked = nullptr;
+    return made;
+  }();
+  WEFT_EXPECTS(asked == nullptr,
+               "stack_pool::configure_process_wide was called when the process had that pool: call it once, before the "
+               "first fiber or coroutine");
   return *pool;
 }
+
+stack_pool& stack_pool::process_wide() noexcept { return process_wide(nullptr); }
+
+stack_pool& stack_pool::configure_process_wide(const stack_pool_options& options) { return process_wide(&options); }
 
 stack_header& stack_pool::take(std::size_t size, const detail::stack_user& user) {
   const unsigned of = class_of(size);

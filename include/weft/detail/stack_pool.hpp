@@ -156,8 +156,17 @@ class stack_pool {
   stack_pool& operator=(const stack_pool&) = delete;
   ~stack_pool();
 
-  /// The process's. Never destroyed.
+  /// The process's, which is made when it is first asked for. Never destroyed.
   static stack_pool& process_wide() noexcept;
+
+  /// Makes the process's pool, with these options: for a program that wants others for what it names no pool for.
+  ///
+  /// Before    the first use of that pool, which is that of any fiber or coroutine (asserted): at the begin of main().
+  /// Fails     as the constructor; there is no such pool then, and another call may ask for less.
+  /// Lifetime  a resource for memory outlives the process's last statics.
+  ///
+  ///     w::stack_pool::configure_process_wide({.guard = w::stack_guard::none, .huge_pages = true});
+  static stack_pool& configure_process_wide(const stack_pool_options& options);
 
   stack_limits limits() const;
   stack_pool_stats stats() const noexcept;
@@ -188,6 +197,7 @@ class stack_pool {
     std::size_t high_water = 0, measured = 0;
   };
 
+  static stack_pool& process_wide(const stack_pool_options* asked);
   void state_limits() const noexcept;
   detail::stack_header& take_cold(unsigned of);
   void give_back(detail::stack_header& one) noexcept;
