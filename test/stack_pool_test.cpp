@@ -562,15 +562,23 @@ TEST_F(overflow_seen, without_a_guard_when_it_is_given_back) {
 
 TEST_F(overflow_seen, not_where_a_pointer_is_just_wrong) {
   const auto run = [](auto at) {
-    stack_pool pool;
+    stack_pool pool{{.guard = weft::detail::best_guard()}};
     coroutine<void()> one{{.pool = &pool}, [&](auto&) { *at(pool) = 1; }};
     one.resume();
   };
   const auto null = [](stack_pool&) { return static_cast<volatile int*>(nullptr); };
+  // Above the uppermost stack that was ever used lies the guard of one that is ready.
+  [[maybe_unused]] const auto above = [](stack_pool& pool) {
+    take(pool, 1, std::size_t{64} << 10);
+    stack_header& last = pool.take(std::size_t{64} << 10);
+    return reinterpret_cast<volatile int*>((reinterpret_cast<std::uintptr_t>(&last) | 4095) + 4096);
+  };
 #if defined(WEFT_TEST_ASAN) || defined(WEFT_TEST_TSAN)
   EXPECT_DEATH(run(null), "SEGV|null pointer");
 #else
   EXPECT_EXIT(run(null), testing::KilledBySignal(SIGSEGV), "");
+  if (weft::detail::best_guard() == stack_guard::none) GTEST_SKIP() << "nothing guards stacks here";
+  EXPECT_EXIT(run(above), testing::KilledBySignal(SIGSEGV), "^$");
 #endif
 }
 

@@ -83,8 +83,10 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     const auto begin = reinterpret_cast<std::uintptr_t>(in->slot_begin(slot));
     const bool in_guard = at < begin + in->guard_bytes();
     const auto top = reinterpret_cast<std::uintptr_t>(&one);
-    // Whoever grows the stack by a large frame has moved its pointer first, perhaps below the slot.
-    if (in_guard && stack_pointer < top && top - stack_pointer < in->slot_bytes() + (std::size_t{1} << 30))
+    // A slot that nothing ever ran on has a guard, too, and no header. Whoever grows the stack by a large frame has moved
+    // its pointer first, perhaps below the slot.
+    if (in_guard && one.region == in && stack_pointer < top &&
+        top - stack_pointer < in->slot_bytes() + (std::size_t{1} << 30))
       fail_overflow(one, top - std::min(at, stack_pointer), naming::mangled);
   }
   const struct sigaction& before = before_us[signal == SIGSEGV ? 0 : 1];
