@@ -2,7 +2,7 @@
 // a line of its own on the heap, as an actor does with its state. Run under cachegrind by the script `report`, which takes
 // the difference of two ROUNDS: that leaves only switches.
 //
-//     bench_cache coloured|uncoloured|huge_pages|boost_context COUNT ROUNDS PAYLOAD
+//     bench_cache coloured|uncoloured|huge_pages|boost_context|libcopp COUNT ROUNDS PAYLOAD
 //
 // Not a workload of the driver, whose figures are times.
 #include <cstdint>
@@ -17,6 +17,10 @@
 #if defined(BENCH_WITH_BOOST_CONTEXT)
 #include <boost/context/fiber.hpp>
 #include <boost/context/fixedsize_stack.hpp>
+#endif
+
+#if defined(BENCH_WITH_LIBCOPP)
+#include "../harness/libcopp.hpp"
 #endif
 
 namespace {
@@ -82,6 +86,25 @@ struct shape {
 }
 #endif
 
+#if defined(BENCH_WITH_LIBCOPP)
+[[noreturn]] void run_libcopp(const shape& of) {
+  bench::libcopp_stacks stacks{of.count, stack_of_each};
+  std::vector<payload> own(of.count);
+  const std::vector<payload*> payloads = scattered(own);
+  std::uint64_t turns = 0;
+  std::vector<bench::libcopp_stacks::coroutine::ptr_t> all;
+  for (std::size_t i = 0; i != of.count; ++i)
+    all.push_back(stacks.make([mine = of.with_payload ? &payloads[i]->turns : &turns] {
+      for (auto* const self = copp::this_coroutine::get_coroutine();; self->yield()) ++*mine;
+    }));
+  for (auto& one : all) one->start();
+  for (std::size_t round = 1; round < of.rounds; ++round)
+    for (auto& one : all) one->resume();
+  for (const payload& one : own) turns += one.turns;
+  leave(of, turns);
+}
+#endif
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -94,6 +117,9 @@ int main(int count, char** arguments) {
   if (kind == "huge_pages") run_weft(of, {.guard = weft::stack_guard::none, .huge_pages = true});
 #if defined(BENCH_WITH_BOOST_CONTEXT)
   if (kind == "boost_context") run_boost(of);
+#endif
+#if defined(BENCH_WITH_LIBCOPP)
+  if (kind == "libcopp") run_libcopp(of);
 #endif
   return std::fprintf(stderr, "bench_cache: there is no %s here\n", arguments[1]), 1;
 }
