@@ -6,6 +6,7 @@
 #include <boost/fiber/all.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -33,11 +34,11 @@ class boost_fiber_threads {
   }
 
   /// Makes `count` fibers that call `f`; returns when each has.
-  template <class F>
-  void run(std::size_t count, F f) {
+  template <class F, class Stacks = boost::fibers::default_stack>
+  void run(std::size_t count, F f, Stacks stacks = {}) {
     left_.store(count, std::memory_order_relaxed);
     for (std::size_t i = 0; i != count; ++i)
-      boost::fibers::fiber{boost::fibers::launch::post,
+      boost::fibers::fiber{boost::fibers::launch::post, std::allocator_arg, Stacks{stacks},
                            [&] {
                              f();
                              if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) notify();

@@ -15,8 +15,10 @@ namespace bench {
 
 class photon_threads {
  public:
-  /// `kept`: so many of its threads that have ended stay for what comes next, on each of the system's.
-  photon_threads(std::size_t threads, std::size_t kept) : pool_{with_stacks(threads), 0, 0, static_cast<int>(kept)} {}
+  /// `kept`: so many of its threads that have ended stay for what comes next, on each of the system's. 0: none, and what
+  /// their stacks were goes back to the system.
+  photon_threads(std::size_t threads, std::size_t kept)
+      : pool_{with_stacks(threads, kept), 0, 0, static_cast<int>(kept)} {}
 
   /// Has it make `count` that call `f`; returns when each has.
   template <class F>
@@ -32,9 +34,9 @@ class photon_threads {
 
  private:
   // Its pool of stacks, before a thread takes one; and silence.
-  static std::size_t with_stacks(std::size_t threads) {
+  static std::size_t with_stacks(std::size_t threads, std::size_t kept) {
     log_output_level = ALOG_FATAL;  // it logs to stdout, where figures are printed
-    photon::use_pooled_stack_allocator();
+    if (kept != 0) photon::use_pooled_stack_allocator();
     return threads;
   }
 
