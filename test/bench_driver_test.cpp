@@ -254,6 +254,41 @@ TEST_F(driver, prints_programs_of_several_sizes_and_their_length) {
   EXPECT_TRUE(said("here each was switched to 1000 times")) << out_;
 }
 
+TEST_F(driver, takes_one_shape_by_its_name) {
+  program("switch", "weft", prints(2));
+  ASSERT_EQ(run({"switch_hot", "--rounds", "1"}), 0) << out_ << err_;
+  ASSERT_EQ(results()["rows"].size(), 1U);
+  EXPECT_EQ(results()["rows"][0]["size"], 2);
+  EXPECT_TRUE(said("switch, 2 (hot)")) << out_;
+  EXPECT_EQ(run({"switch_hot", "1000"}), 2);
+  EXPECT_TRUE(said("'switch_hot' has its size, and takes no numbers")) << err_;
+  ASSERT_EQ(run({"--list"}), 0);
+  EXPECT_TRUE(said("switch_hot      switch, 2 (hot)")) << out_;
+  EXPECT_TRUE(said("switch_30k N SWITCHES KIB")) << out_;
+}
+
+TEST_F(driver, gives_programs_the_numbers_that_come_after_a_name) {
+  const std::string told =
+      R"(case "$*" in "--size 3000 "*" --switches 10 --kib 8") ns=5;; *--kib*) ns=7;; *) ns=9;; esac; )"
+      R"(echo "{\"ns\":$ns,\"peak_rss_kib\":1,\"start_rss_kib\":1,\"extra\":{}}")";
+  program("switch_30k", "weft", told);
+  program("switch", "weft", told);
+  ASSERT_EQ(run({"switch_30k", "3000", "10", "8", "switch", "5", "switch_30k", "30000", "--rounds", "1"}), 0)
+      << out_ << err_;
+  const json rows = results()["rows"];
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0]["title"], "switch, 5");
+  EXPECT_EQ(rows[1]["title"], "switch_30k, 3000 10 8");
+  EXPECT_EQ(rows[1]["size"], 3000);
+  EXPECT_EQ(rows[1]["results"][0]["rounds"][0], 5);
+  EXPECT_EQ(rows[2]["title"], "switch_30k, 30 k, 64 KiB");  // as the catalogue has it
+  EXPECT_EQ(rows[2]["results"][0]["rounds"][0], 9);
+  EXPECT_EQ(run({"switch", "5", "6"}), 2);
+  EXPECT_TRUE(said("too many numbers: it is 'switch N'")) << err_;
+  EXPECT_EQ(run({"5"}), 2);
+  EXPECT_TRUE(said("there is no workload '5'")) << err_;
+}
+
 TEST_F(driver, prints_how_a_program_scales) {
   const auto on = [](const char* one, const char* two) {  // nanoseconds, on one thread and on more
     return std::string{"[ $(( $2 % 1000 )) = 1 ] && ns="} + one + " || ns=" + two +
@@ -328,6 +363,16 @@ TEST(harness, checks_every_result) {
   bench::state bad{0, 1ms, 5ms};
   int calls = 0;
   EXPECT_THROW(bad.measure(1, 42, [&] { return ++calls < 100 ? 42 : 41; }), bench::wrong_result);
+}
+
+TEST(harness, knows_which_options_nobody_asked_for) {
+  bench::state round{0, 1ms, 5ms, false, {{"--kib", 64}, {"--kbi", 65}}};
+  EXPECT_EQ(round.option("--kib", 2048), 64U);
+  EXPECT_EQ(round.option("--kib", 2048), 64U);
+  EXPECT_EQ(round.option("--switches", 100), 100U);
+  EXPECT_EQ(round.unknown_option(), "--kbi");
+  EXPECT_EQ(round.option("--kbi", 0), 65U);
+  EXPECT_EQ(round.unknown_option(), "");
 }
 
 TEST(harness, times_what_it_should) {

@@ -158,7 +158,7 @@ std::span<const workload> catalogue() {
       {.name = "switch",
        .about = "a stackful coroutine is resumed and yields, each of so many in turn",
        .unit = "ns a pair",
-       .shapes = {{2, "2 (hot)"}, {1000, "1000"}, {30'000, "30 k"}}},
+       .shapes = {{2, "2 (hot)", true, true, true, "switch_hot"}, {1000, "1000"}, {30'000, "30 k"}}},
       {.name = "fiber_create",
        .about = "a stackful coroutine is made, runs and ends",
        .unit = "ns each",
@@ -168,7 +168,8 @@ std::span<const workload> catalogue() {
            "libcopp's benchmark: so many are made, each is switched to 100 times (1000 in a full run), all are removed",
        .unit = "ns a switch",
        .shapes = {{1000, "1000, 2048 KiB", false}, {10'000, "10 k, 200 KiB", false}, {30'000, "30 k, 64 KiB", false}},
-       .longer_in_full = true},
+       .longer_in_full = true,
+       .parameters = {"switches", "kib"}},
       {.name = "fibers_1m",
        .about = "stackful coroutines are made, and are all there at once, each guarded where the library can",
        .unit = "ns each",
@@ -308,7 +309,7 @@ const workload* find_workload(std::string_view name) {
 
 std::string row_title(const workload& work, const shape& form) {
   std::string title{work.name};
-  if (!form.label.empty()) title += ", " + std::string{form.label};
+  if (!form.label.empty()) title += ", " + form.label;
   return title;
 }
 

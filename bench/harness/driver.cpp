@@ -33,7 +33,10 @@ std::filesystem::path own_folder() { return std::filesystem::read_symlink("/proc
 
 void define(CLI::App& app, arguments& args) {
   app.set_help_flag("-h,--help", "Print this and exit");
-  app.add_option("workloads", args.workloads, "What to measure (see --list); all of it by default");
+  app.add_option(
+      "workloads", args.workloads,
+      "What to measure (see --list); all of it by default. Numbers after a name take the place of its sizes, "
+      "and tell its programs more where they take more: switch_30k 30000 1000 64");
   app.add_option("--with", args.with, "Only these libraries beside weft and the limits, as in async_simple,cppcoro")
       ->delimiter(',');
   auto* quick = app.add_flag("--quick", args.quick, "Three minutes over the headline workloads (the default)");
@@ -59,7 +62,13 @@ void define(CLI::App& app, arguments& args) {
 
 void list(std::ostream& out, const manifest& built) {
   out << "Workloads\n";
-  for (const auto& each : catalogue()) out << "  " << pad_right(std::string{each.name}, 16) << each.about << '\n';
+  for (const auto& each : catalogue()) {
+    out << "  " << pad_right(std::string{each.name}, 16) << each.about << '\n';
+    for (const auto& form : each.shapes)
+      if (!form.name.empty()) out << "  " << pad_right(std::string{form.name}, 16) << row_title(each, form) << '\n';
+    if (!each.parameters.empty())
+      out << pad_right("", 18) << "with numbers of one's own: " << each.name << ' ' << numbers_taken(each) << '\n';
+  }
   out << "\nLibraries\n";
   for (const auto& each : built.libraries)
     out << "  " << pad_right(each.id, 16)

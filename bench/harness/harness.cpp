@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <utility>
 
 namespace bench {
 namespace {
@@ -53,8 +54,24 @@ std::string_view allocator_name() {
 
 }  // namespace
 
-state::state(std::size_t size, clock::duration warm_up, clock::duration budget, bool full)
-    : size_{size}, full_{full}, warm_up_{warm_up}, budget_{budget}, own_rss_kib_{status_kib("VmRSS")} {}
+state::state(std::size_t size, clock::duration warm_up, clock::duration budget, bool full, options given)
+    : size_{size},
+      full_{full},
+      warm_up_{warm_up},
+      budget_{budget},
+      own_rss_kib_{status_kib("VmRSS")},
+      options_{std::move(given)},
+      unknown_options_{options_} {}
+
+std::size_t state::option(std::string_view name, std::size_t otherwise) {
+  if (const auto known = unknown_options_.find(name); known != unknown_options_.end()) unknown_options_.erase(known);
+  const auto given = options_.find(name);
+  return given == options_.end() ? otherwise : given->second;
+}
+
+std::string state::unknown_option() const {
+  return unknown_options_.empty() ? std::string{} : unknown_options_.begin()->first;
+}
 
 void state::begin(std::size_t items) {
   items_ = items;

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -42,13 +43,21 @@ class state {
  public:
   using clock = std::chrono::steady_clock;
 
-  state(std::size_t size, clock::duration warm_up, clock::duration budget, bool full = false);
+  using options = std::map<std::string, std::size_t, std::less<>>;  // "--kib": 64
+
+  state(std::size_t size, clock::duration warm_up, clock::duration budget, bool full = false, options given = {});
 
   /// The workload's parameter (a depth, a count); 0 where it has none.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   /// In a full run: the workload at its own length, where a quick run has no time for that.
   [[nodiscard]] bool full() const noexcept { return full_; }
+
+  /// What an option of the workload's own says, such as --kib; `otherwise` where it was not given.
+  [[nodiscard]] std::size_t option(std::string_view name, std::size_t otherwise);
+
+  /// One that was given, and that nobody has asked for; empty: there is none.
+  [[nodiscard]] std::string unknown_option() const;
 
   /// Times `body()` again and again until the round's time is used up.
   ///
@@ -115,6 +124,7 @@ class state {
   clock::duration warm_up_;
   clock::duration budget_;
   long own_rss_kib_;  // before the workload began
+  options options_, unknown_options_;
 
   std::size_t items_ = 0;            // units of work in one call
   std::size_t calls_ = 1;            // calls in the next batch

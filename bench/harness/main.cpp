@@ -1,12 +1,15 @@
 // main() of every benchmark program: runs one round and prints it as one line of JSON.
 //
-//     bench_chain_weft [--size N] [--ms MEASURED] [--warm-up MS] [--full 0|1]
+//     bench_chain_weft [--size N] [--ms MEASURED] [--warm-up MS] [--full 0|1] [--OPTION N]...
 //
+// OPTIONs are those of the workload: see its workload.hpp.
 // Exit status: 0, or 1 after a sentence on stderr (a wrong result, an exception, an option it doesn't know).
 #include "harness.hpp"
 
 #include <cstdlib>
+#include <functional>
 #include <iostream>
+#include <utility>
 
 namespace bench {
 using namespace std::chrono_literals;
@@ -17,6 +20,7 @@ int run_round(int argc, char** argv) {
   std::chrono::milliseconds budget = 200ms;
   std::chrono::milliseconds warm_up = 50ms;
   bool full = false;
+  std::map<std::string, std::size_t, std::less<>> options;
   for (int i = 1; i < argc; i += 2) {
     const std::string_view option = argv[i];
     if (i + 1 == argc) throw std::invalid_argument{std::string{option} + " needs a value"};
@@ -30,11 +34,13 @@ int run_round(int argc, char** argv) {
     } else if (option == "--full") {
       full = value != 0;
     } else {
-      throw std::invalid_argument{"unknown option " + std::string{option}};
+      options.emplace(option, value);
     }
   }
-  state round{size, warm_up, budget, full};
+  state round{size, warm_up, budget, full, std::move(options)};
   run(round);
+  if (const auto unknown = round.unknown_option(); !unknown.empty())
+    throw std::invalid_argument{"unknown option " + unknown};
   std::cout << round.to_json() << std::endl;
   return 0;
 }

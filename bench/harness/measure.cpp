@@ -24,12 +24,7 @@ bool contains(const std::vector<std::string>& list, std::string_view item) {
 bool is_limit(std::string_view library) { return library == "plain" || library == "handwritten"; }
 
 void check_names(const manifest& built, const selection& wanted) {
-  for (const auto& name : wanted.workloads) {
-    if (find_workload(name) != nullptr) continue;
-    std::string known;
-    for (const auto& each : catalogue()) known += (known.empty() ? "" : ", ") + std::string{each.name};
-    throw std::runtime_error{"there is no workload '" + name + "'; the bench knows " + known};
-  }
+  check_words(wanted.workloads);
   for (const auto& name : wanted.libraries) (void)built.find(name);
 }
 
@@ -98,6 +93,7 @@ void run_once(row& in, const assignment& what, const schedule& when, int core) {
     const auto ms = round_ms(*in.work, when);
     command.insert(command.end(), {"--size", std::to_string(in.form.size), "--ms", std::to_string(std::lround(ms)),
                                    "--warm-up", std::to_string(std::lround(ms * warm_up_share))});
+    command.insert(command.end(), in.form.options.begin(), in.form.options.end());
     if (when.full && in.work->longer_in_full) command.insert(command.end(), {"--full", "1"});
   }
   try {
@@ -115,11 +111,12 @@ plan make_plan(const manifest& built, const selection& wanted) {
   check_names(built, wanted);
   plan out;
   for (const auto& work : catalogue()) {
-    if (!wanted.workloads.empty() && !contains(wanted.workloads, work.name)) continue;
+    const auto shapes = shapes_asked_for(work, wanted.workloads);
+    if (shapes.empty()) continue;
     const auto programs = candidates(built, work, wanted);
     if (std::ranges::all_of(programs, [](const program& p) { return p.command.empty(); })) continue;
     std::size_t smoked = 0;
-    for (const auto& form : work.shapes) {
+    for (const auto& form : shapes) {
       if (wanted.one_peer && (!form.smoke || ++smoked > shapes_in_smoke)) continue;
       if (wanted.headline_only && !form.headline && wanted.workloads.empty()) {
         out.left_out.push_back(row_title(work, form));

@@ -16,7 +16,7 @@ namespace bench {
 
 /// What was asked for.
 struct selection {
-  std::vector<std::string> workloads;  ///< empty: all
+  std::vector<std::string> workloads;  ///< see shapes_asked_for; empty: all
   std::vector<std::string> libraries;  ///< empty: all; weft and the limits always come along
   bool headline_only = false;          ///< leave out what a short run has no time for
   bool one_peer = false;               ///< weft and the first peer that is there (smoke)

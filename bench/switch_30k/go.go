@@ -14,6 +14,8 @@ func main() {
 		if state.Full() {
 			switchesOfEach = 1000
 		}
+		switchesOfEach = state.Option("--switches", switchesOfEach)
+		state.Option("--kib", 0) // a goroutine's stack is as large as it has to be
 		state.Report("switches of each", float64(switchesOfEach))
 		state.Measure(float64(count*switchesOfEach), count*switchesOfEach, func() int {
 			var all sync.WaitGroup

@@ -2,6 +2,8 @@
 // and then all are removed; each phase has its figure, the switches are the workload's. Sizes are those of its commands:
 // 30000 1000 64 (coroutines, switches of each, KiB of stack), and of its report 10000 1000 200 and 1000 1000 2048.
 //
+// Other numbers: --size N --switches S --kib K, by the driver `switch_30k N SWITCHES KIB`.
+//
 // Its samples switch each coroutine 1000 times. So does a full run; others have time for 100, and say so: a round of libcopp
 // would take half a minute. What is made anew for each call is warm from the second call on, where a library keeps stacks.
 //
@@ -20,18 +22,17 @@ namespace bench {
 inline volatile double has_divided = 1.0;  // see switch/workload.hpp
 inline const bool both_have_divided = (has_divided = has_divided / 3, true);
 
-inline std::size_t switches_of_each = 100;
+inline std::size_t switches_of_each = 0;  // choose_switches() says
 
 inline void choose_switches(state& state) {
-  if (state.full()) switches_of_each = 1000;
+  switches_of_each = state.option("--switches", state.full() ? 1000 : 100);
+  state.verify(switches_of_each != 0, "each is switched to at least once");
   state.report("switches of each", static_cast<double>(switches_of_each));
 }
 
-inline std::size_t stack_bytes(const state& state) {
-  return (state.size() >= 30'000   ? std::size_t{64}
-          : state.size() >= 10'000 ? std::size_t{200}
-                                   : std::size_t{2048})
-         << 10;
+inline std::size_t stack_bytes(state& state) {
+  const std::size_t libcopps = state.size() >= 30'000 ? 64 : state.size() >= 10'000 ? 200 : 2048;
+  return state.option("--kib", libcopps) << 10;
 }
 
 /// `All{count, stack}` makes coroutines that yield switches_of_each times; `resume_all()` resumes each that

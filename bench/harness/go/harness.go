@@ -31,6 +31,8 @@ type State struct {
 	warmUp, budget time.Duration
 	ownRSS         int // KiB, before the workload began
 
+	options, unknown map[string]int // "--kib": 64
+
 	wall, cpu []float64 // ns an item, one a batch
 	measured  float64
 	extra     []string
@@ -41,6 +43,15 @@ func (s *State) Size() int { return s.size }
 
 // Full is whether the workload runs at its own length, where a quick run has no time for that.
 func (s *State) Full() bool { return s.full }
+
+// Option is what an option of the workload's own says, such as --kib; otherwise where it was not given.
+func (s *State) Option(name string, otherwise int) int {
+	delete(s.unknown, name)
+	if given, is := s.options[name]; is {
+		return given
+	}
+	return otherwise
+}
 
 // Report adds a figure that only this adapter knows.
 func (s *State) Report(name string, value float64) {
@@ -121,7 +132,8 @@ func (s *State) add(wall, cpu time.Duration, items float64) {
 
 // Run is main(): one round by the options of harness/main.cpp.
 func Run(run func(*State)) {
-	s := &State{warmUp: 50 * time.Millisecond, budget: 200 * time.Millisecond, ownRSS: statusKiB("VmRSS:")}
+	s := &State{warmUp: 50 * time.Millisecond, budget: 200 * time.Millisecond, ownRSS: statusKiB("VmRSS:"),
+		options: map[string]int{}, unknown: map[string]int{}}
 	for i := 1; i < len(os.Args); i += 2 {
 		if i+1 == len(os.Args) {
 			fail(os.Args[i] + " needs a value")
@@ -140,10 +152,13 @@ func Run(run func(*State)) {
 		case "--full":
 			s.full = value != 0
 		default:
-			fail("unknown option " + os.Args[i])
+			s.options[os.Args[i]], s.unknown[os.Args[i]] = value, value
 		}
 	}
 	run(s)
+	for name := range s.unknown {
+		fail("unknown option " + name)
+	}
 	if len(s.wall) == 0 {
 		fail("the adapter measured nothing")
 	}
