@@ -3,8 +3,13 @@
 // the difference of two ROUNDS: that leaves only switches.
 //
 //     bench_cache coloured|uncoloured|huge_pages|boost_context|libcopp COUNT ROUNDS PAYLOAD
+//     bench_cache fibers|handwritten|boost_fiber|photon COUNT ROUNDS 0
+//
+// The latter are scheduled: see scheduled.cpp.
 //
 // Not a workload of the driver, whose figures are times.
+#include "shape.hpp"
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -21,11 +26,13 @@
 
 #if defined(BENCH_WITH_LIBCOPP)
 #include "../harness/libcopp.hpp"
+
+#include <sys/mman.h>
 #endif
 
 namespace {
 
-constexpr std::size_t stack_of_each = std::size_t{64} << 10;
+using bench::leave, bench::shape, bench::stack_of_each;
 
 struct alignas(64) payload {
   std::uint64_t turns = 0;
@@ -36,17 +43,6 @@ std::vector<payload*> scattered(std::vector<payload>& all) {
   std::vector<payload*> in_order;
   for (std::size_t i = 0, at = 0; i != all.size(); ++i, at = (at + 7919) % all.size()) in_order.push_back(&all[at]);
   return in_order;
-}
-
-struct shape {
-  std::size_t count, rounds;
-  bool with_payload;
-};
-
-// At once: what unwinding 30,000 stacks takes would be most of the difference's noise.
-[[noreturn]] void leave(const shape& of, std::uint64_t turns) {
-  if (turns != of.count * of.rounds) std::fputs("bench_cache: not all took their turns\n", stderr);
-  std::_Exit(turns == of.count * of.rounds ? 0 : 1);
 }
 
 [[noreturn]] void run_weft(const shape& of, const weft::stack_pool_options& options) {
@@ -87,12 +83,26 @@ struct shape {
 #endif
 
 #if defined(BENCH_WITH_LIBCOPP)
+/// As its own allocator, but for the guard, since valgrind lets no process have 30,000.
+struct without_guards {
+  void allocate(copp::stack_context& one, std::size_t bytes) noexcept {
+    one.size = bytes + page;
+    void* const all = ::mmap(nullptr, one.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    one.sp = all == MAP_FAILED ? nullptr : static_cast<std::byte*>(all) + one.size;
+  }
+  void deallocate(copp::stack_context& one) noexcept { ::munmap(static_cast<std::byte*>(one.sp) - one.size, one.size); }
+
+ private:
+  static constexpr std::size_t page = 4096;
+};
+
 [[noreturn]] void run_libcopp(const shape& of) {
-  bench::libcopp_stacks stacks{of.count, stack_of_each};
+  using unguarded_stacks = bench::basic_libcopp_stacks<without_guards>;
+  unguarded_stacks stacks{of.count, stack_of_each};
   std::vector<payload> own(of.count);
   const std::vector<payload*> payloads = scattered(own);
   std::uint64_t turns = 0;
-  std::vector<bench::libcopp_stacks::coroutine::ptr_t> all;
+  std::vector<unguarded_stacks::coroutine::ptr_t> all;
   for (std::size_t i = 0; i != of.count; ++i)
     all.push_back(stacks.make([mine = of.with_payload ? &payloads[i]->turns : &turns] {
       for (auto* const self = copp::this_coroutine::get_coroutine();; self->yield()) ++*mine;
@@ -121,5 +131,6 @@ int main(int count, char** arguments) {
 #if defined(BENCH_WITH_LIBCOPP)
   if (kind == "libcopp") run_libcopp(of);
 #endif
+  bench::run_scheduled(kind, of);
   return std::fprintf(stderr, "bench_cache: there is no %s here\n", arguments[1]), 1;
 }

@@ -7,8 +7,10 @@
 
 #include <sys/mman.h>
 
+#include <bit>
 #include <cstddef>
 #include <new>
+#include <vector>
 
 namespace handwritten {
 
@@ -104,6 +106,30 @@ class coloured_stacks {
  private:
   std::size_t distance_, bytes_;
   std::byte* all_ = nullptr;
+};
+
+/// The contexts that can run but for the one that does, in the order of their turns.
+class run_queue {
+ public:
+  explicit run_queue(std::size_t most) : ring_(std::bit_ceil(most + fetched_ahead)), mask_{ring_.size() - 1} {}
+
+  void push(context& last) { ring_[end_++ & mask_] = &last; }
+
+  [[gnu::always_inline]] void yield(context& from) {
+    push(from);
+    context& to = *ring_[begin_++ & mask_];
+    __builtin_prefetch(ring_[(begin_ + fetched_ahead - 1) & mask_], 1);
+    switch_over(from, to);
+  }
+
+  std::size_t turns = 0;
+
+ private:
+  static constexpr std::size_t fetched_ahead = 10;
+
+  std::vector<context*> ring_;
+  std::size_t mask_;
+  std::size_t begin_ = 0, end_ = 0;
 };
 
 }  // namespace handwritten
