@@ -94,7 +94,7 @@ class coloured_stacks {
 
   /// Has `function` begin on the i-th: the first switch to it comes there, with the context still in its register.
   context* begin(std::size_t i, void (*function)(context*), void* with) {
-    constexpr std::size_t colours = 24;
+    constexpr std::size_t colours = 23;  // prime to the pages that a cache tells apart
     std::byte* const top = all_ + (i + 1) * distance_ - (i % colours) * 128;
     auto* const one = ::new (top - sizeof(context)) context{};
     one->with = with;
