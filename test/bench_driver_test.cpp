@@ -98,6 +98,62 @@ TEST_F(driver, measures_and_divides) {
   EXPECT_EQ(text.str().find("http"), std::string::npos) << "the page must need nothing from outside";
 }
 
+TEST_F(driver, shows_processor_time_where_there_are_threads) {
+  const auto prints_both = [](int ns, int cpu_ns) {
+    const json line = {
+        {"ns", ns}, {"cpu_ns", cpu_ns}, {"peak_rss_kib", 1}, {"start_rss_kib", 1}, {"extra", json::object()}};
+    return "echo '" + line.dump() + "'";
+  };
+  for (const char* workload : {"fib", "chain"}) {
+    program(workload, "weft", prints_both(30, 59));
+    program(workload, "tokio", prints(30));  // does not say
+  }
+  ASSERT_EQ(run({"fib", "chain", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("× weft                        CPU   memory")) << out_;
+  EXPECT_TRUE(said("1                            59.0    1 KiB")) << out_;
+  EXPECT_TRUE(said("1.00 × [1.00 … 1.00]              4000 KiB")) << out_;
+  EXPECT_TRUE(said("× weft                     memory")) << out_;  // chain: one thread, so it would be the time again
+  for (const auto& row : results()["rows"]) {
+    EXPECT_EQ(row["shows_cpu"], row["workload"] == "fib");
+    EXPECT_EQ(row["results"][0]["cpu"]["value"], 59);
+    EXPECT_FALSE(row["results"][1].contains("cpu"));
+  }
+}
+
+TEST_F(driver, shows_what_a_program_reported_besides) {
+  const auto slow_ones = [](const char* own) {  // each round another figure: 1, 2, … 5
+    return std::string{"n=$(cat "} + own + " 2>/dev/null || echo 0); n=$((n + 1)); echo $n >" + own +
+           R"(; echo "{\"ns\":1000,\"peak_rss_kib\":1,\"start_rss_kib\":1,)" +
+           R"(\"extra\":{\"p50 us\":$n,\"p99 us\":${n}00,\"cpu us in 10 s idle\":0}}")";
+  };
+  program("idle", "weft", slow_ones(path("rounds-$2").c_str()));
+  ASSERT_EQ(run({"idle", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("\n    cpu us in 10 s idle 0, p50 us 3.00, p99 us 300\n")) << out_;
+  EXPECT_EQ(results()["rows"][0]["results"][0]["extra"]["p99 us"], 300);
+}
+
+TEST(table, breaks_what_was_reported_besides_where_a_line_ends) {
+  bench::run_record run;
+  run.rows.push_back({.work = bench::find_workload("idle"), .form = {}, .entries = {{.library = "weft"}}});
+  auto& e = run.rows[0].entries[0];
+  e.state = entry::status::measured;
+  e.rounds = {1};
+  for (char c = 'a'; c != 'i'; ++c) e.extra_rounds[std::string(12, c)] = {1};
+  bench::evaluate(run);
+  bench::manifest built;
+  built.libraries.push_back({"weft", "weft", "1", "", true});
+  std::ostringstream out;
+  bench::print_table(out, run, built);
+  std::istringstream lines{out.str()};
+  std::size_t besides = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("    ") || line.find("1.00") == std::string::npos) continue;
+    ++besides;
+    EXPECT_LE(bench::columns(line), 100U) << line;
+  }
+  EXPECT_EQ(besides, 2U) << out.str();
+}
+
 TEST_F(driver, records_what_it_ran_on) {
   program("chain", "weft",
           "echo '{\"ns\":8,\"peak_rss_kib\":1,\"start_rss_kib\":1,\"allocator\":\"tcmalloc\",\"extra\":{}}'");

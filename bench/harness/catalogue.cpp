@@ -45,7 +45,7 @@ std::vector<shape> threads_and_fibers() {
   return out;
 }
 
-/// Of each tree, see uts/workload.hpp. T3L takes some twenty seconds a call.
+/// Of each tree, see uts/workload.hpp. T3L takes some twenty seconds a call on one thread.
 std::vector<shape> threads_and_trees() {
   auto out = threads(false);
   const std::vector<shape> more{{101, "T3, 1 thread", false},
@@ -54,7 +54,10 @@ std::vector<shape> threads_and_trees() {
                                 {108, "T3, 8 threads", false, false},
                                 {116, "T3, 16 threads", false, false},
                                 {201, "T3L, 1 thread", false, true, false},
-                                {202, "T3L, 2 threads", false, false, false}};
+                                {202, "T3L, 2 threads", false, false, false},
+                                {204, "T3L, 4 threads", false, false, false},
+                                {208, "T3L, 8 threads", false, false, false},
+                                {216, "T3L, 16 threads", false, false, false}};
   out.insert(out.end(), more.begin(), more.end());
   return out;
 }

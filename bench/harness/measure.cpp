@@ -62,8 +62,8 @@ void record(entry& into, const workload& work, const process_result& result) {
   into.peak_rss_kib = std::max(into.peak_rss_kib, line.at("peak_rss_kib").get<long>());
   into.own_rss_kib = line.at("start_rss_kib").get<long>();
   into.allocator = line.value("allocator", "");
-  into.extra = line.at("extra").get<std::map<std::string, double>>();
-  for (const auto& [name, value] : into.extra) into.extra_rounds[name].push_back(value);
+  for (const auto& [name, value] : line.at("extra").get<std::map<std::string, double>>())
+    into.extra_rounds[name].push_back(value);
   if (work.kind == metric::allocations) {
     into.allocations = line.at("allocations").get<double>();
     into.rounds.push_back(line.at("bytes").get<double>());

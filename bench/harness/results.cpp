@@ -41,6 +41,7 @@ json entry_json(const entry& e) {
   if (e.state == entry::status::measured) {
     out["figure"] = estimate_json(e.figure);
     out["rounds"] = e.rounds;
+    if (e.cpu) out["cpu"] = estimate_json(*e.cpu);
     if (!e.cpu_rounds.empty()) out["cpu_rounds"] = e.cpu_rounds;
     out["peak_rss_kib"] = e.peak_rss_kib;
     out["own_rss_kib"] = e.own_rss_kib;
@@ -109,6 +110,11 @@ const entry* row::base() const {
   return found;
 }
 
+bool row::shows_cpu() const {
+  return std::ranges::any_of(work->shapes, [](const shape& form) { return !form.pinned; }) &&
+         std::ranges::any_of(entries, [](const entry& e) { return e.cpu.has_value(); });
+}
+
 std::vector<std::string> run_record::failures() const {
   std::vector<std::string> out;
   for (const auto& each : rows)
@@ -120,8 +126,12 @@ std::vector<std::string> run_record::failures() const {
 
 void evaluate(run_record& run) {
   for (auto& each : run.rows) {
-    for (auto& e : each.entries)
-      if (e.state == entry::status::measured) e.figure = median_interval(e.rounds);
+    for (auto& e : each.entries) {
+      if (e.state != entry::status::measured) continue;
+      e.figure = median_interval(e.rounds);
+      if (!e.cpu_rounds.empty()) e.cpu = median_interval(e.cpu_rounds);
+      for (const auto& [what, rounds] : e.extra_rounds) e.extra[what] = median(rounds);
+    }
     const auto* base = each.base();
     if (base == nullptr || base->state != entry::status::measured || base->figure.value == 0) continue;
     for (auto& e : each.entries)
@@ -148,6 +158,7 @@ json to_json(const run_record& run, const manifest& built) {
                            {"label", each.form.label},
                            {"unit", each.work->unit},
                            {"counts", each.work->kind == metric::allocations},
+                           {"shows_cpu", each.shows_cpu()},
                            {"results", std::move(entries)}});
   }
   out["left_out"] = run.left_out;

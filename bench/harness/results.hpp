@@ -67,13 +67,14 @@ struct entry {
   std::string note{};                ///< why it failed; where a recorded ratio is from
   std::vector<double> rounds{};      ///< the row's unit, one value a round
   std::vector<double> cpu_rounds{};  ///< the same, of processor time, where the program says
-  estimate figure{};                 ///< their median and its interval
+  estimate figure{};                 ///< the median of `rounds` and its interval
+  std::optional<estimate> cpu{};     ///< that of `cpu_rounds`
   std::optional<estimate> ratio{};   ///< how many times the baseline
   long peak_rss_kib = 0;
   long own_rss_kib = 0;                   ///< of that, what the program had before the workload began
   std::optional<double> allocations{};    ///< an item
   std::string allocator{};                ///< which malloc the program ran on, where it says
-  std::map<std::string, double> extra{};  ///< as the last round reported it
+  std::map<std::string, double> extra{};  ///< what else it reported: the median of the rounds
   std::map<std::string, std::vector<double>> extra_rounds{};  ///< the same, of each round
 
   /// "cppcoro", or "weft weft.hpp"
@@ -90,6 +91,9 @@ struct row {
 
   /// What ratios are to: weft as it is, else the first of its variants.
   [[nodiscard]] const entry* base() const;
+
+  /// Whether processor time is a figure of its own here: the workload has threads, so that it is not just the time again.
+  [[nodiscard]] bool shows_cpu() const;
 };
 
 struct run_record {

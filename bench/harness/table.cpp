@@ -16,7 +16,10 @@ namespace {
 constexpr std::size_t name_width = 26;
 constexpr std::size_t figure_width = 9;
 constexpr std::size_t ratio_width = 24;
+constexpr std::size_t cpu_width = 9;  // a row that has this has so much less for the bar
+constexpr std::size_t memory_width = 9;
 constexpr std::size_t bar_width = 28;
+constexpr std::size_t line_width = name_width + figure_width + 2 + ratio_width + memory_width + 2 + bar_width;
 
 /// Escape codes, on a terminal only.
 struct style {
@@ -37,9 +40,10 @@ std::string memory_text(long kib) {
   return kib < 10'240 ? std::to_string(kib) + " KiB" : std::to_string(kib / 1024) + " MiB";
 }
 
-std::string bar(double value, double largest) {
+std::string bar(double value, double largest, std::size_t width) {
   static constexpr const char* eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto parts = static_cast<std::size_t>(std::lround(8 * bar_width * (largest > 0 ? value / largest : 0)));
+  const double share = largest > 0 ? value / largest : 0;
+  const auto parts = static_cast<std::size_t>(std::lround(8 * static_cast<double>(width) * share));
   std::string out;
   for (std::size_t i = 0; i != parts / 8; ++i) out += "█";
   return out + eighths[parts % 8];
@@ -56,6 +60,21 @@ std::vector<const entry*> in_order(const row& each) {
   return out;
 }
 
+/// What a program reported besides, below its own line: "p50 us 1.20, p99 us 6.30".
+void print_extra(std::ostream& out, const entry& e, const style& look) {
+  const std::string indent(4, ' ');
+  std::string line = indent;
+  for (const auto& [what, value] : e.extra) {
+    const std::string next = what + ' ' + significant(value);
+    if (line != indent && columns(line) + 2 + columns(next) > line_width) {
+      out << look.faint << line << look.plain << '\n';
+      line = indent;
+    }
+    line += (line == indent ? "" : ", ") + next;
+  }
+  if (line != indent) out << look.faint << line << look.plain << '\n';
+}
+
 void print_entry(std::ostream& out, const row& in, const entry& e, const manifest& built, double largest,
                  const style& look) {
   const bool own = e.library == baseline;
@@ -67,13 +86,14 @@ void print_entry(std::ostream& out, const row& in, const entry& e, const manifes
         out << significant(e.allocations.value_or(0)) << " allocations";
         for (const auto& [what, value] : e.extra) out << ", " << significant(value) << ' ' << what;
       } else {
-        out << pad_right(!e.ratio          ? ""
-                         : &e == in.base() ? "1"
-                                           : ratio_text(*e.ratio),
-                         ratio_width)
-            << pad_left(memory_text(e.peak_rss_kib), 9) << "  " << bar(e.figure.value, largest);
+        out << pad_right(!e.ratio ? "" : &e == in.base() ? "1" : ratio_text(*e.ratio), ratio_width);
+        const bool has_cpu = in.shows_cpu();
+        if (has_cpu) out << pad_left(e.cpu ? significant(e.cpu->value) : "", cpu_width);
+        out << pad_left(memory_text(e.peak_rss_kib), memory_width) << "  "
+            << bar(e.figure.value, largest, bar_width - (has_cpu ? cpu_width : 0));
       }
       out << (own ? look.plain : "") << '\n';
+      if (in.work->kind != metric::allocations) print_extra(out, e, look);
       break;
     }
     case entry::status::failed: out << look.red << name << "  FAILED: " << e.note << look.plain << '\n'; break;
@@ -128,8 +148,11 @@ void print_table(std::ostream& out, const run_record& run, const manifest& built
     out << '\n'
         << look.bold << row_title(*each.work, each.form) << look.plain << "  " << each.work->about << '\n'
         << look.faint << pad_right("", name_width) << pad_left(std::string{each.work->unit}, figure_width);
-    if (each.work->kind != metric::allocations)
-      out << "  " << pad_right("× weft", ratio_width) << pad_left("memory", 9);
+    if (each.work->kind != metric::allocations) {
+      out << "  " << pad_right("× weft", ratio_width);
+      if (each.shows_cpu()) out << pad_left("CPU", cpu_width);
+      out << pad_left("memory", memory_width);
+    }
     out << look.plain << '\n';
     for (const auto* e : in_order(each)) print_entry(out, each, *e, built, largest, look);
   }

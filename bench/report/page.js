@@ -23,13 +23,17 @@ const memory = kib => kib < 10240 ? `${kib} KiB` : `${Math.round(kib / 1024)} Mi
 const interval = e => `${significant(e.low)} … ${significant(e.high)}`;
 const percent = share => `${significant(100 * share)} %`;
 
+/** What a program reported besides: "p50 us 1.20". */
+const extraOf = r => Object.entries(r.extra ?? {}).map(([what, value]) => `${escapeHtml(what)} ${significant(value)}`);
+
 /** What the pointer shows about one result. */
 function details(row, r) {
   const lines = [`<b>${escapeHtml(nameOf(r))}</b>${row.label ? ', ' + escapeHtml(row.label) : ''}`];
   if (r.figure) lines.push(`${significant(r.figure.value)} ${row.unit} (${interval(r.figure)})`);
+  if (r.cpu) lines.push(`${significant(r.cpu.value)} ${row.unit} of processor time (${interval(r.cpu)})`);
   if (r.ratio) lines.push(`${times(r.ratio.value)} weft (${times(r.ratio.low)} … ${times(r.ratio.high)}, ${percent(r.ratio.coverage)})`);
   if (r.allocations !== undefined) lines.push(`${significant(r.allocations)} allocations an await`);
-  for (const [what, value] of Object.entries(r.extra ?? {})) lines.push(`${significant(value)} ${escapeHtml(what)}`);
+  lines.push(...extraOf(r));
   if (r.peak_rss_kib && !row.counts) lines.push(`${memory(r.peak_rss_kib)} at most`);
   if (r.note) lines.push(escapeHtml(r.note));
   return lines.join('<br>');
@@ -68,8 +72,9 @@ function barsHtml(row) {
   const largest = 1.06 * Math.max(...results.map(value)) || 1;
 
   const last = row.counts ? 'allocations' : 'memory';
+  const cpu = text => row.shows_cpu ? `<span class="cpu">${text}</span>` : '';
   const lines = [`<div class="bar head"><span class="name"></span><span></span><span class="figure">${row.counts ? 'bytes' : row.unit}</span>` +
-                 `<span class="ratio">× weft</span><span class="memory">${last}</span></div>`];
+                 `<span class="ratio">× weft</span>${cpu('CPU')}<span class="memory">${last}</span></div>`];
   results.forEach(r => {
     const tip = `data-tip="${escapeHtml(details(row, r))}"`;
     const name = `<span class="name">${escapeHtml(nameOf(r))}</span>`;
@@ -77,16 +82,17 @@ function barsHtml(row) {
       lines.push(`<div class="bar failed" ${tip}>${name}<span></span><span class="note">failed: ${escapeHtml(r.note)}</span></div>`);
     } else if (r.status === 'recorded') {
       lines.push(`<div class="bar gone" ${tip}>${name}${barSvg(r, largest)}<span class="figure">–</span>` +
-                 `<span class="ratio">${times(r.ratio.value)}</span><span class="memory"></span></div>`);
+                 `<span class="ratio">${times(r.ratio.value)}</span>${cpu('')}<span class="memory"></span></div>`);
     } else {
       const ratio = r.ratio ? times(r.ratio.value) : '';
       const side = row.counts ? significant(r.allocations) : memory(r.peak_rss_kib);
       lines.push(`<div class="bar ${classOf(r)}" ${tip}>${name}${barSvg(r, largest)}` +
                  `<span class="figure">${significant(r.figure.value)}</span><span class="ratio">${ratio}</span>` +
-                 `<span class="memory">${side}</span></div>`);
+                 `${cpu(r.cpu ? significant(r.cpu.value) : '')}<span class="memory">${side}</span></div>`);
+      if (!row.counts && r.extra) lines.push(`<div class="extra">${extraOf(r).join(', ')}</div>`);
     }
   });
-  return `<div class="bars${row.counts ? ' counts' : ''}">${lines.join('')}</div>`;
+  return `<div class="bars${row.counts ? ' counts' : row.shows_cpu ? ' threads' : ''}">${lines.join('')}</div>`;
 }
 
 // ---- one workload at many sizes: curves ----------------------------------------------------------------------------
@@ -161,11 +167,14 @@ const redraws = [];
 function addCurves(section, rows) {
   const charts = document.createElement('div');
   charts.className = 'charts';
-  charts.innerHTML = `<div><h3>Time</h3><div></div></div><div><h3>Memory, above what the program starts with</h3><div></div></div>`;
+  const titles = ['Time', ...(rows[0].shows_cpu ? ['Processor time'] : []), 'Memory, above what the program starts with'];
+  charts.innerHTML = titles.map(title => `<div><h3>${title}</h3><div></div></div>`).join('');
   section.append(charts);
-  const [time, space] = [...charts.children].map(c => c.lastElementChild);
+  const places = [...charts.children].map(c => c.lastElementChild);
+  const time = places[0], space = places.at(-1);
   redraws.push(() => {
     drawCurves(time, rows, (_, r) => r.figure.value, rows[0].unit, t => String(+t.toPrecision(1)));
+    if (rows[0].shows_cpu) drawCurves(places[1], rows, (_, r) => r.cpu?.value, rows[0].unit, t => String(+t.toPrecision(1)));
     drawCurves(space, rows, (_, r) => Math.max(r.peak_rss_kib - r.own_rss_kib, 64) / 1024, 'MiB', String);
   });
 }
@@ -236,14 +245,10 @@ function show() {
     const rows = run.rows.filter(row => row.workload === workload);
     const section = document.createElement('section');
     section.innerHTML = `<h2>${escapeHtml(workload)}<span>${escapeHtml(rows[0].about)}</span></h2><p></p>`;
-    if (rows.length > 2 && !rows[0].counts) {
-      addCurves(section, rows);
-      const last = rows.at(-1);
-      section.insertAdjacentHTML('beforeend', `<h3>${escapeHtml(last.label)}</h3>${barsHtml(last)}`);
-    } else {
-      const cells = rows.map(row => `<div>${row.label ? `<h3>${escapeHtml(row.label)}</h3>` : ''}${barsHtml(row)}</div>`);
-      section.insertAdjacentHTML('beforeend', `<div class="${rows.length > 1 ? 'charts' : ''}">${cells.join('')}</div>`);
-    }
+    if (rows.length > 2 && !rows[0].counts) addCurves(section, rows);
+    const shown = rows.length > 2 && !rows[0].counts && !rows[0].shows_cpu ? rows.slice(-1) : rows;  // of curves the last
+    const cells = shown.map(row => `<div>${row.label ? `<h3>${escapeHtml(row.label)}</h3>` : ''}${barsHtml(row)}</div>`);
+    section.insertAdjacentHTML('beforeend', `<div class="${shown.length > 1 ? 'charts' : ''}">${cells.join('')}</div>`);
     byId('sections').append(section);
   }
   byId('about').innerHTML = aboutHtml();
