@@ -16,7 +16,7 @@ void bench::run(bench::state& state) {
   std::atomic<bool> over{false};
   boost::asio::thread_pool pool{state.size()};
   for (std::size_t i = 0; i != yielding_tasks; ++i) boost::asio::post(pool, [&] { again(pool, over); });
-  short_ones(state, [&](std::atomic<bool>& ran) {
+  short_ones(state, over, [&](std::atomic<bool>& ran) {
     boost::asio::post(pool, [&ran] { ran.store(true, std::memory_order_release); });
   });
   over = true;

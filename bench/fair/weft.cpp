@@ -21,7 +21,7 @@ void bench::run(bench::state& state) {
   const weft::pool pool{{.threads = static_cast<unsigned>(state.size())}};
   for (std::size_t i = 0; i != yielding_tasks; ++i)
     weft::start(pool.executor(), yields(over), [](weft::result<void>) {});
-  short_ones(state,
+  short_ones(state, over,
              [&](std::atomic<bool>& ran) { weft::start(pool.executor(), sets(ran), [](weft::result<void>) {}); });
   over = true;
 }

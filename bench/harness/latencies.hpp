@@ -16,10 +16,22 @@ class latencies {
   /// Hands `post` a flag for a job to set, and waits for that without sleeping, so that no wake-up but the job's counts.
   template <class Post>
   std::size_t time(Post&& post) {
+    return time(post, state::clock::duration::max(), [] {});
+  }
+
+  /// The same; calls `give_up` once after `limit`, and then waits on: that is to have the job run after all.
+  template <class Post, class GiveUp>
+  std::size_t time(Post&& post, state::clock::duration limit, GiveUp&& give_up) {
     std::atomic<bool> ran{false};
+    bool late = false;
     const auto begin = state::clock::now();
     post(ran);
-    while (!ran.load(std::memory_order_acquire)) pause();
+    for (std::size_t looks = 1; !ran.load(std::memory_order_acquire); ++looks) {
+      pause();
+      if (looks % 1024 != 0 || late || state::clock::now() - begin <= limit) continue;
+      late = true;
+      give_up();
+    }
     all_.push_back(std::chrono::duration<double, std::micro>{state::clock::now() - begin}.count());
     return 1;
   }

@@ -17,7 +17,7 @@ pub struct State {
     own_rss: usize, // KiB, before the workload began
     wall: Vec<f64>, // ns an item, one a batch
     cpu: Vec<f64>,
-    measured: usize,
+    measured: f64,
     extra: Vec<String>,
 }
 
@@ -34,7 +34,12 @@ impl State {
 
     /// Times `body` again and again until the round's time is used up. Each call does so many items of work, and its result
     /// must be the expected one. The first part of the time warms up and finds out how many calls make a batch.
-    pub fn measure(&mut self, items: usize, expected: usize, mut body: impl FnMut() -> usize) {
+    pub fn measure(&mut self, items: usize, expected: usize, body: impl FnMut() -> usize) {
+        self.measure_share(items as f64, expected, body);
+    }
+
+    /// The same, where a call does only a part of an item.
+    pub fn measure_share(&mut self, items: f64, expected: usize, mut body: impl FnMut() -> usize) {
         self.measure_batches(items, |calls| {
             let (cpu, start) = (processor_time(), Instant::now());
             let mut right = true;
@@ -55,7 +60,7 @@ impl State {
         mut prepare: impl FnMut() -> T,
         mut body: impl FnMut(&mut T) -> usize,
     ) {
-        self.measure_batches(items, |calls| {
+        self.measure_batches(items as f64, |calls| {
             let mut took = (Duration::ZERO, Duration::ZERO);
             for _ in 0..calls {
                 let mut with = prepare();
@@ -68,7 +73,7 @@ impl State {
         });
     }
 
-    fn measure_batches(&mut self, items: usize, mut batch: impl FnMut(usize) -> (Duration, Duration)) {
+    fn measure_batches(&mut self, items: f64, mut batch: impl FnMut(usize) -> (Duration, Duration)) {
         let mut batch = |calls| {
             let (wall, cpu) = batch(calls);
             (wall.max(Duration::from_nanos(1)), cpu)
@@ -87,10 +92,10 @@ impl State {
         let start = Instant::now();
         while start.elapsed() < self.budget || self.wall.len() < FEWEST_BATCHES {
             let (wall, cpu) = batch(calls);
-            let each = (calls * items) as f64;
+            let each = calls as f64 * items;
             self.wall.push(wall.as_nanos() as f64 / each);
             self.cpu.push(cpu.as_nanos() as f64 / each);
-            self.measured += calls * items;
+            self.measured += each;
         }
     }
 }
@@ -104,7 +109,7 @@ pub fn run(adapter: impl FnOnce(&mut State)) {
         own_rss: status_kib("VmRSS:"),
         wall: vec![],
         cpu: vec![],
-        measured: 0,
+        measured: 0.0,
         extra: vec![],
     };
     let mut arguments = std::env::args().skip(1);
