@@ -75,6 +75,13 @@ std::vector<shape> sizes_of_a_pool() {
           {308, "blocks, 8 threads", false, false}, {316, "blocks, 16 threads", false, false}};
 }
 
+/// Two kinds, see loop/workload.hpp.
+std::vector<shape> loops() {
+  return {{1, "for_each, 1 thread", false},         {2, "for_each, 2 threads", false, false},
+          {4, "for_each, 4 threads", false, false}, {101, "sum, 1 thread", false},
+          {102, "sum, 2 threads", false, false},    {104, "sum, 4 threads", false, false}};
+}
+
 /// A pool of so many threads, and what comes from outside of it.
 std::vector<shape> beside_others() {
   return {{1, "1 thread", false, false}, {2, "2 threads", false, false}, {4, "4 threads", false, false}};
@@ -211,6 +218,10 @@ std::span<const workload> catalogue() {
        .unit = "ms",
        .scale = ms,
        .shapes = threads(false)},
+      {.name = "loop",
+       .about = "each of a million numbers is hashed, or their hashes are summed up, on a pool",
+       .unit = "ns a number",
+       .shapes = loops()},
       {.name = "switch_mt",
        .about = "1000 coroutines, or 3000, yield 1000 times each, on a pool",
        .unit = "ns a switch",

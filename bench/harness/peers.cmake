@@ -117,6 +117,11 @@ endif()
 
 bench_peer(onetbb NAME "oneTBB" PACKAGE TBB TARGET TBB::tbb
   MAIN_HEADERS tbb/task_group.h)
+if(TARGET bench_peer_onetbb)  # the standard's parallel algorithms run on it, in libstdc++
+  add_library(bench_peer_std_par INTERFACE)
+  add_library(bench::std_par ALIAS bench_peer_std_par)
+  target_link_libraries(bench_peer_std_par INTERFACE bench_peer_onetbb)
+endif()
 
 bench_peer(taskflow NAME "Taskflow" PACKAGE taskflow HEADER taskflow/taskflow.hpp)
 bench_peer(citor NAME "citor" PACKAGE citor HEADER citor/thread_pool.h)
