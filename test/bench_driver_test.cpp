@@ -279,18 +279,23 @@ TEST_F(driver, prints_a_published_table) {
 
 TEST_F(driver, prints_the_phases_of_a_program) {
   const auto goroutines = [](double ns, double create) {
-    const json line = {{"ns", ns},
-                       {"peak_rss_kib", 2048},
-                       {"start_rss_kib", 512},
-                       {"extra", {{"create ns", create}, {"start ns", 70}, {"close ns", 80}}}};
-    return "echo '" + line.dump() + "'";
+    const auto line = [&](json extra) {
+      extra.update({{"create ns", create}, {"start ns", 70}, {"close ns", 80}});
+      return json{{"ns", ns}, {"peak_rss_kib", 2048}, {"start_rss_kib", 512}, {"extra", extra}}.dump();
+    };
+    return "case \"$*\" in *--full*1*) echo '" + line({{"switches of each", 1000}}) + "';; *) echo '" +
+           line(json::object()) + "';; esac";
   };
   program("goroutine", "weft", goroutines(160, 50));
   program("goroutine", "go", goroutines(800, 60));
-  ASSERT_EQ(run({"--report", "goroutine", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  ASSERT_EQ(run({"--report", "goroutine", "--minutes", "1"}), 0) << out_ << err_;  // time for more rounds than five
   EXPECT_TRUE(said("create  start  switch  close  rounds  peak memory")) << out_;
   EXPECT_TRUE(said("weft      50 ns  70 ns  160 ns  80 ns       5")) << out_;
   EXPECT_TRUE(said("go        60 ns  70 ns  800 ns  80 ns       5")) << out_;
+  EXPECT_FALSE(said("switched to")) << out_;
+  ASSERT_EQ(run({"--report", "goroutine", "--full"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("go        60 ns  70 ns  800 ns  80 ns       5")) << out_;
+  EXPECT_TRUE(said("here each was switched to 1000 times")) << out_;
 }
 
 TEST_F(driver, prints_programs_of_several_sizes_and_their_length) {
@@ -401,6 +406,11 @@ TEST_F(driver, names_that_do_not_exist_are_refused) {
   EXPECT_EQ(run({"--quick", "--full"}), 2);
 }
 
+TEST_F(driver, help_names_the_options_of_a_program) {
+  EXPECT_EQ(run({"--help"}), 0);
+  EXPECT_TRUE(said("[--full 0|1] [--OPTION N]")) << out_;
+}
+
 TEST(row, has_ratios_to_weft_without_a_variant_where_it_is_there) {
   bench::row row;
   row.entries = {{.library = "go"}, {.library = "weft", .variant = "cold"}};
@@ -442,6 +452,24 @@ TEST(harness, times_what_it_should) {
   const double ns = json::parse(round.to_json())["ns"];
   EXPECT_GT(ns, 0.99e5);  // 1 ms for 10 items
   EXPECT_LT(ns, 5e5);     // a busy machine
+}
+
+TEST(harness, times_a_program_of_given_length_once) {
+  bench::state round{30, 1ms, 40ms};
+  int calls = 0;
+  round.measure_once(10, 42, [&] { return ++calls, 42; });
+  EXPECT_EQ(calls, 1);
+  const auto line = json::parse(round.to_json());
+  EXPECT_EQ(line["batches"], 1);
+  EXPECT_EQ(line["items"], 10);
+
+  bench::state bad{0, 1ms, 40ms};
+  EXPECT_THROW(bad.measure_once(10, 42, [] { return 41; }), bench::wrong_result);
+}
+
+TEST(catalogue, tells_programs_with_a_length_of_their_own_of_a_full_run) {
+  for (const auto& work : bench::catalogue())
+    EXPECT_EQ(work.longer_in_full, work.name == "switch_30k" || work.name == "goroutine") << work.name;
 }
 
 TEST(process, catches_both_outputs_and_pins) {

@@ -34,14 +34,31 @@ func main() {
 			}(i)
 		}
 		phase("start ns")
-		state.Measure(float64(count), count*(count-1)/2, func() int {
+		sweep := func() int {
 			sum := 0
 			for i := range in {
 				in[i] <- i
 				sum += <-out[i]
 			}
 			return sum
-		})
+		}
+		once, switches := count*(count-1)/2, 0 // as in workload.hpp
+		if state.Full() {
+			switches = 1000
+		}
+		switches = state.Option("--switches", switches)
+		if switches == 0 {
+			state.Measure(float64(count), once, sweep)
+		} else {
+			state.Report("switches of each", float64(switches))
+			state.MeasureOnce(float64(count*switches), once*switches, func() int {
+				sum := 0
+				for i := 0; i != switches; i++ {
+					sum += sweep()
+				}
+				return sum
+			})
+		}
 		begin = time.Now()
 		for i := range in {
 			close(in[i])

@@ -24,7 +24,7 @@ struct arguments {
   bool quick = false, full = false, smoke = false, list = false, record = false;
   double minutes = 0;
   std::size_t rounds = 0;
-  unsigned limit = 60;
+  unsigned limit = 0;
   std::string report, compare, json_file, html_file;
   std::string manifest_file;
 };
@@ -48,13 +48,18 @@ void define(CLI::App& app, arguments& args) {
   app.add_option("--minutes", args.minutes, "How long to measure")->check(CLI::PositiveNumber);
   app.add_option("--rounds", args.rounds, "How many rounds (else as many as fit, at least five)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--limit", args.limit, "Seconds after which a program is killed")->capture_default_str();
+  app.add_option("--limit", args.limit, "Seconds after which a program is killed (60; in a full run 300)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--report", args.report, "Print this system's own published table with our figures in it");
   app.add_option("--compare", args.compare, "Set this run beside an earlier one's JSON file");
   app.add_flag("--record", args.record, "Keep this run's ratios in recorded.json, for machines that lack a peer");
   app.add_option("--json", args.json_file, "Where to write the results");
   app.add_option("--html", args.html_file, "Where to write the page");
   app.add_flag("--list", args.list, "List workloads and libraries and exit");
+  app.footer(
+      "Each program is one round, and can be run by itself, as the driver runs it:\n"
+      "  bench_<workload>_<library> [--size N] [--ms MEASURED] [--warm-up MS] [--full 0|1] [--OPTION N]...\n"
+      "goroutine serves each of N coroutines --switches times, 1000 in a full run; else it goes by --ms.");
   app.add_option("--manifest", args.manifest_file, "What was built")
       ->default_str((own_folder() / "manifest.json").string())
       ->group("");
@@ -120,7 +125,7 @@ schedule timetable(const arguments& args, const plan& what, const std::string& p
   if (!args.report.empty() && !rounds) rounds = published_rounds(published);
   const double minutes = args.minutes > 0 ? args.minutes : args.full ? 30 : args.smoke ? 0 : 3;
   auto when = make_schedule(what, std::chrono::seconds{static_cast<long>(60 * minutes)}, rounds);
-  when.limit = std::chrono::seconds{args.limit};
+  when.limit = std::chrono::seconds{args.limit > 0 ? args.limit : args.full ? 300 : 60};
   when.full = args.full;
   return when;
 }

@@ -81,7 +81,20 @@ class state {
     }
   }
 
-  /// The same; each call gets something fresh from `prepare()`, which is made and goes outside the clock. For calls that
+  /// Times one call of `body()`, without a warm-up: for a program whose length was given.
+  template <class Result, class Body>
+  void measure_once(std::size_t items, const Result& expected, Body&& body) {
+    begin(items);
+    warm_ = true;
+    start_clock();
+    const auto result = body();
+    keep(result);
+    stop_clock();
+    end_batch(1);
+    verify(result == expected);
+  }
+
+  /// As measure(); each call gets something fresh from `prepare()`, which is made and goes outside the clock. For calls that
   /// take a millisecond, or the clock itself would show.
   template <class Result, class Prepare, class Body>
   void measure(std::size_t items, const Result& expected, Prepare&& prepare, Body&& body) {

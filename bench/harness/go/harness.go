@@ -81,7 +81,16 @@ func (s *State) Measure(items float64, expected int, body func() int) {
 	})
 }
 
-// MeasurePrepared is the same, where each call needs something fresh: prepare makes it outside the clock, and gives what is
+// MeasureOnce times one call of body, without a warm-up: for a program whose length was given.
+func (s *State) MeasureOnce(items float64, expected int, body func() int) {
+	cpuStart, start := processorTime(), time.Now()
+	right := body() == expected
+	wall, cpu := time.Since(start), processorTime()-cpuStart
+	s.Verify(right)
+	s.add(wall, cpu, items)
+}
+
+// MeasurePrepared is Measure, where each call needs something fresh: prepare makes it outside the clock, and gives what is
 // timed.
 func (s *State) MeasurePrepared(items float64, expected int, prepare func() func() int) {
 	s.measureBatches(items, func(calls int) (wall, cpu time.Duration) {

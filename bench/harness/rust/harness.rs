@@ -12,6 +12,8 @@ const SHORTEST_BATCH: Duration = Duration::from_micros(200); // reading the cloc
 /// One round of one workload.
 pub struct State {
     size: usize,
+    full: bool,
+    switches: usize,
     warm_up: Duration,
     budget: Duration,
     own_rss: usize, // KiB, before the workload began
@@ -25,6 +27,16 @@ impl State {
     /// The workload's parameter.
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// In a full run: the workload at its own length.
+    pub fn full(&self) -> bool {
+        self.full
+    }
+
+    /// How often each coroutine is to be switched to, where the workload can be told; 0: as the workload says.
+    pub fn switches(&self) -> usize {
+        self.switches
     }
 
     /// Adds a figure that only this adapter knows.
@@ -52,7 +64,18 @@ impl State {
         });
     }
 
-    /// The same; each call gets something fresh from `prepare`, which is made and goes outside the clock.
+    /// Times one call of `body`, without a warm-up: for a program whose length was given.
+    pub fn measure_once(&mut self, items: usize, expected: usize, body: impl FnOnce() -> usize) {
+        let (cpu, start) = (processor_time(), Instant::now());
+        let right = std::hint::black_box(body()) == expected;
+        let (wall, cpu) = (start.elapsed(), processor_time() - cpu);
+        verify(right);
+        self.wall.push(wall.as_nanos() as f64 / items as f64);
+        self.cpu.push(cpu.as_nanos() as f64 / items as f64);
+        self.measured += items;
+    }
+
+    /// As `measure`; each call gets something fresh from `prepare`, which is made and goes outside the clock.
     pub fn measure_prepared<T>(
         &mut self,
         items: usize,
@@ -104,6 +127,8 @@ impl State {
 pub fn run(adapter: impl FnOnce(&mut State)) {
     let mut state = State {
         size: 0,
+        full: false,
+        switches: 0,
         warm_up: Duration::from_millis(50),
         budget: Duration::from_millis(200),
         own_rss: status_kib("VmRSS:"),
@@ -121,6 +146,8 @@ pub fn run(adapter: impl FnOnce(&mut State)) {
             "--size" => state.size = value as usize,
             "--ms" => state.budget = Duration::from_millis(value),
             "--warm-up" => state.warm_up = Duration::from_millis(value),
+            "--full" => state.full = value != 0,
+            "--switches" => state.switches = value as usize,
             _ => fail(&format!("unknown option {option}")),
         }
     }
