@@ -467,6 +467,14 @@ TEST(harness, times_a_program_of_given_length_once) {
   EXPECT_THROW(bad.measure_once(10, 42, [] { return 41; }), bench::wrong_result);
 }
 
+TEST(catalogue, has_every_contention_from_one_to_sixty_four) {
+  for (const auto* name : {"mutex", "shared_mutex"}) {
+    std::vector<std::size_t> sizes;
+    for (const auto& form : bench::find_workload(name)->shapes) sizes.push_back(form.size);
+    EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 64})) << name;
+  }
+}
+
 TEST(catalogue, tells_programs_with_a_length_of_their_own_of_a_full_run) {
   for (const auto& work : bench::catalogue())
     EXPECT_EQ(work.longer_in_full, work.name == "switch_30k" || work.name == "goroutine") << work.name;

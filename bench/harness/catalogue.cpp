@@ -104,11 +104,8 @@ std::vector<shape> beside_others_and_inside() {
 
 /// One alone is on one thread.
 std::vector<shape> contenders(bool headline) {
-  return {{1, "1", headline},
-          {2, "2", headline, false},
-          {4, "4", false, false},
-          {16, "16", false, false},
-          {64, "64", false, false}};
+  return {{1, "1", headline},       {2, "2", headline, false}, {4, "4", false, false},  {8, "8", false, false},
+          {16, "16", false, false}, {32, "32", false, false},  {64, "64", false, false}};
 }
 
 }  // namespace
