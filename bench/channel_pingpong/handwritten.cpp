@@ -1,37 +1,16 @@
 // The limit: one thread, whatever --size says; no lock, no stop, one in line at most. Who is woken runs when the one that woke it waits.
 #include "workload.hpp"
 
-#include <coroutine>
-#include <cstdlib>
-#include <utility>
+#include "../harness/handwritten_turns.hpp"
 
 namespace {
 
-struct root {
-  std::coroutine_handle<> next;  // woken, and to run when who runs now waits
-  std::coroutine_handle<> go_on() noexcept { return next ? std::exchange(next, {}) : std::noop_coroutine(); }
-};
-
-struct coroutine {
-  struct promise_type {
-    coroutine get_return_object() noexcept {
-      return coroutine{std::coroutine_handle<promise_type>::from_promise(*this)};
-    }
-    std::suspend_always initial_suspend() const noexcept { return {}; }
-    std::suspend_always final_suspend() const noexcept { return {}; }
-    void return_void() const noexcept {}
-    void unhandled_exception() const noexcept { std::abort(); }
-  };
-  explicit coroutine(std::coroutine_handle<promise_type> of) noexcept : self{of} {}
-  coroutine(const coroutine&) = delete;
-  ~coroutine() { self.destroy(); }
-  std::coroutine_handle<promise_type> self;
-};
+using handwritten::coroutine;
 
 // A rendezvous.
 class channel {
  public:
-  explicit channel(root& in) noexcept : in_{in} {}
+  explicit channel(handwritten::turns& in) noexcept : in_{in} {}
 
   auto send(std::size_t value) noexcept {
     struct awaiter {
@@ -73,7 +52,7 @@ class channel {
   }
 
  private:
-  root& in_;
+  handwritten::turns& in_;
   std::coroutine_handle<> sender_, receiver_;
   std::size_t* slot_ = nullptr;  // of who waits
 };
@@ -93,7 +72,7 @@ coroutine call(channel& there, channel& back, std::size_t& number) {
 
 void bench::run(bench::state& state) {
   state.measure(pingpong_rounds, pingpong_rounds, [&] {
-    root in;
+    handwritten::turns in;
     channel there{in}, back{in};
     std::size_t number = 0;
     const coroutine one = echo(there, back), other = call(there, back, number);

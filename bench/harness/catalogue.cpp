@@ -282,6 +282,11 @@ std::span<const workload> catalogue() {
        .about = "so many take one mutex in turns, on two threads",
        .unit = "ns a lock",
        .shapes = contenders(true)},
+      {.name = "mutex_held",
+       .about =
+           "16 take one mutex in turns on one thread, and each yields once while it has it: all wait for each lock",
+       .unit = "ns a lock",
+       .shapes = {{16, "16", false}}},
       {.name = "shared_mutex",
        .about = "so many share a mutex, and each takes it alone every hundredth time, on two threads",
        .unit = "ns a lock",

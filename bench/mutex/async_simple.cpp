@@ -1,31 +1,16 @@
 #include "workload.hpp"
 
-#include <async_simple/Executor.h>
+#include "../harness/async_simple_executor.hpp"
+
 #include <async_simple/coro/Collect.h>
 #include <async_simple/coro/Lazy.h>
 #include <async_simple/coro/Mutex.h>
 #include <async_simple/coro/SyncAwait.h>
-#include <async_simple/util/ThreadPool.h>
 #include <vector>
 
 using async_simple::coro::Lazy;
 
 namespace {
-
-// Its SimpleExecutor without the part that needs libaio.
-class executor final : public async_simple::Executor {
- public:
-  explicit executor(std::size_t threads) : pool_{threads} {}
-  bool schedule(Func work) override {
-    return pool_.scheduleById(std::move(work)) == async_simple::util::ThreadPool::ERROR_NONE;
-  }
-  bool currentThreadInExecutor() const override { return pool_.getCurrentId() != -1; }
-  async_simple::ExecutorStat stat() const override { return {}; }
-  async_simple::IOExecutor* getIOExecutor() override { return nullptr; }
-
- private:
-  async_simple::util::ThreadPool pool_;
-};
 
 Lazy<> take_turns(async_simple::coro::Mutex& turn, std::size_t& number, std::size_t times) {
   for (std::size_t i = 0; i != times; ++i) {
@@ -48,7 +33,7 @@ Lazy<std::size_t> all(std::size_t contenders) {
 
 // Whoever unlocks runs the next one there and then, on its own thread.
 void bench::run(bench::state& state) {
-  executor workers{mutex_threads(state.size())};
+  bench::async_simple_executor workers{mutex_threads(state.size())};
   state.measure(mutex_locks, mutex_locks,
                 [&] { return async_simple::coro::syncAwait(all(state.size()).via(&workers)); });
 }
