@@ -1,5 +1,5 @@
-// A ring between a single_producer_sequencer and a sequence_barrier, which is what cppcoro has in place of a channel. Who
-// waits goes on by way of the pool.
+// A ring between a single_producer_sequencer and a sequence_barrier, which is what cppcoro has in place of a channel. A
+// receive gets all that are there. Who waits goes on by way of the pool.
 #include "workload.hpp"
 
 #include <array>
