@@ -2,6 +2,10 @@
 #include <weft/channel.hpp>
 
 #include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 
@@ -14,19 +18,19 @@ using weft::channel;
 using weft::on_receive;
 using weft::on_send;
 using weft::select;
-using weft::when_all;
 
 // A sender, a receiver, and what went from one to the other.
+template <class By>
 struct passes : counts_values {
   channel<int> c;
   int sent = 0, received = 0;  // sums
   explicit passes(std::size_t capacity) : c{capacity} {}
 
-  task<> sends(int value) {
+  part<By> sends(int value) {
     co_await c.send(int{value});
     sent += value;
   }
-  task<> receives(int times) {
+  part<By> receives(int times) {
     for (int i = 0; i != times; ++i)
       if (const auto value = co_await c.receive()) received += *value;
   }
@@ -38,113 +42,193 @@ struct passes : counts_values {
     require(received <= 1 + 10 + 100, "a value came twice");
   }
 };
-struct meets : passes {
-  meets() : passes{0} {}
-  task<> run() { co_await when_all(sends(1), receives(2), sends(10), receives(1), sends(100)); }
-};
-TEST(sweep, rendezvous) { sweep<meets>("channel, channel::send, channel::receive", waits_for_the_other); }
-
-struct waits_for_room : passes {
-  waits_for_room() : passes{1} {}
-  task<> later() {
-    co_await rest(1);
-    co_await receives(3);
+template <class By>
+struct meets : passes<By> {
+  meets() : passes<By>{0} {}
+  part<By> run() {
+    co_await together(this->sends(1), this->receives(2), this->sends(10), this->receives(1), this->sends(100));
   }
-  task<> run() { co_await when_all(sends(1), sends(10), sends(100), later()); }
 };
-TEST(sweep, bounded_channel) { sweep<waits_for_room>("channel::send, channel::receive", waits_for_the_other); }
+TEST(sweep, rendezvous) { sweep_both<meets>("channel, channel::send, channel::receive", waits_for_the_other); }
 
+template <class By>
+struct waits_for_room : passes<By> {
+  waits_for_room() : passes<By>{1} {}
+  part<By> later() {
+    co_await rest(1);
+    co_await this->receives(3);
+  }
+  part<By> run() { co_await together(this->sends(1), this->sends(10), this->sends(100), later()); }
+};
+TEST(sweep, bounded_channel) { sweep_both<waits_for_room>("channel::send, channel::receive", waits_for_the_other); }
+
+template <class By>
 struct closes : counts_values {
   channel<counted> c{1};
-  task<> sends() {
+  part<By> sends() {
     co_await c.send(value());
     try {
       co_await c.send(value());
     } catch (const weft::channel_closed<counted>&) {
     }
   }
-  task<> ends() {
+  part<By> ends() {
     co_await rest(1);
     c.close();
     auto values = c.values();
     while (co_await values.next() != nullptr) {
     }
   }
-  task<> run() { co_await when_all(sends(), ends()); }
+  part<By> run() { co_await together(sends(), ends()); }
   void check() {
     while (c.try_receive()) {
     }
     counts_values::check();
   }
 };
-TEST(sweep, closed_channel) { sweep<closes>("channel::send, channel::values", waits_for_the_other); }
+TEST(sweep, closed_channel) { sweep_both<closes>("channel::send, channel::values", waits_for_the_other); }
 
+template <class By>
 struct grows : counts_values {
   channel<counted> c{weft::unbounded};
-  task<> sends() {
+  part<By> sends() {
     co_await rest(1);
     for (int i = 0; i != 20; ++i) co_await c.send(value());
   }
-  task<> receives() {
+  part<By> receives() {
     for (int i = 0; i != 20; ++i) static_cast<void>(co_await c.receive());
   }
-  task<> run() { co_await when_all(receives(), sends()); }
+  part<By> run() { co_await together(receives(), sends()); }
   void check() {
     while (c.try_receive()) {
     }
     counts_values::check();
   }
 };
-TEST(sweep, unbounded_channel) { sweep<grows>("channel::send, channel::receive", waits_for_the_other); }
+TEST(sweep, unbounded_channel) { sweep_both<grows>("channel::send, channel::receive", waits_for_the_other); }
 
+// A loop is for where no `co_await` is.
+template <class By>
+struct loops_over : counts_values {
+  channel<counted> c{1};
+  int got = 0;
+  part<By> sends() {
+    for (int i = 0; i != 3; ++i) co_await c.send(value());
+    c.close();
+  }
+  part<By> receives() {
+    co_await rest(1);
+    if constexpr (std::is_same_v<By, test::by_fiber>)
+      for ([[maybe_unused]] const counted& one : c) ++got;
+    else
+      while (co_await c.receive()) ++got;
+    require(got == 3, "a value was lost");
+  }
+  part<By> run() { co_await together(sends(), receives()); }
+  void check() {
+    while (c.try_receive()) {
+    }
+    counts_values::check();
+  }
+};
+TEST(sweep, loop_over_a_channel) { sweep_both<loops_over>("channel::receive", waits_for_the_other); }
+
+// Where there is no memory for room, what could not be sent is as it was, and what was sent is there.
+template <class By>
+struct sends_without_memory : counts_values {
+  channel<std::unique_ptr<counted>> c{weft::unbounded};
+  int sent = 0, refused = 0;
+
+  part<By> chooses() {
+    auto choice = select(on_send(c, std::make_unique<counted>(value())), weft::after(5ms));
+    const auto how = co_await as_result(std::move(choice));
+    if (how.has_value()) {
+      require(how->index == 0, "there was room");
+      ++sent;
+    } else if (how.exception()) {
+      require(test::lacked_memory(how), "a wrong error");
+      ++refused;
+    }
+  }
+  void tries() {
+    auto one = std::make_unique<counted>(value());
+    try {
+      require(c.try_send(std::move(one)), "there was room");
+      ++sent;
+    } catch (const std::bad_alloc&) {
+      require(one != nullptr, "what was not sent is not as it was");
+      ++refused;
+    }
+  }
+  part<By> run() {
+    for (int i = 0; i != 6; ++i) {
+      co_await chooses();
+      tries();
+      co_await chooses();
+    }
+    co_await rest(1);
+  }
+  void check() {
+    require(refused <= 1, "there was memory");
+    for (; c.try_receive(); --sent) {
+    }
+    require(sent == 0, "a value was lost, or came twice");
+    counts_values::check();
+  }
+};
+TEST(sweep, unbounded_channel_without_memory) { sweep_both<sends_without_memory>("select, on_send"); }
+
+template <class By>
 struct chooses {
   channel<int> a{0}, b{0};
   int sent = 0, received = 0;
 
-  task<> picks() {
+  part<By> picks() {
     const auto got = co_await select(on_receive(a), on_receive(b), weft::after(5ms));
     if (got.index == 0) received += *std::get<0>(got.value);
     if (got.index == 1) received += *std::get<1>(got.value);
   }
-  task<> offers(int value) {
+  part<By> offers(int value) {
     co_await rest(1);
     // Not in the condition itself: see the book on conditions and g++ 12.
     const auto done = co_await select(on_send(a, value), on_send(b, value), weft::after(5ms));
     if (done.index != 2) sent += value;
   }
-  task<> run() { co_await when_all(picks(), offers(1), picks(), offers(10), picks()); }
+  part<By> run() { co_await together(picks(), offers(1), picks(), offers(10), picks()); }
   void check() const {
     require(received >= sent, "a value was lost");
     require(received <= 11, "a value came twice");
     require(a.stats().waiting == 0 && b.stats().waiting == 0, "a case stayed in line");
   }
 };
-TEST(sweep, select) { sweep<chooses>("select, after, on_receive, on_send", waits_for_the_other); }
+TEST(sweep, select) { sweep_both<chooses>("select, after, on_receive, on_send", waits_for_the_other); }
 
+template <class By>
 struct chooses_of_many {
   std::vector<std::unique_ptr<channel<int>>> all;
   int received = 0;
   chooses_of_many() {
     for (int i = 0; i != 3; ++i) all.push_back(std::make_unique<channel<int>>(0));
   }
-  task<> picks() {
+  part<By> picks() {
     std::vector<weft::receive_case<int>> cases;
     for (auto& one : all) cases.push_back(on_receive(*one));
     const auto got = co_await select(std::move(cases));
     received += *got.value;
   }
-  task<> run() { co_await when_all(picks(), all[1]->send(1), picks(), all[2]->send(1)); }
+  part<By> run() { co_await together(picks(), all[1]->send(1), picks(), all[2]->send(1)); }
   void check() const {
     require(received <= 2, "a value came twice");
     for (const auto& one : all) require(one->stats().waiting == 0, "a case stayed in line");
   }
 };
-TEST(sweep, select_of_many) { sweep<chooses_of_many>("select", waits_for_the_other); }
+TEST(sweep, select_of_many) { sweep_both<chooses_of_many>("select", waits_for_the_other); }
 
 // Two receivers of all that is sent, of which one is slow; whoever is stopped, the others get theirs.
+template <class By>
 struct tells_all : counts_values {
   weft::broadcast<std::shared_ptr<counted>> b{{.capacity = 1}};
-  task<> receives(int milliseconds) {
+  part<By> receives(int milliseconds) {
     auto mine = b.subscribe();
     for (int i = 0; i != 3; ++i) {
       co_await rest(milliseconds);
@@ -155,11 +239,11 @@ struct tells_all : counts_values {
       }
     }
   }
-  task<> sends() {
+  part<By> sends() {
     for (int i = 0; i != 3; ++i) co_await b.send(std::make_shared<counted>(value()));
     b.close();
   }
-  task<> run() { co_await when_all(receives(0), receives(1), sends()); }
+  part<By> run() { co_await together(receives(0), receives(1), sends()); }
   void check() {
     require(b.receivers() == 0, "a receiver is left");
     require(b.stats().waiting == 0, "somebody is still in line");
@@ -167,12 +251,111 @@ struct tells_all : counts_values {
   }
 };
 TEST(sweep, broadcast) {
-  sweep<tells_all>("broadcast, broadcast::send, receiver_of::receive, on_receive", waits_for_the_other);
+  sweep_both<tells_all>("broadcast, broadcast::send, receiver_of::receive, on_receive", waits_for_the_other);
 }
 
+// A sender that waits for nobody: who is slow misses values, and knows how many, or gets nothing more.
+template <class By, weft::slow_receiver Slow>
+struct goes_on : counts_values {
+  struct numbered {
+    int number;
+    std::shared_ptr<counted> held;
+  };
+  using broadcast = weft::broadcast<numbered>;
+  static constexpr int last = 6;
+  broadcast b{{.capacity = 2, .slow = Slow}};
+  int overtaken = 0;
+
+  part<By> receives(typename broadcast::receiver mine, int milliseconds) {
+    int got = 0;
+    try {
+      for (;;) {
+        co_await rest(milliseconds);
+        std::optional<numbered> next;
+        if (got == 1) {
+          auto chosen = co_await select(on_receive(mine), weft::after(50ms));
+          if (chosen.index != 0) co_return;  // the sender had no memory
+          next = std::move(std::get<0>(chosen.value));
+        } else {
+          next = co_await mine.receive();
+        }
+        const int missed = static_cast<int>(mine.missed());
+        if (!next) {
+          require(got + missed == last, "a value was lost, or was not missed");
+          co_return;
+        }
+        require(next->number == got + missed, "a value was lost, or came twice");
+        require(Slow == weft::slow_receiver::drop_oldest || missed == 0, "one that misses values is ended");
+        ++got;
+      }
+    } catch (const weft::receiver_too_slow&) {
+      require(Slow == weft::slow_receiver::end && mine.missed() != 0, "it was not too slow");
+      ++overtaken;
+    }
+    try {
+      static_cast<void>(mine.try_receive());
+      require(false, "what has ended goes on");
+    } catch (const weft::receiver_too_slow&) {
+    }
+  }
+  part<By> sends() {
+    for (int i = 0; i != last; ++i) {
+      if (i % 2 == 0) co_await rest(1);
+      co_await b.send(numbered{i, std::make_shared<counted>(value())});
+    }
+    b.close();
+  }
+  part<By> run() {
+    co_await together(receives(b.subscribe(), 0), receives(b.subscribe(), 3), sends(), receives(b.subscribe(), 1));
+    require((overtaken != 0) == (Slow == weft::slow_receiver::end), "nobody was too slow");
+  }
+  void check() {
+    require(b.receivers() == 0, "a receiver is left");
+    require(b.stats().waiting == 0, "somebody is still in line");
+    counts_values::check();
+  }
+};
+template <class By>
+using drops_oldest = goes_on<By, weft::slow_receiver::drop_oldest>;
+template <class By>
+using ends_the_slow = goes_on<By, weft::slow_receiver::end>;
+TEST(sweep, broadcast_that_drops) {
+  sweep_both<drops_oldest>("broadcast::send, receiver_of::receive", waits_for_the_other);
+}
+TEST(sweep, broadcast_that_ends) {
+  sweep_both<ends_the_slow>("broadcast::send, receiver_of::receive", waits_for_the_other);
+}
+
+// A broadcast has its room once and for all, and where it has none there is no broadcast.
+template <class By>
+struct makes_a_broadcast : counts_values {
+  int made = 0, refused = 0;
+  part<By> sends(weft::broadcast<std::shared_ptr<counted>>& to) {
+    for (int i = 0; i != 2; ++i) co_await to.send(std::make_shared<counted>(value()));
+    to.close();
+  }
+  part<By> receives(weft::broadcast<std::shared_ptr<counted>>::receiver from) {
+    while (co_await from.receive()) co_await rest(1);
+  }
+  part<By> run() {
+    std::optional<weft::broadcast<std::shared_ptr<counted>>> b;
+    while (!b) try {
+        b.emplace(weft::broadcast_options{.capacity = 1});
+        ++made;
+      } catch (const std::bad_alloc&) {
+        ++refused;
+      }
+    co_await together(sends(*b), receives(b->subscribe()));
+  }
+};
+TEST(sweep, broadcast_without_memory) {
+  sweep_both<makes_a_broadcast>("broadcast, broadcast::send", waits_for_the_other);
+}
+
+template <class By>
 struct follows_a_value {
   weft::watch<int> w{0};
-  task<> follows(weft::watch<int>::receiver mine) {
+  part<By> follows(weft::watch<int>::receiver mine) {
     int seen = -1;
     auto values = mine.values();
     while (const int* value = co_await values.next()) {
@@ -181,54 +364,65 @@ struct follows_a_value {
     }
     require(seen == 2, "the last value was not seen");
   }
-  task<> sets() {
+  part<By> looks(weft::watch<int>::receiver mine) {
+    int seen = -1;
+    while (const auto value = co_await mine.receive()) {
+      require(*value > seen, "a value came twice");
+      seen = *value;
+    }
+    require(seen == 2, "the last value was not seen");
+  }
+  part<By> sets() {
     for (int i = 1; i != 3; ++i) {
       co_await rest(1);
       w.set(i);
     }
     w.close();
   }
-  task<> run() { co_await when_all(follows(w.subscribe()), sets(), follows(w.subscribe())); }
+  part<By> run() { co_await together(follows(w.subscribe()), sets(), looks(w.subscribe())); }
   void check() const { require(w.stats().waiting == 0, "somebody is still in line"); }
 };
-TEST(sweep, watch) { sweep<follows_a_value>("receiver_of::receive, receiver_of::values", waits_for_the_other); }
+TEST(sweep, watch) { sweep_both<follows_a_value>("receiver_of::receive, receiver_of::values", waits_for_the_other); }
 
 // A channel, a lock and a task, of which one is first.
+template <class By>
 struct chooses_beside : counts_values {
   channel<counted> c{0};
   weft::mutex m;
-  task<> picks() {
+  part<By> picks() {
     const auto got = co_await select(weft::on(make(*this, 2)), on_receive(c), weft::on(m.lock()));
     require(got.index != 2 || m.is_locked(), "a lock was chosen, and is not held");
   }
-  task<> offers() {
+  part<By> offers() {
     co_await rest(1);
     const auto held = co_await m.lock();
     const auto done = co_await select(on_send(c, value()), weft::on(rest(3)));
     require(done.index <= 1, "there is no such case");
   }
-  task<> run() { co_await when_all(picks(), offers(), picks()); }
+  part<By> run() { co_await together(picks(), offers(), picks()); }
   void check() const {
     require(c.stats().waiting == 0, "a case stayed in line");
     require(!m.is_locked(), "a mutex was not given back");
     counts_values::check();
   }
 };
-TEST(sweep, select_beside) { sweep<chooses_beside>("select, on", waits_for_the_other); }
+TEST(sweep, select_beside) { sweep_both<chooses_beside>("select, on", waits_for_the_other); }
 
+template <class By>
 struct chooses_of_none {
-  task<> run() { co_await select(std::vector<weft::receive_case<int>>{}); }
+  part<By> run() { co_await select(std::vector<weft::receive_case<int>>{}); }
 };
-TEST(sweep, select_of_none) { sweep<chooses_of_none>("select", waits_for_the_other); }
+TEST(sweep, select_of_none) { sweep_both<chooses_of_none>("select", waits_for_the_other); }
 
+template <class By>
 struct chooses_of_many_beside : counts_values {
-  task<> run() {
+  part<By> run() {
     std::vector<weft::on_case<counted>> cases;
     for (int i = 0; i != 3; ++i) cases.push_back(weft::on(make(*this, 1 + i)));
     const auto got = co_await select(std::move(cases));
     require(got.index == 0, "the first was not chosen");
   }
 };
-TEST(sweep, select_of_many_beside) { sweep<chooses_of_many_beside>("select"); }
+TEST(sweep, select_of_many_beside) { sweep_both<chooses_of_many_beside>("select"); }
 
 }  // namespace

@@ -17,8 +17,9 @@ namespace {
 using namespace test::in_sweeps;
 using weft::when_all;
 
+template <class By>
 struct all : counts_values {
-  task<> run() {
+  part<By> run() {
     auto [a, b, c] = co_await when_all(hold(*this, 3), make(*this, 1), rest(2));
     require(a == 1, "a value was lost");
     co_await when_all(nap(0), nap(0));
@@ -29,10 +30,11 @@ struct all : counts_values {
     require(values.size() == 4, "a value was lost");
   }
 };
-TEST(sweep, when_all) { sweep<all>("when_all"); }
+TEST(sweep, when_all) { sweep_both<all>("when_all"); }
 
+template <class By>
 struct ranges : counts_values {
-  task<> run() {
+  part<By> run() {
     const auto is_wanted = [](int n) { return n % 3 != 0; };
     const auto child = [this](int n) { return n % 5 == 0 ? hold(*this, n, n) : hold_at_once(n); };
     auto few = std::views::iota(0, 14) | std::views::filter(is_wanted) | std::views::transform(child);
@@ -50,10 +52,11 @@ struct ranges : counts_values {
     co_return n;
   }
 };
-TEST(sweep, when_all_of_ranges) { sweep<ranges>("when_all"); }
+TEST(sweep, when_all_of_ranges) { sweep_both<ranges>("when_all"); }
 
+template <class By>
 struct made_in_turn : counts_values {
-  task<> run() {
+  part<By> run() {
     const auto child = [this](std::size_t i) {
       const int n = static_cast<int>(i);
       return n % 3 == 1 ? hold(*this, n, n) : hold_at_once(n);
@@ -71,25 +74,28 @@ struct made_in_turn : counts_values {
     co_return n;
   }
 };
-TEST(sweep, when_all_of_made) { sweep<made_in_turn>("when_all"); }
+TEST(sweep, when_all_of_made) { sweep_both<made_in_turn>("when_all"); }
 
+template <class By>
 struct all_but_one : counts_values {
-  task<> run() {
+  part<By> run() {
     const auto how = co_await as_result(when_all(hold(*this, 1), fail(2), hold(*this, 3)));
     require(how.is_stopped() || how.exception() != nullptr, "a failure was lost");
     co_await rest(1);
   }
 };
-TEST(sweep, when_all_with_a_failure) { sweep<all_but_one>("when_all"); }
+TEST(sweep, when_all_with_a_failure) { sweep_both<all_but_one>("when_all"); }
 
+template <class By>
 struct nested : counts_values {
   task<> inner(int base) { co_await when_all(hold(*this, base), hold(*this, base + 1)); }
-  task<> run() { co_await when_all(inner(1), inner(2)); }
+  part<By> run() { co_await when_all(inner(1), inner(2)); }
 };
-TEST(sweep, when_all_nested) { sweep<nested>("when_all"); }
+TEST(sweep, when_all_nested) { sweep_both<nested>("when_all"); }
 
+template <class By>
 struct any : counts_values {
-  task<> run() {
+  part<By> run() {
     const auto [index, value] = co_await weft::when_any(hold(*this, 3), make(*this, 1), rest(2));
     require(index < 3, "a value was lost");
     std::vector<task<int>> many;
@@ -99,52 +105,58 @@ struct any : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, when_any) { sweep<any>("when_any"); }
+TEST(sweep, when_any) { sweep_both<any>("when_any"); }
 
+template <class By>
 struct any_that_fails : counts_values {
-  task<> run() {
+  part<By> run() {
     const auto how = co_await as_result(weft::when_any(hold(*this, 3), fail(1)));
     require(how.is_stopped() || how.has_value() || how.exception() != nullptr, "a failure was lost");
     co_await rest(1);
   }
 };
-TEST(sweep, when_any_with_a_failure) { sweep<any_that_fails>("when_any"); }
+TEST(sweep, when_any_with_a_failure) { sweep_both<any_that_fails>("when_any"); }
 
+template <class By>
 struct some : counts_values {
   std::vector<task<counted>> many() {
     std::vector<task<counted>> all;
     for (int i = 0; i != 4; ++i) all.push_back(make(*this, 4 - i));
     return all;
   }
-  task<> run() {
+  part<By> run() {
     {
       const auto two = co_await weft::when_some(2, many());
       require(two.size() == 2, "a value was lost");
     }
     auto piped = many() | weft::when(3);
-    require((co_await std::move(piped)).size() == 3, "a value was lost");
+    const auto three = co_await std::move(piped);
+    require(three.size() == 3, "a value was lost");
     co_await rest(1);
   }
 };
 TEST(sweep, when_some) {
   // One that is stopped alone leaves too few.
-  sweep<some>("when_some, when", {.may_throw = true});
+  sweep_both<some>("when_some, when", {.may_throw = true});
 }
 
+template <class By>
 struct windows : counts_values {
-  task<> run() {
+  part<By> run() {
     auto one = [this](int i) { return make(*this, 1 + i % 2); };
     auto range = std::views::iota(0, 5) | std::views::transform(one);
     const auto values = co_await weft::windowed(2, range);
     require(values.size() == 5, "a value was lost");
     auto piped = range | weft::windowed(3);
-    require((co_await std::move(piped)).size() == 5, "a value was lost");
+    const auto all = co_await std::move(piped);
+    require(all.size() == 5, "a value was lost");
   }
 };
-TEST(sweep, windowed) { sweep<windows>("windowed"); }
+TEST(sweep, windowed) { sweep_both<windows>("windowed"); }
 
+template <class By>
 struct loops : counts_values {
-  task<> run() {
+  part<By> run() {
     auto body = [this](int n) -> task<> { static_cast<void>(co_await hold(*this, n % 2)); };
     co_await weft::for_each(std::views::iota(0, 5), body, {.grain = 2});
     const auto same = [](int n) { return n; };
@@ -153,12 +165,13 @@ struct loops : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, loops) { sweep<loops>("for_each, reduce"); }
+TEST(sweep, loops) { sweep_both<loops>("for_each, reduce"); }
 
 // Over real threads: what the sweep sees is another run each time.
+template <class By>
 struct blocks : counts_values {
   weft::blocking_pool one{{.threads = 1}};
-  task<> run() {
+  part<By> run() {
     const counted held = value();
     const auto call = [](int n) { return n; };
     const auto [a, b] = co_await when_all(one.run(call, 1), one.run(call, 2));
@@ -166,10 +179,11 @@ struct blocks : counts_values {
     require(co_await weft::blocking(call, 7) == 7, "a value was lost");
   }
 };
-TEST(sweep, blocking) { sweep<blocks>("blocking, blocking_pool::run", {.inline_completion = false}); }
+TEST(sweep, blocking) { sweep_both<blocks>("blocking, blocking_pool::run", {.inline_completion = false}); }
 
+template <class By>
 struct times_out : counts_values {
-  task<> run() {
+  part<By> run() {
     require(co_await weft::timeout(5ms, hold(*this, 1)) == 1, "a value was lost");
     const auto late = co_await as_result(weft::timeout(1ms, hold(*this, 5)));
     require(late.is_stopped() || late.exception() != nullptr, "it was too late");
@@ -183,11 +197,12 @@ struct times_out : counts_values {
   }
 };
 // A stop of what it waits for alone, from another thread, may come together with the time: then it is too late.
-TEST(sweep, timeout) { sweep<times_out>("timeout", {.may_throw = true}); }
+TEST(sweep, timeout) { sweep_both<times_out>("timeout", {.may_throw = true}); }
 
+template <class By>
 struct tries_again : counts_values {
   int left = 0;
-  task<> run() {
+  part<By> run() {
     left = 2;
     auto attempt = [this]() -> task<int> {
       const counted held = value();
@@ -202,6 +217,6 @@ struct tries_again : counts_values {
     co_await std::move(piped);
   }
 };
-TEST(sweep, retry) { sweep<tries_again>("retry"); }
+TEST(sweep, retry) { sweep_both<tries_again>("retry"); }
 
 }  // namespace

@@ -16,12 +16,13 @@ using weft::await;
 using weft::scope;
 using weft::with_scope;
 
+template <class By>
 struct fibers : counts_values {
   int below(int levels) {  // NOLINT(misc-no-recursion)
     const counted held = value();
     return levels == 0 ? await(hold(*this, 3)) : 1 + below(levels - 1);
   }
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<int> {
       weft::fork<int> deep = s.go([this] { return below(3); });
       weft::fork<counted> moves = s.go([this] {
@@ -48,10 +49,11 @@ struct fibers : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, fibers) { sweep<fibers>("scope::go, await, this_fiber"); }
+TEST(sweep, fibers) { sweep_both<fibers>("scope::go, await, this_fiber"); }
 
+template <class By>
 struct nested_fibers : counts_values {
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<int> {
       weft::fork<int> outer = s.go([this, &s] {
         const counted held = value();
@@ -68,10 +70,11 @@ struct nested_fibers : counts_values {
     require(co_await with_scope(body) == 1 + 5 + 1, "a value was lost");
   }
 };
-TEST(sweep, fibers_in_fibers) { sweep<nested_fibers>("scope::go in a fiber, when_all, with_scope"); }
+TEST(sweep, fibers_in_fibers) { sweep_both<nested_fibers>("scope::go in a fiber, when_all, with_scope"); }
 
+template <class By>
 struct listed_work : counts_values {
-  task<> run() {
+  part<By> run() {
     weft::registry jobs;
     auto body = [this, &jobs](scope& s) -> task<int> {
       auto deep = jobs.go(s, {.limit = 1h}, [this] { return await(hold(*this, 3)); });
@@ -88,6 +91,6 @@ struct listed_work : counts_values {
     require(jobs.size() == 0, "something is listed that has ended");
   }
 };
-TEST(sweep, listed_work) { sweep<listed_work>("registry::fork, registry::go, registry::wait"); }
+TEST(sweep, listed_work) { sweep_both<listed_work>("registry::fork, registry::go, registry::wait"); }
 
 }  // namespace

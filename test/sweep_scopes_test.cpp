@@ -17,8 +17,9 @@ using namespace test::in_sweeps;
 using weft::scope;
 using weft::with_scope;
 
+template <class By>
 struct forks : counts_values {
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<int> {
       weft::fork<int> a = s.fork(hold(*this, 3));
       weft::fork<counted> b = s.fork(make(*this, 1));
@@ -35,15 +36,16 @@ struct forks : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, scope) { sweep<forks>("with_scope, scope::fork, fork"); }
+TEST(sweep, scope) { sweep_both<forks>("with_scope, scope::fork, fork"); }
 
+template <class By>
 struct views : counts_values {
   task<int> reads(weft::fork_view<int> of, int after) {
     const counted held = value();
     co_await rest(after);
     co_return co_await of;
   }
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<> {
       auto shared = s.fork(hold(*this, 3, 5)).view();
       auto one = s.fork(reads(shared, 1));
@@ -54,11 +56,12 @@ struct views : counts_values {
     co_await with_scope(body);
   }
 };
-TEST(sweep, fork_view) { sweep<views>("fork_view, fork::view"); }
+TEST(sweep, fork_view) { sweep_both<views>("fork_view, fork::view"); }
 
+template <class By>
 struct elsewhere : counts_values {
   weft::inline_executor there;
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<> {
       auto one = s.fork_on(there, hold(*this, 1));
       auto plain = [](int n) { return n; };
@@ -68,8 +71,9 @@ struct elsewhere : counts_values {
     co_await with_scope(body);
   }
 };
-TEST(sweep, fork_on) { sweep<elsewhere>("scope::fork_on"); }
+TEST(sweep, fork_on) { sweep_both<elsewhere>("scope::fork_on"); }
 
+template <class By>
 struct on_threads : counts_values {
   weft::new_thread_executor there;
   task<int> works() {
@@ -77,7 +81,7 @@ struct on_threads : counts_values {
     co_await weft::yield();
     co_return 1;
   }
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<> {
       auto one = s.fork_on(there, works());
       auto two = s.fork_on(there, works());
@@ -87,10 +91,11 @@ struct on_threads : counts_values {
     co_await with_scope(body);
   }
 };
-TEST(sweep, fork_on_threads) { sweep<on_threads>("scope::fork_on", {.inline_completion = false}); }
+TEST(sweep, fork_on_threads) { sweep_both<on_threads>("scope::fork_on", {.inline_completion = false}); }
 
+template <class By>
 struct rooms : counts_values {
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<> {
       for (int i = 0; i != 5; ++i) {
         co_await s.room();
@@ -101,10 +106,11 @@ struct rooms : counts_values {
     co_await with_scope({.max_children = 2}, body);
   }
 };
-TEST(sweep, room) { sweep<rooms>("scope::room, scope_options::max_children"); }
+TEST(sweep, room) { sweep_both<rooms>("scope::room, scope_options::max_children"); }
 
+template <class By>
 struct stops_itself : counts_values {
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<> {
       auto late = s.fork(hold(*this, 10));
       auto told = s.fork(hold(*this, 10));
@@ -119,12 +125,13 @@ struct stops_itself : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, stop_of_a_scope) { sweep<stops_itself>("with_scope"); }
+TEST(sweep, stop_of_a_scope) { sweep_both<stops_itself>("with_scope"); }
 
 // ---- policies ---------------------------------------------------------------------------------------------------------------
 
+template <class By>
 struct fails_fast : counts_values {
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<> {
       s.fork(hold(*this, 5));
       s.fork(fail(2));
@@ -136,10 +143,11 @@ struct fails_fast : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, fail_fast) { sweep<fails_fast>("with_scope, fail_fast"); }
+TEST(sweep, fail_fast) { sweep_both<fails_fast>("with_scope, fail_fast"); }
 
+template <class By>
 struct body_fails : counts_values {
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<> {
       s.fork(hold(*this, 5));
       co_await fail(1);
@@ -149,10 +157,11 @@ struct body_fails : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, a_body_that_fails) { sweep<body_fails>("with_scope"); }
+TEST(sweep, a_body_that_fails) { sweep_both<body_fails>("with_scope"); }
 
+template <class By>
 struct collects : counts_values {
-  task<> run() {
+  part<By> run() {
     weft::error_list errors;
     auto body = [this](scope& s) -> task<> {
       s.fork(fail(1));
@@ -166,11 +175,12 @@ struct collects : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, collect_all_errors) { sweep<collects>("with_scope, collect_all_errors, scope_options::errors"); }
+TEST(sweep, collect_all_errors) { sweep_both<collects>("with_scope, collect_all_errors, scope_options::errors"); }
 
+template <class By>
 struct handles : counts_values {
   int handled = 0;
-  task<> run() {
+  part<By> run() {
     auto handler = [this](std::exception_ptr) { ++handled; };
     auto body = [this](scope& s) -> task<> {
       s.fork(fail(1));
@@ -182,11 +192,12 @@ struct handles : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, handler) { sweep<handles>("with_scope, scope_options::on_error"); }
+TEST(sweep, handler) { sweep_both<handles>("with_scope, scope_options::on_error"); }
 
+template <class By>
 struct supervises : counts_values {
   int failures = 2;
-  task<> run() {
+  part<By> run() {
     auto again = [](std::exception_ptr) { return weft::on_failure::restart; };
     auto work = [this](int) -> task<> {
       const counted held = value();
@@ -202,13 +213,14 @@ struct supervises : counts_values {
     co_await with_scope({.on_error = policy}, body);
   }
 };
-TEST(sweep, supervise) { sweep<supervises>("with_scope, supervise"); }
+TEST(sweep, supervise) { sweep_both<supervises>("with_scope, supervise"); }
 
 // One that runs elsewhere, and is stopped by a token of its own, and by the time.
+template <class By>
 struct elsewhere_until : counts_values {
   weft::stop_source source;
   weft::inline_executor there;
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<int> {
       s.fork(hold(*this, 4));
       co_return co_await hold(*this, 2);
@@ -229,13 +241,14 @@ struct elsewhere_until : counts_values {
   }
 };
 TEST(sweep, options) {
-  sweep<elsewhere_until>("with_scope, scope_options::executor, scope_options::stop, scope_options::deadline");
+  sweep_both<elsewhere_until>("with_scope, scope_options::executor, scope_options::stop, scope_options::deadline");
 }
 
 // Its fork puts a stop off for longer than it may.
+template <class By>
 struct overdue : counts_values {
   int reports = 0;
-  task<> run() {
+  part<By> run() {
     auto told = [this](const weft::overdue_scope& of) { reports += of.ignoring != 0 ? 1 : 100; };
     auto body = [this](scope& s) -> task<> {
       s.fork(weft::shielded(hold(*this, 5)));
@@ -252,13 +265,14 @@ struct overdue : counts_values {
     require(reports <= 1, "it was told more than once, or of nobody");
   }
 };
-TEST(sweep, overdue) { sweep<overdue>("with_scope, scope_options::stop_within, scope_options::on_overdue"); }
+TEST(sweep, overdue) { sweep_both<overdue>("with_scope, scope_options::stop_within, scope_options::on_overdue"); }
 
 // ---- what is inherited --------------------------------------------------------------------------------------------------------
 
+template <class By>
 struct own_memory : counts_values {
   test::counting_resource arena;
-  task<> run() {
+  part<By> run() {
     auto body = [this](scope& s) -> task<> {
       auto one = s.fork(hold(*this, 2));
       s.fork(hold(*this, 1));
@@ -275,15 +289,16 @@ struct own_memory : counts_values {
 };
 // A task without an executor goes on where it is stopped, on another thread, and the resource is not for several.
 TEST(sweep, memory) {
-  sweep<own_memory>("with_scope, scope_options::memory, with_memory", {.inline_completion = false});
+  sweep_both<own_memory>("with_scope, scope_options::memory, with_memory", {.inline_completion = false});
 }
 
 const weft::local<int> name{0};
 
+template <class By>
 struct inherits : counts_values {
   weft::stop_source source;
   weft::inline_executor there;
-  task<> run() {
+  part<By> run() {
     auto work = [this]() -> task<int> { co_return co_await hold(*this, 1, name.get()); };
     require(co_await weft::with_local(name, 7, work) == 7, "a local was lost");
     weft::env other = weft::current_env();
@@ -309,8 +324,9 @@ struct inherits : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, inherited) { sweep<inherits>("with_local, with_env, with_executors, with_stop, with_deadline"); }
+TEST(sweep, inherited) { sweep_both<inherits>("with_local, with_env, with_executors, with_stop, with_deadline"); }
 
+template <class By>
 struct shields : counts_values {
   int begun = 0, ended = 0;
   task<int> whole() {
@@ -321,7 +337,7 @@ struct shields : counts_values {
     ++ended;
     co_return 1;
   }
-  task<> run() {
+  part<By> run() {
     co_await rest(1);
     co_await weft::shielded(whole());
     co_await rest(1);
@@ -332,11 +348,12 @@ struct shields : counts_values {
     require(!how.exception() || test::lacked_memory(how), "it failed otherwise");
   }
 };
-TEST(sweep, shielded) { sweep<shields>("shielded", {.each_alone = false}); }
+TEST(sweep, shielded) { sweep_both<shields>("shielded", {.each_alone = false}); }
 
+template <class By>
 struct starts_detached : counts_values {
   weft::inline_executor there;
-  task<> run() {
+  part<By> run() {
     auto work = [](std::shared_ptr<int> owned) -> task<> {
       co_await rest(0);
       ++*owned;
@@ -346,6 +363,6 @@ struct starts_detached : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, detach) { sweep<starts_detached>("detach"); }
+TEST(sweep, detach) { sweep_both<starts_detached>("detach"); }
 
 }  // namespace

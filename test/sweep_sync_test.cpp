@@ -11,118 +11,131 @@
 namespace {
 
 using namespace test::in_sweeps;
-using weft::when_all;
 
+template <class By>
 struct locks {
   weft::mutex m;
-  task<> one(int milliseconds) {
+  part<By> one(int milliseconds) {
     const auto held = co_await m.lock();
     co_await rest(milliseconds);
   }
-  task<> run() { co_await when_all(one(1), one(0), one(2)); }
+  part<By> run() { co_await together(one(1), one(0), one(2)); }
   void check() const { require(!m.is_locked(), "a mutex was not given back"); }
 };
-TEST(sweep, mutex) { sweep<locks>("mutex::lock"); }
+TEST(sweep, mutex) { sweep_both<locks>("mutex::lock"); }
 
-template <bool PreferWriters>
+template <class By, bool PreferWriters>
 struct shares {
   weft::shared_mutex m{{.prefer_writers = PreferWriters}};
-  task<> reads(int milliseconds) {
+  part<By> reads(int milliseconds) {
     const auto held = co_await m.lock_shared();
     co_await rest(milliseconds);
   }
-  task<> writes() {
+  part<By> writes() {
     const auto held = co_await m.lock();
     co_await rest(1);
   }
-  task<> upgrades() {
+  part<By> upgrades() {
     auto held = co_await m.lock_upgradable();
     co_await rest(1);
     const auto alone = co_await std::move(held).upgrade();
     co_await rest(1);
   }
-  task<> run() { co_await when_all(reads(2), upgrades(), writes(), reads(1)); }
+  part<By> run() { co_await together(reads(2), upgrades(), writes(), reads(1)); }
   void check() { require(static_cast<bool>(m.try_lock()), "a shared_mutex was not given back"); }
 };
-TEST(sweep, shared_mutex) { sweep<shares<false>>("shared_mutex::lock, shared_mutex::lock_shared"); }
-TEST(sweep, shared_mutex_upgraded) { sweep<shares<true>>("shared_mutex::lock_upgradable, shared_mutex::upgrade"); }
+template <class By>
+using shares_in_turn = shares<By, false>;
+template <class By>
+using shares_for_writers = shares<By, true>;
+TEST(sweep, shared_mutex) { sweep_both<shares_in_turn>("shared_mutex::lock, shared_mutex::lock_shared"); }
+TEST(sweep, shared_mutex_upgraded) {
+  sweep_both<shares_for_writers>("shared_mutex::lock_upgradable, shared_mutex::upgrade");
+}
 
+template <class By>
 struct permits {
   weft::semaphore s{2};
-  task<> one(std::size_t count, int milliseconds) {
+  part<By> one(std::size_t count, int milliseconds) {
     const auto held = co_await s.acquire(count);
     co_await rest(milliseconds);
   }
-  task<> run() { co_await when_all(one(1, 1), one(2, 1), one(1, 1), one(2, 0)); }
+  part<By> run() { co_await together(one(1, 1), one(2, 1), one(1, 1), one(2, 0)); }
   void check() const { require(s.available() == 2, "a permit was lost"); }
 };
-TEST(sweep, semaphore) { sweep<permits>("semaphore::acquire"); }
+TEST(sweep, semaphore) { sweep_both<permits>("semaphore::acquire"); }
 
+template <class By>
 struct opens {
   weft::event e;
   weft::latch l{2};
-  task<> waits() {
+  part<By> waits() {
     co_await e.wait();
     co_await l.arrive_and_wait();
   }
-  task<> sets() {
+  part<By> sets() {
     co_await rest(1);
     e.set();
     co_await rest(1);
     l.count_down();
   }
-  task<> run() { co_await when_all(waits(), sets(), l.wait()); }
+  part<By> run() { co_await together(waits(), sets(), l.wait()); }
 };
-TEST(sweep, event_and_latch) { sweep<opens>("event::wait, latch::wait, latch::arrive_and_wait", waits_for_the_other); }
+TEST(sweep, event_and_latch) {
+  sweep_both<opens>("event::wait, latch::wait, latch::arrive_and_wait", waits_for_the_other);
+}
 
 // What is set once passes one, and is not lost where that one was stopped.
+template <class By>
 struct passes_one {
   weft::auto_event e;
   int passed = 0;
   bool set = false;
-  task<> waits() {
+  part<By> waits() {
     co_await e.wait();
     ++passed;
   }
-  task<> sets() {
+  part<By> sets() {
     co_await rest(1);
     set = true;
     e.set();
     co_await rest(1);
     e.set();
   }
-  task<> run() { co_await when_all(waits(), sets(), waits()); }
+  part<By> run() { co_await together(waits(), sets(), waits()); }
 };
-TEST(sweep, auto_event) { sweep<passes_one>("auto_event::wait", waits_for_the_other); }
+TEST(sweep, auto_event) { sweep_both<passes_one>("auto_event::wait", waits_for_the_other); }
 
 // Nobody passes without the other: who ends stopped has not arrived.
+template <class By>
 struct meets {
   weft::barrier b{2};
   int passed[2] = {};
-  task<> party(int me) {
+  part<By> party(int me) {
     co_await rest(1 + me);
     for (int i = 0; i != 2; ++i) {
       co_await b.arrive_and_wait();
       ++passed[me];
     }
   }
-  task<> run() { co_await when_all(party(0), party(1)); }
+  part<By> run() { co_await together(party(0), party(1)); }
   void check() const { require(passed[0] == passed[1], "one passed, and the other one did not"); }
 };
-TEST(sweep, barrier) { sweep<meets>("barrier::arrive_and_wait", waits_for_the_other); }
+TEST(sweep, barrier) { sweep_both<meets>("barrier::arrive_and_wait", waits_for_the_other); }
 
+template <class By>
 struct notifies {
   weft::mutex m;
   weft::condition_variable changed;
   int there = 0, taken = 0;
-  task<> takes() {
+  part<By> takes() {
     auto held = co_await m.lock();
     co_await rest(1);  // the other one waits for the mutex meanwhile, and is woken as this one lets go of it
     auto any = [this] { return there != 0; };
     co_await changed.wait(held, any);
     --there, ++taken;
   }
-  task<> gives() {
+  part<By> gives() {
     for (int i = 0; i != 2; ++i) {
       co_await rest(1);
       const auto held = co_await m.lock();
@@ -130,39 +143,42 @@ struct notifies {
       changed.notify_one();
     }
   }
-  task<> run() { co_await when_all(takes(), takes(), gives()); }
+  part<By> run() { co_await together(takes(), takes(), gives()); }
   void check() const { require(!m.is_locked(), "a mutex was not given back"); }
 };
-TEST(sweep, condition_variable) { sweep<notifies>("condition_variable::wait", waits_for_the_other); }
+TEST(sweep, condition_variable) { sweep_both<notifies>("condition_variable::wait", waits_for_the_other); }
 
+template <class By>
 struct happens {
   weft::once o;
   int done = 0;
-  task<> one() {
+  part<By> one() {
     auto does = [this]() -> task<> {
       co_await rest(1);
       ++done;
     };
     co_await o.call(does);
   }
-  task<> run() { co_await when_all(one(), one()); }
+  part<By> run() { co_await together(one(), one()); }
   void check() const { require(done <= 1, "it happened twice"); }
 };
-TEST(sweep, once) { sweep<happens>("once::call"); }
+TEST(sweep, once) { sweep_both<happens>("once::call"); }
 
+template <class By>
 struct shares_a_value {
   weft::guarded<int> value{0};
-  task<> one() {
+  part<By> one() {
     auto held = co_await value.lock();
     const int before = *held;
     co_await rest(1);
     *held = before + 1;
   }
-  task<> run() { co_await when_all(one(), one()); }
+  part<By> run() { co_await together(one(), one()); }
   void check() { require(static_cast<bool>(value.try_lock()), "a value was not given back"); }
 };
-TEST(sweep, guarded) { sweep<shares_a_value>("guarded::lock"); }
+TEST(sweep, guarded) { sweep_both<shares_a_value>("guarded::lock"); }
 
+template <class By>
 struct asks_together {
   task<std::vector<int>> doubled(std::vector<int> all) {
     co_await rest(1);
@@ -170,7 +186,7 @@ struct asks_together {
     co_return all;
   }
   // Whoever makes the calls may be stopped alone; then nobody is left to ask.
-  task<> asks(weft::batcher<int, int>& all, int one) {
+  part<By> asks(weft::batcher<int, int>& all, int one) {
     const auto got = co_await as_result(all(one));
     if (got.has_value()) require(*got == 2 * one, "a wrong answer");
     if (got.exception())
@@ -178,34 +194,35 @@ struct asks_together {
           test::lacked_memory(got) || got.error() == weft::errc::closed || got.error() == weft::errc::broken_promise,
           "a wrong error");
   }
-  task<> run() {
+  part<By> run() {
     auto body = [this](weft::scope& s) -> task<> {
       auto call = [this](std::vector<int> all) { return doubled(std::move(all)); };
       weft::batcher<int, int> all{s, call, {.most = 2}};
-      co_await when_all(asks(all, 1), asks(all, 2), asks(all, 3));
+      co_await together(asks(all, 1), asks(all, 2), asks(all, 3));
     };
     co_await weft::with_scope(body);
   }
 };
-TEST(sweep, batcher) { sweep<asks_together>("batcher"); }
+TEST(sweep, batcher) { sweep_both<asks_together>("batcher"); }
 
 // Where nobody is stopped, every answer is there, or there was no memory for it; and the batcher goes on.
-struct asks_without_memory : asks_together {
-  task<> asks(weft::batcher<int, int>& all, int one) {
+template <class By>
+struct asks_without_memory : asks_together<By> {
+  part<By> asks(weft::batcher<int, int>& all, int one) {
     const auto got = co_await as_result(all(one));
     if (got.has_value()) require(*got == 2 * one, "a wrong answer");
     if (got.exception()) require(test::lacked_memory(got), "a wrong error");
   }
-  task<> run() {
+  part<By> run() {
     auto body = [this](weft::scope& s) -> task<> {
-      auto call = [this](std::vector<int> all) { return doubled(std::move(all)); };
+      auto call = [this](std::vector<int> all) { return this->doubled(std::move(all)); };
       weft::batcher<int, int> all{s, call, {.most = 2}};
-      co_await when_all(asks(all, 1), asks(all, 2), asks(all, 3));
-      co_await asks(all, 4);
+      co_await together(asks(all, 1), asks(all, 2), asks(all, 3));
+      co_await together(asks(all, 4));
     };
     co_await weft::with_scope(body);
   }
 };
-TEST(sweep, batcher_without_memory) { weft::test::allocation_sweep<asks_without_memory>("batcher"); }
+TEST(sweep, batcher_without_memory) { allocation_sweep_both<asks_without_memory>("batcher"); }
 
 }  // namespace

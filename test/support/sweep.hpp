@@ -1,12 +1,22 @@
 // Both sweeps of the test kit at once, and what the scenarios have in common.
 //
 //     TEST(sweep, timeout) { test::sweep<timed>("timeout"); }  // the names are read by tools/check_swept
+//
+// A scenario whose coroutines are `part<By>` is swept as tasks and as fibers: test::sweep_both<scenario>(names).
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <coroutine>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <weft/clock.hpp>
+#include <weft/combine.hpp>
+#include <weft/fiber.hpp>
+#include <weft/scope.hpp>
 #include <weft/task.hpp>
 #include <weft/test.hpp>
 
@@ -25,6 +35,143 @@ void sweep(std::string_view names, const F& make, const weft::test::sweep_option
   weft::test::cancellation_sweep(names, make, options);
   weft::test::allocation_sweep(names, make, options);
 }
+
+// ---- by tasks and by fibers ---------------------------------------------------------------------------------------------
+
+template <class T>
+class part_of_fiber;
+
+/// What a part of a scenario is: a task, or what a fiber runs, which then waits by weft::await at each `co_await` of it.
+struct by_task {
+  template <class T>
+  using part = weft::task<T>;
+};
+struct by_fiber {
+  template <class T>
+  using part = part_of_fiber<T>;
+};
+template <class By, class T = void>
+using part = typename By::template part<T>;
+
+namespace detail {
+
+/// A `co_await` in a fiber: the coroutine goes on at once, and the fiber waits in the middle of that.
+template <class Awaitable>
+struct waits_in_fiber {
+  Awaitable&& what;
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  decltype(auto) await_resume() const { return weft::await(std::forward<Awaitable>(what)); }
+};
+template <class T>
+struct plays_in_fiber {
+  part_of_fiber<T> what;
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  T await_resume() const { return what.play(); }
+};
+
+template <class T>
+struct kept_by_part {
+  std::optional<T> kept;
+  template <class U = T>
+  void return_value(U&& value) {
+    kept.emplace(std::forward<U>(value));
+  }
+  T take() { return std::move(*kept); }
+};
+template <>
+struct kept_by_part<void> {
+  void return_void() const noexcept {}
+  void take() const noexcept {}
+};
+
+}  // namespace detail
+
+/// A coroutine that never suspends: what it awaits, the fiber that plays it waits for.
+template <class T>
+class [[nodiscard]] part_of_fiber {
+ public:
+  struct promise_type : detail::kept_by_part<T> {
+    part_of_fiber get_return_object() noexcept {
+      return part_of_fiber{std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    [[noreturn]] void unhandled_exception() const { throw; }  // `stopped`, too
+    template <class Awaitable>
+    detail::waits_in_fiber<Awaitable> await_transform(Awaitable&& what) noexcept {
+      return {std::forward<Awaitable>(what)};
+    }
+    template <class U>
+    detail::plays_in_fiber<U> await_transform(part_of_fiber<U>&& what) noexcept {
+      return {std::move(what)};
+    }
+  };
+
+  part_of_fiber(part_of_fiber&& other) noexcept : frame_{std::exchange(other.frame_, nullptr)} {}
+  ~part_of_fiber() {
+    if (frame_) frame_.destroy();
+  }
+
+  /// In a fiber: runs it to its end.
+  T play() const {
+    frame_.resume();
+    return frame_.promise().take();
+  }
+
+ private:
+  explicit part_of_fiber(std::coroutine_handle<promise_type> frame) noexcept : frame_{frame} {}
+  std::coroutine_handle<promise_type> frame_;
+};
+
+/// A part as a task: as it is, or with a fiber of its own.
+template <class T>
+weft::task<T> as_played(weft::task<T> one) {
+  return one;
+}
+template <class T>
+weft::task<T> as_played(part_of_fiber<T> one) {
+  auto body = [&one](weft::scope& s) -> weft::task<T> {
+    auto fiber = s.go([&one] { return one.play(); });
+    co_return co_await std::move(fiber);
+  };
+  co_return co_await weft::with_scope(body);
+}
+
+/// All at a time: parts, and whatever else is awaited.
+template <class... All>
+auto together(All&&... all) {
+  auto as_awaited = []<class One>(One&& one) {
+    if constexpr (requires { as_played(std::forward<One>(one)); })
+      return as_played(std::forward<One>(one));
+    else
+      return std::forward<One>(one);
+  };
+  return weft::when_all(as_awaited(std::forward<All>(all))...);
+}
+
+namespace detail {
+template <class Scenario>
+struct played : Scenario {
+  auto run() { return as_played(Scenario::run()); }
+};
+}  // namespace detail
+
+/// A scenario whose parts are tasks, then the same with a fiber for each.
+template <template <class> class Scenario>
+void sweep_both(std::string_view names, const weft::test::sweep_options& options = {}) {
+  sweep<Scenario<by_task>>(names, options);
+  sweep<detail::played<Scenario<by_fiber>>>(std::string{names} + " in fibers", options);
+}
+
+template <template <class> class Scenario>
+void allocation_sweep_both(std::string_view names, const weft::test::sweep_options& options = {}) {
+  weft::test::allocation_sweep<Scenario<by_task>>(names, options);
+  weft::test::allocation_sweep<detail::played<Scenario<by_fiber>>>(std::string{names} + " in fibers", options);
+}
+
+// ---- what they are made of ----------------------------------------------------------------------------------------------
 
 /// Whether it ended for want of memory, as an allocation sweep has it end.
 template <class T>
@@ -79,14 +226,18 @@ inline weft::task<int> fail(int milliseconds, const char* what = "as planned") {
 /// What sweeps say all the time.
 namespace in_sweeps {
 using namespace std::chrono_literals;
+using test::allocation_sweep_both;
 using test::counted;
 using test::counts_values;
 using test::fail;
 using test::hold;
 using test::make;
 using test::nap;
+using test::part;
 using test::rest;
 using test::sweep;
+using test::sweep_both;
+using test::together;
 using weft::as_result;
 using weft::task;
 using weft::test::require;
