@@ -1,16 +1,21 @@
 // Scopes and time: deadlines, and the report of who ignores a stop.
+#include <weft/channel.hpp>
 #include <weft/clock.hpp>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
+#include <weft/fiber.hpp>
 #include <weft/observe.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
+#include <weft/test.hpp>
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/timed_root.hpp"
@@ -278,6 +283,159 @@ TEST(deadline, the_timer_the_work_and_a_stop_race) {
     EXPECT_EQ(alive, 0);
   }
   EXPECT_EQ(in_time + late, test::rounds(300));
+}
+
+// ---- of what waits --------------------------------------------------------------------------------------------------------
+
+/// What `make` gives waits for ever: it ends at the deadline of its scope, in a task and in a fiber, and at a timeout.
+template <class Make>
+task<> ends_at_each_deadline(Make make) {
+  const auto begin = weft::test::elapsed();
+  auto waits = [&]() -> task<> { static_cast<void>(co_await make()); };
+  const auto in_task = co_await as_result(with_deadline(5ms, waits));
+  EXPECT_TRUE(in_task.is_stopped());
+  EXPECT_EQ(weft::test::elapsed(), begin + 5ms);
+  auto body = [&](scope& s) -> task<> { co_await s.go([&] { static_cast<void>(weft::await(make())); }); };
+  const auto in_fiber = co_await as_result(with_scope({.deadline = weft::current_clock().now() + 5ms}, body));
+  EXPECT_TRUE(in_fiber.is_stopped());
+  EXPECT_EQ(weft::test::elapsed(), begin + 10ms);
+  const auto timed = co_await as_result(weft::timeout(5ms, make()));
+  EXPECT_EQ(timed.error(), weft::errc::timed_out);
+  EXPECT_EQ(weft::test::elapsed(), begin + 15ms);
+  auto fiber_timed = [&](scope& s) -> task<> {
+    co_await s.go(
+        [&] { EXPECT_EQ(weft::await(as_result(weft::timeout(5ms, make()))).error(), weft::errc::timed_out); });
+  };
+  co_await with_scope(fiber_timed);
+  EXPECT_EQ(weft::test::elapsed(), begin + 20ms);
+}
+
+TEST(deadline, ends_the_wait_for_an_event) {
+  weft::test::run([]() -> task<> {
+    weft::event e;
+    co_await ends_at_each_deadline([&] { return e.wait(); });
+    EXPECT_EQ(e.stats().waiting, 0u);
+    e.set();
+    co_await e.wait();
+  });
+}
+
+TEST(deadline, ends_the_wait_at_a_latch_and_who_has_arrived_stays_so) {
+  weft::test::run([]() -> task<> {
+    weft::latch l{2};
+    co_await ends_at_each_deadline([&] { return l.wait(); });
+    EXPECT_EQ(l.stats().waiting, 0u);
+    l.count_down();
+    const auto late = co_await as_result(weft::timeout(5ms, l.wait()));
+    EXPECT_EQ(late.error(), weft::errc::timed_out);
+    l.count_down();
+    co_await l.wait();
+  });
+}
+
+TEST(deadline, ends_the_wait_for_what_another_one_does_once) {
+  weft::test::run([]() -> task<> {
+    weft::once o;
+    weft::event goes_on;
+    int done = 0;
+    auto does = [&]() -> task<> {
+      co_await goes_on.wait();
+      ++done;
+    };
+    auto nothing = [] {};
+    auto body = [&](scope& s) -> task<> {
+      auto first = [&]() -> task<> { co_await o.call(does); };
+      s.fork(first);
+      co_await weft::yield();
+      co_await ends_at_each_deadline([&] { return o.call(nothing); });
+      EXPECT_EQ(o.stats().waiting, 0u);
+      goes_on.set();
+      co_await o.call(nothing);
+      EXPECT_EQ(done, 1);
+    };
+    co_await with_scope(body);
+  });
+}
+
+TEST(deadline, ends_what_is_done_once_which_another_one_does_then) {
+  weft::test::run([]() -> task<> {
+    weft::once o;
+    int begun = 0;
+    auto for_ever = [&]() -> task<> {
+      ++begun;
+      co_await sleep_for(24h);
+    };
+    co_await ends_at_each_deadline([&] { return o.call(for_ever); });
+    EXPECT_EQ(begun, 4);
+    auto at_once = [&] { begun = 0; };
+    co_await o.call(at_once);
+    EXPECT_EQ(begun, 0);
+  });
+}
+
+TEST(deadline, ends_the_wait_for_a_guarded_value) {
+  weft::test::run([]() -> task<> {
+    weft::guarded<int> value{1};
+    {
+      const auto held = co_await value.lock();
+      co_await ends_at_each_deadline([&] { return value.lock(); });
+    }
+    EXPECT_EQ(*co_await value.lock(), 1);
+  });
+}
+
+TEST(deadline, ends_the_wait_for_an_upgrade_and_what_was_upgradable_is_given_back) {
+  weft::test::run([]() -> task<> {
+    weft::shared_mutex m;
+    {
+      const auto reads = co_await m.lock_shared();
+      co_await ends_at_each_deadline([&]() -> task<> {
+        auto upgradable = co_await m.lock_upgradable();
+        const auto alone = co_await std::move(upgradable).upgrade();
+      });
+      EXPECT_TRUE(static_cast<bool>(m.try_lock_shared())) << "nobody waits to write";
+      EXPECT_TRUE(static_cast<bool>(m.try_lock_upgradable()));
+    }
+    EXPECT_TRUE(static_cast<bool>(m.try_lock()));
+  });
+}
+
+TEST(deadline, ends_a_send_and_nothing_was_sent) {
+  weft::test::run([]() -> task<> {
+    weft::channel<int> none{0}, full{1};
+    co_await full.send(1);
+    co_await ends_at_each_deadline([&] { return none.send(2); });
+    co_await ends_at_each_deadline([&] { return full.send(2); });
+    EXPECT_EQ(none.stats().waiting + full.stats().waiting, 0u);
+    EXPECT_EQ(none.try_receive(), std::nullopt);
+    EXPECT_EQ(full.try_receive(), 1);
+    EXPECT_EQ(full.try_receive(), std::nullopt);
+  });
+}
+
+TEST(deadline, ends_a_send_to_all_and_nobody_gets_it) {
+  weft::test::run([]() -> task<> {
+    weft::broadcast<int> b{{.capacity = 1}};
+    auto mine = b.subscribe();
+    co_await b.send(1);
+    co_await ends_at_each_deadline([&] { return b.send(2); });
+    EXPECT_EQ(b.stats().waiting, 0u);
+    EXPECT_EQ(mine.try_receive(), 1);
+    EXPECT_EQ(mine.try_receive(), std::nullopt);
+  });
+}
+
+TEST(deadline, ends_the_wait_for_a_watched_value_which_is_not_missed) {
+  weft::test::run([]() -> task<> {
+    weft::watch<int> w{1};
+    auto mine = w.subscribe();
+    EXPECT_EQ(co_await mine.receive(), 1);
+    co_await ends_at_each_deadline([&] { return mine.receive(); });
+    EXPECT_EQ(w.stats().waiting, 0u);
+    w.set(2);
+    EXPECT_EQ(co_await mine.receive(), 2);
+    EXPECT_EQ(mine.missed(), 0u);
+  });
 }
 
 // ---- who ignores a stop ---------------------------------------------------------------------------------------------------
