@@ -260,6 +260,86 @@ struct send_to_all : rl::test_suite<send_to_all<Stopped>, 3 + Stopped>, model::w
   }
 };
 
+// One sends three values to all, waiting for nobody, and closes. Of two receivers one is stopped; the other gets each value
+// in its order, or misses the oldest and knows how many.
+struct send_and_drop : rl::test_suite<send_and_drop, 4>, model::world {
+  using broadcast = weft::broadcast<watched>;
+  std::optional<broadcast> b;
+  std::optional<broadcast::receiver> stays, stopped;
+  stop_source stop;
+  int stayed = 0, seen = 0;
+
+  void before() {
+    begin();
+    stayed = seen = 0;
+    b.emplace(weft::broadcast_options{.capacity = 1, .slow = weft::slow_receiver::drop_oldest});
+    stays.emplace(b->subscribe());
+    stopped.emplace(b->subscribe());
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      for (int i = 1; i != 4; ++i) RL_ASSERT(b->try_send(watched{i}));
+      b->close();
+    }
+    if (which == 1) RL_ASSERT(run(receive_all(*stays, stayed)));
+    if (which == 2) {
+      run(receive_all(*stopped, seen), stop.token());
+      stopped.reset();
+    }
+    if (which == 3) stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(stayed == 123 || stayed == 13 || stayed == 23 || stayed == 3);
+    RL_ASSERT(stays->missed() == (stayed == 123 ? 0u : stayed == 3 ? 2u : 1u));
+    RL_ASSERT(seen <= 3 || seen == 12 || seen == 13 || seen == 23 || seen == 123);
+    RL_ASSERT(b->receivers() == 1 && b->stats().waiting == 0);
+    stays.reset();
+    b.reset();
+  }
+};
+
+// The same to one receiver, which gets nothing more once it is too slow. The sender goes on.
+struct send_and_end : rl::test_suite<send_and_end, 3>, model::world {
+  using broadcast = weft::broadcast<watched>;
+  std::optional<broadcast> b;
+  std::optional<broadcast::receiver> slow;
+  stop_source stop;
+  int got = 0, all = 0;
+  bool ended = false;
+
+  void before() {
+    begin();
+    got = all = 0;
+    ended = false;
+    b.emplace(weft::broadcast_options{.capacity = 1, .slow = weft::slow_receiver::end});
+    slow.emplace(b->subscribe());
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      for (int i = 1; i != 4; ++i) RL_ASSERT(b->try_send(watched{i}));
+      b->close();
+    }
+    if (which == 1) run(receives(*this), stop.token());
+    if (which == 2) stop.request_stop();
+  }
+  static task<> receives(send_and_end& of) {
+    try {
+      while (const auto value = co_await of.slow->receive()) of.got = 10 * of.got + value->get();
+      of.all = 1;
+    } catch (const weft::receiver_too_slow&) {
+      of.ended = true;
+    }
+  }
+  void after() {
+    RL_ASSERT(got == 0 || got == 1 || got == 12 || got == 123);  // none was left out
+    RL_ASSERT(all == 0 || got == 123);
+    RL_ASSERT(!ended || (b->receivers() == 0 && slow->missed() != 0));
+    RL_ASSERT(b->stats().waiting == 0);
+    slow.reset();
+    b.reset();
+  }
+};
+
 // A value is set twice and closed: each receiver sees the last one, the one that is stopped perhaps not.
 struct set_and_watch : rl::test_suite<set_and_watch, 4>, model::world {
   using watch = weft::watch<watched>;
@@ -305,5 +385,7 @@ int main() {
   model::check_some<select_sends_and_stop>("select, sends and stop", 50'000);
   model::check_some<send_to_all<false>>("send to all", 30'000);
   model::check_some<send_to_all<true>>("the same, one is stopped", 30'000);
+  model::check_some<send_and_drop>("send to all and drop", 30'000);
+  model::check_some<send_and_end>("send to all and end", 30'000);
   model::check_some<set_and_watch>("set and watch", 30'000);
 }
