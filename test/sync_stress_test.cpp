@@ -69,6 +69,16 @@ TEST(sync, a_mutex_of_tasks_fibers_and_threads) {
   EXPECT_EQ(count, parties * times);
 }
 
+TEST(sync, a_guarded_of_tasks_fibers_and_threads) {
+  weft::guarded<std::size_t> count{0};
+  all_six([&](std::size_t, std::size_t, auto wait) { ++*wait(count.lock()); },
+          [&](std::size_t, std::size_t) -> task<> {
+            auto held = co_await count.lock();
+            ++*held;
+          });
+  EXPECT_EQ(*count.try_lock(), parties * times);
+}
+
 TEST(sync, a_shared_mutex_of_tasks_fibers_and_threads) {
   weft::shared_mutex m;
   std::size_t one = 0, other = 0;
@@ -298,6 +308,105 @@ TEST(sync, a_select_of_tasks_fibers_and_threads) {
   for (std::size_t who = 0; who != parties; ++who) all_sent += sent[who], all_got += got[who];
   EXPECT_NE(all_sent, 0u);
   EXPECT_EQ(all_sent, all_got);
+}
+
+// Half of them send to all the others, who receive until it is closed. They get those of one sender in their order: each,
+// or as many as they have not missed, or those that came before they were too slow, and subscribed again.
+void to_all(weft::slow_receiver slow) {
+  weft::broadcast<const std::size_t*> b{{.capacity = 3, .slow = slow}};
+  std::vector<std::size_t> numbers(parties * times);
+  std::array<weft::broadcast<const std::size_t*>::receiver, parties> mine;
+  std::array<std::array<std::size_t, parties>, parties> next{};
+  std::array<std::size_t, parties> got{};
+  std::atomic<std::size_t> senders{parties / 2};
+  std::atomic<bool> wrong{false};
+  for (std::size_t who : {1, 3, 5}) mine[who] = b.subscribe();
+  const auto number = [&](std::size_t who, std::size_t nth) {
+    numbers[who * times + nth] = who * times + nth;
+    return &numbers[who * times + nth];
+  };
+  const auto was_sent = [&](std::size_t nth) {
+    if (nth + 1 == times && --senders == 0) b.close();
+  };
+  const auto gets = [&](std::size_t who, const std::size_t* value) {
+    std::size_t& expected = next[who][*value / times];
+    if (slow == weft::slow_receiver::wait ? *value % times != expected : *value % times < expected) wrong = true;
+    expected = *value % times + 1;
+    ++got[who];
+  };
+  all_six(
+      [&](std::size_t who, std::size_t nth, auto wait) {
+        if (who % 2 == 0) {
+          wait(b.send(number(who, nth)));
+          return was_sent(nth);
+        }
+        while (nth == 0) try {
+            const auto value = wait(mine[who].receive());
+            if (!value) return;
+            gets(who, *value);
+          } catch (const weft::receiver_too_slow&) {
+            mine[who] = b.subscribe();
+          }
+      },
+      [&](std::size_t who, std::size_t nth) -> task<> {
+        if (who % 2 == 0) {
+          co_await b.send(number(who, nth));
+          was_sent(nth);
+          co_return;
+        }
+        while (nth == 0) try {
+            const auto value = co_await mine[who].receive();
+            if (!value) co_return;
+            gets(who, *value);
+          } catch (const weft::receiver_too_slow&) {
+            mine[who] = b.subscribe();
+          }
+      });
+  EXPECT_FALSE(wrong);
+  for (std::size_t who : {1, 3, 5}) {
+    const std::size_t all = parties / 2 * times;
+    if (slow == weft::slow_receiver::end)
+      EXPECT_LE(got[who], all);
+    else
+      EXPECT_EQ(got[who] + mine[who].missed(), all);
+  }
+  EXPECT_EQ(b.stats().waiting, 0u);
+}
+TEST(sync, a_broadcast_of_tasks_fibers_and_threads) { to_all(weft::slow_receiver::wait); }
+TEST(sync, a_broadcast_that_drops_of_tasks_fibers_and_threads) { to_all(weft::slow_receiver::drop_oldest); }
+TEST(sync, a_broadcast_that_ends_of_tasks_fibers_and_threads) { to_all(weft::slow_receiver::end); }
+
+// A thread sets it; the others see values that only grow, and the last one.
+TEST(sync, a_watch_of_tasks_fibers_and_threads) {
+  std::vector<std::size_t> numbers(times);
+  static constexpr std::size_t before = 0;
+  weft::watch<const std::size_t*> w{&before};
+  std::array<weft::watch<const std::size_t*>::receiver, parties> mine;
+  std::array<std::size_t, parties> seen{};
+  std::atomic<bool> wrong{false};
+  for (auto& one : mine) one = w.subscribe();
+  const auto sets = [&](std::size_t nth) {
+    numbers[nth] = nth;
+    w.set(&numbers[nth]);
+    if (nth + 1 == times) w.close();
+  };
+  const auto sees = [&](std::size_t who, const std::size_t* value) {
+    if (*value < seen[who]) wrong = true;
+    seen[who] = *value;
+  };
+  all_six(
+      [&](std::size_t who, std::size_t nth, auto wait) {
+        if (who == 0) return sets(nth);
+        if (nth != 0) return;
+        while (const auto value = wait(mine[who].receive())) sees(who, *value);
+      },
+      [&](std::size_t who, std::size_t nth) -> task<> {
+        if (nth != 0) co_return;
+        while (const auto value = co_await mine[who].receive()) sees(who, *value);
+      });
+  EXPECT_FALSE(wrong);
+  for (std::size_t who = 1; who != parties; ++who) EXPECT_EQ(seen[who], times - 1);
+  EXPECT_EQ(w.stats().waiting, 0u);
 }
 
 // ---- destroyed by who was let through -----------------------------------------------------------------------------------------
