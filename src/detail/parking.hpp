@@ -94,18 +94,7 @@ class parking {
   /// By that one: from here on it searches, if the pool has not ended. True: nobody had woken it.
   bool woke(idler& mine) noexcept { return idle_.leave(mine); }
 
-  /// A thread takes the place of a worker that nobody had, and looks for work.
-  void come() noexcept {
-    idle_.come();
-    heavy_fence();
-  }
-  /// It goes, and leaves nothing where nobody takes from.
-  void go() noexcept {
-    idle_.go();
-    heavy_fence();
-    wake_for_what_is_left();
-  }
-  /// By one that has gone, behind a heavy_fence().
+  /// By one that has gone (resting.hpp), behind a heavy_fence().
   void wake_for_what_is_left() noexcept {
     const bool closing = state() != pool_state::open;
     if (closing || pool().any_job())

@@ -263,7 +263,7 @@ bool pool_core::enter_as_caller() noexcept {
   callers_before_ = std::exchange(this_worker().of_pool, &mine);
   this_worker().words_known_to = nullptr;
   mine.asleep.add(nanoseconds_now() - mine.lies_down.exchange(0, std::memory_order_relaxed));  // as declared
-  come();
+  come_to(idle_);
   if (is_adaptive()) steering_.notice();
   return true;
 }
@@ -282,7 +282,7 @@ void pool_core::help_until(const bool& over) noexcept {
 void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
   while (job* const work = mine.line.pop()) injected_.put(*work);
-  go();
+  go_from(idle_, [this] { wake_for_what_is_left(); });
   mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
   this_worker().of_pool = callers_before_;
   this_worker().words_known_to = nullptr;

@@ -1,7 +1,8 @@
 // How a pool with more threads than it needs has some of them rest, and how the thread that decides about that sleeps while
 // there is nothing to decide. Both are two sides that each write, have a fence made, and read, as those of idle_set.hpp.
 //
-//   who rests     is none of the workers any more; heavy fence; reads whether there is a job that nobody else would see to
+//   who rests     (or goes) is none of the workers any more; heavy fence; reads whether there is a job that nobody else
+//                 would see to
 //   poster        puts a job somewhere; light fence; reads who sleeps, and for a job for one alone, whether that one rests
 //
 //   who steers    says that it naps; heavy fence; reads whether all workers sleep. If so: it naps until it is woken
@@ -19,6 +20,20 @@
 #include "detail/parker.hpp"
 
 namespace weft::detail {
+
+/// By a thread that takes the place of a worker which nobody had, and looks for work then.
+inline void come_to(idle_set& all) noexcept {
+  all.come();
+  heavy_fence();
+}
+
+/// By that thread, which leaves nothing where nobody takes from.
+template <class SeeToOthers>
+void go_from(idle_set& all, SeeToOthers see_to_others) {
+  all.go();
+  heavy_fence();
+  see_to_others();
+}
 
 /// By a worker that is awake, does not search, and has no job, nor anything in its line. Returns when it has been
 /// recalled, or at once if enough rest.

@@ -50,8 +50,10 @@ struct crew : parking<crew<workers, away, carries>> {
     base::call(*seats[which]);
   }
   void shut_down() { base::close(pool_state::draining); }
-  void come() { base::come(); }
-  void go() { base::go(); }
+  void come() { come_to(idle_); }
+  void go() {
+    go_from(idle_, [this] { base::wake_for_what_is_left(); });
+  }
 
   static bool take_from(atomic<int>& queue) {
     int seen = queue.load(std::memory_order_relaxed);
