@@ -119,7 +119,7 @@ class parking {
   // By the last worker, in the idle set, which is closed.
   void end() noexcept {
     state_.store(pool_state::ended, std::memory_order_relaxed);  // as declared
-    heavy_fence();
+    heavy_fence();  // (no model: it is for who posts too late, to be found)
     pool().ends();
     while (idler* one = idle_.pick_any()) Pool::wake(*one);
     while (idler* one = idle_.recall_any()) Pool::wake(*one);

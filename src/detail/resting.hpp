@@ -24,14 +24,14 @@ namespace weft::detail {
 /// By a thread that takes the place of a worker which nobody had, and looks for work then.
 inline void come_to(idle_set& all) noexcept {
   all.come();
-  heavy_fence();
+  heavy_fence();  // (no model: the set's lock orders what there is to see, too)
 }
 
 /// By that thread, which leaves nothing where nobody takes from.
 template <class SeeToOthers>
 void go_from(idle_set& all, SeeToOthers see_to_others) {
   all.go();
-  heavy_fence();
+  heavy_fence();  // (no model: as above)
   see_to_others();
 }
 
