@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/fiber.hpp>
+#include <weft/scope.hpp>
 
 #include "support/sweep.hpp"
 
@@ -424,5 +426,169 @@ struct chooses_of_many_beside : counts_values {
   }
 };
 TEST(sweep, select_of_many_beside) { sweep_both<chooses_of_many_beside>("select"); }
+
+// Primitives, of which one is first, and what they gave is given back or taken by those behind.
+struct chooses_of_primitives {
+  weft::mutex m;
+  weft::shared_mutex shared;
+  weft::semaphore permits{1};
+  weft::auto_event signal;
+  weft::event open;
+  weft::latch counted{1};
+  int signals = 0, passed = 0;
+
+  task<> picks() {
+    const auto got = co_await select(weft::on(m.lock()), weft::on(permits.acquire(2)), weft::on(signal.wait()),
+                                     weft::on(shared.lock_shared()), weft::on(counted.wait()));
+    passed += got.index == 2;
+  }
+  task<> picks_two() {
+    const auto got = co_await select(weft::on(permits.acquire()), weft::on(shared.lock()), weft::on(signal.wait()),
+                                     weft::on(open.wait()));
+    passed += got.index == 2;
+  }
+  task<> gives() {
+    {
+      const auto held = co_await m.lock();
+      const auto alone = co_await shared.lock();
+      const auto permit = co_await permits.acquire();
+      co_await rest(1);
+      ++signals, signal.set();
+      co_await rest(1);
+    }
+    open.set();
+    counted.count_down();
+  }
+  // Alone one after the other, and in fibers.
+  task<> run() {
+    auto body = [this](weft::scope& s) -> task<> {
+      s.fork(gives());
+      s.fork(picks());
+      s.go([this] { weft::await(picks_two()); });
+      s.fork(picks());
+      co_return;
+    };
+    co_await weft::with_scope(body);
+  }
+  void check() {
+    require(!m.is_locked(), "a mutex was not given back");
+    require(static_cast<bool>(shared.try_lock()), "a shared_mutex was not given back");
+    require(permits.available() == 1, "a permit was lost, or came twice");
+    require(m.stats().waiting + shared.stats().waiting + permits.stats().waiting + signal.stats().waiting +
+                    open.stats().waiting + counted.stats().waiting ==
+                0,
+            "a case stayed in line");
+    int left = 0;
+    if (weft::sync_wait(select(weft::on(signal.wait()), weft::otherwise)).index == 0) ++left;
+    require(passed + left >= signals - 1 && passed + left <= signals, "a signal was lost, or came twice");
+  }
+};
+TEST(sweep, select_of_primitives) { sweep<chooses_of_primitives>("select, on, scope::go", waits_for_the_other); }
+
+// The same for a signal alone, which is never lost: who is told to stop has it or leaves it.
+struct chooses_a_signal {
+  weft::auto_event signal;
+  channel<int> c{0};
+  bool set = false, passed = false;
+
+  task<> picks() {
+    const auto got = co_await select(on_receive(c), weft::on(signal.wait()));
+    passed = got.index == 1;
+  }
+  task<> gives() {
+    co_await rest(1);
+    set = true;
+    signal.set();
+  }
+  task<> run() { co_await when_all(picks(), gives()); }
+  void check() {
+    const bool left = weft::sync_wait(select(weft::on(signal.wait()), weft::otherwise)).index == 0;
+    // One that was given it may have been stopped, or without memory, before it could say so; it never waits after that.
+    require(!(passed && left), "a signal came twice");
+    require(set || !passed, "a signal came from nowhere");
+    require(c.stats().waiting + signal.stats().waiting == 0, "a case stayed in line");
+  }
+};
+TEST(sweep, select_of_a_signal) { sweep<chooses_a_signal>("select, on", waits_for_the_other); }
+
+// A send to all, a stop of others and forks, in a task and in a fiber.
+struct chooses_of_the_rest : counts_values {
+  weft::broadcast<std::shared_ptr<counted>> all{{.capacity = 1}};
+  weft::stop_source closing;
+
+  task<> sends() {
+    for (int i = 0; i != 3; ++i)
+      static_cast<void>(
+          co_await select(weft::on(all.send(std::make_shared<counted>(value()))), weft::on_stop(closing.token())));
+  }
+  task<> run() {
+    auto mine = all.subscribe();
+    auto body = [&](weft::scope& s) -> task<> {
+      weft::fork<int> work = s.fork(nap(2));
+      weft::fork<> sending = s.go([this] { weft::await(sends()); });
+      static_cast<void>(co_await select(weft::on(work), weft::on(sending)));
+      const auto asked = co_await select(weft::on(sending), weft::otherwise);
+      require(asked.index <= 1, "there is no such case");
+      static_cast<void>(co_await mine.receive());
+      closing.request_stop();
+      const weft::fork_view<> view = sending.view();
+      static_cast<void>(co_await select(weft::on(view), weft::after(5ms)));
+    };
+    co_await weft::with_scope(body);
+  }
+  void check() const {
+    require(all.stats().waiting == 0, "a case stayed in line");
+    require(all.receivers() == 0, "a receiver is left");
+    counts_values::check();
+  }
+};
+TEST(sweep, select_of_forks_and_stops) {
+  sweep<chooses_of_the_rest>("select, on, on_stop, fork, fork_view, scope::go", waits_for_the_other);
+}
+
+// Cases of all kinds, of which a task and a fiber have one each time.
+struct chooses_of_all_kinds {
+  channel<int> numbers{0};
+  channel<std::unique_ptr<int>> parcels{0};
+  weft::mutex m;
+  weft::stop_source closing;
+  int sent = 0, received = 0;
+
+  task<> picks() {
+    std::vector<weft::any_case> cases;
+    cases.emplace_back(on_receive(numbers), [this](std::optional<int> n) { received += *n; });
+    cases.emplace_back(on_receive(parcels), [this](std::optional<std::unique_ptr<int>> n) { received += **n; });
+    cases.emplace_back(weft::on(m.lock()), [this](const weft::mutex::guard&) { require(m.is_locked(), "not held"); });
+    cases.emplace_back(weft::on_stop(closing.token()));
+    cases.emplace_back(weft::after(5ms));
+    static_cast<void>(co_await select(std::move(cases)));
+  }
+  task<> offers() {
+    const auto held = co_await m.lock();
+    co_await rest(1);
+    std::vector<weft::any_case> cases;
+    cases.emplace_back(on_send(numbers, 1), [this] { sent += 1; });
+    cases.emplace_back(on_send(parcels, std::make_unique<int>(1)), [this] { sent += 1; });
+    cases.emplace_back(weft::otherwise);
+    static_cast<void>(co_await select(std::move(cases)));
+    closing.request_stop();
+  }
+  task<> run() {
+    auto body = [this](weft::scope& s) -> task<> {
+      s.fork(offers());
+      s.fork(picks());
+      s.go([this] { weft::await(picks()); });
+      co_return;
+    };
+    co_await weft::with_scope(body);
+  }
+  void check() const {
+    require(received >= sent, "a value was lost");
+    require(received <= 1, "a value came twice");
+    require(numbers.stats().waiting + parcels.stats().waiting + m.stats().waiting == 0, "a case stayed in line");
+    require(!m.is_locked(), "a mutex was not given back");
+  }
+};
+TEST(sweep, select_of_all_kinds) { sweep<chooses_of_all_kinds>("select, on, on_stop, scope::go", waits_for_the_other); }
 
 }  // namespace
