@@ -8,6 +8,7 @@
 #include <cfenv>
 #include <chrono>
 #include <coroutine>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -1031,7 +1032,9 @@ TEST(fiber_counts, one_that_changes_threads_has_migrated) {
 
 class fiber_misuse : public testing::Test {
  protected:
-  fiber_misuse() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  fiber_misuse() {
+    GTEST_FLAG_SET(death_test_style, std::getenv("WEFT_TEST_EMULATED") != nullptr ? "fast" : "threadsafe");
+  }
 };
 
 TEST_F(fiber_misuse, waiting_where_there_is_no_fiber) {
