@@ -1,4 +1,8 @@
 // fib: the recursion that does nothing but fork two and join them, on a pool of --size threads. One item is a call.
+//
+// fib(30), and not fib(35), which is eleven times as many calls: one thread has no more than a path of the tree alive, so a
+// call costs the same. Processor time of one, 30 and 35, medians of three runs: weft 9.4 and 8.9 ns, libfork 8.4 and 8.2,
+// oneTBB 44.5 and 44.3.
 #pragma once
 
 #include <cstddef>
