@@ -104,7 +104,9 @@ WEFT_TEST("select_no_effect: mutex::lock and guarded::lock hold nothing where an
     ++(got.index == 0 ? drawn.first : drawn.second);
     EXPECT_EQ(m.is_locked(), got.index == 0);
     EXPECT_EQ(static_cast<bool>(value.try_lock()), got.index == 0);
-    if (got.index == 1) EXPECT_EQ(*std::get<1>(got.value), 7);
+    if (got.index == 1) {
+      EXPECT_EQ(*std::get<1>(got.value), 7);
+    }
   }
   EXPECT_FALSE(m.is_locked());
 }

@@ -211,6 +211,6 @@ int main() {
   model::check<two_and_two>("two and two", 0);
   model::check<lock_and_set>("lock and set", 0);
   model::check<lock_choose_and_stop>("lock, choose and stop", 0);
-  model::check<send_and_stop<false>>("send and stop of others", 1);
-  model::check<send_and_stop<true>>("stop of others and its own", 1);
+  model::check<send_and_stop<false>>("send and stop of others", 0, 100'000, 1);
+  model::check<send_and_stop<true>>("stop of others and its own", 0, 100'000, 1);
 }

@@ -253,7 +253,7 @@ inline constexpr bool runs_beside<on_case<T>> = true;
 /// awaited, and is chosen when it has ended, if no other was before. Where another is chosen it is told to stop, and joined.
 /// What it has done until then is done: a task that has received a value has it, and what it gives although another case was
 /// chosen is destroyed. So give it what may be done in vain; else fork it, and give the fork by its name, whose result is
-/// still there. A shared_task that nobody else awaits is stopped so, too.
+/// still there. A shared_task that nobody else awaits is stopped so, too, and a future that is given away is used up.
 ///
 /// What can't stand for that does not compile: a latch's and a barrier's arrive_and_wait(), which have arrived whichever case
 /// is chosen; a timeout of what would be a case by itself (after(d) is the time); a select, whose cases the other one takes.
