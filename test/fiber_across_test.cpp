@@ -43,7 +43,7 @@ using weft::task;
 using weft::with_scope;
 using weft::this_fiber::yield;
 
-// Not under the sanitizers that follow switches, nor where a look at the locks comes before each wait.
+// Not under the address sanitizer, nor where a look at the locks comes before each wait.
 #if defined(WEFT_WATCH_LOCKS)
 constexpr bool crosses = false;
 #else

@@ -324,8 +324,8 @@ void* jump_across(context& from, const context& to, void* passed) noexcept;  // 
 }
 #endif
 
-/// Whether sides go on by jump_across(). Sanitizers are not told of it.
-#if defined(__x86_64__) && !WEFT_ASAN && !WEFT_TSAN
+/// Whether sides go on by jump_across(). The address sanitizer is not told of it.
+#if defined(__x86_64__) && !WEFT_ASAN
 inline constexpr bool jumps_across = true;
 #else
 inline constexpr bool jumps_across = false;

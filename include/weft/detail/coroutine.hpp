@@ -95,6 +95,11 @@ class alignas(64) coroutine_core {
     other.here_.x87 = here_.x87;
     other.here_.mark = crossed;
     here_.mark = waiting;
+#if WEFT_TSAN
+    void* const its = std::exchange(other.rest().notes.fiber, rest().notes.fiber);
+    rest().notes.fiber = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(its, 0);
+#endif
     void* const got = jump_across(here_, to, &first);
     if (here_.mark == crossed) [[likely]] {
       here_.mark = running;
