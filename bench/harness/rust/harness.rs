@@ -72,7 +72,7 @@ impl State {
         verify(right);
         self.wall.push(wall.as_nanos() as f64 / items as f64);
         self.cpu.push(cpu.as_nanos() as f64 / items as f64);
-        self.measured += items;
+        self.measured += items as f64;
     }
 
     /// As `measure`; each call gets something fresh from `prepare`, which is made and goes outside the clock.
