@@ -33,6 +33,20 @@ using weft::timeout;
 using weft::when_all;
 using weft::with_scope;
 
+// ---- sizes ----------------------------------------------------------------------------------------------------------------
+
+// The book says them; none grows with those that wait.
+static_assert(sizeof(weft::mutex) <= 40);
+static_assert(sizeof(weft::shared_mutex) <= 88);
+static_assert(sizeof(weft::semaphore) <= 40);
+static_assert(sizeof(weft::event) <= 40);
+static_assert(sizeof(weft::auto_event) <= 40);
+static_assert(sizeof(weft::latch) <= 40);
+static_assert(sizeof(weft::barrier) <= 48);
+static_assert(sizeof(weft::condition_variable) <= 32);
+static_assert(sizeof(weft::once) <= 48);
+static_assert(sizeof(weft::guarded<long>) <= sizeof(weft::mutex) + sizeof(long));
+
 // ---- mutex ----------------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("mutex: is given back at the end of the block") {

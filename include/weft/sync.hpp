@@ -3,7 +3,7 @@
 //
 // There is one of each for tasks, fibers and plain threads: `co_await m.lock()` in a task, `await(m.lock())` in a fiber,
 // `sync_wait(m.lock())` on a thread. Whoever waits has its place in line in its own frame, so no primitive allocates, and
-// each is of constant size.
+// each is of constant size. A wait in a condition_variable and a call of once are tasks, which have a frame.
 //
 // What holds for all of them:
 //
