@@ -29,6 +29,15 @@ w::task<long> both() {
   co_return from_fiber + co_await fib(15);
 }
 
+w::task<> call_that_says(std::atomic<int>* at) {
+  co_await w::blocking([at] {
+    *at = 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+    *at = 2;
+  });
+  *at = 3;
+}
+
 }  // namespace
 
 extern "C" long answer() {
@@ -42,15 +51,7 @@ extern "C" long answer_of_a_call() {
 
 // Begins a call that goes on, and does not wait for it. It says when it has begun, and when it is over.
 extern "C" void begin_a_call(std::atomic<int>* at) {
-  const auto call = [](std::atomic<int>* says) -> w::task<> {
-    co_await w::blocking([says] {
-      *says = 1;
-      std::this_thread::sleep_for(std::chrono::milliseconds{300});
-      *says = 2;
-    });
-    *says = 3;
-  };
   static w::inline_executor here;
-  w::start(here, call(at), [](const w::result<void>&) {});
+  w::start(here, call_that_says(at), [](const w::result<void>&) {});
   while (*at == 0) std::this_thread::yield();
 }
