@@ -42,6 +42,7 @@ long threads() {
 
 void use(const char* plugin, bool stays) {
   const auto terminates = std::get_terminate();
+  const long before = threads();  // more than one where a plugin that stays still has threads for calls
   void* const loaded = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) std::fprintf(stderr, "%s\n", dlerror());
   expect(loaded != nullptr, "the plugin loads");
@@ -56,7 +57,7 @@ void use(const char* plugin, bool stays) {
   }};
   expect(answer() == 665, "the answer");
   used.wait();
-  expect(threads() == 2, "no thread of the plugin is left");
+  expect(threads() <= before + 1, "no thread of the plugin is left");
   const auto call = reinterpret_cast<long (*)()>(dlsym(loaded, "answer_of_a_call"));
   const auto begin_a_call = reinterpret_cast<void (*)(std::atomic<int>*)>(dlsym(loaded, "begin_a_call"));
   expect(call != nullptr && begin_a_call != nullptr, "it calls what blocks");
