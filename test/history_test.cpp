@@ -1,9 +1,7 @@
 // Channel and mutex as threads see them: what several of them did at the same time fits an object that does a thing at a
-// time. See support/history.hpp.
+// time. And what the checker must find, of these and of what history_actors_test.cpp checks. See support/history.hpp.
 #include "support/history.hpp"
 
-#include <compare>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <random>
@@ -12,6 +10,7 @@
 #include <weft/channel.hpp>
 #include <weft/sync.hpp>
 
+#include "support/models.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -20,41 +19,8 @@ using weft::sync_wait;
 
 // ---- a channel ------------------------------------------------------------------------------------------------------------
 
-struct channel_operation {
-  enum class kind { send, try_send, receive, try_receive, close } what;
-  int value = 0;    // sent or received; 0: nothing was received
-  bool did = true;  // it was sent
-};
-
-struct channel_model {
-  std::size_t capacity;
-  std::deque<int> values{};
-  bool closed = false;
-
-  auto operator<=>(const channel_model&) const = default;
-
-  bool apply(const channel_operation& one) {
-    using kind = channel_operation::kind;
-    switch (one.what) {
-      case kind::send:
-      case kind::try_send: {
-        const bool full = values.size() == capacity;
-        if (!one.did) return closed || (full && one.what == kind::try_send);
-        if (closed || full) return false;
-        values.push_back(one.value);
-        return true;
-      }
-      case kind::receive:
-      case kind::try_receive:
-        if (one.value == 0) return values.empty() && (closed || one.what == kind::try_receive);
-        if (values.empty() || values.front() != one.value) return false;
-        values.pop_front();
-        return true;
-      case kind::close: closed = true; return true;
-    }
-    return false;
-  }
-};
+using test::channel_model;
+using test::channel_operation;
 
 channel_operation act(weft::channel<int>& c, channel_operation::kind what, int value) {
   using kind = channel_operation::kind;
@@ -69,6 +35,7 @@ channel_operation act(weft::channel<int>& c, channel_operation::kind what, int v
     case kind::receive: did.value = sync_wait(c.receive()).value_or(0); break;
     case kind::try_receive: did.value = c.try_receive().value_or(0); break;
     case kind::close: c.close(); break;
+    case kind::gave_up: break;
   }
   return did;
 }
@@ -103,32 +70,8 @@ TEST(history, a_channel_is_linearizable) {
 
 // ---- a mutex --------------------------------------------------------------------------------------------------------------
 
-struct mutex_operation {
-  enum class kind { lock, try_lock, unlock } what;
-  bool did = true;
-};
-
-struct mutex_model {
-  bool held = false;
-
-  auto operator<=>(const mutex_model&) const = default;
-
-  bool apply(const mutex_operation& one) {
-    switch (one.what) {
-      case mutex_operation::kind::lock:
-      case mutex_operation::kind::try_lock:
-        if (!one.did) return held;
-        if (held) return false;
-        held = true;
-        return true;
-      case mutex_operation::kind::unlock:
-        if (!held) return false;
-        held = false;
-        return true;
-    }
-    return false;
-  }
-};
+using test::mutex_model;
+using test::mutex_operation;
 
 TEST(history, a_mutex_is_linearizable) {
   constexpr std::size_t threads = 3;
@@ -187,6 +130,90 @@ TEST(history, what_is_closed_is_drained) {
   EXPECT_TRUE(test::is_linearizable(start, drained));
   const channel_history after{{{kind::close}, 0, 1}, {{kind::send, 1}, 2, 3}};
   EXPECT_FALSE(test::is_linearizable(start, after));
+}
+
+TEST(history, an_unbounded_channel_has_room) {
+  const channel_model start{.capacity = channel_model::unbounded};
+  EXPECT_TRUE(test::is_linearizable(start, channel_history{{{kind::try_send, 1}, 0, 1}, {{kind::receive, 1}, 2, 3}}));
+  EXPECT_FALSE(test::is_linearizable(start, channel_history{{{kind::try_send, 1, false}, 0, 1}}));
+}
+TEST(history, those_that_meet_are_there_at_the_same_time) {
+  const auto fits = [](const channel_history& all) {
+    const auto met = test::meetings(all);
+    return met && test::is_linearizable(test::rendezvous_model{}, *met);
+  };
+  EXPECT_TRUE(fits({{{kind::send, 1}, 0, 2}, {{kind::receive, 1}, 1, 3}, {{kind::close}, 4, 5}}));
+  EXPECT_TRUE(fits({{{kind::try_receive, 0}, 0, 1}, {{kind::close}, 2, 3}, {{kind::send, 1, false}, 4, 5}}));
+  EXPECT_FALSE(fits({{{kind::send, 1}, 0, 1}, {{kind::receive, 1}, 2, 3}})) << "the value was kept in between";
+  EXPECT_FALSE(fits({{{kind::send, 1}, 0, 1}})) << "nobody came";
+  EXPECT_FALSE(fits({{{kind::send, 1}, 0, 5}, {{kind::receive, 1}, 1, 2}, {{kind::receive, 1}, 3, 4}})) << "twice";
+  EXPECT_FALSE(fits({{{kind::close}, 0, 1}, {{kind::send, 1}, 2, 4}, {{kind::receive, 1}, 3, 5}})) << "closed";
+  EXPECT_FALSE(fits({{{kind::send, 1, false}, 0, 1}, {{kind::close}, 2, 3}})) << "not closed yet";
+  EXPECT_FALSE(fits({{{kind::receive, 0}, 0, 1}, {{kind::close}, 2, 3}})) << "not closed yet";
+}
+TEST(history, a_select_does_one_case) {
+  using one = test::select_operation;
+  using select_history = std::vector<test::history<one>::entry>;
+  const test::two_channels_model start{{{{.capacity = 1}, {.capacity = 1}}}};
+  const auto fits = [&](const select_history& all) { return test::is_linearizable(start, all); };
+  const one to_a{.sends = {true, false}, .chosen = 0, .value = 1}, from_a{.chosen = 0, .value = 1};
+  const one from_b{.chosen = 1, .value = 1}, neither{}, close_b{.what = one::kind::close, .chosen = 1};
+  EXPECT_TRUE(fits({{neither, 0, 1}, {to_a, 2, 3}, {from_a, 4, 5}, {neither, 6, 7}}));
+  EXPECT_FALSE(fits({{to_a, 0, 1}, {from_b, 2, 3}})) << "it comes from the wrong one";
+  EXPECT_FALSE(fits({{to_a, 0, 1}, {neither, 2, 3}})) << "a case was ready";
+  EXPECT_FALSE(fits({{close_b, 0, 1}, {neither, 2, 3}})) << "a case was ready, for it was closed";
+  EXPECT_FALSE(fits({{to_a, 0, 1}, {to_a, 2, 3}})) << "it was full";
+  const one gave_up{.what = one::kind::gave_up};
+  EXPECT_FALSE(fits({{to_a, 0, 1}, {gave_up, 2, 3}, {neither, 4, 5}})) << "what gave up has received";
+}
+TEST(history, permits_are_as_many_as_there_are) {
+  using what = test::semaphore_operation::kind;
+  using permit_history = std::vector<test::history<test::semaphore_operation>::entry>;
+  const auto fits = [](const permit_history& all, std::size_t largest = 1) {
+    return test::is_linearizable(test::semaphore_model{.all = 2, .largest = largest}, all);
+  };
+  EXPECT_TRUE(fits({{{what::acquire}, 0, 1}, {{what::acquire}, 2, 3}, {{what::try_acquire, 1, false}, 4, 5}}));
+  EXPECT_TRUE(fits({{{what::acquire, 2}, 0, 1}, {{what::acquire}, 2, 5}, {{what::release, 2}, 3, 4}}));
+  EXPECT_FALSE(fits({{{what::acquire, 2}, 0, 1}, {{what::acquire}, 2, 3}, {{what::release, 2}, 4, 5}})) << "three";
+  EXPECT_FALSE(fits({{{what::acquire}, 0, 1}, {{what::try_acquire, 1, false}, 2, 3}})) << "one was free";
+  EXPECT_TRUE(fits({{{what::acquire}, 0, 1}, {{what::try_acquire, 1, false}, 2, 3}}, 2)) << "one may wait for two";
+  EXPECT_FALSE(fits({{{what::acquire}, 0, 1}, {{what::release, 2}, 2, 3}})) << "one too many came back";
+  EXPECT_FALSE(fits({{{what::gave_up, 2}, 0, 1}, {{what::try_acquire, 1, false}, 2, 3}})) << "who gave up has permits";
+}
+TEST(history, readers_or_one_writer) {
+  using what = test::shared_mutex_operation::kind;
+  using mode = test::shared_mutex_operation::mode;
+  using lock_history = std::vector<test::history<test::shared_mutex_operation>::entry>;
+  const auto fits = [](const lock_history& all) { return test::is_linearizable(test::shared_mutex_model{}, all); };
+  EXPECT_TRUE(fits({{{what::take, mode::shared}, 0, 1}, {{what::take, mode::upgradable}, 2, 3}}));
+  EXPECT_FALSE(fits({{{what::take, mode::shared}, 0, 1}, {{what::take, mode::alone}, 2, 3}})) << "beside a reader";
+  EXPECT_FALSE(fits({{{what::take, mode::alone}, 0, 1}, {{what::take, mode::shared}, 2, 3}})) << "beside a writer";
+  EXPECT_FALSE(fits({{{what::take, mode::upgradable}, 0, 1}, {{what::take, mode::upgradable}, 2, 3}}));
+  EXPECT_FALSE(fits({{{what::try_take, mode::shared, false}, 0, 1}})) << "nobody had it";
+  const lock_history between{{{what::take, mode::upgradable}, 0, 1},
+                             {{what::take, mode::alone}, 2, 3},
+                             {{what::give_back, mode::alone}, 4, 5},
+                             {{what::upgrade}, 6, 7}};
+  EXPECT_FALSE(fits(between)) << "a writer came before the upgrade";
+  const lock_history beside{
+      {{what::take, mode::upgradable}, 0, 1}, {{what::take, mode::shared}, 2, 3}, {{what::upgrade}, 4, 5}};
+  EXPECT_FALSE(fits(beside)) << "a reader was still there";
+  const lock_history lost{{{what::take, mode::upgradable}, 0, 1},
+                          {{what::gave_up}, 2, 3},
+                          {{what::give_back, mode::upgradable}, 4, 5},
+                          {{what::try_take, mode::alone, false}, 6, 7}};
+  EXPECT_FALSE(fits(lost)) << "the upgrade that gave up has it";
+}
+TEST(history, what_gave_up_has_no_effect) {
+  const channel_model start{.capacity = 1};
+  EXPECT_TRUE(test::is_linearizable(start, channel_history{{{kind::gave_up, 1}, 0, 1}, {{kind::try_receive}, 2, 3}}));
+  EXPECT_FALSE(test::is_linearizable(start, channel_history{{{kind::gave_up, 1}, 0, 3}, {{kind::receive, 1}, 1, 2}}));
+  const channel_history eaten{{{kind::send, 1}, 0, 1}, {{kind::gave_up}, 2, 3}, {{kind::try_receive, 0}, 4, 5}};
+  EXPECT_FALSE(test::is_linearizable(start, eaten));
+  using what = mutex_operation::kind;
+  const std::vector<test::history<mutex_operation>::entry> kept{{{what::gave_up}, 0, 1},
+                                                                {{what::try_lock, false}, 2, 3}};
+  EXPECT_FALSE(test::is_linearizable(mutex_model{}, kept)) << "who gave up has it";
 }
 
 }  // namespace

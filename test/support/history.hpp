@@ -19,7 +19,7 @@
 
 namespace test {
 
-/// What was done to an object, by several threads. At most 64 operations.
+/// What was done to an object, by several threads, tasks or fibers. At most 64 operations.
 template <class Operation>
 class history {
  public:
@@ -31,15 +31,19 @@ class history {
 
   explicit history(std::size_t threads) : of_(threads) {}
 
-  /// By thread `which`: `act()` does it, and gives the Operation with its result.
+  /// By the one that is `which`: `act()` does it, and gives the Operation with its result.
   template <class Act>
   void record(std::size_t which, Act&& act) {
-    const std::uint64_t called = clock_.fetch_add(1);
-    Operation what = act();
+    const std::uint64_t called = call();
+    returned(which, called, act());
+  }
+  /// The same in two steps, where what is done between them waits in its own way.
+  std::uint64_t call() { return clock_.fetch_add(1); }
+  void returned(std::size_t which, std::uint64_t called, Operation what) {
     of_[which].push_back({std::move(what), called, clock_.fetch_add(1)});
   }
 
-  /// When all threads have ended.
+  /// When all have ended.
   std::vector<entry> all() const {
     std::vector<entry> them;
     for (const auto& one : of_) them.insert(them.end(), one.begin(), one.end());

@@ -55,13 +55,16 @@ using part = typename By::template part<T>;
 
 namespace detail {
 
-/// A `co_await` in a fiber: the coroutine goes on at once, and the fiber waits in the middle of that.
+/// A `co_await` in a fiber: the coroutine goes on at once, and the fiber waits in the middle of that. Or a plain thread does.
 template <class Awaitable>
 struct waits_in_fiber {
   Awaitable&& what;
   bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
-  decltype(auto) await_resume() const { return weft::await(std::forward<Awaitable>(what)); }
+  decltype(auto) await_resume() const {
+    return weft::this_fiber::is_running() ? weft::await(std::forward<Awaitable>(what))
+                                          : weft::sync_wait(std::forward<Awaitable>(what));
+  }
 };
 template <class T>
 struct plays_in_fiber {
@@ -114,7 +117,7 @@ class [[nodiscard]] part_of_fiber {
     if (frame_) frame_.destroy();
   }
 
-  /// In a fiber: runs it to its end.
+  /// In a fiber, or on a plain thread: runs it to its end.
   T play() const {
     frame_.resume();
     return frame_.promise().take();
