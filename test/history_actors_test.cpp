@@ -208,6 +208,8 @@ TEST(history_actors, a_select_over_two_channels_is_linearizable) {
 
 // ---- what is taken and given back -------------------------------------------------------------------------------------------
 
+// Whoever has taken it lets others run, so that they come while it is held.
+
 TEST(history_actors, a_mutex_is_linearizable) {
   auto step = []<class By>(By, weft::mutex& m, test::history<mutex_operation>& seen, std::size_t who, std::size_t nth,
                            plan& what) -> part<By> {
@@ -224,6 +226,7 @@ TEST(history_actors, a_mutex_is_linearizable) {
       seen.returned(who, called, {how == outcome::done ? kind::lock : kind::gave_up});
     }
     if (!held) co_return;
+    co_await weft::yield();
     called = seen.call();
     held.unlock();
     seen.returned(who, called, {kind::unlock});
@@ -249,6 +252,7 @@ void permits_are_counted(std::size_t largest) {
       seen.returned(who, called, {how == outcome::done ? kind::acquire : kind::gave_up, count});
     }
     if (!held) co_return;
+    co_await weft::yield();
     called = seen.call();
     held.release();
     seen.returned(who, called, {kind::release, count});
@@ -294,6 +298,7 @@ void readers_and_writers(weft::shared_mutex_options options) {
       if (how == mode::alone) co_await attempt<By>(within, locks, keep_alone);
     }
     seen.returned(who, called, {tries ? kind::try_take : is_held() ? kind::take : kind::gave_up, how, is_held()});
+    if (is_held()) co_await weft::yield();
     if (upgradable && dice / 12 % 2 == 0) {
       called = seen.call();
       const outcome came = co_await attempt<By>(within, upgrades, keep_alone);
@@ -305,6 +310,7 @@ void readers_and_writers(weft::shared_mutex_options options) {
       seen.returned(who, called, {kind::downgrade, mode::alone});
     }
     if (!is_held()) co_return;
+    co_await weft::yield();
     const mode held_as = shared ? mode::shared : upgradable ? mode::upgradable : mode::alone;
     called = seen.call();
     shared.unlock();
