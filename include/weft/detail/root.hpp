@@ -19,6 +19,8 @@
 // that in its worker (`unwound`) and does not destroy it again. The loop ends at a boundary, a frame made by hand that
 // catches the stop: the end of a root, as_result, a cleanup.
 //
+// Long because what a root is, and what each await in it goes through, are one mechanism.
+//
 // Rejected: (a) stop as an exception: over 1 us a level, and `catch (...)` swallows it. (b) A link {parent, child} in
 // the awaiter, so that the loop could flag the owner directly: it lies between every return and its target, and cost
 // 24.1 -> 50.2 ns a level where frames are not elided.
