@@ -1,8 +1,6 @@
 #include <weft/blocking.hpp>
 
-#include <cxxabi.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -240,20 +238,22 @@ void blocking_core::end(bool all) noexcept {
 
 // What std::atexit() registers in a library that was loaded at run time is called at the end of the process, and where the
 // library is unloaded. Then its code and that of the calls goes, so all threads are waited for; at the end of the process a
-// call may go on for ever, and nothing goes. The two are told apart by a semaphore that only the first of them posts: by a
-// function of the C library's, which stays, registered for no library, and later, so that it comes before.
+// call may go on for ever, and nothing goes. The two are told apart by what only the former calls: a function of the C
+// library's, which stays, by on_exit(), which belongs to no library, and later, so that it comes before. It has to be one
+// that takes (int, void*) and always leaves a trace, whatever the number is: srand48_r() does. Rejected: __cxa_atexit() for
+// no library, whose functions the thread sanitizer calls without their argument.
 class end_of_process {
  public:
   static void watch() noexcept {
-    if (came_ != nullptr) return;
-    came_ = new (std::nothrow) sem_t;  // never freed: it is posted when this library may have gone
-    if (came_ == nullptr || ::sem_init(came_, 0, 0) != 0) return;
-    abi::__cxa_atexit(reinterpret_cast<void (*)(void*)>(reinterpret_cast<void (*)()>(::sem_post)), came_, nullptr);
+    if (trace_ != nullptr) return;
+    trace_ = new (std::nothrow) drand48_data{};  // never freed: it is written when this library may have gone
+    if (trace_ == nullptr) return;
+    ::on_exit(reinterpret_cast<void (*)(int, void*)>(reinterpret_cast<void (*)()>(::srand48_r)), trace_);
   }
-  static bool has_come() noexcept { return came_ == nullptr || ::sem_trywait(came_) == 0; }
+  static bool has_come() noexcept { return trace_ == nullptr || trace_->__init != 0; }
 
  private:
-  static constinit inline sem_t* came_ = nullptr;
+  static constinit inline drand48_data* trace_ = nullptr;
 };
 
 // Destroyed only where its library is unloaded: tasks of other threads may call to the end of the process, and a child that
