@@ -658,7 +658,7 @@ TEST(any_case, of_primitives_and_forks_and_of_none_it_waits_until_it_is_stopped)
 TEST(any_case, in_a_fiber_and_on_a_thread) {
   channel<int> c{0};
   channel<std::string> words{0};
-  int sum = 0;
+  std::atomic<int> sum = 0;
   const auto all = [&] {
     std::vector<any_case> cases;
     cases.emplace_back(on_receive(c), [&](std::optional<int> n) { sum += *n; });
