@@ -245,15 +245,15 @@ void blocking_core::end(bool all) noexcept {
 class end_of_process {
  public:
   static void watch() noexcept {
-    if (trace_ != nullptr) return;
-    trace_ = new (std::nothrow) drand48_data{};  // never freed: it is written when this library may have gone
-    if (trace_ == nullptr) return;
-    ::on_exit(reinterpret_cast<void (*)(int, void*)>(reinterpret_cast<void (*)()>(::srand48_r)), trace_);
+    if (trace != nullptr) return;
+    trace = new (std::nothrow) drand48_data{};  // never freed: it is written when this library may have gone
+    if (trace == nullptr) return;
+    ::on_exit(reinterpret_cast<void (*)(int, void*)>(reinterpret_cast<void (*)()>(::srand48_r)), trace);
   }
-  static bool has_come() noexcept { return trace_ == nullptr || trace_->__init != 0; }
+  static bool has_come() noexcept { return trace == nullptr || trace->__init != 0; }
 
  private:
-  static constinit inline drand48_data* trace_ = nullptr;
+  static constinit inline drand48_data* trace = nullptr;
 };
 
 // Destroyed only where its library is unloaded: tasks of other threads may call to the end of the process, and a child that

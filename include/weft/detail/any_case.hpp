@@ -106,7 +106,7 @@ inline constexpr bool takes_from_case = [] {
     return false;
 }();
 
-class any_state;
+class any_state;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final, where it is defined
 
 }  // namespace detail
 
