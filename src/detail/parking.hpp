@@ -68,7 +68,7 @@ class parking {
   /// By a worker that has found a job, before it runs it: the last one to search has another one look for more.
   void found(calls_idlers& mine, bool searched, bool has_others) noexcept {
     if (!searched || !idle_.stop_search() || !has_others) return;
-    heavy_fence();
+    heavy_fence();  // (no model: a job that is missed here waits for the one at hand, after which this worker looks again)
     if (pool().any_job()) mine.call();
   }
 
@@ -107,7 +107,7 @@ class parking {
     if (!state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed) &&
         expected == pool_state::draining && wanted == pool_state::cancelling)
       state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
-    heavy_fence();  // who enters the idle set last sees it, or is in there already
+    heavy_fence();  // who enters the idle set last sees it, or is in there already (no model: the set's lock says so, too)
     if (idler* one = idle_.pick_any(); one != nullptr) Pool::wake(*one);
   }
 
