@@ -579,7 +579,7 @@ TEST_F(overflow_seen, not_where_a_pointer_is_just_wrong) {
 #else
   EXPECT_EXIT(run(null), testing::KilledBySignal(SIGSEGV), "");
   if (weft::detail::best_guard() == stack_guard::none) GTEST_SKIP() << "nothing guards stacks here";
-  EXPECT_EXIT(run(above), testing::KilledBySignal(SIGSEGV), "^(weft: chaos, with seed [0-9]+\n)?$");
+  EXPECT_EXIT(run(above), testing::KilledBySignal(SIGSEGV), "^(weft: chaos, with seed [0-9]+\n)?(qemu: .*)?$");
 #endif
 }
 
