@@ -228,7 +228,9 @@ WEFT_TEST("channel_go: a select leaves a line from the middle") {
     EXPECT_EQ(got[leaves], 100);
     int expected = 1;
     for (std::size_t i = 0; i != 4; ++i)
-      if (i != leaves) EXPECT_EQ(got[i], expected++);
+      if (i != leaves) {
+        EXPECT_EQ(got[i], expected++);
+      }
   }
 }
 
