@@ -99,12 +99,19 @@ std::size_t all_six(Blocks blocks, Suspends suspends) {
           if (!again(done)) break;
         }
     });
-  // One attempt, in a scope that is told to stop, or ends at its deadline.
+  // One attempt, in a scope that is told to stop, or ends at its deadline. The first one was told before, so that whatever
+  // the others meet, one has been stopped.
+  weft::stop_source before;
+  before.request_stop();
   auto tries = [&](std::size_t who, std::size_t attempt, auto body) -> task<> {
-    const weft::stop_token told = attempt % 3 == 0 ? stops.begin(who) : weft::stop_token{};
+    weft::stop_token told;
+    if (attempt == who)
+      told = before.token();
+    else if (attempt % 3 == 0)
+      told = stops.begin(who);
     static_cast<void>(
         co_await as_result(weft::with_scope({.stop = told, .deadline = deadline_of(attempt)}, std::move(body))));
-    if (attempt % 3 == 0) stops.end(who);
+    if (attempt != who && attempt % 3 == 0) stops.end(who);
   };
   auto in_fibers = [&](std::size_t who) -> task<> {
     for (std::size_t nth = 0, attempt = who; nth != times; ++nth)
