@@ -9,7 +9,7 @@ namespace weft::detail {
 void handed::complete(wake_up how) noexcept {
   how_ = how;
   if (starter_.load(std::memory_order_relaxed) == this_thread_id()) return word_.complete_here();
-  if (waiter* one = word_.complete(); one != nullptr) one->finish(how);  // self may be gone after complete()
+  if (waiter* one = word_.complete(); one != nullptr) one->complete(how);  // self may be gone after word_.complete()
 }
 
 void handed::begin_start() noexcept { starter_.store(this_thread_id(), std::memory_order_relaxed); }
@@ -20,6 +20,12 @@ void handed::wait(waiter& one) noexcept {
     case handover::entry::ready: return one.finish(how_);
     case handover::entry::left: return one.finish(wake_up::stopped);
   }
+}
+
+bool handed::enter_beside(waiter& one) noexcept {
+  const handover::entry how = word_.enter(one);
+  WEFT_EXPECTS(how != handover::entry::left, "a future was waited for twice at once: it has one owner");
+  return how == handover::entry::waits;
 }
 
 on_stop handed::leave(waiter& one) noexcept { return word_.leave(one) ? on_stop::left : on_stop::forwarded; }

@@ -69,6 +69,24 @@ WEFT_TEST("select_no_effect: auto_event::wait leaves the signal where another ca
   }
 }
 
+WEFT_TEST("select_no_effect: a future given by its name keeps its outcome where another case is chosen") {
+  channel<int> c{1};
+  draw drawn;
+  for (int i = 0; i != rounds; ++i) {
+    weft::future<int> answer = weft::make_ready_future(i);
+    static_cast<void>(c.try_send(1));
+    const auto got = co_await select(on(answer), on_receive(c));
+    EXPECT_EQ(static_cast<bool>(answer), got.index == 1) << "empty where it was chosen, and only there";
+    if (got.index == 0) {
+      EXPECT_EQ(std::get<0>(got.value), i);
+      ++drawn.first;
+      continue;
+    }
+    ++drawn.second;
+    EXPECT_EQ(co_await std::move(answer), i);
+  }
+}
+
 WEFT_TEST("select_no_effect: broadcast::send sends to nobody where another case is chosen") {
   weft::broadcast<int> all{{.capacity = 1}};
   auto mine = all.subscribe();

@@ -521,6 +521,32 @@ struct chooses_a_signal {
 };
 TEST(sweep, select_of_a_signal) { sweep<chooses_a_signal>("select, on", waits_for_the_other); }
 
+// A future that stays, and is there still or was given, once.
+struct chooses_a_future : counts_values {
+  weft::promise<std::shared_ptr<counted>> set;
+  weft::future<std::shared_ptr<counted>> answer = set.get_future();
+  channel<int> c{0};
+
+  task<> picks() {
+    for (int times = 0; times != 3 && answer; ++times) {  // one that is not set in time, or never, is asked again
+      const auto got = co_await select(weft::on(answer), on_receive(c), weft::after(1ms));
+      require(got.index != 1, "there was nothing to receive");
+      require(static_cast<bool>(answer) == (got.index == 2), "it was given, and is there still; or neither");
+    }
+  }
+  task<> gives() {
+    co_await rest(2);
+    set.set_value(std::make_shared<counted>(value()));
+  }
+  task<> run() { co_await when_all(picks(), gives()); }
+  void check() {
+    require(c.stats().waiting == 0, "a case stayed in line");
+    set = {}, answer = {};  // where no select took it
+    counts_values::check();
+  }
+};
+TEST(sweep, select_of_a_future) { sweep<chooses_a_future>("select, on, after, future, promise", waits_for_the_other); }
+
 // A send to all, a stop of others and forks, in a task and in a fiber.
 struct chooses_of_the_rest : counts_values {
   weft::broadcast<std::shared_ptr<counted>> all{{.capacity = 1}};

@@ -217,6 +217,11 @@ TEST(waits_on, what_runs_beside_it) {
   waiting d{[&]() -> task<> { co_await std::move(future); }};
   ASSERT_EQ(d.on().size(), 1u);
   EXPECT_STREQ(d.on()[0].what, "future");
+  weft::promise<> another;
+  auto answer = another.get_future();
+  waiting beside{[&]() -> task<> { co_await weft::select(weft::on(answer), weft::on(over.wait())); }};
+  ASSERT_EQ(beside.on().size(), 2u);
+  EXPECT_STREQ(beside.on()[0].what, "future");
   waiting e{[&]() -> task<> { co_await weft::sleep_for(std::chrono::hours{1}); }};
   ASSERT_EQ(e.on().size(), 1u);
   EXPECT_STREQ(e.on()[0].what, "clock");

@@ -29,9 +29,13 @@ class future;
 
 namespace detail {
 
+template <class T>
+class future_case;
+
 /// An outcome on its way from one thread to another, without its type.
 class handed {
   friend class outcome_wait;
+  friend class outcome_case;
 
  public:
   bool is_ready() const noexcept { return word_.is_ready(); }
@@ -54,6 +58,11 @@ class handed {
 
   /// By a stopper that has claimed the sleeper of `one`.
   on_stop leave(waiter& one) noexcept;
+
+  /// By a select, in whose place nobody sleeps: false if the outcome is there. And out of it again: false if the completer
+  /// has found it.
+  bool enter_beside(waiter& one) noexcept;
+  bool leave_beside(waiter& one) noexcept { return word_.leave(one); }
 
  private:
   handover word_;
@@ -289,6 +298,9 @@ class promise {
 /// Cost      no allocation to wait.
 template <class T = void>
 class [[nodiscard]] future : public detail::knows_roots {
+  template <class>
+  friend class detail::future_case;
+
  public:
   using value_type = T;
 

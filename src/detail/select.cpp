@@ -6,6 +6,7 @@
 
 #include "detail/any_below.hpp"
 #include "detail/lock_here.hpp"
+#include "detail/spin.hpp"
 
 namespace weft {
 namespace detail {
@@ -61,7 +62,7 @@ void happening::leave() noexcept {
   waits_ = nullptr;
 }
 
-void happening::happen() noexcept {
+void happening::happen(wake_up how) noexcept {
   channel_waiter* one = nullptr;
   {
     const std::lock_guard guard{lock_};
@@ -70,13 +71,34 @@ void happening::happen() noexcept {
     if (one == nullptr || !one->try_claim()) return;
     one->select->chosen = one->index;
   }
-  one->wake();
+  if (how == wake_up::stopped) one->select->leave_all();
+  one->wake(how);
 }
 
 on_stop select_wait::leave(waiter& self) noexcept {
   static_cast<select_wait&>(self).leave_all();
   return on_stop::left;
 }
+
+// ---- a future ---------------------------------------------------------------------------------------------------------------
+
+void outcome_case::prepare(select_wait& of, std::size_t index, root& self) noexcept {
+  happening_case::prepare(of, index, self);
+  entered_ = from_.enter_beside(place_);
+  if (!entered_) there_.happen();
+}
+
+// Whoever completes it may have found the place, and be on the way to say so.
+void outcome_case::leave(bool was_in_line) noexcept {
+  happening_case::leave(was_in_line);
+  if (!entered_ || from_.leave_beside(place_)) return;
+  for (spin_wait wait; !has_happened(); wait.once()) {
+  }
+}
+
+void outcome_case::tell(wait_subjects& into) const noexcept { into.add("future", &from_); }
+
+void outcome_case::completed(waiter& self, wake_up how) noexcept { static_cast<place&>(self).there.happen(how); }
 
 }  // namespace detail
 

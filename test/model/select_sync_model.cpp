@@ -204,6 +204,53 @@ struct send_and_stop : rl::test_suite<send_and_stop<stops_itself>, 3>, model::wo
   }
 };
 
+// A future that is set while a select chooses between it and a signal. It was given, or it is there still, once the select is
+// over: whoever set it has let go of the select's place by then.
+template <bool stops_itself>
+struct set_and_choose : rl::test_suite<set_and_choose<stops_itself>, stops_itself ? 3 : 2>, model::world {
+  std::optional<weft::promise<watched>> set;
+  std::optional<weft::future<watched>> answer;
+  std::optional<weft::auto_event> signal;
+  stop_source own;
+  std::size_t chosen = 2;
+  int got = 0;
+
+  static task<> chooses(set_and_choose& all) {
+    auto choice = select(on(*all.answer), on(all.signal->wait()));
+    const auto got = co_await std::move(choice);
+    all.chosen = got.index;
+    if (got.index == 0) all.got = std::get<0>(got.value).get();
+  }
+  static task<> takes(set_and_choose& all) { all.got = (co_await *std::move(all.answer)).get(); }
+  void before() {
+    begin();
+    chosen = 2;
+    got = 0;
+    set.emplace();
+    answer.emplace(set->get_future());
+    signal.emplace();
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      const bool ended = run(chooses(*this), own.token());
+      RL_ASSERT(ended == (chosen != 2) && (ended || stops_itself));
+    } else if (which == 1) {
+      if (!stops_itself) signal->set();
+      set->set_value(watched{7});
+      set.reset();
+    } else {
+      own.request_stop();
+    }
+  }
+  void after() {
+    RL_ASSERT(static_cast<bool>(*answer) == (chosen != 0));
+    if (chosen != 0) RL_ASSERT(run(takes(*this)));
+    RL_ASSERT(got == 7);
+    answer.reset();
+    signal.reset();
+  }
+};
+
 }  // namespace
 
 int main() {
@@ -213,4 +260,6 @@ int main() {
   model::check<lock_choose_and_stop>("lock, choose and stop", 0);
   model::check<send_and_stop<false>>("send and stop of others", 0, 100'000, 1);
   model::check<send_and_stop<true>>("stop of others and its own", 0, 100'000, 1);
+  model::check<set_and_choose<false>>("set and choose", 2);
+  model::check<set_and_choose<true>>("set, choose and stop", 1);
 }

@@ -208,8 +208,8 @@ class happening {
   bool seems_happened() const noexcept { return happened_.peek(); }
   void enter(channel_waiter& one) noexcept { waits_ = &one; }  // under the lock
   void leave() noexcept;
-  /// Both may be gone when this returns.
-  void happen() noexcept;
+  /// `stopped`: what the select waits for has ended so, and so does the select. Both may be gone when this returns.
+  void happen(wake_up how = wake_up::completed) noexcept;
 
  private:
   learning_lock lock_;  // of the next two
@@ -238,6 +238,12 @@ class happening_case : public select_case {
  protected:
   explicit happening_case(happening& what) noexcept : what_{what} {}
   ~happening_case() = default;
+
+  /// And that whoever made it happen has let go of it, or will have woken the select.
+  bool has_happened() const noexcept {
+    const std::lock_guard guard{what_.lock()};
+    return what_.happened();
+  }
 
   void tell(wait_subjects& into) const noexcept override { into.add("work beside a select", &what_); }
 

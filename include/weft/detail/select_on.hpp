@@ -22,6 +22,7 @@
 #include <weft/channel.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/select_cases.hpp>
+#include <weft/future.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 #include <weft/task.hpp>
@@ -199,6 +200,56 @@ class fork_case final : public select_case {
   node_of_select<place> node_;
 };
 
+/// A future that stays, whatever its value is.
+class outcome_case : public happening_case {
+ public:
+  bool may_be_ready() const noexcept { return from_.is_ready(); }
+  bool try_now() const noexcept { return from_.is_ready(); }
+  bool ended_stopped() const noexcept { return from_.is_ready() && from_.is_stopped(); }
+  void prepare(select_wait& of, std::size_t index, root& self) noexcept;
+  void leave(bool was_in_line) noexcept override;
+
+ protected:
+  explicit outcome_case(handed& from) noexcept : happening_case{there_}, from_{from} {}
+  ~outcome_case() = default;
+
+ private:
+  struct place : waiter {
+    explicit place(happening& what) noexcept : waiter{type}, there{what} {}
+    happening& there;
+  };
+  void tell(wait_subjects& into) const noexcept override;
+  static void completed(waiter& self, wake_up how) noexcept;
+  static constexpr wait_type type{nullptr, "future", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, completed};
+
+  handed& from_;
+  happening there_;
+  place place_{there_};
+  bool entered_ = false;
+};
+
+template <class T>
+class future_case final : public outcome_case {
+  using given = decltype(std::declval<future_awaiter<T>&>().await_resume());
+
+ public:
+  using result_type = element<given>;
+  using state = future_case;
+  explicit future_case(future<T>& of) : outcome_case{of.state()}, of_{of} {}
+  future_case(const future_case& other) : future_case{other.of_} {}  // before it is awaited
+
+  result_type take() {
+    future_awaiter<T> ended{of_.take()};
+    if constexpr (std::is_void_v<given>)
+      return (ended.await_resume(), std::monostate{});
+    else
+      return ended.await_resume();
+  }
+
+ private:
+  future<T>& of_;
+};
+
 template <class T>
 class on_state;
 template <class... Cases>
@@ -253,7 +304,8 @@ inline constexpr bool runs_beside<on_case<T>> = true;
 /// awaited, and is chosen when it has ended, if no other was before. Where another is chosen it is told to stop, and joined.
 /// What it has done until then is done: a task that has received a value has it, and what it gives although another case was
 /// chosen is destroyed. So give it what may be done in vain; else fork it, and give the fork by its name, whose result is
-/// still there. A shared_task that nobody else awaits is stopped so, too, and a future that is given away is used up.
+/// still there. A shared_task that nobody else awaits is stopped so, too, and a future that is moved into it is used up:
+/// give it by its name.
 ///
 /// What can't stand for that does not compile: a latch's and a barrier's arrive_and_wait(), which have arrived whichever case
 /// is chosen; a timeout of what would be a case by itself (after(d) is the time); a select, whose cases the other one takes.
@@ -293,6 +345,19 @@ auto on(Awaitable&& work) {
         "select");
     return on_case<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(work)), by_name};
   }
+}
+
+/// The same of a future that stays, given by its name: it has its outcome still where another case is chosen, and is empty
+/// where this one is.
+///
+///     auto got = co_await select(on(answer), after(5ms));  // and once more, if it is late
+///
+/// Fails     as the future. One that was set to stopped, and is chosen, ends the select stopped.
+/// Lifetime  the future stays where it is, and outlives the select; nobody else waits for it meanwhile.
+/// Cost      no lock where it is ready.
+template <class T>
+detail::future_case<T> on(future<T>& answer) {
+  return detail::future_case<T>{answer};
 }
 
 }  // namespace weft

@@ -70,6 +70,8 @@ struct wait_type {
   /// By who wakes it as stopped, having claimed it, outside of all locks: a case of a select has the others leave. Null:
   /// nothing.
   void (*ends_stopped)(waiter& one) noexcept = nullptr;
+  /// Of one in which nobody sleeps: what is done in place of finish(). Null: somebody does.
+  void (*completed)(waiter& one, wake_up how) noexcept = nullptr;
 };
 
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.
@@ -92,6 +94,9 @@ class waiter {
 
   /// Ends a wait that forwards its stops. Once a wait. The waiter may be gone when this returns.
   void finish(wake_up how = wake_up::completed) noexcept;
+
+  /// The same, of one in which perhaps nobody sleeps.
+  void complete(wake_up how) noexcept { type_->completed != nullptr ? type_->completed(*this, how) : finish(how); }
 
   /// Stands for the wait in which `parked` has parked, too: whoever claims one of them has ended it. By the sleeper, under
   /// the locks of all that they are in.
