@@ -256,7 +256,7 @@ class borrowed_stack {
 /// Fails     resume() throws what the function throws; then it is done. Where there is no stack: see stack_pool::take.
 /// Lifetime  one that is destroyed half-way is gone on with once more: its yield throws `stopped`.
 /// Threads   one at a time, not always the same.
-/// Cost      no allocation on a warm stack; figures in docs/design/0014-fibers.md.
+/// Cost      no allocation on a warm stack; figures in docs/measurements/fibers.md.
 template <class Out, class... Ins>
 class coroutine<Out(Ins...)> {
   static_assert(sizeof...(Ins) <= 1, "a coroutine takes one value at a time: pass a struct or a tuple");
