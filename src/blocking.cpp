@@ -1,7 +1,6 @@
 #include <weft/blocking.hpp>
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +13,7 @@
 #include <weft/error.hpp>
 
 #include "detail/futex.hpp"
+#include "detail/helper_signals.hpp"
 #include "detail/parker.hpp"
 
 namespace weft {
@@ -142,21 +142,16 @@ void blocking_core::call_one() noexcept {
   one->bed.wake();
 }
 
-// Signals of the process are for the program's own threads.
 bool blocking_core::start_thread() noexcept {
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const helper_signals as_helper;
   pthread_t thread;
-  const int refused = ::pthread_create(
-      &thread, nullptr,
-      [](void* argument) -> void* {
-        static_cast<blocking_core*>(argument)->run();
-        return nullptr;
-      },
-      this);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return refused == 0;
+  return ::pthread_create(
+             &thread, nullptr,
+             [](void* argument) -> void* {
+               static_cast<blocking_core*>(argument)->run();
+               return nullptr;
+             },
+             this) == 0;
 }
 
 void blocking_core::run() noexcept {

@@ -1,13 +1,13 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <csignal>
 #include <cstdlib>
 #include <mutex>
 #include <utility>
 #include <weft/clock.hpp>
 
 #include "detail/futex.hpp"
+#include "detail/helper_signals.hpp"
 
 namespace weft {
 namespace {
@@ -127,9 +127,7 @@ class steady final : public clock {
     static_cast<void>(once);
     ending_ = false;
     asleep_until_ = time_point::min();
-    sigset_t all, before;  // signals of the process are for the program's own threads
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const detail::helper_signals as_helper;
     const int refused = pthread_create(
         &thread_, nullptr,
         [](void*) -> void* {
@@ -137,7 +135,6 @@ class steady final : public clock {
           return nullptr;
         },
         nullptr);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     WEFT_EXPECTS(refused == 0, "the clock needs a thread to wake who sleeps, and the system gave none");
     running_ = true;
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,18 @@ WEFT_TEST("blocking: its threads have names") {
     return std::string{name};
   };
   EXPECT_EQ(co_await files.run(own_name), "a-name-that-is-");
+}
+
+WEFT_TEST("blocking: a fault there finds its handler") {
+  const auto blocked = [] {
+    sigset_t mine;
+    sigemptyset(&mine);
+    pthread_sigmask(SIG_SETMASK, nullptr, &mine);
+    return mine;
+  };
+  const sigset_t there = co_await blocking(blocked);
+  EXPECT_TRUE(sigismember(&there, SIGINT));
+  EXPECT_FALSE(sigismember(&there, SIGSEGV));
 }
 
 // ---- how many at once -------------------------------------------------------------------------------------------------------

@@ -1101,7 +1101,7 @@ TEST_F(fiber_misuse, blocking_the_thread) {
 TEST_F(fiber_misuse, running_over) {
   if (weft::stack_pool::process_wide().limits().guard == weft::stack_guard::none)
     GTEST_SKIP() << "nothing guards stacks here";
-  const auto runs_over = [] {
+  const auto runs_over = [](weft::executor* on) {
     auto body = [](scope& s) -> task<> {
       s.go({.size = 16384, .name = "a small fiber"}, [] {
         volatile char room[40'000];
@@ -1109,9 +1109,15 @@ TEST_F(fiber_misuse, running_over) {
       });
       co_return;
     };
-    sync_wait(with_scope(body));
+    sync_wait(with_scope({.executor = on}, body));
   };
-  EXPECT_DEATH(runs_over(), "weft: a stack ran over: 'a small fiber', which runs .*lambda.* needed");
+  const char* const sentence = "weft: a stack ran over: 'a small fiber', which runs .*lambda.* needed";
+  EXPECT_DEATH(runs_over(nullptr), sentence);
+  const auto runs_over_on_a_pool = [&] {
+    const weft::pool workers{{.threads = 1}};
+    runs_over(&workers.executor());
+  };
+  EXPECT_DEATH(runs_over_on_a_pool(), sentence);
 }
 
 }  // namespace

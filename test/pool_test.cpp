@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,6 +65,22 @@ WEFT_TEST("pool: its threads have names") {
     co_return name;
   };
   EXPECT_EQ(co_await start_on(p.executor(), own_name()), "a-name-that-i-0");
+}
+
+// Of which a profiler's is one.
+WEFT_TEST("pool: signals of the process are blocked on its threads, those that a thread brings upon itself are not") {
+  const pool p{{.threads = 1}};
+  const auto blocked = []() -> task<sigset_t> {
+    sigset_t mine;
+    sigemptyset(&mine);
+    pthread_sigmask(SIG_SETMASK, nullptr, &mine);
+    co_return mine;
+  };
+  const sigset_t there = co_await start_on(p.executor(), blocked());
+  for (const int one : {SIGINT, SIGTERM, SIGCHLD, SIGALRM, SIGHUP, SIGUSR1})
+    EXPECT_TRUE(sigismember(&there, one)) << one;
+  for (const int one : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF})
+    EXPECT_FALSE(sigismember(&there, one)) << one;
 }
 
 WEFT_TEST("pool: a task runs on it, and who awaits the task stays outside") {

@@ -7,12 +7,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
 #include "detail/futex.hpp"
+#include "detail/helper_signals.hpp"
 #include "detail/thread_id.hpp"
 
 namespace weft::detail {
@@ -114,9 +114,7 @@ class late_wake_ups {
   }
 
   bool start() noexcept {
-    sigset_t all, before;  // signals of the process are for the program's own threads
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const helper_signals as_helper;
     pthread_t thread;
     running_ = pthread_create(
                    &thread, nullptr,
@@ -125,7 +123,6 @@ class late_wake_ups {
                      return nullptr;
                    },
                    this) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (running_) pthread_detach(thread);
     return running_;
   }

@@ -2,7 +2,6 @@
 #include "detail/pool_core.hpp"
 
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <weft/error.hpp>
 
 #include "detail/fence.hpp"
+#include "detail/helper_signals.hpp"
 #include "detail/processors.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/spin.hpp"
@@ -114,11 +114,9 @@ void pool_core::know_each_other(const std::vector<processor>& places) {
   }
 }
 
-// All or none: they wait at the gate for each other. Signals of the process are for the program's own threads.
+// All or none: they wait at the gate for each other.
 int pool_core::start_threads(const char* name, const std::vector<processor>& places) noexcept {
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const helper_signals as_helper;
   int refused = 0;
   std::size_t started = 0;
   while (started != own_threads()) {
@@ -145,7 +143,6 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
     if (refused != 0) break;
   }
   if (refused == 0 && is_adaptive()) refused = start_steering(name);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   gate_.open(refused == 0);
   if (refused != 0)
     for (std::size_t i = 0; i != started; ++i) ::pthread_join(seats_[i]->thread, nullptr);
