@@ -214,6 +214,16 @@ TEST(coroutine, passes_references) {
   EXPECT_EQ(&passes.resume(mine), &other);
   EXPECT_EQ(mine, 11);
   EXPECT_EQ(&passes.resume(mine), &mine);
+
+  coroutine<std::string && (std::string&&)> passes_on{[](auto& yield, std::string&& in) -> std::string&& {
+    std::string&& again = yield(std::move(in));
+    return std::move(again);
+  }};
+  std::string first = "first", second = "second";
+  EXPECT_EQ(std::string{passes_on.resume(std::move(first))}, "first");
+  EXPECT_TRUE(first.empty());  // NOLINT(bugprone-use-after-move): that is what is asked
+  EXPECT_EQ(std::string{passes_on.resume(std::move(second))}, "second");
+  EXPECT_TRUE(passes_on.done());
 }
 
 TEST(coroutine, copies_and_destroys_no_value_more_than_it_must) {
@@ -287,6 +297,22 @@ TEST(coroutine, moves_and_swaps) {
   empty = std::move(one);
   EXPECT_FALSE(one);  // NOLINT(bugprone-use-after-move): that is what is asked
   EXPECT_EQ(empty.resume(), 2);
+
+  std::atomic<int> alive = 0;
+  coroutine<int()> waits{[&](auto& yield) {
+    const test::counted here{alive};
+    yield(1);
+    return 2;
+  }};
+  waits.resume();
+  EXPECT_EQ(alive, 1);
+  coroutine<int()> other{[](auto&) { return 7; }};
+  waits = std::move(other);  // what it was is destroyed half-way
+  EXPECT_EQ(alive, 0);
+  EXPECT_TRUE(other.done());  // NOLINT(bugprone-use-after-move): that is what is asked
+  auto& itself = waits;
+  waits = std::move(itself);
+  EXPECT_EQ(waits.resume(), 7);
 }
 
 struct alignas(256) wide {
@@ -666,6 +692,15 @@ TEST(coroutine, without_a_stack_nothing_has_begun) {
     }
     EXPECT_EQ(alive, 0);
     EXPECT_EQ(resource.live, 0u);
+  }
+}
+
+TEST(coroutine, a_size_that_no_stack_has_is_refused) {
+  for (const std::size_t size : {~std::size_t{0}, std::size_t{1} << 40}) {
+    const auto small = [](auto&) { return 1; };
+    EXPECT_THROW((coroutine<int()>{{.size = size}, small}), std::bad_alloc);
+    const auto large = [room = std::array<char, 4096>{}](auto&) { return int{room[0]}; };
+    EXPECT_THROW((coroutine<int()>{{.size = size}, large}), std::bad_alloc);
   }
 }
 

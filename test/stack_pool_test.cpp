@@ -698,6 +698,22 @@ TEST_F(overflow_seen, coroutines_misused) {
     one.resume();
   };
   EXPECT_DEATH(destroys_itself(), "weft: a coroutine was destroyed while it runs");
+
+  const auto moves_itself = [] {
+    std::vector<coroutine<void()>> all;
+    all.emplace_back([&](auto&) {
+      for (int i = 0; i != 10; ++i) all.emplace_back([](auto&) {});  // the first one, too
+    });
+    all.front().resume();
+  };
+  EXPECT_DEATH(moves_itself(), "weft: a coroutine was moved while it runs");
+
+  const auto throws_nothing = [] {
+    coroutine<void()> one{[](auto& yield) { yield(); }};
+    one.resume();
+    one.resume_throwing(nullptr);
+  };
+  EXPECT_DEATH(throws_nothing(), "weft: resume_throwing was given no exception");
   const auto foreign_yield = [] {
     coroutine<void()>::yielder* kept = nullptr;
     coroutine<void()> one{[&](auto& yield) {

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -251,7 +252,7 @@ class borrowed_stack {
 ///     sum.resume(0);  // 3, and done
 ///
 /// The function gets a yielder and, unless In is void, what the first resume() was given. It returns what the last one
-/// gives. Out and In are void, references, or types that can be moved. Move-only; empty after a move.
+/// gives. Out and In are void, references, or types that can be moved. Move-only, while it does not run; empty after a move.
 ///
 /// Fails     resume() throws what the function throws; then it is done. Where there is no stack: see stack_pool::take.
 /// Lifetime  one that is destroyed half-way is gone on with once more: its yield throws `stopped`.
@@ -299,15 +300,17 @@ class coroutine<Out(Ins...)> {
   coroutine(stack_options options, F&& f) {
     using made = body<std::decay_t<F>>;
     constexpr std::size_t needed = sizeof(made) + alignof(made) + 64;  // the last for what lies away from the line
-    if constexpr (needed > detail::free_above_stack) options.size += needed;
+    if constexpr (needed > detail::free_above_stack)
+      if (__builtin_add_overflow(options.size, needed, &options.size)) throw std::bad_alloc{};
     detail::borrowed_stack on{options, detail::user_of<std::decay_t<F>>(f)};
     core_ = ::new (detail::place_on(*on, sizeof(made), alignof(made))) made{*on, std::forward<F>(f)};
     on.keep();
   }
 
-  coroutine(coroutine&& other) noexcept : core_{std::exchange(other.core_, nullptr)} {}
+  coroutine(coroutine&& other) noexcept : core_{std::exchange(other.core_, nullptr)} { expect_at_rest(); }
   coroutine& operator=(coroutine&& other) noexcept {
-    std::swap(core_, other.core_);
+    coroutine given{std::move(other)};
+    std::swap(core_, given.core_);
     return *this;
   }
   ~coroutine() {
@@ -331,7 +334,10 @@ class coroutine<Out(Ins...)> {
   }
 
   /// The same, but the yield that it waits in throws `failure`. One that has not begun never does: it ends with that.
-  Out resume_throwing(std::exception_ptr failure) { return outcome(waiting_core().go_in_throwing(std::move(failure))); }
+  Out resume_throwing(std::exception_ptr failure) {
+    WEFT_EXPECTS(failure != nullptr, "resume_throwing was given no exception: resume() goes on without one");
+    return outcome(waiting_core().go_in_throwing(std::move(failure)));
+  }
 
   /// Fetches the line that a resume() needs first. For who goes round more of them than a cache holds: some ten ahead, since
   /// as many resumes take as long as memory does.
@@ -355,9 +361,10 @@ class coroutine<Out(Ins...)> {
       core.begin();
       if constexpr (std::is_void_v<Out>)
         return call(mine.f, yield, first), nullptr;
-      else if constexpr (std::is_reference_v<Out>)
-        return detail::place_of(static_cast<std::remove_reference_t<Out>&>(call(mine.f, yield, first)));
-      else
+      else if constexpr (std::is_reference_v<Out>) {
+        Out refers = call(mine.f, yield, first);
+        return detail::place_of(refers);
+      } else
         return ::new (static_cast<body&>(core).last_) Out(call(mine.f, yield, first));
     }
     static Out call(F& f, yielder& yield, [[maybe_unused]] void* first) {
@@ -373,6 +380,14 @@ class coroutine<Out(Ins...)> {
     };
     alignas(last) std::byte last_[sizeof(last)];  // what it returned, until resume() has moved it out
   };
+
+  // Whoever has resumed it comes back to where it was.
+  void expect_at_rest() const noexcept {
+    WEFT_EXPECTS(
+        core_ == nullptr || core_->waits(),
+        "a coroutine was moved while it runs: keep it in its place until it yields (a std::vector moves what it "
+        "holds when it grows)");
+  }
 
   detail::coroutine_core& waiting_core() const noexcept {
     if (core_ == nullptr || !core_->waits()) [[unlikely]]
