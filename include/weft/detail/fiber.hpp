@@ -277,7 +277,8 @@ struct in_fiber {
 ///           waits. Not from a destructor, where it would end the program: there, await what is `shielded`.
 /// Fails     throws what the awaitable does. Outside of a fiber it ends the program with a sentence.
 /// Threads   goes on on its own executor, perhaps on another thread: compilers may keep the address of a thread_local, and
-///           what pthread_self() gave, over the call. errno, and the exceptions that are being handled, come along.
+///           what pthread_self() gave, over the call. The value of errno, and the exceptions that are being handled, come
+///           along; errno's address is one that they may keep, so read it behind a wait in a function that does not wait.
 template <class Awaitable>
   requires awaitable<Awaitable>
 [[gnu::always_inline]] inline decltype(auto) await(Awaitable&& awaitable) {
