@@ -141,6 +141,15 @@ WEFT_TEST("reduce: sums up, on any executor, whatever the grain") {
   }
 }
 
+WEFT_TEST("reduce: combines what `initial` is, whatever the elements are") {
+  const std::vector<int> from = numbers(1001);
+  const auto larger = [](auto a, auto b) { return std::max(a, b); };
+  EXPECT_EQ(co_await weft::reduce(from, 7L, larger), 1000L);
+  const std::vector<long> longs(from.begin(), from.end());
+  const auto takes_over = [](long&& a, long&& b) { return a + b; };
+  EXPECT_EQ(co_await weft::reduce(longs, 0L, takes_over), 500'500L);
+}
+
 // Strings: to append is associative, and nothing else.
 WEFT_TEST("reduce: keeps the order of the range") {
   const pool workers{{.threads = 4}};

@@ -95,6 +95,19 @@ task<> run_for_each(Range range, F f, parallel_options options) {
   all.throw_failure();
 }
 
+/// What `combine` takes for its second: a T, also of an element that only becomes one.
+template <class T, class Combine, class Element>
+decltype(auto) as_operand(Element&& one) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<Element>, T>) {
+    if constexpr (std::is_invocable_r_v<T, Combine&, T, Element>)
+      return static_cast<Element&&>(one);
+    else
+      return T(std::forward<Element>(one));
+  } else {
+    return T(std::forward<Element>(one));
+  }
+}
+
 template <class T, class Iterator, class Combine, class Transform>
 task<T> reduce_piece(Iterator first, std::size_t count, Combine& combine, Transform& transform, loop_state& all) {
   co_await check_stop();
@@ -113,7 +126,8 @@ task<T> reduce_piece(Iterator first, std::size_t count, Combine& combine, Transf
   }
   try {
     T sum = detail::invoke(transform, *first);
-    while (--count != 0) sum = detail::invoke(combine, std::move(sum), detail::invoke(transform, *++first));
+    while (--count != 0)
+      sum = detail::invoke(combine, std::move(sum), as_operand<T, Combine>(detail::invoke(transform, *++first)));
     co_return sum;
   } catch (...) {
     all.fail();
@@ -178,6 +192,9 @@ WEFT_COROUTINE_TAKES_OVER task<T> reduce(Range&& range, T initial, Combine&& com
                                          parallel_options options = {}) {
   static_assert(std::is_invocable_r_v<T, std::decay_t<Combine>&, T, T>,
                 "reduce combines two of `initial`'s type into one");
+  static_assert(
+      std::is_convertible_v<std::invoke_result_t<std::decay_t<Transform>&, std::ranges::range_reference_t<Range>>, T>,
+      "reduce makes of each element one of `initial`'s type, by `transform`");
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Combine);
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Transform);
   return detail::run_reduce<T, detail::range_in_frame<Range>, std::decay_t<Combine>, std::decay_t<Transform>>(
