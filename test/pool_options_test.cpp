@@ -578,9 +578,18 @@ TEST_F(pool_options_misuse, a_priority_that_there_is_not) {
   EXPECT_DEATH(makes(), "weft: a pool has from 1 to 8 priorities");
 }
 
+TEST(pool_size, by_default_there_are_as_many_threads_as_are_to_be_there_at_least) {
+  const pool many{{.min_threads = weft::available_processors() + 3}};
+  EXPECT_EQ(many.size(), weft::available_processors() + 3);
+  const pool and_a_caller{{.min_threads = weft::available_processors(), .use_caller = true}};
+  EXPECT_EQ(and_a_caller.size(), weft::available_processors() + 1);
+}
+
 TEST_F(pool_options_misuse, more_threads_at_least_than_it_has) {
   const auto makes = [] { const pool p{{.threads = 2, .min_threads = 2, .use_caller = true}}; };
   EXPECT_DEATH(makes(), "weft: a pool was asked for whose min_threads are more than its own threads");
+  const auto too_many = [] { const pool p{{.threads = 2, .min_threads = ~0u, .use_caller = true}}; };
+  EXPECT_DEATH(too_many(), "weft: a pool was asked for whose min_threads are more than its own threads");
 }
 
 }  // namespace

@@ -80,9 +80,12 @@ pool_core* pool_core::make(const pool_options& options, parkers beds) {
   prepare_fences();
   count_forks();
   pool_options mine = options;
-  if (mine.threads == 0) mine.threads = available_processors();
-  WEFT_EXPECTS(mine.threads <= 16'384, "a pool of more than 16384 threads was asked for");
-  WEFT_EXPECTS(mine.min_threads + (mine.use_caller ? 1u : 0u) <= mine.threads,
+  constexpr unsigned most = 16'384;
+  const unsigned callers = mine.use_caller ? 1 : 0;
+  if (mine.threads == 0)  // what is asked for must not depend on the machine
+    mine.threads = std::max(available_processors(), std::min(mine.min_threads, most) + callers);
+  WEFT_EXPECTS(mine.threads <= most, "a pool of more than 16384 threads was asked for");
+  WEFT_EXPECTS(mine.min_threads <= mine.threads - callers,
                "a pool was asked for whose min_threads are more than its own threads");
   WEFT_EXPECTS(mine.priorities >= 1 && mine.priorities <= 8, "a pool has from 1 to 8 priorities");
   std::vector<processor> places;
