@@ -3,6 +3,8 @@
 #include <weft/detail/waiter.hpp>
 #include <weft/executor.hpp>
 
+#include <utility>
+
 #include "detail/worker.hpp"
 
 namespace weft {
@@ -62,6 +64,16 @@ bool manual_executor::empty() const noexcept { return ready_ == nullptr && poste
 
 // ---- new_thread_executor ------------------------------------------------------------------------------------------------
 
+namespace {
+
+void run_on_this_thread(job& work, const executor& of) noexcept {
+  const executor* const outer = std::exchange(detail::this_worker().only_for, &of);
+  work.run(work);  // it may be gone
+  detail::this_worker().only_for = outer;
+}
+
+}  // namespace
+
 void new_thread_executor::post(job& work) noexcept {
   running_.fetch_add(1, std::memory_order_relaxed);  // the destructor can't run beside a post
   // The thread needs two addresses and gets one argument: that of the executor travels in the job's link.
@@ -69,7 +81,7 @@ void new_thread_executor::post(job& work) noexcept {
   const auto body = [](void* argument) -> void* {
     job& mine = *static_cast<job*>(argument);
     auto& all = *reinterpret_cast<new_thread_executor*>(mine.next);
-    mine.run(mine);  // `mine` may be gone
+    run_on_this_thread(mine, all);  // `mine` may be gone
     const pthread_t ended_before = all.ended_.exchange(::pthread_self(), std::memory_order_relaxed);  // a number
     if (ended_before != pthread_t{}) ::pthread_join(ended_before, nullptr);
     all.one_less();
@@ -77,7 +89,7 @@ void new_thread_executor::post(job& work) noexcept {
   };
   pthread_t thread;
   if (::pthread_create(&thread, nullptr, body, &work) == 0) return;
-  work.run(work);
+  run_on_this_thread(work, *this);
   one_less();
 }
 
@@ -87,6 +99,8 @@ void new_thread_executor::one_less() noexcept {
 }
 
 new_thread_executor::~new_thread_executor() {
+  WEFT_EXPECTS(detail::this_worker().only_for != this,
+               "a new_thread_executor was destroyed by a job of its own: it would wait for itself");
   for (std::size_t left; (left = running_.load(std::memory_order_acquire)) != 0;)  // <- ended (no model: as there)
     running_.wait(left, std::memory_order_relaxed);                                // the load above takes the edge
   const pthread_t last = ended_.load(std::memory_order_relaxed);                   // carried by `ended`

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -164,6 +165,17 @@ TEST(new_thread_executor, leaves_no_thread_behind) {
     for (auto& one : jobs) threads.post(one);
   }
   EXPECT_EQ(ended, 20);
+}
+
+TEST(new_thread_executor_misuse, destroyed_by_a_job_of_its_own) {
+  GTEST_FLAG_SET(death_test_style, std::getenv("WEFT_TEST_EMULATED") != nullptr ? "fast" : "threadsafe");
+  const auto destroys_itself = [] {
+    auto* const threads = new new_thread_executor;
+    work last{[&] { delete threads; }};
+    threads->post(last);
+    test::until([] { return false; });
+  };
+  EXPECT_DEATH(destroys_itself(), "weft: a new_thread_executor was destroyed by a job of its own");
 }
 
 TEST(env, outside_of_any_task_is_empty) {

@@ -78,7 +78,7 @@ class manual_executor final : public executor {
 /// Runs each job on a thread of its own. For a few long-running pieces of work, not for many short ones.
 ///
 /// Threads   any.
-/// Lifetime  its destructor joins all of them, so it must not run on one.
+/// Lifetime  its destructor joins all of them, so it must not run on one (asserted).
 /// Fails     where the system gives no thread, the job runs on the poster's.
 class new_thread_executor final : public executor {
  public:
