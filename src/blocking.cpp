@@ -15,6 +15,7 @@
 #include "detail/futex.hpp"
 #include "detail/helper_signals.hpp"
 #include "detail/parker.hpp"
+#include "detail/worker.hpp"
 
 namespace weft {
 namespace detail {
@@ -159,6 +160,7 @@ void blocking_core::run() noexcept {
   if (options_.name != nullptr)
     for (std::size_t i = 0; i != sizeof name - 1 && options_.name[i] != '\0'; ++i) name[i] = options_.name[i];
   ::pthread_setname_np(::pthread_self(), name);
+  worker& here = this_worker();
   std::unique_lock guard{lock_};
   --starting_;
   for (;;) {
@@ -168,7 +170,9 @@ void blocking_core::run() noexcept {
       if (ending_) has_changed();
       guard.unlock();
       auto& one = static_cast<blocking_call&>(*next);
+      here.only_for = this;
       one.run();
+      here.only_for = nullptr;
       one.finish();  // it may be gone
       guard.lock();
       --busy_;
@@ -287,6 +291,8 @@ blocking_pool::blocking_pool(blocking_options options) : core_{new detail::block
 
 blocking_pool::~blocking_pool() {
   if (!core_->is_of_this_process()) return;  // its threads stayed behind
+  WEFT_EXPECTS(detail::this_worker().only_for != core_,
+               "a blocking_pool was destroyed by a call of its own: it would wait for itself");
   core_->end(true);
   delete core_;
 }

@@ -67,7 +67,7 @@ bool manual_executor::empty() const noexcept { return ready_ == nullptr && poste
 namespace {
 
 void run_on_this_thread(job& work, const executor& of) noexcept {
-  const executor* const outer = std::exchange(detail::this_worker().only_for, &of);
+  const void* const outer = std::exchange(detail::this_worker().only_for, &of);
   work.run(work);  // it may be gone
   detail::this_worker().only_for = outer;
 }

@@ -335,6 +335,15 @@ TEST_F(blocking_pool_misuse, without_threads) {
   EXPECT_DEATH(blocking_pool{{.threads = 0}}, "weft: a blocking_pool without threads was asked for");
 }
 
+TEST_F(blocking_pool_misuse, destroyed_by_a_call_of_its_own) {
+  const auto destroys_itself = [] {
+    auto* const files = new blocking_pool;
+    const auto ends = [&] { delete files; };
+    sync_wait(files->run(ends));
+  };
+  EXPECT_DEATH(destroys_itself(), "weft: a blocking_pool was destroyed by a call of its own");
+}
+
 TEST_F(blocking_pool_misuse, in_a_child_that_was_forked) {
   const auto fork_and_use = [] {
     blocking_pool few;

@@ -109,9 +109,9 @@ struct worker : run_state {
   // that uses them; null: they are not known.
   control_words words{};
   void (*words_known_to)(frame*) = nullptr;
-  stride served;                       // the fibers that were woken here, by their places in line
-  void* signal_stack = nullptr;        // where an overflow of a fiber's stack is caught; kept for the next thread
-  const executor* only_for = nullptr;  // a new_thread_executor, at one of whose jobs the thread is
+  stride served;                   // the fibers that were woken here, by their places in line
+  void* signal_stack = nullptr;    // where an overflow of a fiber's stack is caught; kept for the next thread
+  const void* only_for = nullptr;  // a new_thread_executor, or blocking pool, at one of whose jobs the thread is
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().
