@@ -124,6 +124,13 @@ TEST(stack_pool, neighbours_are_coloured) {
   give_back(others);
 }
 
+TEST(stack_pool, a_guard_of_no_size_is_refused_and_one_that_no_system_has_room_for) {
+  for (const std::size_t size : {std::size_t{0}, ~std::size_t{0}}) {
+    EXPECT_THROW((stack_pool{{.guard_size = size}}), weft::error);
+    EXPECT_NO_THROW((stack_pool{{.guard = stack_guard::none, .guard_size = size}}));
+  }
+}
+
 // Colours and pages don't go in step: where every 96th stack came back to the same sets of a second level of 2048 sets,
 // eleven of a thousand were in each, and eight have room.
 TEST(stack_pool, a_thousand_tops_spread_over_the_sets_of_a_cache) {
@@ -707,6 +714,13 @@ TEST_F(overflow_seen, coroutines_misused) {
     all.front().resume();
   };
   EXPECT_DEATH(moves_itself(), "weft: a coroutine was moved while it runs");
+
+  const auto has_no_room = [] {
+    std::vector<std::byte> memory(weft::least_stack_size);
+    const auto large = [room = std::array<char, 4096>{}](auto&) { static_cast<void>(room); };
+    coroutine<void()> one{{.memory = memory}, large};
+  };
+  EXPECT_DEATH(has_no_room(), "weft: a coroutine's function has no room in the memory that its stack is to lie in");
 
   const auto throws_nothing = [] {
     coroutine<void()> one{[](auto& yield) { yield(); }};

@@ -80,6 +80,11 @@ stack_guard guard_for(const stack_pool_options& options) {
   if (options.huge_pages && options.guard != stack_guard::none)
     throw error{std::make_error_code(std::errc::invalid_argument), "stack_pool",
                 "huge pages and guards: a guard splits the page; say guard = stack_guard::none, too"};
+  constexpr std::size_t most = std::size_t{1} << 40;  // beyond, sums of sizes might wrap round
+  if (options.guard != stack_guard::none && (options.guard_size == 0 || options.guard_size > most))
+    throw error{std::make_error_code(std::errc::invalid_argument), "stack_pool",
+                options.guard_size == 0 ? "guards of no size guard nothing: say guard = stack_guard::none instead"
+                                        : "no guard may be larger than 1 TiB"};
   if (options.guard == stack_guard::automatic) return detail::best_guard();
   if (!detail::guard_works(options.guard))
     throw error{std::make_error_code(std::errc::not_supported), "stack_pool",

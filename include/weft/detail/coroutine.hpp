@@ -36,7 +36,8 @@ struct stack_options {
   /// Usable bytes, at least; fewer than least_stack_size are taken for that. Memory is taken as it is used.
   std::size_t size = std::size_t{64} << 10;
   stack_pool* pool = nullptr;  ///< null: the process's
-  /// Instead of a pool's: one's own, which outlives what runs on it; least_stack_size or more (asserted), and no guard.
+  /// Instead of a pool's: one's own, which outlives what runs on it; least_stack_size or more beside a large function
+  /// (asserted), and no guard.
   std::span<std::byte> memory = {};
   const char* name = nullptr;  ///< for messages; outlives what runs on it
 };
@@ -300,8 +301,12 @@ class coroutine<Out(Ins...)> {
   coroutine(stack_options options, F&& f) {
     using made = body<std::decay_t<F>>;
     constexpr std::size_t needed = sizeof(made) + alignof(made) + 64;  // the last for what lies away from the line
-    if constexpr (needed > detail::free_above_stack)
+    if constexpr (needed > detail::free_above_stack) {
+      WEFT_EXPECTS(options.memory.empty() || options.memory.size() >= needed + least_stack_size,
+                   "a coroutine's function has no room in the memory that its stack is to lie in: that takes "
+                   "weft::least_stack_size bytes beside the function's own");
       if (__builtin_add_overflow(options.size, needed, &options.size)) throw std::bad_alloc{};
+    }
     detail::borrowed_stack on{options, detail::user_of<std::decay_t<F>>(f)};
     core_ = ::new (detail::place_on(*on, sizeof(made), alignof(made))) made{*on, std::forward<F>(f)};
     on.keep();

@@ -150,7 +150,8 @@ struct stack_use {
 /// Cost      a warm stack some 20 ns to take and to give back; a cold one a guard and a page, in system calls for up to 64.
 class stack_pool {
  public:
-  /// Fails   throws std::system_error where the guard that is asked for does not work here, or with huge pages and a guard.
+  /// Fails   throws std::system_error where the guard that is asked for does not work here, or has no size, or with huge
+  ///         pages and a guard.
   explicit stack_pool(const stack_pool_options& options = {});
   stack_pool(const stack_pool&) = delete;
   stack_pool& operator=(const stack_pool&) = delete;
