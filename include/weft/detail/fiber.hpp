@@ -247,6 +247,10 @@ struct fiber_run : knows_roots {
 template <class F, class... Args>
 task<std::invoke_result_t<F, Args...>> run_in_fiber(stack_options options, F f, Args... args) {
   using result = std::invoke_result_t<F, Args...>;
+  static_assert(
+      !is_task<result>,
+      "a fiber runs a plain function, and this one gives a task, which nobody would start: fork it, or have the "
+      "fiber await it");
   auto call = [&]() -> result { return detail::invoke(std::move(f), std::move(args)...); };
   fiber_call_of<decltype(call), result> running{call, f};
   co_await fiber_run{running, options};
