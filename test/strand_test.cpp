@@ -330,4 +330,26 @@ TEST_F(strand_misuse, destroyed_by_a_job_with_others_behind_it) {
   EXPECT_DEATH(too_early(), "weft: a strand was destroyed with jobs inside");
 }
 
+// Whose turn it is has taken both: the queue is empty, and the second one has not run.
+TEST_F(strand_misuse, destroyed_between_two_jobs_that_were_taken_together) {
+  const auto destroys = [] {
+    const pool workers{{.threads = 1}};
+    auto one = std::make_unique<strand>(workers.executor());
+    std::latch all_posted{1}, begun{1};
+    work holds_the_worker{[&] { all_posted.wait(); }};
+    work first{[&] {
+      begun.count_down();
+      test::until([] { return false; });
+    }};
+    work second{[] {}};
+    workers.executor().post(holds_the_worker);
+    one->post(first);
+    one->post(second);
+    all_posted.count_down();
+    begun.wait();
+    one.reset();
+  };
+  EXPECT_DEATH(destroys(), "weft: a strand was destroyed with jobs inside");
+}
+
 }  // namespace

@@ -26,10 +26,11 @@ void strand_core::run_one(job& work) noexcept {
 void strand_core::serve(job& turn) noexcept {
   auto& mine = static_cast<strand_core&>(turn);
   for (unsigned served = 0;;) {
-    if (mine.taken_ == nullptr) mine.taken_ = mine.jobs_.take();
-    while (job* const work = mine.taken_) {
-      if (served++ == most_in_a_row) return mine.below_->post_behind(mine);  // it may be gone
-      mine.taken_ = work->next;
+    job* work = mine.taken_.load(std::memory_order_relaxed);                                      // as declared
+    if (work == nullptr) mine.taken_.store(work = mine.jobs_.take(), std::memory_order_relaxed);  // as declared
+    for (; work != nullptr; work = mine.taken_.load(std::memory_order_relaxed)) {                 // as declared
+      if (served++ == most_in_a_row) return mine.below_->post_behind(mine);                       // it may be gone
+      mine.taken_.store(work->next, std::memory_order_relaxed);                                   // as declared
       mine.run_one(*work);
     }
     switch (mine.jobs_.leave()) {
@@ -41,7 +42,7 @@ void strand_core::serve(job& turn) noexcept {
 }
 
 void strand_core::release() noexcept {
-  WEFT_EXPECTS(!is_inside() || taken_ == nullptr, destroyed_full);
+  WEFT_EXPECTS(taken_.load(std::memory_order_relaxed) == nullptr, destroyed_full);  // as declared
   switch (jobs_.abandon()) {
     case serial_queue<job>::abandoned::free: delete this; return;
     case serial_queue<job>::abandoned::served: return;

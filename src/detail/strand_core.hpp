@@ -31,7 +31,9 @@ class strand_core final : private job {
 
   executor* below_;
   serial_queue<job> jobs_;
-  job* taken_ = nullptr;  // by whose turn it is: what it has taken and not run, oldest first
+  // What has been taken and not run, oldest first. Written by whose turn it is; relaxed, since the turn carries it. Who
+  // destroys the strand meanwhile, which is a mistake then, looks, too.
+  std::atomic<job*> taken_{nullptr};
   // The thread that is at a job; 0: none. Relaxed: a thread looks for what it wrote itself.
   std::atomic<std::uintptr_t> server_{0};
 };
