@@ -8,6 +8,8 @@
 
 #include "detail/futex.hpp"
 #include "detail/helper_signals.hpp"
+#include "detail/thread_id.hpp"
+#include "detail/worker.hpp"
 
 namespace weft {
 namespace {
@@ -88,6 +90,7 @@ class steady final : public clock {
       if (firing_ == &one) firing_ = nullptr;  // by its own function, or where an ended one stood
       one.when = when;
       one.armed = true;
+      one.armed_by = who_arms();
       armed_.push(one);
       earlier = when < asleep_until_;
       if (earlier) changes_.fetch_add(1, std::memory_order_relaxed);  // the kernel orders it before the wake-up
@@ -112,14 +115,36 @@ class steady final : public clock {
   }
 
  private:
+  // What tells the calling thread from others that are alive; 0: a pool's worker, whose tasks no forked child has.
+  static std::uint32_t who_arms() noexcept {
+    return detail::this_worker().of_pool != nullptr ? 0 : static_cast<std::uint32_t>(detail::this_thread_id() >> 8);
+  }
+
+  // In a forked child, which has of all threads the calling one: what others have armed may lie on a stack that the next
+  // thread gets, and wakes nobody but what stayed behind.
+  void forget_those_of_others() noexcept {
+    const std::uint32_t mine = who_arms();
+    timer_heap kept;
+    while (timer* const one = armed_.first()) {
+      armed_.remove(*one);
+      if (mine != 0 && one->armed_by == mine)
+        kept.push(*one);
+      else
+        one->armed = false;
+    }
+    armed_ = kept;
+  }
+
   // Under the lock, as all that follows.
   void start() noexcept {
     static const bool once = [] {
-      // A fork() takes the lock over into the child whole; the thread stays behind.
+      // A fork() takes the lock over into the child whole; the threads stay behind.
       pthread_atfork([] { instance().lock_.lock(); }, [] { instance().lock_.unlock(); },
                      [] {
                        instance().running_ = false;
                        instance().firing_ = nullptr;
+                       instance().cancellers_ = 0;
+                       instance().forget_those_of_others();
                        instance().lock_.unlock();
                      });
       return std::atexit([] { instance().end(); }) == 0;

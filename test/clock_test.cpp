@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <random>
 #include <thread>
 #include <vector>
+#include <weft/pool.hpp>
 
 #include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
@@ -395,6 +397,33 @@ TEST(real_clock, works_in_a_forked_child) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 17);
   EXPECT_EQ(weft::sync_wait(nap(1ms)), 1);
+}
+
+// What other threads have armed lies on stacks that new threads get there, and would wake a pool that stayed behind.
+TEST(real_clock, forgets_in_a_forked_child_what_others_have_armed) {
+#if defined(WEFT_TEST_TSAN)
+  GTEST_SKIP() << "the thread sanitizer starts no threads after a fork";
+#endif
+  std::atomic<bool> over = false;
+  const weft::pool workers{{.threads = 1}};
+  weft::start(workers.executor(), nap(100ms), [&](result<int>) { over = true; });
+  std::jthread other{[] { weft::sync_wait(nap(100ms)); }};
+  alarm mine, another;
+  weft::real_clock().arm(mine, weft::real_clock().now() + 100ms);
+  std::jthread{[&] { weft::real_clock().arm(another, weft::real_clock().now() + 1h); }}.join();
+  usleep(20'000);  // those two have begun to sleep
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i != 5; ++i) std::thread{[] { weft::sync_wait(nap(50ms)); }}.join();
+    const bool forgotten = !weft::real_clock().cancel(another);
+    _exit(mine.rings == 1 && forgotten ? 17 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 17);
+  EXPECT_TRUE(weft::real_clock().cancel(another));
+  test::until([&] { return over && mine.rings == 1; });
 }
 
 // exit() comes while timers are armed, and from the clock's own thread.

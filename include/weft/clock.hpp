@@ -19,6 +19,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstdint>
 #include <weft/detail/config.hpp>
 #include <weft/detail/forward.hpp>
 #include <weft/detail/handover.hpp>
@@ -44,6 +45,7 @@ class timer {
   timer* next = nullptr;
   timer* prev = nullptr;
   bool armed = false;
+  std::uint32_t armed_by = 0;  // what tells the thread
 
  protected:
   ~timer() = default;  // its owner cancels it first
@@ -78,7 +80,8 @@ class clock {
 ///
 /// Timers fire on that thread, one after the other; a task without an executor also goes on there, so one that computes
 /// for long delays all others. At the end of the process no more timers fire, and the one that is firing is waited for.
-/// After a fork() the child has the timers of its parent, and a thread of its own with the first one that it arms.
+/// After a fork() the child has those timers that the forking thread has armed for what runs on no pool, and a thread of
+/// its own with the first one that it arms.
 ///
 /// Cost    to arm and to cancel, 35 to 65 ns together, of one as of 100,000; one that is due before all others also wakes the
 ///         thread.
