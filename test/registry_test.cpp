@@ -331,6 +331,35 @@ TEST(registry, can_be_pumped_by_hand) {
   EXPECT_TRUE(game.take().has_value());
 }
 
+TEST(registry, goes_by_a_time_that_begins_anywhere) {
+  using duration = weft::clock::duration;
+  for (const duration begin : {duration::min(), duration{-10s}, duration{1000h}, duration::max() - 5s}) {
+    weft::manual_executor loop;
+    registry jobs{{.pumped = true}};
+    EXPECT_EQ(jobs.tick(begin), 0U);
+    auto body = [&](scope& s) -> task<> {
+      const auto turns = [] {
+        for (;;) weft::this_fiber::yield();
+      };
+      const auto soon = jobs.go(s, {.limit = 2s}, turns).id;
+      const auto late = jobs.go(s, {.limit = duration::max()}, turns).id;
+      jobs.set_limit(late, duration::max() - 1ns);
+      const auto at_once = jobs.go(s, {}, turns).id;
+      jobs.set_limit(at_once, duration::min());
+      EXPECT_EQ(jobs.tick(begin), 1U);
+      EXPECT_EQ(co_await jobs.wait(at_once), work_end::timed_out);
+      EXPECT_EQ(jobs.tick(begin + 1s), 0U);
+      EXPECT_EQ(jobs.tick(begin + 2s), 1U);
+      EXPECT_EQ(co_await jobs.wait(soon), work_end::timed_out);
+      jobs.request_stop(late);
+    };
+    test::timed_root<void> game{{.executor = &loop}, with_scope(body)};
+    game.schedule();
+    loop.run_all();
+    EXPECT_TRUE(game.over());
+  }
+}
+
 // ---- threads ------------------------------------------------------------------------------------------------------------
 
 // Work that ends, is stopped, runs out of time, gets new limits and is waited for, all at once, on all sides.

@@ -337,7 +337,11 @@ bool registry::set_limit(std::uint64_t id, clock::duration limit) {
   if (!one) return false;
   if (options_.pumped) {
     std::lock_guard guard{lock_};
-    one->due = limit > clock::duration::max() - now_ ? clock::duration::max() : now_ + limit;
+    clock::duration::rep due;  // whose beginning may lie before it
+    if (__builtin_add_overflow(now_.count(), limit.count(), &due))
+      one->due = limit > limit.zero() ? limit.max() : limit.min();
+    else
+      one->due = clock::duration{due};
     soonest_ = std::min(soonest_, one->due);
   } else {
     one->limit(current_clock(), limit);

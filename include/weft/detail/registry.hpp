@@ -178,7 +178,8 @@ class registry {
   /// Cancel    leaves; the work runs on.
   task<std::optional<work_end>> wait(std::uint64_t id);
 
-  /// Where it is pumped: it is `now`, counted from where one likes. Stops what is over its limit; how many that were.
+  /// Where it is pumped: it is `now`, counted from where one likes. Stops what is over its limit; how many that were. Before
+  /// the first tick it is 0, so who counts from elsewhere ticks once before there is work.
   ///
   ///     while (running) jobs.tick(frame_time()), loop.run_all();
   std::size_t tick(clock::duration now) noexcept;
