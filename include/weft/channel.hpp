@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -52,15 +53,51 @@ template <class T>
 class send_state;
 }  // namespace detail
 
+namespace detail {
+
+/// A value in an exception, which no compiler aligns for more than operator new does by itself.
+template <class T>
+class thrown_value {
+ public:
+  explicit thrown_value(T&& from) noexcept : value_(std::move(from)) {}
+  T& get() noexcept { return value_; }
+
+ private:
+  T value_;
+};
+template <class T>
+  requires(alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
+class thrown_value<T> {
+ public:
+  explicit thrown_value(T&& from) noexcept { ::new (place()) T(std::move(from)); }
+  thrown_value(thrown_value&& other) noexcept : thrown_value{std::move(other.get())} {}
+  thrown_value(const thrown_value& other)
+    requires std::is_copy_constructible_v<T>
+  {
+    ::new (place()) T(std::as_const(const_cast<thrown_value&>(other).get()));
+  }
+  ~thrown_value() { get().~T(); }
+  T& get() noexcept { return *std::launder(static_cast<T*>(place())); }
+
+ private:
+  void* place() noexcept {  // wherever this lies now
+    const std::uintptr_t misfit = reinterpret_cast<std::uintptr_t>(bytes_) % alignof(T);
+    return bytes_ + (misfit == 0 ? 0 : alignof(T) - misfit);
+  }
+  unsigned char bytes_[sizeof(T) + alignof(T) - 1];
+};
+
+}  // namespace detail
+
 /// What a send fails with when the channel is closed: errc::closed, and the value.
 template <class T>
 class channel_closed : public error {
  public:
   explicit channel_closed(T&& value) : error{errc::closed, "send"}, value_(std::move(value)) {}
-  T& value() noexcept { return value_; }
+  T& value() noexcept { return value_.get(); }
 
  private:
-  T value_;
+  detail::thrown_value<T> value_;
 };
 
 /// For a channel that takes whatever is sent, and never has a sender wait.
@@ -138,7 +175,7 @@ class ring {
   ring() = default;
   ring(const ring&) = delete;
   ~ring() {
-    while (count_ != 0) pop();
+    while (count_ != 0) static_cast<void>(pop());
     release(items_);
   }
 
@@ -317,7 +354,7 @@ class channel : detail::channel_core {
 // Where a value comes from, and where it goes. Whoever has claimed the wait uses them.
 template <class T>
 struct channel<T>::send_node : channel_waiter {
-  send_node(const detail::wait_type& type, T& from) noexcept : channel_waiter{type}, value{&from} {}
+  send_node(const detail::wait_type& type, T& from) noexcept : channel_waiter{type}, value{std::addressof(from)} {}
   T* value;
 };
 template <class T>
