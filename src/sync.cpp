@@ -66,8 +66,14 @@ using detail::root;
 // ---- mutex ----------------------------------------------------------------------------------------------------------------
 
 mutex::~mutex() {
-  WEFT_EXPECTS((state_.load(std::memory_order_relaxed) & called) == 0,  // who was called has run, or comes too late
-               "a mutex was destroyed while somebody waits in it");
+  const std::uintptr_t found =
+      state_.load(std::memory_order_relaxed);  // who had it has given it back, or comes too late
+  WEFT_EXPECTS((found & called) == 0, "a mutex was destroyed while somebody waits in it");
+  if (!is_held(found)) [[likely]]
+    return;
+  const std::lock_guard guard{lock_};
+  WEFT_EXPECTS(line_.empty(), "a mutex was destroyed while somebody waits in it");
+  WEFT_EXPECTS(false, "a mutex was destroyed while somebody holds it");
 }
 
 // It has changed since the look: taken, given back, or marked.
@@ -329,7 +335,13 @@ void shared_mutex::downgrade(mode from) noexcept {
 }
 
 shared_mutex::upgrade_awaiter::upgrade_awaiter(upgradable_guard& from, std::size_t) noexcept
-    : gate_waiter{*from.of_, type}, from_{from} {}
+    : gate_waiter{owned_by(from), type}, from_{from} {}
+
+// Which may have given it back since it was told to upgrade.
+shared_mutex& shared_mutex::upgrade_awaiter::owned_by(upgradable_guard& from) noexcept {
+  WEFT_EXPECTS(from.of_ != nullptr, "a guard that owns no mutex was upgraded");
+  return *from.of_;
+}
 
 bool shared_mutex::upgrade_awaiter::suspend(root& self) noexcept {
   if (self.sleeper::stop_requested()) return (end_stopped(self), true);
@@ -389,6 +401,7 @@ semaphore::permit semaphore::try_acquire(std::size_t count) noexcept {
 
 void semaphore::release(std::size_t count) noexcept {
   lock_.lock();
+  WEFT_EXPECTS(count <= std::size_t(-1) - available_, "a semaphore was given more permits than it can count");
   available_ = available_ + count;
   if (line_.empty()) [[likely]]
     return lock_.unlock();

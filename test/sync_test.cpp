@@ -239,6 +239,16 @@ TEST(mutex_death, is_not_destroyed_before_who_was_called_has_run) {
       "destroyed while somebody waits in it");
 }
 
+TEST(mutex_death, is_not_destroyed_while_it_is_held) {
+  EXPECT_DEATH(
+      {
+        weft::mutex::guard held;
+        weft::mutex m;  // goes first
+        held = m.try_lock();
+      },
+      "a mutex was destroyed while somebody holds it");
+}
+
 // ---- shared_mutex -----------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("shared_mutex: many share it or one has it alone") {
@@ -377,6 +387,23 @@ TEST(shared_mutex_death, is_not_upgraded_by_a_guard_that_owns_nothing) {
 }
 
 // ---- semaphore ------------------------------------------------------------------------------------------------------------
+
+TEST(shared_mutex_death, is_not_upgraded_by_a_guard_that_has_given_it_back_since) {
+  EXPECT_DEATH(
+      {
+        weft::shared_mutex m;
+        auto held = m.try_lock_upgradable();
+        auto upgrade = std::move(held).upgrade();
+        held.unlock();  // NOLINT(bugprone-use-after-move): that is the misuse
+        static_cast<void>(sync_wait(upgrade));
+      },
+      "a guard that owns no mutex was upgraded");
+}
+
+TEST(semaphore_death, has_no_more_permits_than_it_can_count) {
+  weft::semaphore s{std::size_t(-1)};
+  EXPECT_DEATH(s.release(), "a semaphore was given more permits than it can count");
+}
 
 WEFT_TEST("semaphore: permits are given back, kept, and added") {
   weft::semaphore s{2};

@@ -32,6 +32,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/atomic.hpp>
@@ -208,7 +209,8 @@ class mutex : public detail::gate {
   class guard;
 
   mutex() = default;
-  /// Nobody holds it or waits in it; one that was woken for it and has not run yet ends the program with a sentence.
+  /// Ends the program with a sentence where somebody holds it or waits in it, also one that was woken for it and has not run
+  /// yet.
   ~mutex();
 
   /// Gives a guard that owns the mutex.
@@ -477,6 +479,7 @@ class shared_mutex::upgrade_awaiter : public detail::gate_waiter, public detail:
  private:
   static detail::on_stop leave(detail::waiter& self) noexcept;
   static constexpr detail::wait_type type{leave, "shared_mutex, to upgrade", tell};
+  static shared_mutex& owned_by(upgradable_guard& from) noexcept;
   shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
   upgradable_guard& from_;
 };
@@ -839,7 +842,7 @@ class guarded {
 
    private:
     friend class guarded;
-    access(mutex::guard held, T& value) noexcept : held_{std::move(held)}, value_{&value} {}
+    access(mutex::guard held, T& value) noexcept : held_{std::move(held)}, value_{std::addressof(value)} {}
     mutex::guard held_;
     T* value_;
   };
