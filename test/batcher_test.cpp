@@ -28,6 +28,7 @@ using weft::batcher;
 using weft::errc;
 using weft::scope;
 using weft::sleep_for;
+using weft::sync_wait;
 using weft::task;
 using weft::when_all;
 using weft::with_scope;
@@ -158,6 +159,30 @@ WEFT_TEST("batcher: what a call throws, all that are in it get, and the next cal
     EXPECT_EQ(co_await all(1), "good");
   };
   co_await with_scope(body);
+}
+
+WEFT_TEST("batcher: its function may only move") {
+  auto call = [plus = std::make_unique<int>(1)](std::vector<int> inputs) -> task<std::vector<int>> {
+    for (int& one : inputs) one += *plus;
+    co_return inputs;
+  };
+  auto body = [&](scope& s) -> task<> {
+    batcher<int, int> all{s, std::move(call)};
+    EXPECT_EQ(co_await all(1), 2);
+  };
+  co_await with_scope(body);
+}
+
+TEST(batcher_death, one_that_was_moved_from_is_not_called) {
+  const auto misuse = [] {
+    auto body = [](scope& s) -> task<> {
+      batcher<int, int> first{s, calls{}};
+      auto second = std::move(first);
+      co_await first(1);  // NOLINT(bugprone-use-after-move): that is the misuse
+    };
+    sync_wait(with_scope(body));
+  };
+  EXPECT_DEATH(misuse(), "a batcher that was moved from was called");
 }
 
 TEST(batcher, tells_its_end_to_those_that_come_later_and_to_those_whose_scope_ends_before_their_call) {

@@ -64,13 +64,19 @@ class batcher {
 
  public:
   /// The calls are `call(inputs)`, with a std::vector<Input>, which gives a task of a std::vector<Output>: an output for
-  /// each input, in that order, or the program ends. They are made in the environment of `in`.
+  /// each input, in that order, or the program ends. They are made in the environment of `in`. `call` is moved in; where
+  /// several calls are made at a time, each has a copy.
   template <class F>
     requires std::is_same_v<await_result<std::invoke_result_t<F&, std::vector<Input>>>, std::vector<Output>>
   batcher(scope& in, F call, batcher_options options = {}) : shared_{std::make_shared<shared>()} {
     WEFT_EXPECTS(options.most != 0 && options.calls != 0, "a batcher makes calls of at least one input, one at a time");
     try {
-      for (std::size_t i = 0; i != options.calls; ++i) in.fork(serve<F>, shared_, call, options.most);
+      if constexpr (std::is_copy_constructible_v<F>)
+        for (std::size_t i = 1; i != options.calls; ++i) in.fork(serve<F>, shared_, call, options.most);
+      else
+        WEFT_EXPECTS(options.calls == 1,
+                     "a batcher that makes several calls at a time copies its function, which can't be");
+      in.fork(serve<F>, shared_, std::move(call), options.most);
     } catch (...) {
       close();  // those that were forked end
       throw;
@@ -86,7 +92,10 @@ class batcher {
   /// Fails     with what the call throws, as all that are in it, or std::bad_alloc where one can't be made: the next one
   ///           is. `closed`, if the batcher is; `broken_promise`, if its scope ends before the call is made. If the call is
   ///           stopped, this ends stopped.
-  task<Output> operator()(Input input) { return ask(shared_, std::move(input)); }
+  task<Output> operator()(Input input) {
+    WEFT_EXPECTS(shared_ != nullptr, "a batcher that was moved from was called");
+    return ask(shared_, std::move(input));
+  }
 
   /// No more come; what is there is served.
   void close() noexcept {
@@ -95,6 +104,7 @@ class batcher {
 
   /// Each figure for itself: calls begin and end while they are read. Costs the channel's lock.
   batcher_stats stats() const noexcept {
+    WEFT_EXPECTS(shared_ != nullptr, "a batcher that was moved from was asked for its figures");
     const auto now = [](const auto& one) { return one.load(std::memory_order_relaxed); };  // as declared
     return {shared_->requests.size(), now(shared_->running), now(shared_->calls), now(shared_->inputs),
             now(shared_->largest)};
