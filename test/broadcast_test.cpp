@@ -243,6 +243,62 @@ TEST(broadcast_death, one_that_has_left_does_not_receive) {
   EXPECT_DEATH(static_cast<void>(broadcast<int>::receiver{}.try_receive()), "a receiver that has left");
 }
 
+template <class Source, class Misuse>
+void is_misused_while_it_waits(Source& source, Misuse misuse) {
+  auto mine = std::make_unique<typename Source::receiver>(source.subscribe());
+  static_cast<void>(mine->try_receive());
+  auto waits = [&]() -> task<> { co_await mine->receive(); };
+  auto does = [&]() -> task<> { co_return misuse(mine); };
+  auto both = [&]() -> task<> { co_await when_all(waits(), does()); };
+  sync_wait(both());
+}
+TEST(receiver_death, stays_where_it_is_while_somebody_waits_with_it) {
+  constexpr auto broken = "a receiver was moved, destroyed or told to leave while somebody waits with it";
+  broadcast<int> b;
+  EXPECT_DEATH(is_misused_while_it_waits(b, [](auto& mine) { mine.reset(); }), broken);
+  EXPECT_DEATH(is_misused_while_it_waits(b, [](auto& mine) { mine->leave(); }), broken);
+  EXPECT_DEATH(is_misused_while_it_waits(b, [](auto& mine) { auto other = std::move(*mine); }), broken);
+  watch<int> w{1};
+  EXPECT_DEATH(is_misused_while_it_waits(w, [](auto& mine) { *mine = {}; }), broken);
+}
+TEST(receiver_death, is_of_one_at_a_time) {
+  constexpr auto broken = "two wait with one receiver";
+  broadcast<int> b;
+  watch<int> w{1};
+  const auto receives = [](auto& mine) {
+    weft::start(weft::detail::as_task(select(on_receive(*mine), weft::on_stop({}))), [](auto) {});
+  };
+  const auto receives_in_task = [](auto& mine) { weft::start(weft::detail::as_task(mine->receive()), [](auto) {}); };
+  EXPECT_DEATH(is_misused_while_it_waits(b, receives_in_task), broken);
+  EXPECT_DEATH(is_misused_while_it_waits(w, receives_in_task), broken);
+  EXPECT_DEATH(is_misused_while_it_waits(w, receives), broken);
+}
+TEST(receiver, goes_on_after_each_way_in_which_a_wait_ends) {
+  weft::test::run([]() -> task<> {
+    broadcast<int> b;
+    auto mine = b.subscribe();
+    auto early = co_await as_result(timeout(1ms, mine.receive()));
+    EXPECT_EQ(early.error(), errc::timed_out);
+    auto chosen = co_await select(on_receive(mine), on_receive(mine), weft::after(1ms));  // twice: the same wait
+    EXPECT_EQ(chosen.index, 2u);
+    auto sends = [&]() -> task<> { co_return static_cast<void>(b.try_send(1)); };
+    auto receives = [&]() -> task<> {
+      auto got = co_await select(on_receive(mine), weft::after(1s));
+      EXPECT_EQ(std::get<0>(got.value), 1);
+    };
+    co_await when_all(receives(), sends());
+    auto closes = [&]() -> task<> { co_return b.close(); };
+    auto ends = [&]() -> task<> {
+      const auto none = co_await mine.receive();
+      EXPECT_FALSE(none.has_value());
+    };
+    co_await when_all(ends(), closes());
+    auto moved = std::move(mine);
+    const auto none = co_await moved.receive();
+    EXPECT_FALSE(none.has_value());
+  });
+}
+
 // ---- watch ----------------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("watch: gives the value as it is, and again when it was set") {

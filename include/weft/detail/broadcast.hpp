@@ -7,7 +7,8 @@
 // A watch has one value, and a number that says how often it was set.
 //
 // Copies are made under the lock, of a receiver that waits by the sender. So they must not throw: where a copy costs much,
-// send a std::shared_ptr<const T>. Rejected: copying out of the ring under a count of readers for each slot, as tokio does:
+// send a std::shared_ptr<const T>. A value that is dropped since its last receiver has left, or was too slow, is destroyed
+// under the lock, so that must not use the broadcast. Rejected: copying out of the ring under a count of readers for each slot, as tokio does:
 // two read-modify-writes more for each value, for types that are better shared.
 //
 // Long because the two share their receivers, awaiters and lines.
@@ -83,8 +84,11 @@ class [[nodiscard("it receives while it lives")]] receiver_of {
   using value_type = typename Source::value_type;
 
   receiver_of() noexcept = default;
-  receiver_of(receiver_of&& other) noexcept : from_{std::exchange(other.from_, nullptr)}, at_{other.at_} {}
+  receiver_of(receiver_of&& other) noexcept
+      : from_{(other.expect_nobody(), std::exchange(other.from_, nullptr))}, at_{other.at_} {}
   receiver_of& operator=(receiver_of&& other) noexcept {
+    if (this == &other) return *this;
+    other.expect_nobody();
     leave();
     from_ = std::exchange(other.from_, nullptr);
     at_ = other.at_;
@@ -114,6 +118,7 @@ class [[nodiscard("it receives while it lives")]] receiver_of {
   /// Receives nothing more.
   void leave() noexcept {
     if (from_ == nullptr) return;
+    expect_nobody();
     detail::let_through through;
     Source& from = *std::exchange(from_, nullptr);
     from.lock.lock();
@@ -126,6 +131,9 @@ class [[nodiscard("it receives while it lives")]] receiver_of {
   friend detail::subscriber_awaiter<Source>;
   friend detail::subscriber_case<Source>;
   receiver_of(Source& from, const typename Source::place& at) noexcept : from_{&from}, at_{at} {}
+  void expect_nobody() const noexcept {
+    WEFT_EXPECTS(!at_.awaited, "a receiver was moved, destroyed or told to leave while somebody waits with it");
+  }
 
   Source* from_ = nullptr;
   typename Source::place at_{};
@@ -218,7 +226,8 @@ class broadcast : detail::channel_core {
   struct place {
     std::uint64_t next = 0;  // to be received
     std::uint64_t missed = 0;
-    bool ended = false;  // it was too slow, and is no receiver any more
+    bool ended = false;    // it was too slow, and is no receiver any more
+    bool awaited = false;  // somebody waits with it. By who does
   };
   struct sender : detail::channel_waiter {
     sender(const detail::wait_type& type, T& from) noexcept : channel_waiter{type}, value{from} {}
@@ -463,6 +472,7 @@ class watch : detail::channel_core {
   struct place {
     std::uint64_t seen = 0;
     std::uint64_t missed = 0;
+    bool awaited = false;  // as in a broadcast
   };
 
   receipt try_receive_now(place& at, std::optional<T>& to, detail::let_through&) noexcept {
@@ -512,13 +522,18 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
       : subscriber<Source>{type, by.at_, value_}, from_{by.from_} {
     WEFT_EXPECTS(from_ != nullptr, "a receiver that has left was told to receive");
   }
+  ~subscriber_awaiter() { wait_is_over(); }
 
   bool suspend(root& self) noexcept {
     if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+    expect_one(this->at);
     let_through through;
     from_->lock.lock();
     const receipt how = from_->try_receive_now(this->at, value_, through);
-    if (how == receipt::must_wait) return (from_->wait(self, *this, from_->line()), true);
+    if (how == receipt::must_wait) {
+      waits_ = this->at.awaited = true;
+      return (from_->wait(self, *this, from_->line()), true);  // the task may be gone after this line
+    }
     from_->lock.unlock();
     too_slow_ = how == receipt::too_slow;
     return false;
@@ -535,11 +550,20 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
     return how != receipt::must_wait;
   }
   std::optional<value_type> await_resume() {
+    wait_is_over();
     if (too_slow_) throw receiver_too_slow{};
     return std::move(value_);
   }
 
+  template <class Place>
+  static void expect_one(const Place& at) noexcept {
+    WEFT_EXPECTS(!at.awaited, "two wait with one receiver: who else wants to receive subscribes, too");
+  }
+
  private:
+  void wait_is_over() noexcept {
+    if (std::exchange(waits_, false)) this->at.awaited = false;
+  }
   static on_stop leave(waiter& self) noexcept {
     auto& mine = static_cast<subscriber_awaiter&>(self);
     mine.from_->channel_core::leave(mine, mine.from_->line());
@@ -553,6 +577,7 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
   Source* from_;
   std::optional<value_type> value_;
   bool too_slow_ = false;
+  bool waits_ = false;  // in line, or woken and not gone on yet
 };
 
 template <class Source>

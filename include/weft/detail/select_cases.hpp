@@ -176,14 +176,17 @@ class subscriber_case final : public select_case {
   void prepare(select_wait& of, std::size_t index, root&) noexcept {
     node_.select = &of;
     node_.index = index;
+    subscriber_awaiter<Source>::expect_one(by_.at_);
   }
   waiter& enter() noexcept {
+    by_.at_.awaited = true;
     by_.from_->line().push(node_);
     ++by_.from_->waits;
     return node_;
   }
   void leave(bool was_in_line) noexcept override {
     if (was_in_line) by_.from_->channel_core::leave(node_, by_.from_->line());
+    by_.at_.awaited = false;  // the sleeper's, or of who has claimed its wait
   }
   result_type take() {
     if (too_slow_) throw receiver_too_slow{};
