@@ -46,7 +46,7 @@ void coroutine_core::ask(void (*answer)(void*) noexcept, void* argument) noexcep
 void* coroutine_core::brought_in(void* passed) {
   if (here_.mark == crossed) {
     here_.mark = running;
-    static_cast<const question*>(passed)->call(static_cast<const question*>(passed)->argument);
+    came_across(*static_cast<coroutine_core*>(passed));
     return nullptr;
   }
   while (here_.mark == asked) {

@@ -23,6 +23,19 @@ constexpr unsigned looked_at = 0;
 // on this thread since that the loop has not: a name, and never called.
 void by_the_worker(frame*) {}
 
+// Whether the thread handles an exception, or one is on its way.
+WEFT_SELDOM bool asks_for_exceptions() noexcept {
+  const exception_globals& exceptions = exceptions_here();
+  return exceptions.caught != nullptr || exceptions.uncaught != 0;
+}
+inline bool handles_exceptions() noexcept {
+  const std::ptrdiff_t offset = exception_globals_offset.load(std::memory_order_relaxed);  // as in exceptions_here()
+  if (offset == 0) [[unlikely]]
+    return asks_for_exceptions();
+  const auto& exceptions = *reinterpret_cast<const exception_globals*>(thread_pointer() + offset);
+  return exceptions.caught != nullptr || exceptions.uncaught != 0;
+}
+
 frame* frame_of(std::coroutine_handle<> one) noexcept { return static_cast<frame*>(one.address()); }
 
 }  // namespace
@@ -42,40 +55,64 @@ fiber* fiber::of(const frame& one) noexcept {
   return const_cast<fiber*>(static_cast<const fiber*>(static_cast<const boundary*>(&one)));
 }
 
-// Null where anything is not as it mostly is, so that the fiber goes the way of all waits. Not inlined, since errno's place
-// is that of a thread.
+// Null where anything is not as it mostly is, so that the fiber goes the way of all waits. What comes first says that the
+// loop of a pool's worker has resumed this fiber, in a root of the pool. Apart, since a thread's own things are asked for; of
+// what is called but seldom, nothing makes it save registers.
 [[gnu::noinline]] fiber::pair fiber::next_across() noexcept {
   worker& here = this_worker();
   class fiber* const self = here.fiber;
-  if (self == nullptr || here.words_known_to != by_the_worker || self->stays_ != 0 || has_more(here)) return {};
+  if (self == nullptr || here.words_known_to != by_the_worker || self->stays_ != 0) [[unlikely]]
+    return {};
   root& mine = *self->owner;
-  pool_worker* const of = here.of_pool;
-  if (of == nullptr || here.current != &mine || here.starting != nullptr || mine.is_lent || mine.env == nullptr ||
-      mine.env->executor != of->home || mine.sleeper::stop_requested())
+  pool_worker& of = *here.of_pool;
+  if (has_more(here) || here.current != &mine || here.starting != nullptr || mine.is_lent || mine.env == nullptr ||
+      mine.env->executor != of.home || mine.sleeper::stop_requested() || handles_exceptions()) [[unlikely]]
     return {};
-  if (const exception_globals& exceptions = exceptions_here(); exceptions.caught != nullptr || exceptions.uncaught != 0)
+  // As the loop would, which has to look after something else first now and then.
+  if (of.jobs.get() == of.looks_outside_at || of.is_ranked || of.forks.in_slots() != 0 ||
+      of.state_of_pool->load(std::memory_order_relaxed) == pool_state::cancelling) [[unlikely]]  // as declared
     return {};
-  root* const next = of->call_pool.next_across(*of, go_on);
-  if (next == nullptr) return {};
+  // Of thousands, each lies in no cache: where it says what it is, and then where it goes on.
+  const auto fetch = [](job& near, job& far) noexcept {
+    root::fetch_frame(near);
+    root::fetch(far);
+  };
+  job* const work = of.line.leave_for(mine, [](job& one) noexcept { return root::goes_on_by(one, go_on); }, fetch);
+  if (work == nullptr) return {};
 
-  auto& other = static_cast<class fiber&>(*static_cast<boundary*>(frame_of(next->top)));
+  root& next = static_cast<root&>(*work);
+  auto& other = static_cast<class fiber&>(*static_cast<boundary*>(frame_of(next.top)));
+  of.jobs.add();
   mine.top = self->handle();
   self->unwound_ = std::exchange(here.unwound, other.unwound_);
-  self->errno_ = errno;
+  self->errno_ = std::exchange(*here.errno_at, other.errno_);
   other.begin_turn(here);
   here.of_fibers.across.add();
-  here.current = next;
+  here.current = &next;
   here.frames.memory = nullptr;
   return {self, &other};
 }
 
-// By the next one, on its stack: the one before may go on elsewhere, or be gone, after this.
-[[gnu::noinline]] void fiber::is_behind(void* before) noexcept {
-  worker& here = this_worker();
-  auto& self = *static_cast<class fiber*>(before);
+namespace {
+
+// What the system says here is not the fiber's.
+WEFT_SELDOM void call_for(pool_worker& of, int& errno_here) noexcept {
+  const int kept = errno_here;
+  of.call_one();
+  errno_here = kept;
+}
+
+}  // namespace
+
+// The one before may go on elsewhere, or be gone, after has_left().
+[[gnu::noinline]] void coroutine_core::came_across(coroutine_core& before) noexcept {
+  auto& self = static_cast<class fiber&>(before);
   self.waits_at_ = self.lowest_frame();
-  here.of_pool->post_behind(*self.owner);
-  errno = here.fiber->errno_;
+  worker& here = running_worker();
+  pool_worker& of = *here.of_pool;
+  of.line.has_left();
+  if (of.has_others && of.calls_for_one()) [[unlikely]]
+    call_for(of, *here.errno_at);
 }
 
 // On the fiber's stack, as the next one, so that last words show it.

@@ -57,6 +57,7 @@ class parking {
   explicit parking(std::uint32_t workers) noexcept : idle_{workers} {}
 
   pool_state state() const noexcept { return state_.load(std::memory_order_relaxed); }  // as declared
+  const atomic<pool_state>& watched_state() const noexcept { return state_; }           // for who reads it at each turn
   bool has_ended() const noexcept { return state() == pool_state::ended; }
 
   /// By who has put a job somewhere for just that worker.

@@ -428,7 +428,7 @@ void pool_core::look_at_job_above(const executor& below, job& work) noexcept {
 
 // Null: the pool has ended.
 inline job* pool_core::next(seat& mine) noexcept {
-  if (mine.until_look-- == 0) [[unlikely]]
+  if (mine.jobs.get() == mine.looks_outside_at) [[unlikely]]
     if (job* work = look_outside(mine); work != nullptr) return work;
   if (is_ranked_)
     if (job* work = before_.take(); work != nullptr) return work;
@@ -440,29 +440,10 @@ inline job* pool_core::next(seat& mine) noexcept {
   return look_elsewhere(mine);
 }
 
-// By what runs here, instead of its return to run().
-root* pool_core::next_across(pool_worker& of, void (*resume)(frame*)) noexcept {
-  seat& mine = static_cast<seat&>(of);
-  const pool_core& core = *mine.of;
-  if (mine.until_look == 0 || core.is_ranked_ || mine.forks.in_slots() != 0 ||
-      core.state() == pool_state::cancelling)  // as in run_one()
-    return nullptr;
-  // Of thousands, each lies in no cache: where it says what it is, and then where it goes on.
-  const auto fetch = [](job& near, job& far) noexcept {
-    root::fetch_frame(near);
-    root::fetch(far);
-  };
-  job* const work = mine.line.pop_if([resume](job& one) noexcept { return root::goes_on_by(one, resume); }, fetch);
-  if (work == nullptr) return nullptr;
-  --mine.until_look;
-  mine.jobs.add();
-  return static_cast<root*>(work);
-}
-
 // Every now and then, although there are jobs here: what else there is, so that nothing waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   mine.sleeps.poll();
-  mine.until_look = look_outside_every - 1;
+  mine.looks_outside_at = mine.jobs.get() + look_outside_every;
   if (idle_.may_rest()) [[unlikely]]
     rest(mine);
   const bool own_first = ++mine.looks % 2 == 0;

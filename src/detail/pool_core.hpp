@@ -125,10 +125,12 @@ class pool_core final : public executor, private parking<pool_core> {
   struct alignas(64) seat : pool_worker, idler {
     seat(pool_core& core, unsigned which, parkers beds) noexcept
         : pool_worker{core,
+                      core.watched_state(),
                       {&core.idle_, pool_core::wake},
-                      {pool_core::make_room, pool_core::shares, pool_core::next_across},
+                      {pool_core::make_room, pool_core::shares},
                       core.options_.threads > 1,
-                      core.options_.deadline_order},
+                      core.options_.deadline_order,
+                      core.is_ranked_},
           own{*this},
           of{&core},
           index{which},
@@ -144,7 +146,6 @@ class pool_core final : public executor, private parking<pool_core> {
     std::vector<std::size_t> nearer;          // how many there are up to the end of each group
     std::atomic<std::uint64_t> lies_down{0};  // when it fell asleep; 0: it is awake. A figure, no edge
     std::uint32_t random = index * 2654435761u + 1;
-    std::uint32_t until_look = 60;  // jobs until it looks what there is besides its own
     std::uint32_t looks = 0;
     futex_parker bed;
     parker& sleeps;  // there, unless it was given another one
@@ -215,7 +216,6 @@ class pool_core final : public executor, private parking<pool_core> {
   static void wake(idler& one) noexcept;
   static void make_room(pool_worker& of, job& work) noexcept;
   static bool shares(const executor& home, const executor* one) noexcept;
-  static root* next_across(pool_worker& of, void (*resume)(frame*)) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
   injection<job> injected_;

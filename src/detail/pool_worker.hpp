@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <weft/detail/atomic.hpp>
 #include <weft/detail/config.hpp>
 #include <weft/executor.hpp>
 
@@ -25,19 +26,24 @@ struct pool_worker : calls_idlers {
     void (*make_room)(pool_worker&, job&) noexcept;
     /// Whether all workers run what is posted to `one`.
     bool (*shares)(const executor& home, const executor* one) noexcept;
-    /// By the worker's thread: takes what its loop would run next if what runs were posted behind all that is in the line,
-    /// where that is a root that goes on in a frame of this resume function. Null: it is something else, or the loop has to
-    /// look after something first.
-    root* (*next_across)(pool_worker&, void (*resume)(frame*)) noexcept;
   };
 
-  pool_worker(executor& of, const calls_idlers& others_by, const calls& how, bool others, bool ordered) noexcept
-      : calls_idlers{others_by}, home{&of}, call_pool{how}, has_others{others}, orders{ordered} {}
+  pool_worker(executor& of, const atomic<pool_state>& state, const calls_idlers& others_by, const calls& how,
+              bool others, bool ordered, bool ranked) noexcept
+      : calls_idlers{others_by},
+        home{&of},
+        state_of_pool{&state},
+        call_pool{how},
+        has_others{others},
+        orders{ordered},
+        is_ranked{ranked} {}
 
   executor* const home;
+  const atomic<pool_state>* const state_of_pool;  // a figure, as there
   const calls call_pool;
   const bool has_others;  // who could take what it offers
   const bool orders;      // some of what is posted to its home on its thread is not for its line
+  const bool is_ranked;   // some jobs come before those of its line
 
   /// Whether a task of `its` may go on in any of the pool's workers.
   bool shares(const executor* its) const noexcept { return its == home || call_pool.shares(*home, its); }
@@ -46,7 +52,9 @@ struct pool_worker : calls_idlers {
   run_queue<job, 256, 65'536> line;  // what was posted here
 
   count begun, ended;  // tasks: begun on this worker, ended on it or gone on to another executor
-  count jobs, steals, failed_steals, parks, wakes, injected;
+  count jobs;
+  std::uint64_t looks_outside_at = 60;  // as many jobs: then it looks what there is besides its own
+  count steals, failed_steals, parks, wakes, injected;
   count asleep;  // nanoseconds, of sleeps that have ended
 
   /// By its thread: `work` is next.

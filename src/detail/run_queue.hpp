@@ -37,7 +37,7 @@ class run_queue {
   /// What one thief takes at most.
   static constexpr std::size_t most_stolen = most / 2 < 64 ? most / 2 : 64;
 
-  /// For pop_if(): nothing is done with those that come later.
+  /// For leave_for(): nothing is done with those that come later.
   struct shows_none {
     void operator()(T&, T&) const noexcept {}
   };
@@ -77,29 +77,35 @@ class run_queue {
     return pop_in_turn();
   }
 
-  /// By the owner: what pop() would take if one more stood at the end of the line, where that is `wanted`, and not that one
-  /// more. Else null, and nothing has changed. Of a long line, two that come later are shown to `ahead`, the nearer one first,
-  /// to be fetched: nobody takes them meanwhile.
+  /// By the owner, as it leaves `last` for another one: takes what pop() would take if `last` stood at the end of the line,
+  /// where that is `wanted`, and not `last`, which is put there. Until has_left(), which must follow at once, nobody else
+  /// takes anything. Null: nothing has changed, and nothing is to follow. Of a long line, two that come later are shown to
+  /// `ahead`, the nearer one first, to be fetched.
   template <class Wanted, class Ahead = shows_none>
-  [[gnu::always_inline]] T* pop_if(Wanted wanted, Ahead ahead = {}) noexcept {
-    if (empty()) return nullptr;  // thieves only take
+  [[gnu::always_inline]] T* leave_for(T& last, Wanted wanted, Ahead ahead = {}) noexcept {
     lock_.enter();
-    T* one = turns_ != 0 ? next_.load(std::memory_order_relaxed) : nullptr;  // the owner's own
-    const bool is_next = one != nullptr;
-    if (!is_next && end_ != first_) one = slots_[first_ & mask_];
-    if (one != nullptr && !wanted(*one)) one = nullptr;
-    if (one != nullptr && is_next) {
-      next_.store(nullptr, std::memory_order_relaxed);  // as in take_next()
-      turns_ = turns_ - 1;
-    } else if (one != nullptr) {
-      first_ = first_ + 1;
-      if (end_ - first_ > long_line) ahead(*slots_[(first_ + near) & mask_], *slots_[(first_ + far) & mask_]);
-      count();
-      turns_ = most_in_a_row;
+    T* const next = turns_ != 0 ? next_.load(std::memory_order_relaxed) : nullptr;  // the owner's own
+    if (next != nullptr) [[unlikely]] {
+      if (wanted(*next) && append(last)) {
+        next_.store(nullptr, std::memory_order_relaxed);  // as in take_next()
+        turns_ = turns_ - 1;
+        return next;
+      }
+    } else if (end_ != first_) [[likely]] {
+      T* const one = slots_[first_ & mask_];
+      if (wanted(*one)) [[likely]] {
+        if (end_ - first_ > long_line) ahead(*slots_[(first_ + near) & mask_], *slots_[(first_ + far) & mask_]);
+        slots_[end_ & mask_] = &last;  // perhaps in the place of that one
+        first_ = first_ + 1;
+        end_ = end_ + 1;
+        turns_ = most_in_a_row;
+        return one;
+      }
     }
     lock_.leave();
-    return one;
+    return nullptr;
   }
+  void has_left() noexcept { lock_.leave(); }
 
   /// By the owner: takes the newest half of the line, for who has more room: linked, the newest first.
   T* spill(T*& oldest) noexcept {
@@ -146,7 +152,7 @@ class run_queue {
 
  private:
   static constexpr unsigned most_in_a_row = 16;
-  static constexpr std::uint32_t long_line = 64, near = 7, far = 15;  // what pop_if() shows
+  static constexpr std::uint32_t long_line = 64, near = 7, far = 15;  // what leave_for() shows
 
   // Where something seems to be next already.
   WEFT_SELDOM T* push_before(T& one) noexcept {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <mutex>
 #include <utility>
 #include <weft/detail/async_stack.hpp>
@@ -76,6 +77,7 @@ WEFT_SELDOM worker& first_use() noexcept {
   } else {
     worker_of_thread->frames.take_over();
   }
+  worker_of_thread->errno_at = &errno;
   if (!WEFT_ASAN) front_of_thread = &worker_of_thread->frames;  // else no frame is a worker's
   static const pthread_key_t key = make_key();
   pthread_setspecific(key, worker_of_thread);

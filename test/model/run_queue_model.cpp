@@ -53,8 +53,8 @@ struct sections_with_fences : fences_cost, rl::test_suite<sections_with_fences, 
 // A thief takes half, and once what is next, too.
 struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
   run_queue<letter, 2, 4> line;
-  letter all[4];
-  int seen[2]{};
+  letter all[4], last;
+  int seen[2]{}, left = 0;
 
   void read(unsigned by, letter* one) { seen[by] += one->text; }
   void thread(unsigned which) {
@@ -75,11 +75,15 @@ struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
         RL_ASSERT(line.push(all[i]));
     }
     if (letter* one = line.pop()) read(0, one);
-    if (letter* one = line.pop_if([](letter& next) { return next.text != 10; })) read(0, one);
+    if (letter* one = line.leave_for(last, [](letter& next) { return next.text != 10; })) {
+      left = last.text = 10000;
+      line.has_left();
+      read(0, one);
+    }
   }
   void after() {
     while (letter* one = line.pop()) read(0, one);
-    RL_ASSERT(seen[0] + seen[1] == 1111);
+    RL_ASSERT(seen[0] + seen[1] == 1111 + left);
     RL_ASSERT(line.empty());
   }
 };
@@ -118,13 +122,15 @@ struct next_and_thefts : rl::test_suite<next_and_thefts, 2> {
   }
 };
 
-// The owner takes only what it wants: what is next, or the first of the line.
-struct wanted_and_thefts : rl::test_suite<wanted_and_thefts, 2> {
+// The owner takes only what it wants, what is next or the first of the line, and puts another one behind, which is not ready
+// until it says so.
+struct leaving_and_thefts : rl::test_suite<leaving_and_thefts, 2> {
   run_queue<letter, 2, 4> line;
-  letter all[3];
-  int seen[2]{};
+  letter all[3], last[3];
+  int seen[2]{}, sent = 0;
 
   void take(unsigned by, letter* one) {
+    RL_ASSERT(one->text != 0);
     seen[by] += one->text;
     one->text = 0;  // as above
   }
@@ -140,17 +146,23 @@ struct wanted_and_thefts : rl::test_suite<wanted_and_thefts, 2> {
     bool first;
     for (int i = 0, text = 1; i != 3; ++i, text *= 10) {
       all[i].text = text;
+      sent += text;
       if (i == 0)
         RL_ASSERT(line.push_next(all[i], first) == nullptr);
       else
         RL_ASSERT(line.push(all[i]));
-      RL_ASSERT(line.pop_if([](letter&) { return false; }) == nullptr);
-      if (letter* one = line.pop_if([text](letter& next) { return next.text == text; })) take(0, one);
+      RL_ASSERT(line.leave_for(last[i], [](letter&) { return false; }) == nullptr);
+      if (letter* one = line.leave_for(last[i], [](letter&) { return true; })) {
+        last[i].text = 1000 * text;
+        sent += 1000 * text;
+        line.has_left();
+        take(0, one);
+      }
     }
   }
   void after() {
     while (letter* one = line.pop()) take(0, one);
-    RL_ASSERT(seen[0] + seen[1] == 111);
+    RL_ASSERT(seen[0] + seen[1] == sent);
     RL_ASSERT(line.empty());
   }
 };
@@ -193,6 +205,6 @@ int main() {
   model::check<sections_with_fences>("sections, fences cost", 3);
   model::check<theft_and_pop>("theft and pop", 3);
   model::check<next_and_thefts>("next and thefts", 3);
-  model::check<wanted_and_thefts>("wanted and thefts", 3);
+  model::check<leaving_and_thefts>("leaving and thefts", 3);
   model::check<from_outside>("from outside", 2);
 }

@@ -180,23 +180,56 @@ code_range outermost_code() noexcept;
 }
 
 /// Goes on where `to` says, and leaves in `from` where the caller goes on: two sides of which neither has resumed the
-/// other. Gives what whoever goes on here again passes.
-[[gnu::always_inline]] inline void* jump_across(context& from, const context& to, void* passed) noexcept {
-  context* at = &from;
-  void *frame_pointer = to.frame_pointer, *resume_at = to.resume_at;
-  register void* stack_pointer asm("r10") = to.stack_pointer;
-  register void* base asm("r8") = to.base;
-  std::uint32_t rounding = to.rounding;
-  register std::uint32_t x87 asm("r9") = to.x87;
+/// other. What `from` has of its resumer goes into `to`. Gives what whoever goes on here again passes.
+[[gnu::always_inline]] inline void* jump_across(context& from, context& to, void* passed) noexcept {
+  context *at = &from, *with = &to;
   asm volatile(
+      "movl 32(%%rdi), %%ecx\n\t"
+      "movzwl 40(%%rdi), %%r9d\n\t"
       "stmxcsr 32(%%rdi)\n\t"
       "fnstcw 40(%%rdi)\n\t"
-      "movl %%ecx, 36(%%rdi)\n\t"
-      "leaq 1f(%%rip), %%r11\n\t" WEFT_LEAVE_AND_GO
-      : "+D"(at), "+S"(passed), "+a"(frame_pointer), "+d"(resume_at), "+r"(stack_pointer), "+r"(base), "+c"(rounding),
-        "+r"(x87)
+      "movaps (%%rdi), %%xmm0\n\t"
+      "movaps 16(%%rdi), %%xmm1\n\t"
+      "leaq 1f(%%rip), %%r11\n\t"
+      "movq %%rbp, (%%rdi)\n\t"
+      "movq %%r11, 8(%%rdi)\n\t"
+      "movq %%rsp, 16(%%rdi)\n\t"
+      "movq %%rbx, 24(%%rdi)\n\t"
+      "cmpb $0, 46(%%rdi)\n\t"
+      "je 3f\n"
+      "2:\n\t"
+      "ldmxcsr 32(%%rdx)\n"
+      "4:\n\t"
+      "movzwl 40(%%rdx), %%eax\n\t"
+      "cmpw %%ax, 40(%%rdi)\n\t"
+      "jne 5f\n"
+      "6:\n\t"
+      "movl %%ecx, 32(%%rdx)\n\t"
+      "movw %%r9w, 40(%%rdx)\n\t"
+      "movq (%%rdx), %%rax\n\t"
+      "movq 8(%%rdx), %%rcx\n\t"
+      "movq 16(%%rdx), %%r10\n\t"
+      "movq 24(%%rdx), %%r8\n\t"
+      "movaps %%xmm0, (%%rdx)\n\t"
+      "movaps %%xmm1, 16(%%rdx)\n\t"
+      "movq %%rax, %%rbp\n\t"
+      "movq %%r10, %%rsp\n\t"
+      "movq %%r8, %%rbx\n\t"
+      "jmpq *%%rcx\n"
+      "3:\n\t"
+      "movl 32(%%rdx), %%eax\n\t"
+      "xorl 32(%%rdi), %%eax\n\t"
+      "testl $0xffc0, %%eax\n\t" /* as above */
+      "jz 4b\n\t"
+      "jmp 2b\n"
+      "5:\n\t"
+      "fldcw 40(%%rdx)\n\t"
+      "jmp 6b\n"
+      "1:\n\t"
+      "endbr64"
+      : "+D"(at), "+S"(passed), "+d"(with)
       :
-      : WEFT_CLOBBERS);
+      : "rax", WEFT_JUMP_CLOBBERS);
   return passed;
 }
 #undef WEFT_LEAVE_AND_GO
@@ -316,7 +349,7 @@ code_range outermost_code() noexcept;
 #undef WEFT_CLOBBERS_MORE
 
 #if !defined(__x86_64__)
-void* jump_across(context& from, const context& to, void* passed) noexcept;  // there is none; see jumps_across
+void* jump_across(context& from, context& to, void* passed) noexcept;  // there is none; see jumps_across
 
 // To read the control words is an instruction like others.
 [[gnu::always_inline]] inline void* jump_from(const control_words&, context& with, void* passed) noexcept {

@@ -85,16 +85,9 @@ class alignas(64) coroutine_core {
   }
 
   /// By what runs in it, where no exception is handled or on its way: goes on in `other`, which waits, and whose resumer is
-  /// its own from then on. There `arrived(argument)` is called first, by which time others may go on with this one.
-  [[gnu::always_inline]] void go_across(coroutine_core& other, void (*arrived)(void*) noexcept, void* argument) {
-    question first{arrived, argument};
-    const context to = other.here_;
-    other.here_.frame_pointer = here_.frame_pointer;
-    other.here_.resume_at = here_.resume_at;
-    other.here_.stack_pointer = here_.stack_pointer;
-    other.here_.base = here_.base;
-    other.here_.rounding = here_.rounding;
-    other.here_.x87 = here_.x87;
+  /// its own from then on. There came_across() is called first, with this one. True: another one has come to this so; false:
+  /// it was resumed.
+  [[gnu::always_inline]] bool go_across(coroutine_core& other) {
     other.here_.mark = crossed;
     here_.mark = waiting;
 #if WEFT_TSAN
@@ -102,13 +95,14 @@ class alignas(64) coroutine_core {
     rest().notes.fiber = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(its, 0);
 #endif
-    void* const got = jump_across(here_, to, &first);
+    void* const got = jump_across(here_, other.here_, this);
     if (here_.mark == crossed) [[likely]] {
       here_.mark = running;
-      static_cast<question*>(got)->call(static_cast<question*>(got)->argument);
-    } else if (here_.mark != running) {
-      static_cast<void>(brought_in(got));
+      came_across(*static_cast<coroutine_core*>(got));
+      return true;
     }
+    if (here_.mark != running) static_cast<void>(brought_in(got));
+    return false;
   }
 
   /// By what runs in it: calls `call(argument)`, which throws nothing, on the stack of whoever resumed it, where all is
@@ -180,6 +174,8 @@ class alignas(64) coroutine_core {
   }
 
   static void start(void* self, void* passed) noexcept;
+  // On the stack of the one that `before` went across to: from the end of this on, others may go on with that one.
+  static void came_across(coroutine_core& before) noexcept;
   void* brought_in(void* passed);
   void refuse_to_yield();
 

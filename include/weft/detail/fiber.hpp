@@ -15,9 +15,9 @@
 //
 // Two fibers of a pool that yield, one after the other on a worker, need not pass by its loop: the one that yields takes the
 // other out of the line, as the loop would, and switches to it. What the worker has left, which is in the one's context, goes
-// into the other's, so whichever leaves by a wait comes back to the loop. On the stack of the other, the one is posted:
-// before that nobody finds it, and then it has left. Whatever is not as it mostly is goes the way of all waits: see
-// next_across().
+// into the other's, so whichever leaves by a wait comes back to the loop. The one goes to the end of the line as the other is
+// taken out, and the line stays locked for thieves until the other says, on its own stack, that the one has left. Whatever is
+// not as it mostly is goes the way of all waits: see next_across().
 //
 // Rejected: (a) a fiber as a root of its own kind: all that forks do for tasks (results, failures, restarts, views, stops)
 // once more. (b) await_suspend on the fiber's stack, before the switch: whoever wakes it would have to wait until it has
@@ -128,13 +128,13 @@ class fiber final : public coroutine_core, public boundary {
   [[gnu::always_inline]] static inline bool yields_across() {
     const pair fibers = next_across();
     if (fibers.next == nullptr) return false;
-    fibers.self->go_across(*fibers.next, is_behind, fibers.self);
-    if (fibers.self->takes_stop()) throw_stopped();
+    if (!fibers.self->go_across(*fibers.next) && fibers.self->takes_stop()) throw_stopped();
     return true;
   }
 
  private:
   friend fiber_call;
+  friend coroutine_core;
 
   // What it waits in. On its stack, where the switch finds it in the cache.
   struct wait {
@@ -153,7 +153,6 @@ class fiber final : public coroutine_core, public boundary {
     fiber *self, *next;
   };
   static pair next_across() noexcept;
-  static void is_behind(void* self) noexcept;
   void begin_turn(worker& here) noexcept;
   static void go_on(frame* self);
   static void stop_arrived(boundary& self) noexcept;
