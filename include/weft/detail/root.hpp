@@ -187,9 +187,9 @@ class root : public sleeper, public job {
   unsigned unused_ = 0;  // one layout for both compilers
 #endif
   bool ends_stopped = false;  // it was woken to be unwound
+  bool is_uncounted = true;   // it has not had a turn on the pool that it is on, or is on none; read with that one
   bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
   bool is_lent = false;       // a child of a when_all in it runs in it, until that child needs one of its own
-  bool is_uncounted = true;   // it has not had a turn on the pool that it is on, or is on none
   root* parent;
 
  protected:
@@ -197,8 +197,8 @@ class root : public sleeper, public job {
   void ends_in(void (*there)(frame* end)) noexcept { end_.resume = there; }
 
  private:
-  // Whether its turn is not as all others, in one branch.
-  bool needs_a_look() const noexcept { return (ends_stopped | is_uncounted) != 0; }
+  // Whether its turn is not as all others, in one branch, and by one load: the flags lie side by side, and compilers know it.
+  bool needs_a_look() const noexcept { return (unsigned{ends_stopped} | unsigned{is_uncounted} << 8) != 0; }
   static void run_job(job& self) noexcept;
   void run_in(worker& here) noexcept;
   WEFT_SELDOM std::coroutine_handle<> where_it_ends_stopped() noexcept;
