@@ -163,7 +163,7 @@ TEST(waits_on, channels_and_the_cases_of_a_select) {
   weft::broadcast<int> news{{.capacity = 1}};
   weft::watch<int> state{0};
   auto hears = news.subscribe();
-  auto watches = state.subscribe();
+  auto watches = state.subscribe(), chooses = state.subscribe();
   waiting a{[&]() -> task<> { co_await out.send(1); }};
   waiting b{[&]() -> task<> { co_await in.receive(); }};
   waiting c{[&]() -> task<> { co_await hears.receive(); }};
@@ -171,6 +171,7 @@ TEST(waits_on, channels_and_the_cases_of_a_select) {
     co_await watches.receive();
     co_await watches.receive();
   }};
+  static_cast<void>(weft::sync_wait(chooses.receive()));
   EXPECT_EQ(a.on(), (subjects{{"channel, to send", &out, nullptr}}));
   EXPECT_EQ(b.on(), (subjects{{"channel, to receive", &in, nullptr}}));
   EXPECT_EQ(c.on(), (subjects{{"broadcast, to receive", &news, nullptr}}));
@@ -178,7 +179,7 @@ TEST(waits_on, channels_and_the_cases_of_a_select) {
 
   weft::channel<int> more{0};
   waiting e{[&]() -> task<> {
-    static_cast<void>(co_await select(weft::on_receive(more), weft::on_send(more, 1), weft::on_receive(watches),
+    static_cast<void>(co_await select(weft::on_receive(more), weft::on_send(more, 1), weft::on_receive(chooses),
                                       weft::after(std::chrono::hours{1})));
   }};
   const subjects cases = e.on();
