@@ -1,4 +1,9 @@
-// channel<T[]>, on a thread pool.
+// channel<T[]>: on one thread on a worker of a worker_group, where it takes a quarter of what it does on the thread pool;
+// on two on the pool, where two workers that call each other take twenty times that.
+//
+// A worker of the pool yields its processor for each job in the common queue that it didn't get with the last ones, which
+// is each turn here. Beside another program on that processor a round trip therefore takes what that one is given, 3 ms:
+// on a busy machine a round seems to hang.
 #include "workload.hpp"
 
 #include <coflux/channel.hpp>
@@ -9,11 +14,12 @@
 
 namespace {
 
-using executor = coflux::thread_pool_executor<>;
-using scheduler = coflux::scheduler<executor>;
+using pool = coflux::thread_pool_executor<>;
+using workers = coflux::worker_group<1>;
 using channel = coflux::channel<std::size_t[]>;
 
-coflux::fork<void, executor> echo(auto&&, channel& there, channel& back) {
+template <class Executor>
+coflux::fork<void, Executor> echo(auto&&, channel& there, channel& back) {
   for (std::size_t i = 0; i != bench::pingpong_rounds; ++i) {
     std::size_t number = 0;
     if (!co_await (there >> number)) co_return;
@@ -21,8 +27,9 @@ coflux::fork<void, executor> echo(auto&&, channel& there, channel& back) {
   }
 }
 
-coflux::task<std::size_t, executor, scheduler> call(auto, channel& there, channel& back) {
-  echo(co_await coflux::context(), there, back);
+template <class Executor, class Scheduler>
+coflux::task<std::size_t, Executor, Scheduler> call(auto, channel& there, channel& back) {
+  static_cast<void>(echo<Executor>(co_await coflux::context(), there, back));
   std::size_t number = 0;
   for (std::size_t i = 0; i != bench::pingpong_rounds; ++i) {
     const std::size_t sent = number;
@@ -32,14 +39,22 @@ coflux::task<std::size_t, executor, scheduler> call(auto, channel& there, channe
   co_return number;
 }
 
+template <class Executor, class Scheduler>
+void run_on(bench::state& state, Scheduler scheduler) {
+  std::pmr::synchronized_pool_resource memory;
+  auto environment = coflux::make_environment(&memory, std::move(scheduler));
+  state.measure(bench::pingpong_rounds, bench::pingpong_rounds, [&] {
+    channel there, back;
+    auto task = call<Executor, Scheduler>(environment, there, back);
+    return task.get_result();
+  });
+}
+
 }  // namespace
 
 void bench::run(bench::state& state) {
-  std::pmr::synchronized_pool_resource memory;
-  auto environment = coflux::make_environment(&memory, scheduler{executor{state.size()}});
-  state.measure(pingpong_rounds, pingpong_rounds, [&] {
-    channel there, back;
-    auto task = call(environment, there, back);
-    return task.get_result();
-  });
+  if (state.size() == 1)
+    run_on<workers::worker<0>>(state, coflux::scheduler<workers>{});
+  else
+    run_on<pool>(state, coflux::scheduler<pool>{pool{state.size()}});
 }
