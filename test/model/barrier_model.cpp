@@ -319,8 +319,8 @@ struct call_and_stop : rl::test_suite<call_and_stop, 3>, model::world {
 
 int main() {
   model::check<meet_twice>("meet twice", 2, 50'000);
-  model::check<meet_of_three>("meet of three", 1, 50'000, 2);
-  model::check_some<meet_and_stop>("meet and stop");
+  model::check<meet_of_three>("meet of three", 2, 50'000);
+  model::check<meet_and_stop>("meet and stop", 0);
   model::check_some<meet_drop_and_stop>("meet, drop and stop");
   model::check_some<arrive_count_and_stop>("arrive, count and stop");
   model::check<arrive_three_times>("arrive three times", 1, 50'000, 2);

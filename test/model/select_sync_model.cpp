@@ -255,10 +255,10 @@ struct set_and_choose : rl::test_suite<set_and_choose<stops_itself>, stops_itsel
 
 int main() {
   model::check<lock_and_choose>("lock and choose", 2);
-  model::check<two_and_two>("two and two", 0);
-  model::check<lock_and_set>("lock and set", 0);
-  model::check<lock_choose_and_stop>("lock, choose and stop", 0);
-  model::check<send_and_stop<false>>("send and stop of others", 0, 100'000, 1);
+  model::check<two_and_two>("two and two", 1);
+  model::check<lock_and_set>("lock and set", 2);
+  model::check<lock_choose_and_stop>("lock, choose and stop", 1);
+  model::check<send_and_stop<false>>("send and stop of others", 1);
   model::check<send_and_stop<true>>("stop of others and its own", 0, 100'000, 1);
   model::check<set_and_choose<false>>("set and choose", 2);
   model::check<set_and_choose<true>>("set, choose and stop", 1);

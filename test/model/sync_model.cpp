@@ -79,6 +79,55 @@ struct lock_and_stop : rl::test_suite<lock_and_stop, 4>, model::world {
   }
 };
 
+// Two, of which one is stopped: small enough for every execution with more switches.
+struct lock_lock_and_stop : rl::test_suite<lock_lock_and_stop, 3>, model::world {
+  std::optional<weft::mutex> m;
+  stop_source stop;
+  plain<int> count = 0;
+  bool ended = false;
+
+  void before() {
+    begin();
+    count = 0;
+    m.emplace();
+  }
+  void thread(unsigned which) {
+    if (which == 0) ended = run(add(*m, count), stop.token());
+    if (which == 1) RL_ASSERT(run(add(*m, count)));
+    if (which == 2) stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(count == (ended ? 2 : 1) && !m->is_locked() && m->stats().waiting == 0);
+    m.reset();
+  }
+};
+
+// One holds it, one waits, and one tries: it has it, or was in nobody's way.
+struct lock_lock_and_try : rl::test_suite<lock_lock_and_try, 3>, model::world {
+  std::optional<weft::mutex> m;
+  plain<int> count = 0;
+  bool got = false;
+
+  void before() {
+    begin();
+    count = 0;
+    m.emplace();
+  }
+  void thread(unsigned which) {
+    if (which != 2) {
+      RL_ASSERT(run(add(*m, count)));
+    } else {
+      const auto held = m->try_lock();
+      got = static_cast<bool>(held);
+      if (held) count = count + 1;
+    }
+  }
+  void after() {
+    RL_ASSERT(count == (got ? 3 : 2) && !m->is_locked() && m->stats().waiting == 0);
+    m.reset();
+  }
+};
+
 task<> take(weft::semaphore& s, std::size_t count, plain<int>& inside) {
   const auto held = co_await s.acquire(count);
   if (count == 2) inside = inside + 1;
@@ -120,6 +169,29 @@ struct acquires : rl::test_suite<acquires, 3>, model::world {
   void thread(unsigned which) { RL_ASSERT(run(take(*s, which == 0 ? 1 : 2, inside))); }
   void after() {
     RL_ASSERT(inside == 2 && s->available() == 2 && s->stats().waiting == 0);
+    s.reset();
+  }
+};
+
+// Two want both permits, of which one is stopped.
+struct acquire_acquire_and_stop : rl::test_suite<acquire_acquire_and_stop, 3>, model::world {
+  std::optional<weft::semaphore> s;
+  stop_source stop;
+  plain<int> inside = 0;
+  bool ended = false;
+
+  void before() {
+    begin();
+    inside = 0;
+    s.emplace(2);
+  }
+  void thread(unsigned which) {
+    if (which == 0) ended = run(take(*s, 2, inside), stop.token());
+    if (which == 1) RL_ASSERT(run(take(*s, 2, inside)));
+    if (which == 2) stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(inside == (ended ? 2 : 1) && s->available() == 2 && s->stats().waiting == 0);
     s.reset();
   }
 };
@@ -184,6 +256,29 @@ struct shares : rl::test_suite<shares, 3>, model::world {
   }
   void after() {
     RL_ASSERT(what == 11 && m->try_lock());
+    m.reset();
+  }
+};
+// One reads and one writes, of which the writer is stopped.
+struct read_write_and_stop : rl::test_suite<read_write_and_stop, 3>, model::world {
+  std::optional<weft::shared_mutex> m;
+  stop_source stop;
+  plain<int> what = 0;
+  int seen = 0;
+  bool written = false;
+
+  void before() {
+    begin();
+    what = 0;
+    m.emplace();
+  }
+  void thread(unsigned which) {
+    if (which == 0) RL_ASSERT(run(shares::reads(*m, what, seen)));
+    if (which == 1) written = run(shares::writes(*m, what), stop.token());
+    if (which == 2) stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(what == (written ? 1 : 0) && seen <= what && m->try_lock() && m->stats().waiting == 0);
     m.reset();
   }
 };
@@ -266,6 +361,24 @@ struct notify_and_notify : rl::test_suite<notify_and_notify, 3>, model::world {
   void after() { all.after(); }
 };
 
+// One waits for a thing, one gives it, and a stop: who waited has it, or it is still there and nobody waits.
+struct wait_notify_and_stop : rl::test_suite<wait_notify_and_stop, 3>, model::world {
+  notify_and_stop all;
+  bool has = false;
+
+  void before() { all.before(); }
+  void thread(unsigned which) {
+    if (which == 0) has = run(notify_and_stop::takes(all), all.stop.token());
+    if (which == 1) RL_ASSERT(run(notify_and_stop::gives(all)));
+    if (which == 2) all.stop.request_stop();
+  }
+  void after() {
+    RL_ASSERT(all.there == (has ? 0 : 1));
+    all.there = 0;
+    all.after();
+  }
+};
+
 // Two call, one does it, both find it done.
 struct call_and_call : rl::test_suite<call_and_call, 2>, model::world {
   std::optional<weft::once> o;
@@ -293,13 +406,18 @@ struct call_and_call : rl::test_suite<call_and_call, 2>, model::world {
 int main() {
   model::check<lock_and_lock>("lock and lock", 2);
   model::check<lock_lock_and_lock>("lock, lock and lock", 1);
+  model::check<lock_lock_and_stop>("lock, lock and stop", 1);
+  model::check<lock_lock_and_try>("lock, lock and try", 2);
   model::check_some<lock_and_stop>("lock and stop");
   model::check_some<acquire_and_stop>("acquire and stop");
-  model::check<acquires>("acquire three times", 1);
+  model::check<acquires>("acquire three times", 2);
+  model::check<acquire_acquire_and_stop>("acquire, acquire and stop", 2);
   model::check<set_and_destroy>("set and destroy", 2);
-  model::check<shares>("shares", 1);
+  model::check<shares>("shares", 2);
+  model::check<read_write_and_stop>("read, write and stop", 2);
   model::check_some<shares_and_stop>("shares and stop", 50'000);
   model::check_some<notify_and_stop>("notify and stop", 50'000);
   model::check<notify_and_notify>("notify and notify", 0);
+  model::check<wait_notify_and_stop>("wait, notify and stop", 0);
   model::check<call_and_call>("call and call", 2);
 }
