@@ -79,6 +79,7 @@ pool_core::pool_core(const pool_options& options, parkers beds)
 pool_core* pool_core::make(const pool_options& options, parkers beds) {
   prepare_fences();
   count_forks();
+  static_cast<void>(this_worker());  // what is begun once a process is, before a thread could be at it in a fork()
   pool_options mine = options;
   constexpr unsigned most = 16'384;
   const unsigned callers = mine.use_caller ? 1 : 0;
