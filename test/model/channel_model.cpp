@@ -1,6 +1,8 @@
 // Channels, select, broadcast and watch: send, receive, close, stop, and the channel's end, on threads of their own.
 // Values are watched, so one that is handed over without an edge, twice, or after its end is found. The orders are
 // those of its lock: lock_model.
+//
+// Long because what is compiled with the model's atomics takes longer than to run most of these.
 #include <optional>
 #include <weft/channel.hpp>
 
