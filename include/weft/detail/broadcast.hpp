@@ -8,8 +8,10 @@
 //
 // Copies are made under the lock, of a receiver that waits by the sender. So they must not throw: where a copy costs much,
 // send a std::shared_ptr<const T>. A value that is dropped since its last receiver has left, or was too slow, is destroyed
-// under the lock, so that must not use the broadcast. Rejected: copying out of the ring under a count of readers for each slot, as tokio does:
-// two read-modify-writes more for each value, for types that are better shared.
+// under the lock, so that must not use the broadcast.
+//
+// Rejected: copying out of the ring under a count of readers for each slot, as tokio does: two read-modify-writes more for
+// each value, for types that are better shared.
 //
 // Long because the two share their receivers, awaiters and lines.
 #pragma once

@@ -352,9 +352,13 @@ auto on(Awaitable&& work) {
 ///
 ///     auto got = co_await select(on(answer), after(5ms));  // and once more, if it is late
 ///
-/// Fails     as the future. One that was set to stopped, and is chosen, ends the select stopped.
+/// Suspends  until the promise was set.
+/// Cancel    leaves the future as it is, also where another case is chosen: its promise can still be set.
+/// Fails     as the future. One that was set to stopped, and is chosen, ends the select stopped. One that is empty, or that
+///           somebody waits for by now, ends the program with a sentence.
 /// Lifetime  the future stays where it is, and outlives the select; nobody else waits for it meanwhile.
-/// Cost      no lock where it is ready.
+/// Threads   the promise may be set on any; a select that leaves while it is being set waits for that, some instructions.
+/// Cost      no memory. The lock of one word, as other cases have; two read-modify-writes more where it waits.
 template <class T>
 detail::future_case<T> on(future<T>& answer) {
   return detail::future_case<T>{answer};
