@@ -1,4 +1,4 @@
-// What a pool can be told: to stay on processors, to let a caller work, how many threads it may need, what comes first.
+// What a pool can be told: to stay on processors, to let a caller work, what comes first.
 // Long because each option has its own ways to go wrong, on machines that this one is not.
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <latch>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -22,7 +21,6 @@
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 
-#include "detail/pool_size.hpp"
 #include "detail/processors.hpp"
 #include "support/weft_test.hpp"
 
@@ -299,126 +297,6 @@ TEST(pool_caller, a_pool_without_the_option_runs_it_on_its_threads) {
   const pool p{{.threads = 2}};
   const auto here = [me = std::this_thread::get_id()]() -> task<bool> { co_return std::this_thread::get_id() == me; };
   EXPECT_FALSE(p.run(here()));
-}
-
-// ---- adaptive size ----------------------------------------------------------------------------------------------------------
-
-using weft::detail::pool_load;
-using weft::detail::pool_size;
-
-// Five milliseconds each; the last size.
-unsigned after(pool_size& size, int periods, pool_load each) {
-  each.nanoseconds = 5e6;
-  for (int i = 0; i != periods; ++i) size.next(each);
-  return size.size();
-}
-
-TEST(pool_size, begins_with_a_thread_a_processor) {
-  EXPECT_EQ((pool_size{1, 16, 4}.size()), 4u);
-  EXPECT_EQ((pool_size{6, 16, 4}.size()), 6u);
-  EXPECT_EQ((pool_size{1, 3, 4}.size()), 3u);
-}
-
-TEST(pool_size, threads_that_cant_run_get_others_beside_them_while_jobs_wait) {
-  pool_size size{1, 16, 2};
-  EXPECT_EQ(after(size, 20, {.jobs = 1000, .waiting = 1, .can_run = 0}), 2u) << "5 us are soon";
-  EXPECT_EQ(after(size, 20, {.jobs = 0, .waiting = 0, .can_run = 0}), 2u) << "nothing waits";
-  EXPECT_EQ(after(size, 20, {.jobs = 0, .waiting = 30, .can_run = 2}), 2u) << "the processors have enough";
-  EXPECT_EQ(after(size, 20, {.jobs = 10, .waiting = 30, .can_run = 1}), 16u);
-}
-
-// Nine threads that compute for 50 us and block for 300 want three processors at times, and leave half of one idle.
-TEST(pool_size, threads_that_meet_at_times_get_others_beside_them_while_a_processor_is_idle) {
-  pool_size size{1, 16, 2};
-  after(size, 3, {.jobs = 25, .waiting = 100, .can_run = 0.4, .processor_time = 1.5e6});
-  EXPECT_EQ(after(size, 20, {.jobs = 80, .waiting = 100, .can_run = 3, .processor_time = 7e6}), 16u);
-  EXPECT_EQ(after(size, 20, {.jobs = 120, .waiting = 100, .can_run = 5, .processor_time = 9.5e6}), 16u);
-  pool_size other{1, 16, 2};
-  EXPECT_EQ(after(other, 20, {.jobs = 120, .waiting = 100, .can_run = 1.9, .processor_time = 9.5e6}), 2u)
-      << "none is idle";
-  EXPECT_EQ(after(other, 20, {.jobs = 60, .waiting = 100, .can_run = 2, .processor_time = 5e6}), 2u) << "none blocks";
-  pool_size large{1, 64, 16};  // busy from the begin
-  EXPECT_EQ(after(large, 20, {.jobs = 120, .waiting = 100, .can_run = 15.3, .processor_time = 15.2 * 5e6}), 16u);
-}
-
-TEST(pool_size, more_that_can_run_than_processors_become_fewer) {
-  pool_size size{1, 16, 2};
-  after(size, 20, {.jobs = 10, .waiting = 30, .can_run = 0});
-  EXPECT_EQ(size.size(), 16u);
-  EXPECT_EQ(after(size, 30, {.jobs = 10, .waiting = 30, .can_run = 16}), 2u);
-  EXPECT_EQ(after(size, 30, {.jobs = 10, .waiting = 30, .can_run = 2}), 2u);
-}
-
-TEST(pool_size, tiny_jobs_that_are_stolen_are_for_one) {
-  pool_size size{1, 4, 4};
-  const pool_load thieves{.jobs = 10'000, .steals = 9000, .can_run = 4, .processor_time = 5e6};
-  EXPECT_EQ(after(size, 40, thieves), 1u);
-  EXPECT_EQ(after(size, 30, {.jobs = 100, .waiting = 30, .can_run = 1, .processor_time = 5e6}), 1u) << "for a while";
-  EXPECT_EQ(after(size, 60, {.jobs = 100, .waiting = 30, .can_run = 1, .processor_time = 5e6}), 4u);
-  pool_size other{1, 4, 4};
-  EXPECT_EQ(after(other, 40, {.jobs = 1000, .steals = 900, .can_run = 4, .processor_time = 20e6}), 4u) << "not tiny";
-}
-
-TEST(pool_adaptive, threads_that_block_get_others_beside_them) {
-  const pool p{{.threads = 5, .min_threads = 1}};
-  std::latch all_are_here{5};  // all five threads, at once
-  std::atomic<int> ran{0};
-  auto meet = [&]() -> task<> {
-    all_are_here.arrive_and_wait();
-    ++ran;
-    co_return;
-  };
-  auto all = [&](weft::scope& s) -> task<> {
-    for (int i = 0; i != 5; ++i) s.fork_on(p.executor(), meet);
-    co_return;
-  };
-  sync_wait(weft::with_scope(all));
-  EXPECT_EQ(ran, 5);
-}
-
-TEST(pool_adaptive, one_that_rests_is_there_for_its_own_jobs) {
-  const pool p{{.threads = 6, .min_threads = 1}};
-  const auto which = [&]() -> task<unsigned> {
-    co_await weft::yield();
-    co_return p.worker_id();
-  };
-  for (int round = 0; round != test::rounds(50); ++round)
-    for (unsigned i = 0; i != p.size(); ++i) EXPECT_EQ(sync_wait(start_on(p.worker(i), which())), i);
-}
-
-TEST(pool_adaptive, work_is_shared_and_ends_while_they_come_and_go) {
-  for (const unsigned threads : {2u, 8u})
-    for (const bool caller : {false, true}) {
-      pool p{{.threads = threads, .min_threads = 1, .use_caller = caller}};
-      std::atomic<int> ran{0};
-      auto both = [&]() -> task<> {
-        for (int i = 0; i != 50; ++i) co_await weft::yield();
-        co_await weft::resume_on(p.worker(0));
-        ran += co_await start_on(p.executor(), fib(12)) == 144;
-      };
-      auto all = [&](weft::scope& s) -> task<> {
-        for (int i = 0; i != 100; ++i) s.fork_on(p.executor(), both);
-        co_return;
-      };
-      const auto here = [&]() -> task<> { co_await weft::with_scope(all); };
-      p.run(here());
-      EXPECT_EQ(ran, 100);
-    }
-}
-
-TEST(pool_adaptive, ends_on_one_of_its_own_threads_and_at_once) {
-  for (int i = 0; i != test::rounds(20); ++i) {
-    const pool unused{{.threads = 4, .min_threads = 2}};
-  }
-  auto p = std::make_unique<pool>(weft::pool_options{.threads = 4, .min_threads = 1});
-  const auto ends_it = [](std::unique_ptr<pool> mine) -> task<> {
-    co_await weft::yield();
-    mine.reset();
-  };
-  std::atomic<bool> over{false};
-  weft::executor& there = p->executor();
-  weft::start(there, ends_it(std::move(p)), [&](weft::result<void>) { over = true; });
-  test::until([&] { return over.load(); });
 }
 
 class pool_options_misuse : public testing::Test {

@@ -61,7 +61,9 @@ class pool_call final : public root {
 
 /// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.
 struct pool_options {
-  unsigned threads = 0;  ///< how many; 0: available_processors(), or what min_threads needs, if that is more
+  /// How many; 0: available_processors(), or what min_threads needs, if that is more. Of more than there are processors,
+  /// as many work at once as there are processors, and the others once some of those block, or are at one job for long.
+  unsigned threads = 0;
   /// Adaptive size: at least so many of `threads` take part, and as many more as there is work and there are processors
   /// for, or as wait for something else; the others rest. 0: all, always.
   unsigned min_threads = 0;

@@ -21,6 +21,13 @@
 // Rejected: (a) a wake-up for each job: a system call of a microsecond or two for each that takes less. (b) A watcher that
 // always wakes: an idle pool burns nothing.
 //
+// Where there are more workers than processors, they get in each other's way as long as they compute, and all are needed
+// where they block. So only some may be awake at once; those beyond sleep on beside jobs that wait, for at least one of
+// those awake will look before it sleeps, and one watches: it says how many may be awake from then on (pool_size.hpp).
+//
+//   poster   as above; but where so many are awake and one watches, it wakes nobody
+//   sleeper  enters the set. If so many are awake besides and one watches: sleeps. Else as above
+//
 // A thread that works here only for the time of a call comes and goes. So does a worker of a pool that has more threads
 // than it needs now: it rests, and is none of the workers until it is recalled. A job for it alone recalls it; who posts
 // that and who rests are two sides as above.
@@ -45,7 +52,28 @@ struct idler {
 
 class idle_set {
  public:
-  explicit idle_set(std::uint32_t workers) noexcept : workers_{workers} {}
+  /// `most_awake`, of those that it has now: how many may be awake at first, as by let_wake().
+  idle_set(std::uint32_t workers, std::uint32_t most_awake) noexcept
+      : all_{workers}, workers_{workers}, beyond_{workers - most_awake} {}
+  explicit idle_set(std::uint32_t workers) noexcept : idle_set{workers, workers} {}
+
+  /// So many of the workers may be awake from now on; at least one, at most as many as it had at first. By the one that
+  /// watched, which goes on to too_many() or looks for work.
+  void let_wake(std::uint32_t most) noexcept {
+    const std::lock_guard guard{lock_};
+    const std::uint32_t before = beyond(), now = all_ - most;
+    beyond_.store(now, std::memory_order_relaxed);  // as declared
+    if (!is_watched_) return;
+    if (now < before)
+      state_.fetch_add(before - now, std::memory_order_relaxed);  // as declared
+    else
+      state_.fetch_sub(now - before, std::memory_order_relaxed);  // as declared
+  }
+  std::uint32_t may_be_awake() const noexcept { return all_ - beyond(); }
+  /// Whether more are awake. A hint.
+  bool too_many() const noexcept {
+    return beyond() != 0 && inside_of(state_.load(std::memory_order_relaxed)) < beyond();  // as declared
+  }
 
   /// By a worker that was none of them. It goes on behind a heavy_fence(), and looks for work.
   void come() noexcept { more(1); }
@@ -53,22 +81,22 @@ class idle_set {
   /// or the pool is to end, wakes another one.
   void go() noexcept { more(-1); }
 
-  /// By a worker without a job. False: enough are at it, so it had better sleep.
+  /// By a worker without a job. False: enough are at it, or too many are awake, so it had better sleep.
   bool start_search() noexcept {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);  // a count; the fences have the order
     do {
-      const std::uint32_t awake = workers_.load(std::memory_order_relaxed) - seen % limit;  // as declared
-      if (2 * (seen / searching % limit) >= awake) return false;
+      const std::uint32_t inside = inside_of(seen),
+                          awake = workers_.load(std::memory_order_relaxed) - inside;  // as declared
+      if (2 * (without_watcher(seen) / searching) >= awake || inside < beyond()) return false;
     } while (!state_.compare_exchange_weak(seen, seen + searching, std::memory_order_relaxed,  // as above
                                            std::memory_order_relaxed));  // as above
     return true;
   }
 
-  /// By one that has found something. True: it was the last, and some sleep, who may be told that it searches. Then it looks
-  /// whether there is more, behind a heavy_fence(). Who falls asleep later looks for itself.
+  /// By one that has found something. True: it was the last, and some sleep whom it would call, who may be told that it
+  /// searches. Then it looks whether there is more, behind a heavy_fence(). Who falls asleep later looks for itself.
   bool stop_search() noexcept {
-    const std::uint32_t seen = state_.fetch_sub(searching, std::memory_order_relaxed);  // as above
-    return seen / searching % limit == 1 && seen % limit != 0;
+    return calls_for_one(state_.fetch_sub(searching, std::memory_order_relaxed) - searching, false);  // as above
   }
 
   /// How many may rest from now on; none at first. Those that rest and may not any more are for the caller to recall.
@@ -110,10 +138,15 @@ class idle_set {
   }
   /// Whether all workers are inside. The truth behind a heavy_fence(), for those that left before a light_fence().
   bool all_inside() const noexcept {
-    return state_.load(std::memory_order_relaxed) % limit == workers_.load(std::memory_order_relaxed);  // as declared
+    return inside_of(state_.load(std::memory_order_relaxed)) ==
+           workers_.load(std::memory_order_relaxed);  // as declared
   }
 
-  enum class entered : unsigned char { sleeps, watches, last };
+  struct entered {
+    bool last;     // all are inside
+    bool watches;  // it is the one that does
+    bool enough;   // are awake, so it need not look
+  };
 
   /// By one that has found nothing; `searched`: start_search() had let it. It goes on behind a heavy_fence().
   entered enter(idler& self, bool searched) noexcept {
@@ -124,10 +157,14 @@ class idle_set {
     first_ = &self;
     const std::uint32_t now = searched ? state_.fetch_sub(found, std::memory_order_relaxed) - found     // as above
                                        : state_.fetch_add(parked, std::memory_order_relaxed) + parked;  // as above
-    const bool last = now % limit == workers_.load(std::memory_order_relaxed);                          // as declared
-    self.watches = !last && (now & watched) == 0;
-    if (self.watches) state_.fetch_or(watched, std::memory_order_relaxed);  // as above
-    return last ? entered::last : self.watches ? entered::watches : entered::sleeps;
+    const std::uint32_t inside = inside_of(now);
+    const bool last = inside == workers_.load(std::memory_order_relaxed);  // as declared
+    self.watches = !last && !is_watched_;
+    if (self.watches) {
+      is_watched_ = true;
+      state_.fetch_add(watched - beyond(), std::memory_order_relaxed);  // as above
+    }
+    return {.last = last, .watches = self.watches, .enough = inside <= beyond()};
   }
 
   /// By one that is inside, or was: it searches from here on. True: nobody had woken it.
@@ -146,8 +183,7 @@ class idle_set {
   }
   /// Whether pick() may give one. By the same, to know it at once.
   bool calls_for_one(bool hot = false) const noexcept {
-    const std::uint32_t seen = state_.load(std::memory_order_relaxed);  // as above
-    return (hot ? seen : seen & ~watched) - 1 < limit - 1;  // some are inside, none searches; hot: and none watches
+    return calls_for_one(state_.load(std::memory_order_relaxed), hot);  // as above
   }
   /// By whoever has put a job somewhere for just this one, behind a light_fence(). True: it is to be woken; else it will
   /// look before it sleeps.
@@ -176,6 +212,16 @@ class idle_set {
  private:
   static constexpr std::uint32_t limit = 1 << 15, parked = 1, searching = limit, watched = std::uint32_t{1} << 31;
   static constexpr std::uint32_t found = searching - parked;  // who was inside searches: that much more
+
+  std::uint32_t beyond() const noexcept { return beyond_.load(std::memory_order_relaxed); }  // as declared
+  std::uint32_t without_watcher(std::uint32_t seen) const noexcept {
+    return seen > watched / 2 ? seen - (watched - beyond()) : seen;
+  }
+  std::uint32_t inside_of(std::uint32_t seen) const noexcept { return without_watcher(seen) % limit; }
+  // Some are inside, none searches; and, where one watches, more are inside than beyond(), and it is not `hot`.
+  static bool calls_for_one(std::uint32_t seen, bool hot) noexcept {
+    return (hot ? seen : seen & ~watched) - 1 < limit / 2;
+  }
 
   bool remove(idler& one) noexcept {
     if (!one.inside.load(std::memory_order_relaxed)) return false;  // under the lock
@@ -210,10 +256,10 @@ class idle_set {
     one.inside.store(false, std::memory_order_relaxed);  // under the lock
     moves_ = moves_ + 1;
     if (one.watches)
-      state_.fetch_sub(watched - found, std::memory_order_relaxed);  // as above
+      state_.fetch_sub(watched - beyond() - found, std::memory_order_relaxed);  // as above
     else
       state_.fetch_add(found, std::memory_order_relaxed);  // as above
-    one.watches = false;
+    if (one.watches) one.watches = is_watched_ = false;
   }
 
   void more(int workers) noexcept {
@@ -226,13 +272,18 @@ class idle_set {
                    std::memory_order_relaxed);  // as declared
   }
 
+  const std::uint32_t all_;
   // Written under the lock; without it a hint.
   atomic<std::uint32_t> workers_;
-  // How many are inside, how many search, whether one of those inside watches. Counts: what posters and sleepers see of each
-  // other is ordered by their fences, all else by the lock.
+  atomic<std::uint32_t> beyond_;  // so many of all may not be awake
+  // How many are inside, at most 16,384; how many search, times `searching`; and, where one of those inside watches, that
+  // bit less beyond(). So where one watches and no more are inside than these, it is a number below that bit, and above
+  // all others: posters need one comparison for all of it. Counts: what posters and sleepers see of each other is ordered
+  // by their fences, all else by the lock.
   atomic<std::uint32_t> state_{0};
   mutable tiny_lock lock_;
   plain<bool> closed_ = false;
+  plain<bool> is_watched_ = false;
   plain<std::uint32_t> moves_ = 0;  // into the set and out of it
   plain<idler*> first_ = nullptr;   // who came last: its caches are the warmest
   plain<idler*> at_rest_ = nullptr;

@@ -54,7 +54,7 @@ class parking {
   atomic<pool_state> state_{pool_state::open};
 
  protected:
-  explicit parking(std::uint32_t workers) noexcept : idle_{workers} {}
+  parking(std::uint32_t workers, std::uint32_t most_awake) noexcept : idle_{workers, most_awake} {}
 
   pool_state state() const noexcept { return state_.load(std::memory_order_relaxed); }  // as declared
   const atomic<pool_state>& watched_state() const noexcept { return state_; }           // for who reads it at each turn
@@ -77,20 +77,20 @@ class parking {
   template <class Seat>
   nap fall_asleep(Seat& mine, bool searched) noexcept {
     mine.sleeps.prepare();
-    const idle_set::entered how = idle_.enter(mine, searched);
+    const auto [last, watches, enough] = idle_.enter(mine, searched);
     heavy_fence();
     const pool_state now = state();
     if (now == pool_state::ended) return nap::ended;
-    if (pool().any_job() || pool().has_own_job(mine)) {
+    if ((!enough && pool().any_job()) || pool().has_own_job(mine)) {
       idle_.leave(mine);
       return nap::has_job;
     }
     // A job for another one alone: its poster is about to wake that one.
-    if (now != pool_state::open && how == idle_set::entered::last && !pool().any_own_job() && idle_.close_since(mine)) {
+    if (now != pool_state::open && last && !pool().any_own_job() && idle_.close_since(mine)) {
       end();
       return nap::ended;
     }
-    return how == idle_set::entered::watches ? nap::watches : nap::sleeps;
+    return watches ? nap::watches : nap::sleeps;
   }
   /// By that one: from here on it searches, if the pool has not ended. True: nobody had woken it.
   bool woke(idler& mine) noexcept { return idle_.leave(mine); }

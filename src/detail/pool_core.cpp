@@ -62,14 +62,21 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 
 // ---- begin and end ------------------------------------------------------------------------------------------------------
 
-pool_core::pool_core(const pool_options& options, parkers beds)
-    : parking{options.threads - (options.use_caller ? 1u : 0u)},
+// How many of its own threads may be awake at first. Those of a pool of adaptive size all are that do not rest.
+unsigned pool_core::first_awake(const pool_options& options, unsigned processors) noexcept {
+  const unsigned callers = options.use_caller ? 1 : 0, own = options.threads - callers;
+  if (options.min_threads != 0 || own == 0) return own;
+  return std::min(own, std::max(processors - callers, 1u));
+}
+
+pool_core::pool_core(const pool_options& options, unsigned processors, parkers beds)
+    : parking{options.threads - (options.use_caller ? 1u : 0u), first_awake(options, processors)},
       is_ranked_{options.priorities > 1 || options.deadline_order},
       is_alone_{options.threads == 1 && !options.use_caller},
-      is_crowded_{options.threads > available_processors()},
+      processors_{processors},
       options_{options},
+      crowd_{own_threads(), first_awake(options, processors)},
       began_{nanoseconds_now()},
-      patience_{!is_crowded_ && options.threads > 1 ? 40u : 2u},
       forks_before_{forks_of_the_process.load(std::memory_order_relaxed)} {  // as declared
   for (unsigned i = 0; i != options.threads; ++i) seats_.push_back(std::make_unique<seat>(*this, i, beds));
   for (unsigned i = 0; i != options.priorities; ++i) levels_.push_back(std::make_unique<level_executor>(*this, i));
@@ -82,16 +89,16 @@ pool_core* pool_core::make(const pool_options& options, parkers beds) {
   static_cast<void>(this_worker());  // what is begun once a process is, before a thread could be at it in a fork()
   pool_options mine = options;
   constexpr unsigned most = 16'384;
-  const unsigned callers = mine.use_caller ? 1 : 0;
+  const unsigned callers = mine.use_caller ? 1 : 0, processors = available_processors();
   if (mine.threads == 0)  // what is asked for must not depend on the machine
-    mine.threads = std::max(available_processors(), std::min(mine.min_threads, most) + callers);
+    mine.threads = std::max(processors, std::min(mine.min_threads, most) + callers);
   WEFT_EXPECTS(mine.threads <= most, "a pool of more than 16384 threads was asked for");
   WEFT_EXPECTS(mine.min_threads <= mine.threads - callers,
                "a pool was asked for whose min_threads are more than its own threads");
   WEFT_EXPECTS(mine.priorities >= 1 && mine.priorities <= 8, "a pool has from 1 to 8 priorities");
   std::vector<processor> places;
   if (mine.pin) places = processors_here(allowed_processors());
-  std::unique_ptr<pool_core> core{new pool_core{mine, beds}};
+  std::unique_ptr<pool_core> core{new pool_core{mine, processors, beds}};
   core->know_each_other(places);
   pool_core* const started = core.release();  // whoever drops it last deletes
   if (const int refused = started->start_threads(mine.name != nullptr ? mine.name : "weft", places); refused != 0) {
@@ -471,7 +478,7 @@ inline job* pool_core::next(seat& mine) noexcept {
   if (mine.pace.has_one()) mine.pace.has_done(nanoseconds_now());
   bool searches = idle_.start_search(), desperate = false;
   for (;;) {
-    job* work = searches ? search(mine, desperate) : poll(mine);
+    job* work = searches && !idle_.too_many() ? search(mine, desperate) : poll(mine);
     if (work == nullptr && options_.on_idle != nullptr) {
       this_worker().words_known_to = nullptr;
       options_.on_idle(mine.index, options_.with);
@@ -495,9 +502,11 @@ inline job* pool_core::next(seat& mine) noexcept {
 }
 
 job* pool_core::search(seat& mine, bool desperate) noexcept {
-  for (unsigned round = 0; round < patience_ || mine.pace.pauses(); ++round) {
+  const bool is_crowded = size() > processors_ && idle_.may_be_awake() > processors_;
+  const unsigned patience = size() == 1 || size() > processors_ ? 2 : 40;
+  for (unsigned round = 0; round < patience || mine.pace.pauses(); ++round) {
     if (job* work = look_round(mine, desperate); work != nullptr) return work;
-    if (round >= patience_ && is_crowded_)
+    if (round >= patience && is_crowded)
       ::sched_yield();  // it pauses, and there may be one that has no processor
     else
       for (int i = 0; i != 8; ++i) spin_wait::pause();
@@ -515,10 +524,10 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
   return nullptr;
 }
 
-// What its parker has for it: posted here, or for it alone.
+// What is for it alone, and what its parker has for it, which may be posted here.
 job* pool_core::poll(seat& mine) noexcept {
-  if (!mine.sleeps.poll()) return nullptr;
-  if (job* work = mine.line.pop(); work != nullptr) return work;
+  if (mine.sleeps.poll())
+    if (job* work = mine.line.pop(); work != nullptr) return work;
   return take_own(mine);
 }
 
@@ -527,7 +536,6 @@ job* pool_core::look_round(seat& mine, bool desperate) noexcept {
   if (is_alone_) {
     if (job* work = take_all_injected(mine); work != nullptr) return work;
   } else {
-    if (job* work = take_own(mine); work != nullptr) return work;
     if (job* work = take_injected(mine); work != nullptr) return work;
     if (job* work = rob_others(mine, desperate); work != nullptr) return work;
   }
@@ -564,10 +572,15 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
     spin_wait{}.once();
     return true;
   }
-  const auto most = how == nap::watches ? watch_every : age_frame_memory() ? milliseconds{1000} : milliseconds::max();
-  doze(mine, most == milliseconds::max() ? parker::time_point::max() : std::chrono::steady_clock::now() + most);
+  auto until = parker::time_point::max();
+  if (how == nap::watches)
+    until = std::chrono::steady_clock::now() + (chooses_awake() ? begin_to_watch(mine, desperate) : watch_every);
+  else if (age_frame_memory())
+    until = std::chrono::steady_clock::now() + milliseconds{1000};
+  doze(mine, until);
   const bool by_itself = woke(mine);
   desperate = by_itself && how == nap::watches;
+  if (desperate && chooses_awake()) choose_awake(mine);
   if (!by_itself) {
     mine.wakes.add();
     if (is_adaptive()) steering_.notice();

@@ -135,6 +135,7 @@ class pool_core final : public executor, private parking<pool_core> {
           of{&core},
           index{which},
           sleeps{beds.of != nullptr ? beds.of(which, beds.with) : bed} {}
+    ~seat();
 
     own_executor own;
     // Its thread's: what is for it alone, posted by itself or taken out of the next; for the only one, all from outside.
@@ -154,12 +155,14 @@ class pool_core final : public executor, private parking<pool_core> {
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
     std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
-    // Of who steers, at the last look: how long it had run and had waited for a processor, and the kernel's file of the latter.
+    // Of who steers, or watches, at the last look: how long it had run and had waited for a processor, and the kernel's file
+    // of the latter; how far it had got, and since when it stands there.
     std::uint64_t processor_time = 0, waiting_time = 0;
     int schedule_file = -1;
+    std::uint64_t looked_at = 0, had_slept = 0, got_to = 0, stands_since = 0;
   };
 
-  pool_core(const pool_options& options, parkers beds);
+  pool_core(const pool_options& options, unsigned processors, parkers beds);
 
   void know_each_other(const std::vector<processor>& places);
   int start_steering(const char* name) noexcept;
@@ -191,9 +194,15 @@ class pool_core final : public executor, private parking<pool_core> {
     std::uint64_t jobs = 0, steals = 0;
   };
   bool is_adaptive() const noexcept { return options_.min_threads != 0; }
-  pool_load look(period_start& before) noexcept;
+  pool_load look(period_start& before, const seat* looks = nullptr) noexcept;
   void steer() noexcept;
   void rest(seat& mine) noexcept;
+
+  // Of one with more threads than processors: how many of them are awake.
+  static unsigned first_awake(const pool_options& options, unsigned processors) noexcept;
+  bool chooses_awake() const noexcept { return size() > processors_ && !is_adaptive(); }
+  std::chrono::microseconds begin_to_watch(seat& mine, bool again) noexcept;
+  void choose_awake(seat& mine) noexcept;
 
   job* take_own(seat& mine) noexcept;
   job* take_injected(seat& mine) noexcept;
@@ -221,15 +230,17 @@ class pool_core final : public executor, private parking<pool_core> {
   injection<job> injected_;
   ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
   std::vector<std::unique_ptr<level_executor>> levels_;
-  const bool is_ranked_;   // some jobs go through those
-  const bool is_alone_;    // there is one worker, and its thread is always the same
-  const bool is_crowded_;  // more threads than processors
+  const bool is_ranked_;  // some jobs go through those
+  const bool is_alone_;   // there is one worker, and its thread is always the same
+  const unsigned processors_;
   const pool_options options_;
+  crowd crowd_;
+  period_start watched_{};  // when it was looked at last
+  tiny_lock watching_;      // both are whose it is
   steering_bed steering_;
   pthread_t steering_thread_{};
   bool steers_ = false;  // there is such a thread
   const std::uint64_t began_;
-  unsigned patience_;                 // how often a worker looks round before it sleeps
   const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
   bool joined_ = false;
   tiny_lock callers_place_;  // taken by the thread that has it, which leaves there what the next one finds

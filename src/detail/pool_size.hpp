@@ -1,4 +1,6 @@
-// How many threads of a pool of adaptive size are to take part: decided every few milliseconds, from what happened since.
+// How many threads of a pool are to take part: decided now and then, from what happened since.
+//
+// Of adaptive size (pool_size), every few milliseconds:
 //
 //   more    jobs wait for long (their number over the rate at which jobs are run), threads wait for something else than a
 //           processor (a file, a lock), and a tenth of the processors is idle: as many more as that is, at most twice as
@@ -9,11 +11,20 @@
 // What block now and then meet: at times three can run, at others none, so threads that wait for a processor are no sign
 // that none is idle.
 //
+// Of more threads than processors (crowd), by the one of those asleep that watches, while jobs wait: as many are awake as
+// there are processors, and more where those awake wait for something else, as above, or where one has got nowhere for
+// long: it computes, or waits for what has not begun. It may be for as long as it likes, so each such one has another in
+// its place.
+//
 // Rejected: trying sizes and keeping the one with which most jobs ended (jobs differ, machines are noisy, and each trial is
-// a time at a worse size); more threads as soon as jobs wait (a recursion always has some that wait).
+// a time at a worse size); more threads as soon as jobs wait (a recursion always has some that wait); of more threads than
+// processors all, always: each burst wakes them all, one by the other, and sixteen on two processors took up to a third
+// longer than two; or never more than there are processors: what blocks would have fewer threads than the program asked for.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,6 +38,8 @@ struct pool_load {
   std::size_t waiting = 0;    // jobs and forks that nobody had begun, at its end
   double can_run = 0;         // threads that had a processor, or waited for one: in the mean
   double processor_time = 0;  // nanoseconds, of all
+  double awake = 0;           // threads that were, in the mean
+  unsigned standing = 0;      // how many have got nowhere for longer than crowd::too_long_standing
 };
 
 class pool_size {
@@ -82,6 +95,42 @@ class pool_size {
   double can_run_, busy_;  // threads, and processors of theirs: means of the last periods, the newer the more
   unsigned delays_ = 0, thefts_ = 0;  // periods in a row
   unsigned patience_ = 0;             // periods until it may grow again
+};
+
+class crowd {
+ public:
+  static constexpr std::chrono::milliseconds too_long_standing{20};
+  static constexpr std::chrono::microseconds first_nap{200};  // of who watches
+
+  crowd(unsigned workers, unsigned processors) noexcept
+      : workers_{workers}, processors_{std::min(processors, workers)}, awake_{processors_} {}
+
+  unsigned most_awake() const noexcept { return awake_; }
+
+  /// How long the one that watches sleeps; `again`: it has slept, and nothing has come of it.
+  std::chrono::microseconds next_nap(bool again) noexcept {
+    nap_ = again ? std::min(2 * nap_, longest_nap) : first_nap;
+    return nap_;
+  }
+
+  /// How many may be awake from now on. There are jobs that wait.
+  unsigned next(const pool_load& last) noexcept {
+    const unsigned least = std::min(processors_ + last.standing, workers_);
+    const bool some_block = last.can_run < 0.9 * last.awake;
+    const double busy = last.processor_time / last.nanoseconds;
+    if (some_block && busy < 0.9 * processors_)
+      awake_ = static_cast<unsigned>(std::ceil(awake_ * std::clamp(processors_ / std::max(busy, 0.1), 1.0, 2.0)));
+    else if (!some_block || last.can_run > 3 * processors_)
+      awake_ -= std::max(1u, (awake_ - processors_) / 2);
+    return awake_ = std::clamp(awake_, least, workers_);
+  }
+
+ private:
+  static constexpr std::chrono::microseconds longest_nap{5000};
+
+  const unsigned workers_, processors_;
+  unsigned awake_;
+  std::chrono::microseconds nap_{};
 };
 
 }  // namespace weft::detail

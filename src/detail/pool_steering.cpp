@@ -1,4 +1,5 @@
-// The thread of a pool of adaptive size that decides how many of the others take part, and how these come and go.
+// Who decides how many of a pool's workers take part: in one of adaptive size, a thread of its own, and how the others come
+// and go; in one with more threads than processors, the worker that watches.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <utility>
 #include <weft/pool.hpp>
 
@@ -50,15 +52,25 @@ bool read_waited(int& file, int thread, std::uint64_t& into) noexcept {
   return first_ends != nullptr && text[0] != '0';  // it has run: where the kernel does not count, all are zero
 }
 
-// Whether the kernel has it on a processor or in line for one. What can't be read can.
-bool can_run(int thread) noexcept {
+// How much it has become since.
+std::uint64_t since(std::uint64_t now, std::uint64_t& before) noexcept {
+  const std::uint64_t then = std::exchange(before, now);
+  return now > then ? now - then : 0;
+}
+
+std::uint64_t nanoseconds(steady_clock::time_point when) noexcept {
+  return static_cast<std::uint64_t>(when.time_since_epoch() / std::chrono::nanoseconds{1});  // as pool_core counts
+}
+
+// Whether the kernel has it on a processor or in line for one; `otherwise` where that can't be read.
+bool can_run(int thread, bool otherwise) noexcept {
   char path[48], text[512];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return true;
+  if (file < 0) return otherwise;
   const ssize_t length = ::read(file, text, sizeof text - 1);
   ::close(file);
-  if (length <= 0) return true;
+  if (length <= 0) return otherwise;
   text[length] = '\0';
   const char* const name_ends = std::strrchr(text, ')');
   return name_ends == nullptr || name_ends[1] == '\0' || name_ends[2] == 'R';
@@ -66,37 +78,43 @@ bool can_run(int thread) noexcept {
 
 }  // namespace
 
-// What happened since the last call. Of those that rest or sleep, only what they had done before.
-pool_load pool_core::look(period_start& before) noexcept {
+pool_core::seat::~seat() {
+  if (schedule_file >= 0) ::close(schedule_file);
+}
+
+// What happened since the last call. Of those that rest or sleep, only what they had done before; of the one that `looks`,
+// nothing.
+pool_load pool_core::look(period_start& before, const seat* looks) noexcept {
   pool_load load;
   std::uint64_t jobs = 0, steals = 0;
-  const auto since_when =
-      static_cast<std::uint64_t>(before.when.time_since_epoch() / std::chrono::nanoseconds{1});  // as pool_core counts
+  const std::uint64_t began = nanoseconds(before.when);
   const steady_clock::time_point now = steady_clock::now();
-  load.nanoseconds = static_cast<double>((now - before.when) / std::chrono::nanoseconds{1});
+  const std::uint64_t ends = nanoseconds(now);
+  load.nanoseconds = static_cast<double>(ends - began);
   for (unsigned i = 0; i != own_threads(); ++i) {
     seat& one = *seats_[i];
     jobs += one.jobs.get();
     steals += one.steals.get();
     load.waiting += one.line.in_line() + one.forks.size();
-    const int thread = one.thread_number.load(std::memory_order_relaxed);           // as declared
-    const std::uint64_t lies_down = one.lies_down.load(std::memory_order_relaxed);  // as declared
-    if (thread == 0 || (lies_down != 0 && lies_down <= since_when)) continue;       // it has done nothing
-    const auto since = [](std::uint64_t later, std::uint64_t& earlier) {
-      const std::uint64_t before_it = std::exchange(earlier, later);
-      return static_cast<double>(later > before_it ? later - before_it : 0);
-    };
-    const double ran = since(processor_time_of(thread), one.processor_time);
+    const int thread = one.thread_number.load(std::memory_order_relaxed);                  // as declared
+    const std::uint64_t lies_down = one.lies_down.load(std::memory_order_relaxed);         // as declared
+    if (&one == looks || thread == 0 || (lies_down != 0 && lies_down <= began)) continue;  // it has done nothing
+    const bool is_known = std::exchange(one.looked_at, ends) == began;
+    const std::uint64_t slept = since(one.asleep.get(), one.had_slept) + (lies_down != 0 ? ends - lies_down : 0);
+    const std::uint64_t got_to = one.jobs.get() + (std::uint64_t{one.forks.size()} << 48);
+    if (std::exchange(one.got_to, got_to) != got_to || lies_down != 0 || !is_known)
+      one.stands_since = ends;
+    else if (std::chrono::nanoseconds{ends - one.stands_since} > crowd::too_long_standing)
+      ++load.standing;
+    const auto ran = static_cast<double>(since(processor_time_of(thread), one.processor_time));
     load.processor_time += ran;
-    if (std::uint64_t waited; read_waited(one.schedule_file, thread, waited)) {
-      const double share = (ran + since(waited, one.waiting_time)) / load.nanoseconds;
-      if (share > 0.01) {
-        load.can_run += std::min(share, 1.0);
-        continue;
-      }
-    }
+    double can = 0;
+    if (std::uint64_t waited; read_waited(one.schedule_file, thread, waited))
+      can = std::min((ran + static_cast<double>(since(waited, one.waiting_time))) / load.nanoseconds, 1.0);
     // What it waits for now is not counted there before it has it, and may be something else.
-    if (lies_down == 0 && (ran > load.nanoseconds / 2 || can_run(thread))) load.can_run += 1;
+    if (can <= 0.01) can = lies_down == 0 && (ran > load.nanoseconds / 2 || can_run(thread, is_adaptive())) ? 1 : 0;
+    load.can_run += can;
+    load.awake += is_known ? 1 - std::min(static_cast<double>(slept) / load.nanoseconds, 1.0) : can;
   }
   load.waiting += injected_.empty() ? 0 : 1;
   load.waiting += before_.empty() && after_.empty() ? 0 : 1;
@@ -107,7 +125,7 @@ pool_load pool_core::look(period_start& before) noexcept {
 }
 
 void pool_core::steer() noexcept {
-  pool_size size{options_.min_threads, own_threads(), available_processors()};
+  pool_size size{options_.min_threads, own_threads(), processors_};
   idle_.let_rest(own_threads() - size.size());
   const auto over = [this] { return has_ended(); };
   unsigned idle_for = 0;
@@ -128,8 +146,6 @@ void pool_core::steer() noexcept {
       wake(*one);
     }
   }
-  for (const auto& one : seats_)
-    if (const int file = std::exchange(one->schedule_file, -1); file >= 0) ::close(file);
 }
 
 // By one that has no job for it alone, and does not search: it takes no part until it is recalled.
@@ -140,6 +156,23 @@ void pool_core::steer() noexcept {
   const auto has_own = [&] { return !mine.posted.empty(); };
   rest_until_recalled(idle_, mine, see_to_others, has_own, [&] { doze(mine, parker::time_point::max()); });
   steering_.notice();
+}
+
+// By the one that watches, before it sleeps for as long as this says.
+std::chrono::microseconds pool_core::begin_to_watch(seat& mine, bool again) noexcept {
+  const std::unique_lock guard{watching_, std::try_to_lock};  // else the last one to watch has not yet decided
+  if (!guard.owns_lock()) return crowd::first_nap;
+  if (!again) look(watched_, &mine);
+  return crowd_.next_nap(again);
+}
+
+// By that one, when it has slept and nobody has woken it.
+void pool_core::choose_awake(seat& mine) noexcept {
+  const std::unique_lock guard{watching_, std::try_to_lock};
+  if (!guard.owns_lock()) return;
+  pool_load load = look(watched_, &mine);
+  for (const auto& one : seats_) load.waiting += one->line.empty() ? 0 : 1;  // what it does next is in no line
+  if (load.waiting != 0) idle_.let_wake(crowd_.next(load));
 }
 
 }  // namespace weft::detail

@@ -3,6 +3,7 @@
 // and pool_end_model.cpp, which say what they do.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "detail/fence.hpp"
@@ -18,8 +19,8 @@ namespace model {
 using namespace weft::detail;
 
 /// A job carries nothing from who posts it to who runs it, so that all stands on the fences; with `carries`, it does.
-template <unsigned workers, unsigned away = 0, bool carries = false>
-struct crew : parking<crew<workers, away, carries>> {
+template <unsigned workers, unsigned away = 0, bool carries = false, unsigned most_awake = workers - away>
+struct crew : parking<crew<workers, away, carries, most_awake>> {
   using base = parking<crew>;
   friend base;
   using base::idle_;
@@ -28,6 +29,7 @@ struct crew : parking<crew<workers, away, carries>> {
     explicit seat(idle_set& all) : calls_idlers{&all, crew::wake} {}
     futex_parker sleeps;
     bool had_own = false;
+    atomic<bool> watches{false};  // it sleeps for a time, which is over when there is a job
   };
 
   bed one;
@@ -36,7 +38,7 @@ struct crew : parking<crew<workers, away, carries>> {
   atomic<int> how_often_ended{0};
   std::optional<seat> seats[workers];
 
-  crew() : base{workers - away} {
+  crew() : base{workers - away, most_awake} {
     for (auto& one : seats) one.emplace(idle_);
   }
 
@@ -44,6 +46,22 @@ struct crew : parking<crew<workers, away, carries>> {
   void post(bool hot = false) {
     jobs.fetch_add(1, carries ? std::memory_order_release : std::memory_order_relaxed);
     seats[0]->call(hot);
+    if (most_awake != workers - away) pass_time();
+  }
+  // Time passes: who watches wakes by itself.
+  void pass_time() {
+    heavy_fence();
+    for (auto& one : seats)
+      if (one->watches.load(std::memory_order_relaxed)) one->sleeps.wake();
+  }
+  // As pool_core::sleep, of who watches where not all may be awake.
+  void watch(seat& mine) {
+    mine.watches.store(true, std::memory_order_relaxed);
+    heavy_fence();
+    if (!any_job()) mine.sleeps.commit(parker::time_point::max());
+    mine.watches.store(false, std::memory_order_relaxed);
+    if (base::woke(mine) && any_job())  // those awake wait for something
+      idle_.let_wake(std::min(idle_.may_be_awake() + 1, workers - away));
   }
   void post_to(unsigned which) {
     own[which].fetch_add(1, carries ? std::memory_order_release : std::memory_order_relaxed);
@@ -80,15 +98,19 @@ struct crew : parking<crew<workers, away, carries>> {
     if (idle_.may_rest()) rest(which);
     bool searches = idle_.start_search();
     for (;; searches = true) {
-      if (searches && take(which)) {
+      if (searches && !idle_.too_many() && take(which)) {
         base::found(mine, searches, true);
         return true;
       }
       const nap how = base::fall_asleep(mine, searches);
       if (how == nap::ended) return false;
       if (how == nap::has_job) continue;
-      mine.sleeps.commit(parker::time_point::max());
-      base::woke(mine);
+      if (how == nap::watches && most_awake != workers - away) {
+        watch(mine);
+      } else {
+        mine.sleeps.commit(parker::time_point::max());
+        base::woke(mine);
+      }
       if (base::has_ended()) return false;
     }
   }

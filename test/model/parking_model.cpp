@@ -8,8 +8,9 @@ namespace {
 using namespace model;
 
 // Somebody posts, then ends the pool: whoever sleeps for ever is found by relacy.
-template <unsigned workers, int posts>
-struct post_and_end : rl::test_suite<post_and_end<workers, posts>, workers + 1>, crew<workers> {
+template <unsigned workers, int posts, unsigned most_awake = workers>
+struct post_and_end : rl::test_suite<post_and_end<workers, posts, most_awake>, workers + 1>,
+                      crew<workers, 0, false, most_awake> {
   atomic<int> ran{0};
 
   void before() { this->begin(); }
@@ -47,21 +48,22 @@ struct jobs_that_post : rl::test_suite<jobs_that_post, 3>, crew<2> {
   }
 };
 
-// A job that goes on only when the other one has run: who takes one of the two sees to it that somebody takes the other.
-struct held_up : rl::test_suite<held_up, 3>, crew<2> {
+// Jobs that go on only when the last one has run: who takes one sees to it that somebody takes the next.
+template <unsigned workers, unsigned most_awake = workers, int waiting = 1>
+struct held_up : rl::test_suite<held_up<workers, most_awake, waiting>, workers + 1>,
+                 crew<workers, 0, false, most_awake> {
   atomic<int> ran{0};
   atomic<std::uint32_t> both{0};
 
-  void before() { begin(); }
+  void before() { this->begin(); }
   void thread(unsigned which) {
-    if (which == 2) {
-      post();
-      post();
-      shut_down();
+    if (which == workers) {
+      for (int i = 0; i != waiting + 1; ++i) this->post();
+      this->shut_down();
       return;
     }
-    while (find(which)) {
-      if (ran.fetch_add(1, std::memory_order_relaxed) == 0) {
+    while (this->find(which)) {
+      if (ran.fetch_add(1, std::memory_order_relaxed) < waiting) {
         while (both.load(std::memory_order_relaxed) == 0) word_futex{both}.wait(0, parker::time_point::max());
       } else {
         both.store(1, std::memory_order_relaxed);
@@ -70,8 +72,8 @@ struct held_up : rl::test_suite<held_up, 3>, crew<2> {
     }
   }
   void after() {
-    RL_ASSERT(ran.load(std::memory_order_relaxed) == 2);
-    RL_ASSERT(how_often_ended.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == waiting + 1);
+    RL_ASSERT(this->how_often_ended.load(std::memory_order_relaxed) == 1);
   }
 };
 
@@ -112,7 +114,14 @@ int main() {
   model::check_some<post_and_end<2, 2>>("2 workers, 2 jobs", 1'000'000);
   model::check_some<post_and_end<3, 2>>("3 workers, 2 jobs", 1'000'000);
   model::check_some<jobs_that_post>("jobs that post", 1'000'000);
-  model::check<held_up>("one waits for the other", 1);
+  model::check<held_up<2>>("one waits for the other", 1);
   model::check<for_one_alone<false>>("for one alone", 1, 1'000'000, 2);
   model::check_some<for_one_alone<true>>("for one alone, from inside", 1'000'000);
+  // Fewer may be awake than there are, until one that watches sees that those wait.
+  model::check<post_and_end<2, 2, 1>>("of 2 one may be awake", 1);
+  model::check_some<post_and_end<3, 2, 1>>("of 3 one may be awake");
+  model::check<held_up<2, 1>>("the one waits for the other", 1);
+  model::check_some<held_up<3, 1>>("of 3 the one waits");
+  model::check_some<held_up<3, 2>>("of 3 two may, and one waits");
+  model::check_some<held_up<3, 1, 2>>("of 3 two wait");
 }

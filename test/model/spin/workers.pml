@@ -3,8 +3,9 @@
    (parking_model.cpp). What that one can't say is said here: what must happen at last, if every thread that can go on
    does.
 
-   CLOSES: the pool is ended by somebody when all was posted, else it goes on for ever. Each WITHOUT_ leaves out one
-   step of the protocol, for a run that must fail. */
+   CLOSES: the pool is ended by somebody when all was posted, else it goes on for ever. LIMITED: at first one worker may
+   be awake, and one of those asleep watches: it wakes after a while, and has all of them be awake if there are jobs. Each
+   WITHOUT_ leaves out one step of the protocol, for a run that must fail. */
 #define WORKERS 2
 #define POSTS 2     /* from outside */
 #define INSIDE 1    /* by jobs */
@@ -23,10 +24,29 @@ bool moved[WORKERS];           /* somebody has come or gone since this one came 
 bool closing, closed, ended;
 byte ends;
 byte gone;                     /* workers that have seen the end */
+#ifdef LIMITED
+byte most = 1;                 /* how many may be awake */
+bool watched, watches[WORKERS];
+#define enough (WORKERS - parked >= most)
+#define calls (parked > 0 && searching == 0 && !(watched && enough))
+#define too_many (WORKERS - parked > most)
+#else
+#define enough false
+#define calls (parked > 0 && searching == 0)
+#define too_many false
+#endif
 
 /* Into the set and out of it: under its lock, so in one step each. */
 inline all_see_a_move() { moved[0] = true; moved[1] = true }
-inline take_out(w) { inside[w] = false; parked--; searching++; all_see_a_move() }
+inline take_out(w) {
+#ifdef LIMITED
+  if
+  :: watches[w] -> watches[w] = false; watched = false
+  :: else
+  fi;
+#endif
+  inside[w] = false; parked--; searching++; all_see_a_move()
+}
 inline take_any(w) {
   if
   :: inside[0] -> w = 0
@@ -39,10 +59,10 @@ inline take_any(w) {
 inline call(w) {
   w = WORKERS;
   if
-  :: parked > 0 && searching == 0 ->
+  :: calls ->
     atomic {
       if
-      :: parked > 0 && searching == 0 && !closed -> take_any(w)
+      :: calls && !closed -> take_any(w)
       :: else
       fi
     }
@@ -72,11 +92,11 @@ inline call_any(w) {
 }
 
 proctype worker(byte me) {
-  bool searches, last, got;
+  bool searches, last, got, beyond;
   byte w;
 next_job:
   atomic {
-    searches = (2 * searching < WORKERS - parked);
+    searches = (2 * searching < WORKERS - parked) && !too_many;
     if
     :: searches -> searching++
     :: else
@@ -85,7 +105,7 @@ next_job:
 look:
   got = false;
   if
-  :: searches ->
+  :: searches && !too_many ->
     atomic {
       if
       :: jobs > 0 -> jobs--; got = true
@@ -96,7 +116,7 @@ look:
   fi;
   if
   :: got ->
-    atomic { searching--; last = (searching == 0); got = false };
+    atomic { searching--; last = calls; got = false };
 #ifndef WITHOUT_NEXT
     if
     :: last && jobs > 0 -> call(w)
@@ -128,6 +148,13 @@ look:
     :: searches -> searching--
     :: else
     fi;
+#ifdef LIMITED
+    if
+    :: parked < WORKERS && !watched -> watched = true; watches[me] = true
+    :: else
+    fi;
+    beyond = enough;
+#endif
     last = (parked == WORKERS)
   };
   if
@@ -136,7 +163,7 @@ look:
   fi;
 #ifndef WITHOUT_LOOK
   if
-  :: jobs > 0 -> goto leave
+  :: jobs > 0 && !beyond -> goto leave
   :: else
   fi;
 #endif
@@ -175,10 +202,17 @@ look:
     fi
   };
 end_asleep:
+#if defined(LIMITED) && !defined(WITHOUT_TIME)
+  if
+  :: word[me] != asleep
+  :: atomic { watches[me] && jobs > 0 -> most = WORKERS }
+  fi;
+#else
   word[me] != asleep;
+#endif
 leave:
   atomic {
-    last = false;
+    last = false; beyond = false;
     if
     :: inside[me] -> take_out(me)
     :: else

@@ -1,0 +1,379 @@
+// How many threads of a pool take part: of one of adaptive size, and of one with more threads than processors.
+#include "detail/pool_size.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <utility>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
+
+#include "detail/idle_set.hpp"
+#include "support/weft_test.hpp"
+
+namespace {
+
+using weft::pool;
+using weft::start_on;
+using weft::sync_wait;
+using weft::task;
+using weft::when_all;
+using weft::detail::crowd;
+using weft::detail::idle_set;
+using weft::detail::idler;
+using weft::detail::pool_load;
+using weft::detail::pool_size;
+
+task<long> fib(int n) {
+  if (n < 2) co_return n;
+  auto [a, b] = co_await when_all(fib(n - 1), fib(n - 2));
+  co_return a + b;
+}
+
+// As many tasks as the pool has threads, each with one for itself at the same time: `waits` returns when all are there.
+template <class Waits>
+void meet_on(const pool& p, Waits waits) {
+  std::atomic<unsigned> ran{0};
+  auto one = [&]() -> task<> {
+    waits();
+    ++ran;
+    co_return;
+  };
+  auto all = [&](weft::scope& s) -> task<> {
+    for (unsigned i = 0; i != p.size(); ++i) s.fork_on(p.executor(), one);
+    co_return;
+  };
+  sync_wait(weft::with_scope(all));
+  EXPECT_EQ(ran, p.size());
+}
+
+// ---- adaptive size ----------------------------------------------------------------------------------------------------------
+
+// Five milliseconds each; the last size.
+unsigned after(pool_size& size, int periods, pool_load each) {
+  each.nanoseconds = 5e6;
+  for (int i = 0; i != periods; ++i) size.next(each);
+  return size.size();
+}
+
+TEST(pool_size, begins_with_a_thread_a_processor) {
+  EXPECT_EQ((pool_size{1, 16, 4}.size()), 4u);
+  EXPECT_EQ((pool_size{6, 16, 4}.size()), 6u);
+  EXPECT_EQ((pool_size{1, 3, 4}.size()), 3u);
+}
+
+TEST(pool_size, threads_that_cant_run_get_others_beside_them_while_jobs_wait) {
+  pool_size size{1, 16, 2};
+  EXPECT_EQ(after(size, 20, {.jobs = 1000, .waiting = 1, .can_run = 0}), 2u) << "5 us are soon";
+  EXPECT_EQ(after(size, 20, {.jobs = 0, .waiting = 0, .can_run = 0}), 2u) << "nothing waits";
+  EXPECT_EQ(after(size, 20, {.jobs = 0, .waiting = 30, .can_run = 2}), 2u) << "the processors have enough";
+  EXPECT_EQ(after(size, 20, {.jobs = 10, .waiting = 30, .can_run = 1}), 16u);
+}
+
+// Nine threads that compute for 50 us and block for 300 want three processors at times, and leave half of one idle.
+TEST(pool_size, threads_that_meet_at_times_get_others_beside_them_while_a_processor_is_idle) {
+  pool_size size{1, 16, 2};
+  after(size, 3, {.jobs = 25, .waiting = 100, .can_run = 0.4, .processor_time = 1.5e6});
+  EXPECT_EQ(after(size, 20, {.jobs = 80, .waiting = 100, .can_run = 3, .processor_time = 7e6}), 16u);
+  EXPECT_EQ(after(size, 20, {.jobs = 120, .waiting = 100, .can_run = 5, .processor_time = 9.5e6}), 16u);
+  pool_size other{1, 16, 2};
+  EXPECT_EQ(after(other, 20, {.jobs = 120, .waiting = 100, .can_run = 1.9, .processor_time = 9.5e6}), 2u)
+      << "none is idle";
+  EXPECT_EQ(after(other, 20, {.jobs = 60, .waiting = 100, .can_run = 2, .processor_time = 5e6}), 2u) << "none blocks";
+  pool_size large{1, 64, 16};  // busy from the begin
+  EXPECT_EQ(after(large, 20, {.jobs = 120, .waiting = 100, .can_run = 15.3, .processor_time = 15.2 * 5e6}), 16u);
+}
+
+TEST(pool_size, more_that_can_run_than_processors_become_fewer) {
+  pool_size size{1, 16, 2};
+  after(size, 20, {.jobs = 10, .waiting = 30, .can_run = 0});
+  EXPECT_EQ(size.size(), 16u);
+  EXPECT_EQ(after(size, 30, {.jobs = 10, .waiting = 30, .can_run = 16}), 2u);
+  EXPECT_EQ(after(size, 30, {.jobs = 10, .waiting = 30, .can_run = 2}), 2u);
+}
+
+TEST(pool_size, tiny_jobs_that_are_stolen_are_for_one) {
+  pool_size size{1, 4, 4};
+  const pool_load thieves{.jobs = 10'000, .steals = 9000, .can_run = 4, .processor_time = 5e6};
+  EXPECT_EQ(after(size, 40, thieves), 1u);
+  EXPECT_EQ(after(size, 30, {.jobs = 100, .waiting = 30, .can_run = 1, .processor_time = 5e6}), 1u) << "for a while";
+  EXPECT_EQ(after(size, 60, {.jobs = 100, .waiting = 30, .can_run = 1, .processor_time = 5e6}), 4u);
+  pool_size other{1, 4, 4};
+  EXPECT_EQ(after(other, 40, {.jobs = 1000, .steals = 900, .can_run = 4, .processor_time = 20e6}), 4u) << "not tiny";
+}
+
+TEST(pool_adaptive, threads_that_block_get_others_beside_them) {
+  const pool p{{.threads = 5, .min_threads = 1}};
+  std::latch all_are_here{5};
+  meet_on(p, [&] { all_are_here.arrive_and_wait(); });
+}
+
+TEST(pool_adaptive, one_that_rests_is_there_for_its_own_jobs) {
+  const pool p{{.threads = 6, .min_threads = 1}};
+  const auto which = [&]() -> task<unsigned> {
+    co_await weft::yield();
+    co_return p.worker_id();
+  };
+  for (int round = 0; round != test::rounds(50); ++round)
+    for (unsigned i = 0; i != p.size(); ++i) EXPECT_EQ(sync_wait(start_on(p.worker(i), which())), i);
+}
+
+TEST(pool_adaptive, work_is_shared_and_ends_while_they_come_and_go) {
+  for (const unsigned threads : {2u, 8u})
+    for (const bool caller : {false, true}) {
+      pool p{{.threads = threads, .min_threads = 1, .use_caller = caller}};
+      std::atomic<int> ran{0};
+      auto both = [&]() -> task<> {
+        for (int i = 0; i != 50; ++i) co_await weft::yield();
+        co_await weft::resume_on(p.worker(0));
+        ran += co_await start_on(p.executor(), fib(12)) == 144;
+      };
+      auto all = [&](weft::scope& s) -> task<> {
+        for (int i = 0; i != 100; ++i) s.fork_on(p.executor(), both);
+        co_return;
+      };
+      const auto here = [&]() -> task<> { co_await weft::with_scope(all); };
+      p.run(here());
+      EXPECT_EQ(ran, 100);
+    }
+}
+
+TEST(pool_adaptive, ends_on_one_of_its_own_threads_and_at_once) {
+  for (int i = 0; i != test::rounds(20); ++i) {
+    const pool unused{{.threads = 4, .min_threads = 2}};
+  }
+  auto p = std::make_unique<pool>(weft::pool_options{.threads = 4, .min_threads = 1});
+  const auto ends_it = [](std::unique_ptr<pool> mine) -> task<> {
+    co_await weft::yield();
+    mine.reset();
+  };
+  std::atomic<bool> over{false};
+  weft::executor& there = p->executor();
+  weft::start(there, ends_it(std::move(p)), [&](weft::result<void>) { over = true; });
+  test::until([&] { return over.load(); });
+}
+
+// ---- more threads than processors -------------------------------------------------------------------------------------------
+
+constexpr double period = 1e6;
+
+TEST(pool_crowd, begins_with_a_thread_a_processor) {
+  EXPECT_EQ((crowd{16, 2}.most_awake()), 2u);
+  EXPECT_EQ((crowd{2, 4}.most_awake()), 2u);
+}
+
+TEST(pool_crowd, while_those_awake_compute_there_are_no_more) {
+  crowd two{16, 2};
+  const pool_load computes{.nanoseconds = period, .can_run = 2, .processor_time = 2 * period, .awake = 2};
+  for (int i = 0; i != 20; ++i) EXPECT_EQ(two.next(computes), 2u);
+  const pool_load beside_others{.nanoseconds = period, .can_run = 2, .processor_time = period, .awake = 2};
+  for (int i = 0; i != 20; ++i) EXPECT_EQ(two.next(beside_others), 2u) << "none waits for anything but a processor";
+}
+
+TEST(pool_crowd, while_they_wait_for_something_else_and_a_processor_is_idle_there_are_twice_as_many) {
+  crowd two{12, 2};
+  const auto block = [](unsigned awake) -> pool_load {
+    return {
+        .nanoseconds = period, .can_run = 0.1 * awake, .processor_time = 0.1 * awake * period, .awake = 1.0 * awake};
+  };
+  EXPECT_EQ(two.next(block(2)), 4u);
+  EXPECT_EQ(two.next(block(4)), 8u);
+  EXPECT_EQ(two.next(block(8)), 12u);
+  EXPECT_EQ(two.next(block(12)), 12u);
+  // Those that block now and then, and leave no processor idle, stay.
+  EXPECT_EQ(two.next({.nanoseconds = period, .can_run = 4, .processor_time = 1.9 * period, .awake = 12}), 12u);
+  // As many more as there are idle processors for.
+  crowd other{12, 8};
+  EXPECT_EQ(other.next({.nanoseconds = period, .can_run = 6.4, .processor_time = 6.4 * period, .awake = 8}), 10u);
+}
+
+TEST(pool_crowd, when_they_compute_again_half_of_those_beyond_go_each_time) {
+  crowd two{16, 2};
+  for (int i = 0; i != 3; ++i) two.next({.nanoseconds = period, .awake = 16});
+  ASSERT_EQ(two.most_awake(), 16u);
+  const auto compute = [](unsigned awake) -> pool_load {
+    return {.nanoseconds = period, .can_run = 1.0 * awake, .processor_time = 2 * period, .awake = 1.0 * awake};
+  };
+  for (const unsigned left : {9u, 6u, 4u, 3u, 2u, 2u}) EXPECT_EQ(two.next(compute(two.most_awake())), left);
+}
+
+TEST(pool_crowd, each_that_has_got_nowhere_for_long_has_another_in_its_place) {
+  crowd two{5, 2};
+  pool_load computes{.nanoseconds = period, .can_run = 2, .processor_time = 2 * period, .awake = 2};
+  computes.standing = 1;
+  EXPECT_EQ(two.next(computes), 3u);
+  EXPECT_EQ(two.next(computes), 3u);
+  computes.standing = 2;
+  EXPECT_EQ(two.next(computes), 4u);
+  computes.standing = 9;
+  EXPECT_EQ(two.next(computes), 5u) << "there are no more";
+  computes.standing = 0;
+  EXPECT_EQ(two.next(computes), 4u);
+}
+
+TEST(pool_crowd, who_watches_looks_soon_and_then_ever_later) {
+  crowd two{4, 2};
+  const auto first = two.next_nap(false);
+  EXPECT_EQ(first, crowd::first_nap);
+  EXPECT_EQ(two.next_nap(true), 2 * first);
+  EXPECT_EQ(two.next_nap(true), 4 * first);
+  for (int i = 0; i != 20; ++i) two.next_nap(true);
+  EXPECT_EQ(two.next_nap(true), std::chrono::milliseconds{5});
+  EXPECT_EQ(two.next_nap(false), first);
+}
+
+// Of four workers two may be awake.
+struct awake_two : testing::Test {
+  idle_set all{4, 2};
+  std::array<idler, 4> one;
+};
+
+TEST_F(awake_two, who_is_beyond_sleeps_on_beside_what_was_posted_while_one_watches) {
+  EXPECT_EQ(all.pick(), nullptr) << "none is inside";
+  const auto third = all.enter(one[2], false);
+  EXPECT_TRUE(third.watches);
+  EXPECT_TRUE(third.enough);
+  const auto fourth = all.enter(one[3], false);
+  EXPECT_FALSE(fourth.watches);
+  EXPECT_TRUE(fourth.enough);
+  EXPECT_EQ(all.pick(), nullptr);
+  EXPECT_EQ(all.pick(true), nullptr);
+
+  EXPECT_FALSE(all.enter(one[1], false).enough) << "there would be one";
+  EXPECT_EQ(all.pick(true), nullptr) << "one watches";
+  EXPECT_EQ(all.pick(), &one[1]);
+  EXPECT_EQ(all.pick(), nullptr) << "it searches";
+  EXPECT_FALSE(all.stop_search()) << "enough are awake";
+  EXPECT_EQ(all.pick(), nullptr);
+  EXPECT_FALSE(all.too_many());
+}
+
+TEST_F(awake_two, where_none_watches_one_is_woken_for_that) {
+  all.enter(one[2], false);
+  all.enter(one[3], false);
+  ASSERT_TRUE(all.leave(one[2])) << "the one that watches, by itself";
+  EXPECT_TRUE(all.too_many());
+  EXPECT_FALSE(all.start_search()) << "one more would";
+  EXPECT_TRUE(all.stop_search()) << "nobody watches";
+  EXPECT_EQ(all.pick(), &one[3]);
+  const auto again = all.enter(one[3], true);
+  EXPECT_TRUE(again.watches);
+  EXPECT_TRUE(again.enough);
+  EXPECT_EQ(all.pick(), nullptr);
+}
+
+TEST_F(awake_two, one_that_is_meant_by_name_is_woken_however_many_are_awake) {
+  all.enter(one[2], false);
+  all.enter(one[3], false);
+  EXPECT_TRUE(all.pick(one[3]));
+  EXPECT_TRUE(all.too_many());
+  EXPECT_EQ(all.pick_any(), &one[2]);
+}
+
+TEST_F(awake_two, how_many_may_be_awake_changes_while_another_one_watches) {
+  all.enter(one[2], false);
+  all.enter(one[3], false);
+  all.leave(one[2]);
+  ASSERT_TRUE(all.enter(one[1], false).watches);
+  for (const unsigned most : {4u, 1u, 3u, 4u, 2u, 3u}) {
+    all.let_wake(most);
+    EXPECT_EQ(all.may_be_awake(), most);
+    EXPECT_EQ(all.too_many(), most < 2);  // [0] and [2]
+  }
+  EXPECT_EQ(all.pick(), nullptr) << "[2] searches";
+  EXPECT_TRUE(all.stop_search());
+  EXPECT_EQ(all.pick(), &one[1]) << "three may";
+  EXPECT_TRUE(all.stop_search()) << "nobody watches";
+  EXPECT_FALSE(all.enter(one[2], false).last);
+  EXPECT_FALSE(all.enter(one[1], false).last);
+  EXPECT_FALSE(all.all_inside());
+  const auto last = all.enter(one[0], false);
+  EXPECT_TRUE(last.last);
+  EXPECT_FALSE(last.enough);
+  EXPECT_TRUE(all.all_inside());
+}
+
+// More threads than processors, whatever this machine has.
+unsigned many() { return 3 * weft::available_processors(); }
+
+TEST(pool_crowd, as_many_as_there_are_threads_block_at_once) {
+  const pool p{{.threads = many()}};
+  for (int round = 0; round != test::rounds(20); ++round) {
+    std::latch all_are_here{p.size()};
+    meet_on(p, [&] { all_are_here.arrive_and_wait(); });
+  }
+}
+
+TEST(pool_crowd, or_wait_for_each_other_on_their_processors) {
+  const pool p{{.threads = many()}};
+  std::atomic<unsigned> here{0};
+  meet_on(p, [&] {
+    ++here;
+    while (here.load() != p.size()) {
+    }
+  });
+}
+
+TEST(pool_crowd, a_caller_is_one_of_those_that_block) {
+  pool p{{.threads = many(), .use_caller = true}};
+  std::latch all_are_here{p.size()};
+  std::atomic<unsigned> ran{0};
+  auto one = [&]() -> task<> {
+    all_are_here.arrive_and_wait();
+    ++ran;
+    co_return;
+  };
+  auto all = [&](weft::scope& s) -> task<> {
+    for (unsigned i = 0; i != p.size(); ++i) s.fork_on(p.executor(), one);
+    co_return;
+  };
+  const auto whole = [&]() -> task<> { co_await weft::with_scope(all); };
+  p.run(whole());
+  EXPECT_EQ(ran, p.size());
+}
+
+// What each worker is to do next is not stolen, unless it gets nowhere: here all of those awake wait for just that.
+TEST(pool_crowd, what_a_blocked_worker_is_to_do_next_is_taken_over) {
+  const pool p{{.threads = many()}};
+  const unsigned processors = weft::available_processors();
+  std::atomic<unsigned> ran{0};
+  const auto child = [&](std::latch& done) -> task<> {
+    done.count_down();
+    co_return;
+  };
+  auto parent = [&]() -> task<> {
+    std::latch done{1};
+    weft::start(p.executor(), child(done), [](weft::result<void>) {});
+    done.wait();
+    ++ran;
+    co_return;
+  };
+  auto all = [&](weft::scope& s) -> task<> {
+    for (unsigned i = 0; i != processors; ++i) s.fork_on(p.executor(), parent);
+    co_return;
+  };
+  sync_wait(weft::with_scope(all));
+  EXPECT_EQ(ran, processors);
+}
+
+TEST(pool_crowd, one_that_sleeps_is_there_for_its_own_jobs_while_enough_compute) {
+  const pool p{{.threads = many()}};
+  std::atomic<bool> over{false};
+  auto computes = [&]() -> task<> {
+    while (!over.load()) co_await weft::yield();
+  };
+  const auto which = [&]() -> task<unsigned> { co_return p.worker_id(); };
+  auto all = [&](weft::scope& s) -> task<> {
+    for (unsigned i = 0; i != 2 * p.size(); ++i) s.fork_on(p.executor(), computes);
+    for (unsigned i = 0; i != p.size(); ++i) EXPECT_EQ(co_await start_on(p.worker(i), which()), i);
+    over = true;
+  };
+  sync_wait(weft::with_scope(all));
+}
+
+}  // namespace
