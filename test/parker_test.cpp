@@ -221,4 +221,31 @@ TEST(parker, work_is_shared_as_on_any_other) {
   for (int i = 0; i != 20; ++i) EXPECT_EQ(sync_wait(start_on(*p.core, count::leaves(10))), 1024);
 }
 
+// It is asked at each look, so it can tell how often its worker has looked. A lone one does so twice, and gives its processor
+// away only where sleeps are short.
+TEST(parker, is_asked_more_often_before_the_sleep_of_a_worker_that_has_worked_for_milliseconds) {
+  struct looks {
+    unsigned before = 0, since = 0;
+    std::binary_semaphore sleeps{0};
+  } seen;
+  pool_on_devices p{1, [&](device& one) {
+                      one.with = &seen;
+                      one.committing = [](device& mine) noexcept {
+                        auto& its = *static_cast<looks*>(mine.with);
+                        if (its.before == 0) return;  // it has not worked
+                        its.since = mine.polls() - std::exchange(its.before, 0);
+                        its.sleeps.release();
+                      };
+                    }};
+  const auto works = [&]() -> task<> {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};
+    while (std::chrono::steady_clock::now() < until) continue;
+    seen.before = p.devices[0]->polls();
+    co_return;
+  };
+  sync_wait(start_on(*p.core, works()));
+  seen.sleeps.acquire();
+  EXPECT_GT(seen.since, 2u);
+}
+
 }  // namespace

@@ -270,7 +270,9 @@ bool pool_core::enter_as_caller() noexcept {
   seat& mine = *seats_.back();
   callers_before_ = std::exchange(this_worker().of_pool, &mine);
   this_worker().words_known_to = nullptr;
-  mine.asleep.add(nanoseconds_now() - mine.lies_down.exchange(0, std::memory_order_relaxed));  // as declared
+  const std::uint64_t now = nanoseconds_now();
+  mine.asleep.add(now - mine.lies_down.exchange(0, std::memory_order_relaxed));  // as declared
+  mine.earned.is_busy(now);
   come_to(idle_);
   if (is_adaptive()) steering_.notice();
   return true;
@@ -475,7 +477,9 @@ inline job* pool_core::next(seat& mine) noexcept {
   expect_not_forked();
   if (idle_.may_rest()) [[unlikely]]
     rest(mine);
-  if (mine.pace.has_one()) mine.pace.has_done(nanoseconds_now());
+  const std::uint64_t now = nanoseconds_now();
+  if (mine.pace.has_one()) mine.pace.has_done(now);
+  mine.earned.is_idle(now);
   bool searches = idle_.start_search(), desperate = false;
   for (;;) {
     job* work = searches && !idle_.too_many() ? search(mine, desperate) : poll(mine);
@@ -492,8 +496,10 @@ inline job* pool_core::next(seat& mine) noexcept {
       work = mine.line.pop();
       if (work == nullptr) work = take_own(mine);
     }
+    if (work == nullptr && !idle_.too_many()) work = look_on(mine);
     if (work != nullptr) {
       found(mine, searches, mine.has_others);
+      mine.earned.is_busy(nanoseconds_now());
       return work;
     }
     if (!sleep(mine, searches, desperate)) return nullptr;
@@ -502,11 +508,10 @@ inline job* pool_core::next(seat& mine) noexcept {
 }
 
 job* pool_core::search(seat& mine, bool desperate) noexcept {
-  const bool is_crowded = size() > processors_ && idle_.may_be_awake() > processors_;
   const unsigned patience = size() == 1 || size() > processors_ ? 2 : 40;
   for (unsigned round = 0; round < patience || mine.pace.pauses(); ++round) {
     if (job* work = look_round(mine, desperate); work != nullptr) return work;
-    if (round >= patience && is_crowded)
+    if (round >= patience && !has_processors())
       ::sched_yield();  // it pauses, and there may be one that has no processor
     else
       for (int i = 0; i != 8; ++i) spin_wait::pause();
@@ -522,6 +527,25 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
     if (!mine.gives_way.came_back(nanoseconds_now() - before)) break;
   }
   return nullptr;
+}
+
+// With leave to search or without: for the others it is as awake as one that has a job. The more there are, the seldomer
+// each looks, since that takes the lines of the cache that they write from those that work.
+job* pool_core::look_on(seat& mine) noexcept {
+  const std::uint64_t most = has_processors() ? mine.earned.left() : 0;
+  if (most == 0) return nullptr;
+  const std::uint64_t began = nanoseconds_now();
+  std::uint64_t now = began, longest = 0;
+  job* work = nullptr;
+  while (work == nullptr && now - began < most && state() == pool_state::open) {
+    for (std::size_t i = 8; i < 8 * mine.others.size(); ++i) spin_wait::pause();
+    ::sched_yield();
+    const std::uint64_t before = std::exchange(now, nanoseconds_now());
+    longest = std::max(longest, now - before);
+    work = look_round(mine, false);
+  }
+  mine.earned.was_used(now - began, longest);
+  return work;
 }
 
 // What is for it alone, and what its parker has for it, which may be posted here.
@@ -598,6 +622,7 @@ void pool_core::doze(seat& mine, parker::time_point until) noexcept {
   const std::uint64_t asleep = nanoseconds_now() - lies_down;
   mine.asleep.add(asleep);
   mine.gives_way.slept(asleep);
+  mine.earned.has_slept();
 }
 
 // The pool is marked as ended.

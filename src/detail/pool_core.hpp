@@ -17,6 +17,7 @@
 #include <weft/detail/lock.hpp>
 #include <weft/pool.hpp>
 
+#include "detail/earned_patience.hpp"
 #include "detail/giving_way.hpp"
 #include "detail/holders.hpp"
 #include "detail/idle_set.hpp"
@@ -152,6 +153,7 @@ class pool_core final : public executor, private parking<pool_core> {
     parker& sleeps;  // there, unless it was given another one
     giving_way gives_way;
     steal_pace pace;
+    earned_patience earned;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
     std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
@@ -182,6 +184,7 @@ class pool_core final : public executor, private parking<pool_core> {
   job* look_outside(seat& mine) noexcept;
   job* look_elsewhere(seat& mine) noexcept;
   job* search(seat& mine, bool desperate) noexcept;
+  job* look_on(seat& mine) noexcept;
   job* poll(seat& mine) noexcept;
   job* look_round(seat& mine, bool desperate) noexcept;
   job* rob_others(seat& mine, bool desperate) noexcept;
@@ -200,6 +203,8 @@ class pool_core final : public executor, private parking<pool_core> {
 
   // Of one with more threads than processors: how many of them are awake.
   static unsigned first_awake(const pool_options& options, unsigned processors) noexcept;
+  // Whether those that may be awake have each one.
+  bool has_processors() const noexcept { return idle_.may_be_awake() <= processors_; }
   bool chooses_awake() const noexcept { return size() > processors_ && !is_adaptive(); }
   std::chrono::microseconds begin_to_watch(seat& mine, bool again) noexcept;
   void choose_awake(seat& mine) noexcept;

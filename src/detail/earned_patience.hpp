@@ -1,0 +1,57 @@
+// For how long a worker that has found nothing looks on before it sleeps. What took some milliseconds is often followed by
+// more, once whoever waited for it has looked at what came of it. Who sleeps meanwhile is woken for that, which is 10 to 50
+// us on two processors, and a virtual processor that has slept runs up to a twentieth slower for some milliseconds.
+//
+// Who looks on has a processor for nothing. So a worker earns it: a small part of the time for which it was busy, not more
+// than some at once, and nothing until that is worth a look. Who only does what takes microseconds sleeps at once.
+//
+// It gives its processor away before each look: whoever waited for its work may have been woken on just that one, and would
+// wait until the worker sleeps. Where it had it back late, another program wants it, too, and a job that comes meanwhile
+// waits, since nobody is woken beside one that looks. Then the worker does not look on for so many sleeps, each time twice
+// as many, and half as many again after each time that it was not so.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace weft::detail {
+
+class earned_patience {
+ public:
+  /// It has found something. Times are nanoseconds of any clock that goes on from above 0.
+  void is_busy(std::uint64_t now) noexcept { busy_since_ = now; }
+  /// It is through with that, and with all that came of it.
+  void is_idle(std::uint64_t now) noexcept {
+    if (busy_since_ != 0) left_ = std::min(left_ + (now - busy_since_) / share, most);
+    busy_since_ = 0;
+  }
+  /// For how long it may look on.
+  std::uint64_t left() const noexcept { return pause_ == 0 && left_ >= least ? left_ : 0; }
+  /// It has looked on for so long, and had its processor back after `longest` at worst.
+  void was_used(std::uint64_t nanoseconds, std::uint64_t longest) noexcept {
+    left_ -= std::min(nanoseconds, left_);
+    if (longest < dear) {
+      next_pause_ = std::max(next_pause_ / 2, shortest_pause);
+      return;
+    }
+    pause_ = next_pause_;
+    next_pause_ = std::min(next_pause_ * 2, longest_pause);
+  }
+  /// It has slept.
+  void has_slept() noexcept {
+    if (pause_ != 0) --pause_;
+  }
+
+ private:
+  static constexpr std::uint64_t share = 24;                      // who is busy for that long looks on for 1
+  static constexpr std::uint64_t least = 20'000, most = 250'000;  // ns
+  static constexpr std::uint64_t dear = 700'000;                  // ns: less than the turn that a program has
+  static constexpr unsigned shortest_pause = 10, longest_pause = 10'000;
+
+  std::uint64_t busy_since_ = 0;  // 0: it is not
+  std::uint64_t left_ = 0;
+  unsigned pause_ = 0;  // sleeps until it may do it again
+  unsigned next_pause_ = shortest_pause;
+};
+
+}  // namespace weft::detail
