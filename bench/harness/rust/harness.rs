@@ -3,6 +3,8 @@
 //!
 //!     fn main() { bench::run(|state| state.measure(items, expected, || body())) }
 
+use std::future::Future;
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 const WANTED_BATCHES: u32 = 30;
@@ -219,4 +221,17 @@ pub fn tokio_on(threads: usize) -> tokio::runtime::Runtime {
         .worker_threads(threads)
         .build()
         .unwrap()
+}
+
+/// What a coroutine returns that awaits another one of itself.
+pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A task for the first; the second is awaited here.
+pub async fn both<T: Send + 'static>(
+    first: impl Future<Output = T> + Send + 'static,
+    second: impl Future<Output = T>,
+) -> (T, T) {
+    let first = tokio::spawn(first);
+    let second = second.await;
+    (first.await.unwrap(), second)
 }
