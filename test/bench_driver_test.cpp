@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "../bench/harness/driver.hpp"
 #include "../bench/harness/harness.hpp"
@@ -452,6 +453,14 @@ TEST(harness, times_what_it_should) {
   const double ns = json::parse(round.to_json())["ns"];
   EXPECT_GT(ns, 0.99e5);  // 1 ms for 10 items
   EXPECT_LT(ns, 5e5);     // a busy machine
+}
+
+TEST(harness, a_call_may_do_a_part_of_an_item) {
+  bench::state round{0, 1ms, 40ms};
+  round.measure(0.01, 0, [] { return std::this_thread::sleep_for(1ms), 0; });
+  const auto line = json::parse(round.to_json());
+  EXPECT_GT(line["ns"], 0.99e8);  // a hundred times 1 ms
+  EXPECT_LT(line["items"], 1);
 }
 
 TEST(harness, times_a_program_of_given_length_once) {

@@ -73,13 +73,14 @@ std::string state::unknown_option() const {
   return unknown_options_.empty() ? std::string{} : unknown_options_.begin()->first;
 }
 
-void state::begin(std::size_t items) {
+void state::begin(double items) {
   items_ = items;
   calls_ = 1;
   warm_ = false;
   batches_.clear();
   cpu_.clear();
-  measured_items_ = allocations_ = allocated_bytes_ = 0;
+  measured_items_ = 0;
+  allocations_ = allocated_bytes_ = 0;
   phase_start_ = clock::now();
 }
 
@@ -125,22 +126,21 @@ void state::end_batch(std::size_t calls) {
   batch_ended_ = true;
   batch_time_ = std::max<clock::duration>(batch_time_, 1ns);
   if (!warm_ && batch_time_ < too_long_to_repeat) return;
-  measured_items_ += calls * items_;
-  batches_.push_back(nanoseconds(batch_time_) / static_cast<double>(calls * items_));
-  cpu_.push_back(nanoseconds(batch_cpu_) / static_cast<double>(calls * items_));
+  measured_items_ += static_cast<double>(calls) * items_;
+  batches_.push_back(nanoseconds(batch_time_) / (static_cast<double>(calls) * items_));
+  cpu_.push_back(nanoseconds(batch_cpu_) / (static_cast<double>(calls) * items_));
 }
 
 std::string state::to_json() const {
   if (batches_.empty()) throw std::logic_error{"the adapter measured nothing"};
   std::ostringstream out;
   out.precision(std::numeric_limits<double>::digits10);
-  const auto items = static_cast<double>(measured_items_);
   out << "{\"ns\":" << median(batches_) << ",\"cpu_ns\":" << median(cpu_) << ",\"batches\":" << batches_.size()
       << ",\"items\":" << measured_items_ << ",\"size\":" << size_ << ",\"peak_rss_kib\":" << status_kib("VmHWM")
       << ",\"start_rss_kib\":" << own_rss_kib_ << ",\"allocator\":\"" << allocator_name() << '"';
   if (counts_allocations()) {
-    out << ",\"allocations\":" << static_cast<double>(allocations_) / items
-        << ",\"bytes\":" << static_cast<double>(allocated_bytes_) / items;
+    out << ",\"allocations\":" << static_cast<double>(allocations_) / measured_items_
+        << ",\"bytes\":" << static_cast<double>(allocated_bytes_) / measured_items_;
   }
   out << ",\"extra\":{";
   for (const char* comma = ""; const auto& [name, value] : extra_) {

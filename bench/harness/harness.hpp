@@ -61,11 +61,11 @@ class state {
 
   /// Times `body()` again and again until the round's time is used up.
   ///
-  /// Each call does `items` units of work and returns its result, which must equal `expected`, every time. The first
-  /// part of the time warms up and finds out how many calls make a batch; the round's figure is the median batch.
-  /// Where one call takes five seconds, it is the only one.
+  /// Each call does `items` units of work, or that part of one, and returns its result, which must equal `expected`, every
+  /// time. The first part of the time warms up and finds out how many calls make a batch; the round's figure is the median
+  /// batch. Where one call takes five seconds, it is the only one.
   template <class Result, class Body>
-  void measure(std::size_t items, const Result& expected, Body&& body) {
+  void measure(double items, const Result& expected, Body&& body) {
     begin(items);
     while (const std::size_t calls = next_batch()) {
       bool right = true;
@@ -83,7 +83,7 @@ class state {
 
   /// Times one call of `body()`, without a warm-up: for a program whose length was given.
   template <class Result, class Body>
-  void measure_once(std::size_t items, const Result& expected, Body&& body) {
+  void measure_once(double items, const Result& expected, Body&& body) {
     begin(items);
     warm_ = true;
     start_clock();
@@ -97,7 +97,7 @@ class state {
   /// As measure(); each call gets something fresh from `prepare()`, which is made and goes outside the clock. For calls that
   /// take a millisecond, or the clock itself would show.
   template <class Result, class Prepare, class Body>
-  void measure(std::size_t items, const Result& expected, Prepare&& prepare, Body&& body) {
+  void measure(double items, const Result& expected, Prepare&& prepare, Body&& body) {
     begin(items);
     while (const std::size_t calls = next_batch()) {
       bool right = true;
@@ -126,7 +126,7 @@ class state {
   [[nodiscard]] std::string to_json() const;
 
  private:
-  void begin(std::size_t items);
+  void begin(double items);
   std::size_t next_batch();
   void start_clock() noexcept;
   void stop_clock() noexcept;
@@ -139,7 +139,7 @@ class state {
   long own_rss_kib_;  // before the workload began
   options options_, unknown_options_;
 
-  std::size_t items_ = 0;            // units of work in one call
+  double items_ = 0;                 // units of work in one call
   std::size_t calls_ = 1;            // calls in the next batch
   bool warm_ = false;                // true: batches count
   clock::time_point phase_start_{};  // of the warm-up, then of the measuring
@@ -150,7 +150,7 @@ class state {
   bool batch_ended_ = true;
   std::vector<double> batches_;  // ns an item
   std::vector<double> cpu_;      // the same, of processor time
-  std::uint64_t measured_items_ = 0;
+  double measured_items_ = 0;
   std::uint64_t allocations_ = 0;  // inside timed batches, where the program counts them
   std::uint64_t allocated_bytes_ = 0;
   std::uint64_t allocations_before_ = 0;
