@@ -1,30 +1,14 @@
-// collectAllPara: both children are posted. Its SimpleExecutor needs libaio, so here is its thread pool alone.
+// collectAllPara: both children are posted.
 #include "workload.hpp"
 
+#include "../harness/async_simple_executor.hpp"
 #include "../harness/harness.hpp"
 
 #include <async_simple/coro/Collect.h>
 #include <async_simple/coro/Lazy.h>
 #include <async_simple/coro/SyncAwait.h>
-#include <async_simple/util/ThreadPool.h>
 
 using async_simple::coro::Lazy;
-
-namespace {
-
-class pool final : public async_simple::Executor {
- public:
-  explicit pool(std::size_t threads) : Executor{"pool"}, threads_{threads} {}
-  bool schedule(Func work) override {
-    return threads_.scheduleById(std::move(work)) == async_simple::util::ThreadPool::ERROR_NONE;
-  }
-  bool currentThreadInExecutor() const override { return threads_.getCurrentId() != -1; }
-
- private:
-  async_simple::util::ThreadPool threads_;
-};
-
-}  // namespace
 
 static Lazy<long> fib(int n) {
   if (n < 2) co_return n;
@@ -33,6 +17,6 @@ static Lazy<long> fib(int n) {
 }
 
 void bench::run(bench::state& state) {
-  pool on{state.size()};
-  state.measure(fib_calls, fib_result, [&] { return async_simple::coro::syncAwait(fib(fib_of).via(&on)); });
+  async_simple_executor pool{state.size()};
+  state.measure(fib_calls, fib_result, [&] { return async_simple::coro::syncAwait(fib(fib_of).via(&pool)); });
 }
