@@ -13,4 +13,9 @@ inline constexpr int fib_of = 30;
 inline constexpr long fib_result = 832'040;
 inline constexpr std::size_t fib_calls = 2'692'537;
 
+// fib(20), for libraries that take a microsecond a call and more, and have a large part of the tree alive at once.
+inline constexpr int short_fib_of = 20;
+inline constexpr long short_fib_result = 6'765;
+inline constexpr std::size_t short_fib_calls = 21'891;
+
 }  // namespace bench
