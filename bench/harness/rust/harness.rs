@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 const WANTED_BATCHES: u32 = 30;
 const FEWEST_BATCHES: usize = 3;
 const SHORTEST_BATCH: Duration = Duration::from_micros(200); // reading the clock must not show
+const TOO_LONG_TO_REPEAT: Duration = Duration::from_secs(5); // the first call is the figure
 
 /// One round of one workload.
 pub struct State {
@@ -72,9 +73,7 @@ impl State {
         let right = std::hint::black_box(body()) == expected;
         let (wall, cpu) = (start.elapsed(), processor_time() - cpu);
         verify(right);
-        self.wall.push(wall.as_nanos() as f64 / items as f64);
-        self.cpu.push(cpu.as_nanos() as f64 / items as f64);
-        self.measured += items as f64;
+        self.add(wall, cpu, items as f64);
     }
 
     /// As `measure`; each call gets something fresh from `prepare`, which is made and goes outside the clock.
@@ -106,7 +105,10 @@ impl State {
         let mut calls = 1;
         let start = Instant::now();
         loop {
-            let (wall, _) = batch(calls);
+            let (wall, cpu) = batch(calls);
+            if wall >= TOO_LONG_TO_REPEAT {
+                return self.add(wall, cpu, calls as f64 * items);
+            }
             let target = (self.budget / WANTED_BATCHES).max(SHORTEST_BATCH).as_secs_f64();
             let wanted = target * calls as f64 / wall.as_secs_f64();
             calls = wanted.min(calls as f64 * 100.0).max(1.0) as usize; // one short reading must not decide
@@ -117,11 +119,14 @@ impl State {
         let start = Instant::now();
         while start.elapsed() < self.budget || self.wall.len() < FEWEST_BATCHES {
             let (wall, cpu) = batch(calls);
-            let each = calls as f64 * items;
-            self.wall.push(wall.as_nanos() as f64 / each);
-            self.cpu.push(cpu.as_nanos() as f64 / each);
-            self.measured += each;
+            self.add(wall, cpu, calls as f64 * items);
         }
+    }
+
+    fn add(&mut self, wall: Duration, cpu: Duration, items: f64) {
+        self.wall.push(wall.as_nanos() as f64 / items);
+        self.cpu.push(cpu.as_nanos() as f64 / items);
+        self.measured += items;
     }
 }
 
