@@ -1,5 +1,5 @@
 // A goroutine for each child of a node but the last, which is a call. The hash is the standard library's,
-// by the processor's instructions for it: 60 ns where that of the programs in C++ takes 125.
+// by the processor's instructions for it: 60 ns where that of the programs in C++ takes 138.
 package main
 
 import (
