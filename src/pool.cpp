@@ -69,19 +69,23 @@ pool_call::pool_call(pool_core& of, weft::executor& there, stop_token stop) noex
   WEFT_EXPECTS(
       current_root() == nullptr,
       "pool::run was called inside a task, where it would block a worker: co_await start_on(pool.executor(), ...)");
-  inside_ = of.enter_as_caller();
+  WEFT_EXPECTS(!of.is_inside(),
+               "pool::run was called by a job on one of the pool's own threads, where it would block that");
+  if (of.has_callers_place()) of.enter_as_caller(inside_);
 }
 
 pool_call::~pool_call() {
   if (inside_) of_->leave_as_caller();
 }
 
+bool pool_call::may_help() const noexcept { return of_->has_callers_place(); }
+
 // On whatever worker; the thread that called is told by a job for it alone.
 void pool_call::ended(root& self, bool stopped) noexcept {
   auto& mine = static_cast<pool_call&>(self);
   mine.stopped_ = stopped;
   leave_root();
-  mine.of_->post_to_caller(mine.end_);  // mine may be gone after this line
+  mine.of_->tell_caller(mine.inside_, mine.end_.over, mine.end_);  // mine may be gone after this line
 }
 
 void pool_call::end_of_call::hear_of_it(job& self) noexcept { static_cast<end_of_call&>(self).over = true; }
@@ -90,7 +94,7 @@ bool pool_call::run() noexcept {
   auto stop_it = [this] { request_stop(); };
   const stop_callback<decltype(stop_it)&> stop{own_env_.stop, stop_it};
   schedule();
-  of_->help_until(end_.over);
+  if (inside_ || of_->wait_as_caller(inside_, end_.over)) of_->help_until(end_.over);
   return !stopped_;
 }
 

@@ -23,6 +23,7 @@
 
 #include "detail/processors.hpp"
 #include "support/weft_test.hpp"
+#include "support/work.hpp"
 
 namespace {
 
@@ -211,6 +212,53 @@ TEST(pool_caller, of_two_at_once_one_waits_for_the_threads) {
   }
 }
 
+// The pool has no thread: when the first one leaves, the other is the only one to go on with its own task.
+TEST(pool_caller, of_two_without_threads_the_one_that_waited_works_then) {
+  const pool p{{.threads = 1, .use_caller = true}};
+  std::atomic<bool> first_is_in{false}, second_has_begun{false};
+  const auto until_the_other_has_begun = [&]() -> task<> {
+    first_is_in = true;
+    while (!second_has_begun) co_await weft::yield();
+  };
+  std::jthread first{[&] { p.run(until_the_other_has_begun()); }};
+  test::until([&] { return first_is_in.load(); });
+  const auto me = std::this_thread::get_id();
+  const auto outlasts_the_other = [&]() -> task<bool> {
+    second_has_begun = true;
+    while (std::this_thread::get_id() != me) co_await weft::yield();
+    co_return p.is_inside();
+  };
+  EXPECT_TRUE(p.run(outlasts_the_other()));
+}
+
+// A task ends while its caller waits for the place: on the thread of who has that, or elsewhere.
+TEST(pool_caller, one_that_waits_for_its_turn_hears_of_its_end) {
+  const pool p{{.threads = 1, .use_caller = true}};
+  const pool other{{.threads = 1}};
+  std::atomic<bool> go_on{true};
+  std::atomic<bool> first_is_in{false};
+  const auto works_on = [&]() -> task<> {
+    first_is_in = true;
+    while (go_on) co_await weft::yield();
+  };
+  const auto elsewhere = [&]() -> task<int> {
+    co_await weft::resume_on(other.executor());
+    co_return 1;
+  };
+  std::jthread first{[&] { p.run(works_on()); }};
+  test::until([&] { return first_is_in.load(); });
+  std::atomic<long> sum{0};
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i != 3; ++i)
+      callers.emplace_back([&] {
+        for (int round = 0; round != test::rounds(100); ++round) sum += p.run(fib(5)) + p.run(elsewhere());
+      });
+  }
+  go_on = false;
+  EXPECT_EQ(sum, 3 * test::rounds(100) * 6);
+}
+
 TEST(pool_caller, sleeps_while_its_task_waits_and_hears_of_its_end) {
   const pool p{{.threads = 2, .use_caller = true}};
   const pool other{{.threads = 1}};
@@ -252,6 +300,22 @@ TEST(pool_caller, without_threads_the_rest_runs_at_the_end) {
     for (int i = 0; i != 10; ++i) weft::start(p.executor(), yields(), [](weft::result<void>) {});
     EXPECT_EQ(ran, 0);
   }
+  EXPECT_EQ(ran, 10);
+}
+
+TEST(pool_caller, without_threads_the_rest_runs_where_a_task_has_destroyed_it) {
+  int ran = 0;
+  const auto yields = [&]() -> task<> {
+    for (int i = 0; i != 5; ++i) co_await weft::yield();
+    ++ran;
+  };
+  auto* const p = new pool{{.threads = 1, .use_caller = true}};
+  const auto ends_it = [&]() -> task<> {
+    for (int i = 0; i != 10; ++i) weft::start(p->executor(), yields(), [](weft::result<void>) {});
+    delete p;
+    co_return;
+  };
+  p->run(ends_it());
   EXPECT_EQ(ran, 10);
 }
 
@@ -311,6 +375,29 @@ TEST_F(pool_options_misuse, run_inside_a_task) {
     sync_wait(calls());
   };
   EXPECT_DEATH(inside(), "weft: pool::run was called inside a task");
+}
+
+TEST_F(pool_options_misuse, run_by_a_job_of_its_own) {
+  const auto inside = [] {
+    const pool p{{.threads = 1}};
+    std::latch over{1};
+    test::work calls{[&] {
+      p.run(fib(1));
+      over.count_down();
+    }};
+    p.executor().post(calls);
+    over.wait();
+  };
+  EXPECT_DEATH(inside(), "weft: pool::run was called by a job on one of the pool's own threads");
+}
+
+TEST_F(pool_options_misuse, run_after_the_end) {
+  const auto late = [] {
+    pool p{{.threads = 1, .use_caller = true}};
+    p.shutdown();
+    p.run(fib(1));
+  };
+  EXPECT_DEATH(late(), "weft: a job was posted to a pool that has shut down");
 }
 
 TEST_F(pool_options_misuse, the_place_of_a_caller_by_its_number) {

@@ -33,14 +33,15 @@ class strand_core;  // as it is
 /// A call of pool::run() by a thread that works for the pool meanwhile.
 class pool_call final : public root {
  public:
-  /// Takes the place of a caller, if it can.
+  /// Takes the place of a caller, if there is one and nobody has it.
   pool_call(pool_core& of, weft::executor& there, stop_token stop) noexcept;
   pool_call(const pool_call&) = delete;
   ~pool_call();  // leaves it
 
-  bool is_inside() const noexcept { return inside_; }
+  /// Whether the pool has such a place.
+  bool may_help() const noexcept;
 
-  /// Runs what was adopted to its end. False: it ended stopped.
+  /// Runs what was adopted to its end, in that place as soon as nobody else has it. False: it ended stopped.
   bool run() noexcept;
 
  private:
@@ -53,8 +54,8 @@ class pool_call final : public root {
 
   pool_core* of_;
   weft::env own_env_;
-  end_of_call end_;  // what tells the caller
-  bool inside_ = false;
+  end_of_call end_;      // what tells the caller
+  bool inside_ = false;  // under the callers' lock, as end_.over is as long as this is not
   bool stopped_ = false;
 };
 }  // namespace detail
@@ -148,15 +149,15 @@ class pool {
   weft::executor& worker(unsigned which) const noexcept;
 
   /// Runs an awaitable on it from its beginning, and blocks the calling thread until that has ended. With `use_caller`
-  /// that thread works for the pool meanwhile, as its last worker, if no other one does; else it sleeps.
+  /// that thread works for the pool meanwhile, as its last worker, as soon as no other one does; until then it sleeps.
   ///
   /// Cancel    when `stop` is stopped, so is the task.
-  /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task, it ends the program with a
-  ///           sentence: co_await start_on() there.
+  /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task, or by a job on one of the
+  ///           pool's own threads, it ends the program with a sentence: co_await start_on() there.
   template <awaitable Awaitable>
   await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) const {
     detail::pool_call call{*core_, executor(), stop};
-    if (!call.is_inside()) return sync_wait(start_on(executor(), std::forward<Awaitable>(awaitable)), stop);
+    if (!call.may_help()) return sync_wait(start_on(executor(), std::forward<Awaitable>(awaitable)), stop);
     using value_type = await_result<Awaitable>;
     detail::frame_guard<value_type> ended{
         detail::task_access::release(detail::as_task(std::forward<Awaitable>(awaitable)))};

@@ -201,6 +201,7 @@ void pool_core::join_threads() noexcept {
 void pool_core::release() noexcept {
   if (is_forked()) return;  // its threads, and what they held, stayed behind
   shut_down(pool_shutdown::drain);
+  goes_with_caller_ = own_threads() == 0 && is_inside();
   if (!joined_) {  // on one of its threads
     for (unsigned i = 0; i != own_threads(); ++i) ::pthread_detach(seats_[i]->thread);
     if (steers_) ::pthread_detach(steering_thread_);
@@ -263,9 +264,43 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
 
 // ---- a caller that works here -------------------------------------------------------------------------------------------------
 
-bool pool_core::enter_as_caller() noexcept {
+void pool_core::enter_as_caller(bool& inside) noexcept {
   expect_not_forked();
-  if (!options_.use_caller || is_inside() || !callers_place_.try_lock()) return false;
+  WEFT_EXPECTS(!has_ended(), posted_too_late);
+  {
+    const std::lock_guard guard{callers_lock_};
+    if (std::exchange(callers_place_taken_, true)) return;
+    inside = true;
+  }
+  work_as_caller();
+}
+
+bool pool_core::wait_as_caller(bool& inside, const bool& over) noexcept {
+  {
+    std::unique_lock guard{callers_lock_};
+    callers_turn_.wait(guard, [&] { return over || !callers_place_taken_; });
+    if (over) return false;
+    callers_place_taken_ = inside = true;
+  }
+  work_as_caller();
+  return true;
+}
+
+// The lock is held while it tells one that sleeps, who goes on behind it. Whoever destroys the pool waits for this thread.
+void pool_core::tell_caller(const bool& inside, bool& over, job& end) noexcept {
+  const posting_to::mark mark{this_worker().posts_to, this};
+  {
+    const std::lock_guard guard{callers_lock_};
+    if (!inside) {
+      over = true;
+      return callers_turn_.notify_all();
+    }
+  }
+  post_to(*seats_.back(), end);
+}
+
+// By the thread that has just been given the place.
+void pool_core::work_as_caller() noexcept {
   holders_.add();
   seat& mine = *seats_.back();
   callers_before_ = std::exchange(this_worker().of_pool, &mine);
@@ -275,7 +310,6 @@ bool pool_core::enter_as_caller() noexcept {
   mine.earned.is_busy(now);
   come_to(idle_);
   if (is_adaptive()) steering_.notice();
-  return true;
 }
 
 void pool_core::help_until(const bool& over) noexcept {
@@ -286,6 +320,7 @@ void pool_core::help_until(const bool& over) noexcept {
     WEFT_EXPECTS(work != nullptr, "a pool was shut down while a thread was in its run(): its task would wait for ever");
     run_one(here, mine, *work);
   }
+  if (goes_with_caller_) run_the_rest();
 }
 
 // Forks stay where they are, for others to take; what lies in the line is taken from there only by halves.
@@ -296,17 +331,30 @@ void pool_core::leave_as_caller() noexcept {
   mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
   this_worker().of_pool = callers_before_;
   this_worker().words_known_to = nullptr;
-  callers_place_.unlock();
+  {
+    const std::lock_guard guard{callers_lock_};
+    callers_place_taken_ = false;
+    callers_turn_.notify_all();
+  }
   drop();
 }
 
-// A pool without a thread of its own, at its end.
-void pool_core::run_the_rest_as_caller() noexcept {
-  if (has_ended() || !enter_as_caller()) return;
+// By a caller, of a pool without a thread of its own that is closed.
+void pool_core::run_the_rest() noexcept {
   worker& here = this_worker();
+  while (!has_ended())
+    if (job* const work = next(*seats_.back()); work != nullptr) run_one(here, *seats_.back(), *work);
+}
+
+// Such a pool's end, by who has no place in it.
+void pool_core::run_the_rest_as_caller() noexcept {
+  if (has_ended()) return;
+  bool inside = false;
+  enter_as_caller(inside);
+  if (!inside) return;
   {
-    const run_scope outside{here};  // it may end inside a task
-    while (job* const work = next(*seats_.back())) run_one(here, *seats_.back(), *work);
+    const run_scope outside{this_worker()};  // it may end inside a task
+    run_the_rest();
   }
   leave_as_caller();
 }

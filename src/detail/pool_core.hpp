@@ -10,11 +10,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
-#include <weft/detail/lock.hpp>
 #include <weft/pool.hpp>
 
 #include "detail/earned_patience.hpp"
@@ -70,14 +71,17 @@ class pool_core final : public executor, private parking<pool_core> {
 
   /// Whether that is the place of a thread that calls, for the time of a call.
   bool is_for_callers(unsigned which) const noexcept { return options_.use_caller && which + 1 == options_.threads; }
-  /// The calling thread takes the place that is kept for one, where there is one that nobody has. False: it can't.
-  bool enter_as_caller() noexcept;
+  bool has_callers_place() const noexcept { return options_.use_caller; }
+  /// The calling thread takes that place, which there is, and says so in `inside`, unless another one has it.
+  void enter_as_caller(bool& inside) noexcept;
+  /// The same as soon as nobody has it. False: before that its task has ended, which sets `over`.
+  bool wait_as_caller(bool& inside, const bool& over) noexcept;
   /// By that thread: works until a job that was posted for it alone has set `over`.
   void help_until(const bool& over) noexcept;
   /// By that thread. This may be gone.
   void leave_as_caller() noexcept;
-  /// To it alone.
-  void post_to_caller(job& work) noexcept { post_to(*seats_.back(), work); }
+  /// A caller's task has ended: if it is `inside`, `end` is posted to it alone; else sets `over`. It may be gone.
+  void tell_caller(const bool& inside, bool& over, job& end) noexcept;
 
   /// The pool goes.
   void release() noexcept;
@@ -171,6 +175,8 @@ class pool_core final : public executor, private parking<pool_core> {
   int start_threads(const char* name, const std::vector<processor>& places) noexcept;
   void join_threads() noexcept;
   unsigned own_threads() const noexcept { return options_.threads - (options_.use_caller ? 1 : 0); }
+  void work_as_caller() noexcept;
+  void run_the_rest() noexcept;
   void run_the_rest_as_caller() noexcept;
   void drop() noexcept;
   void ends() noexcept;
@@ -248,8 +254,11 @@ class pool_core final : public executor, private parking<pool_core> {
   const std::uint64_t began_;
   const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
   bool joined_ = false;
-  tiny_lock callers_place_;  // taken by the thread that has it, which leaves there what the next one finds
-  pool_worker* callers_before_ = nullptr;  // what that thread is a worker of otherwise
+  bool goes_with_caller_ = false;          // the pool was destroyed by a caller's job, and has no thread of its own
+  pool_worker* callers_before_ = nullptr;  // what the thread that has the callers' place is a worker of otherwise
+  std::mutex callers_lock_;                // of whether somebody has it, and of what calls say of themselves
+  bool callers_place_taken_ = false;
+  std::condition_variable callers_turn_;  // for who waits for it, or for the end of his task
 
   starting_gate gate_;
   holders holders_{1};  // the pool, its threads, and a caller; the last one deletes
