@@ -39,6 +39,9 @@ class blocking_core {
     return {threads_, busy_, waiting_};
   }
   bool is_of_this_process() const noexcept { return process_ == ::getpid(); }
+  void expect_this_process() const noexcept {
+    WEFT_EXPECTS(is_of_this_process(), "a blocking_pool was used in a process that was forked after it was made");
+  }
 
   /// Lets all threads go; returns when those have that are not at a call, or with `all`, when there are none.
   void end(bool all) noexcept;
@@ -87,7 +90,7 @@ on_stop blocking_call::leave(waiter& self) noexcept { return static_cast<blockin
 
 bool blocking_core::suspend(root& self, blocking_call& one) {
   if (self.sleeper::stop_requested()) return (end_stopped(self), true);
-  WEFT_EXPECTS(is_of_this_process(), "a blocking_pool was used in a process that was forked after it was made");
+  expect_this_process();
   std::unique_lock guard{lock_};
   for (bool refused = false;;) {
     const bool enough = threads_ >= options_.threads || waiting_ < resting_ + called_ + starting_;
@@ -172,6 +175,7 @@ void blocking_core::run() noexcept {
       auto& one = static_cast<blocking_call&>(*next);
       here.only_for = this;
       one.run();
+      expect_this_process();  // where the call has forked, the child goes on with what it was at, and no further
       here.only_for = nullptr;
       one.finish();  // it may be gone
       guard.lock();

@@ -361,6 +361,28 @@ TEST_F(blocking_pool_misuse, in_a_child_that_was_forked) {
   EXPECT_DEATH(fork_and_use(), "weft: a blocking_pool was used in a process that was forked");
 }
 
+// What waits in line is the parent's: the child, whose call has ended, does not call it again.
+TEST_F(blocking_pool_misuse, in_a_child_that_a_call_has_forked) {
+  const auto fork_in_a_call = [] {
+    blocking_pool one{{.threads = 1}};
+    const pid_t parent = ::getpid();
+    pid_t child = -1;
+    const auto forks = [&] {
+      test::until([&] { return one.stats().waiting == 1; });
+      child = ::fork();
+    };
+    const auto later = [&] {
+      if (::getpid() != parent) std::_Exit(0);
+    };
+    weft::start(one.run(forks), [](const weft::result<void>&) {});
+    sync_wait(one.run(later));
+    int status;
+    ::waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) std::abort();
+  };
+  EXPECT_DEATH(fork_in_a_call(), "weft: a blocking_pool was used in a process that was forked");
+}
+
 // What the exit of a process that has a call under way does, in its order: the call's thread ends behind all that.
 class one_at_exit {
  public:

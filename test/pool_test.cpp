@@ -565,6 +565,30 @@ TEST_F(pool_misuse, in_a_child_that_was_forked) {
   EXPECT_DEATH(fork_and_use(), "weft: a pool was used in a process that was forked");
 }
 
+// What waits in the line of the worker that forks is the parent's: the child, whose job has ended, does not run it again.
+TEST_F(pool_misuse, in_a_child_that_a_job_has_forked) {
+  const auto fork_in_a_job = [] {
+    const pool p{{.threads = 1}};
+    const pid_t parent = ::getpid();
+    pid_t child = -1;
+    std::latch over{1};
+    work later{[&] {
+      if (::getpid() != parent) std::_Exit(0);
+      over.count_down();
+    }};
+    work forks{[&] {
+      p.executor().post(later);
+      child = ::fork();
+    }};
+    p.executor().post(forks);
+    over.wait();
+    int status;
+    ::waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) std::abort();
+  };
+  EXPECT_DEATH(fork_in_a_job(), "weft: a pool was used in a process that was forked");
+}
+
 TEST(pool_end, a_forked_child_may_leave_it_and_make_one) {
   auto p = std::make_unique<pool>(weft::pool_options{.threads = 2});
   const pid_t child = ::fork();

@@ -34,11 +34,21 @@ constexpr const char* posted_too_late = "a job was posted to a pool that has shu
 
 constinit std::atomic<std::uint32_t> forks_of_the_process{0};  // alone in its process when it changes
 
+// In the child. A worker that forked goes on there with what it was at, and then looks outside, by which it learns of it:
+// what lies in its line is for the parent to run.
+void count_fork() noexcept {
+  forks_of_the_process.fetch_add(1, std::memory_order_relaxed);  // as declared
+  pool_worker* const mine = worker_of_thread != nullptr ? worker_of_thread->of_pool : nullptr;
+  if (mine != nullptr) mine->looks_outside_at = mine->jobs.get();
+}
+
+// Not once by the guard of a static, which a child forked meanwhile would find taken for ever. Two that come here at once
+// have each fork counted twice, and any number is as good.
 void count_forks() noexcept {
-  static const bool once = ::pthread_atfork(nullptr, nullptr, [] {
-                             forks_of_the_process.fetch_add(1, std::memory_order_relaxed);  // as declared
-                           }) == 0;
-  static_cast<void>(once);
+  static constinit std::atomic<bool> counts{false};
+  if (counts.load(std::memory_order_relaxed)) return;  // the lock of what pthread_atfork() writes has the order
+  ::pthread_atfork(nullptr, nullptr, count_fork);
+  counts.store(true, std::memory_order_relaxed);  // as above
 }
 
 // An error number.
@@ -500,6 +510,7 @@ inline job* pool_core::next(seat& mine) noexcept {
 
 // Every now and then, although there are jobs here: what else there is, so that nothing waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
+  expect_not_forked();
   mine.sleeps.poll();
   mine.looks_outside_at = mine.jobs.get() + look_outside_every;
   if (idle_.may_rest()) [[unlikely]]
@@ -534,6 +545,7 @@ inline job* pool_core::next(seat& mine) noexcept {
     if (work == nullptr && options_.on_idle != nullptr) {
       this_worker().words_known_to = nullptr;
       options_.on_idle(mine.index, options_.with);
+      expect_not_forked();
       work = mine.line.pop();  // it may have posted
       if (work == nullptr) work = take_own(mine);
     }
