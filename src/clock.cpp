@@ -138,6 +138,7 @@ class steady final : public clock {
   // Under the lock, as all that follows.
   void start() noexcept {
     static const bool once = [] {
+      static_cast<void>(detail::this_worker());  // what that has done at a fork() comes before this in the child
       // A fork() takes the lock over into the child whole; the threads stay behind.
       pthread_atfork([] { instance().lock_.lock(); }, [] { instance().lock_.unlock(); },
                      [] {

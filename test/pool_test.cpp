@@ -31,6 +31,7 @@
 #include "detail/giving_way.hpp"
 #include "detail/processors.hpp"
 #include "detail/steal_pace.hpp"
+#include "detail/worker.hpp"
 #include "support/weft_test.hpp"
 #include "support/work.hpp"
 
@@ -588,6 +589,32 @@ TEST_F(pool_misuse, in_a_child_that_a_job_has_forked) {
   };
   EXPECT_DEATH(fork_in_a_job(), "weft: a pool was used in a process that was forked");
 }
+
+#if !defined(WEFT_TEST_TSAN)  // which stands no threads in a forked child
+// As threads are that begin, end, or want memory for frames.
+TEST(pool_end, a_child_makes_one_that_is_forked_while_other_threads_are_at_the_locks_of_the_library) {
+  std::atomic<bool> enough{false};
+  std::jthread begin_and_end{[&] {
+    while (!enough) static_cast<void>(weft::detail::newest_worker());
+  }};
+  std::jthread want_memory{[&] {
+    while (!enough) static_cast<void>(weft::detail::age_frame_memory());
+  }};
+  for (int i = 0; i != test::rounds(50); ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(100);  // else it would wait for ever
+      const pool mine{{.threads = 2}};
+      auto answer = []() -> task<int> { co_return 42; };
+      std::_Exit(sync_wait(start_on(mine.executor(), answer())) == 42 ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  enough = true;
+}
+#endif
 
 TEST(pool_end, a_forked_child_may_leave_it_and_make_one) {
   auto p = std::make_unique<pool>(weft::pool_options{.threads = 2});

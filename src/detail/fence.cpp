@@ -9,10 +9,16 @@ namespace weft::detail {
 
 constinit std::atomic<bool> fences_are_asymmetric{false};
 
+// Not once by the guard of a static: the kernel may take milliseconds, and a child that another thread forks meanwhile
+// would find that guard taken for ever. Who asks again is granted the same.
 void prepare_fences() noexcept {
-  static const bool granted = ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
-                              ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
-  if (granted) fences_are_asymmetric.store(true, std::memory_order_relaxed);  // as declared
+  static constinit std::atomic<bool> asked{false};
+  if (asked.load(std::memory_order_acquire)) return;  // <- asked
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+      ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+    fences_are_asymmetric.store(true, std::memory_order_relaxed);  // as declared
+  //   edge asked  the answer  ->  who need not ask
+  asked.store(true, std::memory_order_release);  // -> asked
 }
 
 void heavy_fence() noexcept {

@@ -50,6 +50,10 @@ class slab_source {
   /// Those in use, and the warm ones.
   std::size_t bytes_in_use() noexcept;
 
+  /// By a thread that forks, and by it and its like in the child: nobody is at it meanwhile.
+  void before_fork() noexcept { lock_.lock(); }
+  void after_fork() noexcept { lock_.unlock(); }
+
  private:
   static constexpr std::size_t always_warm = (std::size_t{32} << 20) / slab::bytes;
   static constexpr std::size_t most_warm = (std::size_t{128} << 20) / slab::bytes;

@@ -9,6 +9,7 @@
 #include <weft/detail/async_stack.hpp>
 
 #include "detail/chaos.hpp"
+#include "detail/slabs.hpp"
 
 namespace weft::detail {
 namespace {
@@ -41,7 +42,22 @@ void leave(void* worker_of_ending_thread) noexcept {
 constexpr auto no_key = static_cast<pthread_key_t>(-1);
 constinit pthread_key_t key_to_forget = no_key;
 
+// Any thread may be at these locks when another one forks, as it begins or ends, or gets memory for frames: so a fork() takes
+// them over into the child whole.
+void keep_locks_over_forks() noexcept {
+  const auto let_go = [] {
+    slab_source::the_one().after_fork();
+    spare_lock.unlock();
+  };
+  const auto hold = [] {
+    spare_lock.lock();
+    slab_source::the_one().before_fork();
+  };
+  ::pthread_atfork(hold, let_go, let_go);
+}
+
 pthread_key_t make_key() noexcept {
+  keep_locks_over_forks();
   pthread_key_t key;
   if (pthread_key_create(&key, leave) != 0) fail("the system has no thread-specific key left, and weft needs one");
   key_to_forget = key;
