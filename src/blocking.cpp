@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -164,6 +165,7 @@ void blocking_core::run() noexcept {
     for (std::size_t i = 0; i != sizeof name - 1 && options_.name[i] != '\0'; ++i) name[i] = options_.name[i];
   ::pthread_setname_np(::pthread_self(), name);
   worker& here = this_worker();
+  here.only_for = this;  // also where a task goes on that has no executor of its own
   std::unique_lock guard{lock_};
   --starting_;
   for (;;) {
@@ -173,17 +175,16 @@ void blocking_core::run() noexcept {
       if (ending_) has_changed();
       guard.unlock();
       auto& one = static_cast<blocking_call&>(*next);
-      here.only_for = this;
       one.run();
       expect_this_process();  // where the call has forked, the child goes on with what it was at, and no further
-      here.only_for = nullptr;
-      one.finish();  // it may be gone
+      one.finish();           // it may be gone
       guard.lock();
       --busy_;
     } else if (ending_ || !rest(guard)) {
       break;
     }
   }
+  here.only_for = nullptr;
   --threads_;
   if (left_alone_) {
     ::pthread_detach(::pthread_self());
@@ -203,7 +204,8 @@ bool blocking_core::rest(std::unique_lock<std::mutex>& guard) noexcept {
   rests_ = &mine;
   ++resting_;
   const bool for_ever = options_.idle > std::chrono::hours{24 * 365};
-  const auto until = for_ever ? parker::time_point::max() : std::chrono::steady_clock::now() + options_.idle;
+  const auto idle = std::max(options_.idle, std::chrono::milliseconds{0});
+  const auto until = for_ever ? parker::time_point::max() : std::chrono::steady_clock::now() + idle;
   bool late;
   do {
     mine.bed.prepare();  // under the lock, as each wake-up
@@ -296,7 +298,7 @@ blocking_pool::blocking_pool(blocking_options options) : core_{new detail::block
 blocking_pool::~blocking_pool() {
   if (!core_->is_of_this_process()) return;  // its threads stayed behind
   WEFT_EXPECTS(detail::this_worker().only_for != core_,
-               "a blocking_pool was destroyed by a call of its own: it would wait for itself");
+               "a blocking_pool was destroyed on one of its own threads: it would wait for itself");
   core_->end(true);
   delete core_;
 }

@@ -341,7 +341,23 @@ TEST_F(blocking_pool_misuse, destroyed_by_a_call_of_its_own) {
     const auto ends = [&] { delete files; };
     sync_wait(files->run(ends));
   };
-  EXPECT_DEATH(destroys_itself(), "weft: a blocking_pool was destroyed by a call of its own");
+  EXPECT_DEATH(destroys_itself(), "weft: a blocking_pool was destroyed on one of its own threads");
+}
+
+// Such a task goes on on the thread of the call.
+TEST_F(blocking_pool_misuse, destroyed_by_a_task_without_an_executor) {
+  const auto destroys = [] {
+    auto* const files = new blocking_pool;
+    std::latch waits{1}, destroyed{1};
+    const auto call = [&] { waits.wait(); };
+    weft::start(files->run(call), [&](const weft::result<void>&) {
+      delete files;
+      destroyed.count_down();
+    });
+    waits.count_down();
+    destroyed.wait();
+  };
+  EXPECT_DEATH(destroys(), "weft: a blocking_pool was destroyed on one of its own threads");
 }
 
 TEST_F(blocking_pool_misuse, in_a_child_that_was_forked) {

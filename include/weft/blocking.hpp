@@ -142,8 +142,8 @@ WEFT_COROUTINE_TAKES_OVER task<detail::blocking_result<F, Args...>> blocking(F&&
 /// A pool of one's own for calls that block: for a database that allows eight at once, say.
 ///
 /// Threads   run() and stats() from any.
-/// Lifetime  outlives the tasks that await its calls. Its destructor lets what is in line run, and joins its threads, so no
-///           call may destroy it (asserted).
+/// Lifetime  outlives the tasks that await its calls. Its destructor lets what is in line run, and joins its threads, so it
+///           must not run on one: not in a call, nor in a task without an executor, which goes on there (asserted).
 /// Fails     the constructor throws std::bad_alloc. In a child that was forked, a call ends the program with a sentence.
 class blocking_pool {
  public:

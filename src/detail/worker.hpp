@@ -112,7 +112,7 @@ struct worker : run_state {
   stride served;                   // the fibers that were woken here, by their places in line
   int* errno_at = nullptr;         // the thread's
   void* signal_stack = nullptr;    // where an overflow of a fiber's stack is caught; kept for the next thread
-  const void* only_for = nullptr;  // a new_thread_executor, or blocking pool, at one of whose jobs the thread is
+  const void* only_for = nullptr;  // the new_thread_executor, or blocking pool, that this is a thread of
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().
