@@ -102,7 +102,7 @@ bool pool_call::run() noexcept {
 
 // -------------------------------------------------------------------------------------------------------------------------
 
-strand::strand(weft::executor& below) : core_{new detail::strand_core{below}} {}
+strand::strand(weft::executor& below) : core_{new detail::strand_core{*this, below}} {}
 strand::~strand() { core_->release(); }
 
 void strand::post(job& work) noexcept { core_->post(work); }

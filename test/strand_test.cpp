@@ -285,21 +285,28 @@ TEST(strand_end, while_its_last_job_returns) {
   }
 }
 
+// Also where others are between, and while it ends: all of them are its tasks.
 WEFT_TEST("strand_end: a pool below that is cancelled stops its tasks, too") {
-  bool stopped = false;
-  {
-    pool workers{{.threads = 2}};
-    strand one{workers.executor()};
-    std::latch begun{1};
-    auto never_ends = [&]() -> task<> {
-      begun.count_down();
-      for (;;) co_await weft::yield();
-    };
-    weft::start(one, never_ends(), [&](weft::result<void> r) { stopped = r.is_stopped(); });
-    begun.wait();
-    workers.shutdown(weft::pool_shutdown::cancel);
+  for (const int deep : {1, 2, 3}) {
+    bool stopped = false;
+    {
+      pool workers{{.threads = 2}};
+      strand lowest{workers.executor()}, middle{lowest.executor()}, top{middle.executor()};
+      strand& one = deep == 1 ? lowest : deep == 2 ? middle : top;
+      std::latch begun{1};
+      auto never_ends = [&]() -> task<> {
+        co_await weft::yield();
+        begun.count_down();
+        for (;;) co_await weft::yield();
+      };
+      weft::start(one, never_ends(), [&](weft::result<void> r) { stopped = r.is_stopped(); });
+      begun.wait();
+      EXPECT_EQ(workers.stats().live, 1) << deep;
+      workers.shutdown(weft::pool_shutdown::cancel);
+      EXPECT_EQ(workers.stats().live, 0) << deep;
+    }
+    EXPECT_TRUE(stopped) << deep;
   }
-  EXPECT_TRUE(stopped);
   co_return;
 }
 

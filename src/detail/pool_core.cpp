@@ -484,14 +484,16 @@ inline void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
   root::run_outermost(here, work);  // it may be gone
 }
 
-void pool_core::look_at_job_above(const executor& below, job& work) noexcept {
-  worker& here = this_worker();
+bool pool_core::look_at_job_above(worker& here, const executor& below, job& work) noexcept {
   const auto* const mine = static_cast<const seat*>(here.of_pool);
-  if (mine == nullptr) return;
+  if (mine == nullptr) return false;
   const auto is_below = [&](const auto& level) { return level.get() == &below; };
-  if (mine->of != &below && &mine->own != &below && !std::ranges::any_of(mine->of->levels_, is_below)) return;
+  if (mine->of != &below && &mine->own != &below && here.strand_of_pool != &below &&
+      !std::ranges::any_of(mine->of->levels_, is_below))
+    return false;
   root::count_in(here, work);
   if (mine->of->state() == pool_state::cancelling) root::tell_to_stop(work);
+  return true;
 }
 
 // Null: the pool has ended.

@@ -64,9 +64,9 @@ class pool_core final : public executor, private parking<pool_core> {
   /// Of the calling thread; size() if it is none of them.
   unsigned worker_id() const noexcept;
   pool_stats stats(unsigned which) const noexcept;
-  /// Before a job of an executor that stands on `below` is run: if that is a pool, on whose thread this is, counts the job's
-  /// task in, and tells it to stop if the pool is being cancelled.
-  static void look_at_job_above(const executor& below, job& work) noexcept;
+  /// Before a job of a strand that stands on `below` is run: if that is a pool, on whose thread this is, or stands on one
+  /// itself, counts the job's task in, and tells it to stop if the pool is being cancelled. Whether it is.
+  static bool look_at_job_above(worker& here, const executor& below, job& work) noexcept;
   void shut_down(pool_shutdown how) noexcept;
 
   /// Whether that is the place of a thread that calls, for the time of a call.

@@ -1,9 +1,11 @@
 #include "detail/strand_core.hpp"
 
+#include <utility>
 #include <weft/detail/config.hpp>
 
 #include "detail/pool_core.hpp"
 #include "detail/thread_id.hpp"
+#include "detail/worker.hpp"
 
 namespace weft::detail {
 namespace {
@@ -17,10 +19,13 @@ bool strand_core::is_inside() const noexcept {
 }
 
 void strand_core::run_one(job& work) noexcept {
-  pool_core::look_at_job_above(*below_, work);
+  worker& here = this_worker();
+  const bool is_above_pool = pool_core::look_at_job_above(here, *below_, work);
+  const executor* const outer = std::exchange(here.strand_of_pool, is_above_pool ? itself_ : nullptr);
   server_.store(this_thread_id(), std::memory_order_relaxed);  // as declared
   work.run(work);                                              // it may be gone
   server_.store(0, std::memory_order_relaxed);                 // as declared
+  here.strand_of_pool = outer;
 }
 
 void strand_core::serve(job& turn) noexcept {

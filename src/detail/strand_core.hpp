@@ -14,7 +14,8 @@ namespace weft::detail {
 
 class strand_core final : private job {
  public:
-  explicit strand_core(executor& below) noexcept : below_{&below} { run = serve; }
+  /// `itself`: the strand, which is known by its address to those that stand on it.
+  strand_core(const executor& itself, executor& below) noexcept : itself_{&itself}, below_{&below} { run = serve; }
 
   void post(job& work) noexcept {
     if (jobs_.put(work)) below_->post(*this);  // else this may be gone
@@ -29,6 +30,7 @@ class strand_core final : private job {
   static void serve(job& turn) noexcept;
   void run_one(job& work) noexcept;
 
+  const executor* itself_;
   executor* below_;
   serial_queue<job> jobs_;
   // What has been taken and not run, oldest first. Written by whose turn it is; relaxed, since the turn carries it. Who

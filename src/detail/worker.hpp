@@ -102,6 +102,8 @@ struct worker : run_state {
   worker* spare = nullptr;                // link in the list of workers without a thread
   worker* made_before = nullptr;          // link in the list of all
   struct pool_worker* of_pool = nullptr;  // what the thread runs of a pool; null: it is none of a pool's
+  const executor* strand_of_pool =
+      nullptr;  // that stands on this pool, perhaps on others, at one of whose jobs the thread is
   posting_to posts_to;
   fiber_counts of_fibers;
   // The thread's control words, as long as nothing of a program has run on its own stack since a fiber was left: so who
