@@ -5,6 +5,7 @@
 #include <latch>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -383,6 +384,25 @@ TEST(pool_hooks, are_called_on_each_thread) {
   }
   EXPECT_EQ(all.started, 0x010101u) << "once each";
   EXPECT_EQ(all.stopped, 0x010101u);
+}
+
+TEST(pool_hooks, a_caller_calls_them_around_what_it_runs) {
+  using seen = std::vector<std::string>;  // plain: one thread
+  seen calls;
+  const pool p{
+      {.threads = 1,
+       .use_caller = true,
+       .on_start = [](unsigned n, void* with) { static_cast<seen*>(with)->push_back("start " + std::to_string(n)); },
+       .on_stop = [](unsigned n, void* with) { static_cast<seen*>(with)->push_back("stop " + std::to_string(n)); },
+       .with = &calls}};
+  const auto work = [&]() -> task<> {
+    calls.emplace_back("work");
+    co_return;
+  };
+  EXPECT_EQ(calls, seen{});
+  p.run(work());
+  p.run(work());
+  EXPECT_EQ(calls, (seen{"start 0", "work", "stop 0", "start 0", "work", "stop 0"}));
 }
 
 TEST(pool_hooks, on_idle_may_post) {

@@ -74,7 +74,8 @@ struct pool_options {
   bool deadline_order = false;  ///< tasks with a deadline come before those without, the earliest first
   bool use_caller = false;  ///< one of `threads` is none of its own: a thread that calls run() works for it meanwhile
 
-  // What its threads call, each with its number and `with`; none may throw, and on_stop must not post.
+  // What its threads call, each with its number and `with`, and so does a caller in each run() in which it works; none may
+  // throw, and on_stop must not post.
   void (*on_start)(unsigned worker, void* with) = nullptr;  ///< before the first job
   void (*on_stop)(unsigned worker, void* with) = nullptr;   ///< after the last one
   void (*on_idle)(unsigned worker, void* with) = nullptr;   ///< before each sleep

@@ -320,6 +320,7 @@ void pool_core::work_as_caller() noexcept {
   mine.earned.is_busy(now);
   come_to(idle_);
   if (is_adaptive()) steering_.notice();
+  if (options_.on_start != nullptr) options_.on_start(mine.index, options_.with);
 }
 
 void pool_core::help_until(const bool& over) noexcept {
@@ -336,6 +337,7 @@ void pool_core::help_until(const bool& over) noexcept {
 // Forks stay where they are, for others to take; what lies in the line is taken from there only by halves.
 void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
+  if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
   while (job* const work = mine.line.pop()) injected_.put(*work);
   go_from(idle_, [this] { wake_for_what_is_left(); });
   mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
