@@ -220,10 +220,12 @@ std::vector<int> order_of(int count) {
     });
   work posts_all{[&] {
     for (auto& one : jobs) p.executor().post_behind(one);
+    EXPECT_EQ(p.stats().waiting, static_cast<std::size_t>(count));  // also those that were spilled
   }};
   p.executor().post(posts_all);
   over.wait();
   p.shutdown();
+  EXPECT_EQ(p.stats().waiting, 0u);
   return order;
 }
 

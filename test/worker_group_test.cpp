@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <stdexcept>
@@ -365,6 +366,40 @@ TEST(pool_stats, what_a_worker_has_taken_up_waits_there) {
     EXPECT_GE(most, posted - 1) << "those behind the first";
     EXPECT_LE(most, posted);
     EXPECT_EQ(p.stats(0).waiting, 0u);
+  }
+}
+
+// All workers are at a job that lasts, so nobody has taken anything: what waits is seen all the same.
+TEST(pool_stats, what_nobody_has_taken_waits_for_any) {
+  for (const unsigned threads : {1u, 2u}) {
+    pool p{{.threads = threads, .priorities = 3}};
+    std::latch go_on{1};
+    std::atomic<unsigned> held{0};
+    std::atomic<int> ran{0};
+    std::vector<std::unique_ptr<work>> all;
+    const auto post = [&](weft::executor& there, const std::function<void()>& body) {
+      there.post(*all.emplace_back(std::make_unique<work>(body)));
+    };
+    const auto runs = [&] { ++ran; };
+    for (unsigned i = 0; i != threads; ++i)
+      post(p.worker(i), [&] {
+        ++held;
+        go_on.wait();
+      });
+    test::until([&] { return held == threads; });
+    EXPECT_EQ(p.stats().waiting, 0u);
+    for (int i = 0; i != 100; ++i) post(p.executor(), runs);
+    EXPECT_EQ(p.stats().waiting, 100u);
+    for (int i = 0; i != 20; ++i) post(p.executor(0), runs), post(p.executor(2), runs);
+    EXPECT_EQ(p.stats().waiting, 140u);
+    EXPECT_EQ(p.stats(0).waiting, 0u);
+    for (int i = 0; i != 7; ++i) post(p.worker(0), runs);
+    EXPECT_EQ(p.stats(0).waiting, 7u);
+    EXPECT_EQ(p.stats().waiting, 147u);
+    go_on.count_down();
+    p.shutdown();
+    EXPECT_EQ(ran, 147);
+    EXPECT_EQ(p.stats().waiting, 0u);
   }
 }
 

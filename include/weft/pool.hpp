@@ -97,7 +97,7 @@ struct pool_stats {
   std::uint64_t failed_steals = 0;  ///< that it tried to take, and somebody else was faster
   std::uint64_t sleeps = 0;
   std::uint64_t wakes = 0;  ///< of these, that somebody ended; the others by time
-  std::size_t waiting = 0;  ///< jobs and forks in its own queues now; of those for it alone, what it has taken up
+  std::size_t waiting = 0;  ///< jobs and forks in its own queues now; of all: and those that no worker has taken yet
   std::chrono::nanoseconds asleep{};
   std::chrono::nanoseconds awake{};  ///< also while it looks for work
 };

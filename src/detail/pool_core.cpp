@@ -255,7 +255,9 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
   std::uint64_t asleep = one.asleep.get();
   if (lies_down != 0 && now > lies_down) asleep += now - lies_down;
   const std::uint64_t life = now - began_;
-  const std::uint64_t ended = one.ended.get(), begun = one.begun.get();  // ended first
+  const std::uint64_t ended = one.ended.get(), begun = one.begun.get();        // ended first
+  const std::uint64_t taken_up = one.taken_up.get();                           // before
+  const std::uint64_t handed = one.handed_in.load(std::memory_order_relaxed);  // as declared
   return {
       .jobs = one.jobs.get(),
       .begun = begun,
@@ -266,10 +268,15 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
       .failed_steals = one.failed_steals.get(),
       .sleeps = one.parks.get(),
       .wakes = one.wakes.get(),
-      .waiting = one.line.size() + one.forks.size() + one.kept.size(),
+      .waiting = one.line.size() + one.forks.size() + one.kept.size() + handed - std::min(handed, taken_up),
       .asleep = std::chrono::nanoseconds{asleep},
       .awake = std::chrono::nanoseconds{life > asleep ? life - asleep : 0},
   };
+}
+
+std::size_t pool_core::waiting_for_any(std::uint64_t taken) const noexcept {
+  const std::uint64_t all = injections_.load(std::memory_order_relaxed);  // as declared
+  return all - std::min(all, taken) + before_.size() + after_.size();
 }
 
 // ---- a caller that works here -------------------------------------------------------------------------------------------------
@@ -338,7 +345,7 @@ void pool_core::help_until(const bool& over) noexcept {
 void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
   if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
-  while (job* const work = mine.line.pop()) injected_.put(*work);
+  while (job* const work = mine.line.pop()) inject(*work);
   go_from(idle_, [this] { wake_for_what_is_left(); });
   mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
   this_worker().of_pool = callers_before_;
@@ -393,10 +400,17 @@ void pool_core::post_behind(job& work) noexcept {
 [[gnu::noinline]] void pool_core::make_room(pool_worker& of, job& work) noexcept {
   seat& mine = static_cast<seat&>(of);
   job* oldest = nullptr;
-  job* const newest = mine.line.spill(oldest);
+  std::size_t spilled;
+  job* const newest = mine.line.spill(oldest, spilled);
   work.next = newest;
+  mine.of->injections_.fetch_add(spilled + 1, std::memory_order_relaxed);  // as declared
   mine.of->injected_.put(work, *oldest);
   mine.call();
+}
+
+void pool_core::inject(job& work) noexcept {
+  injections_.fetch_add(1, std::memory_order_relaxed);  // as declared
+  injected_.put(work);
 }
 
 void pool_core::post_from_outside(job& work) noexcept {
@@ -404,7 +418,7 @@ void pool_core::post_from_outside(job& work) noexcept {
   worker& here = this_worker();
   const posting_to::mark mark{here.posts_to, this};
   WEFT_EXPECTS(!has_ended(), posted_too_late);
-  injected_.put(work);
+  inject(work);
   seats_.front()->call();
 }
 
@@ -430,7 +444,7 @@ void pool_core::post_ranked(job& work, unsigned priority) noexcept {
 // Where there is no memory for its rank, it comes in turn.
 void pool_core::put_ranked(job& work, unsigned priority, std::int64_t deadline) noexcept {
   ranked_jobs<job>& queue = priority <= middle() ? before_ : after_;
-  if (!queue.put(work, priority, deadline)) injected_.put(work);
+  if (!queue.put(work, priority, deadline)) inject(work);
   seats_.front()->call();
 }
 
@@ -448,6 +462,7 @@ void pool_core::post_to(seat& one, job& work) noexcept {
 }
 
 void pool_core::hand_in(seat& one, job& work) noexcept {
+  one.handed_in.fetch_add(1, std::memory_order_relaxed);  // as declared
   one.posted.put(work);
   call(one);
 }
@@ -702,6 +717,7 @@ job* pool_core::take_own(seat& mine) noexcept {
     for (job* one = mine.posted.take(); one != nullptr;) {
       job* const later = one->next;
       mine.kept.push(*one);
+      mine.taken_up.add();
       one = later;
     }
   return mine.kept.pop();
@@ -773,7 +789,7 @@ job* pool_core::take_fork(seat& mine, seat& victim) noexcept {
 // The first of them; the others go into the line.
 job* pool_core::keep_rest(seat& mine, job** jobs, std::size_t count) noexcept {
   for (std::size_t i = 1; i != count; ++i)
-    if (!mine.line.push(*jobs[i])) injected_.put(*jobs[i]);
+    if (!mine.line.push(*jobs[i])) inject(*jobs[i]);
   if (count > 1 || !injected_.empty()) mine.call();
   return jobs[0];
 }

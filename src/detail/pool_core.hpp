@@ -64,6 +64,8 @@ class pool_core final : public executor, private parking<pool_core> {
   /// Of the calling thread; size() if it is none of them.
   unsigned worker_id() const noexcept;
   pool_stats stats(unsigned which) const noexcept;
+  /// Jobs that no worker has taken yet, where all have taken `taken` from outside, as was read before.
+  std::size_t waiting_for_any(std::uint64_t taken) const noexcept;
   /// Before a job of a strand that stands on `below` is run: if that is a pool, on whose thread this is, or stands on one
   /// itself, counts the job's task in, and tells it to stop if the pool is being cancelled. Whether it is.
   static bool look_at_job_above(worker& here, const executor& below, job& work) noexcept;
@@ -146,6 +148,8 @@ class pool_core final : public executor, private parking<pool_core> {
     // Its thread's: what is for it alone, posted by itself or taken out of the next; for the only one, all from outside.
     kept_jobs kept;
     inbox<job> posted;  // what others have posted for it alone. Its edge: what the poster wrote  ->  the job
+    std::atomic<std::uint64_t> handed_in{0};  // into that, so far. A figure, no edge
+    count taken_up;                           // out of it
     pool_core* of;
     unsigned index;
     std::vector<seat*> others;                // in groups, the nearest first
@@ -226,6 +230,7 @@ class pool_core final : public executor, private parking<pool_core> {
   bool any_own_job() const noexcept;
   static bool has_own_job(const seat& mine) noexcept { return !mine.posted.empty(); }
 
+  void inject(job& work) noexcept;
   void post_from_outside(job& work) noexcept;
   bool post_by_deadline(job& work) noexcept;
   void post_ranked(job& work, unsigned priority) noexcept;
@@ -238,7 +243,8 @@ class pool_core final : public executor, private parking<pool_core> {
   static bool shares(const executor& home, const executor* one) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
-  injection<job> injected_;
+  alignas(64) injection<job> injected_;
+  std::atomic<std::uint64_t> injections_{0};  // into it, so far. A figure, no edge
   ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
   std::vector<std::unique_ptr<level_executor>> levels_;
   const bool is_ranked_;  // some jobs go through those

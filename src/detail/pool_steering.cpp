@@ -151,7 +151,7 @@ void pool_core::steer() noexcept {
 // By one that has no job for it alone, and does not search: it takes no part until it is recalled.
 [[gnu::noinline]] void pool_core::rest(seat& mine) noexcept {
   if (is_for_callers(mine.index) || !mine.kept.empty()) return;
-  while (job* const work = mine.line.pop()) injected_.put(*work);
+  while (job* const work = mine.line.pop()) inject(*work);
   const auto see_to_others = [this] { wake_for_what_is_left(); };
   const auto has_own = [&] { return !mine.posted.empty(); };
   rest_until_recalled(idle_, mine, see_to_others, has_own, [&] { doze(mine, parker::time_point::max()); });

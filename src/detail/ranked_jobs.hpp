@@ -53,7 +53,8 @@ class ranked_jobs {
   }
 
   /// A hint; the truth behind a heavy_fence(), for what was put before a light_fence().
-  bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }  // as said
+  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // as said
+  bool empty() const noexcept { return size() == 0; }
 
  private:
   struct entry {

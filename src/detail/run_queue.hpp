@@ -107,10 +107,11 @@ class run_queue {
   }
   void has_left() noexcept { lock_.leave(); }
 
-  /// By the owner: takes the newest half of the line, for who has more room: linked, the newest first.
-  T* spill(T*& oldest) noexcept {
+  /// By the owner: takes the newest half of the line, for who has more room: linked, the newest first, `how_many`.
+  T* spill(T*& oldest, std::size_t& how_many) noexcept {
     lock_.enter();
     const std::uint32_t from = end_ - (end_ - first_) / 2;
+    how_many = end_ - from;
     T* newest = nullptr;
     for (std::uint32_t at = from; at != end_; ++at) {
       T* const one = slots_[at & mask_];
