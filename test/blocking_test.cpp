@@ -22,6 +22,7 @@
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 
+#include "support/no_threads.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -171,22 +172,6 @@ WEFT_TEST("blocking_pool: starts no thread for a call while there is one that ha
 
 // ---- no threads -------------------------------------------------------------------------------------------------------------
 
-// As long as this lives, the system gives no thread: each would have a stack that there is no room for.
-class no_threads {
- public:
-  no_threads() {
-    pthread_getattr_default_np(&before_);
-    pthread_attr_t huge = before_;
-    pthread_attr_setstacksize(&huge, std::size_t{1} << 46);
-    pthread_setattr_default_np(&huge);
-  }
-  no_threads(const no_threads&) = delete;
-  ~no_threads() { pthread_setattr_default_np(&before_); }
-
- private:
-  pthread_attr_t before_{};
-};
-
 // Who comes while another one's thread is being refused relies on that thread.
 TEST(blocking_pool_refused, each_call_fails_and_none_waits_for_ever) {
   blocking_pool few{{.threads = 2}};
@@ -208,7 +193,7 @@ TEST(blocking_pool_refused, each_call_fails_and_none_waits_for_ever) {
           });
       }};
     begun.wait();
-    const no_threads now;
+    const test::no_threads now;
     go = true;
     for (std::jthread& one : callers) one.join();
   }

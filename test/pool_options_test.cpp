@@ -17,11 +17,13 @@
 #include <thread>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/error.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 
 #include "detail/processors.hpp"
+#include "support/no_threads.hpp"
 #include "support/weft_test.hpp"
 #include "support/work.hpp"
 
@@ -160,6 +162,54 @@ WEFT_TEST("pool_pin: each thread stays on one processor, and neighbours have dif
 WEFT_TEST("pool_pin: work is shared as without") {
   const pool p{{.threads = 5, .pin = true}};
   EXPECT_EQ(co_await start_on(p.executor(), fib(20)), 6765);
+}
+
+// A pool below a mask of one processor that is not the first one.
+TEST(pool_pin, where_one_processor_is_allowed_all_are_there) {
+  const unsigned last = weft::detail::allowed_processors().back();
+  std::thread{[&] {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(last, &only);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof only, &only), 0);
+    EXPECT_EQ(weft::available_processors(), 1u);
+    EXPECT_EQ((pool{{.pin = true}}.size()), 1u);
+    const pool p{{.threads = 3, .min_threads = 1, .pin = true, .use_caller = true}};
+    const auto where = [] { return weft::detail::allowed_processors(); };
+    for (unsigned i = 0; i != 2; ++i) {
+      const auto there = [&]() -> task<std::vector<unsigned>> { co_return where(); };
+      EXPECT_EQ(sync_wait(start_on(p.worker(i), there())), std::vector{last});
+    }
+    EXPECT_EQ(p.run(fib(15)), 610);
+  }}.join();
+}
+
+// ---- no threads -----------------------------------------------------------------------------------------------------------
+
+TEST(pool_refused, it_is_made_with_all_its_threads_or_not_at_all) {
+  std::atomic<int> started{0};
+  const auto make = [&](weft::pool_options options) {
+    options.on_start = [](unsigned, void* with) { ++*static_cast<std::atomic<int>*>(with); };
+    options.with = &started;
+    return pool{options}.run(fib(10));
+  };
+  {
+    const test::no_threads now;
+    for (const unsigned least : {0u, 1u}) {
+      try {
+        make({.threads = 3, .min_threads = least});
+        FAIL() << "the system gave threads";
+      } catch (const weft::error& e) {
+        EXPECT_EQ(e.code(), std::errc::resource_unavailable_try_again);
+        EXPECT_NE(std::string{e.what()}.find("start the threads of a pool"), std::string::npos) << e.what();
+      }
+    }
+    EXPECT_EQ(started, 0);
+    EXPECT_EQ(make({.threads = 1, .use_caller = true}), 55) << "it needs none";
+  }
+  started = 0;
+  EXPECT_EQ(make({.threads = 3}), 55);
+  EXPECT_EQ(started, 3);
 }
 
 // ---- use_caller -----------------------------------------------------------------------------------------------------------
