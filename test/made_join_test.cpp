@@ -12,6 +12,7 @@
 #include <memory_resource>
 #include <new>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -70,6 +71,64 @@ WEFT_TEST("made: references, what only moves, and what is no task") {
   for (auto& one : doors) one.open();
   const auto door = [&](std::size_t i) { return doors[i].pass(); };
   co_await when_all(doors.size(), door, std::ignore);
+}
+
+// Counts those that exist.
+class counted {
+ public:
+  counted(int& alive, std::size_t number) noexcept : number{number}, alive_{&alive} { ++alive; }
+  counted(counted&& other) noexcept : number{other.number}, alive_{other.alive_} { ++*alive_; }
+  counted& operator=(counted&&) = delete;
+  ~counted() { --*alive_; }
+
+  std::size_t number;
+
+ private:
+  int* alive_;
+};
+
+WEFT_TEST("made: a function gets each value, in order, when all have ended and none has failed") {
+  std::vector<std::size_t> children(5);
+  std::iota(children.begin(), children.end(), std::size_t{0});
+  int alive = 0;
+  for (std::size_t failing = 0; failing != 6; ++failing) {  // 5: none
+    std::size_t ran = 0;
+    std::vector<std::size_t> got;
+    const auto child = [&](std::size_t i) -> task<counted> {
+      ++ran;
+      if (i == failing) throw std::runtime_error{"this one"};
+      co_return counted{alive, i};
+    };
+    const auto put = [&](counted&& one) {
+      EXPECT_EQ(ran, 5u);
+      got.push_back(one.number);
+    };
+    const auto made = [&]() -> task<> { co_await when_all(5, child, put); };
+    const auto ranged = [&]() -> task<> { co_await when_all(children | std::views::transform(child), put); };
+    const result<void> how = co_await as_result(made());
+    EXPECT_EQ(how.exception() != nullptr, failing != 5);
+    EXPECT_EQ(ran, 5u);
+    EXPECT_EQ(alive, 0);
+    EXPECT_EQ(got, failing == 5 ? children : std::vector<std::size_t>{});
+    ran = 0;
+    got.clear();
+    EXPECT_EQ((co_await as_result(ranged())).exception() != nullptr, failing != 5);
+    EXPECT_EQ(alive, 0);
+    EXPECT_EQ(got, failing == 5 ? children : std::vector<std::size_t>{});
+  }
+
+  const auto nothing = [](std::size_t) -> task<> { co_return; };
+  int calls = 0;
+  co_await when_all(3, nothing, [&](auto) { ++calls; });
+  EXPECT_EQ(calls, 3);
+  const auto throws_at_second = [&]() -> task<> {
+    const auto child = [&](std::size_t i) -> task<counted> { co_return counted{alive, i}; };
+    co_await when_all(5, child, [](counted&& one) {
+      if (one.number == 1) throw std::runtime_error{"put"};
+    });
+  };
+  EXPECT_TRUE((co_await as_result(throws_at_second())).exception() != nullptr);
+  EXPECT_EQ(alive, 0);
 }
 
 WEFT_TEST("made: one of them exists at a time, as long as none waits") {

@@ -23,6 +23,7 @@
 #include <weft/detail/range_join.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/detail/timed.hpp>
+#include <weft/detail/tuple_join.hpp>
 #include <weft/task.hpp>
 
 namespace weft {
@@ -72,22 +73,23 @@ auto when_all(Range&& range) {
   return detail::range_join<detail::range_result<Range>>{std::in_place, detail::range_to_take<Range>(range)};
 }
 
-/// The same, but the values go where `into` says, an output iterator, when all have ended and none has failed; gives the
-/// iterator behind the last. `std::ignore`: nobody wants them, and it gives nothing. Neither makes a vector.
+/// The same, but the values go where `into` says, when all have ended and none has failed: to an output iterator, and it gives
+/// the iterator behind the last; or to a function, which is called with each, in order. `std::ignore`: nobody wants them. None
+/// of these makes a vector.
 ///
 ///     std::array<int, 8> sizes;
 ///     co_await w::when_all(pages | std::views::transform(size_of), sizes.begin());
 ///
+/// Fails     as above, or throws what `into` throws.
 /// Lifetime  what `into` refers to outlives the await.
 template <detail::awaitable_range Range, class Into>
-  requires std::output_iterator<std::decay_t<Into>, detail::element<detail::range_result<Range>>> ||
-           std::is_same_v<std::decay_t<Into>, detail::ignores>
+  requires detail::takes_values<std::decay_t<Into>, detail::range_result<Range>>
 auto when_all(Range&& range, Into&& into) {
   using iterator = std::decay_t<Into>;
   static_assert(!WEFT_DESTROYS_TEMPORARIES_TWICE || std::is_lvalue_reference_v<Into> ||
                     std::is_trivially_destructible_v<iterator>,
-                "this compiler may destroy an iterator that is written inside a co_await expression twice: name it, "
-                "pass the lvalue");
+                "this compiler may destroy an iterator, or a function, that is written inside a co_await expression "
+                "twice: name it, pass the lvalue");
   return detail::range_join_into<detail::range_result<Range>, iterator>{
       std::in_place, detail::range_to_take<Range>(range), iterator(std::forward<Into>(into))};
 }
@@ -110,11 +112,14 @@ auto when_all(std::size_t n, Make make) {
   return detail::made_join<Make>{n, std::move(make)};
 }
 
-/// The same, where `into` says, as for a range.
+/// The same, where `into` says, as for a range: so a sum needs no memory but that of its children.
+///
+///     std::size_t sum = 0;
+///     const auto size = [&](std::size_t i) { return size_of(pages[i]); };
+///     co_await w::when_all(pages.size(), size, [&](std::size_t one) { sum += one; });
 template <class Make, class Into>
   requires awaitable<std::invoke_result_t<const Make&, std::size_t>> &&
-           (std::output_iterator<Into, detail::element<detail::made_result<Make>>> ||
-            std::is_same_v<Into, detail::ignores>)
+           detail::takes_values<Into, detail::made_result<Make>>
 auto when_all(std::size_t n, Make make, Into into) {
   return detail::made_join_into<Make, Into>{n, std::move(make), std::move(into)};
 }

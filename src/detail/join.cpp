@@ -9,20 +9,6 @@
 #include "detail/stop_turn.hpp"
 #include "detail/worker.hpp"
 
-// Where a function has nothing left to do but to resume `next`. clang makes it a jump; elsewhere it is the run loop's.
-#if defined(__clang__)
-#define WEFT_GO_ON_IN(function, self) [[clang::musttail]] return function(self)
-#define WEFT_JUMP_TO(next)                                  \
-  do {                                                      \
-    auto* const to = static_cast<frame*>((next).address()); \
-    if (to == nullptr) return;                              \
-    WEFT_GO_ON_IN(to->resume, to);                          \
-  } while (false)
-#else
-#define WEFT_GO_ON_IN(function, self) return function(self)
-#define WEFT_JUMP_TO(next) return run_next(next)
-#endif
-
 namespace weft::detail {
 
 join_child::join_child(join& of, std::size_t index, root& parent) noexcept
@@ -125,9 +111,6 @@ void join::returned_to_slot(frame* self) {
 
 // ---- children that are made as they begin -------------------------------------------------------------------------------
 
-// What makes one is the parent's code, and runs in the parent's root, as far as that is its own: `top` is this join, and the
-// root is lent as it was. It may need the parent a root, which this join is told as any frame is.
-
 [[gnu::noinline]] std::coroutine_handle<> join::start_later() noexcept {
   const std::coroutine_handle<> next = next_made();
   return next ? next : std::noop_coroutine();
@@ -136,38 +119,31 @@ void join::returned_to_slot(frame* self) {
 // The frame of one. It may have needed a root for the parent.
 inline std::coroutine_handle<> join::make(std::size_t index) noexcept {
   const std::coroutine_handle<> child = kind_->make(*this, index);
-  was_lent_ = owner->is_lent;
+  has_made_one();
   return child;
 }
 
-// As returned(), but the child that has ended goes, and the next one is made.
-void join::returned_and_makes(frame* self) {
-  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
-  const std::uint32_t index = mine.begun_;
-  mine.owner->top = mine.handle();
-  mine.owner->is_lent = mine.was_lent_;
-  mine.kind_->settle(mine, index - 1, false);
-  if (index == mine.count_) {
-    mine.owner->top = mine.continuation;
-    WEFT_JUMP_TO(mine.continuation);
-  }
+// As in returned().
+[[gnu::noinline]] bool join::begins_with_next(join& mine) {
   if (!mine.offered_) [[unlikely]]
-    WEFT_GO_ON_IN(make_next, self);
+    return false;
   pool_worker& here = *running_worker().of_pool;
-  if (index + 1 == mine.count_) {
+  const std::uint32_t next = mine.begun_ + 1;
+  if (next == mine.count_) {
     if (!here.forks.pop_before_last(mine)) [[unlikely]]
-      WEFT_GO_ON_IN(make_next, self);
-    mine.begun_ = index + 1;
+      return false;
+    mine.begun_ = next;
   } else {
-    if (!here.forks.change_before_last(mine, [&] { mine.begun_ = index + 1; })) [[unlikely]]
-      WEFT_GO_ON_IN(make_next, self);
+    if (!here.forks.change_before_last(mine, [&] { mine.begun_ = next; })) [[unlikely]]
+      return false;
     if (here.calls_for_one()) [[unlikely]]
-      here.call_one();
+      WEFT_GO_ON_IN(calls_one, mine);
   }
-  const std::coroutine_handle<> child = mine.make(index);
-  if (child == nullptr) [[unlikely]]
-    WEFT_GO_ON_IN(make_next, self);
-  WEFT_JUMP_TO(mine.lend_made(child));
+  return true;
+}
+[[gnu::noinline]] bool join::calls_one(join&) {
+  running_worker().of_pool->call_one();
+  return true;
 }
 [[gnu::noinline]] void join::make_next(frame* self) {
   WEFT_JUMP_TO(static_cast<join&>(*static_cast<boundary*>(self)).next_made());
@@ -214,7 +190,7 @@ void* join::take_room(std::size_t index) noexcept {
   }
 }
 
-void join::free_roots() noexcept {
+[[gnu::noinline]] void join::free_children_roots() noexcept {
   while (children_ != nullptr) {
     join_child* const one = children_;
     children_ = one->before_;
@@ -236,7 +212,7 @@ void join::fail_some(std::size_t from, std::size_t to) noexcept {
   settle_first(begun_);
   const std::size_t others = count_ - begun_;
   if (pending_.load(std::memory_order_acquire) == -static_cast<std::int64_t>(others) &&  // <- join
-      !any_stopped_.load(std::memory_order_relaxed))                                     // carried as well
+      (any_.load(std::memory_order_relaxed) & stopped) == 0)                             // carried as well
     return continuation;
   owner = &take_root(*owner);
   leave_root();
@@ -265,8 +241,10 @@ void join::park(root& parent, std::size_t others) noexcept {
 // parent is the next one.
 [[gnu::noinline]] root& lend_no_more(root& self) noexcept {
   const auto join_at = [](std::coroutine_handle<> at) noexcept {
-    const auto resume = static_cast<const frame*>(at.address())->resume;
-    return resume == join::returned || resume == join::returned_to_slot || resume == join::returned_and_makes;
+    auto* const one = static_cast<frame*>(at.address());
+    if (one->resume == join::returned || one->resume == join::returned_to_slot) return true;
+    return one->destroy == boundary::arrive_stopped &&
+           static_cast<const boundary*>(one)->stopped_here == join::no_stop_ends_here;
   };
   worker& here = this_worker();
   std::coroutine_handle<> at = self.innermost();
@@ -406,7 +384,7 @@ void join::child_ended(root& self, bool stopped) noexcept {
   auto& child = static_cast<join_child&>(self);
   join& mine = *child.all_;
   mine.kind_->settle(mine, child.index_, stopped);
-  if (stopped) mine.any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries it
+  if (stopped) mine.any_.fetch_or(join::stopped, std::memory_order_relaxed);  // the countdown carries it
   leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
   mine.count_down();
 }
@@ -416,7 +394,8 @@ inline void join::count_down() noexcept {
 }
 
 wake_up join::how() noexcept {
-  const bool stopped = any_stopped_.load(std::memory_order_relaxed) && !kind_->any_failed(*this);  // carried
+  const bool stopped =
+      (any_.load(std::memory_order_relaxed) & join::stopped) != 0 && !kind_->any_failed(*this);  // carried
   return stopped ? wake_up::stopped : wake_up::completed;
 }
 
@@ -443,6 +422,11 @@ void join::stop_in_turn(waiter& self) noexcept {
   join& mine = *static_cast<wait&>(self).all;
   mine.stop_all();
   mine.count_down();
+}
+
+// Also what a join is known by whose children are made.
+void join::no_stop_ends_here(boundary&) noexcept {
+  fail("a child of when_all that borrows its parent's root has ended stopped");
 }
 
 void join::stop_all() noexcept {

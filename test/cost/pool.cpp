@@ -35,6 +35,15 @@ task<int> leaves(int depth) {
   co_return a + b;
 }
 task<> nested_joins() { co_await leaves(13); }
+// Of eight children each, which are made as they begin.
+task<int> made_leaves(int depth) {
+  if (depth == 0) co_return 1;
+  int sum = 0;
+  const auto below = [depth](std::size_t) { return made_leaves(depth - 1); };
+  co_await when_all(8, below, [&](int one) { sum += one; });
+  co_return sum;
+}
+task<> made_joins() { co_await made_leaves(4); }
 task<> fork_and_await(scope& s) {
   for (int i = 0; i != rounds; ++i) co_await s.fork(nothing());
 }
@@ -95,6 +104,7 @@ int main() {
   ::usleep(10'000);  // it gets there some time; should it not, more is counted
   p.run(measure("join of two", rounds, joins));
   p.run(measure("join in joins, 13 deep", (1 << 13) - 1, nested_joins));
+  p.run(measure("child that is made in turn, 4 deep", 8 + 64 + 512 + 4096, made_joins));
   p.run(measure("fork that is left for others", rounds, forks));
   p.run(measure("yield", rounds, yields));
   ::close(ends[1]);

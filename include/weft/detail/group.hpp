@@ -178,6 +178,17 @@ element<T> take_element(outcome<T>& from) {
     return from.take();
 }
 
+/// The same of one that has a value.
+template <class T>
+element<T> take_value(outcome<T>& from) {
+  if constexpr (std::is_void_v<T>)
+    return std::monostate{};
+  else if constexpr (std::is_reference_v<T>)
+    return *from.value();
+  else
+    return std::move(from.value());
+}
+
 /// The first one that failed decides; one that was stopped beside it has left its slot empty.
 template <class T>
 void throw_failure(outcome<T>& from) {
@@ -267,6 +278,10 @@ class range_group : public group {
 
 /// Where values may go that nobody wants.
 using ignores = std::remove_cvref_t<decltype(std::ignore)>;
+/// Where values of T may go: to an output iterator, to a function that is called with each, or nowhere.
+template <class Into, class T>
+concept takes_values =
+    std::output_iterator<Into, element<T>> || std::invocable<Into&, element<T>> || std::is_same_v<Into, ignores>;
 
 // ---- ranges of awaitables -------------------------------------------------------------------------------------------
 

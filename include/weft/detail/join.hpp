@@ -42,13 +42,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <tuple>
 #include <utility>
 #include <weft/detail/atomic.hpp>
 #include <weft/detail/group.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/task.hpp>
+
+// Where a function has nothing left to do but to resume `next`. clang makes it a jump; elsewhere it is the run loop's. Where
+// clang sees the coroutine being made, it knows the function that it jumps to, and that this one's calling convention has
+// another name, for which it would leave out the jump: so it is not told whose frame that is.
+#if defined(__clang__)
+#define WEFT_GO_ON_IN(function, self) [[clang::musttail]] return function(self)
+#define WEFT_JUMP_TO(next)                                            \
+  do {                                                                \
+    auto* to = static_cast<::weft::detail::frame*>((next).address()); \
+    if (to == nullptr) return;                                        \
+    asm("" : "+r"(to));                                               \
+    WEFT_GO_ON_IN(to->resume, to);                                    \
+  } while (false)
+#else
+#define WEFT_GO_ON_IN(function, self) return function(self)
+#define WEFT_JUMP_TO(next) return run_next(next)
+#endif
 
 namespace weft::detail {
 
@@ -98,6 +114,8 @@ class join : boundary, job {
     std::coroutine_handle<> (*make)(join&, std::size_t index) noexcept = nullptr;
     /// A child was not made, for want of memory.
     void (*fail)(join&, std::size_t index) noexcept = nullptr;
+    /// Where one that was made and borrows returns to, if so.
+    void (*returned)(frame* self) = nullptr;
   };
 
   /// The parent's wait.
@@ -114,7 +132,7 @@ class join : boundary, job {
   static_assert(sizeof(wait) <= sizeof(room) && alignof(wait) <= alignof(room));
 
   join(const kind& what, std::coroutine_handle<>* frames, room* rooms, std::size_t count) noexcept
-      : boundary{what.make != nullptr ? returned_and_makes
+      : boundary{what.make != nullptr ? what.returned
                  : what.at_once       ? returned_to_slot
                                       : returned},
         kind_{&what},
@@ -122,6 +140,7 @@ class join : boundary, job {
         rooms_{rooms},
         count_{static_cast<std::uint32_t>(count)} {
     job::run = take_rest;
+    if (what.make != nullptr) stopped_here = no_stop_ends_here;
   }
 
   /// Begins with the first child, for `caller`, which has suspended in `self`.
@@ -172,8 +191,45 @@ class join : boundary, job {
     return lend_made(first);
   }
   bool has_begun() const noexcept { return continuation != nullptr; }
+
+  // What the function is made of that a child which borrows returns to, where they are made as they begin. What makes one is
+  // the parent's code, and runs in the parent's root, as far as that is its own: `top` is this join, and the root is lent as
+  // it was. It may need the parent a root, which this join is told as any frame is. So does what a child's end destroys.
+  static join& of(frame* self) noexcept { return static_cast<join&>(*static_cast<boundary*>(self)); }
+  /// How many have begun.
+  WEFT_PER_AWAIT std::size_t borrower_has_ended() noexcept {
+    owner->top = handle();
+    owner->is_lent = was_lent_;
+    return begun_;
+  }
+  bool has_begun_all() const noexcept { return begun_ == count_; }
+  std::coroutine_handle<> parent() noexcept {
+    owner->top = continuation;
+    return continuation;
+  }
+  /// Begins with the next one, if older forks of the worker lie below those that have not begun.
+  static bool begins_with_next(join& mine);
+  void has_made_one() noexcept { was_lent_ = owner->is_lent; }
+  std::coroutine_handle<> lend_made(std::coroutine_handle<> child) noexcept {
+    promise_base& promise = promise_base::of(child);
+    promise.continuation = handle();
+    promise.owner = owner;
+    owner->top = child;
+    owner->is_lent = true;
+    return child;
+  }
+  static void make_next(frame* self);
+
+  /// That of a child: before it counts down, if it does.
+  void note_failure() noexcept { any_.fetch_or(failed, std::memory_order_relaxed); }  // the countdown carries it
+  /// When all have ended.
+  bool has_failed() const noexcept { return (any_.load(std::memory_order_relaxed) & failed) != 0; }  // carried
+
   /// At their end: those of their roots that were allocated.
-  void free_roots() noexcept;
+  void free_roots() noexcept {
+    if (children_ != nullptr) [[unlikely]]
+      free_children_roots();
+  }
   /// What must be there for them: the parent's wait, and the root of the one that borrows.
   static constexpr std::size_t bytes_for_made = sizeof(wait) + sizeof(join_child);
   static_assert(sizeof(wait) % alignof(join_child) == 0);
@@ -193,6 +249,9 @@ class join : boundary, job {
   friend made_child;
   friend root& lend_no_more(root&) noexcept;
 
+  // What has become of any child; the second is told of children that are made as they begin.
+  static constexpr unsigned char stopped = 1, failed = 2;
+
   // Some children that nobody has begun with.
   struct piece : job {
     join* of;
@@ -203,15 +262,15 @@ class join : boundary, job {
   static void returned_to_slot(frame* self);
   static void call_and_go_on(frame* self);
   static void next_child(frame* self);
-  static void returned_and_makes(frame* self);
-  static void make_next(frame* self);
   static void begin_made(frame* self);
+  static bool calls_one(join& mine);
   static void take_rest(job& self) noexcept;
   static void take_piece(job& self) noexcept;
   static void start_in_turn(job& self) noexcept;
   static on_stop stop_children(waiter& self) noexcept;
   static void stop_in_turn(waiter& self) noexcept;
   void stop_all() noexcept;
+  static void no_stop_ends_here(boundary& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
   }
@@ -239,18 +298,10 @@ class join : boundary, job {
   std::coroutine_handle<> next_made() noexcept;
   std::coroutine_handle<> start_later() noexcept;
   void* room_of_borrower() noexcept { return reinterpret_cast<std::byte*>(rooms_) + sizeof(wait); }
-  // It may have needed a root of the parent's own to be made.
-  std::coroutine_handle<> lend_made(std::coroutine_handle<> child) noexcept {
-    promise_base& promise = promise_base::of(child);
-    promise.continuation = handle();
-    promise.owner = owner;
-    owner->top = child;
-    owner->is_lent = true;
-    return child;
-  }
   void park(root& parent, std::size_t others) noexcept;
   void run_some(std::size_t from, std::size_t to, void* room) noexcept;
   void fail_some(std::size_t from, std::size_t to) noexcept;
+  void free_children_roots() noexcept;
   join_child& make_child(std::size_t index, void* room) noexcept;
   void count_down() noexcept;
   bool enlist(join_child& one) noexcept;
@@ -275,122 +326,13 @@ class join : boundary, job {
   // From here on: for children that have a root of their own.
   plain<bool> told_ = false;  // they were told to stop; under the lock, as the list
   tiny_lock lock_;
-  // Set by children before they count down, read by the last one: the countdown carries it.
-  atomic<bool> any_stopped_{false};
+  // Set by children before they count down, read by the last one, or behind it: the countdown carries it.
+  atomic<unsigned char> any_{0};
 
  private:
   plain<join_child*> children_ = nullptr;  // newest first
   //   edge join  what the child did, and its result  ->  the parent
   atomic<std::int64_t> pending_{0};
-};
-
-/// Room for a T, which whoever knows when makes and destroys.
-template <class T>
-union uninitialized {
-  uninitialized() noexcept {}
-  ~uninitialized() {}
-  T it;
-};
-
-/// Room for children's roots, and for their results. Lies before the join, which is used more.
-template <class... Ts>
-struct join_rooms {
-  std::tuple<uninitialized<outcome<Ts>>...> slots;  // while `in_slots_`
-  join::room rooms[sizeof...(Ts) + 1];
-};
-
-/// `co_await when_all(a, b, ...)`.
-template <class... Ts>
-class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE tuple_join : public knows_roots,
-                                                                                            join_rooms<Ts...>,
-                                                                                            join {
-  static constexpr std::size_t count = sizeof...(Ts);
-  using indices = std::index_sequence_for<Ts...>;
-
- public:
-  explicit tuple_join(task<Ts>&&... tasks) noexcept
-      : join{of_tuple, frames_, this->rooms, count}, frames_{task_access::release(std::move(tasks))...} {}
-  tuple_join(tuple_join&& other) noexcept : join{of_tuple, frames_, this->rooms, count} {  // before it is awaited
-    for (std::size_t i = 0; i != count; ++i) frames_[i] = std::exchange(other.frames_[i], nullptr);
-  }
-  ~tuple_join() {
-    if (frames_[0]) [[likely]] {
-      for (std::size_t at = count; --at != 0;) frames_[at].destroy();  // the newest first, as they lie
-      std::exchange(frames_[0], nullptr).destroy();
-    } else if (this->in_slots_) {
-      leave_slots();
-    }
-  }
-
-  bool await_ready() const noexcept { return false; }
-  template <class Promise>
-  WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    root& self = *caller.promise().owner;
-    if constexpr (count > 1)
-      return transfer(self, this->start(self, caller, frames_[0]));
-    else
-      return transfer(self, this->start(self, caller));
-  }
-  std::tuple<element<Ts>...> await_resume() {
-    if (!frames_[0]) [[unlikely]]
-      return take_from_slots();
-    return take_from_frames(indices{});
-  }
-
- private:
-  template <std::size_t I>
-  auto& promise() noexcept {
-    using result = std::tuple_element_t<I, std::tuple<Ts...>>;
-    return std::coroutine_handle<task_promise<result>>::from_address(frames_[I].address()).promise();
-  }
-  // The first failure in order is thrown by take_element().
-  template <std::size_t... I>
-  std::tuple<element<Ts>...> take_from_frames(std::index_sequence<I...>) {
-    return std::tuple<element<Ts>...>{take_element(this->template promise<I>())...};
-  }
-  // Beside one that failed, one that was stopped has left its slot empty.
-  std::tuple<element<Ts>...> take_from_slots() {
-    return std::apply(
-        [](auto&... slots) {
-          (throw_failure(slots.it), ...);
-          return std::tuple<element<Ts>...>{take_element(slots.it)...};
-        },
-        this->slots);
-  }
-
-  template <std::size_t I>
-  void settle_child(bool stopped) noexcept {
-    auto& slot = *::new (&std::get<I>(this->slots).it) outcome<std::tuple_element_t<I, std::tuple<Ts...>>>;
-    if (!stopped) {
-      slot.take_from(this->template promise<I>());
-      frames_[I].destroy();
-    }
-    frames_[I] = nullptr;
-  }
-  // Apart, so that the way of results in frames needs no room on the stack.
-  [[gnu::noinline]] void leave_slots() noexcept {
-    this->in_slots_ = false;
-    std::apply([](auto&... slots) { (std::destroy_at(&slots.it), ...); }, this->slots);
-  }
-  static void settle(join& self, std::size_t index, bool stopped) noexcept {
-    [&]<std::size_t... I>(tuple_join& mine, std::index_sequence<I...>) {
-      ((index == I ? mine.template settle_child<I>(stopped) : void()), ...);
-    }(static_cast<tuple_join&>(self), indices{});
-  }
-  static bool any_failed(join& self) noexcept {
-    return std::apply([](const auto&... slots) { return (slots.it.is_exception() || ...); },
-                      static_cast<tuple_join&>(self).slots);
-  }
-  static constexpr kind of_tuple{settle, any_failed, false};
-
-  std::coroutine_handle<> frames_[count];  // the first one is null: all are, for what they gave is in the slots
-};
-template <>
-class tuple_join<> : public knows_roots {
- public:
-  bool await_ready() const noexcept { return true; }
-  void await_suspend(std::coroutine_handle<>) const noexcept {}
-  std::tuple<> await_resume() const noexcept { return {}; }
 };
 
 }  // namespace weft::detail

@@ -13,9 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <new>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 #include <weft/detail/group.hpp>
@@ -47,8 +50,7 @@ class made_children : public knows_roots, protected join {
 
  protected:
   made_children(std::size_t count, Make&& make)
-      : join{of_made, nullptr, nullptr, count <= most ? count : 0}, make_{std::move(make)} {
-    if (count > most) throw std::bad_alloc{};
+      : join{of_made, nullptr, nullptr, checked(count)}, make_{std::move(make)} {
     if (count != 0) lies_at(nullptr, static_cast<room*>(allocate_frame(bytes_for(count))));
   }
   made_children(made_children&& other) noexcept  // before it is awaited
@@ -58,7 +60,7 @@ class made_children : public knows_roots, protected join {
   ~made_children() {
     if (count_ == 0) return;
     if (this->has_begun()) {
-      std::destroy_n(&slot_of(0), count_);
+      if (!are_trivial || this->has_failed()) std::destroy_n(first_slot(), count_);
       this->free_roots();
     }
     free_frame(rooms_, bytes_for(count_));
@@ -66,53 +68,98 @@ class made_children : public knows_roots, protected join {
 
   /// Throws the first failure, if there is one.
   void throw_first_failure() {
-    for (std::size_t i = 0; i != count_; ++i) throw_failure(slot_of(i));
+    if (this->has_failed()) [[unlikely]]
+      for (std::size_t i = 0; i != count_; ++i) throw_failure(slot_of(i));
   }
-  /// Then: calls `put` with each value, in order.
-  template <class Put>
-  void give(Put put) {
-    for (std::size_t i = 0; i != count_; ++i) put(take_element(slot_of(i)));
-  }
+  /// Then: over the values, in order.
+  class taking {
+   public:
+    using iterator_category = std::random_access_iterator_tag;  // so that one knows how many there are
+    using value_type = element<made_result<Make>>;
+    using difference_type = std::ptrdiff_t;
+    using pointer = value_type*;
+    using reference = value_type;
+    explicit taking(slot* at) noexcept : at_{at} {}
+    value_type operator*() const { return take_value(*at_); }
+    taking& operator++() noexcept { return ++at_, *this; }
+    friend bool operator==(taking, taking) noexcept = default;
+    friend difference_type operator-(taking a, taking b) noexcept { return a.at_ - b.at_; }
+
+   private:
+    slot* at_;
+  };
+  taking begin() const noexcept { return taking{first_slot()}; }
+  taking end() const noexcept { return taking{first_slot() + count_}; }
 
  private:
   static constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max() / 2;
+  static std::size_t checked(std::size_t count) { return count <= most ? count : throw std::bad_alloc{}; }
   static constexpr std::size_t before_slots = (bytes_for_made + alignof(slot) - 1) / alignof(slot) * alignof(slot);
   using frame_type = std::coroutine_handle<task_promise<value_type>>;
+  // Whether slots without a failure need no destructor.
+  static constexpr bool are_trivial = std::is_trivially_destructible_v<element<value_type>>;
   static_assert(alignof(slot) <= 16 && sizeof(frame_type) <= sizeof(slot) && alignof(frame_type) <= alignof(slot));
   static constexpr std::size_t bytes_for(std::size_t count) noexcept { return before_slots + count * sizeof(slot); }
   void* place_of(std::size_t index) const noexcept {
     return reinterpret_cast<std::byte*>(rooms_) + before_slots + index * sizeof(slot);
   }
+  slot* first_slot() const noexcept { return count_ != 0 ? &slot_of(0) : nullptr; }
   slot& slot_of(std::size_t index) const noexcept { return *std::launder(static_cast<slot*>(place_of(index))); }
 
-  static std::coroutine_handle<> make(join& self, std::size_t index) noexcept {
-    auto& mine = static_cast<made_children&>(self);
+  // Where a child that borrows returns to. What each child costs is here, in one function.
+  static void child_returned(detail::frame* self) {
+    auto& mine = static_cast<made_children&>(join::of(self));
+    const std::size_t next = mine.borrower_has_ended();
+    mine.settle_child(next - 1);
+    if (mine.has_begun_all()) WEFT_JUMP_TO(mine.parent());
+    if (!begins_with_next(mine)) [[unlikely]]
+      WEFT_GO_ON_IN(make_next, self);
+    const std::coroutine_handle<> child = mine.make_child(next);
+    mine.has_made_one();
+    if (child == nullptr) [[unlikely]]
+      WEFT_GO_ON_IN(make_next, self);
+    WEFT_JUMP_TO(mine.lend_made(child));
+  }
+
+  [[gnu::always_inline]] inline std::coroutine_handle<> make_child(std::size_t index) noexcept {
+    void* const place = place_of(index);
     try {
-      return *::new (mine.place_of(index)) frame_type{task_access::release(as_task(std::as_const(mine.make_)(index)))};
+      return *::new (place) frame_type{task_access::release(as_task(std::as_const(make_)(index)))};
     } catch (...) {
-      (::new (mine.place_of(index)) slot)->set_exception(std::current_exception());
+      fail_with(place, std::current_exception());
       return {};
     }
   }
-  static void fail(join& self, std::size_t index) noexcept {
-    auto& mine = static_cast<made_children&>(self);
-    (::new (mine.place_of(index)) slot)->set_exception(std::make_exception_ptr(std::bad_alloc{}));
-  }
-  static void settle(join& self, std::size_t index, bool stopped) noexcept {
-    void* const place = static_cast<made_children&>(self).place_of(index);
+  [[gnu::always_inline]] inline void settle_child(std::size_t index) noexcept {
+    void* const place = place_of(index);
     const frame_type child = *std::launder(static_cast<frame_type*>(place));
-    auto& into = *::new (place) slot;
-    if (stopped) return;
+    slot& into = *::new (place) slot;
     into.take_from(child.promise());
+    if (into.is_exception()) [[unlikely]]
+      this->note_failure();
     child.destroy();
   }
-  static bool any_failed(join& self) noexcept {
-    const auto& mine = static_cast<made_children&>(self);
-    for (std::size_t i = 0; i != mine.count_; ++i)
-      if (mine.slot_of(i).is_exception()) return true;
-    return false;
+  [[gnu::cold]] void fail_with(void* place, std::exception_ptr failure) noexcept {
+    (::new (place) slot)->set_exception(std::move(failure));
+    this->note_failure();
   }
-  static constexpr kind of_made{settle, any_failed, true, make, fail};
+
+  static std::coroutine_handle<> make(join& self, std::size_t index) noexcept {
+    return static_cast<made_children&>(self).make_child(index);
+  }
+  static void fail(join& self, std::size_t index) noexcept {
+    auto& mine = static_cast<made_children&>(self);
+    mine.fail_with(mine.place_of(index), std::make_exception_ptr(std::bad_alloc{}));
+  }
+  static void settle(join& self, std::size_t index, bool stopped) noexcept {
+    auto& mine = static_cast<made_children&>(self);
+    if (!stopped)
+      mine.settle_child(index);
+    else
+      ::new (mine.place_of(index)) slot;
+  }
+  static bool any_failed(join& self) noexcept { return static_cast<made_children&>(self).has_failed(); }
+  static constexpr kind of_made{settle, any_failed, true, make, fail, child_returned};
 
   [[no_unique_address]] Make make_;
 };
@@ -124,30 +171,31 @@ class [[nodiscard("when_all does nothing until it is awaited")]] made_join final
   made_join(std::size_t count, Make&& make) : made_children<Make>{count, std::move(make)} {}
   std::vector<element<made_result<Make>>> await_resume() {
     this->throw_first_failure();
-    std::vector<element<made_result<Make>>> values;
-    values.reserve(this->count_);
-    this->give([&](element<made_result<Make>>&& value) { values.push_back(std::move(value)); });
-    return values;
+    return {this->begin(), this->end()};
   }
 };
 
-/// The same, where an iterator says.
+/// The same, where an iterator says, or to a function.
 template <class Make, class Out>
 class [[nodiscard("when_all does nothing until it is awaited")]] made_join_into final : public made_children<Make> {
  public:
   made_join_into(std::size_t count, Make&& make, Out&& into)
       : made_children<Make>{count, std::move(make)}, into_{std::move(into)} {}
-  Out await_resume() {
+  auto await_resume() {
     this->throw_first_failure();
-    this->give([&](element<made_result<Make>>&& value) {
-      *into_ = std::move(value);
-      ++into_;
-    });
-    return std::move(into_);
+    if constexpr (std::output_iterator<Out, element<made_result<Make>>>) {
+      for (auto at = this->begin(); at != this->end(); ++at) {
+        *into_ = *at;
+        ++into_;
+      }
+      return std::move(into_);
+    } else {
+      for (auto at = this->begin(); at != this->end(); ++at) std::invoke(into_, *at);
+    }
   }
 
  private:
-  Out into_;
+  [[no_unique_address]] Out into_;
 };
 template <class Make>
 class [[nodiscard("when_all does nothing until it is awaited")]]

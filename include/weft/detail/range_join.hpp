@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <new>
 #include <tuple>
@@ -156,7 +157,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join fina
   }
 };
 
-/// The same, where an iterator says.
+/// The same, where an iterator says, or to a function.
 template <class T, class Out>
 class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into final : public range_children<T> {
  public:
@@ -164,17 +165,21 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into
   range_join_into(std::in_place_t, Range&& range, Out&& into) : into_{std::move(into)} {
     this->take(std::forward<Range>(range));
   }
-  Out await_resume() {
+  auto await_resume() {
     this->throw_first_failure();
-    this->give([&](element<T>&& value) {
-      *into_ = std::move(value);
-      ++into_;
-    });
-    return std::move(into_);
+    if constexpr (std::output_iterator<Out, element<T>>) {
+      this->give([&](element<T>&& value) {
+        *into_ = std::move(value);
+        ++into_;
+      });
+      return std::move(into_);
+    } else {
+      this->give([&](element<T>&& value) { std::invoke(into_, std::move(value)); });
+    }
   }
 
  private:
-  Out into_;
+  [[no_unique_address]] Out into_;
 };
 
 /// The same, nowhere.
