@@ -28,6 +28,7 @@
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 
+#include "detail/count.hpp"
 #include "detail/giving_way.hpp"
 #include "detail/processors.hpp"
 #include "detail/steal_pace.hpp"
@@ -246,6 +247,30 @@ TEST(pool, a_line_that_is_full_spills_and_loses_nothing) {
 }
 
 // ---- stress -------------------------------------------------------------------------------------------------------------
+
+// A sleep of an hour must not show twice for an instant, nor not at all, when it ends.
+TEST(pool_stats, a_sleep_counts_from_its_begin_to_its_end) {
+  weft::detail::time_asleep slept;
+  const auto after = [&](std::uint64_t now) { return slept.get(now).so_far; };
+  EXPECT_EQ(after(500), 0u);
+  slept.begins(1'000);
+  EXPECT_TRUE(slept.get(1'000).sleeps);
+  EXPECT_EQ(after(1'000), 0u);
+  EXPECT_EQ(after(990), 0u) << "by who has looked at the clock before";
+  EXPECT_EQ(after(1'700), 700u);
+  slept.ends(1'800);
+  EXPECT_FALSE(slept.get(1'800).sleeps);
+  EXPECT_EQ(after(1'800), 800u);
+  EXPECT_EQ(after(5'000), 800u);
+  slept.begins(6'000);
+  EXPECT_EQ(after(6'001), 801u);
+  slept.ends(6'100);
+  EXPECT_EQ(after(9'000), 900u);
+
+  const weft::detail::time_asleep from_the_begin{300};
+  EXPECT_TRUE(from_the_begin.get(400).sleeps);
+  EXPECT_EQ(from_the_begin.get(400).so_far, 100u);
+}
 
 // Each job posts others, from inside and from outside, with more threads than cores.
 TEST(pool, loses_nothing_that_many_post) {

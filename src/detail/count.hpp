@@ -1,6 +1,7 @@
-// A number that one thread counts.
+// Numbers that one thread counts.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -17,6 +18,36 @@ class count {
 
  private:
   std::atomic<std::uint64_t> value_{0};
+};
+
+/// How long a thread has slept, in nanoseconds of a clock that goes on from above 0: all its sleeps, and the one at hand. That
+/// thread says when, any thread reads. It is one number, so that nobody sees a sleep twice, or not at all: while the
+/// thread sleeps, it is less by the time at which it fell asleep, and so below zero.
+class time_asleep {
+ public:
+  time_asleep() noexcept = default;
+  /// Begins with a sleep.
+  explicit time_asleep(std::uint64_t sleeps_since) noexcept : value_{-static_cast<std::int64_t>(sleeps_since)} {}
+
+  void begins(std::uint64_t now) noexcept { add(-static_cast<std::int64_t>(now)); }
+  void ends(std::uint64_t now) noexcept { add(static_cast<std::int64_t>(now)); }
+
+  struct reading {
+    std::uint64_t so_far;
+    bool sleeps;
+  };
+  reading get(std::uint64_t now) const noexcept {
+    const std::int64_t value = value_.load(std::memory_order_relaxed);  // as said
+    const std::int64_t so_far = value < 0 ? std::max(value + static_cast<std::int64_t>(now), std::int64_t{0}) : value;
+    return {.so_far = static_cast<std::uint64_t>(so_far), .sleeps = value < 0};
+  }
+
+ private:
+  void add(std::int64_t more) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // no edge, as in count
+  }
+
+  std::atomic<std::int64_t> value_{0};
 };
 
 }  // namespace weft::detail

@@ -90,7 +90,7 @@ pool_core::pool_core(const pool_options& options, unsigned processors, parkers b
       forks_before_{forks_of_the_process.load(std::memory_order_relaxed)} {  // as declared
   for (unsigned i = 0; i != options.threads; ++i) seats_.push_back(std::make_unique<seat>(*this, i, beds));
   for (unsigned i = 0; i != options.priorities; ++i) levels_.push_back(std::make_unique<level_executor>(*this, i));
-  if (options.use_caller) seats_.back()->lies_down.store(began_, std::memory_order_relaxed);  // as declared
+  if (options.use_caller) seats_.back()->asleep.begins(began_);
 }
 
 pool_core* pool_core::make(const pool_options& options, parkers beds) {
@@ -251,9 +251,7 @@ unsigned pool_core::worker_id() const noexcept {
 pool_stats pool_core::stats(unsigned which) const noexcept {
   const seat& one = *seats_[which];
   const std::uint64_t now = nanoseconds_now();
-  const std::uint64_t lies_down = one.lies_down.load(std::memory_order_relaxed);  // as declared
-  std::uint64_t asleep = one.asleep.get();
-  if (lies_down != 0 && now > lies_down) asleep += now - lies_down;
+  const std::uint64_t asleep = one.asleep.get(now).so_far;
   const std::uint64_t life = now - began_;
   const std::uint64_t ended = one.ended.get(), begun = one.begun.get();        // ended first
   const std::uint64_t taken_up = one.taken_up.get();                           // before
@@ -323,7 +321,7 @@ void pool_core::work_as_caller() noexcept {
   callers_before_ = std::exchange(this_worker().of_pool, &mine);
   this_worker().words_known_to = nullptr;
   const std::uint64_t now = nanoseconds_now();
-  mine.asleep.add(now - mine.lies_down.exchange(0, std::memory_order_relaxed));  // as declared
+  mine.asleep.ends(now);
   mine.earned.is_busy(now);
   come_to(idle_);
   if (is_adaptive()) steering_.notice();
@@ -347,7 +345,7 @@ void pool_core::leave_as_caller() noexcept {
   if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
   while (job* const work = mine.line.pop()) inject(*work);
   go_from(idle_, [this] { wake_for_what_is_left(); });
-  mine.lies_down.store(nanoseconds_now(), std::memory_order_relaxed);  // as declared
+  mine.asleep.begins(nanoseconds_now());
   this_worker().of_pool = callers_before_;
   this_worker().words_known_to = nullptr;
   {
@@ -694,13 +692,12 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
 void pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.parks.add();
   this_worker().frames.send();  // where it watches or rests it has not aged
-  const std::uint64_t lies_down = nanoseconds_now();
-  mine.lies_down.store(lies_down, std::memory_order_relaxed);  // as declared
+  const std::uint64_t fell_asleep = nanoseconds_now();
+  mine.asleep.begins(fell_asleep);
   mine.sleeps.commit(until);
-  mine.lies_down.store(0, std::memory_order_relaxed);  // as declared
-  const std::uint64_t asleep = nanoseconds_now() - lies_down;
-  mine.asleep.add(asleep);
-  mine.gives_way.slept(asleep);
+  const std::uint64_t woke_up = nanoseconds_now();
+  mine.asleep.ends(woke_up);
+  mine.gives_way.slept(woke_up - fell_asleep);
   mine.earned.has_slept();
 }
 

@@ -152,9 +152,9 @@ class pool_core final : public executor, private parking<pool_core> {
     count taken_up;                           // out of it
     pool_core* of;
     unsigned index;
-    std::vector<seat*> others;                // in groups, the nearest first
-    std::vector<std::size_t> nearer;          // how many there are up to the end of each group
-    std::atomic<std::uint64_t> lies_down{0};  // when it fell asleep; 0: it is awake. A figure, no edge
+    std::vector<seat*> others;        // in groups, the nearest first
+    std::vector<std::size_t> nearer;  // how many there are up to the end of each group
+    time_asleep asleep;
     std::uint32_t random = index * 2654435761u + 1;
     std::uint32_t looks = 0;
     futex_parker bed;

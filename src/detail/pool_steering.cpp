@@ -96,13 +96,13 @@ pool_load pool_core::look(period_start& before, const seat* looks) noexcept {
     jobs += one.jobs.get();
     steals += one.steals.get();
     load.waiting += one.line.in_line() + one.forks.size();
-    const int thread = one.thread_number.load(std::memory_order_relaxed);                  // as declared
-    const std::uint64_t lies_down = one.lies_down.load(std::memory_order_relaxed);         // as declared
-    if (&one == looks || thread == 0 || (lies_down != 0 && lies_down <= began)) continue;  // it has done nothing
+    const int thread = one.thread_number.load(std::memory_order_relaxed);  // as declared
+    const auto [so_far, sleeps] = one.asleep.get(ends);
+    const std::uint64_t slept = std::min(since(so_far, one.had_slept), ends - began);
+    if (&one == looks || thread == 0 || (sleeps && slept == ends - began)) continue;  // it has done nothing
     const bool is_known = std::exchange(one.looked_at, ends) == began;
-    const std::uint64_t slept = since(one.asleep.get(), one.had_slept) + (lies_down != 0 ? ends - lies_down : 0);
     const std::uint64_t got_to = one.jobs.get() + (std::uint64_t{one.forks.size()} << 48);
-    if (std::exchange(one.got_to, got_to) != got_to || lies_down != 0 || !is_known)
+    if (std::exchange(one.got_to, got_to) != got_to || sleeps || !is_known)
       one.stands_since = ends;
     else if (std::chrono::nanoseconds{ends - one.stands_since} > crowd::too_long_standing)
       ++load.standing;
@@ -112,9 +112,9 @@ pool_load pool_core::look(period_start& before, const seat* looks) noexcept {
     if (std::uint64_t waited; read_waited(one.schedule_file, thread, waited))
       can = std::min((ran + static_cast<double>(since(waited, one.waiting_time))) / load.nanoseconds, 1.0);
     // What it waits for now is not counted there before it has it, and may be something else.
-    if (can <= 0.01) can = lies_down == 0 && (ran > load.nanoseconds / 2 || can_run(thread, is_adaptive())) ? 1 : 0;
+    if (can <= 0.01) can = !sleeps && (ran > load.nanoseconds / 2 || can_run(thread, is_adaptive())) ? 1 : 0;
     load.can_run += can;
-    load.awake += is_known ? 1 - std::min(static_cast<double>(slept) / load.nanoseconds, 1.0) : can;
+    load.awake += is_known ? 1 - static_cast<double>(slept) / load.nanoseconds : can;
   }
   load.waiting += injected_.empty() ? 0 : 1;
   load.waiting += before_.empty() && after_.empty() ? 0 : 1;

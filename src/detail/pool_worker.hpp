@@ -55,7 +55,6 @@ struct pool_worker : calls_idlers {
   count jobs;
   std::uint64_t looks_outside_at = 60;  // as many jobs: then it looks what there is besides its own
   count steals, failed_steals, parks, wakes, injected;
-  count asleep;  // nanoseconds, of sleeps that have ended
 
   /// By its thread: `work` is next.
   void post(job& work) noexcept {
