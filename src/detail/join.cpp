@@ -212,7 +212,7 @@ void join::fail_some(std::size_t from, std::size_t to) noexcept {
   settle_first(begun_);
   const std::size_t others = count_ - begun_;
   if (pending_.load(std::memory_order_acquire) == -static_cast<std::int64_t>(others) &&  // <- join
-      (any_.load(std::memory_order_relaxed) & stopped) == 0)                             // carried as well
+      (any_.load(std::memory_order_relaxed) & one_stopped) == 0)                         // carried as well
     return continuation;
   owner = &take_root(*owner);
   leave_root();
@@ -384,7 +384,7 @@ void join::child_ended(root& self, bool stopped) noexcept {
   auto& child = static_cast<join_child&>(self);
   join& mine = *child.all_;
   mine.kind_->settle(mine, child.index_, stopped);
-  if (stopped) mine.any_.fetch_or(join::stopped, std::memory_order_relaxed);  // the countdown carries it
+  if (stopped) mine.any_.fetch_or(one_stopped, std::memory_order_relaxed);  // the countdown carries it
   leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
   mine.count_down();
 }
@@ -395,7 +395,7 @@ inline void join::count_down() noexcept {
 
 wake_up join::how() noexcept {
   const bool stopped =
-      (any_.load(std::memory_order_relaxed) & join::stopped) != 0 && !kind_->any_failed(*this);  // carried
+      (any_.load(std::memory_order_relaxed) & one_stopped) != 0 && !kind_->any_failed(*this);  // carried
   return stopped ? wake_up::stopped : wake_up::completed;
 }
 

@@ -1,4 +1,4 @@
-// expect[gcc]: this compiler may destroy an iterator that is written inside a co_await expression twice: name it, pass the lvalue
+// expect[gcc]: this compiler may destroy an iterator, or a function, that is written inside a co_await expression twice: name it, pass the lvalue
 #include <memory>
 #include <vector>
 #include <weft/combine.hpp>

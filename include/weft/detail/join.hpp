@@ -221,9 +221,9 @@ class join : boundary, job {
   static void make_next(frame* self);
 
   /// That of a child: before it counts down, if it does.
-  void note_failure() noexcept { any_.fetch_or(failed, std::memory_order_relaxed); }  // the countdown carries it
+  void note_failure() noexcept { any_.fetch_or(one_failed, std::memory_order_relaxed); }  // the countdown carries it
   /// When all have ended.
-  bool has_failed() const noexcept { return (any_.load(std::memory_order_relaxed) & failed) != 0; }  // carried
+  bool has_failed() const noexcept { return (any_.load(std::memory_order_relaxed) & one_failed) != 0; }  // carried
 
   /// At their end: those of their roots that were allocated.
   void free_roots() noexcept {
@@ -250,7 +250,7 @@ class join : boundary, job {
   friend root& lend_no_more(root&) noexcept;
 
   // What has become of any child; the second is told of children that are made as they begin.
-  static constexpr unsigned char stopped = 1, failed = 2;
+  static constexpr unsigned char one_stopped = 1, one_failed = 2;
 
   // Some children that nobody has begun with.
   struct piece : job {
