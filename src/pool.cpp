@@ -14,6 +14,7 @@ pool::pool(pool_options options) : core_{detail::pool_core::make(options)} {}
 pool::~pool() { core_->release(); }
 
 executor& pool::executor() const noexcept { return *core_; }
+void pool::post_all(job* first) const noexcept { core_->post_all(first); }
 unsigned pool::size() const noexcept { return core_->size(); }
 bool pool::is_inside() const noexcept { return core_->is_inside(); }
 unsigned pool::worker_id() const noexcept { return core_->worker_id(); }

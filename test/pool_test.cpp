@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -332,6 +333,97 @@ WEFT_TEST("pool: a thousand tasks yield a hundred times each, with more threads 
   }
 }
 
+// Links them, the first one first.
+job* linked(std::vector<work>& jobs) {
+  for (std::size_t i = 1; i < jobs.size(); ++i) jobs[i - 1].next = &jobs[i];
+  return jobs.empty() ? nullptr : jobs.data();
+}
+
+// Between what was posted before and what comes after, from outside and by a worker, of a pool that ranks jobs, too.
+TEST(pool, a_list_of_jobs_runs_in_its_order) {
+  for (const bool ranks : {false, true})
+    for (const bool inside : {false, true}) {
+      pool p{{.threads = 1, .deadline_order = ranks}};
+      std::vector<int> order;  // plain: one thread
+      std::latch over{1};
+      std::vector<work> list;
+      for (int i = 1; i != 1001; ++i) list.emplace_back([&, i] { order.push_back(i); });
+      work before{[&] { order.push_back(0); }}, after{[&] {
+        order.push_back(1001);
+        over.count_down();
+      }};
+      work posts_all{[&] {
+        p.executor().post_behind(before);
+        p.post_all(linked(list));
+        p.executor().post_behind(after);
+      }};
+      if (inside)
+        p.executor().post(posts_all);
+      else
+        posts_all.body();
+      over.wait();
+      p.shutdown();
+      EXPECT_EQ(order.size(), 1002u);
+      EXPECT_TRUE(std::ranges::is_sorted(order));
+      EXPECT_EQ(p.stats().jobs, inside ? 1003u : 1002u);
+      EXPECT_EQ(p.stats().from_outside, inside ? 1u : 1002u);
+    }
+}
+
+TEST(pool, an_empty_list_is_nothing) {
+  pool p{{.threads = 2}};
+  p.post_all(nullptr);
+  p.shutdown();
+  EXPECT_EQ(p.stats().jobs, 0u);
+}
+
+// One is woken for all of them, and wakes the next one: two that wait for each other both run.
+TEST(pool, a_list_wakes_as_many_as_it_needs) {
+  pool p{{.threads = 2}};
+  std::barrier both_there{2};
+  std::atomic<int> ran{0};
+  for (int round = 1; round != 1 + test::rounds(1000); ++round) {
+    std::vector<work> list;
+    for (int i = 0; i != 2; ++i)
+      list.emplace_back([&] {
+        both_there.arrive_and_wait();
+        ran.fetch_add(1);
+      });
+    p.post_all(linked(list));
+    test::until([&] { return ran == 2 * round; });
+  }
+  p.shutdown();
+}
+
+// From several threads at once, beside jobs that post lists themselves, with more threads than cores.
+TEST(pool, loses_nothing_of_many_lists) {
+  pool p{{.threads = 8}};
+  const int lists = test::rounds(2000);
+  constexpr int posters = 4, long_as = 16;
+  std::atomic<int> ran{0};
+  std::vector<std::vector<work>> all(static_cast<std::size_t>(2 * posters * lists));
+  for (std::size_t i = 0; auto& list : all) {
+    const bool leads = i++ % 2 == 0;  // posts the next one
+    std::vector<work>* const next = &list + 1;
+    for (int n = 0; n != long_as; ++n)
+      list.emplace_back([&ran, &p, next, posts = leads && n == long_as / 2] {
+        ran.fetch_add(1);
+        if (posts) p.post_all(linked(*next));
+      });
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (int n = 0; n != posters; ++n)
+      threads.emplace_back([&, n] {
+        for (int i = 0; i != lists; ++i) p.post_all(linked(all[static_cast<std::size_t>(2 * (n * lists + i))]));
+      });
+  }
+  test::until([&] { return ran == 2 * posters * lists * long_as; });
+  p.shutdown();
+  EXPECT_EQ(p.stats().jobs, static_cast<std::uint64_t>(ran));
+  EXPECT_EQ(p.stats().waiting, 0u);
+}
+
 // One after the other: each post finds all asleep, or about to be.
 TEST(pool, a_job_at_a_time_wakes_somebody_each_time) {
   pool p{{.threads = 3}};
@@ -573,6 +665,18 @@ TEST_F(pool_misuse, a_post_after_the_end) {
     p.shutdown();
     work one{[] {}};
     p.executor().post(one);
+  };
+  EXPECT_DEATH(late(), "weft: a job was posted to a pool that has shut down");
+}
+
+TEST_F(pool_misuse, a_list_after_the_end) {
+  const auto late = [] {
+    pool p{{.threads = 1}};
+    p.shutdown();
+    std::vector<work> list;
+    list.emplace_back([] {});
+    list.emplace_back([] {});
+    p.post_all(linked(list));
   };
   EXPECT_DEATH(late(), "weft: a job was posted to a pool that has shut down");
 }

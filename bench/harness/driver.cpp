@@ -40,7 +40,9 @@ void define(CLI::App& app, arguments& args) {
   app.add_option("--with", args.with, "Only these libraries beside weft and the limits, as in async_simple,cppcoro")
       ->delimiter(',');
   auto* quick = app.add_flag("--quick", args.quick, "Three minutes over the headline workloads (the default)");
-  auto* full = app.add_flag("--full", args.full, "Everything, half an hour: what the published page is made of");
+  auto* full =
+      app.add_flag("--full", args.full,
+                   "Everything, for half an hour or, with all peers, some hours: uts has a tree of 20 s a call");
   auto* smoke =
       app.add_flag("--smoke", args.smoke, "One short round, one peer and two sizes a workload: does it all work?");
   quick->excludes(full)->excludes(smoke);

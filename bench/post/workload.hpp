@@ -19,11 +19,11 @@ class posted {
     if (count_.fetch_add(1, std::memory_order_acq_rel) + 1 == posts) count_.notify_one();
   }
 
-  /// Each producer calls `post(*this)`, which is to bring about one ran().
+  /// Each producer calls `post(*this)`, which is to bring about `at_a_time` of ran(), a divisor of posts_each.
   template <class Post>
-  std::size_t by_producers(Post post) {
+  std::size_t by_producers(Post post, std::size_t at_a_time = 1) {
     const auto produce = [&] {
-      for (std::size_t i = 0; i != posts_each; ++i) post(*this);
+      for (std::size_t i = 0; i != posts_each; i += at_a_time) post(*this);
     };
     {
       const std::jthread one{produce}, other{produce};

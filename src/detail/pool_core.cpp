@@ -382,7 +382,7 @@ void pool_core::post(job& work) noexcept {
   if (options_.deadline_order && post_by_deadline(work)) [[unlikely]]
     return;
   pool_worker* const here = this_worker().of_pool;
-  if (here == nullptr || here->home != this) return post_from_outside(work);
+  if (here == nullptr || here->home != this) return post_from_outside(work, work, 1);
   here->post(work);
 }
 
@@ -390,8 +390,19 @@ void pool_core::post_behind(job& work) noexcept {
   if (options_.deadline_order && post_by_deadline(work)) [[unlikely]]
     return;
   pool_worker* const here = this_worker().of_pool;
-  if (here == nullptr || here->home != this) return post_from_outside(work);
+  if (here == nullptr || here->home != this) return post_from_outside(work, work, 1);
   here->post_behind(work);
+}
+
+void pool_core::post_all(job* first) noexcept {
+  if (options_.deadline_order || is_inside()) {
+    while (first != nullptr) post_behind(*std::exchange(first, first->next));
+    return;
+  }
+  if (first == nullptr) return;
+  std::size_t how_many = 0;
+  for (const job* one = first; one != nullptr; one = one->next) ++how_many;
+  post_from_outside(*inbox<job>::turned_round(first), *first, how_many);
 }
 
 // The line is full: its newest half goes to where all take from, and then `work`, which came last.
@@ -401,22 +412,22 @@ void pool_core::post_behind(job& work) noexcept {
   std::size_t spilled;
   job* const newest = mine.line.spill(oldest, spilled);
   work.next = newest;
-  mine.of->injections_.fetch_add(spilled + 1, std::memory_order_relaxed);  // as declared
-  mine.of->injected_.put(work, *oldest);
+  mine.of->inject(work, *oldest, spilled + 1);
   mine.call();
 }
 
-void pool_core::inject(job& work) noexcept {
-  injections_.fetch_add(1, std::memory_order_relaxed);  // as declared
-  injected_.put(work);
+// They are linked, the newest first.
+void pool_core::inject(job& newest, job& oldest, std::size_t how_many) noexcept {
+  injections_.fetch_add(how_many, std::memory_order_relaxed);  // as declared
+  injected_.put(newest, oldest);
 }
 
-void pool_core::post_from_outside(job& work) noexcept {
+void pool_core::post_from_outside(job& newest, job& oldest, std::size_t how_many) noexcept {
   expect_not_forked();
   worker& here = this_worker();
   const posting_to::mark mark{here.posts_to, this};
   WEFT_EXPECTS(!has_ended(), posted_too_late);
-  inject(work);
+  inject(newest, oldest, how_many);
   seats_.front()->call();
 }
 

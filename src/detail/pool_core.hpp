@@ -53,6 +53,8 @@ class pool_core final : public executor, private parking<pool_core> {
   void post(job& work) noexcept override;
   void post_behind(job& work) noexcept override;
   bool runs_in_parallel() const noexcept override { return true; }
+  /// Jobs that are linked, the first one first.
+  void post_all(job* first) noexcept;
 
   unsigned size() const noexcept { return static_cast<unsigned>(seats_.size()); }
   bool is_inside() const noexcept;
@@ -230,8 +232,9 @@ class pool_core final : public executor, private parking<pool_core> {
   bool any_own_job() const noexcept;
   static bool has_own_job(const seat& mine) noexcept { return !mine.posted.empty(); }
 
-  void inject(job& work) noexcept;
-  void post_from_outside(job& work) noexcept;
+  void inject(job& work) noexcept { inject(work, work, 1); }
+  void inject(job& newest, job& oldest, std::size_t how_many) noexcept;
+  void post_from_outside(job& newest, job& oldest, std::size_t how_many) noexcept;
   bool post_by_deadline(job& work) noexcept;
   void post_ranked(job& work, unsigned priority) noexcept;
   void put_ranked(job& work, unsigned priority, std::int64_t deadline) noexcept;
