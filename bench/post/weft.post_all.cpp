@@ -1,4 +1,5 @@
-// Jobs by lists of sixteen, where the other program of weft starts a task each.
+// Jobs by lists of sixteen, where the other program of weft starts a task each: so most of what lies between the two is
+// the task. With `at_a_time` 1 it posts the same jobs one by one.
 #include "workload.hpp"
 
 #include "../harness/harness.hpp"

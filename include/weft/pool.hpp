@@ -139,7 +139,8 @@ class pool {
   /// Posts jobs to executor() that are linked by `next`, up to null, the first one first in line; each may have run before
   /// this returns. For who has many at a time, such as an executor of one's own above this one.
   ///
-  /// Threads   any. On one of the pool's own, each goes behind what waits there.
+  /// Threads   any. On one of the pool's own, each goes behind what waits there. Does not wait.
+  /// Fails     as a post does: after the end, and in a process that was forked, it ends the program with a sentence.
   /// Cost      from outside one exchange and one look at who sleeps for all of them, where each post takes both; and two
   ///           passes over the list. With `deadline_order` that of a post each.
   void post_all(job* first) const noexcept;
