@@ -116,6 +116,8 @@ class join : boundary, job {
     void (*fail)(join&, std::size_t index) noexcept = nullptr;
     /// Where one that was made and borrows returns to, if so.
     void (*returned)(frame* self) = nullptr;
+    /// The handles of the frames lie right behind the join.
+    bool frames_follow = false;
   };
 
   /// The parent's wait.
@@ -134,7 +136,8 @@ class join : boundary, job {
   join(const kind& what, std::coroutine_handle<>* frames, room* rooms, std::size_t count) noexcept
       : boundary{what.make != nullptr ? what.returned
                  : what.at_once       ? returned_to_slot
-                                      : returned},
+                 : what.frames_follow ? returned<true>
+                                      : returned<false>},
         kind_{&what},
         frames_{frames},
         rooms_{rooms},
@@ -150,9 +153,9 @@ class join : boundary, job {
     lender_ = &self;
     was_lent_ = std::exchange(self.is_lent, true);
     begun_ = 1;
-    offered_ = false;
+    offered_to_ = nullptr;
     if (count_ != 1) offer_rest();
-    return lend(0);
+    return lend(frames_[0]);
   }
   /// The same where it is known that there are several, and which is the first: nothing is read again behind the call.
   WEFT_PER_AWAIT std::coroutine_handle<> start(root& self, std::coroutine_handle<> caller,
@@ -162,11 +165,8 @@ class join : boundary, job {
     lender_ = &self;
     was_lent_ = std::exchange(self.is_lent, true);
     begun_ = 1;
-    offered_ = false;
-    promise_base& promise = promise_base::of(first);
-    promise.continuation = handle();
-    promise.owner = &self;
-    self.top = first;
+    offered_to_ = nullptr;
+    lend(first);
     offer_rest();
     return first;
   }
@@ -174,13 +174,16 @@ class join : boundary, job {
  protected:
   ~join() = default;
 
+  /// Where the handles are, if they follow.
+  std::coroutine_handle<>* frames_behind() noexcept { return reinterpret_cast<std::coroutine_handle<>*>(this + 1); }
+
   /// The same where they are made as they begin: the first one between these two; null where that has failed.
   WEFT_PER_AWAIT void begin_making(root& self, std::coroutine_handle<> caller) noexcept {
     continuation = caller;
     owner = &self;
     lender_ = &self;
     begun_ = 1;
-    offered_ = false;
+    offered_to_ = nullptr;
     self.top = handle();
     if (count_ != 1) offer_rest();
   }
@@ -211,12 +214,8 @@ class join : boundary, job {
   static bool begins_with_next(join& mine);
   void has_made_one() noexcept { was_lent_ = owner->is_lent; }
   std::coroutine_handle<> lend_made(std::coroutine_handle<> child) noexcept {
-    promise_base& promise = promise_base::of(child);
-    promise.continuation = handle();
-    promise.owner = owner;
-    owner->top = child;
     owner->is_lent = true;
-    return child;
+    return lend(child);
   }
   static void make_next(frame* self);
 
@@ -238,10 +237,10 @@ class join : boundary, job {
     frames_ = frames;
     rooms_ = rooms;
   }
-  /// Before it starts.
+  /// Before it starts: of a range that is longer, whose children are settled as they end.
   void is_of(const kind& what) noexcept {
     kind_ = &what;
-    frame::resume = what.at_once ? returned_to_slot : returned;
+    frame::resume = returned_to_slot;
   }
 
  private:
@@ -258,6 +257,7 @@ class join : boundary, job {
     std::size_t from, to;
   };
 
+  template <bool frames_follow>
   static void returned(frame* self);
   static void returned_to_slot(frame* self);
   static void call_and_go_on(frame* self);
@@ -277,12 +277,14 @@ class join : boundary, job {
   static constexpr wait_type type{stop_children, "children of a when_all", tell, nullptr, nullptr, stop_in_turn};
   static void child_ended(root& self, bool stopped) noexcept;
 
-  std::coroutine_handle<> lend(std::size_t index) noexcept {
-    const std::coroutine_handle<> child = frames_[index];
+  // To a child that begins now. It tells the root itself, if frames do (enter_root()).
+  WEFT_PER_AWAIT std::coroutine_handle<> lend(std::coroutine_handle<> child) noexcept {
     promise_base& promise = promise_base::of(child);
     promise.continuation = handle();
     promise.owner = owner;
+#if WEFT_COPIES_AWAITERS && WEFT_ASYNC_STACK
     owner->top = child;
+#endif
     return child;
   }
   void offer_rest() noexcept;
@@ -318,7 +320,7 @@ class join : boundary, job {
  private:
   plain<std::uint32_t> begun_;  // set when it starts, as the next three
   plain<root*> lender_;         // whose root the first child borrows: what others' children are part of
-  bool offered_;                // those that have not begun are in the worker's deque
+  pool_worker* offered_to_;     // in whose deque those are that have not begun; null: in none
   bool was_lent_;               // the parent borrows, too
 
  protected:

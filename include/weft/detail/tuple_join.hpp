@@ -37,7 +37,10 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
 
  public:
   explicit tuple_join(task<Ts>&&... tasks) noexcept
-      : join{of_tuple, frames_, this->rooms, count}, frames_{task_access::release(std::move(tasks))...} {}
+      : join{of_tuple, frames_, this->rooms, count}, frames_{task_access::release(std::move(tasks))...} {
+    static_assert(sizeof(tuple_join) == sizeof(join_rooms<Ts...>) + sizeof(join) + sizeof frames_,
+                  "the handles of the frames follow the join");
+  }
   tuple_join(tuple_join&& other) noexcept : join{of_tuple, frames_, this->rooms, count} {  // before it is awaited
     for (std::size_t i = 0; i != count; ++i) frames_[i] = std::exchange(other.frames_[i], nullptr);
   }
@@ -109,7 +112,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
     return std::apply([](const auto&... slots) { return (slots.it.is_exception() || ...); },
                       static_cast<tuple_join&>(self).slots);
   }
-  static constexpr kind of_tuple{settle, any_failed, false};
+  static constexpr kind of_tuple{.settle = settle, .any_failed = any_failed, .at_once = false, .frames_follow = true};
 
   std::coroutine_handle<> frames_[count];  // the first one is null: all are, for what they gave is in the slots
 };
