@@ -338,6 +338,7 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
       throw;
     }
     one->env = &one->env_of_fork_on_->env;
+    one->has_default_memory = env_.frames == nullptr;
     begin(*one, frame, promise, failure_of);
     link(*one);
   } else if (source_.stop_requested()) {
@@ -363,6 +364,7 @@ inline fork_record* scope_core::start_in_free_record(executor& where, std::corou
     ::new (static_cast<void*>(one)) fork_record{*this};
     one->env_of_fork_on_ = its;
     one->env = &its->env;
+    one->has_default_memory = env_.frames == nullptr;
     begin(*one, frame, promise, failure_of);
     count_in(*one);
   }

@@ -13,9 +13,12 @@ namespace weft::detail {
 /// `self` runs from here on; null: nobody. Its frames come from where its env says.
 inline void enter(worker& here, root* self) noexcept {
   here.current = self;
-  here.frames.memory = self != nullptr && self->env != nullptr ? self->env->frames : nullptr;
+  here.frames.memory = nullptr;
+  if (self == nullptr || self->has_default_memory) return;
+  if (self->env != nullptr) here.frames.memory = self->env->frames;
   if (here.frames.memory != nullptr) [[unlikely]]
-    here.frames.memory->enter(self->env->executor, here);
+    return here.frames.memory->enter(self->env->executor, here);
+  self->has_default_memory = true;
 }
 
 /// The run loop: every resume of a coroutine in a root comes from here, so a coroutine that suspends returns to here,

@@ -10,12 +10,14 @@ changed_env::changed_env() noexcept : now{current_env()}, self_{own_root()}, out
 
 void changed_env::apply() noexcept {
   self_.env = &now;
+  self_.has_default_memory = false;
   enter(this_worker(), &self_);
 }
 
 // Where a stop unwinds the frame, too: it runs then as well.
 changed_env::~changed_env() {
   self_.env = outer_;
+  self_.has_default_memory = false;
   enter(this_worker(), &self_);
 }
 

@@ -181,11 +181,10 @@ class root : public sleeper, public job {
   // All that a switch to it reads is on one line, up to the flags.
   frame_address top;  // the innermost frame, or one that it awaited and that has ended
   const weft::env* env;
-#if WEFT_BOUNDED_TRANSFER
-  unsigned transfers = 0;
-#else
-  unsigned unused_ = 0;  // one layout for both compilers
-#endif
+  std::uint8_t transfers = 0;  // where those are bounded; one layout for both compilers
+  // It was seen that `env` says nothing of where frames come from, which who runs it need not look at then: that may lie in
+  // lines of the cache that another thread writes. Who changes `env` to one that may say otherwise makes it false.
+  bool has_default_memory = false;
   bool ends_stopped = false;  // it was woken to be unwound
   bool is_uncounted = true;   // it has not had a turn on the pool that it is on, or is on none; read with that one
   bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
