@@ -13,6 +13,7 @@ class hop_boundary final : boundary, frame_allocated {
     auto* mine = new hop_boundary{task, promise, self, to};
     promise.continuation = mine->handle();
     self.env = &mine->there_;
+    self.has_default_memory = mine->there_.frames == nullptr;
   }
 
  private:

@@ -13,12 +13,9 @@ namespace weft::detail {
 /// `self` runs from here on; null: nobody. Its frames come from where its env says.
 inline void enter(worker& here, root* self) noexcept {
   here.current = self;
-  here.frames.memory = nullptr;
-  if (self == nullptr || self->has_default_memory) return;
-  if (self->env != nullptr) here.frames.memory = self->env->frames;
+  here.frames.memory = self != nullptr && self->env != nullptr ? self->env->frames : nullptr;
   if (here.frames.memory != nullptr) [[unlikely]]
-    return here.frames.memory->enter(self->env->executor, here);
-  self->has_default_memory = true;
+    here.frames.memory->enter(self->env->executor, here);
 }
 
 /// The run loop: every resume of a coroutine in a root comes from here, so a coroutine that suspends returns to here,
@@ -62,7 +59,12 @@ inline void root::leave_pool(worker& here) noexcept {
     return work.run(work);
   }
   root& self = static_cast<root&>(work);
-  detail::enter(here, &self);
+  if (self.has_default_memory) {
+    here.current = &self;
+    here.frames.memory = nullptr;
+  } else {
+    detail::enter(here, &self);
+  }
   std::coroutine_handle<> at = self.top;
   if (self.needs_a_look()) [[unlikely]] {
     self.count_in(here);

@@ -182,8 +182,9 @@ class root : public sleeper, public job {
   frame_address top;  // the innermost frame, or one that it awaited and that has ended
   const weft::env* env;
   std::uint8_t transfers = 0;  // where those are bounded; one layout for both compilers
-  // It was seen that `env` says nothing of where frames come from, which who runs it need not look at then: that may lie in
-  // lines of the cache that another thread writes. Who changes `env` to one that may say otherwise makes it false.
+  // Known: `env` says nothing of where frames come from, so who runs it need not look there, which may lie in lines of the
+  // cache that another thread writes. Said by who sends it elsewhere; who changes `env` to one that may say otherwise takes
+  // it back.
   bool has_default_memory = false;
   bool ends_stopped = false;  // it was woken to be unwound
   bool is_uncounted = true;   // it has not had a turn on the pool that it is on, or is on none; read with that one
