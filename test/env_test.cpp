@@ -3,6 +3,7 @@
 #include <weft/executor.hpp>
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
+#include <weft/pool.hpp>
 #include <weft/scope.hpp>
 
 #include <chrono>
@@ -121,6 +122,32 @@ WEFT_TEST("with_memory: is still there after a wait, and is nobody else's meanwh
     co_return;
   };
   co_await weft::when_all(with_memory(&memory, waits), meanwhile());
+  EXPECT_EQ(memory.live, 0U);
+}
+
+// A task that has gone there is known to have its frames from the worker, until it says otherwise.
+TEST(with_memory, is_still_there_after_a_wait_on_a_pool) {
+  const weft::pool other{{.threads = 1}};
+  test::counting_resource memory;
+  auto waits = [&]() -> task<> {
+    co_await weft::yield();
+    const std::size_t before = memory.allocations;
+    co_await deep(3);
+    EXPECT_GT(memory.allocations, before);
+  };
+  auto goes_there = [&]() -> task<> {
+    co_await weft::resume_on(other.executor());
+    co_await with_memory(&memory, waits);
+    co_await weft::yield();
+    const std::size_t before = memory.allocations;
+    co_await deep(3);
+    EXPECT_EQ(memory.allocations, before);
+  };
+  weft::sync_wait(goes_there());
+  weft::sync_wait(weft::with_scope([&](weft::scope& s) -> task<> {
+    auto forked = s.fork_on(other.executor(), with_memory(&memory, waits));
+    co_await std::move(forked);
+  }));
   EXPECT_EQ(memory.live, 0U);
 }
 

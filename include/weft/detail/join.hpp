@@ -174,9 +174,6 @@ class join : boundary, job {
  protected:
   ~join() = default;
 
-  /// Where the handles are, if they follow.
-  std::coroutine_handle<>* frames_behind() noexcept { return reinterpret_cast<std::coroutine_handle<>*>(this + 1); }
-
   /// The same where they are made as they begin: the first one between these two; null where that has failed.
   WEFT_PER_AWAIT void begin_making(root& self, std::coroutine_handle<> caller) noexcept {
     continuation = caller;
@@ -294,6 +291,8 @@ class join : boundary, job {
   void call_one(pool_worker& mine) noexcept;
   std::coroutine_handle<> wait_for_others() noexcept;
   void settle_first(std::size_t ended) noexcept;
+  // Of children whose kind says that these follow.
+  std::coroutine_handle<>* frames_behind() noexcept { return reinterpret_cast<std::coroutine_handle<>*>(this + 1); }
   void* room_of(std::size_t index) noexcept { return &rooms_[index + 1]; }
   void* take_room(std::size_t index) noexcept;
   std::coroutine_handle<> make(std::size_t index) noexcept;
