@@ -4,6 +4,25 @@
 #include "detail/thread_id.hpp"
 
 namespace weft {
+
+/// The request_stop() that calls callbacks. It does so under no lock, and by then the source may be destroyed: by who was
+/// stopped, on this thread or another. So whether the source is still there is asked of this record, which stands on the
+/// stack, and which the source's destructor finds through the source.
+struct detail::stop_run {
+  enum class place : std::uint32_t {
+    in_callback,  // touches this record and its node, not the source: the destructor may let it go
+    at_source,    // touches the source, for a moment: the destructor waits
+    let_go,       // the source is gone
+  };
+
+  const std::uintptr_t thread = this_thread_id();
+  plain<stop_node*> node = nullptr;  // whose callback it calls; under the source's lock
+  bool node_is_gone = false;         // it has destroyed itself, by this thread
+  // Back from a callback by this thread, all else under the source's lock.
+  //   edge let go  the destructor's last access to this record  ->  the return of request_stop()
+  atomic<place> at{place::at_source};
+};
+
 void stop_source::lock() noexcept {
   detail::spin_wait wait;
   for (;;) {
@@ -22,8 +41,28 @@ void stop_source::unlock(std::uint32_t set) noexcept {
 }
 
 stop_source::~stop_source() {
+  if ((state_.load(std::memory_order_acquire) & in_run) != 0) [[unlikely]]  // <- list
+    let_go_of_run();
   WEFT_EXPECTS(nodes_ == nullptr,
                "a stop_source was destroyed before a stop_callback on it: the source must live longer");
+}
+
+void stop_source::let_go_of_run() noexcept {
+  detail::spin_wait wait;
+  for (;;) {
+    lock();
+    detail::stop_run* const run = run_;
+    if (run == nullptr) return;
+    WEFT_EXPECTS(run->thread != detail::this_thread_id() || run->node_is_gone,
+                 "a stop_source was destroyed by a stop_callback that is still on it: the callback must go first");
+    auto at = detail::stop_run::place::in_callback;
+    if (run->at.compare_exchange_strong(at, detail::stop_run::place::let_go,
+                                        std::memory_order_release,   // -> let go
+                                        std::memory_order_relaxed))  // it waits for the lock
+      return;
+    unlock();
+    wait.once();
+  }
 }
 
 bool stop_source::add(detail::stop_node& node) noexcept {
@@ -48,11 +87,12 @@ void stop_source::remove(detail::stop_node& node) noexcept {
     unlock();
     return;
   }
-  const bool running = running_ == &node;
-  const bool here = runner_ == detail::this_thread_id();
-  if (running && here) *node.destroyed_ = true;  // it destroys itself: the runner touches it no more
+  if (run_ != nullptr && run_->node == &node && run_->thread == detail::this_thread_id()) {
+    run_->node_is_gone = true;  // it destroys itself: the runner touches it no more
+    unlock();
+    return;
+  }
   unlock();
-  if (running && here) return;
   // It has run or is running on another thread: wait until that is over.
   detail::spin_wait wait;
   while (!node.ended_.load(std::memory_order_acquire)) wait.once();  // <- ran
@@ -66,29 +106,29 @@ bool stop_source::request_stop(stop_cause cause) noexcept {
   }
   cause_ = cause;
   if (nodes_ == nullptr) {  // nobody is to be called: who comes later finds it requested
-    unlock(requested);
+    unlock(requested);      // the source may be gone after this line
     return true;
   }
-  runner_ = detail::this_thread_id();
-  unlock(requested);
-
-  for (;;) {
-    lock();
-    detail::stop_node* node = nodes_;
-    running_ = node;
-    if (node == nullptr) {
-      unlock();
-      return true;
-    }
+  detail::stop_run run;
+  run_ = &run;
+  while (detail::stop_node* const node = nodes_) {
     nodes_ = node->next_;
     if (nodes_ != nullptr) nodes_->link_ = &nodes_;
     node->link_ = nullptr;
-    bool destroyed = false;
-    node->destroyed_ = &destroyed;
-    unlock();
-    node->run_(*node);
-    if (!destroyed) node->ended_.store(true, std::memory_order_release);  // -> ran: may be gone after this line
+    run.node = node;
+    run.node_is_gone = false;
+    run.at.store(detail::stop_run::place::in_callback, std::memory_order_relaxed);  // only for holders of the lock
+    unlock(requested | in_run);
+    node->run_(*node);  // the source may be gone after this line
+    if (!run.node_is_gone) node->ended_.store(true, std::memory_order_release);  // -> ran: node may be gone, too
+    if (run.at.exchange(detail::stop_run::place::at_source, std::memory_order_acquire) ==  // <- let go
+        detail::stop_run::place::let_go)
+      return true;
+    lock();
   }
+  run_ = nullptr;
+  state_.store(requested, std::memory_order_release);  // -> list: the source may be gone after this line
+  return true;
 }
 
 }  // namespace weft

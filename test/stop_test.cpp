@@ -1,9 +1,13 @@
+#include <weft/clock.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
 #include <weft/stop.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -179,6 +183,107 @@ TEST(stop, registering_and_taking_out_race_with_a_stop) {
     // were taken out of the list before the stopper came to them.
     for (auto& one : missed) EXPECT_LE(one, 1);
   }
+}
+
+// ---- destroyed while it stops -----------------------------------------------------------------------------------------
+
+TEST(stop, a_callback_that_has_destroyed_itself_may_destroy_the_source) {
+  struct last_words {
+    std::unique_ptr<stop_source>* source;
+    std::optional<stop_callback<last_words>>* self;
+    void operator()() {
+      std::unique_ptr<stop_source>& mine = *source;
+      self->reset();  // *this is gone after this line
+      mine.reset();
+    }
+  };
+  auto source = std::make_unique<stop_source>();
+  std::optional<stop_callback<last_words>> callback;
+  callback.emplace(source->token(), last_words{&source, &callback});
+  EXPECT_TRUE(source->request_stop());
+  EXPECT_EQ(source, nullptr);
+  EXPECT_FALSE(callback.has_value());
+}
+
+TEST(stop, a_callback_may_destroy_the_source_and_those_that_come_later) {
+  auto source = std::make_unique<stop_source>();
+  int called = 0;
+  std::optional<stop_callback<std::function<void()>>> first, second, third;
+  first.emplace(source->token(), [] { ADD_FAILURE() << "it was taken out"; });
+  second.emplace(source->token(), [] { ADD_FAILURE() << "it was taken out"; });
+  third.emplace(source->token(), [&source, &called, &first, &second, &third] {
+    ++called;
+    first.reset();
+    second.reset();
+    std::unique_ptr<stop_source>& mine = source;
+    third.reset();  // this closure is gone after this line
+    mine.reset();
+  });
+  EXPECT_TRUE(source->request_stop());
+  EXPECT_EQ(called, 1);
+  EXPECT_EQ(source, nullptr);
+}
+
+weft::task<> waits_under_a_source_of_its_own(std::atomic<stop_source*>& handle) {
+  const auto mine = std::make_unique<stop_source>();
+  auto body = [&]() -> weft::task<> {
+    handle = mine.get();
+    co_await weft::sleep_for(std::chrono::hours{1});
+  };
+  co_await weft::with_stop(mine->token(), body);
+}
+
+TEST(stop, a_task_that_is_stopped_may_own_the_source) {
+  std::atomic<stop_source*> handle = nullptr;
+  bool stopped = false;
+  weft::start(waits_under_a_source_of_its_own(handle),
+              [&](const weft::result<void>& how) { stopped = how.is_stopped(); });
+  handle.load()->request_stop();
+  EXPECT_TRUE(stopped);
+}
+
+TEST(stop, a_task_that_is_stopped_may_own_the_source_on_another_thread) {
+  weft::pool pool{{.threads = 2}};
+  for (int i = 0; i < test::rounds(2000); ++i) {
+    std::atomic<stop_source*> handle = nullptr;
+    std::atomic<bool> over = false;
+    weft::start(pool.executor(), waits_under_a_source_of_its_own(handle), [&](const auto&) { over = true; });
+    test::until([&] { return handle.load() != nullptr; });
+    handle.load()->request_stop();
+    test::until([&] { return over.load(); });
+  }
+}
+
+// The callback runs on while another thread destroys the source: neither waits for the other.
+TEST(stop, another_thread_may_destroy_the_source_while_a_callback_without_a_node_runs_on) {
+  auto source = std::make_unique<stop_source>();
+  std::atomic<bool> gone = false;
+  std::latch may_go{1};
+  struct lasts {
+    std::optional<stop_callback<lasts>>* self;
+    std::latch* may_go;
+    std::atomic<bool>* gone;
+    void operator()() {
+      std::latch& may = *may_go;
+      std::atomic<bool>& is_gone = *gone;
+      self->reset();  // *this is gone after this line
+      may.count_down();
+      test::until([&] { return is_gone.load(); });
+    }
+  };
+  std::optional<stop_callback<lasts>> lasting;
+  lasting.emplace(source->token(), lasts{&lasting, &may_go, &gone});
+  stop_source& handle = *source;
+  std::jthread stopper{[&] { EXPECT_TRUE(handle.request_stop()); }};
+  may_go.wait();
+  source.reset();
+  gone = true;
+}
+
+TEST(stop_death, a_source_is_not_destroyed_by_a_callback_that_is_on_it) {
+  auto source = std::make_unique<stop_source>();
+  const stop_callback callback{source->token(), [&] { source.reset(); }};
+  EXPECT_DEATH(source->request_stop(), "a stop_source was destroyed by a stop_callback that is still on it");
 }
 
 }  // namespace

@@ -30,6 +30,8 @@ class stop_token;
 
 namespace detail {
 
+struct stop_run;
+
 /// A callback in a source's list.
 class stop_node {
  public:
@@ -45,7 +47,6 @@ class stop_node {
   void (*run_)(stop_node&) noexcept;
   plain<stop_node*> next_ = nullptr;
   plain<plain<stop_node*>*> link_ = nullptr;  // what points to this node; null: not in the list
-  plain<bool*> destroyed_ = nullptr;          // set while it runs, for a callback that destroys itself
   atomic<bool> ended_{false};  // edge ran: what the callback did -> the return of remove() on another thread
 };
 
@@ -55,6 +56,8 @@ class stop_node {
 /// for callbacks).
 ///
 /// Threads   all members from any thread.
+/// Lifetime  who was stopped may destroy it, even if the request_stop() that did so has not returned: on the same
+///           thread, in a callback that has destroyed itself before, or on another one.
 class stop_source {
  public:
   stop_source() = default;
@@ -84,18 +87,19 @@ class stop_source {
   void remove(detail::stop_node& node) noexcept;
   void lock() noexcept;
   void unlock(std::uint32_t set = 0) noexcept;
+  void let_go_of_run() noexcept;
 
-  static constexpr std::uint32_t locked = 1, requested = 2;
+  static constexpr std::uint32_t locked = 1, requested = 2, in_run = 4;
 
-  // `locked` guards the list and the running callback; `requested` is set once, under the lock.
-  //   edge list   changes of the list        ->  the next holder of the lock
+  // `locked` guards the list and the run; `requested` is set once, under the lock; `in_run` is there, once callbacks are
+  // called, until the last access of the thread that calls them.
+  //   edge list   changes of the list        ->  the next holder of the lock, and the destructor
   //   edge asked  the cause, and what led to it  ->  whoever sees `requested`
   //
   // test/model/stop_model.cpp fails without them.
   detail::atomic<std::uint32_t> state_{0};
   detail::plain<detail::stop_node*> nodes_ = nullptr;
-  detail::plain<detail::stop_node*> running_ = nullptr;
-  detail::plain<std::uintptr_t> runner_ = 0;  // the thread that runs callbacks
+  detail::plain<detail::stop_run*> run_ = nullptr;  // while `in_run`: on the stack of the request_stop() that runs
   stop_cause cause_{nullptr, {}};
 };
 
