@@ -97,9 +97,9 @@ void lanes_awaiter::await_resume() {
 
 // ---- detach_on_stop -----------------------------------------------------------------------------------------------------
 
-// Not the rest: a stop that is not its own, and what lies in frames that it may outlive.
+// Not the rest: a stop that is not its own, what lies in frames that it may outlive, and a sync_wait as executor.
 detached_env::detached_env(const root& from) noexcept {
-  if (from.env != nullptr) own_env = {.executor = from.env->executor, .clock = from.env->clock};
+  if (from.env != nullptr) own_env = {.executor = blocking_root::lasting_executor(from), .clock = from.env->clock};
 }
 
 }  // namespace weft::detail

@@ -1,8 +1,11 @@
 #include <weft/combine.hpp>
+#include <weft/fiber.hpp>
+#include <weft/scope.hpp>
 
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/timed_root.hpp"
@@ -75,6 +78,43 @@ TEST(detach_on_stop, a_stop_ends_the_await_and_not_the_operation) {
   EXPECT_EQ(at.door->waiting(), 1);
   at.door->open();
   EXPECT_EQ(alive, 0);
+}
+
+// It has returned by then, and with it what was the executor of the task that awaited the operation.
+TEST(detach_on_stop, an_operation_outlives_the_sync_wait_that_it_began_in) {
+  weft::promise<int> answer;
+  std::atomic<bool> begun = false, ended = false;
+  auto operation = [&](weft::future<int> from) -> task<int> {
+    begun = true;
+    const int value = co_await std::move(from);
+    co_await weft::yield();
+    ended = true;
+    co_return value;
+  };
+  const auto call = [&]() -> task<int> { co_return co_await detach_on_stop(operation(answer.get_future())); };
+  const auto call_in_fiber = [&] { return weft::await(detach_on_stop(operation(answer.get_future()))); };
+  const auto in_scope = [&](weft::scope& s) -> task<int> { co_return co_await s.fork(call); };
+  const auto in_fiber = [&](weft::scope& s) -> task<int> { co_return co_await s.go(call_in_fiber); };
+
+  for (const int how : {0, 1, 2, 3}) {
+    answer = {};
+    begun = ended = false;
+    weft::stop_source impatient;
+    std::jthread user{[&] {
+      test::until([&] { return begun.load(); });
+      impatient.request_stop();
+    }};
+    EXPECT_THROW(
+        static_cast<void>(how == 0   ? weft::sync_wait(call(), impatient.token())
+                          : how == 1 ? weft::sync_wait(weft::with_scope(in_scope), impatient.token())
+                          : how == 2 ? weft::sync_wait(weft::with_scope(in_fiber), impatient.token())
+                                     : std::get<0>(weft::sync_wait(weft::when_all(call()), impatient.token()))),
+        weft::stopped)
+        << how;
+    EXPECT_FALSE(ended);
+    answer.set_value(1);
+    test::until([&] { return ended.load(); });
+  }
 }
 
 TEST(detach_on_stop, stopped_before_does_not_begin) {

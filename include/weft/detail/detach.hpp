@@ -30,7 +30,7 @@ class detached_outcome final : public future_state, public handed_outcome<T> {
   }
 };
 
-/// The environment that a detached root keeps for itself: the executor and the clock.
+/// The environment that a detached root keeps for itself: the clock and the executor, if that is no sync_wait.
 struct detached_env {
   explicit detached_env(const root& from) noexcept;
   weft::env own_env;
@@ -136,8 +136,11 @@ task<outcome_of_call<F, Args...>> call_owned(F f, Args... args) {
 /// Suspends  until the operation has ended, or the stop.
 /// Cancel    ends stopped; no stop reaches the operation. A task that was stopped before does not begin it.
 /// Fails     throws what the operation throws, or std::bad_alloc. A failure after the stop is a lost error, see error.hpp.
-/// Lifetime  the executor and the clock of the environment outlive the operation; so does a scope's `.memory`, if the
-///           operation was made there, since its frame is of that.
+/// Threads   the operation runs on the executor of the task that awaits it. Below a sync_wait, which may return before it
+///           ends, it has none: it begins there, and goes on where what it waits for completes.
+/// Lifetime  the executor and the clock of the environment outlive the operation, not the await alone: keep a pool, a
+///           strand or a manual_executor until the operation has ended, too. So does a scope's `.memory`, if the operation
+///           was made there, since its frame is of that.
 /// Cost      two allocations beside the frame.
 template <awaitable Awaitable>
 auto detach_on_stop(Awaitable&& operation) {
