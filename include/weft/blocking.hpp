@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/detail/forward.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/detail/waiter.hpp>
 #include <weft/task.hpp>
@@ -118,7 +119,7 @@ task<T> run_blocking(blocking_core* where, F f, Args... args) {
 blocking_core& process_blocking_core();
 
 template <class F, class... Args>
-using blocking_result = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
+using blocking_result = kept_result<std::decay_t<F>, std::decay_t<Args>...>;
 
 }  // namespace detail
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/invoke.hpp>
 #include <weft/env.hpp>
 #include <weft/executor.hpp>
 #include <weft/scope.hpp>
@@ -124,7 +125,7 @@ template <class... E, class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto with_executors(const executor_set<E...>& set, F&& callable, Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::run_with_executors<detail::with_result<F, Args...>, executor_set<E...>, std::decay_t<F>,
+  return detail::run_with_executors<detail::with_result<F, Args...>, executor_set<E...>, detail::callable<F>,
                                     std::decay_t<Args>...>(set, std::forward<F>(callable), std::forward<Args>(args)...);
 }
 

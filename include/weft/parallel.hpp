@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/combine.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/scope.hpp>
 #include <weft/task.hpp>

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 #include <weft/detail/fork.hpp>
+#include <weft/detail/invoke.hpp>
 
 namespace weft {
 
@@ -323,7 +324,7 @@ namespace detail {
 /// What the function of a fork gives: what it returns, or what awaiting that gives.
 template <class F, class... Args>
 struct forked {
-  using type = std::invoke_result_t<F, Args...>;
+  using type = kept_result<F, Args...>;
 };
 template <class F, class... Args>
   requires weft::awaitable<std::invoke_result_t<F, Args...>>
@@ -338,7 +339,7 @@ task<forked_t<F, Args...>> call_in_fork(F f, Args... args) {
   if constexpr (weft::awaitable<std::invoke_result_t<F, Args...>>)
     co_return co_await std::move(f)(std::move(args)...);
   else
-    co_return std::move(f)(std::move(args)...);
+    co_return detail::invoke(std::move(f), std::move(args)...);
 }
 
 /// The same where a failure may start it again: the function is called with copies.
@@ -461,7 +462,7 @@ class scope : detail::scope_core {
     if constexpr (sizeof...(Args) == 0 && awaitable<What>) {
       return detail::as_task(std::forward<What>(what));
     } else {
-      using function = std::decay_t<What>;
+      using function = detail::callable<What>;
       if constexpr (std::is_copy_constructible_v<function> && (std::is_copy_constructible_v<std::decay_t<Args>> && ...))
         if (restarts())
           return detail::call_again_in_fork<function, std::decay_t<Args>...>(*this, std::forward<What>(what),
@@ -506,9 +507,26 @@ weft::fork<T> detail::scope_access::fork_here(scope& in, task<T> work) {
 
 namespace detail {
 
+/// A member function as the body of a scope, which is given its object before the scope.
+template <class Member>
+struct member_body {
+  member_body(Member of) noexcept : member{of} {}  // NOLINT: stands for it
+
+  template <class Object, class... Args>
+    requires std::is_invocable_v<Member, Object, scope&, Args...>
+  WEFT_COROUTINE_TAKES_OVER decltype(auto) operator()(scope& here, Object&& object, Args&&... args) const {
+    return invoke_member(member, static_cast<Object&&>(object), here, static_cast<Args&&>(args)...);
+  }
+
+  Member member;
+};
+template <class F>
+using scope_body =
+    std::conditional_t<std::is_member_pointer_v<std::decay_t<F>>, member_body<std::decay_t<F>>, std::decay_t<F>>;
+
 /// What the body of a scope gives.
 template <class F, class... Args>
-using body_result = await_result<std::invoke_result_t<std::decay_t<F>, scope&, std::decay_t<Args>...>>;
+using body_result = await_result<std::invoke_result_t<scope_body<F>, scope&, std::decay_t<Args>...>>;
 
 /// The body: the callable is called in it, since it may fork, or throw, before it returns something to await.
 template <class R, class F, class... Args>
@@ -543,7 +561,8 @@ task<R> scope_access::run(scope_options options, const env* exactly, F f, Args..
 ///
 ///     co_await with_scope({.memory = &arena}, [](scope& s, request r) -> task<> { … }, std::move(request));
 ///
-/// Gives what the body gives.
+/// Gives what the body gives. A member function is given its object first: `with_scope(&server::run, this)` calls
+/// `this->run(scope&)`.
 ///
 /// Suspends  until body and forks have ended, however they end.
 /// Cancel    a stop goes to the body and to all forks, and they are joined.
@@ -557,19 +576,19 @@ template <class F, class... Args>
 WEFT_COROUTINE_TAKES_OVER task<detail::body_result<F, Args...>> with_scope(scope_options options, F&& callable,
                                                                            Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::scope_access::run<detail::body_result<F, Args...>, std::decay_t<F>, std::decay_t<Args>...>(
+  return detail::scope_access::run<detail::body_result<F, Args...>, detail::scope_body<F>, std::decay_t<Args>...>(
       options, nullptr, std::forward<F>(callable), std::forward<Args>(args)...);
 }
 template <class F>
-  requires std::is_invocable_v<std::decay_t<F>, scope&>
+  requires std::is_invocable_v<detail::scope_body<F>, scope&>
 WEFT_COROUTINE_TAKES_OVER task<detail::body_result<F>> with_scope(
     F&& callable, std::source_location where = std::source_location::current()) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::scope_access::run<detail::body_result<F>, std::decay_t<F>>({.where = where}, nullptr,
-                                                                            std::forward<F>(callable));
+  return detail::scope_access::run<detail::body_result<F>, detail::scope_body<F>>({.where = where}, nullptr,
+                                                                                  std::forward<F>(callable));
 }
 template <class F, class Arg, class... Args>
-  requires std::is_invocable_v<std::decay_t<F>, scope&, std::decay_t<Arg>, std::decay_t<Args>...>
+  requires std::is_invocable_v<detail::scope_body<F>, scope&, std::decay_t<Arg>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER task<detail::body_result<F, Arg, Args...>> with_scope(F&& callable, Arg&& arg,
                                                                                 Args&&... args) {
   return with_scope(scope_options{}, std::forward<F>(callable), std::forward<Arg>(arg), std::forward<Args>(args)...);

@@ -24,6 +24,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/detail/async_stack.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/root.hpp>
 #include <weft/error.hpp>
 
@@ -621,7 +622,7 @@ class started_root final : root {
   static void ended(root& self, bool stopped) noexcept {
     auto& mine = static_cast<started_root&>(self);
     Callback callback = std::move(mine.callback_);
-    std::move(callback)(mine.leave(stopped));  // mine is gone before the callback begins
+    detail::invoke(std::move(callback), mine.leave(stopped));  // mine is gone before the callback begins
   }
 
   // Straight into the callback's parameter: a value is moved once, and an exception that this throws is the result.

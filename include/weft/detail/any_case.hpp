@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 #include <vector>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/select.hpp>
 
 namespace weft {
@@ -88,7 +89,7 @@ class some_case_of final : public some_case {
     if constexpr (std::is_same_v<Value, std::monostate> && std::is_invocable_v<Function&>)
       static_cast<void>(state_.take()), then_();
     else
-      then_(state_.take());
+      detail::invoke(then_, state_.take());
   }
 
   state state_;

@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/detail/context.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/stack_pool.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/error.hpp>

@@ -17,6 +17,7 @@
 #include <vector>
 #include <weft/detail/config.hpp>
 #include <weft/detail/forward.hpp>
+#include <weft/detail/invoke.hpp>
 
 namespace weft {
 
@@ -97,9 +98,9 @@ class error_policy {
   template <class Handler>
   static on_failure decide(Handler&& handler, std::exception_ptr failure) {
     if constexpr (std::is_convertible_v<std::invoke_result_t<Handler, std::exception_ptr>, on_failure>) {
-      return handler(std::move(failure));
+      return detail::invoke(handler, std::move(failure));
     } else {
-      static_cast<void>(handler(std::move(failure)));
+      static_cast<void>(detail::invoke(handler, std::move(failure)));
       return on_failure::go_on;
     }
   }

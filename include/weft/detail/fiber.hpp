@@ -31,6 +31,7 @@
 #include <weft/clock.hpp>
 #include <weft/detail/coroutine.hpp>
 #include <weft/detail/hop.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/scope.hpp>
 
@@ -244,8 +245,8 @@ struct fiber_run : knows_roots {
 };
 
 template <class F, class... Args>
-task<std::invoke_result_t<F, Args...>> run_in_fiber(stack_options options, F f, Args... args) {
-  using result = std::invoke_result_t<F, Args...>;
+task<kept_result<F, Args...>> run_in_fiber(stack_options options, F f, Args... args) {
+  using result = kept_result<F, Args...>;
   static_assert(
       !is_task<result>,
       "a fiber runs a plain function, and this one gives a task, which nobody would start: fork it, or have the "

@@ -9,6 +9,7 @@
 
 #include <type_traits>
 #include <utility>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/future.hpp>
 

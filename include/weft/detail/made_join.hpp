@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <new>
@@ -22,6 +21,7 @@
 #include <utility>
 #include <vector>
 #include <weft/detail/group.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/join.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/task.hpp>
@@ -190,7 +190,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] made_join_into 
       }
       return std::move(into_);
     } else {
-      for (auto at = this->begin(); at != this->end(); ++at) std::invoke(into_, *at);
+      for (auto at = this->begin(); at != this->end(); ++at) invoke(into_, *at);
     }
   }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <utility>
+#include <weft/detail/invoke.hpp>
 #include <weft/task.hpp>
 
 namespace weft {
@@ -69,8 +70,8 @@ template <class F, class... Args>
   requires(!awaitable<F>) && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 detail::exit_registration on_scope_exit(F&& f, Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::exit_registration{
-      detail::call_at_exit<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(f), std::forward<Args>(args)...)};
+  return detail::exit_registration{detail::call_at_exit<detail::callable<F>, std::decay_t<Args>...>(
+      std::forward<F>(f), std::forward<Args>(args)...)};
 }
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include <vector>
 #include <weft/detail/async_frame.hpp>
 #include <weft/detail/forward.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/wait_subject.hpp>
 #include <weft/stop.hpp>
 
@@ -63,7 +64,7 @@ class overdue_handler {
     } else if constexpr (std::is_lvalue_reference_v<Handler>) {
       object_ = const_cast<void*>(static_cast<const void*>(std::addressof(handler)));
       call_ = [](void* object, const overdue_scope& what) noexcept {
-        (*static_cast<std::remove_reference_t<Handler>*>(object))(what);
+        detail::invoke(*static_cast<std::remove_reference_t<Handler>*>(object), what);
       };
     } else {
       call_ = [](void*, const overdue_scope& what) noexcept { plain{}(what); };

@@ -8,6 +8,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/invoke.hpp>
 #include <weft/task.hpp>
 
 namespace weft {
@@ -37,13 +38,12 @@ template <class F, class... Args>
 WEFT_COROUTINE_TAKES_OVER decltype(auto) call(F&& f, Args&&... args) {
   using returned = std::invoke_result_t<F, Args...>;
   if constexpr (weft::awaitable<returned>) {
-    return std::forward<F>(f)(std::forward<Args>(args)...);
+    return detail::invoke(std::forward<F>(f), std::forward<Args>(args)...);
   } else if constexpr (std::is_void_v<returned>) {
-    std::forward<F>(f)(std::forward<Args>(args)...);
+    detail::invoke(std::forward<F>(f), std::forward<Args>(args)...);
     return immediate<void>{};
   } else {
-    using value = std::conditional_t<std::is_rvalue_reference_v<returned>, std::remove_reference_t<returned>, returned>;
-    return immediate<value>{std::forward<F>(f)(std::forward<Args>(args)...)};
+    return immediate<kept_result<F, Args...>>{detail::invoke(std::forward<F>(f), std::forward<Args>(args)...)};
   }
 }
 
@@ -83,6 +83,18 @@ template <class R, class C, class A>
 struct parameter<R (C::*)(A) noexcept> : parameter<R (*)(A)> {};
 template <class R, class C, class A>
 struct parameter<R (C::*)(A) const noexcept> : parameter<R (*)(A)> {};
+
+/// A member of an error, as its handler.
+template <class R, class C>
+struct parameter<R C::*> {
+  using type = const C&;
+};
+template <class R, class C>
+struct parameter<R (C::*)()> {
+  using type = C&;
+};
+template <class R, class C>
+struct parameter<R (C::*)() noexcept> : parameter<R (C::*)()> {};
 
 /// What a handler of errors takes: any, as a std::exception_ptr, or one type.
 template <class G, bool any = std::is_invocable_v<G, std::exception_ptr>>

@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
 #include <weft/detail/group.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/join.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/task.hpp>
@@ -174,7 +174,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into
       });
       return std::move(into_);
     } else {
-      this->give([&](element<T>&& value) { std::invoke(into_, std::move(value)); });
+      this->give([&](element<T>&& value) { invoke(into_, std::move(value)); });
     }
   }
 

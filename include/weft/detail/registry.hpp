@@ -24,6 +24,7 @@
 #include <weft/clock.hpp>
 #include <weft/detail/coroutine.hpp>
 #include <weft/detail/fiber.hpp>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/scope.hpp>
 #include <weft/stop.hpp>
@@ -139,9 +140,10 @@ class registry {
     } else {
       return start<detail::forked_t<What, Args...>>(
           in, options,
-          [f = std::decay_t<What>(std::forward<What>(what)),
+          [f = detail::callable<What>(std::forward<What>(what)),
            ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable {
-            return detail::call_in_fork<std::decay_t<What>, std::decay_t<Args>...>(std::move(f), std::move(args)...);
+            return detail::call_in_fork<detail::callable<What>, std::decay_t<Args>...>(std::move(f),
+                                                                                       std::move(args)...);
           });
     }
   }
@@ -150,7 +152,7 @@ class registry {
   template <class F, class... Args>
     requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
   auto go(scope& in, const work_options& options, F&& f, Args&&... args) {
-    return start<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>>(
+    return start<detail::kept_result<std::decay_t<F>, std::decay_t<Args>...>>(
         in, options,
         [on = options.stack, f = std::decay_t<F>(std::forward<F>(f)),
          ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable {

@@ -3,19 +3,6 @@
 
 #include <weft/detail/forward.hpp>
 
-#if defined(__GLIBCXX__) && __has_include(<bits/invoke.h>)
-#include <bits/invoke.h>
-namespace weft::detail {
-template <class F, class... Args>
-constexpr decltype(auto) invoke(F&& f, Args&&... args) {
-  return std::__invoke(static_cast<F&&>(f), static_cast<Args&&>(args)...);
-}
-}  // namespace weft::detail
-#else
-#include <functional>
-namespace weft::detail { using std::invoke; }  // namespace weft::detail
-#endif
-
 #if defined(__GLIBCXX__) && __has_include(<bits/refwrap.h>)
 #include <bits/refwrap.h>       // std::reference_wrapper
 #include <bits/stl_function.h>  // std::plus

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <weft/detail/invoke.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/scope.hpp>
 
@@ -137,7 +138,7 @@ template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto with_memory(std::pmr::memory_resource* memory, F&& callable, Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::run_with_memory<detail::with_result<F, Args...>, std::decay_t<F>, std::decay_t<Args>...>(
+  return detail::run_with_memory<detail::with_result<F, Args...>, detail::callable<F>, std::decay_t<Args>...>(
       memory, detail::is_per_worker(memory), std::forward<F>(callable), std::forward<Args>(args)...);
 }
 
@@ -146,7 +147,7 @@ template <class T, class U, class F, class... Args>
   requires std::is_constructible_v<T, U> && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto with_local(const local<T>& key, U&& value, F&& callable, Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::run_with_local<detail::with_result<F, Args...>, T, std::decay_t<F>, std::decay_t<Args>...>(
+  return detail::run_with_local<detail::with_result<F, Args...>, T, detail::callable<F>, std::decay_t<Args>...>(
       &key, T(std::forward<U>(value)), std::forward<F>(callable), std::forward<Args>(args)...);
 }
 
@@ -156,7 +157,7 @@ template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto with_stop(stop_token stop, F&& callable, Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  using body = detail::without_scope<std::decay_t<F>>;
+  using body = detail::without_scope<detail::callable<F>>;
   return detail::scope_access::run<detail::with_result<F, Args...>, body, std::decay_t<Args>...>(
       {.stop = stop}, nullptr, body{std::forward<F>(callable)}, std::forward<Args>(args)...);
 }
@@ -174,7 +175,7 @@ template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto with_deadline(detail::deadline_here deadline, F&& callable, Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  using body = detail::without_scope<std::decay_t<F>>;
+  using body = detail::without_scope<detail::callable<F>>;
   return detail::scope_access::run<detail::with_result<F, Args...>, body, std::decay_t<Args>...>(
       {.deadline = deadline.when, .where = deadline.where}, nullptr, body{std::forward<F>(callable)},
       std::forward<Args>(args)...);
@@ -190,7 +191,7 @@ template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto with_env(const env& environment, F&& callable, Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::run_with_env<detail::with_result<F, Args...>, std::decay_t<F>, std::decay_t<Args>...>(
+  return detail::run_with_env<detail::with_result<F, Args...>, detail::callable<F>, std::decay_t<Args>...>(
       environment, std::forward<F>(callable), std::forward<Args>(args)...);
 }
 
@@ -229,7 +230,8 @@ inline constexpr bool is_owned<T> = false;
 
 template <class F>
 inline constexpr bool owns_nothing =
-    std::is_empty_v<F> || (std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>);
+    std::is_empty_v<F> || (std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>) ||
+    std::is_member_pointer_v<F>;
 
 template <class F, class... Args>
 void expect_detachable() {
@@ -260,10 +262,10 @@ void detach(executor& ex, F&& function, Handler&& on_error, Args&&... args) {
   static_assert(!std::is_pointer_v<std::decay_t<Handler>> || detail::owns_nothing<std::decay_t<Handler>>);
   using value_type = detail::forked_t<F, Args...>;
   start(ex,
-        detail::call_in_fork<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(function),
-                                                                     std::forward<Args>(args)...),
+        detail::call_in_fork<detail::callable<F>, std::decay_t<Args>...>(std::forward<F>(function),
+                                                                         std::forward<Args>(args)...),
         [handler = std::decay_t<Handler>(std::forward<Handler>(on_error))](result<value_type> how) mutable {
-          if (std::exception_ptr failure = how.exception()) handler(std::move(failure));
+          if (std::exception_ptr failure = how.exception()) detail::invoke(handler, std::move(failure));
         });
 }
 
