@@ -3,6 +3,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -355,6 +356,46 @@ TEST(async_generator_adaptors, pass_failures_on) {
   sync_wait(consumer());
 }
 
+// ---- what is copied, and can't be moved; empty ones -----------------------------------------------------------------------
+
+struct copied_only {
+  explicit copied_only(int n) : number{n} {}
+  copied_only(const copied_only&) = default;
+  copied_only(copied_only&&) = delete;
+  int number;
+};
+
+TEST(async_generator, yields_copies_of_what_cannot_be_moved) {
+  auto values = []() -> async_generator<copied_only> {
+    copied_only kept{1};
+    co_yield kept;
+    const copied_only constant{2};
+    co_yield constant;
+    co_yield copied_only{3};
+  };
+  auto consumer = [](async_generator<copied_only> all) -> task<std::vector<int>> {
+    std::vector<int> got;
+    while (auto* value = co_await all.next()) got.push_back(value->number);
+    co_return got;
+  };
+  EXPECT_EQ(sync_wait(consumer(values())), (std::vector{1, 2, 3}));
+}
+
+TEST(async_generator, made_empty_is_at_its_end) {
+  auto consumer = []() -> task<> {
+    async_generator<int> later;
+    EXPECT_FALSE(later);
+    EXPECT_EQ(co_await later.next(), nullptr);
+    EXPECT_TRUE((co_await later.begin()) == later.end());
+    auto none = co_await (async_generator<int>{} | weft::take(3) | weft::collect());
+    EXPECT_TRUE(none.empty());
+    later = count(1, 2);
+    EXPECT_TRUE(later);
+    EXPECT_EQ(*co_await later.next(), 1);
+  };
+  sync_wait(consumer());
+}
+
 // ---- broken contracts -----------------------------------------------------------------------------------------------
 
 TEST(async_generator_death, two_consumers_at_once) {
@@ -371,6 +412,50 @@ TEST(async_generator_death, two_consumers_at_once) {
         sync_wait(consumer(asks_itself));
       },
       "was asked for a value while another consumer waits");
+}
+
+// What a body does with the async_generator that it is the body of.
+struct held_async {
+  async_generator<int> all;
+  std::optional<async_generator<int>::iterator> at{};
+};
+void runs_into(void (*what)(held_async& self)) {
+  auto body = [](held_async& self, void (*what)(held_async& self)) -> async_generator<int> {
+    co_yield 1;
+    what(self);
+    co_yield 2;
+  };
+  auto consumer = [](held_async& one) -> task<> {
+    one.at.emplace(co_await one.all.begin());
+    co_await ++*one.at;
+  };
+  held_async one;
+  one.all = body(one, what);
+  sync_wait(consumer(one));
+}
+
+TEST(async_generator_death, a_body_that_uses_its_own_generator) {
+  auto through_iterators = [](bool begins) {
+    auto body = [](held_async& self, bool begins) -> async_generator<int> {
+      co_yield 1;
+      if (begins)
+        (void)co_await self.all.begin();
+      else
+        co_await ++*self.at;
+    };
+    auto consumer = [](held_async& one) -> task<> {
+      one.at.emplace(co_await one.all.begin());
+      co_await ++*one.at;
+    };
+    held_async one;
+    one.all = body(one, begins);
+    sync_wait(consumer(one));
+  };
+  EXPECT_DEATH(through_iterators(true), "was asked for a value while another consumer waits, or by its own body");
+  EXPECT_DEATH(through_iterators(false), "was asked for a value while another consumer waits, or by its own body");
+  EXPECT_DEATH(runs_into([](held_async& self) { (void)**self.at; }), "dereferenced at the end, or while its \\+\\+");
+  EXPECT_DEATH(runs_into([](held_async& self) { self.all = async_generator<int>{}; }), "moved while a consumer waits");
+  EXPECT_DEATH(runs_into([](held_async& self) { auto mine = std::move(self.all); }), "moved while a consumer waits");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <memory_resource>
 #include <new>
+#include <optional>
 #include <ranges>
 #include <stdexcept>
 #include <string>
@@ -451,6 +452,28 @@ TEST(generator, that_finds_no_memory_throws_at_the_call) {
   EXPECT_THROW((void)down_from(std::allocator_arg, std::pmr::null_memory_resource(), 1), std::bad_alloc);
 }
 
+// ---- what is copied, and can't be moved ---------------------------------------------------------------------------------
+
+struct copied_only {
+  explicit copied_only(int n) : number{n} {}
+  copied_only(const copied_only&) = default;
+  copied_only(copied_only&&) = delete;
+  int number;
+};
+
+TEST(generator, yields_copies_of_what_cannot_be_moved) {
+  auto values = []() -> generator<copied_only> {
+    copied_only kept{1};
+    co_yield kept;
+    const copied_only constant{2};
+    co_yield constant;
+    co_yield copied_only{3};
+  };
+  std::vector<int> got;
+  for (auto&& value : values()) got.push_back(value.number);
+  EXPECT_EQ(got, (std::vector{1, 2, 3}));
+}
+
 // ---- broken contracts -----------------------------------------------------------------------------------------------
 
 using generator_death = ::testing::Test;
@@ -503,6 +526,94 @@ TEST(generator_death, tells_who_broke_what) {
         for (int value : outer) (void)value;
       },
       "elements_of\\(\\) was given a generator that was moved from");
+  EXPECT_DEATH(
+      {
+        generator<int> empty;
+        empty.begin();
+      },
+      "begin\\(\\) of a generator that was moved from, or made empty");
+}
+
+// What a body does with the generator that it is the body of, directly or as one that is nested in it.
+using generator_of_body = generator<int>;
+struct held {
+  generator_of_body all;
+  std::optional<generator_of_body::iterator> at{};
+};
+generator<int> does(held& self, void (*what)(held& self), int depth = 0) {
+  if (depth > 0) {
+    co_yield elements_of(does(self, what, depth - 1));
+    co_return;
+  }
+  co_yield 1;
+  what(self);
+  co_yield 2;
+}
+void runs_into(void (*what)(held& self), int depth) {
+  held one;
+  one.all = does(one, what, depth);
+  one.at.emplace(one.all.begin());
+  ++*one.at;
+}
+generator<int> yields_itself(held& self) {
+  co_yield 1;
+  co_yield elements_of(self.all);
+}
+generator<int> yields_its_root(held& self) { co_yield elements_of(yields_itself(self)); }
+
+TEST(generator_death, a_body_that_uses_its_own_generator) {
+  for (const int depth : {0, 1, 3}) {
+    EXPECT_DEATH(runs_into([](held& self) { self.all.begin(); }, depth), "begin\\(\\) of a generator by its own body");
+    EXPECT_DEATH(runs_into([](held& self) { ++*self.at; }, depth), "advanced by the generator's own body");
+    EXPECT_DEATH(runs_into([](held& self) { (void)**self.at; }, depth), "dereferenced by the generator's own body");
+    EXPECT_DEATH(runs_into([](held& self) { self.all = generator<int>{}; }, depth),
+                 "destroyed, or assigned to, by its own body");
+  }
+  EXPECT_DEATH(
+      {
+        held one;
+        one.all = yields_itself(one);
+        for (int value : one.all) (void)value;
+      },
+      "elements_of\\(\\) was given the generator whose own body this is");
+  EXPECT_DEATH(
+      {
+        held one;
+        one.all = yields_its_root(one);
+        for (int value : one.all) (void)value;
+      },
+      "elements_of\\(\\) was given the generator whose own body this is");
+  EXPECT_DEATH(
+      {
+        held one;  // before its first value
+        one.all = [](held& self) -> generator<int> {
+          self.all.begin();
+          co_yield 1;
+        }(one);
+        one.all.begin();
+      },
+      "begin\\(\\) of a generator by its own body");
+}
+
+TEST(generator, that_threw_has_ended_and_is_not_running) {
+  auto fails = []() -> generator<int> {
+    co_yield 1;
+    throw std::out_of_range{"2"};
+  };
+  auto values = fails();
+  auto it = values.begin();
+  EXPECT_THROW(++it, std::out_of_range);
+  EXPECT_EQ(it, values.end());
+  values = count(1, 2);  // the old one is destroyed
+  EXPECT_EQ(to_vector(std::move(values)), (std::vector{1, 2}));
+}
+
+TEST(generator, may_be_made_empty_and_filled_later) {
+  generator<int> later;
+  EXPECT_FALSE(later);
+  later = count(1, 3);
+  EXPECT_TRUE(later);
+  EXPECT_EQ(to_vector(std::move(later)), (std::vector{1, 2, 3}));
 }
 
 }  // namespace

@@ -75,16 +75,22 @@ class [[nodiscard("an async_generator runs only while its values are awaited")]]
   using value_type = std::remove_cvref_t<T>;
   class iterator;
 
-  async_generator(async_generator&& other) noexcept : body_{std::exchange(other.body_, nullptr)} {}
+  async_generator() noexcept = default;  ///< empty: at its end
+  async_generator(async_generator&& other) noexcept : body_{std::exchange(other.body_, nullptr)} { expect_at_rest(); }
   async_generator& operator=(async_generator&& other) noexcept {
     std::swap(body_, other.body_);
+    expect_at_rest();
+    other.expect_at_rest();
     return *this;
   }
   ~async_generator() {
     if (body_) detail::destroy_frame(body_);
   }
 
-  /// Runs the body to its next value and gives a pointer to it: null at the end, and ever after.
+  /// Whether there is a body: false when it was moved from, or ended by a stop.
+  explicit operator bool() const noexcept { return body_ != nullptr; }
+
+  /// Runs the body to its next value and gives a pointer to it: null at the end, and ever after. Not by the body.
   [[nodiscard]] next_awaiter next() noexcept { return next_awaiter{*this}; }
 
   /// The same, spelled with iterators:
@@ -98,7 +104,13 @@ class [[nodiscard("an async_generator runs only while its values are awaited")]]
 
   explicit async_generator(std::coroutine_handle<promise_type> body) noexcept : body_{body} {}
 
-  std::coroutine_handle<promise_type> body_;  // null: moved from, or ended by a stop
+  // Whoever awaits a value refers to this object.
+  void expect_at_rest() const noexcept {
+    WEFT_EXPECTS(body_ == nullptr || body_.promise().owner == nullptr || body_.done(),
+                 "weft: an async_generator was moved while a consumer waits for its value, or by its own body");
+  }
+
+  std::coroutine_handle<promise_type> body_;  // null: empty, moved from, or ended by a stop
 };
 
 // ---- adaptors -------------------------------------------------------------------------------------------------------
@@ -190,7 +202,8 @@ class async_generator_promise : public awaiting_promise, public outcome<std::add
   }
   // An lvalue, where the consumer may move from what it gets: it gets a copy, which lives in the co_yield expression.
   yielded_copy yield_value(const std::remove_reference_t<T>& value)
-    requires std::is_rvalue_reference_v<T&&> && std::copy_constructible<std::remove_cvref_t<T>>
+    requires std::is_rvalue_reference_v<T&&> &&
+             std::constructible_from<std::remove_cvref_t<T>, const std::remove_reference_t<T>&>
   {
     return yielded_copy{value};
   }
@@ -215,7 +228,7 @@ class async_generator<T>::next_awaiter : public detail::knows_roots {
   WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> consumer) noexcept {
     promise_type& promise = from_->body_.promise();
     WEFT_EXPECTS(promise.owner == nullptr,
-                 "weft: an async_generator was asked for a value while another consumer waits");
+                 "weft: an async_generator was asked for a value while another consumer waits, or by its own body");
     detail::root& self = *consumer.promise().owner;
     promise.continuation = consumer;
     promise.owner = &self;
@@ -245,8 +258,8 @@ class async_generator<T>::iterator {
   using value_type = async_generator::value_type;
   using difference_type = std::ptrdiff_t;
 
-  T&& operator*() const noexcept { return static_cast<T&&>(*value_); }
-  std::add_pointer_t<T> operator->() const noexcept { return value_; }
+  T&& operator*() const noexcept { return static_cast<T&&>(*value()); }
+  std::add_pointer_t<T> operator->() const noexcept { return value(); }
 
   /// Goes on to the next value when it is awaited.
   [[nodiscard("co_await ++it")]] increment_awaiter operator++() noexcept { return increment_awaiter{*this}; }
@@ -258,8 +271,14 @@ class async_generator<T>::iterator {
   friend increment_awaiter;
   iterator(async_generator& from, std::add_pointer_t<T> value) noexcept : from_{&from}, value_{value} {}
 
+  std::add_pointer_t<T> value() const noexcept {
+    WEFT_EXPECTS(value_ != nullptr,
+                 "weft: an iterator of an async_generator was dereferenced at the end, or while its ++ is awaited");
+    return value_;
+  }
+
   async_generator* from_;
-  std::add_pointer_t<T> value_;  // null at the end
+  std::add_pointer_t<T> value_;  // null at the end, and while the next one is awaited
 };
 
 template <class T>
@@ -273,8 +292,11 @@ template <class T>
 class async_generator<T>::increment_awaiter : public next_awaiter {
  public:
   explicit increment_awaiter(iterator& it) noexcept : next_awaiter{*it.from_}, it_{&it} {}
+  bool await_ready() const noexcept {
+    it_->value_ = nullptr;  // for good, if the body throws
+    return next_awaiter::await_ready();
+  }
   iterator& await_resume() {
-    it_->value_ = nullptr;  // for good, if this throws
     it_->value_ = next_awaiter::await_resume();
     return *it_;
   }

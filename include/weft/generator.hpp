@@ -63,7 +63,8 @@ class generator_promise;
 /// Suspends  its body, after each co_yield, until the consumer asks for the next value. Nothing runs before begin().
 /// Fails     what the body throws comes out of begin() or ++; from a nested generator it comes out of the co_yield first.
 /// Lifetime  references that the body took as parameters outlive the generator. Destroying it destroys the body's locals
-///           where it stands. A value lives until the next ++.
+///           where it stands. A value lives until the next ++. While the body runs, nobody begins, advances, reads or
+///           destroys the generator: it ends the program with a sentence.
 /// Threads   one at a time. The body runs on the thread that iterates.
 /// Cost      a value: one indirect call, some 2 ns, at any depth; none where clang inlines the body. A generator: one
 ///           frame from the worker's frame memory, or from what follows a std::allocator_arg.
@@ -73,6 +74,7 @@ class [[nodiscard("a generator runs only while it is iterated")]] generator {
   class promise_type;
   class iterator;
 
+  generator() noexcept = default;  ///< empty: not to be iterated
   generator(generator&& other) noexcept : promise_{std::exchange(other.promise_, nullptr)} {}
   generator& operator=(generator other) noexcept {
     std::swap(promise_, other.promise_);
@@ -80,7 +82,10 @@ class [[nodiscard("a generator runs only while it is iterated")]] generator {
   }
   [[gnu::always_inline]] inline ~generator();  // so that clang sees where the frame ends
 
-  /// Runs the body to its first value. Called once.
+  /// Whether there is a body: false when it was moved from, or is yielded as elements_of().
+  explicit operator bool() const noexcept { return promise_ != nullptr; }
+
+  /// Runs the body to its first value. Called once, and not by the body.
   iterator begin();
   std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -90,7 +95,7 @@ class [[nodiscard("a generator runs only while it is iterated")]] generator {
 
   explicit generator(promise_type& promise) noexcept : promise_{&promise} {}
 
-  promise_base* promise_;  // the root of its own iteration; null once moved from
+  promise_base* promise_ = nullptr;  // the root of its own iteration; null once moved from
 };
 
 /// Turns a range into what a generator yields one by one: `co_yield elements_of(range)`.
@@ -129,11 +134,20 @@ class generator_promise : public frame_allocated {
 
   // For the consumer, on a root.
 
-  bool has_begun() noexcept { return value_ != nullptr || leaf_ != nullptr || frame().done(); }
+  void begin() noexcept { has_begun_ = true; }
+  bool has_begun() const noexcept { return has_begun_; }
   bool has_ended() const noexcept { return value_ == nullptr; }
-  Reference value() const noexcept {
-    WEFT_EXPECTS(value_ != nullptr, "weft: an iterator of a generator was dereferenced at the end");
+  bool runs() noexcept { return value_ == nullptr && has_begun_ && !frame().done(); }
+  Reference value() noexcept {
+    if (value_ == nullptr) [[unlikely]]
+      fail(runs() ? "weft: an iterator of a generator was dereferenced by the generator's own body, while that runs"
+                  : "weft: an iterator of a generator was dereferenced at the end");
     return static_cast<Reference>(*value_);
+  }
+  void expect_value() noexcept {
+    if (value_ == nullptr) [[unlikely]]
+      fail(runs() ? "weft: an iterator of a generator was advanced by the generator's own body, while that runs"
+                  : "weft: an iterator of a generator was moved past the end");
   }
 
   void advance() {
@@ -144,6 +158,7 @@ class generator_promise : public frame_allocated {
   }
 
   [[gnu::always_inline]] void destroy() noexcept {
+    WEFT_EXPECTS(!runs(), "weft: a generator was destroyed, or assigned to, by its own body, while that runs");
     if (leaf_ != nullptr) [[unlikely]]
       destroy_nested();
     frame().destroy();
@@ -173,7 +188,8 @@ class generator_promise : public frame_allocated {
 
   // An lvalue, where the consumer may move from what it gets: it gets a copy, which lives in the co_yield expression.
   auto yield_value(const std::remove_reference_t<Reference>& value)
-    requires std::is_rvalue_reference_v<Reference> && std::copy_constructible<std::remove_cvref_t<Reference>>
+    requires std::is_rvalue_reference_v<Reference> &&
+             std::constructible_from<std::remove_cvref_t<Reference>, const std::remove_reference_t<Reference>&>
   {
     return copied{value};
   }
@@ -257,8 +273,11 @@ class generator_promise : public frame_allocated {
 
   template <class Generator>
   static delegation delegated_to(Generator&& nested) noexcept {
-    WEFT_EXPECTS(nested.promise_ != nullptr, "weft: elements_of() was given a generator that was moved from");
-    WEFT_EXPECTS(!nested.promise_->has_begun(), "weft: elements_of() was given a generator that was begun already");
+    WEFT_EXPECTS(nested.promise_ != nullptr,
+                 "weft: elements_of() was given a generator that was moved from, or made empty");
+    if (nested.promise_->has_begun()) [[unlikely]]
+      fail(nested.promise_->runs() ? "weft: elements_of() was given the generator whose own body this is"
+                                   : "weft: elements_of() was given a generator that was begun already");
     return {std::exchange(nested.promise_, nullptr)};
   }
 
@@ -271,6 +290,7 @@ class generator_promise : public frame_allocated {
     std::exception_ptr failure_;           // in a nested one, if failed_
   };
   bool failed_ = false;
+  bool has_begun_ = false;  // in a root
 };
 
 }  // namespace detail
@@ -294,7 +314,7 @@ class generator<T, Value>::iterator {
   T&& operator*() const noexcept { return promise_->value(); }
 
   iterator& operator++() {
-    WEFT_EXPECTS(!promise_->has_ended(), "weft: an iterator of a generator was moved past the end");
+    promise_->expect_value();
     promise_->advance();
     return *this;
   }
@@ -316,8 +336,11 @@ generator<T, Value>::~generator() {
 
 template <class T, class Value>
 auto generator<T, Value>::begin() -> iterator {
-  WEFT_EXPECTS(promise_ != nullptr, "weft: begin() of a generator that was moved from");
-  WEFT_EXPECTS(!promise_->has_begun(), "weft: begin() of a generator that was begun already: it is iterated once");
+  WEFT_EXPECTS(promise_ != nullptr, "weft: begin() of a generator that was moved from, or made empty");
+  if (promise_->has_begun()) [[unlikely]]
+    detail::fail(promise_->runs() ? "weft: begin() of a generator by its own body, while that runs"
+                                  : "weft: begin() of a generator that was begun already: it is iterated once");
+  promise_->begin();
   promise_->advance();
   return iterator{*promise_};
 }
