@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <cstring>
 #include <latch>
+#include <memory>
 #include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 #include <weft/clock.hpp>
 #include <weft/pool.hpp>
+#include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 #include "support/weft_test.hpp"
 
@@ -202,6 +205,35 @@ TEST_F(frame_memory, a_thread_that_sleeps_sweeps_what_nobody_needs) {
     weft::sync_wait(wait());
   }}
       .join();
+}
+
+// Each worker looks at its own before it sleeps, and once a second while it has many slabs: some of its frames are freed by
+// the others, which it does not see.
+TEST_F(frame_memory, a_pool_that_sleeps_gives_back_what_nobody_needs) {
+  SKIP_UNDER_ASAN();
+  const auto before = frame_memory_now();
+  const weft::pool workers{{.threads = 2}};
+  weft::event never;
+  auto wait = [](weft::event& e) -> weft::task<> {
+    char room[2900];
+    asm volatile("" : : "r"(room) : "memory");
+    co_await e.wait();
+    asm volatile("" : : "r"(room) : "memory");
+  };
+  auto make_and_stop = [&](weft::scope& s) -> weft::task<> {
+    for (int i = 0; i != 50'000; ++i) s.fork(wait(never));
+    EXPECT_GE(frame_memory_now().slabs, before.slabs + (std::size_t{120} << 20));
+    s.request_stop();
+    co_return;
+  };
+  auto peak = [&]() -> weft::task<> {
+    EXPECT_TRUE((co_await weft::as_result(weft::with_scope(make_and_stop))).has_value());
+  };
+  weft::sync_wait(weft::start_on(workers.executor(), peak()));
+  test::until([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    return frame_memory_now().slabs <= before.slabs + (std::size_t{100} << 20);
+  });
 }
 
 // A chain of a thousand calls that clang elides is one such frame.
@@ -504,6 +536,28 @@ TEST_F(frame_memory, a_source_keeps_one_freed_block_of_each_small_size) {
     }
     EXPECT_EQ(memory.live_bytes, 0U);  // given back at the end
   }
+}
+
+TEST_F(frame_memory, a_source_gives_back_what_it_keeps_where_its_resource_has_no_more) {
+  class has_one_block final : public std::pmr::memory_resource {
+    std::byte room_[1'000];
+    bool taken_ = false;
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+      void* at = room_;
+      std::size_t space = sizeof room_;
+      if (std::exchange(taken_, true) || std::align(alignment, bytes, at, space) == nullptr) throw std::bad_alloc{};
+      return at;
+    }
+    void do_deallocate(void*, std::size_t, std::size_t) override { taken_ = false; }
+    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+  } memory;
+  weft::detail::frame_source source{&memory, false};
+  const weft::detail::ambient_memory chosen{&source};
+  free_frame(allocate_frame(48), 48);
+  void* const larger = allocate_frame(200);
+  EXPECT_THROW(static_cast<void>(allocate_frame(48)), std::bad_alloc);
+  EXPECT_EQ(source.live(), 1U);
+  free_frame(larger, 200);
 }
 
 TEST_F(frame_memory, a_shared_source_keeps_nothing) {

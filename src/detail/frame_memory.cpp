@@ -14,9 +14,30 @@ void release_to_operator_delete(void*, void* block, std::size_t) noexcept {
   ::operator delete(block, std::align_val_t{heap::granule});
 }
 
+// What others' lists hold is theirs alone: they look when they sleep.
+void drain_all() noexcept {
+  for (worker* one = newest_worker(); one != nullptr; one = one->made_before)
+    if (one->frames.is_worth_a_drain()) one->frames.drain();
+}
+
+// What `take` gives. If there is no memory, it is asked once more after all that is cached was given back.
+template <class Take>
+void* with_what_is_cached(Take take) {
+  try {
+    return take();
+  } catch (const std::bad_alloc&) {
+    if (heap& mine = this_worker().frames; mine.is_worth_a_sweep()) mine.sweep();
+    drain_all();
+    return take();
+  }
+}
+
 /// A frame too large for a slab.
 void* allocate_large(std::size_t size) {
-  void* block = ::operator new(sizeof(foreign_frame_header) + size, std::align_val_t{heap::granule});
+  void* block = with_what_is_cached([=, asked = false]() mutable {
+    if (std::exchange(asked, true)) slab_source::the_one().unmap_all();
+    return ::operator new(sizeof(foreign_frame_header) + size, std::align_val_t{heap::granule});
+  });
   return ::new (block) foreign_frame_header{nullptr, release_to_operator_delete} + 1;
 }
 
@@ -39,7 +60,9 @@ void free_foreign(void* frame, std::size_t size) noexcept {
   return allocate_large(size);  // so that a frame used after its end is seen at once
 #else
   if (size > heap::large) return allocate_large(size);
-  return size <= heap::small ? here.frames.allocate_small(small_frame_bytes(size)) : here.frames.allocate(size);
+  return with_what_is_cached([&, size] {
+    return size <= heap::small ? here.frames.allocate_small(small_frame_bytes(size)) : here.frames.allocate(size);
+  });
 #endif
 }
 
@@ -49,7 +72,7 @@ void free_foreign(void* frame, std::size_t size) noexcept {
   if (here != nullptr) [[likely]] {
     if (here->frames.memory != nullptr) [[unlikely]]
       return here->frames.memory->allocate(size);
-    return here->frames.allocate_small(bytes);
+    return with_what_is_cached([=] { return here->frames.allocate_small(bytes); });
   }
 #endif
   return allocate_large_frame(size);
@@ -85,11 +108,15 @@ frame_source::~frame_source() {
   trim();
 }
 
-void frame_source::trim() noexcept {
-  if (is_shared()) return;  // others may look for a block
+bool frame_source::trim() noexcept {
+  if (is_shared()) return false;  // others may look for a block
+  bool any = false;
   for (std::size_t i = 0; i != kept_sizes; ++i)
-    if (void* const block = std::exchange(kept_[i], nullptr))
+    if (void* const block = std::exchange(kept_[i], nullptr)) {
       resource_->deallocate(block, i * foreign_frame_alignment, foreign_frame_alignment);
+      any = true;
+    }
+  return any;
 }
 
 namespace { constexpr std::size_t busy = ~(~std::size_t{0} >> 1); }
@@ -116,16 +143,26 @@ void* frame_source::allocate(std::size_t size) {
   return allocate_anew(bytes);
 }
 
+// It may have memory again once it has back what is kept.
+inline void* frame_source::ask_resource(std::size_t bytes) {
+  try {
+    return resource_->allocate(bytes, foreign_frame_alignment);
+  } catch (const std::bad_alloc&) {
+    if (!trim()) throw;
+    return resource_->allocate(bytes, foreign_frame_alignment);
+  }
+}
+
 [[gnu::noinline]] void* frame_source::allocate_anew(std::size_t bytes) {
   void* block;
   if (is_shared()) {
-    block = resource_->allocate(bytes, foreign_frame_alignment);
+    block = ask_resource(bytes);
     live_.fetch_add(1, std::memory_order_relaxed);
   } else {
     const std::size_t live = live_in_here();
     live_.store(live | busy, std::memory_order_relaxed);
     try {
-      block = resource_->allocate(bytes, foreign_frame_alignment);
+      block = ask_resource(bytes);
     } catch (...) {
       live_.store(live, std::memory_order_relaxed);
       throw;
@@ -182,10 +219,24 @@ void trim_frame_memory() noexcept {
   slab_source::the_one().let_go_of_all();
 }
 
-bool age_frame_memory() noexcept {
-  const bool many_blocks = this_worker().frames.age();
-  const bool many_slabs = slab_source::the_one().let_go_of_unused();
-  return many_blocks || many_slabs;
+bool age_frame_memory(long now) noexcept {
+  heap& mine = this_worker().frames;
+  const bool has_many = mine.age(now);
+  if (mine.sent_much) {
+    bool again = false;
+    for (worker* one = newest_worker(); one != nullptr; one = one->made_before)
+      again |= one->frames.drain_at_times(now);
+    mine.sent_much = again;
+  }
+  const bool many_slabs = slab_source::the_one().let_go_of_unused(now);
+  return has_many || mine.sent_much || many_slabs;
+}
+
+bool age_frame_memory() noexcept { return age_frame_memory(coarse_milliseconds()); }
+
+void leave_frame_memory(worker& here) noexcept {
+  here.frames.leave();
+  if (std::exchange(here.frames.sent_much, false)) drain_all();
 }
 
 }  // namespace weft::detail

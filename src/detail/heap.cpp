@@ -1,7 +1,6 @@
 #include "detail/heap.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <mutex>
 #include <new>
 
@@ -16,7 +15,8 @@ namespace weft::detail {
     return step_back(static_cast<std::byte*>(block));
   lists[size_class] = ::new (block) free_block{lists[size_class], 0};
   cached += bytes;
-  if (cached > look_at) [[unlikely]]
+  freed += bytes;
+  if (freed > look_at) [[unlikely]]
     look();
 }
 
@@ -25,7 +25,7 @@ namespace weft::detail {
 [[gnu::noinline]] void heap::free_others(heap& home, void* block, std::size_t size_class, std::size_t bytes) noexcept {
   if (bytes > small) {
     auto& one = *::new (block) free_block{nullptr, size_class};
-    return home.receive(one, one, bytes);
+    return deliver(home, one, one, bytes);
   }
   if (sends_to != &home) {
     send();
@@ -41,14 +41,15 @@ namespace weft::detail {
 [[gnu::noinline]] void heap::send_all() noexcept {
   blocks_to_send = 0;
   free_block* const newest = std::exchange(newest_to_send, nullptr);
-  sends_to->receive(*newest, *oldest_to_send, std::exchange(bytes_to_send, 0));
+  deliver(*sends_to, *newest, *oldest_to_send, std::exchange(bytes_to_send, 0));
 }
 
-// By a thread that is not the owner's.
-inline void heap::receive(free_block& newest, free_block& oldest, std::size_t bytes) noexcept {
-  const std::size_t all = waiting.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // before they are there
-  returned.put(newest, oldest);
-  if (all > drain_at.load(std::memory_order_relaxed)) drain();
+inline void heap::deliver(heap& home, free_block& newest, free_block& oldest, std::size_t bytes) noexcept {
+  const std::size_t all = home.waiting.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // before they are there
+  home.returned.put(newest, oldest);
+  if (all <= home.keeps_waiting.load(std::memory_order_relaxed)) return;  // a hint
+  sent_much = true;
+  if (all > home.drain_at.load(std::memory_order_relaxed)) home.drain();  // the same
 }
 
 // The current slab has no room: what came home first, then a new slab. The rest of the old one is lost until it is empty:
@@ -65,6 +66,7 @@ inline void heap::receive(free_block& newest, free_block& oldest, std::size_t by
   if (current != nullptr) current->top = bump;
   fresh->next = slabs;
   slabs = fresh;
+  held.fetch_add(1, std::memory_order_relaxed);  // a count
   cut_from(fresh, fresh->begin() + bytes);
   return fresh->begin();
 }
@@ -86,14 +88,16 @@ void heap::cut_from(slab* one, std::byte* at) noexcept {
   {
     std::lock_guard guard{lock};
     empty = current;
-    if (empty != nullptr) slabs = empty->next;
+    if (empty != nullptr) {
+      slabs = empty->next;
+      held.fetch_sub(1, std::memory_order_relaxed);  // a count
+    }
     cut_from(slabs, block);
   }
   if (empty != nullptr) slab_source::the_one().give_back(empty);
 }
 
-// How many bytes.
-std::size_t heap::take_returned() noexcept {
+void heap::take_returned() noexcept {
   std::size_t bytes = 0;
   for (free_block* block = returned.take_newest_first(); block != nullptr;) {
     free_block* next = block->next;
@@ -103,19 +107,41 @@ std::size_t heap::take_returned() noexcept {
     block = next;
   }
   cached += bytes;
+  freed += bytes;
   waiting.fetch_sub(bytes, std::memory_order_relaxed);
+  stayed.store(0, std::memory_order_relaxed);  // a hint, as the next
   drain_at.store(keeps_waiting.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  return bytes;
 }
 
-// By any thread: gives back the slabs of which all that was cut waits in `returned`, for an owner that may be idle. As
-// for a sweep, its cost is shared out over as many frees. What is taken here, nobody else has meanwhile.
 [[gnu::noinline]] void heap::drain() noexcept {
   if (!draining.try_lock()) return;
+  drain_under_lock();
+  draining.unlock();
+}
+
+bool heap::drain_at_times(long now) noexcept {
+  if (waiting.load(std::memory_order_relaxed) <= keeps_waiting.load(std::memory_order_relaxed)) return false;  // hints
+  if (!is_worth_a_drain()) return false;
+  if (!draining.try_lock()) return true;
+  const bool is_time = now - drained_at >= drain_patience;
+  if (is_time) {
+    drained_at = now;
+    drain_patience = patience_after(drain_under_lock());
+  }
+  draining.unlock();
+  return !is_time;
+}
+
+// For an owner that may be idle. By the amount that waits, as a sweep by the amount cached, its cost is shared out over as
+// many frees; by time, see patience_after(). What is taken here, nobody else has meanwhile. How many blocks were there.
+std::size_t heap::drain_under_lock() noexcept {
+  std::size_t blocks = 0;
   constexpr std::size_t whole = ~std::size_t{0};
   free_block* const all = returned.take_newest_first();
-  for (free_block* block = all; block != nullptr; block = block->next)
+  for (free_block* block = all; block != nullptr; block = block->next) {
     slab::of(block)->drained += bytes_of(block->size_class);
+    ++blocks;
+  }
 
   slab* gone = nullptr;
   {
@@ -129,6 +155,7 @@ std::size_t heap::take_returned() noexcept {
         one->next = gone;
         gone = one;
         one->drained = whole;
+        held.fetch_sub(1, std::memory_order_relaxed);  // a count
       }
     }
   }
@@ -152,39 +179,39 @@ std::size_t heap::take_returned() noexcept {
   }
   if (first != nullptr) returned.put(*first, *last);
   waiting.fetch_sub(went, std::memory_order_relaxed);
+  stayed.store(stays, std::memory_order_relaxed);
   drain_at.store(std::max(keeps_waiting.load(std::memory_order_relaxed), 2 * stays), std::memory_order_relaxed);
-  draining.unlock();
   while (gone != nullptr) slab_source::the_one().give_back(std::exchange(gone, gone->next));
+  return blocks;
 }
 
-bool heap::were_many_for_a_second() noexcept {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  const long milliseconds = now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-  if (many_since == 0) many_since = milliseconds;
-  return milliseconds - many_since >= 1000;
+bool heap::were_many_for_long(long now) noexcept {
+  if (many_since == 0) many_since = now;
+  return now - many_since >= patience;
 }
 
 // A peak often comes again, and to walk over what it left costs a cache miss for each block.
 [[gnu::noinline]] void heap::look() noexcept {
-  if (cached > too_many || were_many_for_a_second()) return sweep();
-  look_at = std::min(cached + slab::bytes, too_many);
+  if (cached > too_many || (cached > keep && were_many_for_long(coarse_milliseconds()))) return sweep();
+  look_later();
 }
 
-bool heap::age() noexcept {
+void heap::look_later() noexcept {
+  if (cached <= keep) many_since = 0;
+  look_at = freed + (cached < keep ? std::max(slab::bytes, keep - cached) : std::min(slab::bytes, too_many - cached));
+}
+
+bool heap::age(long now) noexcept {
   send();
-  if (cached <= many) {
-    look_at = many;
+  if (cached + waiting.load(std::memory_order_relaxed) <= keep)  // a count, as the next one
     many_since = 0;
-    return false;
-  }
-  if (!were_many_for_a_second()) return true;
-  sweep();
-  return false;
+  else if (is_worth_a_sweep() && were_many_for_long(now))
+    sweep();
+  return held.load(std::memory_order_relaxed) > keep / slab::bytes;
 }
 
-// Gives back the slabs of which every byte ever cut lies in a free list. Linear in the free blocks. Run at most once a
-// second, or when those have doubled since the last time, so its cost is shared out over as many frees.
+// Gives back the slabs of which every byte ever cut lies in a free list. Linear in the free blocks. Run when these have
+// doubled since the last time, so its cost is shared out over as many frees, or when they have been many for long.
 [[gnu::noinline]] void heap::sweep() noexcept {
   send();
   take_returned();
@@ -193,8 +220,10 @@ bool heap::age() noexcept {
     if (current != nullptr) current->top = bump;
     for (slab* one = slabs; one != nullptr; one = one->next) one->freed = 0;
   }
+  std::size_t blocks = 0;
   for (std::size_t c = 1; c < classes; ++c)
-    for (free_block* block = lists[c]; block != nullptr; block = block->next) slab::of(block)->freed += bytes_of(c);
+    for (free_block* block = lists[c]; block != nullptr; block = block->next, ++blocks)
+      slab::of(block)->freed += bytes_of(c);
 
   const auto empty = [](slab* one) { return one->freed == one->cut(); };
   for (std::size_t c = 1; c < classes; ++c) {
@@ -222,26 +251,47 @@ bool heap::age() noexcept {
         *link = one->next;
         one->next = gone;
         gone = one;
+        held.fetch_sub(1, std::memory_order_relaxed);  // a count
       } else {
         link = &one->next;
       }
     cut_from(none ? nullptr : current, none ? nullptr : bump);
   }
   while (gone != nullptr) slab_source::the_one().give_back(std::exchange(gone, gone->next));
-  look_at = many = std::max(keep, 2 * cached);
+  swept_at = freed;
   too_many = std::max(keep_for_a_second, 2 * cached);
   many_since = 0;
+  patience = patience_after(blocks);
+  look_later();
+}
+
+// What is in the lists lies with what others free from now on, so that a drain sees whole slabs.
+void heap::hand_in_lists() noexcept {
+  free_block *newest = nullptr, *oldest = nullptr;
+  for (std::size_t c = 1; c < classes; ++c)
+    for (free_block* block = std::exchange(lists[c], nullptr); block != nullptr;) {
+      free_block* const next = block->next;
+      newest = ::new (block) free_block{newest, c};
+      if (oldest == nullptr) oldest = newest;
+      block = next;
+    }
+  if (newest == nullptr) return;
+  waiting.fetch_add(cached, std::memory_order_relaxed);  // a count; the other two are hints
+  stayed.store(cached, std::memory_order_relaxed);
+  drain_at.store(std::max(slab::bytes, 2 * std::exchange(cached, 0)), std::memory_order_relaxed);
+  returned.put(*newest, *oldest);
 }
 
 // Nobody is there to take what comes home, so little of it may wait.
 void heap::leave() noexcept {
   keeps_waiting.store(slab::bytes, std::memory_order_relaxed);
   sweep();
+  hand_in_lists();
 }
 
 void heap::take_over() noexcept {
   keeps_waiting.store(keep, std::memory_order_relaxed);
-  if (take_returned() >= slab::bytes) sweep();
+  take_returned();
 }
 
 }  // namespace weft::detail

@@ -7,8 +7,16 @@
 //           time lie with each
 //   drain   by any of those, when much waits there: takes all, finds the slabs of which everything that was cut is in its
 //           hand, which so nobody else can have, and puts the rest back. The owner may be idle for ever
+//   age     by a thread that is about to sleep, and once a second while it sleeps: sweeps its own lists if they have been
+//           long for a second, and drains what it has sent to others
+//
+// A sweep, or a drain, finds the slabs that are whole at that moment. A peak that ends leaves most of them with one frame
+// alive for a while, so what one of them left is looked at again as soon as anything else was freed. By the amount freed
+// alone that would not do: the last frames of many slabs are few bytes. So time decides; a walk over many blocks is
+// repeated after a longer time, which bounds its share of the processor.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -30,13 +38,19 @@ struct heap : frame_front {
   static constexpr std::size_t classes = frame_classes;
   // Bytes in free lists: more is swept when it has lain there for a second; and so much at once.
   static constexpr std::size_t keep = std::size_t{32} << 20, keep_for_a_second = std::size_t{128} << 20;
+  // In milliseconds: how long blocks must have been many before they are walked over, and again after a walk over `blocks`.
+  static constexpr long patience_after(std::size_t blocks) noexcept {
+    return std::max(1000L, static_cast<long>(blocks / 500));  // some 20 ns each: a hundredth of the time
+  }
 
-  std::byte* base = nullptr;   // of the current slab, as `bump`; null: there is none
-  std::byte* below = nullptr;  // the top of the slab before it
-  std::size_t many = keep;     // as those two, or twice what the last sweep left
-  std::size_t too_many = keep_for_a_second;
-  std::size_t look_at = keep;  // when so much is cached, one looks how much it is, and for how long
-  long many_since = 0;         // in milliseconds; 0: nobody has looked since the last sweep
+  std::byte* base = nullptr;                 // of the current slab, as `bump`; null: there is none
+  std::byte* below = nullptr;                // the top of the slab before it
+  std::size_t freed = 0;                     // bytes that were ever put into lists
+  std::size_t swept_at = 0;                  // what that was at the last sweep
+  std::size_t look_at = keep;                // when so many were, one looks how much is cached, and for how long
+  std::size_t too_many = keep_for_a_second;  // or twice what the last sweep left
+  long many_since = 0;  // in milliseconds; 0: they are few, or nobody has looked since the last sweep
+  long patience = patience_after(0);
 
   // Small blocks of another heap that are to go home together: its own thread's.
   heap* sends_to = nullptr;
@@ -44,6 +58,7 @@ struct heap : frame_front {
   free_block* oldest_to_send = nullptr;
   std::size_t bytes_to_send = 0;
   unsigned blocks_to_send = 0;
+  bool sent_much = false;  // to a heap where much waits, so it is to be drained when time has passed
   static constexpr unsigned most_together = 16;
 
   // Blocks that other workers freed.
@@ -51,10 +66,16 @@ struct heap : frame_front {
   atomic<std::size_t> waiting{0};           // bytes in there. A count, no edge: at least what one can find there
   atomic<std::size_t> drain_at{keep};       // so many are enough to look for whole slabs. A hint, no edge
   atomic<std::size_t> keeps_waiting{keep};  // what `drain_at` is at least. The same
-  tiny_lock draining;                       // held by who looks
-  tiny_lock lock;                           // of the list, and of `current`; the owner alone adds to it
-  plain<slab*> slabs = nullptr;             // all, the current one first
-  plain<slab*> current = nullptr;           // the one that frames are cut from; null: none
+  // What the last drain left there, and nothing was taken since. A hint, no edge: as long as no more waits, the next one
+  // would find nothing.
+  atomic<std::size_t> stayed{0};
+  atomic<std::size_t> held{0};  // slabs. Written under `lock`; a count, no edge
+  tiny_lock draining;           // held by who looks
+  plain<long> drained_at = 0;   // in milliseconds, and how long the next one waits: under `draining`
+  plain<long> drain_patience = 0;
+  tiny_lock lock;                  // of the list, and of `current`; the owner alone adds to it
+  plain<slab*> slabs = nullptr;    // all, the current one first
+  plain<slab*> current = nullptr;  // the one that frames are cut from; null: none
 
   void* allocate_small(std::size_t bytes);  // a multiple of `granule`
   void* allocate(std::size_t size);         // above `small`, up to `large`
@@ -67,9 +88,24 @@ struct heap : frame_front {
 
   /// Gives back the slabs that hold no live frame.
   void sweep() noexcept;
+  /// False: nothing was freed since the last one, so it would find none.
+  bool is_worth_a_sweep() const noexcept {
+    return freed != swept_at || waiting.load(std::memory_order_relaxed) != 0;  // a count
+  }
 
-  /// The same if free blocks have been many for a second. True: they are many, so ask again in a while.
-  bool age() noexcept;
+  /// Sweeps if free blocks have been many for a second at `now`, in milliseconds. True: it has many slabs, of which others
+  /// may free all frames, so ask again in a while.
+  bool age(long now) noexcept;
+
+  /// By any thread: gives back the slabs of which all that was cut waits in `returned`.
+  void drain() noexcept;
+  /// False: nothing came since the last one, so it would find none.
+  bool is_worth_a_drain() const noexcept {
+    return waiting.load(std::memory_order_relaxed) != stayed.load(std::memory_order_relaxed);  // as declared, both
+  }
+  /// The same if much waits there, more than the last one left, and that was some time before `now`. True: it has not been
+  /// so long, so ask again in a while.
+  bool drain_at_times(long now) noexcept;
 
   /// Its thread ends, or another one takes it over.
   void leave() noexcept;
@@ -95,12 +131,14 @@ struct heap : frame_front {
   void free_below(void* block, std::size_t bytes) noexcept;
   void free_others(heap& home, void* block, std::size_t size_class, std::size_t bytes) noexcept;
   void send_all() noexcept;
-  void receive(free_block& newest, free_block& oldest, std::size_t bytes) noexcept;
+  void deliver(heap& home, free_block& newest, free_block& oldest, std::size_t bytes) noexcept;
   void step_back(std::byte* block) noexcept;
   void look() noexcept;
-  bool were_many_for_a_second() noexcept;
-  std::size_t take_returned() noexcept;
-  void drain() noexcept;
+  void look_later() noexcept;
+  bool were_many_for_long(long now) noexcept;
+  void take_returned() noexcept;
+  void hand_in_lists() noexcept;
+  std::size_t drain_under_lock() noexcept;
 };
 
 [[gnu::always_inline]] inline void* heap::allocate_small(std::size_t bytes) {

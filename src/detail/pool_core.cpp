@@ -687,8 +687,6 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
   auto until = parker::time_point::max();
   if (how == nap::watches)
     until = std::chrono::steady_clock::now() + (chooses_awake() ? begin_to_watch(mine, desperate) : watch_every);
-  else if (age_frame_memory())
-    until = std::chrono::steady_clock::now() + milliseconds{1000};
   doze(mine, until);
   const bool by_itself = woke(mine);
   desperate = by_itself && how == nap::watches;
@@ -702,7 +700,7 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
 
 void pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.parks.add();
-  this_worker().frames.send();  // where it watches or rests it has not aged
+  if (age_frame_memory()) until = std::min(until, std::chrono::steady_clock::now() + milliseconds{1000});
   const std::uint64_t fell_asleep = nanoseconds_now();
   mine.asleep.begins(fell_asleep);
   mine.sleeps.commit(until);

@@ -1,6 +1,6 @@
 // Pieces of memory from which workers cut frames, from the system and back to it.
 //
-// Address space is taken 4 MiB at a time and kept. What lies in it stays warm for a while after it was given back, since
+// Address space is taken 4 MiB at a time and kept, until there is none. What lies in it stays warm for a while after it was given back, since
 // a peak often comes again: a recursion of a million levels needs 90 MiB each time, which is 25,000 page faults if it has
 // to fetch them anew. What nobody has needed for a second goes back to the system, but for a few slabs. There is no
 // thread for that: whoever gives a slab back, or is about to sleep, looks at the clock.
@@ -15,6 +15,9 @@ namespace weft::detail {
 struct heap;
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+/// The time by which frame memory ages: of a clock that goes on steadily, some milliseconds behind.
+long coarse_milliseconds() noexcept;
 
 /// A piece of 256 KiB, aligned to its size, from which one worker cuts frames.
 struct slab {
@@ -44,8 +47,10 @@ class slab_source {
   void give_back(slab* one) noexcept;
 
   /// True: some are warm that may go later.
-  bool let_go_of_unused() noexcept;
+  bool let_go_of_unused(long now) noexcept;
   void let_go_of_all() noexcept;
+  /// With their addresses: for what else needs memory where there is none.
+  void unmap_all() noexcept;
 
   /// Those in use, and the warm ones.
   std::size_t bytes_in_use() noexcept;
@@ -60,7 +65,7 @@ class slab_source {
 
   void reserve(bool large_pages);
   void cool(slab* one) noexcept;
-  void age() noexcept;
+  void age(long now) noexcept;
 
   std::mutex lock_;
   slab* warm_ = nullptr;  // the one that was given back last comes first

@@ -32,7 +32,7 @@ void leave(void* worker_of_ending_thread) noexcept {
   worker* leaving = static_cast<worker*>(worker_of_ending_thread);
   worker_of_thread = nullptr;
   front_of_thread = &no_front;
-  leaving->frames.leave();
+  leave_frame_memory(*leaving);
   if (std::exchange(ready_for_stacks, false)) let_go_of_signal_stack(*leaving);
   std::lock_guard guard{spare_lock};
   leaving->spare = spare_workers;
@@ -102,7 +102,7 @@ WEFT_SELDOM worker& first_use() noexcept {
   return *worker_of_thread;
 }
 
-const worker* newest_worker() noexcept {
+worker* newest_worker() noexcept {
   std::lock_guard guard{spare_lock};
   return all_workers;
 }

@@ -141,7 +141,7 @@ inline worker& this_worker() noexcept {
 }
 
 /// The worker that was made last; the others by `made_before`. None is ever taken out.
-const worker* newest_worker() noexcept;
+worker* newest_worker() noexcept;
 
 /// Waits for each thread that is posting to `it`. By whoever is about to destroy it, when all that was posted has run.
 void wait_for_posters(const void* it) noexcept;
@@ -152,6 +152,9 @@ inline worker& running_worker() noexcept { return *worker_of_thread; }
 /// Lets go of blocks and slabs that nobody has needed lately. True: there are more, so ask again in a while. By a thread
 /// that is about to sleep.
 bool age_frame_memory() noexcept;
+
+/// The thread of `here` ends: its heap waits for the next one, and what it has sent to others is looked at.
+void leave_frame_memory(worker& here) noexcept;
 
 /// Runs one of the jobs posted from within the present run of an inline_executor on this thread: by a job of that run
 /// that is about to block, perhaps for just that one. False: there was none.

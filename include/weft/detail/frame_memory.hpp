@@ -146,8 +146,8 @@ class frame_source {
   bool is_shared() const noexcept { return keeps_below_ == 0; }
   std::size_t live() const noexcept { return live_.load(std::memory_order_relaxed); }  // read where all has ended
 
-  /// Gives back the blocks that are kept. By who may allocate.
-  void trim() noexcept;
+  /// Gives back the blocks that are kept. By who may allocate. False: there were none.
+  bool trim() noexcept;
 
   /// By a worker that begins to run work of `where` (null: of no executor, so of this worker): ends the program if
   /// another one has used a source that is not shared.
@@ -159,6 +159,7 @@ class frame_source {
 
   std::size_t live_in_here() const noexcept;
   [[nodiscard]] void* allocate_anew(std::size_t bytes);
+  [[nodiscard]] void* ask_resource(std::size_t bytes);
   void give_back(void* block, std::size_t bytes) noexcept;
   static void release(void* source, void* block, std::size_t frame_size) noexcept;
 
@@ -220,6 +221,10 @@ frame_memory_stats frame_memory_now() noexcept;
 
 /// Gives every slab of the calling worker that holds no live frame back to the system.
 void trim_frame_memory() noexcept;
+
+/// What a thread that sleeps in weft does once a second, at `now`, in milliseconds of a steady clock: gives back what the
+/// calling worker, and those that it freed frames of, have not needed for long. True: there is more, so do it again.
+bool age_frame_memory(long now) noexcept;
 
 /// Base of every promise: its frame comes from the worker, or from what follows a std::allocator_arg.
 struct frame_allocated {

@@ -12,6 +12,8 @@ namespace weft::detail {
 
 struct heap;
 
+inline long coarse_milliseconds() noexcept { return 1; }
+
 struct slab {
   static constexpr std::size_t bytes = 8192, frame = 2048, frames = 3;
 
