@@ -42,6 +42,7 @@ on_stop shared_root::leave(waiter& one) noexcept {
 void shared_root::ended(root& self, bool stopped) noexcept {
   auto& mine = static_cast<shared_root&>(self);
   const wake_up how = stopped ? wake_up::stopped : wake_up::completed;
+  if (!stopped) mine.settle();
   waiter_line awake;
   waiter* joiner;
   {

@@ -287,7 +287,9 @@ template <class Awaitable>
   requires awaitable<Awaitable>
 [[gnu::always_inline]] inline decltype(auto) await(Awaitable&& awaitable) {
   detail::fiber& self = detail::fiber::running();
-  auto&& known = self.promise().await_transform(std::forward<Awaitable>(awaitable));
+  using whose = std::conditional_t<detail::owns_callees<Awaitable>, Awaitable, Awaitable&&>;
+  whose mine{std::forward<Awaitable>(awaitable)};  // if it owns frames, these go when this returns
+  auto&& known = detail::known_to_root(static_cast<whose&&>(mine));
   auto&& awaiter = detail::get_awaiter(static_cast<decltype(known)&&>(known));
   if (!awaiter.await_ready() && !self.suspend(awaiter)) detail::throw_stopped();
   return awaiter.await_resume();

@@ -194,4 +194,9 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into
   void await_resume() { this->throw_first_failure(); }
 };
 
+template <class T>
+inline constexpr bool owns_callees<range_join<T>> = true;
+template <class T, class Out>
+inline constexpr bool owns_callees<range_join_into<T, Out>> = true;
+
 }  // namespace weft::detail

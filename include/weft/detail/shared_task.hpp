@@ -37,6 +37,8 @@ class shared_root : public root {
 
  protected:
   ~shared_root() = default;
+  /// It has ended, with a result: the frame may go, and its arguments with it.
+  virtual void settle() noexcept = 0;
   virtual void destroy() noexcept = 0;
 
  private:
@@ -59,14 +61,19 @@ class shared_state final : public shared_root {
   explicit shared_state(std::coroutine_handle<task_promise<T>> frame) noexcept
       : shared_root{frame, frame.promise()}, frame_{frame} {}
 
-  outcome<T>& result() noexcept { return frame_.promise(); }
+  outcome<T>& result() noexcept { return result_; }
+  void settle() noexcept override {
+    result_.take_from(frame_.promise());
+    frame_.destroy();
+  }
   void destroy() noexcept override {
-    if (now() != phase::stopped) frame_.destroy();  // else it was unwound
+    if (now() == phase::unstarted) frame_.destroy();
     delete this;
   }
 
  private:
   std::coroutine_handle<task_promise<T>> frame_;
+  outcome<T> result_;
 };
 
 template <class T>

@@ -116,6 +116,9 @@ class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE t
 
   std::coroutine_handle<> frames_[count];  // the first one is null: all are, for what they gave is in the slots
 };
+template <class... Ts>
+inline constexpr bool owns_callees<tuple_join<Ts...>> = true;
+
 template <>
 class tuple_join<> : public knows_roots {
  public:
