@@ -61,7 +61,14 @@ void wait_for(handed& outcome) {
 
 void throw_error(errc code, const char* operation) { throw error{code, operation}; }
 
-std::exception_ptr broken_promise() noexcept { return std::make_exception_ptr(error{errc::broken_promise, "future"}); }
+// By a destructor: where there is no memory for the error, that is the error.
+std::exception_ptr broken_promise() noexcept {
+  try {
+    return std::make_exception_ptr(error{errc::broken_promise, "future"});
+  } catch (const std::bad_alloc&) {
+    return std::current_exception();
+  }
+}
 
 void fail_empty_promise() noexcept { fail("an empty promise was used: it was moved from"); }
 

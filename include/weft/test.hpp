@@ -402,6 +402,25 @@ sweep_report cancellation_sweep(std::string_view name, F make, const sweep_optio
   return detail::sweep_stops(name, subject, options);
 }
 
+/// While it lives, each operator new of the calling thread fails. For what must do without memory: destructors, and all that
+/// is noexcept, which would end the program.
+///
+///     {
+///       const weft::test::no_memory none;
+///       promise.reset();  // its future fails, and the program goes on
+///     }
+///
+/// Note  not under the thread sanitizer, nor in a program that has its own operator new.
+class no_memory {
+ public:
+  no_memory() noexcept;
+  no_memory(const no_memory&) = delete;
+  ~no_memory();
+
+ private:
+  bool was_armed_, did_all_fail_;
+};
+
 /// Runs a scenario again and again, with allocation 1, 2, 3 … of it failing: those of frames, and all of operator new on the
 /// calling thread, until a run needs no more. Each must end with a value or std::bad_alloc, and leave nothing.
 ///

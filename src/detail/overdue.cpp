@@ -51,11 +51,27 @@ std::ostream& operator<<(std::ostream& out, const overdue_scope& what) {
 
 std::string to_string(const overdue_scope& what) {
   std::ostringstream out;
+  out.exceptions(std::ios_base::badbit);  // a stream keeps std::bad_alloc to itself otherwise, and gives a part
   out << what;
   return std::move(out).str();
 }
 
-void overdue_handler::print(void*, const overdue_scope& what) noexcept { std::fputs(to_string(what).c_str(), stderr); }
+namespace {
+
+void print_without_memory() noexcept {
+  std::fputs("weft: a scope has not ended long after it was told to stop, and there is no memory to say more\n",
+             stderr);
+}
+
+}  // namespace
+
+void overdue_handler::print(void*, const overdue_scope& what) noexcept {
+  try {
+    std::fputs(to_string(what).c_str(), stderr);
+  } catch (const std::bad_alloc&) {
+    print_without_memory();
+  }
+}
 
 namespace detail {
 
@@ -139,8 +155,7 @@ void scope_core::is_overdue(scope_core& self) noexcept {
     const overdue_scope seen = self.look_at_children();
     if (seen.ignoring != 0) self.options_.on_overdue(seen);
   } catch (const std::bad_alloc&) {
-    std::fputs("weft: a scope has not ended long after it was told to stop, and there is no memory to say more\n",
-               stderr);
+    print_without_memory();
   }
   self.count_down();  // the scope may be gone after this line
 }

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <weft/detail/async_stack.hpp>
 
@@ -86,7 +87,8 @@ WEFT_SELDOM worker& first_use() noexcept {
     }
   }
   if (worker_of_thread == nullptr) {
-    worker_of_thread = new worker;  // never deleted: a frame may come home after the last thread ended
+    worker_of_thread = new (std::nothrow) worker;  // never deleted: a frame may come home after the last thread ended
+    if (worker_of_thread == nullptr) fail("a thread that uses weft for the first time has no memory for what it needs");
     std::lock_guard guard{spare_lock};
     worker_of_thread->made_before = all_workers;
     all_workers = worker_of_thread;

@@ -195,6 +195,19 @@ std::size_t sweep_allocations(std::string_view name, subject& what, const sweep_
 
 }  // namespace weft::test::detail
 
+namespace weft::test {
+
+no_memory::no_memory() noexcept
+    : was_armed_{detail::faults_of_thread().armed}, did_all_fail_{detail::faults_of_thread().all_fail} {
+  detail::faults_of_thread().armed = detail::faults_of_thread().all_fail = true;
+}
+no_memory::~no_memory() {
+  detail::faults_of_thread().armed = was_armed_;
+  detail::faults_of_thread().all_fail = did_all_fail_;
+}
+
+}  // namespace weft::test
+
 // ---- operator new -------------------------------------------------------------------------------------------------------
 
 // Weak, so that a program may have its own, as the thread sanitizer does. The address sanitizer's are weak, too, and come

@@ -14,9 +14,10 @@ struct allocation_faults {
   bool armed = false;
   std::size_t count = 0;    // so far
   std::size_t fail_at = 0;  // the one that fails, from 1 on; 0: none
+  bool all_fail = false;
 
   /// Counts one. True: it fails.
-  bool next() noexcept { return armed && ++count == fail_at; }
+  bool next() noexcept { return armed && (++count == fail_at || all_fail); }
 };
 allocation_faults& faults_of_thread() noexcept;
 
