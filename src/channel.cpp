@@ -82,7 +82,7 @@ void channel_core::close() noexcept {
   closed = true;
   for (waiter_line* line : {&receivers, &senders})
     while (channel_waiter* one = pop(*line)) {
-      one->closed = true;
+      (one->select != nullptr ? one->select->choose_at(*this) : *one).closed = true;
       through.push(*one);
     }
 }

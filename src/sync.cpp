@@ -282,10 +282,19 @@ detail::on_stop shared_mutex::waiter_for::leave(detail::waiter& self) noexcept {
   return detail::on_stop::left;
 }
 
-// Lets the first of `line` through. False: it has to wait, and all behind it, or there is none.
+// Who is let through next: the first of `line`; of a select, which may have several places in it, one behind the other, the
+// first that is open, since it does not hold itself up. Null: it has to wait, and all behind it, or there is none.
+shared_mutex::waiter_for* shared_mutex::next_in(const waiter_line& line) const noexcept {
+  const detail::waiter* const first = line.first();
+  for (detail::waiter* one = line.first(); one != nullptr && one->whose() == first->whose(); one = one->next)
+    if (auto* const mine = static_cast<waiter_for*>(one); is_open(mine->how_)) return mine;
+  return nullptr;
+}
+
+// False: nobody of `line` is let through.
 bool shared_mutex::grant_first(waiter_line& line, let_through& through) noexcept {
-  auto* one = static_cast<waiter_for*>(line.first());
-  if (one == nullptr || !is_open(one->how_)) return false;
+  waiter_for* const one = next_in(line);
+  if (one == nullptr) return false;
   const mode how = one->how_;
   line.remove(*one);
   if (through.add(*one)) take(how, detail::holder::is(one->whose()));
@@ -302,9 +311,8 @@ void shared_mutex::grant(let_through& through) noexcept {
   }
   while (grant_first(writers_, through)) {
   }
-  if (writers_.empty())
-    while (grant_first(line_, through)) {
-    }
+  while ((writers_.empty() || (!line_.empty() && writers_.is_all_of(*line_.first()))) && grant_first(line_, through)) {
+  }
 }
 
 void shared_mutex::release(mode how) noexcept {
@@ -410,9 +418,16 @@ void semaphore::release(std::size_t count) noexcept {
   grant(through);
 }
 
+// As shared_mutex::next_in.
+semaphore::awaiter* semaphore::next() const noexcept {
+  const detail::waiter* const first = line_.first();
+  for (detail::waiter* one = line_.first(); one != nullptr && one->whose() == first->whose(); one = one->next)
+    if (auto* const mine = static_cast<awaiter*>(one); mine->count_ <= available_) return mine;
+  return nullptr;
+}
+
 void semaphore::grant(let_through& through) noexcept {
-  while (auto* one = static_cast<awaiter*>(line_.first())) {
-    if (one->count_ > available_) return;
+  while (awaiter* const one = next()) {
     const std::size_t count = one->count_;
     line_.remove(*one);
     if (through.add(*one)) available_ = available_ - count;

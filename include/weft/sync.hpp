@@ -382,6 +382,7 @@ class shared_mutex : public detail::gate {
   void grant_and_unlock() noexcept;
   bool is_open_to_all() const noexcept;
   bool grant_first(waiter_line& line, let_through& through) noexcept;
+  waiter_for* next_in(const waiter_line& line) const noexcept;
 
   const shared_mutex_options options_;
   waiter_line writers_;  // with prefer_writers, those that want it alone
@@ -527,6 +528,7 @@ class semaphore : public detail::gate {
  private:
   class awaiter;
   void grant(let_through& through) noexcept;
+  awaiter* next() const noexcept;
   detail::peeked<std::size_t> available_;
 };
 

@@ -43,6 +43,27 @@ std::size_t select_wait::lock_all(case_lock* locks, std::size_t count) noexcept 
   return static_cast<std::size_t>(end - locks);
 }
 
+void select_wait::shuffle_cases() noexcept { shuffle(cases_, count_); }
+
+void select_wait::begin_in_any_order(root& self) noexcept {
+  shuffle_cases();
+  for (std::size_t i = 0; i != count_; ++i) cases_[i]->begin(self);
+}
+
+void select_wait::enter_in_this_order() noexcept {
+  for (std::size_t i = 0; i != count_; ++i) cases_[i]->enter(*this);
+}
+
+// Each of those found so far is as likely, at any time.
+channel_waiter& select_wait::choose_at(const channel_core& one) noexcept {
+  channel_waiter* place = nullptr;
+  std::size_t found = 0;
+  for (std::size_t i = 0; i != count_; ++i)
+    if (channel_waiter* const next = cases_[i]->place_at(one); next != nullptr && any_of(++found) == 0) place = next;
+  chosen = place->index;
+  return *place;
+}
+
 void select_wait::unlock_all(const case_lock* locks, std::size_t count) noexcept {
   while (count != 0) locks[--count].unlock();  // `locks` may be gone when the last is
 }
@@ -104,10 +125,9 @@ void outcome_case::completed(waiter& self, wake_up how) noexcept { static_cast<p
 
 // ---- after ------------------------------------------------------------------------------------------------------------------
 
-void after_case::prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept {
+void after_case::begin(detail::root& self) noexcept {
   clock_ = &detail::clock_of(self);
   clock_->arm(*this, detail::later(clock_->now(), for_));
-  happening_case::prepare(of, index, self);
 }
 
 void after_case::leave(bool was_in_line) noexcept {
@@ -122,10 +142,7 @@ void after_case::fire_now(timer& self) noexcept {
 // ---- on_stop ----------------------------------------------------------------------------------------------------------------
 
 // Called here and at once if it was told to stop by now.
-void stop_case::prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept {
-  callback_.emplace(of_, says_so{requested_});
-  happening_case::prepare(of, index, self);
-}
+void stop_case::begin(detail::root&) noexcept { callback_.emplace(of_, says_so{requested_}); }
 
 // Out of the line first: whoever runs the callback then finds nobody, and this waits for that.
 void stop_case::leave(bool was_in_line) noexcept {

@@ -35,7 +35,6 @@ class some_case : public select_case {
   virtual bool try_now() noexcept = 0;
   virtual void finish() noexcept = 0;
   virtual void prepare(select_wait& of, std::size_t index, root& self) noexcept = 0;
-  virtual waiter& enter() noexcept = 0;
   virtual bool has_ended_stopped() const noexcept = 0;
   virtual void take() = 0;
 };
@@ -68,11 +67,15 @@ class some_case_of final : public some_case {
   void prepare(select_wait& of, std::size_t index, root& self) noexcept override {
     if constexpr (is_select_case) state_.prepare(of, index, self);
   }
-  waiter& enter() noexcept override {
-    if constexpr (is_select_case)
-      return state_.enter();
-    else
-      __builtin_unreachable();  // one with otherwise never waits
+  void begin([[maybe_unused]] root& self) noexcept override {
+    if constexpr (is_select_case) state_.begin(self);
+  }
+  void enter([[maybe_unused]] const waiter& parked) noexcept override {
+    if constexpr (is_select_case) state_.enter(parked);  // one with otherwise never waits
+  }
+  channel_waiter* place_at([[maybe_unused]] const channel_core& one) noexcept override {
+    if constexpr (is_select_case) return static_cast<select_case&>(state_).place_at(one);
+    return nullptr;
   }
   bool has_ended_stopped() const noexcept override { return state_.ended_stopped(); }
   void take() override { take_of<typename Case::result_type>(); }
@@ -172,7 +175,10 @@ class any_state final : public select_case {
   bool try_now() noexcept { return of_->try_now(); }
   void finish() noexcept { of_->finish(); }
   void prepare(select_wait& of, std::size_t index, root& self) noexcept { of_->prepare(of, index, self); }
-  waiter& enter() noexcept { return of_->enter(); }
+  static constexpr bool begins = true;  // perhaps
+  void begin(root& self) noexcept override { of_->begin(self); }
+  void enter(const waiter& parked) noexcept override { of_->enter(parked); }
+  channel_waiter* place_at(const channel_core& one) noexcept override { return of_->place_at(one); }
   bool ended_stopped() const noexcept { return of_->has_ended_stopped(); }
   void take() { of_->take(); }
   void leave(bool was_in_line) noexcept override { of_->leave(was_in_line); }

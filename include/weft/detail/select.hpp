@@ -8,6 +8,10 @@
 // line everywhere at once; whoever claims its one wait has chosen. So nobody is asked twice, and a select that meets a
 // select is no different from one that meets a send.
 //
+// No case has an edge over another one: what is ready is tried in any order; those in one line get in there in any order, as
+// the first of them is served; so do those that a clock or a stop_source serves in turn; and what ends all waits in several
+// lines at once, a close, chooses any of them.
+//
 // What it waits with is in detail/select_wait.hpp, its cases in detail/select_cases.hpp and select_on.hpp, one of any kind in
 // detail/any_case.hpp. What can only be run does so beside it: detail/select_beside.hpp.
 //
@@ -119,6 +123,7 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
       if (i == chosen) one.finish();
     });
   }
+  static constexpr bool begins_several = (0 + ... + int{Cases::state::begins}) > 1;
   std::size_t chosen;
 
  private:
@@ -284,6 +289,7 @@ class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
     return false;
   }
   void finish_chosen() noexcept { states_[chosen].finish(); }
+  static constexpr bool begins_several = Case::state::begins;
   std::size_t chosen;
 
  private:
@@ -328,8 +334,8 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public
 
 }  // namespace detail
 
-/// Does one of the cases, whichever is ready first; if several are, any of them. Each gives what it gives alone; a send to a
-/// closed channel that was chosen throws.
+/// Does one of the cases, whichever is ready first; if several are, any of them, each as likely, also where one event makes
+/// several of them ready while it waits. Each gives what it gives alone; a send to a closed channel that was chosen throws.
 ///
 ///     auto got = co_await select(on_receive(numbers), after(5ms));
 ///     if (got.index == 0) use(std::get<0>(got.value));

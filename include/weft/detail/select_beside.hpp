@@ -4,6 +4,8 @@
 // stop; the scope's end joins them. So a case may be chosen while another one ends, too: what that gave is destroyed, and
 // what it threw is told to the handler of lost errors, as by when_any. A fork that was given by its name has both still.
 //
+// They are started in any order, since those that wait for the same are served in the order in which they come to wait.
+//
 // A case of one that has ended stopped ends the body's own select stopped; the others are told first.
 #pragma once
 
@@ -132,7 +134,10 @@ struct selection_beside {
   }
   template <std::size_t... I>
   static void start(scope& s, parts& of, std::array<fork<>, sizeof...(Cases)>& running, std::index_sequence<I...>) {
-    (start_part(s, std::get<I>(of), running[I]), ...);
+    std::array<std::size_t, sizeof...(Cases)> order{I...};
+    shuffle(order.data(), order.size());
+    for (const std::size_t next : order)
+      static_cast<void>(((I == next && (start_part(s, std::get<I>(of), running[I]), true)) || ...));
   }
   template <std::size_t... I>
   static bool was_stopped(const parts& of, std::size_t chosen, std::index_sequence<I...>) noexcept {
@@ -182,12 +187,13 @@ struct range_selection_beside {
  private:
   static task<std::size_t> in_scope(scope& s, std::vector<on_state<T>>& parts) {
     std::vector<fork<>> running(parts.size());
+    std::vector<std::size_t> order(parts.size());
+    for (std::size_t i = 0; i != order.size(); ++i) order[i] = i;
+    shuffle(order.data(), order.size());
+    for (const std::size_t next : order) start_part(s, parts[next], running[next]);
     std::vector<ended_case<T>> cases;
     cases.reserve(parts.size());
-    for (std::size_t i = 0; i != parts.size(); ++i) {
-      start_part(s, parts[i], running[i]);
-      cases.emplace_back(parts[i]);
-    }
+    for (on_state<T>& one : parts) cases.emplace_back(one);
     auto first = select(std::move(cases));
     const auto got = co_await std::move(first);
     for (fork<>& one : running) one.request_stop();

@@ -31,11 +31,12 @@ class channel_case : public select_case {
   void finish() noexcept {
     if (to_wake_ != nullptr) to_wake_->wake();
   }
-  waiter& enter() noexcept {
+  void enter(const waiter& parked) noexcept final {
     line_->push(*node_);
     ++at_.waits;
-    return *node_;
+    node_->share(parked);
   }
+  channel_waiter* place_at(const channel_core& one) noexcept final { return &at_ == &one ? node_ : nullptr; }
   void leave(bool was_in_line) noexcept final {
     if (was_in_line) at_.leave(*node_, *line_);
   }
@@ -178,12 +179,13 @@ class subscriber_case final : public select_case {
     node_.index = index;
     subscriber_awaiter<Source>::expect_one(by_.at_);
   }
-  waiter& enter() noexcept {
+  void enter(const waiter& parked) noexcept override {
     by_.at_.awaited = true;
     by_.from_->line().push(node_);
     ++by_.from_->waits;
-    return node_;
+    node_.share(parked);
   }
+  channel_waiter* place_at(const channel_core& one) noexcept override { return by_.from_ == &one ? &node_ : nullptr; }
   void leave(bool was_in_line) noexcept override {
     if (was_in_line) by_.from_->channel_core::leave(node_, by_.from_->line());
     by_.at_.awaited = false;  // the sleeper's, or of who has claimed its wait
@@ -232,9 +234,9 @@ class happening_case : public select_case {
     node_.select = &of;
     node_.index = index;
   }
-  waiter& enter() noexcept {
+  void enter(const waiter& parked) noexcept final {
     what_.enter(node_);
-    return node_;
+    node_.share(parked);
   }
   void leave(bool) noexcept override { what_.leave(); }
 
@@ -270,7 +272,8 @@ class after_case final : public detail::happening_case, timer {
 
   bool may_be_ready() const noexcept { return for_ <= clock::duration::zero() || passed_.seems_happened(); }
   bool try_now() noexcept { return may_be_ready(); }
-  void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept;
+  static constexpr bool begins = true;
+  void begin(detail::root& self) noexcept override;
   void leave(bool was_in_line) noexcept override;
   result_type take() noexcept { return {}; }
 
@@ -293,7 +296,8 @@ class stop_case final : public detail::happening_case {
 
   bool may_be_ready() const noexcept { return of_.stop_requested(); }
   bool try_now() const noexcept { return of_.stop_requested(); }
-  void prepare(detail::select_wait& of, std::size_t index, detail::root& self) noexcept;
+  static constexpr bool begins = true;
+  void begin(detail::root& self) noexcept override;
   void leave(bool was_in_line) noexcept override;
   result_type take() noexcept { return {}; }
 
@@ -315,6 +319,7 @@ namespace detail {
 struct otherwise_case {
   using result_type = std::monostate;
   using state = otherwise_case;
+  static constexpr bool begins = false;
   static constexpr bool ended_stopped() noexcept { return false; }
   bool may_be_ready() const noexcept { return false; }
   std::uint32_t changes() const noexcept { return 0; }

@@ -70,9 +70,9 @@ class gate_case final : public select_case {
     node_.select = &of;
     node_.index = index;
   }
-  waiter& enter() noexcept {
+  void enter(const waiter& parked) noexcept override {
     node_.enter_locked();
-    return node_;
+    node_.share(parked);
   }
   void leave(bool was_in_line) noexcept override {
     if (was_in_line) node_.alone->stop(node_);
@@ -119,11 +119,12 @@ class broadcast_send_case final : public select_case {
     node_.select = &of;
     node_.index = index;
   }
-  waiter& enter() noexcept {
+  void enter(const waiter& parked) noexcept override {
     to_.senders.push(node_);
     ++to_.waits;
-    return node_;
+    node_.share(parked);
   }
+  channel_waiter* place_at(const channel_core& one) noexcept override { return &to_ == &one ? &node_ : nullptr; }
   void leave(bool was_in_line) noexcept override {
     if (was_in_line) to_.channel_core::leave(node_, to_.senders);
   }
@@ -166,9 +167,9 @@ class fork_case final : public select_case {
     node_.select = &of;
     node_.index = index;
   }
-  waiter& enter() noexcept {
+  void enter(const waiter& parked) noexcept override {
     of_.record().of().enter_line(of_.record(), node_);
-    return node_;
+    node_.share(parked);
   }
   void leave(bool was_in_line) noexcept override {
     if (was_in_line) of_.record().of().leave(of_.record(), node_);
@@ -301,7 +302,7 @@ inline constexpr bool runs_beside<on_case<T>> = true;
 /// given by its name. So it may stand beside `otherwise`, too: `select(on(work), otherwise)` asks whether the fork has ended.
 ///
 /// All else (a task, sleep_for, what others have made) runs, beside the other cases, from the moment at which the select is
-/// awaited, and is chosen when it has ended, if no other was before. Where another is chosen it is told to stop, and joined.
+/// awaited, several started in any order, and is chosen when it has ended, if no other was before. Where another is chosen it is told to stop, and joined.
 /// What it has done until then is done: a task that has received a value has it, and what it gives although another case was
 /// chosen is destroyed. So give it what may be done in vain; else fork it, and give the fork by its name, whose result is
 /// still there. A shared_task that nobody else awaits is stopped so, too, and a future that is moved into it is used up:

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <weft/channel.hpp>
 #include <weft/detail/learning_lock.hpp>
 #include <weft/detail/lock.hpp>
@@ -50,16 +51,25 @@ class case_lock {
 ///   bool try_now()             under its lock: does it, if it is ready
 ///   void finish()              when the locks are free, by the one that was done: wakes the other side
 ///   void prepare(of, index, self)  where it has to wait, before the locks are taken
-///   waiter& enter()            under its lock: gets in line
+///   begins                     whether its begin() does something
 ///   bool ended_stopped() const  of one that was done at once: the select ends stopped. Where it was waited for, who woke it
 ///                              has had the others leave (waiter::wake_as_ended)
 class select_case {
  public:
+  /// Once it is prepared, and before the locks are taken: has whatever ends its wait know of it, which is no line under the
+  /// select's locks: a clock, a stop_source. Of several that are ended in the order in which they have begun, the first one
+  /// wins: so they begin in any order.
+  virtual void begin(root&) noexcept {}
+  /// Under its lock: gets in line, in the place of the select's own wait, which has parked.
+  virtual void enter(const waiter& parked) noexcept = 0;
+  /// Its place in a line of that one, if there it waits.
+  virtual channel_waiter* place_at(const channel_core&) noexcept { return nullptr; }
   /// Out of the line again, if it is still there. Where it was in line, takes its lock: waits for who is on the way out.
   virtual void leave(bool was_in_line) noexcept = 0;
   /// What it waits for: as wait_type::tell.
   virtual void tell(wait_subjects& into) const noexcept = 0;
 
+  static constexpr bool begins = false;
   static constexpr bool ended_stopped() noexcept { return false; }
 
  protected:
@@ -72,6 +82,7 @@ class select_case {
 ///   each(f)                    calls f(state, index) for all
 ///   bool try_ready<Try>()      tries those that may be ready, from any one on, until one is done: `chosen`
 ///   finish_chosen()
+///   begins_several             whether several of them begin: select_case::begin()
 class select_wait : public waiter {
  public:
   select_wait(select_case** cases, case_lock* locks, std::size_t count) noexcept
@@ -96,6 +107,10 @@ class select_wait : public waiter {
   /// All leave their lines. By who has claimed the wait.
   void leave_all() noexcept;
 
+  /// Chooses any of the cases that wait in a line of that one, which ends the waits in all its lines: by who has claimed the
+  /// wait there, under the lock. Gives that one's place.
+  channel_waiter& choose_at(const channel_core& one) noexcept;
+
  private:
   static on_stop leave(waiter& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept;
@@ -103,8 +118,11 @@ class select_wait : public waiter {
   // Gives how many are left of them, each once.
   static std::size_t lock_all(case_lock* locks, std::size_t count) noexcept;
   static void unlock_all(const case_lock* locks, std::size_t count) noexcept;
+  void shuffle_cases() noexcept;
+  void begin_in_any_order(root& self) noexcept;
+  void enter_in_this_order() noexcept;
 
-  select_case** cases_;
+  select_case** cases_;  // in any order
   case_lock* locks_;
   std::size_t count_;
   bool in_line_ = false;  // all of them are, or were
@@ -133,9 +151,11 @@ template <class Select>
 bool select_wait::suspend(root& self, Select& of) noexcept {
   of.each([&](auto& one, std::size_t i) {
     one.prepare(*this, i, self);
+    if constexpr (!Select::begins_several) one.begin(self);
     cases_[i] = &one;
     locks_[i] = one.its_lock();
   });
+  if constexpr (Select::begins_several) begin_in_any_order(self);
   const std::size_t locks = lock_all(locks_, count_);
   if (of.template try_ready<try_locked>()) {
     unlock_all(locks_, locks);
@@ -143,10 +163,16 @@ bool select_wait::suspend(root& self, Select& of) noexcept {
     chosen = of.chosen;
     return false;
   }
-  in_line_ = true;  // before it is known: whoever ends the wait reads it
+  const bool in_any_order = locks != count_;  // several may be in one line: the first of them is served
+  if (in_any_order) [[unlikely]]
+    shuffle_cases();
+  in_line_ = true;  // before it is known: whoever ends the wait reads it, and the cases
   const bool parked = self.park(*this);
   if (parked && locks == 0) return true;  // of no cases: there is no lock that keeps this here
-  if (parked) of.each([&](auto& one, std::size_t) { one.enter().share(*this); });
+  if (parked && in_any_order) [[unlikely]]
+    enter_in_this_order();
+  else if (parked)
+    of.each([&](auto& one, std::size_t) { one.enter(*this); });
   unlock_all(locks_,
              locks);  // who goes on takes each but that of the case that was chosen, so this is here until the last
   if (!parked) {
@@ -173,6 +199,12 @@ bool select_wait::try_all(case_lock* locks, Select& of) noexcept {
 template <class Select>
 void select_wait::end(Select& of) noexcept {
   of.each([&](auto& one, std::size_t i) { one.leave(in_line_ && i != chosen); });
+}
+
+/// Puts them in any order.
+template <class T>
+void shuffle(T* first, std::size_t count) noexcept {
+  for (std::size_t i = count; i > 1; --i) std::swap(first[i - 1], first[select_wait::any_of(i)]);
 }
 
 /// Of a case, for which the select waits.

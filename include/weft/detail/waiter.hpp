@@ -139,6 +139,10 @@ class waiter_line {
   bool seems_empty() const noexcept { return first_.peek() == nullptr; }
   bool empty() const noexcept { return first_ == nullptr; }
   waiter* first() const noexcept { return first_; }
+  /// Whether nobody else is in line, but whoever has parked in that one, of whose places in one line none lies between.
+  bool is_all_of(const waiter& one) const noexcept {
+    return first()->whose() == one.whose() && last_->whose() == one.whose();
+  }
   void push(waiter& one) noexcept {
     one.next = nullptr;
     one.prev = last_;
