@@ -2,6 +2,7 @@
 #include <weft/sync.hpp>
 
 #include <mutex>
+#include <weft/detail/async_stack.hpp>
 #include <weft/detail/with.hpp>
 
 #include "detail/claim.hpp"
@@ -627,6 +628,19 @@ detail::on_stop barrier::awaiter::leave(detail::waiter& self) noexcept {
   return detail::on_stop::left;
 }
 
+// ---- once -------------------------------------------------------------------------------------------------------------------
+
+// By who is about to wait. No frame is taken for one that lay there before and was at it: that has written `open`, or who
+// came later something else, before its memory was used again.
+void once::expect_others(std::coroutine_handle<> caller) const noexcept {
+  const std::uintptr_t at_it = state_.load(std::memory_order_relaxed);  // as declared
+  if (at_it <= done) return;
+  const root& self = *detail::current_root();
+  for (detail::stack_walk walk{self, caller}; walk.next() != nullptr && walk.is_in(self);)
+    WEFT_EXPECTS(walk.last_frame() != at_it,
+                 "the function of a once called that once, and would wait for itself: it has not been done yet");
+}
+
 // ---- condition_variable -------------------------------------------------------------------------------------------------------
 
 // In line before the mutex is free, so that no notification is missed.
@@ -635,6 +649,11 @@ bool condition_variable::awaiter::suspend(root& self) noexcept {
   mutex::guard held = std::move(held_);  // `this` may be gone when the lock is
   auto& changed = static_cast<condition_variable&>(*gate_);
   changed.lock_.lock();
+  const auto* const first = static_cast<const awaiter*>(changed.line_.first());
+  WEFT_EXPECTS(
+      first == nullptr || first->with_ == with_,
+      "a condition_variable was waited on with two mutexes: all that wait hold the same one, which guards what "
+      "they wait for");
   changed.line_.push(*this);
   ++changed.waits_;
   const bool waits = self.park(*this);

@@ -6,11 +6,13 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
 #include <weft/fiber.hpp>
+#include <weft/future.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
@@ -299,6 +301,86 @@ TEST_F(misuse, mutexes_of_the_standard_library_that_are_no_misuse) {
   EXPECT_EQ(sum, 3);
 }
 #endif
+
+TEST_F(misuse, a_condition_variable_with_two_mutexes) {
+  const auto waits_with_two = [] {
+    weft::mutex one, other;
+    weft::condition_variable changed;
+    auto waits = [&](weft::mutex& m) -> task<> {
+      auto held = co_await m.lock();
+      co_await changed.wait(held);
+    };
+    sync_wait(weft::when_all(waits(one), waits(other)));
+  };
+  EXPECT_DEATH(waits_with_two(), "weft: a condition_variable was waited on with two mutexes");
+}
+
+TEST_F(misuse, a_once_that_calls_itself) {
+  const auto calls_itself = [] {
+    weft::once o;
+    auto again = [&]() -> task<> {
+      auto nothing = [] {};
+      co_await o.call(nothing);
+    };
+    auto deeper = [&]() -> task<> { co_await again(); };
+    sync_wait(o.call(deeper));
+  };
+  const auto in_a_fiber = [] {
+    weft::once o;
+    auto again = [&]() -> task<> {
+      auto nothing = [] {};
+      co_await o.call(nothing);
+    };
+    auto body = [&](weft::scope& s) -> task<> {
+      auto calls = [&] { weft::await(o.call(again)); };
+      s.go(calls);
+      co_return;
+    };
+    sync_wait(weft::with_scope(body));
+  };
+  const auto sentence = "weft: the function of a once called that once, and would wait for itself";
+  EXPECT_DEATH(calls_itself(), sentence);
+  EXPECT_DEATH(in_a_fiber(), sentence);
+}
+
+struct throws {
+  void operator()() const { throw std::runtime_error{"oh no"}; }
+};
+
+TEST_F(misuse, a_stop_callback_that_throws) {
+  const auto throws_later = [] {
+    stop_source source;
+    const weft::stop_callback<throws> callback{source.token(), throws{}};
+    source.request_stop();
+  };
+  const auto throws_at_once = [] {
+    stop_source source;
+    source.request_stop();
+    const weft::stop_callback<throws> callback{source.token(), throws{}};
+  };
+  const auto throws_a_number = [] {
+    stop_source source;
+    const weft::stop_callback callback{source.token(), [] { throw 7; }};
+    source.request_stop();
+  };
+  EXPECT_DEATH(throws_later(), "weft: the function of a stop_callback threw, where nobody could catch it: oh no");
+  EXPECT_DEATH(throws_at_once(), "weft: the function of a stop_callback threw, where nobody could catch it: oh no");
+  EXPECT_DEATH(throws_a_number(), "weft: the function of a stop_callback threw, .*, and no std::exception");
+}
+
+TEST_F(misuse, callbacks_that_throw) {
+  const auto of_start = [] { weft::start(number(1), [](result<int>) { throw std::runtime_error{"oh no"}; }); };
+  EXPECT_DEATH(of_start(), "weft: the callback of a start.. threw, where nobody could catch it: oh no");
+  const auto of_cancel = [] {
+    stop_source source;
+    auto never = [](weft::callback<int>) {};
+    auto cancel = [] { throw std::runtime_error{"oh no"}; };
+    auto waits = [&]() -> task<int> { co_return co_await weft::from_callback<int>(never, cancel); };
+    weft::start(waits(), [](result<int>) noexcept {}, source.token());
+    source.request_stop();
+  };
+  EXPECT_DEATH(of_cancel(), "weft: the cancel function of a from_callback threw, .*: oh no");
+}
 
 #if defined(WEFT_TEST_ASAN)
 TEST_F(misuse, a_closure_that_dies_before_its_coroutine) {

@@ -762,6 +762,59 @@ WEFT_TEST("once: happens once, and again after a failure") {
   EXPECT_EQ(calls, 2);
 }
 
+// Who waits for one that is at it is not taken for one that waits for itself: not beside it in one root, nor where the frame
+// of one that has failed lay before.
+WEFT_TEST("once: others wait for who is at it, and try again") {
+  weft::once o;
+  int calls = 0;
+  auto fails_late = [&]() -> task<> {
+    ++calls;
+    co_await sleep_for(1ms);
+    if (calls != 4) throw std::runtime_error{"not yet"};
+  };
+  auto tries = [&]() -> task<bool> { co_return (co_await as_result(o.call(fails_late))).has_value(); };
+  auto two = [&]() -> task<int> {
+    auto [a, b] = co_await when_all(tries(), tries());
+    co_return int{a} + int{b};
+  };
+  auto [a, b, c] = co_await when_all(two(), two(), tries());
+  EXPECT_EQ(a + b + int{c}, 2);
+  EXPECT_EQ(calls, 4);
+  EXPECT_TRUE(o.is_done());
+}
+
+// What another once waits for is no recursion.
+WEFT_TEST("once: one may be called by another one's function, and one that is done by its own") {
+  weft::once outer, inner, done;
+  auto nothing = [] {};
+  co_await done.call(nothing);
+  auto calls_inner = [&]() -> task<> {
+    co_await inner.call(nothing);
+    co_await done.call(nothing);
+  };
+  co_await outer.call(calls_inner);
+  EXPECT_TRUE(outer.is_done() && inner.is_done());
+}
+
+WEFT_TEST("condition_variable: of another mutex, once nobody waits with the one before") {
+  weft::condition_variable changed;
+  for (int i = 0; i != 3; ++i) {
+    weft::mutex m;
+    bool set = false;
+    auto waits = [&]() -> task<> {
+      auto held = co_await m.lock();
+      auto is_set = [&] { return set; };
+      co_await changed.wait(held, is_set);
+    };
+    auto sets = [&]() -> task<> {
+      const auto held = co_await m.lock();
+      set = true;
+      changed.notify_all();
+    };
+    co_await when_all(waits(), waits(), sets());
+  }
+}
+
 WEFT_TEST("once: tells how many wait for who is at it, and waited") {
   weft::once o;
   auto works = []() -> task<> { co_await sleep_for(1ms); };

@@ -129,7 +129,8 @@ inline stop_token stop_source::token() noexcept { return stop_token{this}; }
 /// stops it. The destructor takes it out again, and waits where it is running on another thread.
 ///
 /// Cost     no allocation: the node is this object.
-/// Threads  the callback must not throw (the program ends), and must not wait for the thread that destroys it.
+/// Threads  the callback must not throw (the program ends, with a sentence), and must not wait for the thread that destroys
+///          it.
 template <class F>
 class stop_callback : detail::stop_node {
   static_assert(std::is_invocable_v<F&>, "a stop_callback calls its function without arguments");
@@ -137,12 +138,12 @@ class stop_callback : detail::stop_node {
  public:
   template <class G>
   stop_callback(stop_token token, G&& callback) noexcept(std::is_nothrow_constructible_v<F, G>)
-      : stop_node{[](stop_node& self) noexcept { static_cast<stop_callback&>(self).callback_(); }},
+      : stop_node{[](stop_node& self) noexcept { static_cast<stop_callback&>(self).call(); }},
         callback_(std::forward<G>(callback)),
         source_{token.source_} {
     if (source_ != nullptr && !source_->add(*this)) {
       source_ = nullptr;
-      callback_();
+      call();
     }
   }
   ~stop_callback() {
@@ -150,6 +151,11 @@ class stop_callback : detail::stop_node {
   }
 
  private:
+  // May be gone when this returns.
+  void call() noexcept {
+    detail::call_no_throw(callback_, "the function of a stop_callback threw, where nobody could catch it");
+  }
+
   F callback_;
   stop_source* source_;
 };

@@ -226,6 +226,7 @@ class mutex : public detail::gate {
  private:
   class awaiter;
   friend class condition_variable;
+  friend class once;
   template <class>
   friend class guarded;
 
@@ -752,6 +753,7 @@ class condition_variable : public detail::gate {
   ///
   /// Cancel  ends stopped, and `held` owns nothing then, unless it never began: ask the guard. One that was notified gets
   ///         the mutex first, so that no notification is lost.
+  /// Fails   with two mutexes at once, the program ends with a sentence.
   task<> wait(mutex::guard& held);
 
   /// Waits until `holds()` does, which is asked while the mutex is held.
@@ -774,19 +776,23 @@ class condition_variable : public detail::gate {
 
 class condition_variable::awaiter : detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
-  awaiter(condition_variable& of, mutex::guard* held) noexcept : gate_waiter{of, type}, held_{*held} {}
+  awaiter(condition_variable& of, mutex::guard* held) noexcept
+      : gate_waiter{of, type}, held_{*held}, with_{held->of_} {}
   bool suspend(detail::root& self) noexcept;
   void await_resume() const noexcept {}
 
  private:
   static constexpr detail::wait_type type{leave_line, "condition_variable", tell, leave_together};
   mutex::guard& held_;
+  const mutex* const with_;
 };
 
 // ---- once, guarded ----------------------------------------------------------------------------------------------------------
 
 /// Does something once, whoever comes first; the others wait for it. If it fails or is stopped, the next one tries.
 ///
+/// Fails     the function must not call this again, and wait for it: where it does in its own task, the program ends with a
+///           sentence.
 /// Lifetime  whoever call() let through may destroy this, also while the one that did it is still on its way out. Who only
 ///           asked is_done() may not.
 /// Cost      once it is done, two loads, and the frame of a task that ends at once; ask is_done() first where that counts.
@@ -798,27 +804,78 @@ class once {
     WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
     return run<std::decay_t<F>>(*this, std::forward<F>(fn));
   }
-  bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }  // <- done
+  bool is_done() const noexcept { return state_.load(std::memory_order_acquire) == done; }  // <- done
   /// Of those who found somebody at it, and waited for that one.
   sync_stats stats() const noexcept { return mutex_.stats(); }
 
  private:
+  class awaiter;
+  class turn;
+  /// Ends the program if the coroutine is awaited, in its own task, by the one that has its turn.
+  void expect_others(std::coroutine_handle<> caller) const noexcept;
   template <class F>
-  static task<> run(once& self, F fn) {
-    if (self.is_done() && !self.mutex_.is_locked()) co_return;  // who did it has left: nobody comes back here
-    const mutex::guard held = co_await self.mutex_.lock();
-    if (self.is_done()) co_return;
-    if constexpr (awaitable<std::invoke_result_t<F&>>)
-      static_cast<void>(co_await fn());
-    else
-      fn();
-    self.done_.store(true, std::memory_order_release);  // -> done
-  }
+  static task<> run(once& self, F fn);
 
   mutex mutex_;
+  static constexpr std::uintptr_t open = 0, done = 1;
+  // open, done, or the coroutine that is at it, an address. Written by who holds the mutex. The address leads nowhere: it is
+  // compared by a coroutine with those that await it, each of which has written it before, or never.
+  //
   //   edge done  what it did  ->  who finds it done
-  detail::atomic<bool> done_{false};
+  detail::atomic<std::uintptr_t> state_{open};
 };
+
+/// Of the one that does it, or finds it done.
+class once::turn {
+ public:
+  turn(mutex::guard held, once& of, std::uintptr_t mine) noexcept : held_{std::move(held)}, of_{of}, mine_{mine} {}
+  turn(const turn&) = delete;
+  // And then it gives the mutex back.
+  ~turn() {
+    if (!of_.is_done()) of_.state_.store(open, std::memory_order_relaxed);  // as declared
+  }
+
+  /// False: it is done.
+  bool begins() const noexcept {
+    if (of_.is_done()) return false;
+    of_.state_.store(mine_, std::memory_order_relaxed);  // as declared
+    return true;
+  }
+
+ private:
+  mutex::guard held_;
+  once& of_;
+  std::uintptr_t mine_;
+};
+
+class once::awaiter : public mutex::awaiter {
+ public:
+  explicit awaiter(once& of, std::size_t) noexcept : mutex::awaiter{of.mutex_, 0}, of_{of} {}
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    caller_ = reinterpret_cast<std::uintptr_t>(caller.address());
+    if (of_.mutex_.is_locked()) [[unlikely]]
+      of_.expect_others(caller);
+    return mutex::awaiter::await_suspend(caller);
+  }
+  turn await_resume() noexcept { return turn{mutex::awaiter::await_resume(), of_, caller_}; }
+
+ private:
+  once& of_;
+  std::uintptr_t caller_ = 0;
+};
+
+template <class F>
+task<> once::run(once& self, F fn) {
+  if (self.is_done() && !self.mutex_.is_locked()) co_return;  // who did it has left: nobody comes back here
+  const turn mine = co_await detail::at_gate<awaiter, once>{self};
+  if (!mine.begins()) co_return;
+  if constexpr (awaitable<std::invoke_result_t<F&>>)
+    static_cast<void>(co_await fn());
+  else
+    fn();
+  self.state_.store(done, std::memory_order_release);  // -> done
+}
 
 /// A value that can only be reached by who holds its mutex.
 ///

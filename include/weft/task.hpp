@@ -628,7 +628,11 @@ class started_root final : root {
   static void ended(root& self, bool stopped) noexcept {
     auto& mine = static_cast<started_root&>(self);
     Callback callback = std::move(mine.callback_);
-    detail::invoke(std::move(callback), mine.leave(stopped));  // mine is gone before the callback begins
+    try {
+      detail::invoke(std::move(callback), mine.leave(stopped));  // mine is gone before the callback begins
+    } catch (...) {
+      fail_thrown("the callback of a start() threw, where nobody could catch it");
+    }
   }
 
   // Straight into the callback's parameter: a value is moved once, and an exception that this throws is the result.
@@ -660,7 +664,7 @@ class started_root final : root {
 ///
 /// Cancel    when `stop` is stopped, so is the task; the callback gets a stopped result.
 /// Fails     std::bad_alloc, before anything has started. A value whose move throws is an exception in the result. The
-///           callback must not throw: that ends the program.
+///           callback must not throw: that ends the program, with a sentence.
 /// Cost      one allocation.
 template <class T, class Callback>
   requires std::is_invocable_v<Callback, result<T>>

@@ -36,6 +36,7 @@ const void* stack_walk::next() noexcept {
       at_ = root_->innermost();
     }
     const frame& here = *static_cast<const frame*>(at_.address());
+    frame_ = reinterpret_cast<std::uintptr_t>(&here);
     const std::atomic_ref goes_on{promise_base::of(at_).continuation};
     at_ = goes_on.load(std::memory_order_acquire);  // <- lent (no model: a frame is not watched)
     if (here.destroy == boundary::arrive_stopped) {

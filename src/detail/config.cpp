@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 
 #include "detail/last_words.hpp"
 
@@ -13,6 +14,18 @@ void fail(const char* sentence) noexcept {
   if (const auto print = print_running_stack.load(std::memory_order_relaxed)) print();
   std::fprintf(stderr, "weft: %s\n", sentence);
   std::abort();
+}
+
+void fail_thrown(const char* sentence) noexcept {
+  char all[512];
+  try {
+    throw;
+  } catch (const std::exception& thrown) {
+    std::snprintf(all, sizeof all, "%s: %s", sentence, thrown.what());
+  } catch (...) {
+    std::snprintf(all, sizeof all, "%s, and no std::exception", sentence);
+  }
+  fail(all);
 }
 
 }  // namespace weft::detail

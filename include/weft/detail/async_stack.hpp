@@ -52,6 +52,9 @@ class stack_walk {
   /// of a fiber is in; null at the end.
   const void* next() noexcept;
 
+  /// The address of the last one, if that was a frame.
+  std::uintptr_t last_frame() const noexcept { return frame_; }
+
   /// Whether the last one was in `root`.
   bool is_in(const root& root) const noexcept { return root_ == &root; }
 
@@ -59,6 +62,7 @@ class stack_walk {
   const root* root_;  // null: that of a child's parent, which may change
   std::coroutine_handle<> at_;
   call_list* calls_ = nullptr;
+  std::uintptr_t frame_ = 0;
   std::size_t shown_ = 0;  // of the calls of the fiber that is passed now
 };
 

@@ -148,6 +148,22 @@ namespace { [[gnu::used]] const char* const abi_of_this_translation_unit = &WEFT
 
 /// Ends the program with a sentence that says who broke what, after the async stack of the running task, if any.
 [[noreturn, gnu::cold]] void fail(const char* sentence) noexcept;
+/// The same in a handler of exceptions: what was thrown follows the sentence.
+[[noreturn, gnu::cold]] void fail_thrown(const char* sentence) noexcept;
+
+/// Calls what must not throw, where nobody could catch it.
+template <class Function>
+void call_no_throw(Function& function, [[maybe_unused]] const char* sentence) noexcept {
+  if constexpr (std::is_nothrow_invocable_v<Function&>) {
+    static_cast<void>(function());
+  } else {
+    try {
+      static_cast<void>(function());
+    } catch (...) {
+      fail_thrown(sentence);
+    }
+  }
+}
 }  // namespace weft::detail
 
 // A broken contract that costs nothing worth mentioning to see is checked in every build.

@@ -110,7 +110,10 @@ class callback_awaiter : waiter, handed_outcome<T> {
 
   // By a stopper, or by the sleeper that parked too late for one.
   void cancel() noexcept {
-    if constexpr (!std::is_same_v<Cancel, no_cancel>) detail::invoke(cancel_);
+    if constexpr (!std::is_same_v<Cancel, no_cancel>) {
+      auto cancels = [this]() noexcept(noexcept(detail::invoke(cancel_))) { detail::invoke(cancel_); };
+      call_no_throw(cancels, "the cancel function of a from_callback threw, where nobody could catch it");
+    }
   }
 
   Start& start_;
