@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "detail/pumping.hpp"
 #include "detail/worker.hpp"
 
 namespace weft {
@@ -33,6 +34,7 @@ void inline_executor::post(job& work) noexcept {
 
 manual_executor::~manual_executor() {
   WEFT_EXPECTS(empty(), "a manual_executor was destroyed with jobs inside: run_all() it first, their tasks still wait");
+  detail::pumping::end(pumped_by_);
 }
 
 void manual_executor::post(job& work) noexcept { posted_.put(work); }
@@ -50,13 +52,14 @@ bool manual_executor::run_one() noexcept {
   }
   job* oldest = ready_;
   ready_ = oldest->next;
-  oldest->run(*oldest);
+  oldest->run(*oldest);  // the executor may be gone after this line
   return true;
 }
 
 std::size_t manual_executor::run_all() noexcept {
+  const detail::pumping here{pumped_by_};
   std::size_t count = 0;
-  while (run_one()) ++count;
+  while (!here.is_gone() && run_one()) ++count;
   return count;
 }
 

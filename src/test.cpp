@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "detail/pumping.hpp"
 #include "detail/spin.hpp"
 #include "detail/thread_id.hpp"
 #include "test/world.hpp"
@@ -26,6 +27,8 @@ bool detail::probe_failed() noexcept {
 }
 
 // ---- virtual_clock ------------------------------------------------------------------------------------------------------
+
+virtual_clock::~virtual_clock() { weft::detail::pumping::end(pumped_by_); }
 
 clock::time_point virtual_clock::now() const noexcept {
   const std::lock_guard guard{lock_};
@@ -66,6 +69,7 @@ bool virtual_clock::cancel(timer& one) noexcept {
 }
 
 bool virtual_clock::advance_to_next(time_point until) {
+  const weft::detail::pumping here{pumped_by_};
   std::unique_lock guard{lock_};
   if (first_ == nullptr || first_->when > until) return false;
   timer& one = *first_;
@@ -78,15 +82,21 @@ bool virtual_clock::advance_to_next(time_point until) {
   firer_ = weft::detail::this_thread_id();
   guard.unlock();
   one.fire(one);  // may be gone after this line
+  if (here.is_gone()) {
+    guard.release();
+    return true;
+  }
   guard.lock();
   firing_ = nullptr;
   return true;
 }
 
 void virtual_clock::advance(duration by) {
+  const weft::detail::pumping here{pumped_by_};
   const time_point until = now() + by;
-  while (advance_to_next(until)) {
+  while (!here.is_gone() && advance_to_next(until)) {
   }
+  if (here.is_gone()) return;
   const std::lock_guard guard{lock_};
   now_ = until;
 }
@@ -110,6 +120,7 @@ std::size_t virtual_clock::armed_so_far() const noexcept {
 
 seeded_executor::~seeded_executor() {
   WEFT_EXPECTS(empty(), "a seeded_executor was destroyed with jobs inside: run_all() it first, their tasks still wait");
+  weft::detail::pumping::end(pumped_by_);
 }
 
 void seeded_executor::post(job& work) noexcept {
@@ -142,13 +153,14 @@ bool seeded_executor::run_one() noexcept {
     if (last_ == one) last_ = before;
     --size_;
   }
-  one->run(*one);  // `one` may be gone
+  one->run(*one);  // `one` may be gone, and the executor
   return true;
 }
 
 std::size_t seeded_executor::run_all() noexcept {
+  const weft::detail::pumping here{pumped_by_};
   std::size_t count = 0;
-  while (run_one()) ++count;
+  while (!here.is_gone() && run_one()) ++count;
   return count;
 }
 

@@ -12,6 +12,8 @@
 
 namespace weft {
 
+namespace detail { class pumping; }
+
 /// What an executor runs, once a post. It must stay alive and in no other queue until it runs.
 struct job {
   job* next = nullptr;                   // for whoever holds the job in a queue
@@ -50,7 +52,7 @@ class inline_executor final : public executor {
 /// Runs jobs only when asked to: for game loops and for tests. In order of posting.
 ///
 /// Threads   post() from any; the others from one thread at a time.
-/// Lifetime  destroyed with jobs inside, it ends the program: their tasks would wait for ever.
+/// Lifetime  destroyed with jobs inside, it ends the program: their tasks would wait for ever. The last job may destroy it.
 class manual_executor final : public executor {
  public:
   manual_executor() = default;
@@ -73,6 +75,7 @@ class manual_executor final : public executor {
 
   detail::inbox<job> posted_;  // its edge: what the poster wrote  ->  the job
   job* ready_ = nullptr;       // oldest first; the pump's own
+  detail::pumping* pumped_by_ = nullptr;
 };
 
 /// Runs each job on a thread of its own. For a few long-running pieces of work, not for many short ones.

@@ -70,11 +70,12 @@ void set_failure_probe(bool (*failed)()) noexcept;
 /// A world has one of its own; make one to drive roots by hand.
 ///
 /// Threads   any; one at a time advances.
+/// Lifetime  outlives all work that runs by it; the last that it wakes may destroy it.
 class virtual_clock final : public clock {
  public:
   virtual_clock() = default;
   virtual_clock(const virtual_clock&) = delete;
-  ~virtual_clock() = default;
+  ~virtual_clock();
 
   /// Where each of them begins.
   static constexpr time_point begin() noexcept { return time_point{std::chrono::hours{1}}; }
@@ -102,6 +103,7 @@ class virtual_clock final : public clock {
   std::uintptr_t firer_ = 0;       // on which thread
   std::size_t armed_ = 0;
   std::size_t total_ = 0;
+  weft::detail::pumping* pumped_by_ = nullptr;  // by who advances it
 };
 
 /// Virtual time since the run began, by the clock of the running task.
@@ -113,7 +115,7 @@ inline clock::duration elapsed() noexcept { return current_clock().now() - virtu
 /// Seed 0 is the order of posting.
 ///
 /// Threads   post() from any; the others from one thread at a time.
-/// Lifetime  destroyed with jobs inside, it ends the program.
+/// Lifetime  destroyed with jobs inside, it ends the program. The last job may destroy it.
 class seeded_executor final : public executor {
  public:
   explicit seeded_executor(std::uint64_t seed = 0) noexcept : state_{seed} {}
@@ -139,6 +141,7 @@ class seeded_executor final : public executor {
   job* last_ = nullptr;
   std::size_t size_ = 0;
   std::uint64_t state_;  // the pump's
+  weft::detail::pumping* pumped_by_ = nullptr;
 };
 
 /// The seed of a run that is given none: WEFT_SEED of the environment, else 0.
