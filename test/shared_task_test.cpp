@@ -1,8 +1,14 @@
+#include <weft/channel.hpp>
 #include <weft/combine.hpp>
+#include <weft/fiber.hpp>
 #include <weft/future.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
 #include <weft/task.hpp>
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -171,6 +177,127 @@ TEST(shared_task, outlives_the_sync_wait_that_started_it) {
   EXPECT_EQ(got, 0);
   source.set_value(7);
   EXPECT_EQ(got, 7);
+}
+
+// ---- a temporary ------------------------------------------------------------------------------------------------------
+// Who is given one keeps it no longer than its own call, so it gives a copy of the value.
+
+/// Seven, while it is alive. Too large for the frame cache, so that a sanitizer sees a frame that has gone.
+struct seven {
+  int id = 7;
+  std::array<char, 3000> more{};
+  seven() = default;
+  seven(const seven&) = default;
+  ~seven() { *const_cast<volatile int*>(&id) = -1; }
+};
+shared_task<seven> make() { co_return seven{}; }
+std::vector<shared_task<seven>> make_some() {
+  std::vector<shared_task<seven>> some;
+  for (int i = 0; i != 3; ++i) some.push_back(make());
+  return some;
+}
+
+template <class Awaitable>
+constexpr bool gives_a_copy = std::is_same_v<weft::await_result<Awaitable>, seven>;
+static_assert(gives_a_copy<shared_task<seven>> && gives_a_copy<weft::fork_view<seven>>);
+static_assert(std::is_same_v<weft::await_result<shared_task<seven>&>, const seven&>);
+static_assert(std::is_same_v<weft::await_result<const shared_task<seven>&>, const seven&>);
+static_assert(std::is_same_v<weft::await_result<weft::fork_view<seven>&>, const seven&>);
+static_assert(std::is_same_v<weft::await_result<shared_task<int&>>, int&>);
+static_assert(std::is_void_v<weft::await_result<shared_task<>>>);
+
+TEST(shared_task_temporary, gives_a_copy_to_what_blocks_a_thread) {
+  EXPECT_EQ(sync_wait(make()).id, 7);
+  const seven& kept = sync_wait(make());  // as long as the reference
+  EXPECT_EQ(kept.id, 7);
+  weft::inline_executor here;
+  EXPECT_EQ(sync_wait(weft::start_on(here, make())).id, 7);
+  EXPECT_EQ(weft::as_future(make()).get().id, 7);
+  EXPECT_EQ(weft::as_future(here, make()).get().id, 7);
+  EXPECT_EQ(sync_wait(make() | weft::continue_on(here)).id, 7);
+  for (const bool use_caller : {false, true}) {
+    const weft::pool pool{{.threads = 2, .use_caller = use_caller}};
+    EXPECT_EQ(pool.run(make()).id, 7);
+  }
+}
+
+WEFT_TEST("shared_task_temporary: gives a copy to what a task awaits") {
+  using namespace std::chrono_literals;
+  EXPECT_EQ((co_await make()).id, 7);  // the one that is awaited in place: it lives as long as the expression
+  const result<seven> how = co_await weft::as_result(make());
+  EXPECT_EQ(how->id, 7);
+  EXPECT_EQ((co_await weft::timeout(1s, make())).id, 7);
+  EXPECT_EQ((co_await weft::shielded(make())).id, 7);
+  EXPECT_EQ((co_await weft::detach_on_stop(make())).id, 7);
+  EXPECT_EQ((co_await weft::retry({}, make)).id, 7);
+  const auto called = [] { return make(); };
+  EXPECT_EQ((co_await weft::with_stop({}, called)).id, 7);
+  EXPECT_EQ((co_await weft::with_memory(std::pmr::new_delete_resource(), called)).id, 7);
+
+  const auto [first, second] = co_await when_all(make(), make());
+  EXPECT_EQ(first.id + second.id, 14);
+  for (const seven& one : co_await when_all(make_some())) EXPECT_EQ(one.id, 7);
+  const auto index = [](std::size_t) { return make(); };
+  for (const seven& one : co_await when_all(3, index)) EXPECT_EQ(one.id, 7);
+  for (const seven& one : co_await weft::windowed(2, make_some())) EXPECT_EQ(one.id, 7);
+  const auto any = co_await weft::when_any(make(), make());
+  EXPECT_EQ(std::get<0>(any.value).id, 7);
+  EXPECT_EQ((co_await weft::when_any(make_some())).value.id, 7);
+  for (const auto& one : co_await weft::when_some(2, make_some())) EXPECT_EQ(one.second.id, 7);
+  for (const auto& one : co_await (make_some() | weft::when(2))) EXPECT_EQ(one.second.id, 7);
+  const auto chosen = co_await weft::select(weft::on(make()));
+  EXPECT_EQ(std::get<0>(chosen.value).id, 7);
+}
+
+WEFT_TEST("shared_task_temporary: gives a copy to what stands behind it in a pipe") {
+  const auto none = [](const std::exception_ptr&) { return seven{}; };
+  EXPECT_EQ(co_await (make() | weft::then([](const seven& s) { return s.id; })), 7);
+  EXPECT_EQ((co_await (make() | weft::on_value([](seven s) { return s; }))).id, 7);
+  EXPECT_EQ((co_await (make() | weft::on_error(none))).id, 7);
+  EXPECT_EQ((co_await (make() | weft::on_stop([] { return seven{}; }))).id, 7);
+}
+
+// What takes the place of a value that stays is none that stays.
+WEFT_TEST("shared_task: what is given in the place of its value is given by value") {
+  const auto fail = []() -> shared_task<seven> {
+    throw std::runtime_error{"broken"};
+    co_return seven{};
+  };
+  const shared_task<seven> broken = fail();
+  const auto instead = [](const std::exception_ptr&) { return seven{}; };
+  EXPECT_EQ((co_await (broken | weft::on_error(instead))).id, 7);
+  const auto one_instead = [](const std::runtime_error&) { return seven{}; };
+  EXPECT_EQ((co_await (broken | weft::on_error(one_instead))).id, 7);
+  const auto stopped = []() -> shared_task<seven> {
+    weft::promise<> promise;
+    auto outcome = promise.get_future();
+    promise.set_stopped();
+    co_await std::move(outcome);
+    co_return seven{};
+  };
+  const shared_task<seven> gone = stopped();
+  EXPECT_EQ((co_await (gone | weft::on_stop([] { return seven{}; }))).id, 7);
+}
+
+WEFT_TEST("shared_task_temporary: gives a copy to a scope, a select and a fiber") {
+  const auto body = [](weft::scope& s) -> task<> {
+    auto from_shared = s.fork(make());
+    EXPECT_EQ((co_await std::move(from_shared)).id, 7);
+    auto from_call = s.fork([] { return make(); });
+    EXPECT_EQ((co_await std::move(from_call)).id, 7);
+
+    const auto work = []() -> task<seven> { co_return seven{}; };
+    const auto [viewed] = co_await when_all(s.fork(work()).view());
+    EXPECT_EQ(viewed.id, 7);
+    const auto chosen = co_await weft::select(weft::on(s.fork(work()).view()));
+    EXPECT_EQ(std::get<0>(chosen.value).id, 7);
+    auto in_fiber = s.go([] {
+      EXPECT_EQ(weft::await(make()).id, 7);
+      EXPECT_EQ(weft::await(weft::as_result(make()))->id, 7);
+    });
+    co_await std::move(in_fiber);
+  };
+  co_await weft::with_scope(body);
 }
 
 }  // namespace

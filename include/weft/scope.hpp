@@ -266,6 +266,9 @@ class fork_view : public detail::knows_roots {
 
 namespace detail {
 
+template <class T>
+inline constexpr bool keeps_its_value<fork_view<T>> = true;
+
 struct scope_access {
   template <class R, class F, class... Args>
   static task<R> run(scope_options options, const env* exactly, F f, Args... args);

@@ -235,6 +235,7 @@ class task_promise<T&> : public task_promise_base<T&> {
   task<T&> get_return_object() noexcept;
 
   void return_value(T& value) noexcept { this->set_value(value); }
+  void return_value(const T&& temporary) = delete;  // it would be gone before anybody sees it
 };
 template <>
 class task_promise<void> : public task_promise_base<void> {
@@ -456,14 +457,32 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
-/// What awaiting it in a task gives: `task<T>` has no awaiter outside of one.
+/// Whether awaiting it gives a reference to a value that lives as long as it does: a shared_task, a fork_view.
+template <class Awaitable>
+inline constexpr bool keeps_its_value = false;
+template <class T>
+inline constexpr bool keeps_its_value<shared_task<T>> = true;
+
+/// What awaiting it in a task gives, where that task is what keeps it: nothing that refers to it, since it goes with the
+/// task's frame. So one that keeps its value gives a copy (others may have the value, too), and an xvalue is moved out.
+/// What is given as an lvalue, `Awaitable&`, stays, and gives what it gives.
 template <class Awaitable>
 struct awaited {
-  using type = await_result_t<Awaitable>;
+  using given = await_result_t<Awaitable>;
+  using type = std::conditional_t<std::is_rvalue_reference_v<given>, std::remove_reference_t<given>, given>;
 };
 template <class T>
-struct awaited<task<T>> {
+struct awaited<task<T>> {  // which has no awaiter outside of a task
   using type = T;
+};
+template <class Awaitable>
+  requires keeps_its_value<Awaitable>
+struct awaited<Awaitable> {
+  using type = typename Awaitable::value_type;
+  static_assert(
+      std::is_void_v<type> || std::is_reference_v<type> || std::is_copy_constructible_v<type>,
+      "the value of a temporary shared_task or fork_view is copied, since others may have it, too, and this one "
+      "can't be copied: give the shared_task or the view a name, and pass that");
 };
 
 template <class Awaitable>
@@ -507,7 +526,8 @@ struct frame_guard {
 template <class Awaitable>
 concept awaitable = detail::is_task<std::remove_cvref_t<Awaitable>> || detail::awaitable<Awaitable>;
 
-/// What awaiting it gives.
+/// What a function that awaits it gives on: sync_wait, as_result, when_all and all others. Of an lvalue, what `co_await` of
+/// it gives; of an rvalue, which ends with that function, nothing that refers to it: of a shared_task<T> a T.
 template <awaitable Awaitable>
 using await_result = typename detail::task_of<Awaitable>::value_type;
 

@@ -292,7 +292,13 @@ template <class Awaitable>
   auto&& known = detail::known_to_root(static_cast<whose&&>(mine));
   auto&& awaiter = detail::get_awaiter(static_cast<decltype(known)&&>(known));
   if (!awaiter.await_ready() && !self.suspend(awaiter)) detail::throw_stopped();
-  return awaiter.await_resume();
+  using given = decltype(awaiter.await_resume());
+  if constexpr (std::is_rvalue_reference_v<given>) {  // to what may lie in the awaiter, which goes here
+    std::remove_reference_t<given> value = awaiter.await_resume();
+    return value;
+  } else {
+    return awaiter.await_resume();
+  }
 }
 
 /// What all fibers of the process have done.

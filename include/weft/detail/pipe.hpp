@@ -109,6 +109,19 @@ template <class R, class T>
 inline constexpr bool replaces =
     std::is_void_v<T> ? std::is_void_v<R> : (!std::is_void_v<R> && std::is_convertible_v<R, T>);
 
+/// What a T gives, or an R in its place: a T, but where that refers to a value and R is one, no reference to what R was.
+template <class T, class R>
+struct either {
+  using type = T;
+};
+template <class T, class R>
+  requires(!std::is_lvalue_reference_v<R> || !std::is_convertible_v<std::remove_reference_t<R>*, T*>)
+struct either<T&, R> {
+  using type = std::remove_cv_t<T>;
+};
+template <class Awaitable, class Call>
+using given_or = typename either<await_result<Awaitable>, Call>::type;
+
 // ---- the coroutines -------------------------------------------------------------------------------------------------
 // What they await and call lies in their frames. Nothing that has a destructor is made inside a co_await.
 
@@ -119,7 +132,7 @@ task<typename on_value_of<F, await_result<Awaitable>>::template outcome<>> on_va
     auto&& next = call(std::move(f));
     co_return co_await std::forward<decltype(next)>(next);
   } else {
-    decltype(auto) value = co_await static_cast<Awaitable&&>(before);
+    await_result<Awaitable> value = co_await static_cast<Awaitable&&>(before);
     auto&& next = call(std::move(f), std::forward<await_result<Awaitable>>(value));
     co_return co_await std::forward<decltype(next)>(next);
   }
@@ -132,7 +145,7 @@ task<outcome_of_call<F, result<await_result<Awaitable>>>> on_result_in_task(Awai
 }
 
 template <class Awaitable, class G>
-task<await_result<Awaitable>> on_any_error_in_task(Awaitable before, G g) {
+task<given_or<Awaitable, outcome_of_call<G, std::exception_ptr>>> on_any_error_in_task(Awaitable before, G g) {
   std::exception_ptr failure;
   try {
     co_return co_await static_cast<Awaitable&&>(before);
@@ -144,7 +157,7 @@ task<await_result<Awaitable>> on_any_error_in_task(Awaitable before, G g) {
 }
 
 template <class Error, class Awaitable, class G>
-task<await_result<Awaitable>> on_one_error_in_task(Awaitable before, G g) {
+task<given_or<Awaitable, outcome_of_call<G, Error>>> on_one_error_in_task(Awaitable before, G g) {
   std::exception_ptr alive;  // what `next` may refer to
   std::optional<called<G, Error>> next;
   try {
@@ -157,7 +170,7 @@ task<await_result<Awaitable>> on_one_error_in_task(Awaitable before, G g) {
 }
 
 template <class Awaitable, class H>
-task<await_result<Awaitable>> on_stop_in_task(Awaitable before, H h) {
+task<given_or<Awaitable, outcome_of_call<H>>> on_stop_in_task(Awaitable before, H h) {
   auto how = co_await as_result(static_cast<Awaitable&&>(before));
   if (!how.is_stopped()) co_return std::move(how).value();
   auto&& next = call(std::move(h));

@@ -143,11 +143,11 @@ class broadcast_send_case final : public select_case {
   typename broadcast<T>::sender node_{waits_by_select, value_};
 };
 
-/// A fork that stays, by its handle or a view.
-template <class T, bool of_view>
+/// A fork that stays, by its handle or a view. Of a view that is a temporary, perhaps the last handle, the value is copied.
+template <class T, bool of_view, bool copied = false>
 class fork_case final : public select_case {
   using reader = fork_reader<T, of_view>;
-  using given = decltype(std::declval<reader&>().await_resume());
+  using given = std::conditional_t<copied, T, decltype(std::declval<reader&>().await_resume())>;
   struct nothing_kept {};
 
  public:
@@ -326,7 +326,7 @@ auto on(Awaitable&& work) {
   if constexpr (requires { std::forward<Awaitable>(work).as_case(); }) {
     return std::forward<Awaitable>(work).as_case();
   } else if constexpr (detail::is_fork_view<type>) {
-    return detail::fork_case<typename type::value_type, true>{work};
+    return detail::fork_case<typename type::value_type, true, !by_name>{work};
   } else if constexpr (detail::is_fork<type> && by_name) {
     return detail::fork_case<typename type::value_type, false>{work};
   } else {

@@ -86,6 +86,8 @@ struct shared_promise : task_promise<T> {
 
 /// A task whose result many can have: copies of it all refer to one. `co_await s` gives a `const T&` to the value that
 /// lives as long as a copy does (void gives void, a reference the reference). Lazy; started by the first that awaits.
+/// A function that awaits it, as sync_wait or when_all, gives the same of one that has a name; of a temporary, which ends
+/// with the call, it gives a copy of the value.
 ///
 ///     shared_task<config> settings = load();       // a coroutine, or made from a task<config>
 ///     const config& mine = co_await settings;
