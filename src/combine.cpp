@@ -30,6 +30,14 @@ double next_random(std::uint64_t& state) noexcept {
 
 }  // namespace
 
+void expect_sense(const retry_policy& policy) noexcept {
+  WEFT_EXPECTS(policy.delay >= clock::duration::zero() && policy.max_delay >= clock::duration::zero(),
+               "retry was given a policy whose delay or max_delay is below zero");
+  WEFT_EXPECTS(policy.factor >= 0 && std::isfinite(policy.factor),
+               "retry was given a policy whose factor is below zero, or no number");
+  WEFT_EXPECTS(policy.jitter >= 0 && policy.jitter <= 1, "retry was given a policy whose jitter is not from 0 to 1");
+}
+
 back_off::back_off(const retry_policy& policy) noexcept
     : policy_{policy},
       random_{policy.seed != 0 ? policy.seed

@@ -103,8 +103,15 @@ TEST(sleep, durations_of_any_kind_and_length) {
   EXPECT_EQ(saturated(std::chrono::duration<int, std::pico>{1}), 1ns) << "never shorter than asked";
   EXPECT_EQ(saturated(std::chrono::hours::max()), weft::clock::duration::max());
   EXPECT_EQ(saturated(std::chrono::hours::min()), weft::clock::duration::min());
-  EXPECT_EQ(saturated(std::chrono::duration<double>{std::numeric_limits<double>::quiet_NaN()}),
-            weft::clock::duration::max());
+  using real = std::chrono::duration<double>;
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(saturated(real{infinite}), weft::clock::duration::max());
+  EXPECT_EQ(saturated(real{-infinite}), weft::clock::duration::min());
+  EXPECT_EQ(saturated(real{1e300}), weft::clock::duration::max());
+  using at = std::chrono::time_point<std::chrono::steady_clock, real>;
+  EXPECT_EQ(saturated(at{real{infinite}}), weft::clock::time_point::max());
+  EXPECT_EQ(saturated(at{real{-1e300}}), weft::clock::time_point::min());
+  EXPECT_EQ(saturated(at{real{0.5}}), weft::clock::time_point{500ms});
 
   virtual_clock time;
   auto for_ever = []() -> task<> { co_await sleep_for(std::chrono::hours::max()); };

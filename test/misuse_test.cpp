@@ -2,13 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <exception>
+#include <limits>
 #include <memory>
 #include <memory_resource>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
 #include <vector>
+#include <weft/channel.hpp>
+#include <weft/clock.hpp>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
 #include <weft/fiber.hpp>
@@ -26,6 +31,7 @@ using weft::result;
 using weft::stop_source;
 using weft::sync_wait;
 using weft::task;
+using namespace std::chrono_literals;
 
 // Each in a process of its own, started anew: threads of this one would be missing in a fork.
 class misuse : public testing::Test {
@@ -52,6 +58,41 @@ TEST_F(misuse, an_empty_task) {
 TEST_F(misuse, sync_wait_inside_a_task) {
   auto blocks = []() -> task<int> { co_return sync_wait(number(1)); };
   EXPECT_DEATH(sync_wait(blocks()), "weft: sync_wait was called inside a task, .*: co_await it");
+}
+
+TEST_F(misuse, a_time_that_is_no_number) {
+  using real = std::chrono::duration<double>;
+  using at = std::chrono::time_point<std::chrono::steady_clock, real>;
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto says = "weft: a duration or a time was given that is no number";
+  auto one = [] { return number(1); };
+  EXPECT_DEATH(static_cast<void>(weft::sleep_for(real{nan})), says);
+  EXPECT_DEATH(static_cast<void>(weft::sleep_until(at{real{nan}})), says);
+  EXPECT_DEATH(static_cast<void>(weft::timeout(real{nan}, number(1))), says);
+  EXPECT_DEATH(static_cast<void>(weft::timeout(real{nan})), says);
+  EXPECT_DEATH(static_cast<void>(weft::after(real{nan})), says);
+  EXPECT_DEATH(static_cast<void>(weft::with_deadline(real{nan}, one)), says);
+  EXPECT_DEATH(static_cast<void>(weft::with_deadline(at{real{nan}}, one)), says);
+}
+
+TEST_F(misuse, options_that_make_no_sense) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto retries = [](const weft::retry_policy& policy) { static_cast<void>(weft::retry(policy)); };
+  EXPECT_DEATH(retries({.delay = -1ms}), "a policy whose delay or max_delay is below zero");
+  EXPECT_DEATH(retries({.max_delay = -1ms}), "a policy whose delay or max_delay is below zero");
+  EXPECT_DEATH(retries({.factor = -1}), "a policy whose factor is below zero, or no number");
+  EXPECT_DEATH(retries({.factor = nan}), "a policy whose factor is below zero, or no number");
+  EXPECT_DEATH(retries({.jitter = 1.5}), "a policy whose jitter is not from 0 to 1");
+  EXPECT_DEATH(retries({.jitter = nan}), "a policy whose jitter is not from 0 to 1");
+  auto one = [] { return number(1); };
+  EXPECT_DEATH(static_cast<void>(weft::retry({.jitter = -1}, one)), "a policy whose jitter is not from 0 to 1");
+  auto body = [](weft::scope&) { return number(1); };
+  EXPECT_DEATH(static_cast<void>(weft::with_scope({.max_children = 0}, body)), "a scope with max_children = 0");
+  EXPECT_DEATH(static_cast<void>(weft::with_scope({.stop_within = -1s}, body)), "a stop_within below zero");
+  auto again = [](std::exception_ptr) { return weft::on_failure::restart; };
+  EXPECT_DEATH(static_cast<void>(weft::supervise(again, {.within = 0s})), "restart_limits whose `within` is no time");
+  EXPECT_DEATH(static_cast<void>(weft::windowed(0)), "would never start anything");
+  EXPECT_DEATH(weft::barrier{0}, "a barrier of no parties");
 }
 
 TEST_F(misuse, destroying_a_task_that_waits) {

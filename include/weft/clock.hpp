@@ -98,14 +98,19 @@ inline clock& clock_of(const root& of) noexcept {
   return of.env != nullptr && of.env->clock != nullptr ? *of.env->clock : real_clock();
 }
 
-/// As many ticks as there are, rounded up, and no more than fit.
+/// As many ticks as there are, rounded up, and no more than fit. Whatever takes a duration of any kind goes through here.
 template <class Rep, class Period>
 constexpr clock::duration saturated(std::chrono::duration<Rep, Period> d) noexcept {
+  WEFT_EXPECTS(d == d, "a duration or a time was given that is no number (NaN)");
   using approximate = std::chrono::duration<double, clock::duration::period>;
   const approximate ticks{d}, most{clock::duration::max()};
   if (!(ticks < most)) return clock::duration::max();
   if (!(ticks > -most)) return clock::duration::min();
   return std::chrono::ceil<clock::duration>(d);
+}
+template <class Duration>
+constexpr clock::time_point saturated(std::chrono::time_point<std::chrono::steady_clock, Duration> at) noexcept {
+  return clock::time_point{saturated(at.time_since_epoch())};
 }
 constexpr clock::time_point later(clock::time_point from, clock::duration by) noexcept {
   return by > clock::time_point::max() - from ? clock::time_point::max() : from + by;
@@ -155,7 +160,8 @@ class [[nodiscard("a task sleeps when it awaits this")]] sleep : public knows_ro
 
 /// Sleeps for `d`, by the clock of the environment: `co_await sleep_for(5ms);`.
 ///
-/// Suspends  if `d` is above zero; resumes on its own executor, not earlier.
+/// Suspends  if `d` is above zero; resumes on its own executor, not earlier. One that is longer than the clock can tell lasts
+///           for ever.
 /// Cancel    wakes at once, and ends stopped. Also where `d` is zero, a task that was told to stop ends here.
 /// Cost      no allocation.
 template <class Rep, class Period>
@@ -166,6 +172,11 @@ detail::sleep<clock::duration> sleep_for(std::chrono::duration<Rep, Period> d) n
 /// Sleeps until `when`; otherwise as sleep_for.
 inline detail::sleep<clock::time_point> sleep_until(clock::time_point when) noexcept {
   return detail::sleep<clock::time_point>{when};
+}
+template <class Duration>
+detail::sleep<clock::time_point> sleep_until(
+    std::chrono::time_point<std::chrono::steady_clock, Duration> when) noexcept {
+  return detail::sleep<clock::time_point>{detail::saturated(when)};
 }
 
 }  // namespace weft

@@ -166,6 +166,10 @@ class window {
   bool stopped_ = false;  // with elements left
 };
 
+inline void expect_window(std::size_t n) noexcept {
+  WEFT_EXPECTS(n > 0, "windowed(0, range) would never start anything");
+}
+
 template <class Range>
 task<> window_lane(window<Range>& elements) {
   task<range_result<Range>> one;
@@ -218,7 +222,7 @@ task<std::vector<element<range_result<Range>>>> windowed_in_task(std::size_t wid
 /// Cost      a frame for each of the `n`; an element some 30 ns more than an await, and a block now and then.
 template <detail::awaitable_range Range>
 WEFT_COROUTINE_TAKES_OVER auto windowed(std::size_t n, Range&& range) {
-  WEFT_EXPECTS(n > 0, "windowed(0, range) would never start anything");
+  detail::expect_window(n);
   return detail::windowed_in_task<Range>(n, std::forward<Range>(range));
 }
 
@@ -235,6 +239,9 @@ struct windowed_stage {
 }  // namespace detail
 
 /// `range | windowed(n)` is the same.
-[[nodiscard]] inline detail::windowed_stage windowed(std::size_t n) noexcept { return {n}; }
+[[nodiscard]] inline detail::windowed_stage windowed(std::size_t n) noexcept {
+  detail::expect_window(n);
+  return {n};
+}
 
 }  // namespace weft

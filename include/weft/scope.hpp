@@ -579,6 +579,8 @@ template <class F, class... Args>
 WEFT_COROUTINE_TAKES_OVER task<detail::body_result<F, Args...>> with_scope(scope_options options, F&& callable,
                                                                            Args&&... args) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  WEFT_EXPECTS(options.max_children != 0, "a scope with max_children = 0 was asked for: it could fork nothing");
+  WEFT_EXPECTS(options.stop_within >= options.stop_within.zero(), "a scope was given a stop_within below zero");
   return detail::scope_access::run<detail::body_result<F, Args...>, detail::scope_body<F>, std::decay_t<Args>...>(
       options, nullptr, std::forward<F>(callable), std::forward<Args>(args)...);
 }

@@ -703,7 +703,9 @@ inline auto latch::arrive_and_wait() noexcept { return detail::at_gate<arriving,
 /// Cost  who comes last wakes each of the others.
 class barrier : public detail::gate {
  public:
-  explicit barrier(std::size_t parties) noexcept : parties_{parties} {}
+  explicit barrier(std::size_t parties) noexcept : parties_{parties} {
+    WEFT_EXPECTS(parties != 0, "a barrier of no parties was made: nobody could be the last to arrive");
+  }
 
   /// Waits for the others. Gives true to the one that came last, so that one does what is done once a phase. One that is
   /// stopped has not arrived: the others wait on. No case of a select, since the others may have passed by the time at which

@@ -69,6 +69,8 @@ class error_policy {
                  (std::is_lvalue_reference_v<Handler> || std::is_empty_v<Handler> || std::is_pointer_v<Handler>)
   error_policy(Handler&& handler, restart_limits limits = {}) noexcept  // NOLINT: `.on_error = log_it`
       : kind_{kind::handle}, limits_{limits} {
+    WEFT_EXPECTS(limits.within > std::chrono::steady_clock::duration::zero(),
+                 "a policy was given restart_limits whose `within` is no time: restarts would have no limit");
     using plain = std::remove_cvref_t<Handler>;
     if constexpr (std::is_function_v<plain>) {
       object_ = reinterpret_cast<void*>(&handler);

@@ -140,14 +140,11 @@ template <class T>
 class some_of_range_awaiter : public range_group<T> {
  public:
   explicit some_of_range_awaiter(std::size_t wanted, std::vector<task<T>>&& tasks)
-      : range_group<T>{std::move(tasks), &kind}, wanted_{wanted} {
-    if (wanted_ <= this->slots_.size()) order_ = std::make_unique<std::size_t[]>(wanted_);
-  }
+      : range_group<T>{std::move(tasks), &kind}, wanted_{wanted}, order_{std::make_unique<std::size_t[]>(wanted)} {}
 
-  bool await_ready() const noexcept { return wanted_ == 0 || wanted_ > this->slots_.size(); }
+  bool await_ready() const noexcept { return wanted_ == 0; }
 
   std::vector<std::pair<std::size_t, element<T>>> await_resume() {
-    if (wanted_ > this->slots_.size()) throw_too_few("when_some");
     if (this->any_failed()) {
       for (std::size_t i = 0; i != this->slots_.size(); ++i) failed_.lose(i, "when_some", this->slots_[i]);
       if (failed_.is_set()) throw_failure(this->slots_[failed_.index()]);
@@ -180,8 +177,9 @@ class some_of_range_awaiter : public range_group<T> {
 template <class T>
 class [[nodiscard("when_some does nothing until it is awaited")]] some_of_range : public knows_roots {
  public:
-  some_of_range(std::size_t wanted, std::vector<task<T>>&& tasks) noexcept
-      : wanted_{wanted}, tasks_{std::move(tasks)} {}
+  some_of_range(std::size_t wanted, std::vector<task<T>>&& tasks) : wanted_{wanted}, tasks_{std::move(tasks)} {
+    if (wanted_ > tasks_.size()) throw_too_few("when_some");
+  }
   some_of_range_awaiter<T> operator co_await() && { return some_of_range_awaiter<T>{wanted_, std::move(tasks_)}; }
 
  private:
@@ -218,8 +216,8 @@ auto when_any(Range&& range) {
 /// Awaits the first `n` of a range to end with a value, and stops the others; gives their indices and values in the order
 /// in which they came. `range | when(n)` is the same.
 ///
-/// Fails   a failure before the n-th value decides, and is thrown; later ones are lost errors. A range of fewer than `n`
-///         fails: std::errc::invalid_argument. Otherwise as when_any.
+/// Fails   a failure before the n-th value decides, and is thrown; later ones are lost errors. Of a range of fewer than `n`
+///         this call throws, before anything is awaited: std::errc::invalid_argument. Otherwise as when_any.
 template <detail::awaitable_range Range>
 auto when_some(std::size_t n, Range&& range) {
   return detail::some_of_range<detail::range_result<Range>>{n, detail::tasks_of(std::forward<Range>(range))};

@@ -119,7 +119,8 @@ auto timeout(std::chrono::duration<Rep, Period> limit) noexcept {
 
 // ---- retry ----------------------------------------------------------------------------------------------------------
 
-/// How often, and after which delays, something is tried again.
+/// How often, and after which delays, something is tried again. What makes no sense (a delay or factor below zero, a jitter
+/// that is not from 0 to 1, no number) ends the program with a sentence where it is given to retry.
 struct retry_policy {
   std::size_t attempts = 3;                                ///< in all; at least one is made
   clock::duration delay = std::chrono::milliseconds{100};  ///< before the second
@@ -131,6 +132,8 @@ struct retry_policy {
 };
 
 namespace detail {
+
+void expect_sense(const retry_policy& policy) noexcept;
 
 /// The delays of one retry.
 class back_off {
@@ -187,8 +190,12 @@ struct retry_stage {
 template <detail::attempt F>
 WEFT_COROUTINE_TAKES_OVER auto retry(retry_policy policy, F&& f) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  detail::expect_sense(policy);
   return detail::retry_in_task<std::decay_t<F>>(policy, std::forward<F>(f));
 }
-[[nodiscard]] inline detail::retry_stage retry(retry_policy policy) noexcept { return {policy}; }
+[[nodiscard]] inline detail::retry_stage retry(retry_policy policy) noexcept {
+  detail::expect_sense(policy);
+  return {policy};
+}
 
 }  // namespace weft

@@ -86,7 +86,7 @@ struct deadline_here {
   template <class Duration>
   deadline_here(std::chrono::time_point<std::chrono::steady_clock, Duration> at,  // NOLINT: with_deadline(at, f)
                 std::source_location named = std::source_location::current()) noexcept
-      : when{std::chrono::ceil<clock::duration>(at)}, where{named} {}
+      : when{saturated(at)}, where{named} {}
   template <class Rep, class Period>
   deadline_here(std::chrono::duration<Rep, Period> from_now,  // NOLINT: with_deadline(5s, f)
                 std::source_location named = std::source_location::current()) noexcept
