@@ -529,4 +529,37 @@ TEST(future, both_ends_may_be_dropped_at_once) {
   EXPECT_EQ(alive, 0);
 }
 
+// ---- start ----------------------------------------------------------------------------------------------------------
+
+TEST(start, takes_whatever_can_be_awaited) {
+  weft::promise<int> promise;
+  int got = 0;
+  weft::start(promise.get_future(), [&](weft::result<int> how) { got = *how; });
+  EXPECT_EQ(got, 0);
+  promise.set_value(3);
+  EXPECT_EQ(got, 3);
+
+  int both = 0;
+  auto number = [](int n) -> weft::task<int> { co_return n; };
+  weft::start(weft::when_all(number(1), number(2)),
+              [&](weft::result<std::tuple<int, int>> how) { both = std::get<0>(*how) + std::get<1>(*how); });
+  EXPECT_EQ(both, 3);
+
+  weft::shared_task<int> shared{number(4)};
+  weft::manual_executor loop;
+  int seen = 0;
+  weft::start(loop, shared, [&](weft::result<const int&> how) { seen = *how; });
+  EXPECT_EQ(seen, 0);
+  loop.run_all();
+  EXPECT_EQ(seen, 4);
+
+  weft::stop_source stop;
+  bool stopped = false;
+  weft::start(
+      weft::sleep_for(std::chrono::hours{1}), [&](weft::result<void> how) { stopped = how.is_stopped(); },
+      stop.token());
+  stop.request_stop();
+  EXPECT_TRUE(stopped);
+}
+
 }  // namespace

@@ -678,23 +678,26 @@ class started_root final : root {
 
 }  // namespace detail
 
-/// Starts a task from code that is no coroutine; `callback(result<T>)` is called once, where it ends. The first form runs
-/// it here and at once, up to its first wait, and resumes it wherever what it waits for completes; the second has `ex`
-/// run it from the beginning. What the task refers to must live until the callback.
+/// Starts a task, or whatever else can be awaited, from code that is no coroutine; `callback(result<T>)` is called once,
+/// where it ends. The first form runs it here and at once, up to its first wait, and resumes it wherever what it waits for
+/// completes; the second has `ex` run it from the beginning. What the task refers to must live until the callback; so must
+/// an awaitable that is given as an lvalue.
 ///
 /// Cancel    when `stop` is stopped, so is the task; the callback gets a stopped result.
 /// Fails     std::bad_alloc, before anything has started. A value whose move throws is an exception in the result. The
 ///           callback must not throw: that ends the program, with a sentence.
-/// Cost      one allocation.
-template <class T, class Callback>
-  requires std::is_invocable_v<Callback, result<T>>
-void start(task<T> work, Callback callback, stop_token stop = {}) {
-  detail::started_root<T, Callback>::start(nullptr, std::move(work), std::move(callback), stop);
+/// Cost      one allocation; of what is no task, a frame more.
+template <awaitable Awaitable, class Callback>
+  requires std::is_invocable_v<Callback, result<await_result<Awaitable>>>
+void start(Awaitable&& work, Callback callback, stop_token stop = {}) {
+  detail::started_root<await_result<Awaitable>, Callback>::start(
+      nullptr, detail::as_task(std::forward<Awaitable>(work)), std::move(callback), stop);
 }
-template <class T, class Callback>
-  requires std::is_invocable_v<Callback, result<T>>
-void start(executor& ex, task<T> work, Callback callback, stop_token stop = {}) {
-  detail::started_root<T, Callback>::start(&ex, std::move(work), std::move(callback), stop);
+template <awaitable Awaitable, class Callback>
+  requires std::is_invocable_v<Callback, result<await_result<Awaitable>>>
+void start(executor& ex, Awaitable&& work, Callback callback, stop_token stop = {}) {
+  detail::started_root<await_result<Awaitable>, Callback>::start(&ex, detail::as_task(std::forward<Awaitable>(work)),
+                                                                 std::move(callback), stop);
 }
 
 }  // namespace weft
