@@ -226,4 +226,116 @@ WEFT_TEST("for_each: consumes one source, too") {
   EXPECT_EQ(sum, 58);
 }
 
+// ---- what stands between a merge and its function -------------------------------------------------------------------
+
+TEST(merge, goes_through_transform_filter_and_take_as_one_source_does) {
+  virtual_clock time;
+  auto all = []() -> task<> {
+    auto even = [](int n) { return n % 2 == 0; };
+    auto slowly_doubled = [](int n) -> task<int> {
+      co_await weft::yield();
+      co_return 2 * n;
+    };
+    auto text = [](int n) { return std::to_string(n); };
+    const auto values =
+        co_await (merge(every(3ms, 10, 9), every(2ms, 20, 9)) | weft::filter(even) | weft::transform(slowly_doubled) |
+                  weft::transform(text) | weft::take(4) | weft::collect());
+    EXPECT_EQ(values, (std::vector<std::string>{"40", "20", "44", "24"}));
+  };
+  EXPECT_TRUE(run_timed(time, all()));
+  EXPECT_EQ(time.elapsed(), 9ms) << "the sources are stopped behind the last that is taken";
+}
+
+TEST(merge, of_which_none_is_taken_runs_no_source) {
+  virtual_clock time;
+  auto all = []() -> task<> {
+    const auto none = co_await (merge(every(3ms, 10, 9), fail_after(0ms)) | weft::take(0) | weft::collect());
+    EXPECT_TRUE(none.empty());
+  };
+  EXPECT_TRUE(run_timed(time, all()));
+  EXPECT_EQ(time.elapsed(), 0ms);
+}
+
+TEST(merge, functions_between_are_called_in_turn) {
+  virtual_clock time;
+  auto all = []() -> task<> {
+    int inside = 0;
+    auto alone = [&](int n) -> task<int> {
+      EXPECT_EQ(++inside, 1);
+      co_await weft::sleep_for(5ms);
+      --inside;
+      co_return n;
+    };
+    auto seen = [&](int) { EXPECT_EQ(inside, 0); };
+    co_await (merge(every(1ms, 0, 3), every(1ms, 10, 3)) | weft::transform(alone) | for_each(seen));
+  };
+  EXPECT_TRUE(run_timed(time, all()));
+}
+
+TEST(merge, is_accumulated_and_ended_by_its_function) {
+  virtual_clock time;
+  auto all = []() -> task<> {
+    auto sum = [](int so_far, int n) -> task<int> { co_return so_far + n; };
+    const auto both = co_await (merge(every(1ms, 1, 3), every(1ms, 10, 2)) | weft::accumulate(0, sum));
+    EXPECT_EQ(both, 6 + 21);
+    auto two = [n = 0](int) mutable { return ++n < 2; };
+    co_await (merge(every(1ms, 1, 3), every(1ms, 10, 2)) | weft::take(3) | for_each(two));
+  };
+  EXPECT_TRUE(run_timed(time, all()));
+  EXPECT_EQ(time.elapsed(), 3ms + 1ms);
+}
+
+TEST(merge, what_a_function_between_throws_is_thrown) {
+  virtual_clock time;
+  auto all = []() -> task<> {
+    auto fails = [](int n) { return n == 11 ? throw std::runtime_error{"between"} : n; };
+    const auto how =
+        co_await as_result(merge(every(1ms, 1, 9), every(1ms, 10, 9)) | weft::transform(fails) | weft::collect());
+    EXPECT_THROW((void)how.value(), std::runtime_error);
+  };
+  EXPECT_TRUE(run_timed(time, all()));
+  EXPECT_EQ(time.elapsed(), 2ms);
+}
+
+// Every adaptor, in both forms, behind an async_generator and a merge, of a value, references and what only moves.
+template <class T, class Make>
+task<std::size_t> through_all(Make make) {
+  std::size_t seen = 0;
+  auto same = [](T&& one) -> T { return static_cast<T&&>(one); };
+  auto all = [](const auto&) { return true; };
+  auto count = [](std::size_t n, T&&) { return n + 1; };
+  auto note = [&](T&&) { ++seen; };
+  co_await (make() | weft::transform(same) | weft::filter(all) | weft::take(9) | for_each(note));
+  seen += co_await (make() | weft::accumulate(std::size_t{0}, count));
+  seen += co_await weft::accumulate(make(), std::size_t{0}, count);
+  co_await for_each(weft::take(weft::filter(weft::transform(make(), same), all), 9), note);
+  if constexpr (!std::is_reference_v<T>) {
+    const auto values = co_await weft::collect(make());
+    const auto some = co_await (make() | weft::take(9) | weft::collect());
+    seen += values.size() + some.size();
+  }
+  co_return seen;
+}
+
+WEFT_TEST("merge: all adaptors take all streams") {
+  int object = 3;
+  auto values = []() -> async_generator<int> { co_yield 1; };
+  auto references = [&]() -> async_generator<int&> { co_yield object; };
+  auto constants = [&]() -> async_generator<const int&> { co_yield object; };
+  auto owners = []() -> async_generator<std::unique_ptr<int>> { co_yield std::make_unique<int>(1); };
+  auto both_values = [&] { return merge(values(), values()); };
+  auto both_references = [&] { return merge(references(), references()); };
+  auto both_constants = [&] { return merge(constants(), constants()); };
+  auto both_owners = [&] { return merge(owners(), owners()); };
+  EXPECT_EQ(co_await through_all<int>(values), 6U);
+  EXPECT_EQ(co_await through_all<int&>(references), 4U);
+  EXPECT_EQ(co_await through_all<const int&>(constants), 4U);
+  EXPECT_EQ(co_await through_all<std::unique_ptr<int>>(owners), 6U);
+  EXPECT_EQ(co_await through_all<int>(both_values), 12U);
+  EXPECT_EQ(co_await through_all<int&>(both_references), 8U);
+  EXPECT_EQ(co_await through_all<const int&>(both_constants), 8U);
+  EXPECT_EQ(co_await through_all<std::unique_ptr<int>>(both_owners), 12U);
+  EXPECT_EQ(co_await weft::accumulate(merge(values(), values()), 0), 2);
+}
+
 }  // namespace

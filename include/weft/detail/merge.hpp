@@ -3,12 +3,16 @@
 // The sources run side by side, each in a child of its own, and each value is handed to a function, one at a time. So the
 // values are consumed where the sources are waited for, and none of these outlives that line.
 //
+// What stands between a merge and its function, as transform and take, is done where the function is called, in turn: see
+// `pushing`. So of all sources together take(3) takes three, and calls of the functions do not overlap.
+//
 // Rejected: an async_generator of all values. While its consumer holds one, the other sources would run on; and a consumer
 // may drop a generator at any time, from a destructor, which can't wait for them.
 #pragma once
 
 #include <concepts>
 #include <cstddef>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -126,12 +130,114 @@ task<> merge_into(std::vector<async_generator<T>> sources, F f) {
   co_await lanes{std::move(all)};
 }
 
-template <class T>
-task<std::vector<std::remove_cvref_t<T>>> merge_collected(std::vector<async_generator<T>> sources) {
-  std::vector<std::remove_cvref_t<T>> values;
-  auto put = [&values](T&& value) { values.push_back(static_cast<T&&>(value)); };
-  co_await merge_into(std::move(sources), put);
+// ---- what stands between a merge and its function -------------------------------------------------------------------
+
+/// What a stage makes of values of type T, as an async_generator<T> has them.
+template <class Stage, class T>
+struct passes_on {
+  using type = T;
+};
+template <class Fn, class T>
+struct passes_on<transforming<Fn>, T> {
+  using type = call_result<Fn, T&&>;
+};
+template <class T, class... Stages>
+struct behind {
+  using type = T;
+};
+template <class T, class Stage, class... Rest>
+struct behind<T, Stage, Rest...> : behind<typename passes_on<Stage, T>::type, Rest...> {};
+
+template <class Stage>
+inline constexpr bool may_stand_between = std::is_same_v<Stage, taking>;
+template <class Fn>
+inline constexpr bool may_stand_between<transforming<Fn>> = true;
+template <class Fn>
+inline constexpr bool may_stand_between<filtering<Fn>> = true;
+
+/// Hands a value through the stages and to the function behind them. False: no more values are wanted.
+template <class F, class... Stages>
+class pushing {
+ public:
+  pushing(std::tuple<Stages...>&& stages, F&& f) : stages_{std::move(stages)}, f_(std::move(f)) {}
+
+  /// Whether a value is wanted at all.
+  bool wants_any() const noexcept {
+    return std::apply([](const auto&... each) { return (... && !is_empty(each)); }, stages_);
+  }
+
+  template <class T>
+  task<bool> operator()(T&& value) {
+    return push<0, T>(static_cast<T&&>(value));
+  }
+
+ private:
+  template <std::size_t I, class T>
+  task<bool> push(T&& value) {
+    if constexpr (I == sizeof...(Stages)) {
+      auto&& made = call(f_, static_cast<T&&>(value));
+      if constexpr (says_when_to_end<F, T>) {
+        const bool go_on = co_await std::forward<decltype(made)>(made);
+        co_return go_on;
+      } else {
+        co_await std::forward<decltype(made)>(made);
+        co_return true;
+      }
+    } else {
+      auto& stage = std::get<I>(stages_);
+      using stage_type = std::tuple_element_t<I, std::tuple<Stages...>>;
+      if constexpr (requires { stage.keep; }) {
+        auto&& kept = call(stage.keep, std::as_const(value));
+        if (!co_await std::forward<decltype(kept)>(kept)) co_return true;
+        co_return co_await push<I + 1, T>(static_cast<T&&>(value));
+      } else if constexpr (requires { stage.count; }) {
+        --stage.count;
+        const bool go_on = co_await push<I + 1, T>(static_cast<T&&>(value));
+        co_return go_on&& stage.count != 0;
+      } else {
+        using next = typename passes_on<stage_type, T>::type;
+        auto&& made = call(stage.fn, static_cast<T&&>(value));
+        auto&& result = co_await std::forward<decltype(made)>(made);
+        co_return co_await push<I + 1, next>(static_cast<next&&>(result));
+      }
+    }
+  }
+
+  static bool is_empty(const taking& stage) noexcept { return stage.count == 0; }
+  static bool is_empty(const async_stage&) noexcept { return false; }
+
+  std::tuple<Stages...> stages_;
+  F f_;
+};
+
+template <class T, class F, class... Stages>
+task<> merge_through(std::vector<async_generator<T>> sources, std::tuple<Stages...> stages, F f) {
+  pushing<F, Stages...> all{std::move(stages), std::move(f)};
+  if (!all.wants_any()) co_return;
+  auto push = [&all](T&& value) { return all.template operator()<T>(static_cast<T&&>(value)); };
+  co_await merge_into(std::move(sources), push);
+}
+
+template <class T, class... Stages>
+task<std::vector<std::remove_cvref_t<typename behind<T, Stages...>::type>>> merge_collected(
+    std::vector<async_generator<T>> sources, std::tuple<Stages...> stages) {
+  using value_type = typename behind<T, Stages...>::type;
+  std::vector<std::remove_cvref_t<value_type>> values;
+  auto put = [&values](value_type&& value) { values.push_back(static_cast<value_type&&>(value)); };
+  co_await merge_through(std::move(sources), std::move(stages), put);
   co_return values;
+}
+
+template <class T, class Result, class Fn, class... Stages>
+task<Result> merge_accumulated(std::vector<async_generator<T>> sources, std::tuple<Stages...> stages,
+                               accumulating<Result, Fn> self) {
+  using value_type = typename behind<T, Stages...>::type;
+  auto add = [&self](value_type&& value) -> task<> {
+    auto&& next = call(self.fn, std::move(self.result), static_cast<value_type&&>(value));
+    self.result = co_await std::forward<decltype(next)>(next);
+  };
+  co_await merge_through(std::move(sources), std::move(stages), add);
+  co_return std::move(self.result);
 }
 
 template <class T, class F>
@@ -147,19 +253,42 @@ task<> feed(async_generator<T> source, F f) {
   }
 }
 
-/// Several sources, to be consumed as one.
-template <class T>
+/// Several sources, to be consumed as one, and what their values go through.
+template <class T, class... Stages>
 class [[nodiscard("merged sources run when they are consumed: merge(a, b) | for_each(f)")]] merged {
  public:
-  explicit merged(std::vector<async_generator<T>>&& sources) noexcept : sources_{std::move(sources)} {}
-  std::vector<async_generator<T>> take() && noexcept { return std::move(sources_); }
+  explicit merged(std::vector<async_generator<T>>&& sources, Stages&&... stages)
+      : sources_{std::move(sources)}, stages_{std::move(stages)...} {}
 
-  friend task<std::vector<std::remove_cvref_t<T>>> operator|(merged sources, collecting) {
-    return merge_collected<T>(std::move(sources).take());
+  template <class Stage>
+    requires may_stand_between<Stage>
+  friend merged<T, Stages..., Stage> operator|(merged sources, Stage stage) {
+    return std::apply(
+        [&](Stages&... before) {
+          return merged<T, Stages..., Stage>{std::move(sources.sources_), std::move(before)..., std::move(stage)};
+        },
+        sources.stages_);
+  }
+
+  friend auto operator|(merged sources, collecting) {
+    return merge_collected(std::move(sources.sources_), std::move(sources.stages_));
+  }
+  template <class Result, class Fn>
+  WEFT_COROUTINE_TAKES_OVER friend task<Result> operator|(merged sources, accumulating<Result, Fn> stage) {
+    return merge_accumulated(std::move(sources.sources_), std::move(sources.stages_), std::move(stage));
+  }
+  /// Behind all of them.
+  template <class F>
+  WEFT_COROUTINE_TAKES_OVER task<> into(F&& f) && {
+    if constexpr (sizeof...(Stages) == 0)
+      return merge_into<T, F>(std::move(sources_), std::move(f));
+    else
+      return merge_through<T, F>(std::move(sources_), std::move(stages_), std::move(f));
   }
 
  private:
   std::vector<async_generator<T>> sources_;
+  std::tuple<Stages...> stages_;
 };
 
 template <class F>
@@ -172,9 +301,9 @@ class [[nodiscard("for_each stands behind an async_generator: numbers() | for_ea
   WEFT_COROUTINE_TAKES_OVER friend task<> operator|(async_generator<T> source, for_each_stage&& self) {
     return feed<T, F>(std::move(source), std::move(self.f_));
   }
-  template <class T>
-  WEFT_COROUTINE_TAKES_OVER friend task<> operator|(merged<T> sources, for_each_stage&& self) {
-    return merge_into<T, F>(std::move(sources).take(), std::move(self.f_));
+  template <class T, class... Stages>
+  WEFT_COROUTINE_TAKES_OVER friend task<> operator|(merged<T, Stages...> sources, for_each_stage&& self) {
+    return std::move(sources).into(std::move(self.f_));
   }
 
  private:
@@ -195,8 +324,15 @@ detail::for_each_stage<std::decay_t<F>> for_each(F&& f) {
   return detail::for_each_stage<std::decay_t<F>>{std::in_place, std::forward<F>(f)};
 }
 
+/// `for_each(numbers(), f)` is the same.
+template <class T, class F>
+WEFT_COROUTINE_TAKES_OVER task<> for_each(async_generator<T> source, F&& f) {
+  return std::move(source) | weft::for_each(std::forward<F>(f));
+}
+
 /// Runs several async_generators side by side: `merge(a(), b()) | for_each(f)` hands their values to `f` as they come, one at
-/// a time; a source waits while another's value is in `f`. `| collect()` gives them in a vector.
+/// a time; a source waits while another's value is in `f`. `| collect()` gives them in a vector; `| accumulate(init, fn)`
+/// what that makes of them. Between stand transform, filter and take, whose functions are called in turn as `f` is.
 ///
 /// Suspends  until all sources are at their ends, or `f` wants no more; then those that wait are stopped and joined.
 /// Cancel    a stop goes to all sources, and to `f` if that waits.
@@ -213,6 +349,39 @@ detail::merged<T> merge(async_generator<T> first, Rest... rest) {
 template <class T>
 detail::merged<T> merge(std::vector<async_generator<T>> sources) {
   return detail::merged<T>{std::move(sources)};
+}
+
+// The adaptors in their other form, as of an async_generator.
+
+template <class T, class... Stages, class Fn>
+auto transform(detail::merged<T, Stages...> sources, Fn&& fn) {
+  return std::move(sources) | transform(std::forward<Fn>(fn));
+}
+template <class T, class... Stages, class Fn>
+auto filter(detail::merged<T, Stages...> sources, Fn&& keep) {
+  return std::move(sources) | filter(std::forward<Fn>(keep));
+}
+template <class T, class... Stages>
+auto take(detail::merged<T, Stages...> sources, std::size_t count) {
+  return std::move(sources) | take(count);
+}
+template <class T, class... Stages, class Result, class Fn>
+WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(detail::merged<T, Stages...> sources, Result init, Fn&& fn) {
+  return std::move(sources) | accumulate(std::move(init), std::forward<Fn>(fn));
+}
+template <class T, class... Stages, class Result>
+WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(detail::merged<T, Stages...> sources, Result init) {
+  using value_type = typename detail::behind<T, Stages...>::type;
+  return accumulate(std::move(sources), std::move(init),
+                    [](Result&& sum, value_type&& value) { return std::move(sum) + static_cast<value_type&&>(value); });
+}
+template <class T, class... Stages>
+auto collect(detail::merged<T, Stages...> sources) {
+  return std::move(sources) | collect();
+}
+template <class T, class... Stages, class F>
+WEFT_COROUTINE_TAKES_OVER task<> for_each(detail::merged<T, Stages...> sources, F&& f) {
+  return std::move(sources) | weft::for_each(std::forward<F>(f));
 }
 
 }  // namespace weft
