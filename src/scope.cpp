@@ -148,6 +148,7 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
   one.holders_.store(1, std::memory_order_relaxed);
   std::lock_guard guard{lock_};
   ++held_;
+  if (how == fork_status::stopped) note_stopped_part();
 }
 
 // ---- starting a fork --------------------------------------------------------------------------------------------------------
@@ -479,6 +480,10 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
   {
     std::unique_lock guard{lock_};
     if (!has_frame) one.frame_ = nullptr;
+    if (stopped) {
+      cut_short_ = cut_short_ || one.was_told_by_executor;
+      note_stopped_part();
+    }
     last = enter_end(guard, one, how, called);
   }
   // The scope may be gone from here on, but for who waits in it.
@@ -611,6 +616,8 @@ bool scope_core::starts_again(const std::exception_ptr& failure) noexcept {
   if (verdict == on_failure::restart) {
     look_at_clock(self);
     if (!source_.stop_requested() && !self.stop_requested()) return true;
+    std::lock_guard guard{lock_};
+    note_stopped_part();  // it would run on, but for the stop
   }
   self.verdict_ = verdict == on_failure::fail ? fork_record::verdict::fail : fork_record::verdict::go_on;
   return false;
@@ -830,13 +837,16 @@ void scope_core::end_here(fork_record** those, std::size_t count) noexcept {
 // Their frames are gone, and the scope is here, since the stopper counts as live.
 void scope_core::enter_unwound(std::unique_lock<tiny_lock>& guard, fork_record* const* those, std::size_t count,
                                called_by_ends& called) noexcept {
+  bool any_was = false;
   for (std::size_t i = 0; i != count; ++i) {
     fork_record& one = *those[i];
     if (one.in_hand_.load(std::memory_order_relaxed) != fork_record::in_hand::unwound) continue;
     one.in_hand_.store(fork_record::in_hand::told, std::memory_order_relaxed);
     one.frame_ = nullptr;
+    any_was = true;
     static_cast<void>(enter_end(guard, one, fork_status::stopped, called));
   }
+  if (any_was) note_stopped_part();
 }
 
 void scope_core::fetch_children(const waiter& self) noexcept {
@@ -865,6 +875,18 @@ void scope_core::stop_in_turn(waiter& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
   std::unique_lock guard{mine.lock_};
   mine.request_stop_of_live(guard, mine.cause_from_parent());
+}
+
+// Outside is who awaits the scope, or is awaited further out, and what the scope was given. Asked for by the parts that end
+// stopped, so who tells notes nothing; but a deadline is no word that could be read. The roots further out wait for this
+// scope, so they are here.
+bool scope_core::is_stopped_from_outside() const noexcept {
+  return past_deadline_ || options_.stop.stop_requested() || parent_->stop_requested();
+}
+
+// A part ends stopped: whoever has told it, a stop from outside that is in force then has cut the scope short.
+void scope_core::note_stopped_part() noexcept {
+  if (!cut_short_) cut_short_ = is_stopped_from_outside();
 }
 
 stop_cause scope_core::cause_from_parent() const noexcept {
@@ -1018,7 +1040,7 @@ void scope_core::body_ended(root& self, bool stopped) noexcept {
 }
 
 wake_up scope_core::how() const noexcept {
-  return body_was_stopped_ && !failure_ ? wake_up::stopped : wake_up::completed;
+  return (body_was_stopped_ || cut_short_) && !failure_ ? wake_up::stopped : wake_up::completed;
 }
 
 void scope_core::count_down(bool body) noexcept {

@@ -398,7 +398,7 @@ WEFT_TEST("scope_stop: of the task outside goes inside") {
       }
     }};
     runner.join();
-    EXPECT_EQ(was_stopped, body_waits);  // a body that has its value keeps it
+    EXPECT_TRUE(was_stopped);  // also where the body had its value: see stop_outside_test.cpp
     EXPECT_EQ(waiting.unwound, 2);
   }
   co_return;
@@ -437,7 +437,7 @@ TEST(scope_stop, by_a_token_where_nobody_has_an_executor_and_all_end_inside_the_
     };
     weft::start(with_scope({.stop = source.token()}, body), [&](result<void> how) {
       ++ended;
-      EXPECT_EQ(how.is_stopped(), body_waits);
+      EXPECT_TRUE(how.is_stopped());
     });
     EXPECT_EQ(ended, 0);
     source.request_stop();
@@ -446,8 +446,7 @@ TEST(scope_stop, by_a_token_where_nobody_has_an_executor_and_all_end_inside_the_
   }
 }
 
-// A scope in a fork of a scope, or in its body, and so on; the innermost waits at the door. A body that has ended keeps its
-// value.
+// A scope in a fork of a scope, or in its body, and so on; the innermost waits at the door.
 struct counts_its_end {
   int& ended;
   ~counts_its_end() { ++ended; }
@@ -495,7 +494,7 @@ TEST(scope_stop, a_hundred_thousand_in_each_other_need_no_stack) {
       auto outermost = s.fork(nest(door, 100'000, unwound));
       co_await weft::yield();
       outermost.request_stop();
-      EXPECT_EQ((co_await as_result(std::move(outermost))).is_stopped(), nest != nest_in_forks);
+      EXPECT_TRUE((co_await as_result(std::move(outermost))).is_stopped());
     };
     sync_wait(with_scope(body));
     EXPECT_EQ(unwound, 100'001);
@@ -510,7 +509,7 @@ TEST(scope_stop, from_a_fiber_of_a_thousand_in_each_other) {
       auto outermost = s.fork(nest(door, 1000, unwound));
       co_await weft::yield();
       co_await s.go({.size = std::size_t{128} << 10}, [&] { outermost.request_stop(); });
-      EXPECT_EQ((co_await as_result(std::move(outermost))).is_stopped(), nest != nest_in_forks);
+      EXPECT_TRUE((co_await as_result(std::move(outermost))).is_stopped());
     };
     sync_wait(with_scope(body));
     EXPECT_EQ(unwound, 1001);
@@ -538,7 +537,7 @@ TEST(scope_stop, children_drop_each_others_handles_while_they_are_told) {
     for (int i = 0; i != 100; ++i) handles.push_back(s.fork(member));
     co_return;
   };
-  weft::start(with_scope({.stop = source.token()}, body), [&](result<void> how) { ended = how.has_value(); });
+  weft::start(with_scope({.stop = source.token()}, body), [&](result<void> how) { ended = how.is_stopped(); });
   source.request_stop();
   EXPECT_TRUE(ended);
   EXPECT_EQ(unwound, 100);

@@ -10,8 +10,10 @@
 // The body is a root of its own (so it can be stopped when a fork fails), and a fork is one too. How they are kept, and
 // what ends a scope, stands in detail/fork.hpp.
 //
-// A scope ends as its body does, unless there was a failure: with its value; stopped, if it was stopped. A scope that was
-// told to stop tells body and forks, and waits for them as always.
+// A scope ends with its failure, if there was one; else stopped, if its body was stopped, or a stop from outside ended any
+// part of it; else with its body's value. Outside is the task that awaits the scope, and its own `.stop` and `.deadline`;
+// inside are its request_stop(), a handle's, and a failure. A scope that was told to stop tells body and forks, and waits for
+// them as always. See docs/design/0018-stopped-from-outside.md.
 //
 // Long because a scope, its forks and their handles name each other.
 //
@@ -568,9 +570,12 @@ task<R> scope_access::run(scope_options options, const env* exactly, F f, Args..
 /// `this->run(scope&)`.
 ///
 /// Suspends  until body and forks have ended, however they end.
-/// Cancel    a stop goes to the body and to all forks, and they are joined.
+/// Cancel    a stop goes to the body and to all forks, and they are joined. One from outside (of the task that awaits this, by
+///           `.stop` or `.deadline`) that ended a fork or the body ends this stopped, and the body's value is destroyed; one
+///           from inside (by request_stop, a handle, a failure) that ended forks alone leaves the value. Who wants what there
+///           is by then forks `as_result(…)`.
 /// Fails     throws the first failure of the body or of a fork, if there is one (see detail/error_policy.hpp for
-///           other policies); later ones are in `.errors`. Ends stopped if the body did.
+///           other policies); later ones are in `.errors`. Else ends stopped if the body did, or as said above.
 /// Memory    with `.memory`, all frames below come from there, the body's and the records of forks, too. One that is
 ///           alive at the end ends the program with a sentence.
 /// Cost      its frame has 1 KiB; no atomic read-modify-write but its lock, once, where body and forks run through.

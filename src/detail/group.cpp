@@ -50,9 +50,13 @@ inline void group::count_down(std::size_t by) noexcept {
 }
 
 wake_up group::how() const noexcept {
-  const bool stopped = any_stopped_.load(std::memory_order_relaxed) &&  // the countdown carries both
-                       !any_failed_.load(std::memory_order_relaxed) && !is_decided();
-  return stopped ? wake_up::stopped : wake_up::completed;
+  if (!any_stopped_.load(std::memory_order_relaxed) || any_failed_.load(std::memory_order_relaxed))  // carried, both
+    return wake_up::completed;
+  if (!is_decided()) return wake_up::stopped;
+  // A winner was there before the stop. Where there can be none, the group has decided for want of one, as at the end of a
+  // time; that does not hide a stop from outside.
+  const bool can_be_won = kind_->child_ended != nullptr;
+  return !can_be_won && parent_->stop_requested() ? wake_up::stopped : wake_up::completed;
 }
 
 void group::ended(child& one, bool stopped, bool failed) noexcept {

@@ -90,7 +90,11 @@ void scope_core::alarm::ring(timer& self) noexcept {
 // ---- the deadline -------------------------------------------------------------------------------------------------------
 
 void scope_core::deadline_passed(scope_core& self) noexcept {
-  self.request_stop({.reason = "the deadline of the scope has passed", .where = self.options_.where});
+  std::unique_lock guard{self.lock_};
+  if (self.live_ == 0) return;  // as in request_stop()
+  self.past_deadline_ = true;
+  ++self.live_;
+  self.request_stop_of_live(guard, {.reason = "the deadline of the scope has passed", .where = self.options_.where});
 }
 
 void scope_core::look_at_clock(root& self) noexcept {

@@ -213,7 +213,9 @@ void root::schedule_behind() noexcept {
 }
 
 void root::tell_to_stop(job& work) noexcept {
-  if (work.run == run_job) static_cast<root&>(work).request_stop();
+  if (work.run != run_job) return;
+  static_cast<root&>(work).was_told_by_executor = true;
+  static_cast<root&>(work).request_stop();
 }
 
 std::chrono::steady_clock::time_point root::deadline_of(job& work) noexcept {

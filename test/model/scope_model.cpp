@@ -143,6 +143,44 @@ struct stop_and_end : scope_and_value<stop_and_end, 3> {
   }
 };
 
+// The scope is stopped from outside while its fork ends, and the body has returned: it has its value if the fork has one.
+struct stop_without_body : scope_and_value<stop_without_body, 3> {
+  stop_source stop;
+
+  void thread(unsigned which) {
+    if (which == 1) return set_value();
+    if (which == 2) return static_cast<void>(stop.request_stop());
+    auto body = [this](scope& s) -> task<> {
+      s.fork_on(where_woken, take());
+      co_return;
+    };
+    ended = run(weft::with_scope(body), stop.token());
+    RL_ASSERT(ended == (forks_ended == 1));
+  }
+};
+
+// The same, while the scope stops itself: where the fork was stopped, either stop may have been there first, but one that was
+// over from outside before the scope began to stop itself is never masked.
+struct stops_from_both_sides : scope_and_value<stops_from_both_sides, 3> {
+  stop_source stop;
+  model::plain<bool> told = false;
+
+  void thread(unsigned which) {
+    if (which == 1) return set_value();
+    if (which == 2) return static_cast<void>(stop.request_stop());
+    told = false;
+    auto body = [this](scope& s) -> task<> {
+      s.fork_on(where_woken, take());
+      told = stop.stop_requested();
+      s.request_stop();
+      co_return;
+    };
+    ended = run(weft::with_scope({.stop = stop.token()}, body));
+    RL_ASSERT(forks_ended == 0 || ended);
+    RL_ASSERT(forks_ended == 1 || !told || !ended);
+  }
+};
+
 // A fork that is left for others to take: the second thread takes it, or the body that awaits it finds it there.
 struct steal_and_await : scope_and_value<steal_and_await, 2> {
   weft::detail::pool_worker seat;
@@ -295,5 +333,7 @@ int main() {
   model::check<steal_and_await>("steal and await", 2, 20'000);
   model::check_some<steal_and_stop>("steal and stop", 20'000);
   model::check_some<stop_and_end>("stop and end", 20'000);
+  model::check_some<stop_without_body>("stop without the body", 20'000);
+  model::check_some<stops_from_both_sides>("stops from both sides", 20'000);
   model::check_some<stop_and_wake>("stop and wake", 20'000);
 }

@@ -28,7 +28,9 @@
 //   stopper   sets the stop; takes some forks at a time from the list under the lock, holds them, and tells them under no
 //             lock. Those that go on wherever they are woken it unwinds itself, and enters their ends when it takes the lock
 //             again. A fork that is linked later finds the stop set, since both went through the lock
-//   ender     a fork that fails does so before it counts itself down, so the scope is there for its siblings' stop
+//   ender     a fork that fails does so before it counts itself down, so the scope is there for its siblings' stop. One that
+//             ends stopped looks, under the lock, whether a stop from outside is in force, and marks the scope as cut short;
+//             who ends the scope reads that behind the countdown
 //
 // Rejected: (a) a record in each frame: 224 bytes for a fork that needs none of it. (b) A list of the owner's without a
 // lock: what ended elsewhere stays in it until the owner comes by, and an owner that waits for its next connection does
@@ -162,6 +164,7 @@ class scope_core : waiter, job {
   /// The task that awaits the scope has suspended: runs the body, which was adopted, and joins the forks.
   void run_body(root& parent) noexcept;
   void adopt_body(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) noexcept;
+  /// Else the body's frame is there, with its value or its failure, also where the scope ends stopped.
   bool body_was_unwound() const noexcept { return body_was_stopped_; }
   /// After the end, and after the body's frame: throws what the scope ends with, if it failed.
   void throw_failure();
@@ -261,6 +264,8 @@ class scope_core : waiter, job {
   static void stop_in_turn(waiter& self) noexcept;
   bool request_stop_of_live(std::unique_lock<tiny_lock>& guard, const stop_cause& cause) noexcept;
   stop_cause cause_from_parent() const noexcept;
+  bool is_stopped_from_outside() const noexcept;  // under the lock, as the next one
+  void note_stopped_part() noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const scope_core&>(self));
   }
@@ -317,9 +322,11 @@ class scope_core : waiter, job {
   tiny_lock lock_;
   // All of these under the lock.
   bool body_is_over_ = false;
-  plain<std::size_t> live_ = 2;      // the body, the parent until it has parked, and the children
-  plain<std::size_t> children_ = 0;  // forks that have waited and not ended
-  plain<std::size_t> held_ = 0;      // records that are neither spare nor free
+  plain<bool> past_deadline_ = false;  // its own: also where it was told to stop before
+  plain<bool> cut_short_ = false;      // a part ended stopped while a stop from outside was in force
+  plain<std::size_t> live_ = 2;        // the body, the parent until it has parked, and the children
+  plain<std::size_t> children_ = 0;    // forks that have waited and not ended
+  plain<std::size_t> held_ = 0;        // records that are neither spare nor free
   fork_record* running_ = nullptr;
   fork_record* telling_ = nullptr;  // those that a stopper has still to tell
   fork_record* free_ = nullptr;

@@ -54,7 +54,7 @@ class group : public waiter, public job {
 
   /// What a group does that may decide.
   struct deciding {
-    /// When `one` has ended, and was not stopped: its outcome is in its slot.
+    /// When `one` has ended, and was not stopped: its outcome is in its slot. Null: no child wins.
     void (*child_ended)(group&, child& one, bool failed) noexcept;
     /// Before the parent waits.
     void (*about_to_wait)(group&) noexcept;

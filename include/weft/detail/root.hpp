@@ -155,7 +155,7 @@ class root : public sleeper, public job {
   /// The same behind what its executor has to run already: by itself, to let others run.
   void schedule_behind() noexcept;
 
-  /// Tells the root that is posted as `work`, if that is one, to stop.
+  /// By an executor that is about to run `work`: tells it to stop, if it is a root.
   static void tell_to_stop(job& work) noexcept;
 
   /// That of the task that is posted as `work`, if that is one; max: none.
@@ -191,6 +191,7 @@ class root : public sleeper, public job {
   bool is_uncounted = true;   // it has not had a turn on the pool that it is on, or is on none; read with that one
   bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
   bool is_lent = false;       // a child of a when_all in it runs in it, until that child needs one of its own
+  bool was_told_by_executor = false;  // to stop, since that ends: read by the thread that runs it, as it ends
   root* parent;
 
  protected:

@@ -103,9 +103,10 @@ struct timeout_kind {
 ///     auto reply = co_await w::timeout(200ms, ask(server));
 ///
 /// Suspends  until `work` has ended: one that ignores its stop is waited for.
-/// Cancel    a stop goes to `work`.
-/// Fails     errc::timed_out, if `work` was stopped because of the time. If it has a value all the same, that is given, and
-///           what it throws is thrown: nothing that it has done is lost. A `limit` of zero gives it no time to wait.
+/// Cancel    a stop goes to `work`. If that ends stopped, so does this, also where the time was over before.
+/// Fails     errc::timed_out, if `work` was stopped because of the time, and this task was not told to stop. If it has a value
+///           all the same, that is given, and what it throws is thrown; a scope whose forks were stopped has none. A `limit` of
+///           zero gives it no time to wait.
 /// Cost      a child as of when_all; where it waits, a timer.
 template <class Rep, class Period, awaitable Awaitable>
 auto timeout(std::chrono::duration<Rep, Period> limit, WEFT_ELIDABLE_ARGUMENT Awaitable&& work) {
