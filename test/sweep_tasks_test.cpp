@@ -209,6 +209,37 @@ struct futures : counts_values {
 };
 TEST(sweep, future) { sweep_both<futures>("future, promise::get_future, make_ready_future, make_exceptional_future"); }
 
+template <class By>
+struct shared_futures : counts_values {
+  task<> reads(weft::shared_task<counted> from, int after) {
+    co_await rest(after);
+    const counted& got = co_await from;
+    static_cast<void>(got);
+    co_await rest(1);
+  }
+  task<> sets(weft::promise<counted> from) {
+    auto one = std::move(from);  // as above
+    co_await rest(3);
+    one.set_value(value());
+  }
+  part<By> run() {
+    weft::promise<counted> promise;
+    const auto all = promise.get_future().share();
+    auto setter = sets(std::move(promise));
+    auto early = reads(all, 1);
+    auto late = reads(all, 5);
+    co_await when_all(std::move(setter), std::move(early), std::move(late));
+    const counted& again = co_await all;
+    static_cast<void>(again);
+  }
+  void check(const weft::result<void>& how) {
+    counts_values::check();
+    require(!how.exception() || how.error() == weft::errc::broken_promise || test::lacked_memory(how),
+            "it failed otherwise");
+  }
+};
+TEST(sweep, shared_future) { sweep_both<shared_futures>("future::share"); }
+
 // Who drops a future stops nothing: what it is of goes on, by itself.
 template <class By>
 struct goes_on : counts_values {
@@ -363,6 +394,23 @@ struct merges : counts_values {
   }
 };
 TEST(sweep, merge) { sweep_both<merges>("merge"); }
+
+template <class By>
+struct completes : counts_values {
+  part<By> run() {
+    int seen = 0;
+    auto slow = [&seen](weft::completed<counted>) -> task<> {
+      co_await rest(1);
+      ++seen;
+    };
+    std::vector<task<counted>> tasks;
+    for (const int after : {3, 1, 2}) tasks.push_back(make(*this, after));
+    auto all = weft::as_completed(std::move(tasks)) | weft::for_each(slow);
+    co_await std::move(all);
+    require(seen == 3, "an outcome was lost");
+  }
+};
+TEST(sweep, as_completed) { sweep_both<completes>("as_completed"); }
 
 // ---- pipes ------------------------------------------------------------------------------------------------------------------
 

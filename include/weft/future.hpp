@@ -347,6 +347,23 @@ class [[nodiscard]] future : public detail::knows_roots {
     return as_future(ex, go_on(std::forward<F>(f)));
   }
 
+  /// Has many wait for the outcome: copies of what this gives all refer to it, and each may be awaited again and again, by
+  /// tasks, fibers and sync_wait. `co_await s` gives a `const T&` (void gives void, a reference the reference).
+  ///
+  ///     const w::shared_task<config> settings = promise.get_future().share();
+  ///     const config& mine = co_await settings;
+  ///
+  /// Cancel   a waiter that is stopped leaves. Unlike in any other shared_task, the last one stops nothing.
+  /// Threads  copies may be awaited from any thread, one copy from one at a time.
+  /// Fails    std::bad_alloc; then the outcome is nobody's.
+  /// Cost     two allocations.
+  shared_task<T> share() {
+    static_cast<void>(state());
+    shared_task<T> all{detail::await_in_task<future>(std::move(*this))};
+    all.state_->start_here();
+    return all;
+  }
+
   detail::future_awaiter<T> operator co_await() && noexcept { return detail::future_awaiter<T>{take()}; }
 
  private:

@@ -28,11 +28,18 @@ bool shared_root::wait(waiter& one, root& self) noexcept {
   return true;
 }
 
+void shared_root::start_here() noexcept {
+  runs_for_nobody_ = true;
+  phase_.store(phase::running, std::memory_order_relaxed);  // nobody else knows it
+  retain();
+  run_here();
+}
+
 on_stop shared_root::leave(waiter& one) noexcept {
   {
     std::lock_guard guard{lock_};
     if (!line_.remove(one)) return on_stop::left;  // taken out by ended(), which could not claim it
-    if (!line_.empty() || joiner_ != nullptr) return on_stop::left;
+    if (!line_.empty() || joiner_ != nullptr || runs_for_nobody_) return on_stop::left;
     joiner_ = &one;
   }
   request_stop();

@@ -1,4 +1,4 @@
-// Several async_generators as one: merge. Part of combine.hpp.
+// Several async_generators as one: merge. What ends first comes first: as_completed. Part of combine.hpp.
 //
 // The sources run side by side, each in a child of its own, and each value is handed to a function, one at a time. So the
 // values are consumed where the sources are waited for, and none of these outlives that line.
@@ -8,6 +8,8 @@
 //
 // Rejected: an async_generator of all values. While its consumer holds one, the other sources would run on; and a consumer
 // may drop a generator at any time, from a destructor, which can't wait for them.
+//
+// Long because as_completed is a merge, too: of generators of one value each.
 #pragma once
 
 #include <concepts>
@@ -382,6 +384,47 @@ auto collect(detail::merged<T, Stages...> sources) {
 template <class T, class... Stages, class F>
 WEFT_COROUTINE_TAKES_OVER task<> for_each(detail::merged<T, Stages...> sources, F&& f) {
   return std::move(sources) | weft::for_each(std::forward<F>(f));
+}
+
+// ---- as_completed -----------------------------------------------------------------------------------------------------
+
+/// What as_completed gives of each: which one it was, and how it ended.
+template <class T>
+struct completed {
+  std::size_t index;  ///< of the range's element
+  result<T> outcome;
+};
+
+namespace detail {
+
+template <class T>
+async_generator<completed<T>> completion_of(std::size_t index, task<T> one) {
+  auto outcome = co_await as_result(std::move(one));
+  completed<T> ended{index, std::move(outcome)};
+  co_yield std::move(ended);
+}
+
+}  // namespace detail
+
+/// Runs the elements of a range side by side: `as_completed(range) | for_each(f)` hands each to `f` when it has ended, as a
+/// completed<T>, in the order in which they end, one at a time. All else that stands behind a merge stands here, too.
+///
+///     auto show = [&](w::completed<std::string> page) { if (page.outcome) print(urls[page.index], *page.outcome); };
+///     co_await (w::as_completed(urls | std::views::transform(fetch)) | w::for_each(show));
+///
+/// Suspends  until all have ended, or `f` wants no more (it gives false); then those that run are stopped and joined.
+/// Cancel    a stop goes to all of them, and to `f` if that waits.
+/// Fails     with what `f` throws; then the others are stopped and joined. An element's failure is an outcome.
+/// Threads   as merge: children of who awaits it, on its executor. Calls of `f` never overlap.
+/// Cost      two frames for each.
+template <detail::awaitable_range Range>
+auto as_completed(Range&& range) {
+  using value_type = detail::range_result<Range>;
+  auto tasks = detail::tasks_of(std::forward<Range>(range));
+  std::vector<async_generator<completed<value_type>>> all;
+  all.reserve(tasks.size());
+  for (auto& one : tasks) all.push_back(detail::completion_of<value_type>(all.size(), std::move(one)));
+  return detail::merged<completed<value_type>>{std::move(all)};
 }
 
 }  // namespace weft

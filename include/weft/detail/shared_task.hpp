@@ -13,6 +13,9 @@
 
 namespace weft {
 
+template <class T>
+class future;
+
 namespace detail {
 
 /// What all copies of a shared task refer to; all but the result.
@@ -35,6 +38,9 @@ class shared_root : public root {
   /// By a stopper of `one`'s sleeper.
   on_stop leave(waiter& one) noexcept;
 
+  /// By who has made it: starts it here and now, for nobody yet. It has no executor, and whoever leaves stops nothing.
+  void start_here() noexcept;
+
  protected:
   ~shared_root() = default;
   /// It has ended, with a result: the frame may go, and its arguments with it.
@@ -45,8 +51,9 @@ class shared_root : public root {
   static void ended(root& self, bool stopped) noexcept;
 
   tiny_lock lock_;
-  waiter_line line_;          // under the lock
-  waiter* joiner_ = nullptr;  // the last to leave, which waits for the end; under the lock
+  waiter_line line_;              // under the lock
+  waiter* joiner_ = nullptr;      // the last to leave, which waits for the end; under the lock
+  bool runs_for_nobody_ = false;  // set before others know it
   //   edge ended  the result, and all that the task did  ->  who sees `ended` or `stopped`
   atomic<phase> phase_{phase::unstarted};  // written under the lock
   // Handles, and one while it runs.
@@ -128,6 +135,7 @@ class [[nodiscard("a shared task does nothing until it is awaited")]] shared_tas
 
  private:
   friend promise_type;
+  friend future<T>;
   using state = detail::shared_state<T>;
 
   class awaiter : detail::waiter {
