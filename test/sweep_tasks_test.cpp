@@ -89,6 +89,29 @@ struct shared : counts_values {
 };
 TEST(sweep, shared_task) { sweep_both<shared>("shared_task"); }
 
+// In a fiber, where a failure is thrown, the tasks that it awaits hand it on so.
+template <class By>
+struct hands_on : counts_values {
+  task<int> refuses() {
+    const counted held = value();
+    co_await rest(1);
+    const std::runtime_error why{"as planned"};
+    co_await weft::fail_with(why);
+    co_return 0;
+  }
+  task<int> passes() {
+    const counted held = value();
+    const counted before = co_await weft::nothrow(make(*this, 1));
+    co_return co_await weft::nothrow(refuses());
+  }
+  part<By> run() {
+    auto failed = co_await as_result(passes());
+    require(failed.is_stopped() || failed.exception() != nullptr, "a failure was lost");
+    co_await rest(1);
+  }
+};
+TEST(sweep, nothrow) { sweep_both<hands_on>("nothrow, fail_with"); }
+
 template <class By>
 struct cleans_up {
   int registered = 0, cleaned = 0;

@@ -46,6 +46,9 @@ struct task_access;
 /// Ends the program: a task that has no coroutine was awaited.
 [[noreturn]] void fail_empty_task() noexcept;
 
+/// Where a callee has failed: destroys its frame, also one that has ended where it waited, and throws what is in `failure`.
+[[noreturn]] void destroy_and_rethrow(std::coroutine_handle<> callee, std::exception_ptr& failure);
+
 /// How a coroutine ended, and with what. Aligned to 16 at most, so that promise_base::of holds: a value that wants more
 /// is aligned by hand within its room. That of void is one word: an exception_ptr, or a number that no pointer is.
 template <class T>
@@ -112,11 +115,17 @@ class outcome {
     }
   }
 
-  /// Moves the value out, or throws what is there instead; an exception is moved out, too, since a frame in its caller's
-  /// may not be destroyed afterwards.
+  bool has_value() const noexcept { return how() == state::value; }
+  std::exception_ptr& exception() noexcept { return exception_; }
+
+  /// Moves the value out, or throws what is there instead.
   T take() {
-    if (how() != state::value) [[unlikely]]
+    if (!has_value()) [[unlikely]]
       rethrow(std::move(exception_));
+    return take_value();
+  }
+  /// The value, which is there.
+  T take_value() {
     if constexpr (std::is_reference_v<T>)
       return static_cast<T>(*value());
     else if constexpr (!std::is_void_v<T>)
@@ -279,13 +288,17 @@ class task_awaiter {
   WEFT_PER_AWAIT T await_resume() {
 #if WEFT_HAS_ELISION
     __builtin_assume((word_ & awaited) != 0);
-    return callee::from_address(reinterpret_cast<void*>((word_ - awaited) & ~nothing_to_destroy)).promise().take();
+    const callee frame = callee::from_address(reinterpret_cast<void*>((word_ - awaited) & ~nothing_to_destroy));
 #else
-    task_promise<T>& promise = callee::from_address(reinterpret_cast<void*>(word_)).promise();
-    promise.owner->top = promise.continuation;
+    const callee frame = callee::from_address(reinterpret_cast<void*>(word_));
+    frame.promise().owner->top = frame.promise().continuation;
     word_ += returned;
-    return promise.take();
 #endif
+    if (!frame.promise().has_value()) [[unlikely]] {
+      word_ = nothing_to_destroy;
+      destroy_and_rethrow(frame, frame.promise().exception());
+    }
+    return frame.promise().take_value();
   }
 
   task_awaiter() noexcept = default;
@@ -404,6 +417,11 @@ class [[nodiscard("a task does nothing until it is awaited")]] WEFT_ELIDABLE WEF
 };
 
 namespace detail {
+
+template <class T>
+void expect_task(const task_promise<T>&) noexcept {}
+template <class Promise>
+concept of_a_task = requires(Promise& promise) { expect_task(promise); };
 
 template <class T>
 inline constexpr bool owns_callees<task<T>> = true;
@@ -702,5 +720,6 @@ void start(executor& ex, Awaitable&& work, Callback callback, stop_token stop = 
 
 }  // namespace weft
 
+#include <weft/detail/nothrow.hpp>
 #include <weft/detail/on_scope_exit.hpp>
 #include <weft/detail/shared_task.hpp>

@@ -215,13 +215,16 @@ void on_abort(int, siginfo_t* from, void*) {
 
 std::exception_ptr exception_leaving(promise_base& promise) noexcept {
   std::exception_ptr exception = std::current_exception();
-  if (const void* object = object_of(exception); comes_from_throw(object))
-    with_site_of(object, [&](throw_site& site) {
-      site.exception = object;
-      stack_walk walk{*promise.owner, std::coroutine_handle<promise_base>::from_promise(promise)};
-      std::ranges::generate(site.code, [&] { return walk.next(); });
-    });
+  if (comes_from_throw(object_of(exception))) note_failure(promise, exception);
   return exception;
+}
+
+void note_failure(promise_base& promise, const std::exception_ptr& exception) noexcept {
+  with_site_of(object_of(exception), [&](throw_site& site) {
+    site.exception = object_of(exception);
+    stack_walk walk{*promise.owner, std::coroutine_handle<promise_base>::from_promise(promise)};
+    std::ranges::generate(site.code, [&] { return walk.next(); });
+  });
 }
 
 const void* thrown_in(const std::exception_ptr& exception) noexcept {

@@ -156,6 +156,11 @@ void destroy_frame(std::coroutine_handle<> frame) noexcept {
   frame.destroy();
 }
 
+void interposed::returned(frame* self) {
+  auto& here = static_cast<interposed&>(*static_cast<boundary*>(self));
+  here.task_returned_(here);
+}
+
 void boundary::arrive_stopped(frame* self) {
   auto& here = *static_cast<boundary*>(self);
   here.stopped_here(here);

@@ -69,6 +69,9 @@ class stack_walk {
 /// std::current_exception(), as it leaves the body of the coroutine with this promise. Notes where, if it was thrown there.
 std::exception_ptr exception_leaving(promise_base& promise) noexcept;
 
+/// Notes that `exception` was made in the coroutine with this promise, and leaves it.
+void note_failure(promise_base& promise, const std::exception_ptr& exception) noexcept;
+
 /// The resume function of the coroutine that threw it; null where that is not known: of the last 64 or so, most are.
 const void* thrown_in(const std::exception_ptr& exception) noexcept;
 

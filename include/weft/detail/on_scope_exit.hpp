@@ -18,11 +18,6 @@ namespace detail {
 /// Has `cleanup` run when the coroutine `self`, which runs now, has ended. Throws std::bad_alloc.
 void run_at_exit(std::coroutine_handle<> self, task<>&& cleanup);
 
-template <class T>
-void expect_task(const task_promise<T>&) noexcept {}
-template <class Promise>
-concept of_a_task = requires(Promise& promise) { expect_task(promise); };
-
 class [[nodiscard("a cleanup is registered by co_await on_scope_exit(...)")]] exit_registration : public knows_roots {
  public:
   explicit exit_registration(task<>&& cleanup) noexcept : cleanup_{std::move(cleanup)} {}

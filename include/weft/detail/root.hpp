@@ -93,6 +93,26 @@ struct boundary : frame {
   void (*stopped_here)(boundary&) noexcept;
 };
 
+/// A boundary that comes between a task, which runs, and whoever awaits it, until the task and its variables are gone.
+struct interposed : boundary {
+  interposed(void (*task_returned)(interposed&) noexcept, void (*task_stopped)(boundary&) noexcept,
+             std::coroutine_handle<> then, root* in) noexcept
+      : boundary{returned, task_stopped, then, in}, task_returned_{task_returned} {}
+
+  /// Whether a task that goes on there goes on in one of these.
+  static bool is(std::coroutine_handle<> continuation) noexcept {
+    return static_cast<frame*>(continuation.address())->resume == returned;
+  }
+
+ protected:
+  bool is_of(void (*task_returned)(interposed&) noexcept) const noexcept { return task_returned_ == task_returned; }
+
+ private:
+  static void returned(frame* self);
+
+  void (*task_returned_)(interposed&) noexcept;
+};
+
 /// One line of execution. Lives where it was started, until its end was reached.
 class root : public sleeper, public job {
  public:
@@ -408,7 +428,7 @@ inline constexpr bool owns_callees = false;
 
 /// What awaits, in a root: weft's own awaitables as they are, all others behind a foreign_frame.
 template <class Awaitable>
-WEFT_PER_AWAIT inline decltype(auto) known_to_root(Awaitable&& awaitable) {
+WEFT_PER_AWAIT decltype(auto) known_to_root(Awaitable&& awaitable) {
   if constexpr (requires { awaiter_in_root(std::forward<Awaitable>(awaitable)); })
     return awaiter_in_root(std::forward<Awaitable>(awaitable));
   else if constexpr (std::is_base_of_v<knows_roots, std::remove_cvref_t<Awaitable>>)
