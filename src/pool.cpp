@@ -57,7 +57,7 @@ pool_stats pool::stats() const noexcept {
     all.asleep += one.asleep;
     all.awake += one.awake;
   }
-  all.waiting += core_->waiting_for_any(all.from_outside);
+  all.waiting += core_->waiting_for_any();
   all.live = std::max(static_cast<std::int64_t>(all.begun - all.ended), std::int64_t{0});
   return all;
 }

@@ -8,8 +8,9 @@
 // comes from outside to a queue of all. A worker that finds nothing sleeps: an idle pool costs no processor time.
 //
 // Order. A task that was woken is what its waker's worker does next, but no more than some 16 times in a row; one that
-// yields goes behind all that waits there. Nothing waits for ever: jobs from outside are looked at every few dozen jobs,
-// and what a busy worker is to do next is taken over by another one within some milliseconds.
+// yields goes behind all that waits there, and behind what came from outside (see yield()). Nothing waits for ever: jobs
+// from outside are looked at every few dozen jobs, and what waits on a worker that is at one job for long is taken over by
+// another one within some milliseconds, or some thousand jobs.
 //
 // Rejected: one queue for all (each switch meets all others there: 1000 ns at 16 threads); a worker's queue that others
 // can't take from (what its worker does for long holds up the rest).

@@ -69,7 +69,7 @@ fiber* fiber::of(const frame& one) noexcept {
       mine.env->executor != of.home || mine.sleeper::stop_requested() || handles_exceptions()) [[unlikely]]
     return {};
   // As the loop would, which has to look after something else first now and then.
-  if (of.jobs.get() == of.looks_outside_at || of.is_ranked || of.forks.in_slots() != 0 ||
+  if (of.jobs.get() == of.looks_outside_at || of.others_wait() || of.is_ranked || of.forks.in_slots() != 0 ||
       of.state_of_pool->load(std::memory_order_relaxed) == pool_state::cancelling) [[unlikely]]  // as declared
     return {};
   // Of thousands, each lies in no cache: where it says what it is, and then where it goes on.

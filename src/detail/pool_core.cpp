@@ -23,7 +23,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t look_outside_every = 61;  // jobs; prime, so that it does not beat with what programs do
+constexpr std::uint32_t look_outside_every = 61;   // jobs; prime, so that it does not beat with what programs do
+constexpr std::uint32_t look_at_others_every = 8;  // of these looks
 constexpr milliseconds watch_every{5};
 
 std::uint64_t nanoseconds_now() noexcept {
@@ -266,15 +267,17 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
       .failed_steals = one.failed_steals.get(),
       .sleeps = one.parks.get(),
       .wakes = one.wakes.get(),
-      .waiting = one.line.size() + one.forks.size() + one.kept.size() + handed - std::min(handed, taken_up),
+      .waiting = one.line.size() + one.forks.size() + one.kept.size() + handed - std::min(handed, taken_up) +
+                 one.are_brought.load(std::memory_order_relaxed),  // as declared
       .asleep = std::chrono::nanoseconds{asleep},
       .awake = std::chrono::nanoseconds{life > asleep ? life - asleep : 0},
   };
 }
 
-std::size_t pool_core::waiting_for_any(std::uint64_t taken) const noexcept {
-  const std::uint64_t all = injections_.load(std::memory_order_relaxed);  // as declared
-  return all - std::min(all, taken) + before_.size() + after_.size();
+std::size_t pool_core::waiting_for_any() const noexcept {
+  const std::size_t brought = seats_.front()->were_brought.load(std::memory_order_relaxed);  // as declared
+  const std::size_t all = waiting_.load(std::memory_order_relaxed);                          // as declared
+  return all - std::min(all, brought) + before_.size() + after_.size();
 }
 
 // ---- a caller that works here -------------------------------------------------------------------------------------------------
@@ -387,11 +390,25 @@ void pool_core::post(job& work) noexcept {
 }
 
 void pool_core::post_behind(job& work) noexcept {
-  if (options_.deadline_order && post_by_deadline(work)) [[unlikely]]
-    return;
   pool_worker* const here = this_worker().of_pool;
-  if (here == nullptr || here->home != this) return post_from_outside(work, work, 1);
-  here->post_behind(work);
+  if (here != nullptr && here->home == this) return here->post_behind(work);
+  if (options_.deadline_order && post_by_deadline(work)) return;
+  post_from_outside(work, work, 1);
+}
+
+// By a worker of one's own, where something lies in its slot or waits for all workers: that goes before. Where more waits than
+// is taken at once, the only worker puts the job behind all of it: what is taken from there goes behind the line, too, so
+// the order is that of the posts.
+[[gnu::noinline]] void pool_core::post_behind_all(pool_worker& of, job& work) noexcept {
+  seat& mine = static_cast<seat&>(of);
+  pool_core& core = *mine.of;
+  if (core.options_.deadline_order && core.post_by_deadline(work)) return;
+  if (!mine.line.put_next_behind()) core.spill(mine), mine.line.put_next_behind();
+  if (!core.line_up_injected(mine) && core.size() == 1)
+    core.inject(work);
+  else if (!mine.line.push(work))
+    make_room(mine, work);
+  mine.call();
 }
 
 void pool_core::post_all(job* first) noexcept {
@@ -408,17 +425,20 @@ void pool_core::post_all(job* first) noexcept {
 // The line is full: its newest half goes to where all take from, and then `work`, which came last.
 [[gnu::noinline]] void pool_core::make_room(pool_worker& of, job& work) noexcept {
   seat& mine = static_cast<seat&>(of);
+  mine.of->spill(mine);
+  mine.of->inject(work);
+  mine.call();
+}
+
+void pool_core::spill(seat& mine) noexcept {
   job* oldest = nullptr;
   std::size_t spilled;
-  job* const newest = mine.line.spill(oldest, spilled);
-  work.next = newest;
-  mine.of->inject(work, *oldest, spilled + 1);
-  mine.call();
+  if (job* const newest = mine.line.spill(oldest, spilled); newest != nullptr) inject(*newest, *oldest, spilled);
 }
 
 // They are linked, the newest first.
 void pool_core::inject(job& newest, job& oldest, std::size_t how_many) noexcept {
-  injections_.fetch_add(how_many, std::memory_order_relaxed);  // as declared
+  waiting_.fetch_add(how_many, std::memory_order_relaxed);  // as declared
   injected_.put(newest, oldest);
 }
 
@@ -462,7 +482,10 @@ void pool_core::own_executor::post(job& work) noexcept { of->of->post_to(*of, wo
 // For one worker alone. What it posts for itself, it finds before it sleeps.
 void pool_core::post_to(seat& one, job& work) noexcept {
   worker& here = this_worker();
-  if (here.of_pool == &one) return one.kept.push(work);
+  if (here.of_pool == &one) {
+    of_its_own(one);  // they were there before
+    return one.kept.push(work);
+  }
   if (here.of_pool != nullptr && here.of_pool->home == this) return hand_in(one, work);
   expect_not_forked();
   const posting_to::mark mark{here.posts_to, this};
@@ -533,6 +556,7 @@ inline job* pool_core::next(seat& mine) noexcept {
   if (job* work = mine.line.pop(); work != nullptr) return work;
   if (job* work = mine.forks.pop_stored(); work != nullptr) return work;
   if (job* work = take_own(mine); work != nullptr) return work;
+  if (mine.brought != nullptr) return take_brought(mine);
   return look_elsewhere(mine);
 }
 
@@ -546,15 +570,17 @@ inline job* pool_core::next(seat& mine) noexcept {
   const bool own_first = ++mine.looks % 2 == 0;
   if (is_ranked_ && mine.looks % 4 == 0)
     if (job* work = after_.take(); work != nullptr) return work;
-  if (is_alone_) {
-    if (job* work = mine.line.empty() ? take_all_injected(mine) : take_in_turn(mine); work != nullptr) return work;
-  } else {
-    if (own_first)
-      if (job* work = take_own(mine); work != nullptr) return work;
-    if (job* work = take_injected(mine); work != nullptr) return work;
-    if (!own_first)
-      if (job* work = take_own(mine); work != nullptr) return work;
+  if (mine.looks % look_at_others_every == 0 && mine.has_others)
+    if (job* work = take_from_stuck(mine); work != nullptr) return work;
+  if (own_first)
+    if (job* work = take_own(mine); work != nullptr) return work;
+  if (size() == 1 && !mine.line.empty()) {  // none comes before what was there before
+    if (mine.line.put_next_behind()) line_up_injected(mine);
+  } else if (job* work = take_injected(mine); work != nullptr) {
+    return work;
   }
+  if (!own_first)
+    if (job* work = take_own(mine); work != nullptr) return work;
   if (job* work = mine.line.pop(); work != nullptr) return work;  // forks that fork come before it for ever
   if (job* work = mine.forks.pop(); work != nullptr) return work;
   return mine.forks.pop_stored();
@@ -645,12 +671,9 @@ job* pool_core::poll(seat& mine) noexcept {
 
 job* pool_core::look_round(seat& mine, bool desperate) noexcept {
   if (job* work = poll(mine); work != nullptr) return work;
-  if (is_alone_) {
-    if (job* work = take_all_injected(mine); work != nullptr) return work;
-  } else {
-    if (job* work = take_injected(mine); work != nullptr) return work;
+  if (job* work = take_injected(mine); work != nullptr) return work;
+  if (!is_alone_)
     if (job* work = rob_others(mine, desperate); work != nullptr) return work;
-  }
   if (!is_ranked_) return nullptr;
   if (job* work = before_.take(); work != nullptr) return work;
   return after_.take();
@@ -670,7 +693,8 @@ job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
     const std::size_t count = end - begin;
     const std::size_t from = count > 1 ? next_random(mine.random) % count : 0;
     for (std::size_t i = 0; i != count; ++i)
-      if (job* work = rob(mine, *mine.others[begin + (from + i) % count], desperate); work != nullptr) return work;
+      if (job* work = rob_watched(mine, *mine.others[begin + (from + i) % count], desperate); work != nullptr)
+        return work;
     begin = end;
   }
   return nullptr;
@@ -719,56 +743,99 @@ void pool_core::ends() noexcept {
 // ---- where jobs come from ---------------------------------------------------------------------------------------------------
 
 job* pool_core::take_own(seat& mine) noexcept {
-  if (!mine.posted.empty())  // also where some are kept: a job that posts itself again would come before these for ever
-    for (job* one = mine.posted.take(); one != nullptr;) {
-      job* const later = one->next;
-      mine.kept.push(*one);
-      mine.taken_up.add();
-      one = later;
-    }
+  of_its_own(mine);  // also where some are kept: a job that posts itself again would come before these for ever
   return mine.kept.pop();
 }
 
-job* pool_core::take_injected(seat& mine) noexcept {
-  job* some[decltype(mine.line)::most_stolen];
-  const std::size_t count = injected_.take(some, std::size(some), seats_.size());
-  if (count == 0) return nullptr;
-  mine.injected.add(count);
-  return keep_rest(mine, some, count);
-}
-
-// By the only worker, which has all of them: they need not go through its line, which is for thieves, too.
-job* pool_core::take_all_injected(seat& mine) noexcept {
-  std::size_t count = 0;
-  for (job* one = injected_.take_all(); one != nullptr; ++count) {
+// What others have posted for it alone.
+inline void pool_core::of_its_own(seat& mine) noexcept {
+  if (mine.posted.empty()) return;
+  for (job* one = mine.posted.take(); one != nullptr;) {
     job* const later = one->next;
     mine.kept.push(*one);
+    mine.taken_up.add();
     one = later;
   }
-  mine.injected.add(count);
-  return take_own(mine);
 }
 
-// By the only worker, which is busy: some of those that wait beside its line go into it, so that they have their turns.
-job* pool_core::take_in_turn(seat& mine) noexcept {
+job* pool_core::take_injected(seat& mine) noexcept {
+  if (is_alone_) return take_brought(mine);
   job* some[decltype(mine.line)::most_stolen];
-  std::size_t count = 0;
-  for (job* one = take_all_injected(mine); one != nullptr; one = take_own(mine)) {
-    some[count++] = one;
-    if (count == std::size(some)) break;
-  }
+  const std::size_t count = take_injected(mine, some, std::size(some), size());
   return count != 0 ? keep_rest(mine, some, count) : nullptr;
 }
 
-job* pool_core::rob(seat& mine, seat& victim, bool desperate) noexcept {
-  if (!victim.forks.empty())
-    if (job* fork = take_fork(mine, victim); fork != nullptr) return fork;
+// So many of them at most, of as many workers' share. How many.
+std::size_t pool_core::take_injected(seat& mine, job** into, std::size_t most, unsigned workers) noexcept {
+  std::size_t count = 0;
+  if (is_alone_) {
+    while (count != most) {
+      job* const one = take_brought(mine);
+      if (one == nullptr) break;
+      into[count++] = one;
+    }
+  } else if ((count = injected_.take(into, most, workers)) != 0) {
+    mine.injected.add(count);
+    waiting_.fetch_sub(count, std::memory_order_relaxed);  // as declared
+  }
+  return count;
+}
+
+// By the only worker, which takes all there are at once: they need not go through its line, which is for thieves, too.
+job* pool_core::take_brought(seat& mine) noexcept {
+  if (mine.brought == nullptr) {
+    mine.brought = injected_.take_all();
+    if (mine.brought == nullptr) return nullptr;
+    std::size_t count = 0;
+    for (const job* one = mine.brought; one != nullptr; one = one->next) ++count;
+    mine.were_brought.store(count, std::memory_order_relaxed);  // as declared
+    mine.are_brought.store(count, std::memory_order_relaxed);   // as declared
+  }
+  job* const oldest = mine.brought;
+  mine.brought = oldest->next;
+  mine.injected.add();
+  mine.are_brought.store(mine.are_brought.load(std::memory_order_relaxed) - 1,
+                         std::memory_order_relaxed);  // as declared
+  if (mine.brought == nullptr) {
+    waiting_.fetch_sub(mine.were_brought.load(std::memory_order_relaxed), std::memory_order_relaxed);  // as declared
+    mine.were_brought.store(0, std::memory_order_relaxed);                                             // as declared
+  }
+  return oldest;
+}
+
+// Some of what waits for all workers goes to the end of this one's line. Whether that is all.
+bool pool_core::line_up_injected(seat& mine) noexcept {
+  job* some[decltype(mine.line)::most_stolen];
+  const std::size_t most = std::min(std::size(some), mine.line.room());
+  const std::size_t count = take_injected(mine, some, most, 1);
+  std::size_t lined_up = 0;
+  while (lined_up != count && mine.line.push(*some[lined_up])) ++lined_up;
+  for (std::size_t i = lined_up; i != count; ++i) inject(*some[i]);  // there is no memory
+  return lined_up == count && count < most;
+}
+
+// Every now and then, although there are jobs here: what waits at another worker that is at one job for long. Each is looked
+// at twice, and between these must have come on. All others may be busy, so that none watches.
+job* pool_core::take_from_stuck(seat& mine) noexcept {
+  seat& other = *mine.others[mine.looks / (2 * look_at_others_every) % mine.others.size()];
+  const std::uint64_t before = std::exchange(mine.jobs_of_other, other.jobs.get());
+  const bool again = mine.looks % (2 * look_at_others_every) != 0;
+  return again && before == mine.jobs_of_other ? rob(mine, other, true) : nullptr;
+}
+
+job* pool_core::rob_watched(seat& mine, seat& victim, bool desperate) noexcept {
   // What it does next is taken only if it has got nowhere since the watcher's last look.
   bool stuck = false;
   if (desperate) {
     const std::uint64_t jobs = victim.jobs.get();
     stuck = victim.jobs_when_watched.exchange(jobs, std::memory_order_relaxed) == jobs;  // as declared
   }
+  return rob(mine, victim, stuck);
+}
+
+job* pool_core::rob(seat& mine, seat& victim, bool stuck) noexcept {
+  if (!victim.forks.empty())
+    if (job* fork = take_fork(mine, victim); fork != nullptr) return fork;
   if (victim.line.in_line() == 0 && !(stuck && !victim.line.empty())) return nullptr;
   const std::uint64_t before = nanoseconds_now();
   job* some[decltype(mine.line)::most_stolen];

@@ -66,8 +66,8 @@ class pool_core final : public executor, private parking<pool_core> {
   /// Of the calling thread; size() if it is none of them.
   unsigned worker_id() const noexcept;
   pool_stats stats(unsigned which) const noexcept;
-  /// Jobs that no worker has taken yet, where all have taken `taken` from outside, as was read before.
-  std::size_t waiting_for_any(std::uint64_t taken) const noexcept;
+  /// Jobs that no worker has taken yet.
+  std::size_t waiting_for_any() const noexcept;
   /// Before a job of a strand that stands on `below` is run: if that is a pool, on whose thread this is, or stands on one
   /// itself, counts the job's task in, and tells it to stop if the pool is being cancelled. Whether it is.
   static bool look_at_job_above(worker& here, const executor& below, job& work) noexcept;
@@ -135,8 +135,9 @@ class pool_core final : public executor, private parking<pool_core> {
     seat(pool_core& core, unsigned which, parkers beds) noexcept
         : pool_worker{core,
                       core.watched_state(),
+                      core.options_.deadline_order ? core.always_ : core.waiting_,
                       {&core.idle_, pool_core::wake},
-                      {pool_core::make_room, pool_core::shares},
+                      {pool_core::make_room, pool_core::post_behind_all, pool_core::shares},
                       core.options_.threads > 1,
                       core.options_.deadline_order,
                       core.is_ranked_},
@@ -147,11 +148,14 @@ class pool_core final : public executor, private parking<pool_core> {
     ~seat();
 
     own_executor own;
-    // Its thread's: what is for it alone, posted by itself or taken out of the next; for the only one, all from outside.
-    kept_jobs kept;
+    kept_jobs kept;     // its thread's: what is for it alone, posted by itself or taken out of the next
     inbox<job> posted;  // what others have posted for it alone. Its edge: what the poster wrote  ->  the job
     std::atomic<std::uint64_t> handed_in{0};  // into that, so far. A figure, no edge
     count taken_up;                           // out of it
+    // Of the only one: what it has taken from outside, the oldest first, its thread's; how many these were, and are. Figures,
+    // no edge
+    job* brought = nullptr;
+    std::atomic<std::size_t> were_brought{0}, are_brought{0};
     pool_core* of;
     unsigned index;
     std::vector<seat*> others;        // in groups, the nearest first
@@ -159,6 +163,7 @@ class pool_core final : public executor, private parking<pool_core> {
     time_asleep asleep;
     std::uint32_t random = index * 2654435761u + 1;
     std::uint32_t looks = 0;
+    std::uint64_t jobs_of_other = 0;  // at its last look at one
     futex_parker bed;
     parker& sleeps;  // there, unless it was given another one
     giving_way gives_way;
@@ -222,10 +227,14 @@ class pool_core final : public executor, private parking<pool_core> {
   void choose_awake(seat& mine) noexcept;
 
   job* take_own(seat& mine) noexcept;
+  void of_its_own(seat& mine) noexcept;
   job* take_injected(seat& mine) noexcept;
-  job* take_all_injected(seat& mine) noexcept;
-  job* take_in_turn(seat& mine) noexcept;
-  job* rob(seat& mine, seat& victim, bool desperate) noexcept;
+  std::size_t take_injected(seat& mine, job** into, std::size_t most, unsigned workers) noexcept;
+  job* take_brought(seat& mine) noexcept;
+  bool line_up_injected(seat& mine) noexcept;
+  job* take_from_stuck(seat& mine) noexcept;
+  job* rob_watched(seat& mine, seat& victim, bool desperate) noexcept;
+  job* rob(seat& mine, seat& victim, bool stuck) noexcept;
   job* take_fork(seat& mine, seat& victim) noexcept;
   job* keep_rest(seat& mine, job** jobs, std::size_t count) noexcept;
   bool any_job() const noexcept;
@@ -243,11 +252,16 @@ class pool_core final : public executor, private parking<pool_core> {
   void hand_in(seat& one, job& work) noexcept;
   static void wake(idler& one) noexcept;
   static void make_room(pool_worker& of, job& work) noexcept;
+  void spill(seat& mine) noexcept;
+  static void post_behind_all(pool_worker& of, job& work) noexcept;
   static bool shares(const executor& home, const executor* one) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
   alignas(64) injection<job> injected_;
-  std::atomic<std::uint64_t> injections_{0};  // into it, so far. A figure, no edge
+  // How many are in there, or are about to be put there, or were taken by the only worker and are not begun. No edge: who
+  // looks behind a post that he knows of sees it counted in.
+  std::atomic<std::size_t> waiting_{0};
+  const std::atomic<std::size_t> always_{1};
   ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
   std::vector<std::unique_ptr<level_executor>> levels_;
   const bool is_ranked_;  // some jobs go through those

@@ -2,6 +2,7 @@
 // finds this one by `worker::of_pool`.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <weft/detail/atomic.hpp>
@@ -24,15 +25,18 @@ struct pool_worker : calls_idlers {
   struct calls {
     /// By the worker's thread, for a job that its line has no room for.
     void (*make_room)(pool_worker&, job&) noexcept;
+    /// The same for one that goes behind all that waits, where not all of that is in the line.
+    void (*post_behind)(pool_worker&, job&) noexcept;
     /// Whether all workers run what is posted to `one`.
     bool (*shares)(const executor& home, const executor* one) noexcept;
   };
 
-  pool_worker(executor& of, const atomic<pool_state>& state, const calls_idlers& others_by, const calls& how,
-              bool others, bool ordered, bool ranked) noexcept
+  pool_worker(executor& of, const atomic<pool_state>& state, const std::atomic<std::size_t>& beside_lines,
+              const calls_idlers& others_by, const calls& how, bool others, bool ordered, bool ranked) noexcept
       : calls_idlers{others_by},
         home{&of},
         state_of_pool{&state},
+        beside{&beside_lines},
         call_pool{how},
         has_others{others},
         orders{ordered},
@@ -40,6 +44,8 @@ struct pool_worker : calls_idlers {
 
   executor* const home;
   const atomic<pool_state>* const state_of_pool;  // a figure, as there
+  // Not 0: what goes behind all that waits does so by call_pool.post_behind. See pool_core.
+  const std::atomic<std::size_t>* const beside;
   const calls call_pool;
   const bool has_others;  // who could take what it offers
   const bool orders;      // some of what is posted to its home on its thread is not for its line
@@ -64,12 +70,17 @@ struct pool_worker : calls_idlers {
     call(first);
   }
 
-  /// The same behind all that is in the line.
-  void post_behind(job& work) noexcept {
+  /// The same behind all that waits: here, and for all workers.
+  [[gnu::always_inline]] void post_behind(job& work) noexcept {
+    if (static_cast<bool>(static_cast<int>(line.has_next()) | static_cast<int>(others_wait()))) [[unlikely]]
+      return call_pool.post_behind(*this, work);
     if (!line.push(work)) [[unlikely]]
       return spill(work);
     call();
   }
+
+  /// Whether that looks at more than the line.
+  bool others_wait() const noexcept { return beside->load(std::memory_order_relaxed) != 0; }  // as declared there
 
   /// By its thread. False: there is no memory, so the caller is to see to it.
   bool offer(job& fork) noexcept {

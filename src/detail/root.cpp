@@ -212,7 +212,7 @@ void root::schedule_behind() noexcept {
   executor* const its = env != nullptr ? env->executor : nullptr;
   if (its == nullptr) [[unlikely]]
     return inline_executor{}.post(*this);
-  if (pool_worker* const mine = here.of_pool; mine != nullptr && mine->home == its && !mine->orders) [[likely]]
+  if (pool_worker* const mine = here.of_pool; mine != nullptr && mine->home == its) [[likely]]
     return mine->post_behind(*this);
   its->post_behind(*this);
 }

@@ -2,10 +2,11 @@
 //
 // One that was woken just now is hot, and whoever woke it will mostly wait for it next; so it goes into a slot that is
 // served before the others. It pushes the one that was there to the end of the line. So that two who wake each other do
-// not starve the rest, the slot is served so many times in a row, and then waits its turn.
+// not starve the rest, the slot is served so many times in a row, and then waits its turn. One that yields must not come
+// before it, and goes to the end behind it.
 //
-// Thieves take half of the line; what is in the slot only when they find nothing else, for it is best left where it is,
-// but its worker may be at one job for long.
+// Thieves take half of the line. What is in the slot is best left where it is; but its worker may be at one job for long,
+// and then they take all.
 //
 // All of it lies under the worker's biased lock, so the line grows where it stands. What does not fit then goes to the
 // pool's injection queue. Only what is put into an empty slot needs no lock: a thief takes from the slot, under the lock,
@@ -64,6 +65,20 @@ class run_queue {
     return nullptr;
   }
 
+  /// By the owner: how many more fit, if there is memory.
+  std::size_t room() const noexcept { return most - (end_ - first_); }
+  /// By the owner: whether something is next. A hint: a thief may take it.
+  bool has_next() const noexcept { return next_.load(std::memory_order_relaxed) != nullptr; }  // as said
+  /// By the owner, for one that must not come before that: what is next goes to the end. False: there is no room.
+  bool put_next_behind() noexcept {
+    lock_.enter();
+    T* const next = next_.load(std::memory_order_relaxed);  // the owner's own, if it is still there
+    const bool fits = next == nullptr || append(*next);
+    if (fits) next_.store(nullptr, std::memory_order_relaxed);  // as in take_next()
+    lock_.leave();
+    return fits;
+  }
+
   /// By the owner: takes one; null if there is none.
   [[gnu::always_inline]] T* pop() noexcept {
     if (next_.load(std::memory_order_relaxed) != nullptr && turns_ != 0) [[likely]] {  // looked at again
@@ -77,21 +92,14 @@ class run_queue {
     return pop_in_turn();
   }
 
-  /// By the owner, as it leaves `last` for another one: takes what pop() would take if `last` stood at the end of the line,
-  /// where that is `wanted`, and not `last`, which is put there. Until has_left(), which must follow at once, nobody else
-  /// takes anything. Null: nothing has changed, and nothing is to follow. Of a long line, two that come later are shown to
-  /// `ahead`, the nearer one first, to be fetched.
+  /// By the owner, as it leaves `last` for another one: takes the first of the line, where nothing is next and that is
+  /// `wanted`, and puts `last` at the end. Until has_left(), which must follow at once, nobody else takes anything. Null:
+  /// nothing has changed, and nothing is to follow. Of a long line, two that come later are shown to `ahead`, the nearer one
+  /// first, to be fetched.
   template <class Wanted, class Ahead = shows_none>
   [[gnu::always_inline]] T* leave_for(T& last, Wanted wanted, Ahead ahead = {}) noexcept {
     lock_.enter();
-    T* const next = turns_ != 0 ? next_.load(std::memory_order_relaxed) : nullptr;  // the owner's own
-    if (next != nullptr) [[unlikely]] {
-      if (wanted(*next) && append(last)) {
-        next_.store(nullptr, std::memory_order_relaxed);  // as in take_next()
-        turns_ = turns_ - 1;
-        return next;
-      }
-    } else if (end_ != first_) [[likely]] {
+    if (end_ != first_ && !has_next()) [[likely]] {
       T* const one = slots_[first_ & mask_];
       if (wanted(*one)) [[likely]] {
         if (end_ - first_ > long_line) ahead(*slots_[(first_ + near) & mask_], *slots_[(first_ + far) & mask_]);
@@ -125,14 +133,15 @@ class run_queue {
     return newest;
   }
 
-  /// By any other thread: takes the oldest half of the line, but no more than `most_stolen`; with `all`, also what is
-  /// next. How many.
+  /// By any other thread: takes the oldest half of the line; with `all`, the whole of it, and what is next; but no more than
+  /// `most_stolen`. How many.
   std::size_t steal(T** into, bool all) noexcept {
     if (!lock_.try_lock()) return 0;
     std::size_t taken = 0;
     const std::uint32_t length = end_ - first_;
-    for (std::uint32_t left = (length + 1) / 2; left != 0 && taken != most_stolen; --left) into[taken++] = take_first();
-    if (taken == 0 && all)
+    const std::uint32_t share = all ? length : (length + 1) / 2;
+    for (std::uint32_t left = share; left != 0 && taken != most_stolen; --left) into[taken++] = take_first();
+    if (all && taken != most_stolen)
       if (T* const one = next_.load(std::memory_order_acquire); one != nullptr) {  // <- next
         into[taken++] = one;
         next_.store(nullptr, std::memory_order_relaxed);  // by this the owner learns nothing

@@ -91,7 +91,7 @@ struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
 // The slot: filled without the lock, emptied by its owner or a thief.
 struct next_and_thefts : rl::test_suite<next_and_thefts, 2> {
   run_queue<letter, 2, 4> line;
-  letter all[3];
+  letter all[4];
   int seen[2]{};
 
   void take(unsigned by, letter* one) {
@@ -107,17 +107,18 @@ struct next_and_thefts : rl::test_suite<next_and_thefts, 2> {
       }
       return;
     }
-    for (int i = 0, text = 1; i != 3; ++i, text *= 10) {
+    for (int i = 0, text = 1; i != 4; ++i, text *= 10) {
       all[i].text = text;
       bool first;
       RL_ASSERT(line.push_next(all[i], first) == nullptr);
+      if (i == 3) RL_ASSERT(line.put_next_behind() && !line.has_next());
       if (i != 1)
         if (letter* one = line.pop()) take(0, one);
     }
   }
   void after() {
     while (letter* one = line.pop()) take(0, one);
-    RL_ASSERT(seen[0] + seen[1] == 111);
+    RL_ASSERT(seen[0] + seen[1] == 1111);
     RL_ASSERT(line.empty());
   }
 };
