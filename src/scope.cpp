@@ -113,7 +113,7 @@ void scope_core::let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) no
   if (holders != 0) return;
   if (one.frame_) {
     guard.unlock();
-    one.frame_.destroy();
+    detail::let_go(one.frame_);
     guard.lock();
   }
   one.holders_.store(fork_record::nobody, std::memory_order_relaxed);  // under the lock, as what asks for it

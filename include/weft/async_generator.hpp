@@ -63,7 +63,7 @@ using call_result = outcome_of_call<std::decay_t<Fn>&, Args...>;
 /// Lifetime  a value lives until the next one is asked for. References that the body took as parameters outlive it.
 /// Threads   one consumer at a time; the body runs in the consumer's root, on its executor.
 /// Cost      a value: that of awaiting a task whose frame is there already. A generator: one frame. Adaptors hold their
-///           sources, so a row of them is destroyed by nested calls: some 50 bytes of stack for each.
+///           sources; a row of them, however long, is destroyed in bounded stack.
 template <class T>
 class [[nodiscard("an async_generator runs only while its values are awaited")]] WEFT_COROUTINE_TYPE async_generator {
   class next_awaiter;

@@ -43,6 +43,8 @@ frame* frame_of(std::coroutine_handle<> one) noexcept { return static_cast<frame
 fiber::fiber(stack_header& on, fiber_call& call, root& in, std::coroutine_handle<> caller) noexcept
     : coroutine_core{on, run}, boundary{go_on, stop_arrived, caller, &in}, stays_{looked_at}, call_{call} {}
 
+letting_go*& lets_go_in(class fiber& self) noexcept { return self.lets_go_; }
+
 [[gnu::noinline]] fiber& fiber::running() noexcept {
   fiber* const self = this_worker().fiber;
   WEFT_EXPECTS(self != nullptr,

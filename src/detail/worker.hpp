@@ -19,6 +19,7 @@
 namespace weft::detail {
 
 class root;
+class letting_go;
 class frame_source;
 class waiter;
 struct frame;
@@ -62,7 +63,10 @@ struct run_state : run_place {
   class fiber* fiber = nullptr;  // whose stack this runs on, in the root that runs
   // Of that fiber, or of the one that made this call outside of its stack: it has the control words of the thread's own code.
   const context* left_by = nullptr;
+  letting_go* lets_go = nullptr;  // the destruction of frames that runs on this stack, if it is no fiber's
 };
+/// The same of a fiber's stack.
+letting_go*& lets_go_in(class fiber& self) noexcept;
 
 /// What a worker did with fibers.
 struct fiber_counts {

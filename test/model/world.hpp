@@ -29,7 +29,8 @@ void free_small_frame(void* frame, std::size_t size, std::size_t) noexcept { fre
 #if !defined(MODEL_JOINS)
 root& lend_no_more(root& self) noexcept { return self; }  // no root is lent: nobody joins here
 #endif
-const void* stack_walk::next() noexcept { return nullptr; }  // nobody here waits for itself
+const void* stack_walk::next() noexcept { return nullptr; }       // nobody here waits for itself
+letting_go*& lets_go_in(class fiber&) noexcept { std::abort(); }  // no model has fibers
 std::exception_ptr exception_leaving(promise_base&) noexcept { return std::current_exception(); }
 }  // namespace detail
 }  // namespace weft

@@ -43,6 +43,7 @@ namespace detail {
 struct fiber_promise : awaiting_promise {};
 
 class fiber;
+class letting_go;
 
 /// An awaiter that can do what needs no wait before it suspends, for a fiber, which then need not leave its stack.
 /// seems_ready(): it is worth the call. done_at_once(), with the root of who awaits: it is done; false: nothing has happened,
@@ -135,6 +136,7 @@ class fiber final : public coroutine_core, public boundary {
 
  private:
   friend fiber_call;
+  friend letting_go*& lets_go_in(fiber& self) noexcept;
   friend coroutine_core;
 
   // What it waits in. On its stack, where the switch finds it in the cache.
@@ -174,6 +176,7 @@ class fiber final : public coroutine_core, public boundary {
   bool stop_is_here_ : 1 = false;
   bool ends_stopped_ : 1 = false;
   int errno_ = 0;                   // while it does not run; a switch reads nothing below
+  letting_go* lets_go_ = nullptr;   // see root.hpp: let_go()
   const char* stays_on_ = nullptr;  // the thread that it waited on last while it may not change
   fiber_call& call_;
 };

@@ -74,7 +74,7 @@ class shared_state final : public shared_root {
     frame_.destroy();
   }
   void destroy() noexcept override {
-    if (now() == phase::unstarted) frame_.destroy();
+    if (now() == phase::unstarted) let_go(frame_);
     delete this;
   }
 

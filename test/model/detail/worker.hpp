@@ -11,6 +11,7 @@
 namespace weft::detail {
 
 class root;
+class letting_go;
 class frame_source;
 class waiter;
 struct frame;
@@ -49,7 +50,9 @@ struct run_state : run_place {
   void* unwound = nullptr;
   class fiber* fiber = nullptr;
   const context* left_by = nullptr;
+  letting_go* lets_go = nullptr;
 };
+letting_go*& lets_go_in(class fiber& self) noexcept;
 
 struct stride {
   std::uintptr_t step = 0;
