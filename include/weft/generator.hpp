@@ -124,7 +124,7 @@ namespace detail {
 
 // All generators with one Reference share this, whatever their Value: they can nest in each other.
 template <class Reference>
-class generator_promise : public frame_allocated {
+class generator_promise : public promise_allocated {
  public:
   generator_promise() noexcept : value_{nullptr} {}
   generator_promise(generator_promise&&) = delete;  // linked by address

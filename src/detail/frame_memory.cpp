@@ -4,6 +4,7 @@
 #include <utility>
 #include <weft/detail/frame_memory.hpp>
 
+#include "detail/asan.hpp"
 #include "detail/worker.hpp"
 
 namespace weft::detail {
@@ -56,25 +57,19 @@ void free_foreign(void* frame, std::size_t size) noexcept {
 [[gnu::noinline]] void* allocate_large_frame(std::size_t size) {
   worker& here = this_worker();
   if (here.frames.memory != nullptr) return here.frames.memory->allocate(size);
-#if WEFT_ASAN
-  return allocate_large(size);  // so that a frame used after its end is seen at once
-#else
-  if (size > heap::large) return allocate_large(size);
+  if (size > heap::large || asan_watches())
+    return allocate_large(size);  // there, each is known by who made and freed it
   return with_what_is_cached([&, size] {
     return size <= heap::small ? here.frames.allocate_small(small_frame_bytes(size)) : here.frames.allocate(size);
   });
-#endif
 }
 
-[[gnu::noinline]] void* allocate_small_frame(std::size_t size, [[maybe_unused]] std::size_t bytes) {
-#if !WEFT_ASAN
-  worker* const here = worker_of_thread;
-  if (here != nullptr) [[likely]] {
-    if (here->frames.memory != nullptr) [[unlikely]]
-      return here->frames.memory->allocate(size);
-    return with_what_is_cached([=] { return here->frames.allocate_small(bytes); });
+[[gnu::noinline]] void* allocate_small_frame(std::size_t size, std::size_t bytes) {
+  if (frame_front* const front = front_of_thread; front != &no_front) [[likely]] {
+    if (front->memory != nullptr) [[unlikely]]
+      return front->memory->allocate(size);
+    return with_what_is_cached([=] { return static_cast<heap*>(front)->allocate_small(bytes); });
   }
-#endif
   return allocate_large_frame(size);
 }
 
@@ -112,7 +107,8 @@ bool frame_source::trim() noexcept {
   if (is_shared()) return false;  // others may look for a block
   bool any = false;
   for (std::size_t i = 0; i != kept_sizes; ++i)
-    if (void* const block = std::exchange(kept_[i], nullptr)) {
+    if (foreign_frame_header* const block = std::exchange(kept_[i], nullptr)) {
+      unpoison(block + 1, i * foreign_frame_alignment - sizeof *block);
       resource_->deallocate(block, i * foreign_frame_alignment, foreign_frame_alignment);
       any = true;
     }
@@ -137,6 +133,7 @@ void* frame_source::allocate(std::size_t size) {
     if (foreign_frame_header* const block = kept_[at]) [[likely]] {
       const std::size_t live = live_in_here();
       kept_[at] = nullptr;
+      unpoison(block + 1, bytes - sizeof *block);
       live_.store(live + 1, std::memory_order_relaxed);
       return block + 1;
     }
@@ -175,14 +172,13 @@ inline void* frame_source::ask_resource(std::size_t bytes) {
 void frame_source::release(void* source, void* block, std::size_t frame_size) noexcept {
   auto& mine = *static_cast<frame_source*>(source);
   const std::size_t bytes = foreign_frame_bytes(frame_size);
-#if !WEFT_ASAN  // so that a frame used after its end is seen at once
   if (bytes < mine.keeps_below_) [[likely]]
     if (foreign_frame_header*& kept = mine.kept_[bytes / foreign_frame_alignment]; kept == nullptr) [[likely]] {
       mine.live_.store(mine.live_in_here() - 1, std::memory_order_relaxed);
       kept = static_cast<foreign_frame_header*>(block);
+      poison(kept + 1, bytes - sizeof *kept);
       return;
     }
-#endif
   mine.give_back(block, bytes);
 }
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "detail/asan.hpp"
 #include "detail/worker.hpp"
 
 namespace weft {
@@ -22,6 +23,7 @@ class per_worker_memory final : public std::pmr::memory_resource {
   ~per_worker_memory() override {
     for (chunk* one = chunks_; one != nullptr;) {
       chunk* const next = one->next;
+      unpoison(one, chunk_bytes);
       upstream_->deallocate(one, chunk_bytes, granule);
       one = next;
     }
@@ -42,6 +44,8 @@ class per_worker_memory final : public std::pmr::memory_resource {
 
   struct block {
     block* next;
+    void* behind() noexcept { return this + 1; }  // poisoned while it is free
+    static std::size_t bytes_behind(std::size_t size) noexcept { return size * granule - sizeof(block); }
   };
   struct alignas(granule) chunk {
     chunk* next;
@@ -115,7 +119,10 @@ class per_worker_memory final : public std::pmr::memory_resource {
 
   // Null: it has none of this size.
   static void* take(cache& from, std::size_t size) noexcept {
-    if (block* one = from.lists[size].pop()) return one;
+    if (block* one = from.lists[size].pop()) {
+      unpoison(one->behind(), block::bytes_behind(size));
+      return one;
+    }
     if (static_cast<std::size_t>(from.end - from.bump) < size * granule) return nullptr;
     return std::exchange(from.bump, from.bump + size * granule);
   }
@@ -139,6 +146,7 @@ class per_worker_memory final : public std::pmr::memory_resource {
     }
     auto* const freed = ::new (memory) block{nullptr};
     const std::size_t size = class_of(bytes);
+    poison(freed->behind(), block::bytes_behind(size));
     cache* to = nullptr;
     try {
       to = mine();

@@ -16,6 +16,7 @@
 #include <weft/detail/context.hpp>
 #include <weft/error.hpp>
 
+#include "detail/asan.hpp"
 #include "detail/shadow_stack.hpp"
 #include "detail/stack_memory.hpp"
 #include "detail/stack_overflow.hpp"
@@ -27,7 +28,6 @@
 #endif
 
 extern "C" {  // NOLINTBEGIN(readability-identifier-naming): the sanitizers' names
-[[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* at, std::size_t bytes);
 [[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
 }  // NOLINTEND(readability-identifier-naming)
 
@@ -37,7 +37,7 @@ namespace {
 
 // Whatever a sanitizer remembers of the frames that were there.
 void forget_frames(stack_header& one) noexcept {
-  if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(one.bottom, one.usable());
+  unpoison(one.bottom, one.usable());
   if (one.fiber != nullptr && __tsan_destroy_fiber != nullptr) __tsan_destroy_fiber(std::exchange(one.fiber, nullptr));
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <weft/detail/async_stack.hpp>
 
+#include "detail/asan.hpp"
 #include "detail/chaos.hpp"
 #include "detail/slabs.hpp"
 
@@ -96,7 +97,7 @@ WEFT_SELDOM worker& first_use() noexcept {
     worker_of_thread->frames.take_over();
   }
   worker_of_thread->errno_at = &errno;
-  if (!WEFT_ASAN) front_of_thread = &worker_of_thread->frames;  // else no frame is a worker's
+  if (!asan_watches()) front_of_thread = &worker_of_thread->frames;  // else no frame is a worker's
   static const pthread_key_t key = make_key();
   pthread_setspecific(key, worker_of_thread);
   prepare_last_words();

@@ -24,9 +24,13 @@ struct alignas(weft::detail::foreign_frame_alignment) frame_tracker::block {
   std::size_t bytes = 0;
 
   void* memory() noexcept { return this + 1; }
-  // The frame's first two words are its functions; one that has ended has the second alone.
+  // The frame's first two words are its functions; one that has ended has the second alone. Where it lies further inside,
+  // the first word there leads to it.
   const void* const* frame() noexcept {
-    return reinterpret_cast<const void* const*>(static_cast<weft::detail::foreign_frame_header*>(memory()) + 1);
+    const auto* const first =
+        reinterpret_cast<const void* const*>(static_cast<weft::detail::foreign_frame_header*>(memory()) + 1);
+    const auto leads_to = reinterpret_cast<std::uintptr_t>(*first), from = reinterpret_cast<std::uintptr_t>(first);
+    return leads_to > from && leads_to < from + bytes ? static_cast<const void* const*>(*first) : first;
   }
   static block& of(void* memory) noexcept { return static_cast<block*>(memory)[-1]; }
 };

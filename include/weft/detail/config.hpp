@@ -105,6 +105,28 @@
 #endif
 #endif
 
+// 1: a frame that ends is filled with 0xdd, so that what uses it afterwards fails soon. Where nothing is optimized and
+// asserts are on, unless it is set; a choice of each translation unit.
+#ifndef WEFT_FILLS_FRAMES
+#if !defined(NDEBUG) && !defined(__OPTIMIZE__)
+#define WEFT_FILLS_FRAMES 1
+#else
+#define WEFT_FILLS_FRAMES 0
+#endif
+#endif
+
+// Inside of a promise's operator new and delete, which are inlined into the coroutine: what its frame must be aligned to. clang
+// says so. g++ does not, but the size of a frame is a multiple of its alignment, so one with an object that is aligned to 64
+// is among those whose size is a multiple of that. Not beyond 64: each of these pays for the few with such an object.
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_coro_align)
+#define WEFT_FRAME_ALIGNMENT(size) __builtin_coro_align()
+#endif
+#endif
+#ifndef WEFT_FRAME_ALIGNMENT
+#define WEFT_FRAME_ALIGNMENT(size) (std::size_t{(size) % 64 == 0 ? 64U : (size) % 32 == 0 ? 32U : 16U})
+#endif
+
 // 1 in a translation unit that a sanitizer watches, else 0.
 #if defined(__SANITIZE_ADDRESS__)
 #define WEFT_ASAN 1

@@ -20,6 +20,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <tuple>  // std::allocator_arg_t
 #include <weft/detail/config.hpp>
@@ -83,7 +84,9 @@ struct frame_front {
 };
 
 #if WEFT_INLINES_FRAMES
-/// The calling thread's, or an empty one: before the thread's first frame, and where all are from `operator new`. The
+/// The calling thread's, or an empty one: before the thread's first frame, and where the address sanitizer watches, for
+/// which each frame is a block of its own from `operator new`: it says who made and freed it, and does not hand it out again
+/// soon. So nothing here knows of it, and objects that were compiled with it and without go together. The
 /// compiler can't keep it over a suspension, behind which the thread may be another: it knows neither what is read here nor
 /// that it is the same each time.
 [[gnu::always_inline]] inline frame_front& frames_here() noexcept {
@@ -192,6 +195,7 @@ class frame_source {
 
 /// Frees what any function of this header allocated, on any thread.
 [[gnu::always_inline]] inline void free_frame(void* frame, std::size_t size) noexcept {
+  if constexpr (WEFT_FILLS_FRAMES) std::memset(frame, 0xdd, size);
   const std::size_t bytes = small_frame_bytes(size);
   if (bytes == 0) return free_large_frame(frame, size);
 #if WEFT_INLINES_FRAMES
@@ -199,6 +203,24 @@ class frame_source {
     return;
 #endif
   free_small_frame(frame, size, bytes);
+}
+
+/// What all of this aligns a frame to. One of a coroutine with a parameter, variable or result that needs more lies somewhere
+/// inside of a larger block, whose address stands before it, and whose first word leads to it.
+inline constexpr std::size_t frame_alignment = 16;
+constexpr std::size_t block_bytes(std::size_t size, std::size_t alignment) noexcept {
+  return alignment > frame_alignment ? size + alignment : size;
+}
+[[gnu::always_inline]] inline void* frame_in(void* block, std::size_t alignment) noexcept {
+  if (alignment <= frame_alignment) return block;
+  auto** const frame =
+      reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(block) + alignment) & ~(alignment - 1));
+  *static_cast<void**>(block) = frame;
+  frame[-1] = block;
+  return frame;
+}
+[[gnu::always_inline]] inline void* block_of(void* frame, std::size_t alignment) noexcept {
+  return alignment > frame_alignment ? static_cast<void**>(frame)[-1] : frame;
 }
 
 /// Until the end of the block, frames come from `source` (null: from the worker's heap).
@@ -226,26 +248,39 @@ void trim_frame_memory() noexcept;
 /// calling worker, and those that it freed frames of, have not needed for long. True: there is more, so do it again.
 bool age_frame_memory(long now) noexcept;
 
-/// Base of every promise: its frame comes from the worker, or from what follows a std::allocator_arg.
+/// Base of what is no coroutine and lies in frame memory all the same.
 struct frame_allocated {
-  [[gnu::always_inline]] static inline void* operator new(std::size_t size) { return allocate_frame(size); }
+  static void* operator new(std::size_t size) { return allocate_frame(size); }
+  static void operator delete(void* it, std::size_t size) noexcept { free_frame(it, size); }
+};
+
+/// Base of every promise: its frame comes from the worker, or from what follows a std::allocator_arg. Of no other type: only
+/// inside of a coroutine does the compiler say what a frame must be aligned to.
+struct promise_allocated {
+  [[gnu::always_inline]] static inline void* operator new(std::size_t size) {
+    const std::size_t alignment = WEFT_FRAME_ALIGNMENT(size);
+    return frame_in(allocate_frame(block_bytes(size, alignment)), alignment);
+  }
 
   // f(std::allocator_arg, resource or polymorphic_allocator, ...). Inlined, since g++ takes a template for no match of
   // the operator delete below, and warns.
   template <class From, class... Args>
   [[gnu::always_inline]] static inline void* operator new(std::size_t size, std::allocator_arg_t, const From& from,
                                                           const Args&...) {
-    return allocate_frame(size, resource_of(from));
+    const std::size_t alignment = WEFT_FRAME_ALIGNMENT(size);
+    return frame_in(allocate_frame(block_bytes(size, alignment), resource_of(from)), alignment);
   }
   // The same for a member function or a lambda's call operator: the object comes first.
   template <class Self, class From, class... Args>
   [[gnu::always_inline]] static inline void* operator new(std::size_t size, const Self&, std::allocator_arg_t,
                                                           const From& from, const Args&...) {
-    return allocate_frame(size, resource_of(from));
+    const std::size_t alignment = WEFT_FRAME_ALIGNMENT(size);
+    return frame_in(allocate_frame(block_bytes(size, alignment), resource_of(from)), alignment);
   }
 
   [[gnu::always_inline]] static inline void operator delete(void* frame, std::size_t size) noexcept {
-    free_frame(frame, size);
+    const std::size_t alignment = WEFT_FRAME_ALIGNMENT(size);
+    free_frame(block_of(frame, alignment), block_bytes(size, alignment));
   }
 
  private:

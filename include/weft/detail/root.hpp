@@ -66,7 +66,7 @@ class frame_address {
 
 /// Base of the promise of every coroutine that runs in a root. It stands right behind the two words of the frame
 /// (promises are aligned to 16 at most), so any frame's can be found without knowing its type.
-struct promise_base : frame_allocated {
+struct promise_base : promise_allocated {
   std::coroutine_handle<> continuation;
   root* owner = nullptr;  // null: not started
 
