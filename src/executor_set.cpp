@@ -5,12 +5,9 @@ namespace weft::detail {
 const char executors_key = 0;
 
 executor* find_typed_executor(const void* type) noexcept {
-  for (const binding* one = current_env().locals; one != nullptr; one = one->outer) {
-    if (one->key != &executors_key) continue;
-    const auto& bound = *static_cast<const typed_executors*>(one->value);
-    for (std::size_t i = 0; i != bound.count; ++i)
-      if (bound.first[i].type == type) return bound.first[i].one;
-  }
+  for (const typed_executors* bound = bound_executors(); bound != nullptr; bound = bound->outer)
+    for (std::size_t i = 0; i != bound->count; ++i)
+      if (bound->first[i].type == type) return bound->first[i].one;
   return nullptr;
 }
 

@@ -6,11 +6,15 @@
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <memory>
 #include <memory_resource>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/weft_test.hpp"
 
@@ -281,6 +285,22 @@ WEFT_TEST("local: is what with_local bound, for all below, and otherwise its def
   };
   co_await with_local(number, 2, outer);
   EXPECT_EQ(number.get(), 1);
+}
+
+// More locals than a binding has slots, bound again and again, further in by others: each look-up gives the innermost.
+TEST(local, is_found_among_any_number_of_bindings) {
+  using weft::detail::binding;
+  constexpr std::size_t keys = 40;
+  std::array<int, keys> key{};
+  std::array<int, 500> values{};
+  std::array<const void*, keys> expected{};
+  std::vector<std::unique_ptr<binding>> all;
+  for (std::size_t i = 0; i != values.size(); ++i) {
+    const std::size_t which = i * i % 97 % keys;
+    all.push_back(std::make_unique<binding>(&key[which], &values[i], i != 0 ? all.back().get() : nullptr));
+    expected[which] = &values[i];
+    for (std::size_t k = 0; k != keys; ++k) ASSERT_EQ(all.back()->find(&key[k]), expected[k]) << k << " after " << i;
+  }
 }
 
 TEST(local, outside_of_any_task_is_its_default) {

@@ -4,13 +4,17 @@
 // Scopes and with_* make one, from that of the task around them; see scope.hpp. A child of when_all has its parent's, a
 // fork that of its scope. A shared_task, and what start() begins, may outlive whoever started them, and have their own.
 //
-// Locals are an immutable list of bindings, innermost first, each in the frame of the with_local that made it. They are
-// found by the address of the `local`, in as many steps as there are bindings further in: for a handful of them.
+// Locals are bindings, each in the frame of the with_local that made it. A binding knows the innermost one of each of a few
+// slots, by the address of the `local`, and one of a slot the next one further out that is of another local. So a look-up
+// takes as many steps as there are locals in its slot, however deep with_local nests.
 //
 // Rejected: (a) a table of locals in each env: it would be copied by each scope. (b) A thread-local env: see
 // docs/design/0001-root-and-env.md.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/forward.hpp>
@@ -25,11 +29,34 @@ namespace detail {
 
 class frame_source;
 
-/// One value of one local, and those further out.
-struct binding {
-  const void* key;
-  const void* value;
-  const binding* outer;
+/// One value of one local, and those further out, which outlive it.
+class binding {
+ public:
+  binding(const void* key, const void* value, const binding* outer) noexcept : key_{key}, value_{value} {
+    if (outer != nullptr) std::copy_n(outer->nearest_, slots, nearest_);
+    const binding*& nearest = nearest_[slot_of(key)];
+    further_ = nearest != nullptr && nearest->key_ == key ? nearest->further_ : nearest;
+    nearest = this;
+  }
+  binding(const binding&) = delete;
+
+  /// The innermost value of `key`; null if there is none.
+  const void* find(const void* key) const noexcept {
+    for (const binding* one = nearest_[slot_of(key)]; one != nullptr; one = one->further_)
+      if (one->key_ == key) return one->value_;
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::size_t slots = 8;
+  static std::size_t slot_of(const void* key) noexcept {
+    return reinterpret_cast<std::uintptr_t>(key) * 0x9e3779b97f4a7c15U >> 61;
+  }
+
+  const void* key_;
+  const void* value_;
+  const binding* further_;  // in this one's slot, of another local
+  const binding* nearest_[slots]{};
 };
 
 /// The value that is bound to `key` here; null if none is.
@@ -60,7 +87,7 @@ const env& current_env() noexcept;
 ///
 /// Lifetime  a bound value lives in with_local's frame, so a reference to it is good until that ends.
 /// Threads   any: a bound value does not change.
-/// Cost      get: a step for each binding further in, behind a call.
+/// Cost      get: a call, and some steps, however deep with_local nests.
 template <class T>
 class local {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a local holds a value: local<T>");

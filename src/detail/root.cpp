@@ -9,9 +9,8 @@
 namespace weft {
 
 const void* detail::find_binding(const void* key) noexcept {
-  for (const binding* one = current_env().locals; one != nullptr; one = one->outer)
-    if (one->key == key) return one->value;
-  return nullptr;
+  const binding* const innermost = current_env().locals;
+  return innermost != nullptr ? innermost->find(key) : nullptr;
 }
 
 const env& current_env() noexcept {
