@@ -363,6 +363,183 @@ TEST(resume_on, a_stop_on_the_way_home_takes_no_value_away) {
   EXPECT_EQ(how.value(), 5);
 }
 
+// ---- resume_on in an async_generator
+// ----------------------------------------------------------------------------------
+
+/// Says where it is destroyed.
+struct leaves_at {
+  station& where;
+  int& times;
+  leaves_at(station& at, int& count) : where{at}, times{count} {}
+  leaves_at(const leaves_at&) = delete;
+  ~leaves_at() { times += where.is_here() ? 1 : 100; }
+};
+
+TEST(resume_on, in_a_generator_lasts_until_it_ends_and_comes_home_at_each_value) {
+  journey j;
+  auto numbers = [&]() -> weft::async_generator<int> {
+    EXPECT_TRUE(j.home.is_here());
+    co_yield 0;
+    EXPECT_TRUE(j.home.is_here());
+    co_await resume_on(j.north);
+    for (int i = 1; i != 4; ++i) {
+      EXPECT_TRUE(j.north.is_here());
+      co_yield i;
+    }
+    EXPECT_TRUE(j.north.is_here());
+    co_await resume_on(j.south);
+    EXPECT_TRUE(j.south.is_here());
+    co_yield 4;
+    EXPECT_TRUE(j.south.is_here());
+  };
+  auto consumer = [&]() -> task<int> {
+    auto all = numbers();
+    int sum = 0;
+    while (const int* n = co_await all.next()) {
+      EXPECT_TRUE(j.home.is_here());
+      sum += *n;
+    }
+    EXPECT_TRUE(j.home.is_here());
+    EXPECT_EQ(co_await all.next(), nullptr);
+    co_return sum;
+  };
+  EXPECT_EQ(j.run(consumer()).value(), 10);
+  EXPECT_EQ(j.north.posts, 4);
+  EXPECT_EQ(j.south.posts, 2);
+}
+
+TEST(resume_on, a_generator_that_hopped_has_another_consumer_elsewhere) {
+  journey j;
+  auto numbers = [&]() -> weft::async_generator<int> {
+    co_await resume_on(j.north);
+    for (int i = 0;; ++i) {
+      EXPECT_TRUE(j.north.is_here());
+      co_yield i;
+    }
+  };
+  auto all = numbers();
+  auto asks = [&](station& own, int expected) -> task<> {
+    const int* n = co_await all.next();
+    EXPECT_TRUE(own.is_here());
+    EXPECT_EQ(*n, expected);
+  };
+  EXPECT_TRUE(j.run(asks(j.home, 0)));
+  bool over = false;
+  weft::start(j.south, asks(j.south, 1), [&](result<void> how) { over = how.has_value(); });
+  j.pump();
+  EXPECT_TRUE(over);
+  const int posts = j.north.posts;
+  weft::start(j.north, asks(j.north, 2), [&](result<void>) {});
+  j.pump();
+  EXPECT_EQ(j.north.posts, posts + 1) << "to start: it is there already";
+}
+
+TEST(resume_on, what_a_generator_that_hopped_throws_comes_home) {
+  journey j;
+  auto fails = [&]() -> weft::async_generator<int> {
+    co_await resume_on(j.north);
+    co_yield 1;
+    throw std::runtime_error{"north"};
+  };
+  auto consumer = [&]() -> task<> {
+    auto all = fails();
+    (void)co_await all.next();
+    bool thrown = false;
+    try {
+      (void)co_await all.next();
+    } catch (const std::runtime_error&) {
+      thrown = true;
+    }
+    EXPECT_TRUE(thrown);
+    EXPECT_TRUE(j.home.is_here());
+    EXPECT_EQ(co_await all.next(), nullptr);
+  };
+  EXPECT_TRUE(j.run(consumer()));
+}
+
+TEST(resume_on, a_generator_that_hopped_is_stopped_there_and_its_consumer_at_home) {
+  for (const bool in_first : {true, false}) {
+    journey j;
+    weft::stop_source source;
+    test::gate never;
+    int there = 0, home = 0;
+    auto waits = [&]() -> weft::async_generator<int> {
+      co_await resume_on(j.north);
+      const leaves_at left{j.north, there};
+      if (!in_first) co_yield 1;
+      co_await never;
+    };
+    auto consumer = [&]() -> task<> {
+      const leaves_at left{j.home, home};
+      auto all = waits();
+      while (co_await all.next() != nullptr) {
+      }
+      ADD_FAILURE();
+    };
+    auto outer = [&]() -> task<> {
+      EXPECT_TRUE((co_await as_result(consumer())).is_stopped());
+      EXPECT_TRUE(j.home.is_here());
+    };
+    weft::start(j.home, outer(), [](result<void>) {}, source.token());
+    j.pump();
+    EXPECT_EQ(never.waiting(), 1);
+    source.request_stop();
+    j.pump();
+    EXPECT_EQ(there, 1);
+    EXPECT_EQ(home, 1);
+  }
+}
+
+TEST(resume_on, a_generator_that_hopped_is_dropped_where_its_consumer_is) {
+  journey j;
+  int home = 0;
+  auto numbers = [&]() -> weft::async_generator<int> {
+    const leaves_at left{j.home, home};
+    co_await resume_on(j.north);
+    for (int i = 0;; ++i) co_yield i;
+  };
+  auto consumer = [&]() -> task<> {
+    auto twice = [](int n) { return 2 * n; };
+    auto all = numbers();
+    EXPECT_EQ(*co_await all.next(), 0);
+    EXPECT_EQ(*co_await all.next(), 1);
+    all = weft::async_generator<int>{};
+    const auto some = co_await (numbers() | weft::transform(twice) | weft::take(3) | weft::collect());
+    EXPECT_EQ(some, (std::vector<int>{0, 2, 4}));
+    EXPECT_TRUE(j.home.is_here());
+  };
+  EXPECT_TRUE(j.run(consumer()));
+  EXPECT_EQ(home, 2);
+}
+
+TEST(resume_on, in_a_generator_of_a_fork_or_a_child_of_a_join) {
+  journey j;
+  auto numbers = [&]() -> weft::async_generator<int> {
+    co_await resume_on(j.north);
+    for (int i = 0; i != 3; ++i) {
+      co_await yield();
+      EXPECT_TRUE(j.north.is_here());
+      co_yield i;
+    }
+  };
+  auto sum = [&]() -> task<int> {
+    int all = 0;
+    auto some = numbers();
+    while (const int* n = co_await some.next()) {
+      EXPECT_TRUE(j.home.is_here());
+      all += *n;
+    }
+    co_return all;
+  };
+  auto both = [&]() -> task<> {
+    auto [a, b] = co_await weft::when_all(sum(), sum());
+    EXPECT_EQ(a + b, 6);
+    auto seen = [&](int) { EXPECT_TRUE(j.home.is_here()); };
+    co_await (weft::merge(numbers(), numbers()) | weft::for_each(seen));
+  };
+  EXPECT_TRUE(j.run(both()));
+}
+
 TEST(resume_on, hops_between_threads_while_it_is_stopped) {
   for (int round = 0; round != test::rounds(500); ++round) {
     weft::new_thread_executor a, b;

@@ -61,7 +61,8 @@ using call_result = outcome_of_call<std::decay_t<Fn>&, Args...>;
 /// Cancel    a stop while the body waits ends the body. The generator is then at its end.
 /// Fails     what the body throws is thrown at the co_await of next(). The generator is then at its end.
 /// Lifetime  a value lives until the next one is asked for. References that the body took as parameters outlive it.
-/// Threads   one consumer at a time; the body runs in the consumer's root, on its executor.
+/// Threads   one consumer at a time; the body runs in the consumer's root, on its executor, or where resume_on has sent it.
+///           The consumer always goes on on its own.
 /// Cost      a value: that of awaiting a task whose frame is there already. A generator: one frame. Adaptors hold their
 ///           sources; a row of them, however long, is destroyed in bounded stack.
 template <class T>
@@ -207,7 +208,17 @@ class async_generator_promise : public awaiting_promise, public outcome<std::add
   {
     return yielded_copy{value};
   }
+
+  /// By resume_on: where the body goes on from now on. Null: where its consumer is. Gives what was before.
+  executor* goes_on_on(executor* where) noexcept { return std::exchange(on_, where); }
+  executor* is_on() const noexcept { return on_; }
+
+ private:
+  executor* on_ = nullptr;
 };
+
+/// In hop.hpp, which is not to be included by who never hops.
+bool hop_to(std::coroutine_handle<> self, root& mine, executor& to);
 
 }  // namespace detail
 
@@ -225,10 +236,12 @@ class async_generator<T>::next_awaiter : public detail::knows_roots {
   bool await_ready() const noexcept { return from_->body_ == nullptr || from_->body_.done(); }
 
   template <class Promise>
-  WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> consumer) noexcept {
+  WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> consumer) {
     promise_type& promise = from_->body_.promise();
     WEFT_EXPECTS(promise.owner == nullptr,
                  "weft: an async_generator was asked for a value while another consumer waits, or by its own body");
+    if (promise.is_on() != nullptr) [[unlikely]]
+      return suspend_elsewhere(detail::suspending(consumer), consumer);
     detail::root& self = *consumer.promise().owner;
     promise.continuation = consumer;
     promise.owner = &self;
@@ -248,6 +261,25 @@ class async_generator<T>::next_awaiter : public detail::knows_roots {
   async_generator* from_;
 
  private:
+  // The same where resume_on has sent the body. Throws std::bad_alloc; then the body is at rest as before.
+  [[gnu::noinline]] std::coroutine_handle<> suspend_elsewhere(detail::root& self, std::coroutine_handle<> consumer) {
+    const auto body = from_->body_;
+    promise_type& promise = body.promise();
+    promise.continuation = consumer;
+    promise.owner = &self;
+    self.top = body;
+    waits_ = true;
+    try {
+      if (detail::hop_to(body, self, *promise.is_on())) return std::noop_coroutine();  // this may be gone by now
+    } catch (...) {
+      promise.owner = nullptr;
+      self.top = consumer;
+      waits_ = false;
+      throw;
+    }
+    return detail::transfer(self, body);
+  }
+
   bool waits_ = false;
 };
 

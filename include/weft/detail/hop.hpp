@@ -14,6 +14,10 @@
 // A job in an executor's queue can't be taken out, so a hop under way is not stopped: the task arrives, and its next wait
 // is a stop point. Going home is none at all.
 //
+// An async_generator that hops comes home at each co_yield, by the same boundary, and hops again when the next value is
+// asked for: it notes where it wants to be (goes_on_on). So its consumer, which may be another one by then, is never
+// elsewhere, and a generator at rest belongs to no executor.
+//
 // Rejected: (a) comparing executors at each return: one compare a level, for what almost no task does. (b) A hop that
 // lasts beyond the task, as other libraries have it: a caller can't see from a call where it will find itself.
 #pragma once
@@ -38,6 +42,9 @@ bool hop_to(std::coroutine_handle<> self, root& mine, executor& to);
 /// Puts the root that suspends at the end of its executor's queue.
 void repost(root& mine) noexcept;
 
+template <class Promise>
+concept of_a_generator = requires(Promise& promise, executor* where) { promise.goes_on_on(where); };
+
 class [[nodiscard("a task hops when it awaits this")]] hop : public knows_roots {
  public:
   explicit hop(executor& to) noexcept : to_{&to} {}
@@ -45,10 +52,20 @@ class [[nodiscard("a task hops when it awaits this")]] hop : public knows_roots 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) {
-    static_assert(of_a_task<Promise>, "resume_on belongs in a task: another coroutine does not end once");
+    static_assert(of_a_task<Promise> || of_a_generator<Promise>, "resume_on belongs in a task or an async_generator");
     root& self = suspending(caller);
     if (self.sleeper::stop_requested()) return (end_stopped(self), true);
-    return hop_to(caller, self, *to_);  // the task may run elsewhere, or be gone, after this line
+    if constexpr (of_a_generator<Promise>) {
+      executor* const before = caller.promise().goes_on_on(to_);
+      try {
+        return hop_to(caller, self, *to_);  // as below
+      } catch (...) {                       // there is no memory: the body is where it was
+        caller.promise().goes_on_on(before);
+        throw;
+      }
+    } else {
+      return hop_to(caller, self, *to_);  // the task may run elsewhere, or be gone, after this line
+    }
   }
   void await_resume() const noexcept {}
 
@@ -145,11 +162,15 @@ struct continue_on_kind {
 /// `co_await resume_on(ex);` has this task go on on `ex`, until it returns, throws or is stopped; whoever awaits it goes on
 /// on its own executor. What this task calls meanwhile runs on `ex`, too.
 ///
+/// In an async_generator the body goes on on `ex` until it ends, whoever asks: at each co_yield it comes home to its
+/// consumer's executor, and when the next value is asked for it hops again. A body that ends, fails or is stopped comes
+/// home, too; one that is dropped between two values is destroyed where that is done.
+///
 /// Suspends  unless it is on `ex` already.
 /// Cancel    ends stopped without a hop. A stop that comes while the task is under way takes effect at its next wait.
 /// Fails     std::bad_alloc; the task is then where it was.
 /// Lifetime  `ex` outlives the task.
-/// Cost      one block of frame memory, and a post each way.
+/// Cost      one block of frame memory, and a post each way; in an async_generator for each value.
 inline detail::hop resume_on(executor& ex) noexcept { return detail::hop{ex}; }
 
 /// Runs an awaitable on `ex` from its beginning; who awaits this stays where it is. `t | start_on(ex)` is the same.

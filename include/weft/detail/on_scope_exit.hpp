@@ -25,7 +25,10 @@ class [[nodiscard("a cleanup is registered by co_await on_scope_exit(...)")]] ex
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> self) {
-    static_assert(of_a_task<Promise>, "on_scope_exit belongs in a task: another coroutine does not end once");
+    static_assert(
+        of_a_task<Promise>,
+        "on_scope_exit belongs in a task: a generator may be dropped, by a destructor, which can't wait for a "
+        "cleanup: register it in the task that consumes");
     run_at_exit(self, std::move(cleanup_));
     return false;
   }
