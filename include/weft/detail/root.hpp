@@ -433,7 +433,7 @@ inline constexpr bool owns_callees = false;
 
 /// What awaits, in a root: weft's own awaitables as they are, all others behind a foreign_frame.
 template <class Awaitable>
-WEFT_PER_AWAIT decltype(auto) known_to_root(Awaitable&& awaitable) {
+WEFT_PER_AWAIT inline decltype(auto) known_to_root(Awaitable&& awaitable) {
   if constexpr (requires { awaiter_in_root(std::forward<Awaitable>(awaitable)); })
     return awaiter_in_root(std::forward<Awaitable>(awaitable));
   else if constexpr (std::is_base_of_v<knows_roots, std::remove_cvref_t<Awaitable>>)
