@@ -194,6 +194,36 @@ WEFT_TEST("nothrow: a guard that the failing task has is given back before other
   }
 }
 
+WEFT_TEST("nothrow: a sibling gets what the failing one had, and so does whoever has its fork") {
+  weft::mutex m;
+  auto fails_with_it = [](weft::mutex& m) -> task<> {
+    auto held = co_await m.lock();
+    co_await weft::yield();
+    const refused why{"refused"};
+    co_await fail_with(why);
+  };
+  auto refuses = []() -> task<> {
+    co_await weft::yield();
+    const refused why{"refused"};
+    co_await fail_with(why);
+  };
+  auto hands_on_with_it = [&](weft::mutex& m) -> task<> {
+    auto held = co_await m.lock();
+    co_await nothrow(refuses());
+  };
+  auto locks = [](weft::mutex& m) -> task<> { static_cast<void>(co_await m.lock()); };
+  auto both = weft::when_all(fails_with_it(m), locks(m));
+  EXPECT_FALSE(co_await as_result(std::move(both)));
+  auto others = weft::when_all(hands_on_with_it(m), locks(m));
+  EXPECT_FALSE(co_await as_result(std::move(others)));
+  auto body = [&](weft::scope& s) -> task<> {
+    auto kept = s.fork(fails_with_it(m));
+    EXPECT_FALSE(co_await as_result(kept));
+    EXPECT_TRUE(m.try_lock());
+  };
+  EXPECT_FALSE(co_await as_result(weft::with_scope({.on_error = weft::collect_all_errors}, body)));
+}
+
 WEFT_TEST("nothrow: a cleanup finds the variables gone, and runs once") {
   seen variables;
   int cleaned = 0;
@@ -277,14 +307,14 @@ WEFT_TEST("nothrow: children of when_all, when_any and scopes fail so") {
   EXPECT_EQ(what_of((co_await as_result(weft::with_scope(fails_itself))).exception()), "of the body");
   const weft::shared_task<int> shared{refuse(variables)};
   EXPECT_EQ(what_of((co_await as_result(shared)).exception()), "refused");
-  EXPECT_EQ(variables.quiet, 5);
+  EXPECT_EQ(variables.quiet + variables.thrown, 5);
 }
 
 WEFT_TEST("nothrow: a fiber that awaits a task which fails so throws it") {
   seen variables;
   auto in_fiber = [&] { EXPECT_THROW(weft::await(refuse_later(variables)), refused); };
   co_await weft::with_scope([&](weft::scope& s) -> task<> { co_await s.go(in_fiber); });
-  EXPECT_EQ(variables.quiet, 1);
+  EXPECT_EQ(variables.quiet + variables.thrown, 1);
 }
 
 TEST(nothrow, a_hundred_thousand_levels_need_no_stack) {

@@ -580,9 +580,9 @@ template <class T>
 class WEFT_ELIDABLE as_result_awaiter : public knows_roots, boundary {
  public:
   explicit as_result_awaiter(task<T>&& callee) noexcept
-      : boundary{returned, stopped_here, nullptr, nullptr}, callee_{task_access::release(std::move(callee))} {}
+      : boundary{go_on, stopped_here, nullptr, nullptr}, callee_{task_access::release(std::move(callee))} {}
   as_result_awaiter(as_result_awaiter&& other) noexcept  // before it is awaited
-      : boundary{returned, stopped_here, nullptr, nullptr}, callee_{std::exchange(other.callee_, nullptr)} {}
+      : boundary{go_on, stopped_here, nullptr, nullptr}, callee_{std::exchange(other.callee_, nullptr)} {}
   ~as_result_awaiter() {
     if (callee_) destroy_frame(callee_);
   }
@@ -605,15 +605,10 @@ class WEFT_ELIDABLE as_result_awaiter : public knows_roots, boundary {
   }
 
  private:
-  static void returned(frame* self) {
-    auto& mine = *static_cast<as_result_awaiter*>(static_cast<boundary*>(self));
-    mine.owner->top = mine.continuation;
-    run_next(mine.continuation);
-  }
   static void stopped_here(boundary& self) noexcept {
     auto& mine = static_cast<as_result_awaiter&>(self);
     mine.callee_ = nullptr;  // unwound
-    returned(&mine);
+    go_on(&mine);
   }
 
   std::coroutine_handle<task_promise<T>> callee_;

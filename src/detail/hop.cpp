@@ -6,7 +6,7 @@ namespace weft::detail {
 namespace {
 
 /// Stands between a task that has hopped and its continuation, until the task has ended and its root is home.
-class hop_boundary final : interposed, frame_allocated {
+class hop_boundary final : boundary, frame_allocated {
  public:
   static void interpose(std::coroutine_handle<> task, root& self, executor& to) {
     promise_base& promise = promise_base::of(task);
@@ -18,14 +18,14 @@ class hop_boundary final : interposed, frame_allocated {
 
  private:
   hop_boundary(std::coroutine_handle<> task, promise_base& promise, root& self, executor& to) noexcept
-      : interposed{task_returned, task_stopped, promise.continuation, &self},
+      : boundary{task_returned, task_stopped, promise.continuation, &self},
         task_{task},
         home_{self.env},
         there_{self.env != nullptr ? *self.env : weft::env{}} {
     there_.executor = &to;
   }
 
-  static void task_returned(interposed& self) noexcept { static_cast<hop_boundary&>(self).leave(); }
+  static void task_returned(frame* self) noexcept { of(self).leave(); }
   static void task_stopped(boundary& self) noexcept {
     auto& mine = static_cast<hop_boundary&>(self);
     mine.stopped_ = true;
@@ -53,9 +53,8 @@ class hop_boundary final : interposed, frame_allocated {
 
   // The boundary of an earlier hop of the same task, if that stands right outside.
   hop_boundary* next_in_chain() const noexcept {
-    if (!interposed::is(continuation)) return nullptr;
-    hop_boundary& outer = of(static_cast<frame*>(continuation.address()));
-    return outer.is_of(task_returned) ? &outer : nullptr;
+    auto* outer = static_cast<frame*>(continuation.address());
+    return outer->resume == task_returned ? &of(outer) : nullptr;
   }
 
   static void arrived_home(frame* self) noexcept {

@@ -20,7 +20,7 @@ namespace {
 }
 
 /// Stands between a task and its continuation, until the task has ended and the cleanup after it.
-class exit_boundary final : interposed, frame_allocated {
+class exit_boundary final : boundary, frame_allocated {
  public:
   static void interpose(std::coroutine_handle<> watched, task<>&& cleanup) {
     promise_base& promise = promise_base::of(watched);
@@ -31,9 +31,9 @@ class exit_boundary final : interposed, frame_allocated {
 
  private:
   exit_boundary(std::coroutine_handle<> watched, promise_base& promise) noexcept
-      : interposed{task_returned, task_stopped, promise.continuation, promise.owner}, watched_{watched} {}
+      : boundary{task_returned, task_stopped, promise.continuation, promise.owner}, watched_{watched} {}
 
-  static void task_returned(interposed& self) noexcept { static_cast<exit_boundary&>(self).clean_up(); }
+  static void task_returned(frame* self) { of(self).clean_up(); }
   static void task_stopped(boundary& self) noexcept {
     auto& mine = static_cast<exit_boundary&>(self);
     mine.watched_stopped_ = true;

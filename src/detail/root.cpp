@@ -196,9 +196,10 @@ void destroy_frame(std::coroutine_handle<> frame) noexcept {
   let_go(frame);
 }
 
-void interposed::returned(frame* self) {
-  auto& here = static_cast<interposed&>(*static_cast<boundary*>(self));
-  here.task_returned_(here);
+void boundary::go_on(frame* self) {
+  auto& here = *static_cast<boundary*>(self);
+  here.owner->top = here.continuation;
+  run_next(here.continuation);
 }
 
 void boundary::arrive_stopped(frame* self) {

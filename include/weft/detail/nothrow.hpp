@@ -2,10 +2,11 @@
 //
 // A failure stands in the promise of the task that has failed, and is thrown where the task is awaited. So a task can also
 // fail where it waits: the failure is put into its promise, and control goes to whoever awaits it. Its frame stays
-// suspended there; whoever owns it destroys it, and with it the task's variables, before anything else goes on.
+// suspended there; who awaits it destroys it, and with it the task's variables, before anything else goes on.
 //
-// What comes between a task and whoever awaits it, a cleanup or the way home from another executor, has to find the
-// variables gone. There the failure is thrown, once, so that the body ends as ever.
+// That is so where a coroutine awaits the task as it is, by as_result or by nothrow. All others keep the frame for a while,
+// a join until all children have ended, a fork while it has a handle, or have to find the variables gone, as a cleanup and
+// the way home from a hop. There the failure is thrown, in the one task, so that its body ends as ever.
 //
 // Rejected: `co_return` of a failure: a promise that has return_void() can't have return_value(), so a task<> could not.
 #pragma once
@@ -20,11 +21,24 @@ namespace weft {
 
 namespace detail {
 
+/// Where a task returns to that hands its failure on.
+struct hands_on : boundary {
+  hands_on(void (*callee_returned)(hands_on&), void (*stopped)(boundary&) noexcept) noexcept
+      : boundary{returned, stopped, nullptr, nullptr}, callee_returned_{callee_returned} {}
+  static void returned(frame* self);
+
+ private:
+  void (*callee_returned_)(hands_on&);
+};
+
+/// Whether a task that returns there has its frame destroyed before anything else goes on.
+bool destroys_at_once(std::coroutine_handle<> continuation) noexcept;
+
 /// Ends the task that has suspended in `self` with `failure`. Gives who goes on: `self`, if that has to throw it.
 template <class Promise>
 std::coroutine_handle<> fail_where_it_waits(std::coroutine_handle<Promise> self, std::exception_ptr& failure) noexcept {
   Promise& promise = self.promise();
-  if (interposed::is(promise.continuation)) return self;
+  if (!destroys_at_once(promise.continuation)) return self;
   promise.set_exception(std::move(failure));
   promise.owner->top = promise.continuation;
   return promise.continuation;
@@ -54,12 +68,12 @@ class [[nodiscard("a task fails when it awaits this: co_await fail_with(error)")
 /// Awaits a task, and has the caller fail as that did.
 template <class T>
 class [[nodiscard("nothrow does nothing until it is awaited")]] WEFT_ELIDABLE nothrow_awaiter : public knows_roots,
-                                                                                                boundary {
+                                                                                                hands_on {
  public:
   explicit nothrow_awaiter(task<T>&& callee) noexcept
-      : boundary{returned, stopped_here, nullptr, nullptr}, callee_{task_access::release(std::move(callee))} {}
+      : hands_on{callee_returned, stopped_here}, callee_{task_access::release(std::move(callee))} {}
   nothrow_awaiter(nothrow_awaiter&& other) noexcept  // before it is awaited
-      : boundary{returned, stopped_here, nullptr, nullptr}, callee_{std::exchange(other.callee_, nullptr)} {}
+      : hands_on{callee_returned, stopped_here}, callee_{std::exchange(other.callee_, nullptr)} {}
   ~nothrow_awaiter() {
     if (callee_) destroy_frame(std::exchange(callee_, nullptr));
   }
@@ -84,8 +98,8 @@ class [[nodiscard("nothrow does nothing until it is awaited")]] WEFT_ELIDABLE no
   }
 
  private:
-  static void returned(frame* self) {
-    auto& mine = *static_cast<nothrow_awaiter*>(static_cast<boundary*>(self));
+  static void callee_returned(hands_on& self) {
+    auto& mine = static_cast<nothrow_awaiter&>(self);
     const std::coroutine_handle<> caller = mine.continuation;
     mine.owner->top = caller;
     task_promise<T>& promise = mine.callee_.promise();
@@ -113,11 +127,12 @@ class [[nodiscard("nothrow does nothing until it is awaited")]] WEFT_ELIDABLE no
 ///       co_return from.number("port");
 ///     }
 ///
-/// Takes an exception, a std::exception_ptr, or a std::error_code, which becomes a std::system_error. No handler of the
-/// task sees the error; its variables go before anybody goes on.
+/// Takes an exception, a std::exception_ptr, or a std::error_code, which becomes a std::system_error. Put no handler around
+/// it in the task itself; the task's variables go before anybody goes on.
 ///
 /// Suspends  for good: nothing behind it runs.
-/// Fails     with the error, always. Where the task has registered a cleanup or has hopped, that is thrown from here.
+/// Fails     with the error, always. It is thrown from here where the task is the outermost of its root (a fork, a child of
+///           when_all or the like), is awaited by a fiber, has registered a cleanup or has hopped.
 /// Cost      no throw: a seventh of its instructions, most of them for the exception's memory and the note of where it was.
 template <class Error>
   requires std::derived_from<Error, std::exception>
@@ -134,8 +149,8 @@ inline detail::failing fail_with(std::exception_ptr failure) noexcept { return d
 ///
 /// Suspends  as the awaitable does.
 /// Cancel    as the awaitable.
-/// Fails     with what the awaitable fails with. No handler of this task sees that; its variables go before anybody goes
-///           on. Where the task has registered a cleanup or has hopped, it is thrown from here.
+/// Fails     with what the awaitable fails with. Put no handler around it in the task itself; the task's variables go
+///           before anybody goes on. It is thrown from here where fail_with would.
 /// Cost      some 60 instructions more than an await, and as many where it fails; a throw takes 28,000 for each task that it
 ///           passes. An awaitable that is no task throws once, where it is awaited.
 template <awaitable Awaitable>

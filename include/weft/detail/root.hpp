@@ -87,30 +87,11 @@ struct boundary : frame {
   boundary(const boundary&) = delete;
 
   static void arrive_stopped(frame* self);  // in the place of destroy
+  static void go_on(frame* self);  // a `returned`: by the continuation, which destroys the frame that has ended
 
   std::coroutine_handle<> continuation;  // as in a promise_base: for whoever walks the frames
   root* owner;
   void (*stopped_here)(boundary&) noexcept;
-};
-
-/// A boundary that comes between a task, which runs, and whoever awaits it, until the task and its variables are gone.
-struct interposed : boundary {
-  interposed(void (*task_returned)(interposed&) noexcept, void (*task_stopped)(boundary&) noexcept,
-             std::coroutine_handle<> then, root* in) noexcept
-      : boundary{returned, task_stopped, then, in}, task_returned_{task_returned} {}
-
-  /// Whether a task that goes on there goes on in one of these.
-  static bool is(std::coroutine_handle<> continuation) noexcept {
-    return static_cast<frame*>(continuation.address())->resume == returned;
-  }
-
- protected:
-  bool is_of(void (*task_returned)(interposed&) noexcept) const noexcept { return task_returned_ == task_returned; }
-
- private:
-  static void returned(frame* self);
-
-  void (*task_returned_)(interposed&) noexcept;
 };
 
 /// One line of execution. Lives where it was started, until its end was reached.
