@@ -39,6 +39,11 @@ bool is_any(Pointers*... pointers) noexcept {
   return (reinterpret_cast<std::uintptr_t>(pointers) | ...) != 0;
 }
 
+// Whether frames are destroyed by a stop here, or this is a fiber, in one branch.
+bool is_unwound_or_fiber(const worker& here) noexcept {
+  return (static_cast<std::uintptr_t>(here.unwinds) | reinterpret_cast<std::uintptr_t>(here.fiber)) != 0;
+}
+
 // Has these bytes fetched, for who is about to change them. Null: nothing.
 void prefetch(const void* at, std::size_t bytes) noexcept {
   if (at == nullptr) return;
@@ -165,7 +170,7 @@ inline bool scope_core::runs_body(const worker& here) const noexcept {
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
   if (!runs_body(here) || spare_ == nullptr || here.nested_forks == deepest_nesting || here.of_pool != nullptr ||
-      source_.stop_requested() || here.frames.memory != env_.frames || is_any(here.unwound, here.fiber)) [[unlikely]]
+      source_.stop_requested() || here.frames.memory != env_.frames || is_unwound_or_fiber(here)) [[unlikely]]
     return start_in_another(frame, promise, failure_of, where_to_offer(here));
   fork_record* const one = spare_;
   begin(*one, frame, promise, failure_of);

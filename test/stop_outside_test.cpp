@@ -625,7 +625,8 @@ TEST(stop_inside, merge_and_generators_end) {
       auto merged = [&] { return weft::merge(numbers(1), numbers(5)) | weft::for_each(until_five); };
       co_await in_a(s, of, merged);
       auto collected = [&] { return weft::collect(stops_inside()); };
-      EXPECT_EQ(co_await in_a(s, of, collected), (std::vector{1, 2}));
+      const std::vector<int> values = co_await in_a(s, of, collected);
+      EXPECT_TRUE(values.size() == 2 && values.front() == 1 && values.back() == 2);
     };
     co_await with_scope(body);
   });

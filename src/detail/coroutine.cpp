@@ -1,6 +1,9 @@
 #include <weft/detail/coroutine.hpp>
 
 #include <algorithm>
+#include <utility>
+
+#include "detail/worker.hpp"
 
 #if WEFT_ASAN
 #include <sanitizer/common_interface_defs.h>
@@ -85,7 +88,13 @@ void coroutine_core::start(void* argument, void* passed) noexcept {
 
 void coroutine_core::destroy() noexcept {
   if (here_.mark == waiting) {
+    // Not on a fiber's stack, which might wait in there and go on on another thread: the exception says it there.
+    worker& here = this_worker();
+    const bool is_off_fibers = here.fiber == nullptr;
+    const auto outer = here.unwinds;
+    if (is_off_fibers) here.unwinds = unwind_kind::stack;
     static_cast<void>(go_in_as(unwinding, nullptr));
+    if (is_off_fibers) here.unwinds = outer;
     if (rest().failure) lose_error("coroutine", rest().failure);
   }
   WEFT_EXPECTS(here_.mark == ended, "a coroutine was destroyed while it runs: from inside, or on another thread");

@@ -152,6 +152,27 @@ void fiber::expect_stayed() noexcept {
       "thread");
 }
 
+// What a fiber throws. Caught for good, it goes, and what the fiber throws later is an error like any other.
+class fiber::stop_on_its_way final : public stopped {
+ public:
+  explicit stop_on_its_way(fiber& in) noexcept : in_{&in} {
+    in.uncaught_before_ = std::uncaught_exceptions();
+    in.stop_on_its_way_ = this;
+  }
+  stop_on_its_way(const stop_on_its_way&) noexcept : stopped{}, in_{nullptr} {}
+  // Perhaps kept by an exception_ptr until the fiber has gone, or on another thread.
+  ~stop_on_its_way() {
+    if (in_ == nullptr || this_worker().fiber != in_) return;
+    if (in_->stop_on_its_way_ == this) in_->stop_on_its_way_ = nullptr;
+  }
+
+ private:
+  fiber* in_;
+};
+
+// Not inlined, since exceptions on their way are counted for each thread.
+[[gnu::noinline]] void fiber::throw_stop() { throw stop_on_its_way{*this}; }
+
 // On the fiber's stack, outermost but for the core.
 void* fiber::run(coroutine_core& core, void* nothing) {
   auto& self = static_cast<fiber&>(core);
@@ -263,9 +284,18 @@ fiber_stats fibers() noexcept {
 
 bool this_fiber::is_running() noexcept { return detail::this_worker().fiber != nullptr; }
 
-void this_fiber::exit() {
-  static_cast<void>(detail::fiber::running());
-  detail::throw_stopped();
+void this_fiber::exit() { detail::fiber::running().throw_stop(); }
+
+// In this file, since a fiber that runs is asked.
+bool this_task::is_ending_stopped() noexcept {
+  const detail::worker* const here = detail::worker_of_thread;
+  if (here == nullptr) return false;
+  switch (here->unwinds) {
+    case detail::unwind_kind::frames: return true;
+    case detail::unwind_kind::stack: return std::uncaught_exceptions() != 0;
+    case detail::unwind_kind::nothing: break;
+  }
+  return here->fiber != nullptr && here->fiber->is_ending_stopped();
 }
 
 }  // namespace weft

@@ -24,10 +24,12 @@ namespace {
 
 // Destroys the frames of `self` from `outer` outward, up to a boundary. `ended`, which `outer` owns, is destroyed.
 void unwind_outward(worker& here, root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
+  here.unwinds = unwind_kind::frames;
   for (;;) {
     auto* caller = static_cast<frame*>(outer.address());
     self.top = outer;
     if (caller->destroy == boundary::arrive_stopped) {
+      here.unwinds = unwind_kind::nothing;  // what a boundary does is none of it
       here.unwound = nullptr;
       here.ended_below = ended.address();
       return caller->destroy(caller);
@@ -47,6 +49,7 @@ void unwind(worker& here, root& self) noexcept {
     return leaf->destroy(leaf);
   }
   const std::coroutine_handle<> outer = promise_base::of(innermost).continuation;
+  here.unwinds = unwind_kind::frames;
   innermost.destroy();
   unwind_outward(here, self, innermost, outer);
 }
@@ -54,6 +57,7 @@ void unwind(worker& here, root& self) noexcept {
 // The same up to the end of `self`, if there is no boundary before it.
 bool unwind_to_end_from(worker& here, root& self, std::coroutine_handle<> ended,
                         std::coroutine_handle<> outer) noexcept {
+  here.unwinds = unwind_kind::frames;
   while (!self.is_end(outer)) {
     if (static_cast<frame*>(outer.address())->destroy == boundary::arrive_stopped) {
       unwind_outward(here, self, ended, outer);
@@ -66,6 +70,7 @@ bool unwind_to_end_from(worker& here, root& self, std::coroutine_handle<> ended,
     ended.destroy();
   }
   self.top = outer;
+  here.unwinds = unwind_kind::nothing;
   here.unwound = nullptr;
   return true;
 }
@@ -139,6 +144,7 @@ bool unwind_to_end(worker& here, root& self) noexcept {
     return false;
   }
   const std::coroutine_handle<> outer = promise_base::of(innermost).continuation;
+  here.unwinds = unwind_kind::frames;
   innermost.destroy();
   return unwind_to_end_from(here, self, innermost, outer);
 }

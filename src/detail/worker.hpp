@@ -57,8 +57,16 @@ struct run_place {
   const root* starting = nullptr;  // the child that was started here and has not been away from this stack since
 };
 
+/// What a stop, or the end of a coroutine half-way, destroys on a thread.
+enum class unwind_kind : std::uintptr_t {
+  nothing,
+  frames,  ///< those of the root that runs
+  stack,   ///< that of a coroutine, by an exception
+};
+
 /// What a nested run of the run loop must leave as it found it, besides where frames come from.
 struct run_state : run_place {
+  unwind_kind unwinds = unwind_kind::nothing;
   void* unwound = nullptr;       // the frame that a stop has just destroyed: its owner's destructor skips it
   class fiber* fiber = nullptr;  // whose stack this runs on, in the root that runs
   // Of that fiber, or of the one that made this call outside of its stack: it has the control words of the thread's own code.

@@ -130,14 +130,22 @@ class fiber final : public coroutine_core, public boundary {
   [[gnu::always_inline]] static inline bool yields_across() {
     const pair fibers = next_across();
     if (fibers.next == nullptr) return false;
-    if (!fibers.self->go_across(*fibers.next) && fibers.self->takes_stop()) throw_stopped();
+    if (!fibers.self->go_across(*fibers.next) && fibers.self->takes_stop()) fibers.self->throw_stop();
     return true;
+  }
+
+  /// By the one that runs: has its stack unwind, and who awaits it end stopped.
+  [[noreturn]] void throw_stop();
+  /// By the one that runs: whether its stack unwinds because of that.
+  bool is_ending_stopped() const noexcept {
+    return stop_on_its_way_ != nullptr && std::uncaught_exceptions() > uncaught_before_;
   }
 
  private:
   friend fiber_call;
   friend letting_go*& lets_go_in(fiber& self) noexcept;
   friend coroutine_core;
+  class stop_on_its_way;
 
   // What it waits in. On its stack, where the switch finds it in the cache.
   struct wait {
@@ -175,9 +183,11 @@ class fiber final : public coroutine_core, public boundary {
   unsigned stays_ : 24;  // so many say that it may not change threads; and a bit in builds that watch locks
   bool stop_is_here_ : 1 = false;
   bool ends_stopped_ : 1 = false;
-  int errno_ = 0;                   // while it does not run; a switch reads nothing below
-  letting_go* lets_go_ = nullptr;   // see root.hpp: let_go()
-  const char* stays_on_ = nullptr;  // the thread that it waited on last while it may not change
+  int errno_ = 0;                                     // while it does not run; a switch reads nothing below
+  letting_go* lets_go_ = nullptr;                     // see root.hpp: let_go()
+  const char* stays_on_ = nullptr;                    // the thread that it waited on last while it may not change
+  const stop_on_its_way* stop_on_its_way_ = nullptr;  // that it threw last, while that exists
+  int uncaught_before_ = 0;                           // so many exceptions were on their way when it did
   fiber_call& call_;
 };
 
@@ -294,7 +304,7 @@ template <class Awaitable>
   whose mine{std::forward<Awaitable>(awaitable)};  // if it owns frames, these go when this returns
   auto&& known = detail::known_to_root(static_cast<whose&&>(mine));
   auto&& awaiter = detail::get_awaiter(static_cast<decltype(known)&&>(known));
-  if (!awaiter.await_ready() && !self.suspend(awaiter)) detail::throw_stopped();
+  if (!awaiter.await_ready() && !self.suspend(awaiter)) self.throw_stop();
   using given = decltype(awaiter.await_resume());
   if constexpr (std::is_rvalue_reference_v<given>) {  // to what may lie in the awaiter, which goes here
     std::remove_reference_t<given> value = awaiter.await_resume();

@@ -215,6 +215,24 @@ inline detail::stop_point check_stop() noexcept { return {}; }
 ///       log("{} ({}:{})", why.reason, why.where.file_name(), why.where.line());
 std::vector<stop_cause> why_stopped();
 
+namespace this_task {
+
+/// Whether this runs because a stop is ending the task, or the fiber, that runs: true in destructors of what lies in the frames
+/// that a stop destroys, and on the stack that it unwinds. False where they end otherwise, in cleanup given to on_scope_exit,
+/// and in other work that a destructor starts.
+///
+/// A stop of a task is no exception, so `std::uncaught_exceptions()` says nothing of it: who undoes what was not finished asks
+/// for both.
+///
+///     ~transaction() { std::uncaught_exceptions() > before || w::this_task::is_ending_stopped() ? roll_back() : commit(); }
+///
+/// Threads  any; false where no task runs. On the stack of a weft::coroutine that is destroyed half-way: true, but where a fiber
+///          destroys it.
+/// Cost     a call.
+bool is_ending_stopped() noexcept;
+
+}  // namespace this_task
+
 // ---- detach -----------------------------------------------------------------------------------------------------------
 
 namespace detail {

@@ -46,7 +46,10 @@ struct run_place {
 inline side_state set_aside(const context&) noexcept { return {}; }
 inline void take_up(const side_state&) noexcept {}
 
+enum class unwind_kind : std::uintptr_t { nothing, frames, stack };
+
 struct run_state : run_place {
+  unwind_kind unwinds = unwind_kind::nothing;
   void* unwound = nullptr;
   class fiber* fiber = nullptr;
   const context* left_by = nullptr;
