@@ -91,18 +91,6 @@ void turns::pass_on() noexcept {
   if (following != nullptr) following->wake();
 }
 
-void lanes_awaiter::child_ended(group& self, child& one, bool failed) noexcept {
-  auto& mine = static_cast<lanes_awaiter&>(self);
-  if ((failed || mine.slots_[one.index].value()) && mine.decide()) mine.decider_ = one.index;
-}
-
-void lanes_awaiter::await_resume() {
-  if (!any_failed()) return;
-  for (std::size_t i = 0; i != slots_.size(); ++i)
-    if (i != decider_ && slots_[i].is_exception()) lose_error("merge", slots_[i].exception());
-  throw_failure(slots_[decider_]);
-}
-
 // ---- detach_on_stop -----------------------------------------------------------------------------------------------------
 
 // Not the rest: a stop that is not its own, what lies in frames that it may outlive, and a sync_wait as executor.

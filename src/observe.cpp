@@ -1,36 +1,36 @@
 #include <weft/detail/async_stack.hpp>
 #include <weft/observe.hpp>
 
-namespace weft {
+namespace weft::detail {
 namespace {
 
-std::vector<async_frame> frames_of(const detail::root& from, const void* asked_by) {
+items<async_frame> frames_of(const root& from, const void* asked_by) {
   std::vector<async_frame> stack;
-  detail::call_list calls{.after = asked_by};
-  detail::stack_walk walk{from, calls};
+  call_list calls{.after = asked_by};
+  stack_walk walk{from, calls};
   while (const void* code = walk.next()) stack.emplace_back(code);
-  return stack;
+  return {stack.data(), stack.data() + stack.size()};
 }
 
 }  // namespace
 
-std::vector<async_frame> async_stack() {
-  const detail::root* self = detail::current_root();
-  return self != nullptr ? frames_of(*self, __builtin_return_address(0)) : std::vector<async_frame>{};
+items<async_frame> stack_here() {
+  const root* self = current_root();
+  return self != nullptr ? frames_of(*self, __builtin_return_address(0)) : items<async_frame>{};
 }
 
-std::vector<async_frame> async_stack(detail::root& suspended) {
-  const detail::held_wait held{suspended};
-  return held ? frames_of(suspended, nullptr) : std::vector<async_frame>{};
+items<async_frame> stack_of(root& suspended) {
+  const held_wait held{suspended};
+  return held ? frames_of(suspended, nullptr) : items<async_frame>{};
 }
 
-std::vector<wait_subject> waits_on(detail::root& suspended) {
-  detail::wait_subjects found;
+items<wait_subject> subjects_of(root& suspended) {
+  wait_subjects found;
   {
-    const detail::held_wait held{suspended};
+    const held_wait held{suspended};
     held.tell(found);
   }
   return {found.all, found.all + found.count};
 }
 
-}  // namespace weft
+}  // namespace weft::detail

@@ -660,10 +660,11 @@ void scope_core::throw_failure() {
   if (options_.errors != nullptr || throws_all) {
     error_list list;
     try {
-      std::vector<std::exception_ptr> all;
-      for (later_failure* one = later_; one != nullptr; one = one->next) all.push_back(one->failure);
-      all.push_back(failure_);
-      std::ranges::reverse(all);
+      std::size_t count = 1;
+      for (later_failure* one = later_; one != nullptr; one = one->next) ++count;
+      items<std::exception_ptr> all{count};
+      for (later_failure* one = later_; one != nullptr; one = one->next) all[--count] = one->failure;  // newest first
+      all[0] = failure_;
       list = error_list{std::move(all)};
       if (options_.errors != nullptr) *options_.errors = list;
     } catch (const std::bad_alloc&) {

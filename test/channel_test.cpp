@@ -41,6 +41,14 @@ using weft::unbounded;
 using weft::when_all;
 using weft::with_scope;
 
+// What a range-for takes, of one pass; of C++17 it is no iterator.
+using channel_iterator = decltype(std::declval<weft::channel<int>&>().begin());
+static_assert(std::input_iterator<channel_iterator> && !std::forward_iterator<channel_iterator>);
+static_assert(std::sentinel_for<std::default_sentinel_t, channel_iterator>);
+template <class It>
+concept has_category = requires { typename std::iterator_traits<It>::iterator_category; };
+static_assert(!has_category<channel_iterator>);
+
 // ---- channel --------------------------------------------------------------------------------------------------------------
 
 // Thirty thousand pairs of them are in use at once: every cache line of one counts.

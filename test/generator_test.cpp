@@ -37,6 +37,10 @@ generator<int> nothing() { co_return; }
 
 static_assert(std::ranges::input_range<generator<int>> && !std::ranges::forward_range<generator<int>>);
 static_assert(std::ranges::view<generator<int>>);
+// Of C++17 it is no iterator: what `it++` gives is nothing.
+template <class It>
+concept has_category = requires { typename std::iterator_traits<It>::iterator_category; };
+static_assert(!has_category<std::ranges::iterator_t<generator<int>>>);
 static_assert(std::movable<generator<int>> && !std::copyable<generator<int>>);
 static_assert(std::is_same_v<std::ranges::range_reference_t<generator<int>>, int&&>);
 static_assert(std::is_same_v<std::ranges::range_reference_t<generator<int&>>, int&>);

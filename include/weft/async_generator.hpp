@@ -45,7 +45,7 @@ struct filtering;
 struct taking;
 template <class Result, class Fn>
 struct accumulating;
-struct collecting;
+struct WEFT_CONTAINERS collecting;
 
 /// What fn(args...) gives, at once or when it is awaited.
 template <class Fn, class... Args>
@@ -156,7 +156,7 @@ detail::accumulating<Result, std::decay_t<Fn>> accumulate(Result init, Fn&& fn);
 /// Gives all values in a vector.
 template <class T>
 WEFT_COROUTINE_TAKES_OVER task<std::vector<std::remove_cvref_t<T>>> collect(async_generator<T> source);
-detail::collecting collect() noexcept;
+WEFT_CONTAINERS detail::collecting collect() noexcept;
 
 // ---- implementation: the generator ----------------------------------------------------------------------------------
 

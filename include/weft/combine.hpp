@@ -69,7 +69,7 @@ decltype(auto) range_to_take(std::remove_reference_t<Range>& range) {
 /// Cost      one block of frame memory with 200 bytes for each, and the vector. Of a range that does not know its size, the
 ///           block doubles as it grows.
 template <detail::awaitable_range Range>
-auto when_all(Range&& range) {
+WEFT_CONTAINERS auto when_all(Range&& range) {
   return detail::range_join<detail::range_result<Range>>{std::in_place, detail::range_to_take<Range>(range)};
 }
 
@@ -108,7 +108,7 @@ auto when_all(Range&& range, Into&& into) {
 ///           begins after one that waits, allocates 184.
 template <class Make>
   requires awaitable<std::invoke_result_t<const Make&, std::size_t>>
-auto when_all(std::size_t n, Make make) {
+WEFT_CONTAINERS auto when_all(std::size_t n, Make make) {
   return detail::made_join<Make>{n, std::move(make)};
 }
 
@@ -130,7 +130,7 @@ namespace detail {
 
 /// A range that several lanes take from, one element at a time, each with a slot for its result.
 template <class Range>
-class window {
+class WEFT_CONTAINERS window {
   using value_type = range_result<Range>;
 
  public:
@@ -221,7 +221,7 @@ task<std::vector<element<range_result<Range>>>> windowed_in_task(std::size_t wid
 /// Lifetime  an lvalue range, and what a view refers to, must live until the end; an rvalue container is moved in.
 /// Cost      a frame for each of the `n`; an element some 30 ns more than an await, and a block now and then.
 template <detail::awaitable_range Range>
-WEFT_COROUTINE_TAKES_OVER auto windowed(std::size_t n, Range&& range) {
+WEFT_COROUTINE_TAKES_OVER WEFT_CONTAINERS auto windowed(std::size_t n, Range&& range) {
   detail::expect_window(n);
   return detail::windowed_in_task<Range>(n, std::forward<Range>(range));
 }
@@ -231,7 +231,7 @@ namespace detail {
 struct windowed_stage {
   std::size_t n;
   template <awaitable_range Range>
-  WEFT_COROUTINE_TAKES_OVER friend auto operator|(Range&& range, windowed_stage self) {
+  WEFT_COROUTINE_TAKES_OVER WEFT_CONTAINERS friend auto operator|(Range&& range, windowed_stage self) {
     return weft::windowed(self.n, std::forward<Range>(range));
   }
 };

@@ -4,11 +4,18 @@
 
 #include <vector>
 #include <weft/detail/async_frame.hpp>
+#include <weft/detail/config.hpp>
+#include <weft/detail/items.hpp>
 #include <weft/detail/wait_subject.hpp>
 
 namespace weft {
 
-namespace detail { class root; }
+namespace detail {
+class root;
+items<async_frame> stack_here();
+items<async_frame> stack_of(root& suspended);
+items<wait_subject> subjects_of(root& suspended);
+}  // namespace detail
 
 /// Gives the functions that wait for each other, innermost first: the task that runs on this thread, what awaits it, and
 /// so on to its root; from a child of when_all on to whoever awaits the when_all. A fiber shows the plain functions that it
@@ -16,13 +23,15 @@ namespace detail { class root; }
 ///
 /// Usable  anywhere below a task's body, in a plain function, too.
 /// Cost    two loads a frame, and the vector; a fiber is unwound, some microseconds. No names are looked up.
-std::vector<async_frame> async_stack();
+WEFT_CONTAINERS [[gnu::always_inline]] inline std::vector<async_frame> async_stack() { return detail::stack_here(); }
 
 /// Gives the stack of a root that waits, from outside, on any thread. Empty if it does not wait in weft now: it runs, is
 /// queued to run, or waits for an awaitable of another library. Whoever would end its wait spins until this is done.
 ///
 /// Lifetime  whoever calls holds what keeps the root alive.
-std::vector<async_frame> async_stack(detail::root& suspended);
+WEFT_CONTAINERS inline std::vector<async_frame> async_stack(detail::root& suspended) {
+  return detail::stack_of(suspended);
+}
 
 /// Gives what a root that waits, waits for, and who has it: one thing; of a select, each of its cases, up to 16; nothing if
 /// it does not wait in weft now. What a wait-for graph is made of: a holder is a root again, by its address.
@@ -33,6 +42,8 @@ std::vector<async_frame> async_stack(detail::root& suspended);
 ///
 /// Lifetime  whoever calls holds what keeps the root alive. A holder's address is not to be followed: it may be gone.
 /// Cost      nothing while nobody asks: a wait has a pointer to its type, and a mutex has its holder in its own word.
-std::vector<wait_subject> waits_on(detail::root& suspended);
+WEFT_CONTAINERS inline std::vector<wait_subject> waits_on(detail::root& suspended) {
+  return detail::subjects_of(suspended);
+}
 
 }  // namespace weft

@@ -18,7 +18,7 @@ std::string async_frame::module() const { return std::string{detail::symbolizer{
 
 std::uintptr_t async_frame::offset() const { return detail::symbolizer{}.find(address_).offset; }
 
-std::ostream& operator<<(std::ostream& out, const std::vector<async_frame>& stack) {
+std::ostream& operator<<(std::ostream& out, std::span<const async_frame> stack) {
   detail::symbolizer symbols;
   for (std::size_t depth = 0; depth != stack.size(); ++depth) {
     out << '#' << depth << (depth < 10 ? "  " : " ");
@@ -28,7 +28,7 @@ std::ostream& operator<<(std::ostream& out, const std::vector<async_frame>& stac
   return out;
 }
 
-std::string to_string(const std::vector<async_frame>& stack) {
+std::string to_string(std::span<const async_frame> stack) {
   std::ostringstream out;
   out << stack;
   return std::move(out).str();

@@ -114,10 +114,10 @@ overdue_scope scope_core::look_at_children() {
                      .cause = *source_.cause(),
                      .waited = options_.stop_within,
                      .ignoring = 0,
-                     .children = std::vector<overdue_child>(most_children)};
-  for (overdue_child& one : seen.children) {
-    one.stack.reserve(most_frames);
-    one.waits_on.reserve(wait_subjects::most);
+                     .children = items<overdue_child>{most_children}};
+  for (std::size_t i = 0; i != most_children; ++i) {
+    seen.children[i].stack = items<async_frame>{most_frames};
+    seen.children[i].waits_on = items<wait_subject>{wait_subjects::most};
   }
   call_list calls;
   prepare_thread_for_stacks();  // those of fibers that are asked for their calls
@@ -130,13 +130,17 @@ overdue_scope scope_core::look_at_children() {
     one.function = async_frame{function};
     one.root = static_cast<const sleeper*>(&child);
     const held_wait held{child};
-    if (!held) return;
     wait_subjects subjects;
-    held.tell(subjects);
-    one.waits_on.assign(subjects.all, subjects.all + subjects.count);
-    stack_walk walk{child, calls};
-    for (const void* code = walk.next(); code != nullptr && walk.is_in(child); code = walk.next())
-      if (one.stack.size() != most_frames) one.stack.emplace_back(code);
+    std::size_t frames = 0;
+    if (held) {
+      held.tell(subjects);
+      stack_walk walk{child, calls};
+      for (const void* code = walk.next(); code != nullptr && walk.is_in(child); code = walk.next())
+        if (frames != most_frames) one.stack[frames++] = async_frame{code};
+    }
+    std::copy_n(subjects.all, subjects.count, &one.waits_on[0]);
+    one.waits_on.cut(subjects.count);
+    one.stack.cut(frames);
   };
   {
     const std::lock_guard guard{lock_};
@@ -144,7 +148,7 @@ overdue_scope scope_core::look_at_children() {
     for (fork_record* one = running_; one != nullptr; one = one->next_) add(*one, one->function_);
     for (fork_record* one = telling_; one != nullptr; one = one->next_) add(*one, one->function_);
   }
-  seen.children.resize(std::min(seen.ignoring, most_children));
+  seen.children.cut(std::min(seen.ignoring, most_children));
   return seen;
 }
 

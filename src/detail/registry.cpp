@@ -259,7 +259,7 @@ registry::~registry() {
 }
 
 // False: there is no room in the table, and `larger` is not larger.
-bool registry::insert(listed_entry& entry, std::vector<listed_entry*>& larger) noexcept {
+bool registry::insert(listed_entry& entry, items<listed_entry*>& larger) noexcept {
   std::lock_guard guard{lock_};
   if (size_ == heads_.size()) {
     if (larger.size() <= heads_.size()) return false;
@@ -269,7 +269,7 @@ bool registry::insert(listed_entry& entry, std::vector<listed_entry*>& larger) n
         listed_entry* const after = std::exchange(one->next, head);
         head = std::exchange(one, after);
       }
-    heads_.swap(larger);
+    std::swap(heads_, larger);
   }
   entry.id = ++last_id_;
   listed_entry*& head = heads_[entry.id & (heads_.size() - 1)];
@@ -285,8 +285,8 @@ detail::listing registry::enter(const work_options& options) {
       if (one != nullptr) one->let_go();
     }
   } fresh{new listed_entry{*this, options.name}};
-  std::vector<listed_entry*> larger;  // memory is asked for under no lock
-  while (!insert(*fresh.one, larger)) larger.assign(std::max<std::size_t>(16, 2 * larger.size()), nullptr);
+  items<listed_entry*> larger;  // memory is asked for under no lock
+  while (!insert(*fresh.one, larger)) larger = items<listed_entry*>{std::max<std::size_t>(16, 2 * larger.size())};
   detail::listing entry{*std::exchange(fresh.one, nullptr)};
   if (options.limit != clock::duration::max()) set_limit(entry.id(), options.limit);
   return entry;
@@ -305,7 +305,7 @@ std::optional<work_info> registry::find(std::uint64_t id) const noexcept {
   return {};
 }
 
-std::vector<work_info> registry::all() const {
+items<work_info> registry::list() const {
   std::vector<work_info> found;
   for (;;) {
     {
@@ -319,7 +319,7 @@ std::vector<work_info> registry::all() const {
     found.reserve(2 * found.capacity() + 16);  // under no lock
   }
   std::sort(found.begin(), found.end(), [](const work_info& a, const work_info& b) { return a.id < b.id; });
-  return found;
+  return {found.data(), found.data() + found.size()};
 }
 
 std::size_t registry::size() const noexcept {

@@ -110,6 +110,15 @@ long milliseconds_now() noexcept {
 
 }  // namespace
 
+// What was measured of whom.
+struct stack_pool::all_uses {
+  struct use {
+    detail::stack_user who;
+    std::size_t high_water = 0, measured = 0;
+  };
+  std::vector<use> each;
+};
+
 stack_pool::stack_pool(const stack_pool_options& options) : options_{options}, guard_{guard_for(options)} {
   detail::refuse_shadow_stacks();
   if (options.guard == stack_guard::automatic && guard_ != stack_guard::madvise) state_limits();
@@ -334,13 +343,14 @@ void stack_pool::measure_held(stack_header& one) const noexcept {
     one.fresh = true;
   }
   if (!known) return;
-  auto at = std::ranges::find(uses_, who, &use::who);
-  if (at == uses_.end()) {
-    try {
-      at = uses_.insert(uses_.end(), use{.who = who});
-    } catch (const std::bad_alloc&) {  // a statistic less
-      return;
-    }
+  using use = all_uses::use;
+  use* at = nullptr;
+  try {
+    if (uses_ == nullptr) uses_ = std::make_unique<all_uses>();
+    const auto known_one = std::ranges::find(uses_->each, who, &use::who);
+    at = known_one != uses_->each.end() ? &*known_one : &uses_->each.emplace_back(use{.who = who});
+  } catch (const std::bad_alloc&) {  // a statistic less
+    return;
   }
   at->high_water = std::max(at->high_water, used);
   ++at->measured;
@@ -366,17 +376,18 @@ void stack_pool::measure_idle(size_class& here) const noexcept {
   here.idle_count += count;
 }
 
-std::vector<stack_use> stack_pool::high_water() const {
+items<stack_use> stack_pool::marks() const {
   std::vector<stack_use> all;
   std::lock_guard growing{growing_};
   for (size_class& here : classes_) measure_idle(here);
-  for (const use& one : uses_)
+  if (uses_ == nullptr) return {};
+  for (const all_uses::use& one : uses_->each)
     all.push_back({.function = detail::name_of(one.who),
                    .high_water = one.high_water,
                    .measured = one.measured,
                    .suggested = std::bit_ceil(std::max(2 * one.high_water, page_bytes))});
   std::ranges::sort(all, std::ranges::greater{}, &stack_use::high_water);
-  return all;
+  return {all.data(), all.data() + all.size()};
 }
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 #include <weft/scope.hpp>
 
+#include <vector>
+
 #include "detail/run_loop.hpp"
 #include "detail/worker.hpp"
 
@@ -42,20 +44,19 @@ bool stop_point::await_ready() const noexcept {
   return !self->stop_requested();
 }
 
-}  // namespace detail
-
-std::vector<stop_cause> why_stopped() {
+items<stop_cause> causes_here() {
   std::vector<stop_cause> chain;
   const stop_cause* last = nullptr;
-  for (const detail::root* one = detail::current_root(); one != nullptr; one = one->parent) {
+  for (const root* one = current_root(); one != nullptr; one = one->parent) {
     if (one->is_fork)
-      if (const stop_cause* own = static_cast<const detail::fork_record*>(one)->own_cause()) chain.push_back(*own);
+      if (const stop_cause* own = static_cast<const fork_record*>(one)->own_cause()) chain.push_back(*own);
     const stop_cause* cause = one->env != nullptr ? one->env->stop.cause() : nullptr;
     if (cause == nullptr || cause == last) continue;
     chain.push_back(*cause);
     last = cause;
   }
-  return chain;
+  return {chain.data(), chain.data() + chain.size()};
 }
 
+}  // namespace detail
 }  // namespace weft

@@ -4,8 +4,8 @@
 #include <compare>
 #include <cstdint>
 #include <iosfwd>
+#include <span>
 #include <string>
-#include <vector>
 
 namespace weft {
 
@@ -34,7 +34,7 @@ class async_frame {
 
 /// A line a frame: `#0  name`, or `#0  module+0xoffset`, which `./dev symbolize` turns into a name where it has the
 /// symbols.
-std::ostream& operator<<(std::ostream& out, const std::vector<async_frame>& stack);
-std::string to_string(const std::vector<async_frame>& stack);
+std::ostream& operator<<(std::ostream& out, std::span<const async_frame> stack);
+std::string to_string(std::span<const async_frame> stack);
 
 }  // namespace weft

@@ -1,8 +1,9 @@
 // What the compiler is asked for, once, so that no other header asks.
 //
 // Nothing here depends on NDEBUG, on a sanitizer or on an option in a way that changes a layout: translation units
-// built differently link against one library. What can't be mixed (another major layout) fails at link time, since
-// every translation unit refers to the symbol `weft_abi_N` that only a matching library defines.
+// built differently link against one library. What can't be mixed (another layout of weft's, or other strings of the
+// standard library's) fails at link time, since every translation unit refers to a symbol, `weft_abi_N`, that only a
+// matching library defines. No standard container crosses the library's border: see WEFT_CONTAINERS.
 #pragma once
 
 #include <cstddef>
@@ -149,6 +150,16 @@
 #define WEFT_TSAN 0
 #endif
 
+// Stands in a class that has a standard container as a member, or gives one to who awaits it, and before a function whose
+// mangled name does not say that such a class, or a container, is its result: one that is no template, or returns `auto`.
+// With libstdc++'s debug mode, a choice of each translation unit, containers have another layout, and so these are other
+// classes and functions, of which the linker keeps both. What the library's own functions touch has no container.
+#if defined(_GLIBCXX_DEBUG)
+#define WEFT_CONTAINERS [[gnu::abi_tag("debug_containers")]]
+#else
+#define WEFT_CONTAINERS
+#endif
+
 // 0 leaves out what each task stores for async stacks, so that its cost can be measured; stacks then lack frames.
 #ifndef WEFT_ASYNC_STACK
 #define WEFT_ASYNC_STACK 1
@@ -157,11 +168,18 @@
 #define WEFT_CONCAT_(a, b) a##b
 #define WEFT_CONCAT(a, b) WEFT_CONCAT_(a, b)
 
-/// The layout that this header describes. A test may set another one to see the link fail.
+/// The layout that this header describes, and the strings that it is described with. A test may set another one to see the
+/// link fail.
 #ifndef WEFT_ABI
 #define WEFT_ABI 1
 #endif
+#if defined(_LIBCPP_VERSION)
+#define WEFT_ABI_SYMBOL WEFT_CONCAT(WEFT_CONCAT(weft_abi_, WEFT_ABI), _with_libcxx)
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+#define WEFT_ABI_SYMBOL WEFT_CONCAT(WEFT_CONCAT(weft_abi_, WEFT_ABI), _with_old_strings)  // _GLIBCXX_USE_CXX11_ABI=0
+#else
 #define WEFT_ABI_SYMBOL WEFT_CONCAT(weft_abi_, WEFT_ABI)
+#endif
 
 extern "C" const char WEFT_ABI_SYMBOL;  // "undefined reference to `weft_abi_1'": headers and library don't match
 

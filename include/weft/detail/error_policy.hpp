@@ -14,10 +14,10 @@
 #include <exception>
 #include <type_traits>
 #include <utility>
-#include <vector>
 #include <weft/detail/config.hpp>
 #include <weft/detail/forward.hpp>
 #include <weft/detail/invoke.hpp>
+#include <weft/detail/items.hpp>
 
 namespace weft {
 
@@ -25,18 +25,18 @@ namespace weft {
 class error_list : public std::exception {
  public:
   error_list() = default;
-  explicit error_list(std::vector<std::exception_ptr> failures) noexcept : failures_{std::move(failures)} {}
+  explicit error_list(items<std::exception_ptr> failures) noexcept : failures_{std::move(failures)} {}
 
   const char* what() const noexcept override { return "several forks of a scope failed: see its error_list"; }
 
   std::size_t size() const noexcept { return failures_.size(); }
   bool empty() const noexcept { return failures_.empty(); }
   const std::exception_ptr& operator[](std::size_t index) const noexcept { return failures_[index]; }
-  auto begin() const noexcept { return failures_.begin(); }
-  auto end() const noexcept { return failures_.end(); }
+  const std::exception_ptr* begin() const noexcept { return failures_.begin(); }
+  const std::exception_ptr* end() const noexcept { return failures_.end(); }
 
  private:
-  std::vector<std::exception_ptr> failures_;
+  items<std::exception_ptr> failures_;
 };
 
 /// What a handler of failures says.

@@ -244,7 +244,7 @@ class tuple_group : public group {
 };
 
 template <class T>
-class range_group : public group {
+class WEFT_CONTAINERS range_group : public group {
   using record = child_of<T>;
 
  public:

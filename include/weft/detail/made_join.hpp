@@ -71,25 +71,12 @@ class made_children : public knows_roots, protected join {
     if (this->has_failed()) [[unlikely]]
       for (std::size_t i = 0; i != count_; ++i) throw_failure(slot_of(i));
   }
-  /// Then: over the values, in order.
-  class taking {
-   public:
-    using iterator_category = std::random_access_iterator_tag;  // so that one knows how many there are
-    using value_type = element<made_result<Make>>;
-    using difference_type = std::ptrdiff_t;
-    using pointer = value_type*;
-    using reference = value_type;
-    explicit taking(slot* at) noexcept : at_{at} {}
-    value_type operator*() const { return take_value(*at_); }
-    taking& operator++() noexcept { return ++at_, *this; }
-    friend bool operator==(taking, taking) noexcept = default;
-    friend difference_type operator-(taking a, taking b) noexcept { return a.at_ - b.at_; }
-
-   private:
-    slot* at_;
-  };
-  taking begin() const noexcept { return taking{first_slot()}; }
-  taking end() const noexcept { return taking{first_slot() + count_}; }
+  /// Then: calls `put` with each value, in order.
+  template <class Put>
+  void give(Put put) {
+    for (slot *at = first_slot(), *const end = at + count_; at != end; ++at) put(take_value(*at));
+  }
+  std::size_t count() const noexcept { return count_; }
 
  private:
   static constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max() / 2;
@@ -166,12 +153,16 @@ class made_children : public knows_roots, protected join {
 
 /// What they give, in a vector.
 template <class Make>
-class [[nodiscard("when_all does nothing until it is awaited")]] made_join final : public made_children<Make> {
+class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_CONTAINERS made_join final
+    : public made_children<Make> {
  public:
   made_join(std::size_t count, Make&& make) : made_children<Make>{count, std::move(make)} {}
   std::vector<element<made_result<Make>>> await_resume() {
     this->throw_first_failure();
-    return {this->begin(), this->end()};
+    std::vector<element<made_result<Make>>> values;
+    values.reserve(this->count());
+    this->give([&](element<made_result<Make>>&& value) { values.push_back(std::move(value)); });
+    return values;
   }
 };
 
@@ -184,13 +175,13 @@ class [[nodiscard("when_all does nothing until it is awaited")]] made_join_into 
   auto await_resume() {
     this->throw_first_failure();
     if constexpr (std::output_iterator<Out, element<made_result<Make>>>) {
-      for (auto at = this->begin(); at != this->end(); ++at) {
-        *into_ = *at;
+      this->give([&](element<made_result<Make>>&& value) {
+        *into_ = std::move(value);
         ++into_;
-      }
+      });
       return std::move(into_);
     } else {
-      for (auto at = this->begin(); at != this->end(); ++at) invoke(into_, *at);
+      this->give([&](element<made_result<Make>>&& value) { invoke(into_, std::move(value)); });
     }
   }
 

@@ -23,6 +23,7 @@
 #include <weft/detail/group.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/detail/pipe.hpp>
+#include <weft/error.hpp>
 #include <weft/task.hpp>
 
 namespace weft {
@@ -104,20 +105,28 @@ task<bool> merge_lane(async_generator<T>& source, turns& order, F& f) {
 }
 
 /// Waits for all lanes; the first that fails, or says that it is over, stops the others.
-class lanes_awaiter : public range_group<bool> {
+class WEFT_CONTAINERS lanes_awaiter : public range_group<bool> {
  public:
   explicit lanes_awaiter(std::vector<task<bool>>&& lanes) : range_group<bool>{std::move(lanes), &kind} {}
-  void await_resume();
+  void await_resume() {
+    if (!any_failed()) return;
+    for (std::size_t i = 0; i != slots_.size(); ++i)
+      if (i != decider_ && slots_[i].is_exception()) lose_error("merge", slots_[i].exception());
+    throw_failure(slots_[decider_]);
+  }
 
  private:
-  static void child_ended(group& self, child& one, bool failed) noexcept;
+  static void child_ended(group& self, child& one, bool failed) noexcept {
+    auto& mine = static_cast<lanes_awaiter&>(self);
+    if ((failed || mine.slots_[one.index].value()) && mine.decide()) mine.decider_ = one.index;
+  }
   static constexpr group::deciding kind{child_ended, nullptr};
 
   static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
   std::size_t decider_ = nobody;  // written by that one, before it counts down
 };
 
-struct lanes : knows_roots {
+struct WEFT_CONTAINERS lanes : knows_roots {
   explicit lanes(std::vector<task<bool>>&& of) noexcept : tasks{std::move(of)} {}
   lanes_awaiter operator co_await() && { return lanes_awaiter{std::move(tasks)}; }
   std::vector<task<bool>> tasks;
@@ -257,7 +266,7 @@ task<> feed(async_generator<T> source, F f) {
 
 /// Several sources, to be consumed as one, and what their values go through.
 template <class T, class... Stages>
-class [[nodiscard("merged sources run when they are consumed: merge(a, b) | for_each(f)")]] merged {
+class [[nodiscard("merged sources run when they are consumed: merge(a, b) | for_each(f)")]] WEFT_CONTAINERS merged {
  public:
   explicit merged(std::vector<async_generator<T>>&& sources, Stages&&... stages)
       : sources_{std::move(sources)}, stages_{std::move(stages)...} {}

@@ -12,10 +12,10 @@
 #include <source_location>
 #include <string>
 #include <type_traits>
-#include <vector>
 #include <weft/detail/async_frame.hpp>
 #include <weft/detail/forward.hpp>
 #include <weft/detail/invoke.hpp>
+#include <weft/detail/items.hpp>
 #include <weft/detail/wait_subject.hpp>
 #include <weft/stop.hpp>
 
@@ -23,12 +23,12 @@ namespace weft {
 
 /// A child of a scope that has not ended.
 struct overdue_child {
-  bool is_body;                             ///< the body of the scope; else a fork
-  bool is_shielded;                         ///< it has put the stop off
-  async_frame function;                     ///< what runs in it
-  std::vector<async_frame> stack;           ///< innermost first, the innermost 32; empty: it does not wait in weft now
-  std::vector<wait_subject> waits_on = {};  ///< what it waits for there: one thing, or each case of a select
-  const void* root = nullptr;               ///< what a wait_subject means by its holder
+  bool is_body;                       ///< the body of the scope; else a fork
+  bool is_shielded;                   ///< it has put the stop off
+  async_frame function;               ///< what runs in it
+  items<async_frame> stack;           ///< innermost first, the innermost 32; empty: it does not wait in weft now
+  items<wait_subject> waits_on = {};  ///< what it waits for there: one thing, or each case of a select
+  const void* root = nullptr;         ///< what a wait_subject means by its holder
 };
 
 /// A scope that was told to stop and has not ended.
@@ -37,7 +37,7 @@ struct overdue_scope {
   stop_cause cause;                            ///< why it was told
   std::chrono::steady_clock::duration waited;  ///< since then, by its clock
   std::size_t ignoring;                        ///< how many children have not ended
-  std::vector<overdue_child> children;         ///< the body, and the newest of the forks, up to 32 in all
+  items<overdue_child> children;               ///< the body, and the newest of the forks, up to 32 in all
 };
 
 /// Several lines for people: the scope, then each child with its stack.

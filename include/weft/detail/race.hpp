@@ -105,7 +105,7 @@ class [[nodiscard("when_any does nothing until it is awaited")]] WEFT_ELIDABLE a
 // ---- of a range -----------------------------------------------------------------------------------------------------
 
 template <class T>
-class any_of_range_awaiter : public range_group<T> {
+class WEFT_CONTAINERS any_of_range_awaiter : public range_group<T> {
  public:
   explicit any_of_range_awaiter(std::vector<task<T>>&& tasks)
       : range_group<T>{std::move(tasks), &decided_by_first<any_of_range_awaiter>::kind} {}
@@ -127,7 +127,7 @@ class any_of_range_awaiter : public range_group<T> {
 };
 
 template <class T>
-class [[nodiscard("when_any does nothing until it is awaited")]] any_of_range : public knows_roots {
+class [[nodiscard("when_any does nothing until it is awaited")]] WEFT_CONTAINERS any_of_range : public knows_roots {
  public:
   explicit any_of_range(std::vector<task<T>>&& tasks) noexcept : tasks_{std::move(tasks)} {}
   any_of_range_awaiter<T> operator co_await() && { return any_of_range_awaiter<T>{std::move(tasks_)}; }
@@ -137,7 +137,7 @@ class [[nodiscard("when_any does nothing until it is awaited")]] any_of_range : 
 };
 
 template <class T>
-class some_of_range_awaiter : public range_group<T> {
+class WEFT_CONTAINERS some_of_range_awaiter : public range_group<T> {
  public:
   explicit some_of_range_awaiter(std::size_t wanted, std::vector<task<T>>&& tasks)
       : range_group<T>{std::move(tasks), &kind}, wanted_{wanted}, order_{std::make_unique<std::size_t[]>(wanted)} {}
@@ -175,7 +175,7 @@ class some_of_range_awaiter : public range_group<T> {
 };
 
 template <class T>
-class [[nodiscard("when_some does nothing until it is awaited")]] some_of_range : public knows_roots {
+class [[nodiscard("when_some does nothing until it is awaited")]] WEFT_CONTAINERS some_of_range : public knows_roots {
  public:
   some_of_range(std::size_t wanted, std::vector<task<T>>&& tasks) : wanted_{wanted}, tasks_{std::move(tasks)} {
     if (wanted_ > tasks_.size()) throw_too_few("when_some");
@@ -209,7 +209,7 @@ auto when_any(WEFT_ELIDABLE_ARGUMENT Awaitables&&... awaitables) {
 
 /// The same for the elements of a range, which all give the same type. Of an empty one it fails: std::errc::invalid_argument.
 template <detail::awaitable_range Range>
-auto when_any(Range&& range) {
+WEFT_CONTAINERS auto when_any(Range&& range) {
   return detail::any_of_range<detail::range_result<Range>>{detail::tasks_of(std::forward<Range>(range))};
 }
 
@@ -219,7 +219,7 @@ auto when_any(Range&& range) {
 /// Fails   a failure before the n-th value decides, and is thrown; later ones are lost errors. Of a range of fewer than `n`
 ///         this call throws, before anything is awaited: std::errc::invalid_argument. Otherwise as when_any.
 template <detail::awaitable_range Range>
-auto when_some(std::size_t n, Range&& range) {
+WEFT_CONTAINERS auto when_some(std::size_t n, Range&& range) {
   return detail::some_of_range<detail::range_result<Range>>{n, detail::tasks_of(std::forward<Range>(range))};
 }
 
@@ -228,7 +228,7 @@ namespace detail {
 struct when_stage {
   std::size_t n;
   template <awaitable_range Range>
-  friend auto operator|(Range&& range, when_stage self) {
+  WEFT_CONTAINERS friend auto operator|(Range&& range, when_stage self) {
     return weft::when_some(self.n, std::forward<Range>(range));
   }
 };

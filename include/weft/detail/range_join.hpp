@@ -142,7 +142,8 @@ class range_children : public knows_roots, protected join {
 
 /// What they give, in a vector.
 template <class T>
-class [[nodiscard("when_all does nothing until it is awaited")]] range_join final : public range_children<T> {
+class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_CONTAINERS range_join final
+    : public range_children<T> {
  public:
   template <class Range>
   range_join(std::in_place_t, Range&& range) {

@@ -25,6 +25,7 @@
 #include <weft/detail/coroutine.hpp>
 #include <weft/detail/fiber.hpp>
 #include <weft/detail/invoke.hpp>
+#include <weft/detail/items.hpp>
 #include <weft/detail/lock.hpp>
 #include <weft/scope.hpp>
 #include <weft/stop.hpp>
@@ -164,7 +165,7 @@ class registry {
   std::optional<work_info> find(std::uint64_t id) const noexcept;
 
   /// All that runs, in the order of its starts. Throws std::bad_alloc.
-  std::vector<work_info> all() const;
+  WEFT_CONTAINERS std::vector<work_info> all() const { return list(); }
   std::size_t size() const noexcept;
 
   /// Tells it to stop. False: nothing runs under this number, or it was told before.
@@ -192,7 +193,8 @@ class registry {
 
   /// Throws std::bad_alloc, and lists nothing then.
   detail::listing enter(const work_options& options);
-  bool insert(detail::listed_entry& entry, std::vector<detail::listed_entry*>& larger) noexcept;
+  bool insert(detail::listed_entry& entry, items<detail::listed_entry*>& larger) noexcept;
+  items<work_info> list() const;
 
   template <class T, class F>
   listed<T> start(scope& in, const work_options& options, F f) {
@@ -205,7 +207,7 @@ class registry {
   const registry_options options_;
   mutable detail::tiny_lock lock_;
   // All of these under the lock.
-  std::vector<detail::listed_entry*> heads_;  // by the low bits of the number; as many as a power of two
+  items<detail::listed_entry*> heads_;  // by the low bits of the number; as many as a power of two
   std::size_t size_ = 0;
   std::uint64_t last_id_ = 0;
   clock::duration now_{};                             // of tick()

@@ -223,7 +223,7 @@ struct selected_of_many {
 };
 
 template <class Case>
-class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
+class WEFT_CONTAINERS select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
   // Only of cases of all kinds.
   static constexpr bool may_have_otherwise = requires(const typename Case::state& one) { one.is_otherwise(); };
 
@@ -322,7 +322,7 @@ class select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
 };
 
 template <class Case>
-class [[nodiscard("nothing happens until it is awaited")]] selecting_of : public knows_roots {
+class [[nodiscard("nothing happens until it is awaited")]] WEFT_CONTAINERS selecting_of : public knows_roots {
  public:
   using is_select = void;
   explicit selecting_of(std::vector<Case>&& cases) noexcept : cases_(std::move(cases)) {}

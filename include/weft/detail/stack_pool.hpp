@@ -35,6 +35,7 @@
 #include <vector>
 #include <weft/detail/config.hpp>
 #include <weft/detail/forward.hpp>
+#include <weft/detail/items.hpp>
 #include <weft/detail/lock.hpp>
 
 namespace weft {
@@ -177,7 +178,7 @@ class stack_pool {
 
   /// The high-water mark of each function that was measured, largest first. Looks at all idle stacks; others are cut while
   /// it does.
-  std::vector<stack_use> high_water() const;
+  WEFT_CONTAINERS std::vector<stack_use> high_water() const { return marks(); }
 
   /// A stack of `size` usable bytes or more, for `user`. Throws std::bad_alloc, or a std::system_error that says which
   /// limit it met.
@@ -193,12 +194,10 @@ class stack_pool {
     std::size_t idle_count = 0;
     std::size_t least = 0;  // of them, since the last look at the clock
   };
-  struct use {
-    detail::stack_user who;
-    std::size_t high_water = 0, measured = 0;
-  };
+  struct all_uses;
 
   static stack_pool& process_wide(const stack_pool_options* asked);
+  items<stack_use> marks() const;
   void state_limits() const noexcept;
   detail::stack_header& take_cold(unsigned of);
   void give_back(detail::stack_header& one) noexcept;
@@ -219,7 +218,7 @@ class stack_pool {
   mutable std::mutex growing_;
   detail::stack_region* regions_[classes]{};  // the newest first
   detail::stack_region* roomy_[classes]{};    // of them, those with room
-  mutable std::vector<use> uses_;
+  mutable std::unique_ptr<all_uses> uses_;    // null: none was measured
 };
 
 }  // namespace weft

@@ -12,7 +12,9 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#include <weft/detail/config.hpp>
 #include <weft/detail/invoke.hpp>
+#include <weft/detail/items.hpp>
 #include <weft/detail/standard.hpp>
 #include <weft/scope.hpp>
 
@@ -208,12 +210,14 @@ WEFT_COROUTINE_WRAPPER auto shielded(Awaitable&& awaitable) {
 /// no wait. Cost: a load for each root around, behind a call; where there is a deadline, the clock is read.
 inline detail::stop_point check_stop() noexcept { return {}; }
 
+namespace detail { items<stop_cause> causes_here(); }
+
 /// Why the running task was told to stop, and why that was, the nearest first; empty if it was not. A scope that stops
 /// because of another one gives both.
 ///
 ///     for (const w::stop_cause& why : w::why_stopped())
 ///       log("{} ({}:{})", why.reason, why.where.file_name(), why.where.line());
-std::vector<stop_cause> why_stopped();
+WEFT_CONTAINERS inline std::vector<stop_cause> why_stopped() { return detail::causes_here(); }
 
 namespace this_task {
 
