@@ -53,6 +53,44 @@ struct meets : passes<By> {
 };
 TEST(sweep, rendezvous) { sweep_both<meets>("channel, channel::send, channel::receive", waits_for_the_other); }
 
+// The ends count: whoever is stopped or fails, the channel is closed when the last sender has gone, so receivers end.
+template <class By>
+struct ends : counts_values {
+  int sent = 0, received = 0;
+
+  part<By> sends(weft::counted_sender<int> to, int value) {
+    co_await to.send(int{value});
+    sent += value;
+  }
+  part<By> receives(weft::counted_receiver<int> from) {
+    while (const auto value = co_await from.receive()) received += *value;
+  }
+  part<By> run() {
+    auto [to, from] = weft::make_channel<int>(1);
+    auto first = sends(to, 1), second = sends(std::move(to), 10);
+    auto third = receives(from), fourth = receives(std::move(from));
+    co_await together(std::move(first), std::move(second), std::move(third), std::move(fourth));
+  }
+  void check() { require(received <= sent + 10 && received <= 11, "a value came twice"); }
+};
+TEST(sweep, counted_ends) { sweep_both<ends>("counted_sender::send, counted_receiver::receive"); }
+
+// What never is ends by a stop alone, and beside it all else goes on.
+template <class By>
+struct never_is {
+  part<By> chooses() {
+    channel<int> c{1};
+    static_cast<void>(c.try_send(1));
+    auto choice = select(weft::on(weft::never<int>()), on_receive(c), weft::on_if(false, on_receive(c)));
+    const auto got = co_await std::move(choice);
+    require(got.index == 1, "what never is was chosen");
+    co_await weft::never();
+    require(false, "what never is has ended");
+  }
+  part<By> run() { co_await together(chooses()); }
+};
+TEST(sweep, never) { sweep_both<never_is>("never", waits_for_the_other); }
+
 template <class By>
 struct waits_for_room : passes<By> {
   waits_for_room() : passes<By>{1} {}

@@ -127,7 +127,7 @@ void outcome_case::completed(waiter& self, wake_up how) noexcept { static_cast<p
 
 void after_case::begin(detail::root& self) noexcept {
   clock_ = &detail::clock_of(self);
-  clock_->arm(*this, detail::later(clock_->now(), for_));
+  clock_->arm(*this, is_absolute_ ? until_ : detail::later(clock_->now(), for_));
 }
 
 void after_case::leave(bool was_in_line) noexcept {

@@ -385,3 +385,4 @@ auto select(std::vector<on_case<T>> cases) {
 
 #include <weft/detail/any_case.hpp>
 #include <weft/detail/select_beside.hpp>
+#include <weft/detail/select_holes.hpp>

@@ -268,9 +268,19 @@ class after_case final : public detail::happening_case, timer {
   using result_type = std::monostate;
   using state = after_case;
   explicit after_case(clock::duration d) noexcept : happening_case{passed_}, timer{fire_now}, for_{d} {}
-  after_case(const after_case& other) noexcept : after_case{other.for_} {}
+  explicit after_case(clock::time_point until) noexcept
+      : happening_case{passed_}, timer{fire_now}, until_{until}, is_absolute_{true} {}
+  after_case(const after_case& other) noexcept  // before it is awaited
+      : happening_case{passed_},
+        timer{fire_now},
+        for_{other.for_},
+        until_{other.until_},
+        is_absolute_{other.is_absolute_} {}
 
-  bool may_be_ready() const noexcept { return for_ <= clock::duration::zero() || passed_.seems_happened(); }
+  bool may_be_ready() const noexcept {
+    return passed_.seems_happened() ||
+           (is_absolute_ ? until_ <= current_clock().now() : for_ <= clock::duration::zero());
+  }
   bool try_now() noexcept { return may_be_ready(); }
   static constexpr bool begins = true;
   void begin(detail::root& self) noexcept override;
@@ -281,7 +291,9 @@ class after_case final : public detail::happening_case, timer {
   void tell(detail::wait_subjects& into) const noexcept override { into.add("clock", clock_); }
   static void fire_now(timer& self) noexcept;
 
-  clock::duration for_;
+  clock::duration for_{};
+  clock::time_point until_{};
+  bool is_absolute_ = false;
   clock* clock_ = nullptr;
   detail::happening passed_;
 };
@@ -373,6 +385,16 @@ template <class Rep, class Period>
 after_case after(std::chrono::duration<Rep, Period> d) noexcept {
   return after_case{detail::saturated(d)};
 }
+/// A time point as a case: as after(), but that it does not begin anew with each select. It gives std::monostate.
+///
+///     auto tick = current_clock().now() + 10ms;
+///     for (;;) {
+///       auto got = co_await select(on_receive(orders), at(tick));
+///       if (got.index == 1) tick += 10ms, each_ten_milliseconds();
+///     }
+///
+/// Suspends  until then; where it has passed, it is ready at once.
+inline after_case at(clock::time_point when) noexcept { return after_case{when}; }
 /// A stop as a case: of a token that is not the task's own, which ends it wherever it waits. It gives std::monostate.
 ///
 ///     auto got = co_await select(on_receive(orders), on_stop(closing));  // `closing` is a stop_token

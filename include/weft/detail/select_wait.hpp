@@ -166,9 +166,10 @@ bool select_wait::suspend(root& self, Select& of) noexcept {
   const bool in_any_order = locks != count_;  // several may be in one line: the first of them is served
   if (in_any_order) [[unlikely]]
     shuffle_cases();
+  const bool stays = locks != 0 && locks_[locks - 1];  // until we unlock; else nobody needs a lock to end the wait
   in_line_ = true;  // before it is known: whoever ends the wait reads it, and the cases
   const bool parked = self.park(*this);
-  if (parked && locks == 0) return true;  // of no cases: there is no lock that keeps this here
+  if (parked && !stays) return true;
   if (parked && in_any_order) [[unlikely]]
     enter_in_this_order();
   else if (parked)

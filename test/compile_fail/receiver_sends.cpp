@@ -1,0 +1,4 @@
+// expect: no member named .send
+#include <weft/channel.hpp>
+
+auto sends(weft::receiver<int> from) { return from.send(1); }
