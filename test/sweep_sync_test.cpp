@@ -5,6 +5,7 @@
 #include <vector>
 #include <weft/batcher.hpp>
 #include <weft/combine.hpp>
+#include <weft/sequence.hpp>
 
 #include "support/sweep.hpp"
 
@@ -83,6 +84,79 @@ struct opens {
 };
 TEST(sweep, event_and_latch) {
   sweep_both<opens>("event::wait, latch::wait, latch::arrive_and_wait", waits_for_the_other);
+}
+
+// Nothing is claimed by one that is stopped, and what is claimed is published: nobody waits for ever.
+template <class By, class Sequencer>
+struct numbers {
+  weft::sequence_barrier consumed;
+  Sequencer all{consumed, 1};
+  std::uint64_t written = 0;
+
+  part<By> produces() {
+    all.publish(co_await all.claim_one());
+    ++written;
+    const weft::sequence_range mine = co_await all.claim_up_to(2);  // waits for who reads
+    all.publish(mine);
+    written += mine.size();
+  }
+  part<By> reads() {
+    const weft::sequence_number until = co_await all.wait_until_published(0);
+    consumed.publish(until);
+  }
+  part<By> run() { co_await together(produces(), reads()); }
+  void check() const { require(all.last_published() + 1 == written, "what was claimed and what is published differ"); }
+};
+template <class By>
+using numbers_of_one = numbers<By, weft::single_producer_sequencer>;
+template <class By>
+using numbers_of_many = numbers<By, weft::multi_producer_sequencer>;
+TEST(sweep, single_producer_sequencer) {
+  sweep_both<numbers_of_one>("single_producer_sequencer::claim_one, single_producer_sequencer::claim_up_to",
+                             waits_for_the_other);
+}
+TEST(sweep, multi_producer_sequencer) {
+  sweep_both<numbers_of_many>("multi_producer_sequencer::claim_one, multi_producer_sequencer::claim_up_to",
+                              waits_for_the_other);
+}
+
+template <class Sequencer>
+struct with_barrier {
+  weft::sequence_barrier consumed;
+  Sequencer numbers{consumed, 1};
+};
+template <class By, class Published>
+struct reads_numbers {
+  Published of;
+  bool read = false;
+  auto& all() noexcept {
+    if constexpr (requires { of.numbers; })
+      return of.numbers;
+    else
+      return of;
+  }
+
+  part<By> reads() {
+    static_cast<void>(co_await all().wait_until_published(0));
+    read = true;
+  }
+  part<By> publishes() {
+    co_await rest(1);
+    all().publish(0);
+  }
+  part<By> run() { co_await together(reads(), publishes()); }
+  void check() { require(!read || all().last_published() == 0, "what was not published was read"); }
+};
+template <class By>
+using reads_from_barrier = reads_numbers<By, weft::sequence_barrier>;
+template <class By>
+using reads_from_one = reads_numbers<By, with_barrier<weft::single_producer_sequencer>>;
+template <class By>
+using reads_from_many = reads_numbers<By, with_barrier<weft::multi_producer_sequencer>>;
+TEST(sweep, sequences_that_are_read) {
+  sweep_both<reads_from_barrier>("sequence_barrier::wait_until_published", waits_for_the_other);
+  sweep_both<reads_from_one>("single_producer_sequencer::wait_until_published", waits_for_the_other);
+  sweep_both<reads_from_many>("multi_producer_sequencer::wait_until_published", waits_for_the_other);
 }
 
 // What is set once passes one, and is not lost where that one was stopped.

@@ -17,6 +17,7 @@
 #include <weft/parallel.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
+#include <weft/sequence.hpp>
 #include <weft/stop.hpp>
 #include <weft/sync.hpp>
 #include <weft/task.hpp>
