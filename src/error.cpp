@@ -66,6 +66,16 @@ namespace detail {
 void rethrow(const std::exception_ptr& failure) { std::rethrow_exception(failure); }
 void rethrow(std::exception_ptr&& failure) { std::rethrow_exception(std::move(failure)); }
 
+// What is no exception of C++ has none: a thread is being ended.
+std::exception_ptr caught() noexcept {
+  std::exception_ptr exception = std::current_exception();
+  WEFT_EXPECTS(
+      exception != nullptr,
+      "a thread was to end (pthread_exit, pthread_cancel) in the middle of a task or fiber, which others wait for: "
+      "return from it, or end it by a stop");
+  return exception;
+}
+
 void throw_stopped() { throw stopped{}; }
 
 std::error_code code_of(const std::exception_ptr& failure) noexcept {

@@ -54,7 +54,11 @@ struct arrival : knows_roots {
 }  // namespace
 
 void wait_for(handed& outcome) {
-  if (!outcome.is_ready()) static_cast<void>(sync_wait(as_result(arrival{outcome})));  // stopped is an outcome, too
+  if (outcome.is_ready()) return;
+  WEFT_EXPECTS(
+      current_root() == nullptr,
+      "get() or wait() of a future was called inside a task, where it would block a worker: co_await the future");
+  static_cast<void>(sync_wait(as_result(arrival{outcome})));  // stopped is an outcome, too
 }
 
 // ---- what goes wrong ------------------------------------------------------------------------------------------------

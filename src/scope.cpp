@@ -517,6 +517,13 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
   std::unique_lock guard{lock_};
   const fork_status seen = one.status_.load(std::memory_order_relaxed);  // written under the lock
   if (seen == fork_status::succeeded || seen == fork_status::failed) return false;
+  if (waits_for(one, self, in) && !self.sleeper::stop_requested()) [[unlikely]] {
+    guard.unlock();
+    detail::fail(
+        &self == &one
+            ? "a fork awaited itself, by its own handle or view: it would never end"
+            : "a fork awaited another one that waits for its end, itself or by others: neither would ever end");
+  }
   if (seen == fork_status::stopped || !self.park(in)) {
     guard.unlock();
     end_stopped(self);
@@ -524,6 +531,20 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
   }
   one.line_.push(in);
   return true;
+}
+
+// Whether `one`, which has not ended, waits for the end of `of`, itself or by other forks of this scope that nothing else
+// could wake but a stop. With the lock.
+bool scope_core::waits_for(const fork_record& one, const root& of, const waiter& like) const noexcept {
+  if (&of == &one) return true;
+  if (!of.is_fork || of.parent != &body_) return false;
+  const waiter* in = static_cast<const fork_record&>(of).line_.first();
+  for (; in != nullptr; in = in->next) {
+    if (!in->waits_as(like)) continue;
+    const auto& by = static_cast<const root&>(*in->whose());
+    if (!by.sleeper::stop_requested() && waits_for(one, by, like)) return true;
+  }
+  return false;
 }
 
 void scope_core::enter_line(fork_record& one, waiter& in) noexcept { one.line_.push(in); }

@@ -1,5 +1,6 @@
 // What a program must not do ends it, with a sentence that says who broke what.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -18,6 +19,7 @@
 #include <weft/executor.hpp>
 #include <weft/fiber.hpp>
 #include <weft/future.hpp>
+#include <weft/generator.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
@@ -421,6 +423,114 @@ TEST_F(misuse, callbacks_that_throw) {
     source.request_stop();
   };
   EXPECT_DEATH(of_cancel(), "weft: the cancel function of a from_callback threw, .*: oh no");
+}
+
+// ---- waits that nobody could end ------------------------------------------------------------------------------------------
+
+// Forks whose views the others have, once all are there.
+task<> await_in_a_ring(int count) {
+  weft::event all_there;
+  std::vector<weft::fork_view<int>> views;
+  auto awaits = [&](std::size_t which) -> task<int> {
+    co_await all_there.wait();
+    co_return co_await views[which];
+  };
+  auto body = [&](weft::scope& s) -> task<> {
+    std::vector<weft::fork<int>> forks;
+    for (int i = 0; i != count; ++i) {
+      forks.push_back(s.fork(awaits, static_cast<std::size_t>((i + 1) % count)));
+      views.push_back(forks.back().view());
+    }
+    all_there.set();
+    co_return;
+  };
+  co_await weft::with_scope(body);
+}
+
+TEST_F(misuse, forks_that_wait_for_themselves) {
+  EXPECT_DEATH(sync_wait(await_in_a_ring(1)), "weft: a fork awaited itself, by its own handle or view");
+  EXPECT_DEATH(sync_wait(await_in_a_ring(2)), "weft: a fork awaited another one that waits for its end");
+  EXPECT_DEATH(sync_wait(await_in_a_ring(5)), "weft: a fork awaited another one that waits for its end");
+}
+
+TEST_F(misuse, a_shared_task_that_awaits_itself) {
+  const auto run = [] {
+    weft::shared_task<int>* self = nullptr;
+    auto awaits = [&]() -> weft::shared_task<int> { co_return co_await *self; };
+    weft::shared_task<int> one = awaits();
+    self = &one;
+    sync_wait(one);
+  };
+  EXPECT_DEATH(run(), "weft: a shared_task awaited itself, by a copy of its own handle");
+}
+
+TEST_F(misuse, a_future_that_a_task_blocks_for) {
+  auto blocks = []() -> task<int> {
+    weft::promise<int> never;
+    co_return never.get_future().get();
+  };
+  EXPECT_DEATH(sync_wait(blocks()),
+               "weft: get.. or wait.. of a future was called inside a task, .*: co_await the future");
+}
+
+// ---- functions that must not throw, and threads that must not end -----------------------------------------------------------
+
+TEST_F(misuse, a_handler_that_throws) {
+  const auto of_scope = [] {
+    auto fails = []() -> task<> {
+      throw std::runtime_error{"first"};
+      co_return;
+    };
+    auto body = [&](weft::scope& s) -> task<> {
+      s.fork(fails);
+      co_return;
+    };
+    auto throws = [](std::exception_ptr) { throw std::runtime_error{"oh no"}; };
+    sync_wait(weft::with_scope({.on_error = throws}, body));
+  };
+  EXPECT_DEATH(of_scope(), "weft: the .on_error handler of a scope threw, where nobody could catch it: oh no");
+  const auto of_pool = [] {
+    const weft::pool p{{.threads = 1, .on_start = [](unsigned, void*) { throw std::runtime_error{"oh no"}; }}};
+  };
+  EXPECT_DEATH(of_pool(), "weft: a function of pool_options .* threw, where nobody could catch it: oh no");
+}
+
+TEST_F(misuse, a_thread_that_ends_in_a_task_or_fiber) {
+  const char* const says = "weft: a thread was to end .pthread_exit, pthread_cancel. in the middle of a task or fiber";
+  const auto in_task = [] {
+    auto ends = []() -> task<> {
+      ::pthread_exit(nullptr);
+      co_return;
+    };
+    const weft::pool p{{.threads = 1}};
+    sync_wait(weft::start_on(p.executor(), ends()));
+  };
+  EXPECT_DEATH(in_task(), says);
+  const auto in_fiber = [] {
+    auto ends = [] { ::pthread_exit(nullptr); };
+    auto body = [&](weft::scope& s) -> task<> {
+      s.go(ends);
+      co_return;
+    };
+    const weft::pool p{{.threads = 1}};
+    sync_wait(weft::with_scope({.executor = &p.executor()}, body));
+  };
+  EXPECT_DEATH(in_fiber(), says);
+  const auto in_coroutine = [] {
+    weft::coroutine<void()> one{[](auto&) { ::pthread_exit(nullptr); }};
+    one.resume();
+  };
+  EXPECT_DEATH(in_coroutine(), says);
+}
+
+TEST_F(misuse, is_said_once_by_whom) {
+  const auto twice = [] {
+    auto numbers = []() -> weft::generator<int> { co_yield 1; };
+    auto one = numbers();
+    auto other = std::move(one);
+    static_cast<void>(one.begin());  // NOLINT(bugprone-use-after-move): that is the misuse
+  };
+  EXPECT_DEATH(twice(), "^weft: begin.. of a generator that was moved from");
 }
 
 #if defined(WEFT_TEST_ASAN)

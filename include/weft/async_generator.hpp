@@ -108,7 +108,7 @@ class [[nodiscard("an async_generator runs only while its values are awaited")]]
   // Whoever awaits a value refers to this object.
   void expect_at_rest() const noexcept {
     WEFT_EXPECTS(body_ == nullptr || body_.promise().owner == nullptr || body_.done(),
-                 "weft: an async_generator was moved while a consumer waits for its value, or by its own body");
+                 "an async_generator was moved while a consumer waits for its value, or by its own body");
   }
 
   std::coroutine_handle<promise_type> body_;  // null: empty, moved from, or ended by a stop
@@ -195,7 +195,7 @@ class async_generator_promise : public awaiting_promise, public outcome<std::add
   final_awaiter final_suspend() const noexcept { return {}; }
 
   void return_void() noexcept { this->set_value(nullptr); }
-  [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(std::current_exception()); }
+  [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(caught()); }
 
   yielded yield_value(T&& value) noexcept {
     this->set_value(std::addressof(value));
@@ -239,7 +239,7 @@ class async_generator<T>::next_awaiter : public detail::knows_roots {
   WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> consumer) {
     promise_type& promise = from_->body_.promise();
     WEFT_EXPECTS(promise.owner == nullptr,
-                 "weft: an async_generator was asked for a value while another consumer waits, or by its own body");
+                 "an async_generator was asked for a value while another consumer waits, or by its own body");
     if (promise.is_on() != nullptr) [[unlikely]]
       return suspend_elsewhere(detail::suspending(consumer), consumer);
     detail::root& self = *consumer.promise().owner;
@@ -305,7 +305,7 @@ class async_generator<T>::iterator {
 
   std::add_pointer_t<T> value() const noexcept {
     WEFT_EXPECTS(value_ != nullptr,
-                 "weft: an iterator of an async_generator was dereferenced at the end, or while its ++ is awaited");
+                 "an iterator of an async_generator was dereferenced at the end, or while its ++ is awaited");
     return value_;
   }
 

@@ -49,6 +49,8 @@ void lose_error(const char* operation, const std::exception_ptr& failure) noexce
 /// Throws `failure`, out of line.
 [[noreturn]] void rethrow(const std::exception_ptr& failure);
 [[noreturn]] void rethrow(std::exception_ptr&& failure);  // which is null then
+/// std::current_exception(), in a handler at the end of a task or fiber. Ends the program if the thread is being ended.
+std::exception_ptr caught() noexcept;
 [[noreturn]] void throw_stopped();
 /// The code inside `failure`, if it is a std::system_error; else a default one.
 std::error_code code_of(const std::exception_ptr& failure) noexcept;

@@ -140,14 +140,14 @@ class generator_promise : public promise_allocated {
   bool runs() noexcept { return value_ == nullptr && has_begun_ && !frame().done(); }
   Reference value() noexcept {
     if (value_ == nullptr) [[unlikely]]
-      fail(runs() ? "weft: an iterator of a generator was dereferenced by the generator's own body, while that runs"
-                  : "weft: an iterator of a generator was dereferenced at the end");
+      fail(runs() ? "an iterator of a generator was dereferenced by the generator's own body, while that runs"
+                  : "an iterator of a generator was dereferenced at the end");
     return static_cast<Reference>(*value_);
   }
   void expect_value() noexcept {
     if (value_ == nullptr) [[unlikely]]
-      fail(runs() ? "weft: an iterator of a generator was advanced by the generator's own body, while that runs"
-                  : "weft: an iterator of a generator was moved past the end");
+      fail(runs() ? "an iterator of a generator was advanced by the generator's own body, while that runs"
+                  : "an iterator of a generator was moved past the end");
   }
 
   void advance() {
@@ -158,7 +158,7 @@ class generator_promise : public promise_allocated {
   }
 
   [[gnu::always_inline]] void destroy() noexcept {
-    WEFT_EXPECTS(!runs(), "weft: a generator was destroyed, or assigned to, by its own body, while that runs");
+    WEFT_EXPECTS(!runs(), "a generator was destroyed, or assigned to, by its own body, while that runs");
     if (leaf_ != nullptr) [[unlikely]]
       destroy_nested();
     frame().destroy();
@@ -273,11 +273,10 @@ class generator_promise : public promise_allocated {
 
   template <class Generator>
   static delegation delegated_to(Generator&& nested) noexcept {
-    WEFT_EXPECTS(nested.promise_ != nullptr,
-                 "weft: elements_of() was given a generator that was moved from, or made empty");
+    WEFT_EXPECTS(nested.promise_ != nullptr, "elements_of() was given a generator that was moved from, or made empty");
     if (nested.promise_->has_begun()) [[unlikely]]
-      fail(nested.promise_->runs() ? "weft: elements_of() was given the generator whose own body this is"
-                                   : "weft: elements_of() was given a generator that was begun already");
+      fail(nested.promise_->runs() ? "elements_of() was given the generator whose own body this is"
+                                   : "elements_of() was given a generator that was begun already");
     return {std::exchange(nested.promise_, nullptr)};
   }
 
@@ -336,10 +335,10 @@ generator<T, Value>::~generator() {
 
 template <class T, class Value>
 auto generator<T, Value>::begin() -> iterator {
-  WEFT_EXPECTS(promise_ != nullptr, "weft: begin() of a generator that was moved from, or made empty");
+  WEFT_EXPECTS(promise_ != nullptr, "begin() of a generator that was moved from, or made empty");
   if (promise_->has_begun()) [[unlikely]]
-    detail::fail(promise_->runs() ? "weft: begin() of a generator by its own body, while that runs"
-                                  : "weft: begin() of a generator that was begun already: it is iterated once");
+    detail::fail(promise_->runs() ? "begin() of a generator by its own body, while that runs"
+                                  : "begin() of a generator that was begun already: it is iterated once");
   promise_->begin();
   promise_->advance();
   return iterator{*promise_};

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <typeinfo>
 #include <weft/detail/lock.hpp>
+#include <weft/error.hpp>
 
 #include "detail/last_words.hpp"
 #include "detail/symbols.hpp"
@@ -214,7 +215,7 @@ void on_abort(int, siginfo_t* from, void*) {
 }  // namespace
 
 std::exception_ptr exception_leaving(promise_base& promise) noexcept {
-  std::exception_ptr exception = std::current_exception();
+  std::exception_ptr exception = caught();
   if (comes_from_throw(object_of(exception))) note_failure(promise, exception);
   return exception;
 }

@@ -79,7 +79,7 @@ void coroutine_core::start(void* argument, void* passed) noexcept {
   } catch (const stopped&) {
     if (self.here_.mark != unwinding) rest.failure = std::current_exception();  // the function's own
   } catch (...) {                                                               // resume() throws it
-    rest.failure = std::current_exception();
+    rest.failure = caught();
   }
   self.here_.mark = ended;
   static_cast<void>(jump_noted(self.here_, last, rest.notes, true));

@@ -328,7 +328,7 @@ void pool_core::work_as_caller() noexcept {
   mine.earned.is_busy(now);
   come_to(idle_);
   if (is_adaptive()) steering_.notice();
-  if (options_.on_start != nullptr) options_.on_start(mine.index, options_.with);
+  call_hook(options_.on_start, mine);
 }
 
 void pool_core::help_until(const bool& over) noexcept {
@@ -345,7 +345,7 @@ void pool_core::help_until(const bool& over) noexcept {
 // Forks stay where they are, for others to take; what lies in the line is taken from there only by halves.
 void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
-  if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
+  call_hook(options_.on_stop, mine);
   while (job* const work = mine.line.pop()) inject(*work);
   go_from(idle_, [this] { wake_for_what_is_left(); });
   mine.asleep.begins(nanoseconds_now());
@@ -512,15 +512,22 @@ void pool_core::hand_in(seat& one, job& work) noexcept {
 
 // ---- a worker's turn --------------------------------------------------------------------------------------------------------
 
+// Null: there is none.
+void pool_core::call_hook(void (*hook)(unsigned worker, void* with), const seat& mine) const noexcept {
+  if (hook == nullptr) return;
+  const auto call = [&] { hook(mine.index, options_.with); };
+  call_no_throw(call, "a function of pool_options (on_start, on_stop or on_idle) threw, where nobody could catch it");
+}
+
 void pool_core::run(seat& mine) noexcept {
   if (gate_.pass()) {
     worker& here = this_worker();
     here.of_pool = &mine;
     mine.thread_number.store(::gettid(), std::memory_order_relaxed);  // as declared
-    if (options_.on_start != nullptr) options_.on_start(mine.index, options_.with);
+    call_hook(options_.on_start, mine);
     here.words_known_to = nullptr;
     while (job* work = next(mine)) run_one(here, mine, *work);
-    if (options_.on_stop != nullptr) options_.on_stop(mine.index, options_.with);
+    call_hook(options_.on_stop, mine);
     here.of_pool = nullptr;
   }
   drop();
@@ -598,7 +605,7 @@ inline job* pool_core::next(seat& mine) noexcept {
     job* work = searches && !idle_.too_many() ? search(mine, desperate) : poll(mine);
     if (work == nullptr && options_.on_idle != nullptr) {
       this_worker().words_known_to = nullptr;
-      options_.on_idle(mine.index, options_.with);
+      call_hook(options_.on_idle, mine);
       expect_not_forked();
       work = mine.line.pop();  // it may have posted
       if (work == nullptr) work = take_own(mine);

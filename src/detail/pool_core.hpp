@@ -185,6 +185,7 @@ class pool_core final : public executor, private parking<pool_core> {
   int start_steering(const char* name) noexcept;
   int start_threads(const char* name, const std::vector<processor>& places) noexcept;
   void join_threads() noexcept;
+  void call_hook(void (*hook)(unsigned worker, void* with), const seat& mine) const noexcept;
   unsigned own_threads() const noexcept { return options_.threads - (options_.use_caller ? 1 : 0); }
   void work_as_caller() noexcept;
   void run_the_rest() noexcept;

@@ -12,6 +12,10 @@ bool shared_root::wait(waiter& one, root& self) noexcept {
   std::unique_lock guard{lock_};
   const phase seen = phase_.load(std::memory_order_relaxed);  // under the lock
   if (seen == phase::ended) return false;
+  if (&self == this) [[unlikely]] {
+    guard.unlock();
+    fail("a shared_task awaited itself, by a copy of its own handle: it would never end");
+  }
   if (seen == phase::stopped || !self.park(one)) {
     guard.unlock();
     end_stopped(self);

@@ -8,6 +8,7 @@
 #include <weft/detail/context.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -143,7 +144,8 @@ void fail_overflow(const stack_header& one, std::size_t bytes, naming how) noexc
   text << "weft: a stack ran over: ";
   if (one.name != nullptr) text << "'" << one.name << "', which runs ";
   describe_user(one.user, how == naming::demangled, symbols, [&](std::string_view name) { text << name; });
-  text << " has " << kibibytes(one.usable()) << " KiB of stack and needed " << kibibytes(bytes)
+  const std::size_t size = one.region != nullptr ? std::bit_floor(one.usable()) : one.usable();  // what was asked for
+  text << " has " << kibibytes(size) << " KiB of stack and needed " << kibibytes(bytes)
        << " KiB or more: give it a larger size, or run the deep part of it with call_on_stack\n";
   text.print();
   std::abort();

@@ -98,13 +98,16 @@ class error_policy {
 
  private:
   template <class Handler>
-  static on_failure decide(Handler&& handler, std::exception_ptr failure) {
-    if constexpr (std::is_convertible_v<std::invoke_result_t<Handler, std::exception_ptr>, on_failure>) {
-      return detail::invoke(handler, std::move(failure));
-    } else {
-      static_cast<void>(detail::invoke(handler, std::move(failure)));
-      return on_failure::go_on;
-    }
+  static on_failure decide(Handler&& handler, std::exception_ptr failure) noexcept {
+    auto what = on_failure::go_on;
+    const auto call = [&] {
+      if constexpr (std::is_convertible_v<std::invoke_result_t<Handler, std::exception_ptr>, on_failure>)
+        what = detail::invoke(handler, std::move(failure));
+      else
+        static_cast<void>(detail::invoke(handler, std::move(failure)));
+    };
+    detail::call_no_throw(call, "the .on_error handler of a scope threw, where nobody could catch it");
+    return what;
   }
 
   kind kind_;

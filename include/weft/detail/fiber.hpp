@@ -235,7 +235,7 @@ class fiber_call_of final : public fiber_call {
     } catch (const stopped&) {  // the fiber ends so
       throw;
     } catch (...) {  // the task throws it
-      mine.outcome_.set_exception(std::current_exception());
+      mine.outcome_.set_exception(caught());
     }
   }
 

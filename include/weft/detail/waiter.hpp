@@ -105,6 +105,8 @@ class waiter {
     ticket_ = parked.ticket_;
   }
 
+  /// Whether both wait for the same kind of thing.
+  bool waits_as(const waiter& other) const noexcept { return type_ == other.type_; }
   /// Who has parked in it.
   const sleeper* whose() const noexcept { return sleeper_; }
 
