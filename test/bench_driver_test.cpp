@@ -99,6 +99,18 @@ TEST_F(driver, measures_and_divides) {
   EXPECT_EQ(text.str().find("http"), std::string::npos) << "the page must need nothing from outside";
 }
 
+TEST_F(driver, turns_the_order_round_in_every_second_round) {
+  const auto tells = [&](const char* name) { return "echo -n " + std::string{name} + " >>" + path("order") + "; "; };
+  program("chain", "weft", tells("w") + prints(8));
+  program("chain", "cppcoro", tells("c") + prints(12));
+  program("fib", "weft", tells("f") + prints(12));
+  ASSERT_EQ(run({"chain", "fib", "--rounds", "3", "--minutes", "0.01"}), 0) << out_ << err_;
+  std::ifstream in{path("order")};
+  std::string order;
+  in >> order;
+  EXPECT_TRUE(order == "wcffcwwcf" || order == "cwffwccwf") << order;
+}
+
 TEST_F(driver, shows_processor_time_where_there_are_threads) {
   const auto prints_both = [](int ns, int cpu_ns) {
     const json line = {

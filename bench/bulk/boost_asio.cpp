@@ -9,14 +9,20 @@
 void bench::run(bench::state& state) {
   boost::asio::thread_pool pool{threads_of(state.size())};
   counted all;
+  marks marked;
   const auto spawn = [&] {
-    for (std::size_t i = 0; i != bulk_tasks; ++i) boost::asio::post(pool, [&all] { all.ended(); });
+    for (std::size_t i = 0; i != bulk_tasks; ++i)
+      boost::asio::post(pool, [&, i] {
+        marked.set(i);
+        all.ended();
+      });
   };
   state.measure(bulk_tasks, bulk_tasks, [&] {
     if (is_from_inside(state.size()))
       boost::asio::post(pool, spawn);
     else
       spawn();
-    return all.wait();
+    all.wait();
+    return marked.take();
   });
 }

@@ -14,30 +14,33 @@ using here = coflux::noop_executor;
 using pool = coflux::thread_pool_executor<>;
 using scheduler = coflux::scheduler<here, pool>;
 
-coflux::fork<void, pool> nothing(auto&&) { co_return; }
-
-template <class Executor>
-coflux::task<void, Executor, scheduler> spawn(auto, std::size_t& made) {
-  auto&& context = co_await coflux::context();
-  for (; made != bench::bulk_tasks; ++made) static_cast<void>(nothing(context));
+coflux::fork<void, pool> mark(auto&&, bench::marks& all, std::size_t which) {
+  all.set(which);
+  co_return;
 }
 
 template <class Executor>
-std::size_t all(scheduler& where) {
+coflux::task<void, Executor, scheduler> spawn(auto, bench::marks& all) {
+  auto&& context = co_await coflux::context();
+  for (std::size_t i = 0; i != bench::bulk_tasks; ++i) static_cast<void>(mark(context, all, i));
+}
+
+template <class Executor>
+std::size_t run_all(scheduler& where, bench::marks& all) {
   std::pmr::synchronized_pool_resource memory;
   auto environment = coflux::make_environment(&memory, where);
-  std::size_t made = 0;
   {
-    auto task = spawn<Executor>(environment, made);
+    auto task = spawn<Executor>(environment, all);
     task.join();
   }
-  return made;
+  return all.take();
 }
 
 }  // namespace
 
 void bench::run(bench::state& state) {
   scheduler where{here{}, pool{threads_of(state.size())}};
+  marks all;
   state.measure(bulk_tasks, bulk_tasks,
-                [&] { return is_from_inside(state.size()) ? all<pool>(where) : all<here>(where); });
+                [&] { return is_from_inside(state.size()) ? run_all<pool>(where, all) : run_all<here>(where, all); });
 }

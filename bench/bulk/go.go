@@ -15,14 +15,23 @@ func main() {
 		if state.Size() < 100 {
 			runtime.LockOSThread()
 		}
+		var marks [tasks]byte
 		state.Measure(tasks, tasks, func() int {
 			var all sync.WaitGroup
 			all.Add(tasks)
 			for i := 0; i != tasks; i++ {
-				go all.Done()
+				go func(which int) {
+					marks[which] = 1
+					all.Done()
+				}(i)
 			}
 			all.Wait()
-			return tasks
+			set := 0
+			for i := range marks {
+				set += int(marks[i])
+				marks[i] = 0
+			}
+			return set
 		})
 	})
 }

@@ -9,18 +9,19 @@
 
 namespace {
 
-weft::task<> nothing() { co_return; }
-
-weft::task<std::size_t> from_inside(weft::scope& s) {
-  std::size_t made = 0;
-  for (; made != bench::bulk_tasks; ++made) s.fork(nothing());
-  co_return made;
+weft::task<> mark(bench::marks& all, std::size_t which) {
+  all.set(which);
+  co_return;
 }
 
-weft::task<std::size_t> from_outside(weft::scope& s, weft::executor& there) {
-  std::size_t made = 0;
-  for (; made != bench::bulk_tasks; ++made) s.fork_on(there, nothing());
-  co_return made;
+weft::task<> from_inside(weft::scope& s, bench::marks& all) {
+  for (std::size_t i = 0; i != bench::bulk_tasks; ++i) s.fork(mark(all, i));
+  co_return;
+}
+
+weft::task<> from_outside(weft::scope& s, weft::executor& there, bench::marks& all) {
+  for (std::size_t i = 0; i != bench::bulk_tasks; ++i) s.fork_on(there, mark(all, i));
+  co_return;
 }
 
 }  // namespace
@@ -28,10 +29,12 @@ weft::task<std::size_t> from_outside(weft::scope& s, weft::executor& there) {
 void bench::run(bench::state& state) {
   const weft::pool pool{{.threads = static_cast<unsigned>(threads_of(state.size()))}};
   weft::executor& there = pool.executor();
-  if (is_from_inside(state.size()))
-    state.measure(bulk_tasks, bulk_tasks,
-                  [&] { return weft::sync_wait(weft::with_scope({.executor = &there}, from_inside)); });
-  else
-    state.measure(bulk_tasks, bulk_tasks,
-                  [&] { return weft::sync_wait(weft::with_scope(from_outside, std::ref(there))); });
+  marks all;
+  state.measure(bulk_tasks, bulk_tasks, [&] {
+    if (is_from_inside(state.size()))
+      weft::sync_wait(weft::with_scope({.executor = &there}, from_inside, std::ref(all)));
+    else
+      weft::sync_wait(weft::with_scope(from_outside, std::ref(there), std::ref(all)));
+    return all.take();
+  });
 }

@@ -9,24 +9,31 @@
 
 namespace {
 
-weft::task<> nothing() { co_return; }
+weft::task<> mark(bench::marks& all, std::size_t which) {
+  all.set(which);
+  co_return;
+}
 
-auto as_many() {
+auto as_many(bench::marks& marked) {
   std::vector<weft::task<>> all;
   all.reserve(bench::bulk_tasks);
-  for (std::size_t i = 0; i != bench::bulk_tasks; ++i) all.push_back(nothing());
+  for (std::size_t i = 0; i != bench::bulk_tasks; ++i) all.push_back(mark(marked, i));
   return weft::when_all(std::move(all));
 }
 
-weft::task<std::size_t> from_inside() { co_return (co_await as_many()).size(); }
+weft::task<> from_inside(bench::marks& marked) { co_await as_many(marked); }
 
 }  // namespace
 
 void bench::run(bench::state& state) {
   const weft::pool pool{{.threads = static_cast<unsigned>(threads_of(state.size()))}};
   weft::executor& there = pool.executor();
-  if (is_from_inside(state.size()))
-    state.measure(bulk_tasks, bulk_tasks, [&] { return weft::sync_wait(weft::start_on(there, from_inside())); });
-  else
-    state.measure(bulk_tasks, bulk_tasks, [&] { return weft::sync_wait(weft::start_on(there, as_many())).size(); });
+  marks all;
+  state.measure(bulk_tasks, bulk_tasks, [&] {
+    if (is_from_inside(state.size()))
+      weft::sync_wait(weft::start_on(there, from_inside(all)));
+    else
+      weft::sync_wait(weft::start_on(there, as_many(all)));
+    return all.take();
+  });
 }

@@ -1,10 +1,12 @@
-// bulk: 10,000 empty tasks are spawned, one after the other, and then joined, on a pool. --size is its threads; 100 more, and
-// they are spawned by one that runs on the pool, and not by a thread outside. One item is a task, from its making until all
-// have ended.
+// bulk: 10,000 tasks are spawned, one after the other, and then joined, on a pool; each marks a byte of its own, and the result
+// is how many did. --size is the pool's threads; 100 more, and they are spawned by one that runs on the pool, and not by a
+// thread outside. One item is a task, from its making until all have ended.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <numeric>
 
 namespace bench {
 
@@ -12,6 +14,21 @@ inline constexpr std::size_t bulk_tasks = 10'000;
 
 inline constexpr std::size_t threads_of(std::size_t size) { return size % 100; }
 inline constexpr bool is_from_inside(std::size_t size) { return size >= 100; }
+
+/// What each task marks, by its number.
+class marks {
+ public:
+  void set(std::size_t which) noexcept { set_[which] = 1; }
+  /// After the join: how many were set. Then it may be used again.
+  std::size_t take() noexcept {
+    const std::size_t all = std::accumulate(set_.begin(), set_.end(), std::size_t{0});
+    set_.fill(0);
+    return all;
+  }
+
+ private:
+  std::array<unsigned char, bulk_tasks> set_{};
+};
 
 /// Where a library has no join: what the tasks count up, and a thread outside waits for.
 class counted {

@@ -1,5 +1,5 @@
-// Fork and join on a pool of one worker. libfork starts what it forks, so there is no vector of chains, only one of
-// results.
+// Fork and join on a pool of one worker. libfork starts what it forks, and its frames lie on a stack, so that chains can't be
+// all made first: to be compared with weft.made.
 #include "workload.hpp"
 
 #include "../harness/harness.hpp"

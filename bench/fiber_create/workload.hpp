@@ -1,5 +1,7 @@
 // fiber_create: stackful coroutines on stacks of 64 KiB are made, run to their end without waiting, and are gone; so many
-// at once. What a library keeps of stacks is warm after the first call; a `cold` variant is given none that is.
+// at once. What a library keeps of stacks is warm after the first call. In a `cold` variant no memory is: each call takes all
+// stacks from the system, and gives them back to it, inside the clock. A library that keeps the addresses and the guards of
+// stacks whose memory it has given back may do so there; in a `fresh` variant it begins with nothing, and leaves nothing.
 #pragma once
 
 #include "../harness/harness.hpp"
@@ -17,12 +19,6 @@ inline constexpr std::size_t created_stack = std::size_t{64} << 10;
 template <class Create>
 void measure_creation(state& state, Create create) {
   state.measure(state.size(), state.size(), [&] { return create(state.size()); });
-}
-
-/// The same; before each call `cool()` gives the memory of all stacks back to the system, outside the clock.
-template <class Cool, class Create>
-void measure_cold_creation(state& state, Cool cool, Create create) {
-  state.measure(state.size(), state.size(), cool, [&](const auto&) { return create(state.size()); });
 }
 
 }  // namespace bench

@@ -165,7 +165,8 @@ std::vector<row> measure(plan what, const schedule& when) {
 
   progress shown{steps};
   for (std::size_t round = 0; round != when.rounds; ++round) {
-    for (const auto& each : what.assignments) {
+    for (std::size_t i = 0, all = what.assignments.size(); i != all; ++i) {
+      const auto& each = what.assignments[round % 2 == 0 ? i : all - 1 - i];  // the other way round in every second one
       auto& in = what.rows[each.row];
       const auto& into = in.entries[each.entry];
       if (!runs_in_round(*in.work, round)) continue;

@@ -1,8 +1,8 @@
 // Choosing what to measure, and measuring it: round after round, in each every row, in each row every library.
 //
-// The interleaving (A B C A B C …) is the point. These machines drift by half within minutes, so figures taken one
-// after the other compare two moments, not two libraries; within a round the same drift hits all, and cancels in the
-// ratio.
+// The interleaving is the point. These machines drift by half within minutes, so figures taken one after the other compare
+// two moments, not two libraries; within a round the same drift hits all, and cancels in the ratio. The order alternates
+// (A B C, C B A, …): who always comes behind a program that leaves the processor hot, or its caches full, would pay for it.
 #pragma once
 
 #include "results.hpp"
@@ -42,7 +42,7 @@ struct assignment {
 
 struct plan {
   std::vector<row> rows;
-  std::vector<assignment> assignments;  ///< in the order of a round
+  std::vector<assignment> assignments;  ///< in the order of the first round
   std::vector<std::string> left_out;
 };
 

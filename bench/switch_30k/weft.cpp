@@ -17,12 +17,10 @@ class coroutines {
 
   std::size_t resume_all() {
     std::size_t yielded = 0;
-    const std::size_t last = all_.size() - 1;
-    for (std::size_t i = 0; i <= last; ++i) {
-      all_[i + 10 <= last ? i + 10 : last].prefetch();
-      if (!all_[i]) continue;
-      all_[i].resume();
-      yielded += static_cast<bool>(all_[i]);
+    for (auto& one : all_) {
+      if (!one) continue;
+      one.resume();
+      yielded += static_cast<bool>(one);
     }
     return yielded;
   }

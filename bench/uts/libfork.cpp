@@ -5,6 +5,7 @@
 #include <libfork/core.hpp>
 #include <libfork/schedule.hpp>
 #include <numeric>
+#include <vector>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // call(…) is the spelling that g++ 12 knows, too
 
@@ -13,7 +14,7 @@ namespace {
 constexpr auto count = [](auto count, bench::uts_node node) -> lf::task<std::size_t> {
   const unsigned children = node.children();
   if (children == 0) co_return 1;
-  auto [nodes] = co_await lf::co_new<std::size_t>(children);  // on its stack
+  std::vector<std::size_t> nodes(children);
   for (unsigned i = 0; i + 1 < children; ++i) co_await lf::fork(&nodes[i], count)(node.child(i));
   co_await lf::call(&nodes[children - 1], count)(node.child(children - 1));
   co_await lf::join;

@@ -2,6 +2,8 @@
 
 #include "../harness/harness.hpp"
 
+#include <numeric>
+#include <vector>
 #include <weft/combine.hpp>
 #include <weft/pool.hpp>
 
@@ -11,9 +13,8 @@ weft::task<std::size_t> count(bench::uts_node node) {
   const unsigned children = node.children();
   if (children == 0) co_return 1;
   const auto below = [&](std::size_t which) { return count(node.child(static_cast<unsigned>(which))); };
-  std::size_t nodes = 1;
-  co_await weft::when_all(children, below, [&](std::size_t one) { nodes += one; });
-  co_return nodes;
+  const std::vector<std::size_t> nodes = co_await weft::when_all(children, below);
+  co_return std::accumulate(nodes.begin(), nodes.end(), std::size_t{1});
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 // its parent's, and a number of children that is drawn by it. One item is a node; a node's result is how many there are below
 // it, itself counted. --size is the number of threads, and 100 more for the tree T3, 200 more for T3L.
 //
+// Each library has a vector of a node's counts, but where its way of forking needs none (citor's halves); weft.sink and
+// libfork.stack show what going without one saves.
+//
 // T1 is geometric: four children in the mean, down to a depth of 10. T3 and T3L are binomial: of the 2000 children of the
 // root each, and each below, has eight or five children, or mostly none; they are 1572 and 17,844 deep.
 #pragma once

@@ -1,0 +1,28 @@
+#include "workload.hpp"
+
+#include <vector>
+#include <weft/fiber.hpp>
+
+namespace {
+
+class coroutines {
+ public:
+  coroutines(std::size_t count, std::size_t stack) {
+    all_.reserve(count);
+    for (std::size_t i = 0; i != count; ++i)
+      all_.emplace_back(weft::stack_options{.size = stack}, [](auto& yield) {
+        for (std::size_t left = bench::switches_of_each; left != 0; --left) yield();
+      });
+  }
+
+  std::size_t resume_all() {
+    return bench::resume_prefetched(all_, [](auto& one) { one.prefetch(); }, [](auto& one) { one.resume(); });
+  }
+
+ private:
+  std::vector<weft::coroutine<void()>> all_;
+};
+
+}  // namespace
+
+void bench::run(bench::state& state) { measure_libcopps<coroutines>(state); }
