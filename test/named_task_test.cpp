@@ -207,6 +207,14 @@ WEFT_TEST("named_task: the races give back their children's frames behind the aw
   EXPECT_EQ(alive, 0);
 }
 
+WEFT_TEST("named_task: a when_all that is awaited as an lvalue keeps them until it goes") {
+  {
+    auto both = weft::when_all(gives(counted{alive}, 1), waits(counted{alive}, 2));
+    EXPECT_EQ(co_await both, std::tuple(1, 2));
+  }
+  EXPECT_EQ(alive, 0);
+}
+
 WEFT_TEST("named_task: a fork's arguments go where it is awaited as an rvalue, or dropped") {
   co_await weft::with_scope([](weft::scope& s) -> task<> {
     auto one = gives(counted{alive}, 1);

@@ -436,11 +436,8 @@ struct awaiting_promise : promise_base {
   }
   template <template <class...> class Owner, class... Args>
     requires owns_callees<Owner<Args...>>
-  decltype(auto) await_transform(Owner<Args...>& named) noexcept {
-    if constexpr (requires { awaiter_in_root(named); })
-      return awaiter_in_root(named);
-    else
-      static_assert(!sizeof(Owner<Args...>*), "this is awaited once, as an rvalue: co_await std::move(x)");
+  WEFT_PER_AWAIT decltype(auto) await_transform(Owner<Args...>& named) noexcept {
+    return known_to_root(named);
   }
   template <class Awaitable>
     requires(!owns_callees<Awaitable>)
