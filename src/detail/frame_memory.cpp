@@ -107,8 +107,7 @@ bool frame_source::trim() noexcept {
   if (is_shared()) return false;  // others may look for a block
   bool any = false;
   for (std::size_t i = 0; i != kept_sizes; ++i)
-    if (foreign_frame_header* const block = std::exchange(kept_[i], nullptr)) {
-      unpoison(block + 1, i * foreign_frame_alignment - sizeof *block);
+    if (void* const block = std::exchange(kept_[i], nullptr)) {
       resource_->deallocate(block, i * foreign_frame_alignment, foreign_frame_alignment);
       any = true;
     }
@@ -133,7 +132,6 @@ void* frame_source::allocate(std::size_t size) {
     if (foreign_frame_header* const block = kept_[at]) [[likely]] {
       const std::size_t live = live_in_here();
       kept_[at] = nullptr;
-      unpoison(block + 1, bytes - sizeof *block);
       live_.store(live + 1, std::memory_order_relaxed);
       return block + 1;
     }
@@ -172,11 +170,10 @@ inline void* frame_source::ask_resource(std::size_t bytes) {
 void frame_source::release(void* source, void* block, std::size_t frame_size) noexcept {
   auto& mine = *static_cast<frame_source*>(source);
   const std::size_t bytes = foreign_frame_bytes(frame_size);
-  if (bytes < mine.keeps_below_) [[likely]]
+  if (bytes < mine.keeps_below_ && !asan_watches()) [[likely]]  // which sees at once what uses a frame after its end
     if (foreign_frame_header*& kept = mine.kept_[bytes / foreign_frame_alignment]; kept == nullptr) [[likely]] {
       mine.live_.store(mine.live_in_here() - 1, std::memory_order_relaxed);
       kept = static_cast<foreign_frame_header*>(block);
-      poison(kept + 1, bytes - sizeof *kept);
       return;
     }
   mine.give_back(block, bytes);
