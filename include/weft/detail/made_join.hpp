@@ -181,7 +181,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] made_join_into 
       });
       return std::move(into_);
     } else {
-      this->give([&](element<made_result<Make>>&& value) { invoke(into_, std::move(value)); });
+      this->give([&](element<made_result<Make>>&& value) { detail::invoke(into_, std::move(value)); });
     }
   }
 

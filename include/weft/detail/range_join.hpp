@@ -175,7 +175,7 @@ class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into
       });
       return std::move(into_);
     } else {
-      this->give([&](element<T>&& value) { invoke(into_, std::move(value)); });
+      this->give([&](element<T>&& value) { detail::invoke(into_, std::move(value)); });
     }
   }
 
