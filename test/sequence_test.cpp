@@ -94,7 +94,8 @@ WEFT_TEST("sequence_barrier: one that is stopped leaves, and as a case it has no
     co_await weft::yield();
     EXPECT_EQ(b.stats().waiting, 1u);
     one.request_stop();
-    EXPECT_TRUE((co_await as_result(std::move(one))).is_stopped());
+    const weft::result<void> how = co_await as_result(std::move(one));  // g++ can't tell it in a template
+    EXPECT_TRUE(how.is_stopped());
     EXPECT_EQ(b.stats().waiting, 0u);
     weft::channel<int> c{1};
     EXPECT_TRUE(c.try_send(1));
@@ -177,7 +178,8 @@ task<> claims_nothing_when_stopped() {
     co_await weft::yield();
     EXPECT_EQ(consumed.stats().waiting, 1u);
     one.request_stop();
-    EXPECT_TRUE((co_await as_result(std::move(one))).is_stopped());
+    const weft::result<void> how = co_await as_result(std::move(one));  // g++ can't tell it in a template
+    EXPECT_TRUE(how.is_stopped());
   };
   co_await with_scope(body);
   consumed.publish(0);

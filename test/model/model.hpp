@@ -24,6 +24,7 @@ void fail(const char* sentence) noexcept {
   std::fprintf(stderr, "weft: %s\n", sentence);
   std::abort();
 }
+void fail_thrown(const char* sentence) noexcept { fail(sentence); }
 }  // namespace weft::detail
 
 namespace model {

@@ -21,7 +21,7 @@ const void* thrown_in(const std::exception_ptr&) noexcept { return nullptr; }
 ambient_memory::ambient_memory(frame_source* source) noexcept : outer_{source} {}
 ambient_memory::~ambient_memory() { outer_ = nullptr; }
 frame_source::~frame_source() {}
-void frame_source::trim() noexcept {}
+bool frame_source::trim() noexcept { return false; }
 void scope_core::alarm::set(clock::time_point) noexcept {}
 void scope_core::alarm::ring(timer& self) noexcept {
   auto& mine = static_cast<alarm&>(self);
