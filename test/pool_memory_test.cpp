@@ -62,7 +62,7 @@ TEST(pool_memory, a_ranked_job_comes_in_turn_without_it) {
     p.executor(0).post(urgent);
     p.executor().post_behind(in_line);
   });
-  EXPECT_EQ(ran, (std::vector{1, 3, 2}));  // its own line first, then as they came
+  EXPECT_EQ(ran, (std::vector{3, 2, 1}));  // as they came: who goes behind comes behind these, too
 }
 
 TEST(pool_memory, a_ranked_job_has_its_rank_with_it) {

@@ -662,7 +662,11 @@ class started_root final : root {
     auto& mine = static_cast<started_root&>(self);
     Callback callback = std::move(mine.callback_);
     try {
-      detail::invoke(std::move(callback), mine.leave(stopped));  // mine is gone before the callback begins
+      // Mine is gone before the callback begins. Not through invoke(), which would move the result once more.
+      if constexpr (std::is_member_pointer_v<Callback>)
+        detail::invoke(std::move(callback), mine.leave(stopped));
+      else
+        std::move(callback)(mine.leave(stopped));
     } catch (...) {
       fail_thrown("the callback of a start() threw, where nobody could catch it");
     }

@@ -36,11 +36,13 @@ class items {
       : items{std::ranges::data(from), std::ranges::data(from) + std::ranges::size(from)} {}
   items(const items& other) : items{other.begin(), other.end()} {}
   items(items&& other) noexcept : all_{std::move(other.all_)}, count_{std::exchange(other.count_, 0)} {}
-  items& operator=(items other) noexcept {
+  items& operator=(items&& other) noexcept {
     all_ = std::move(other.all_);
-    count_ = other.count_;
+    count_ = std::exchange(other.count_, 0);
     return *this;
   }
+  // Not one for both: that of a class with such a member would be noexcept, and a copy asks for memory.
+  items& operator=(const items& other) { return *this = items{other}; }
 
   const T* begin() const noexcept { return all_.get(); }
   const T* end() const noexcept { return all_.get() + count_; }
