@@ -44,6 +44,8 @@ bool is_unwound_or_fiber(const worker& here) noexcept {
   return (static_cast<std::uintptr_t>(here.unwinds) | reinterpret_cast<std::uintptr_t>(here.fiber)) != 0;
 }
 
+constexpr unsigned most_looked_at = 64;  // waits of forks for each other, in search of a ring
+
 // Has these bytes fetched, for who is about to change them. Null: nothing.
 void prefetch(const void* at, std::size_t bytes) noexcept {
   if (at == nullptr) return;
@@ -517,7 +519,8 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
   std::unique_lock guard{lock_};
   const fork_status seen = one.status_.load(std::memory_order_relaxed);  // written under the lock
   if (seen == fork_status::succeeded || seen == fork_status::failed) return false;
-  if (waits_for(one, self, in) && !self.sleeper::stop_requested()) [[unlikely]] {
+  if (unsigned looks = most_looked_at; waits_for(one, self, in, looks) && !self.sleeper::stop_requested())
+      [[unlikely]] {
     guard.unlock();
     detail::fail(
         &self == &one
@@ -534,15 +537,17 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
 }
 
 // Whether `one`, which has not ended, waits for the end of `of`, itself or by other forks of this scope that nothing else
-// could wake but a stop. With the lock.
-bool scope_core::waits_for(const fork_record& one, const root& of, const waiter& like) const noexcept {
+// could wake but a stop. Looks at so many of them at most: what waits may be a long row, or wide. With the lock.
+bool scope_core::waits_for(const fork_record& one, const root& of, const waiter& like, unsigned& looks) const noexcept {
   if (&of == &one) return true;
   if (!of.is_fork || of.parent != &body_) return false;
   const waiter* in = static_cast<const fork_record&>(of).line_.first();
   for (; in != nullptr; in = in->next) {
+    if (looks == 0) return false;
+    --looks;
     if (!in->waits_as(like)) continue;
     const auto& by = static_cast<const root&>(*in->whose());
-    if (!by.sleeper::stop_requested() && waits_for(one, by, like)) return true;
+    if (!by.sleeper::stop_requested() && waits_for(one, by, like, looks)) return true;
   }
   return false;
 }

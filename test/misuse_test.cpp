@@ -453,6 +453,33 @@ TEST_F(misuse, forks_that_wait_for_themselves) {
   EXPECT_DEATH(sync_wait(await_in_a_ring(5)), "weft: a fork awaited another one that waits for its end");
 }
 
+// The first of a long row waits once more, when all others wait for it: who looks for a ring does not follow the whole row.
+TEST_F(misuse, a_long_row_of_waits_is_no_ring) {
+  weft::event all_there, at_last;
+  auto waits = [](weft::event& for_it) -> task<int> {
+    co_await for_it.wait();
+    co_return 1;
+  };
+  auto first = [&](weft::fork_view<int> last) -> task<int> {
+    co_await all_there.wait();
+    co_return co_await last;
+  };
+  auto next = [](weft::fork_view<int> before) -> task<int> { co_return 1 + co_await before; };
+  auto body = [&](weft::scope& s) -> task<int> {
+    auto last = s.fork(waits, std::ref(at_last)).view();
+    auto row = s.fork(first, last).view();
+    for (int i = 0; i != 400'000; ++i) row = s.fork(next, row).view();
+    auto sets = [&]() -> task<> {
+      all_there.set();
+      co_await weft::yield();
+      at_last.set();
+    };
+    auto setting = s.fork(sets());
+    co_return co_await row;
+  };
+  EXPECT_EQ(sync_wait(weft::with_scope(body)), 400'001);
+}
+
 TEST_F(misuse, a_shared_task_that_awaits_itself) {
   const auto run = [] {
     weft::shared_task<int>* self = nullptr;

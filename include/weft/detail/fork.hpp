@@ -196,7 +196,7 @@ class scope_core : waiter, job {
   /// For a select: what a fork's end takes; and under it, in line, of one that runs.
   tiny_lock& lock_of_ends() noexcept { return lock_; }
   void enter_line(fork_record& one, waiter& in) noexcept;
-  bool waits_for(const fork_record& one, const root& of, const waiter& like) const noexcept;
+  bool waits_for(const fork_record& one, const root& of, const waiter& like, unsigned& looks) const noexcept;
 
   /// `self` has suspended until there is room for one more child.
   bool wait_for_room(waiter& in, root& self) noexcept;
