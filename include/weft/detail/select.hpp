@@ -124,6 +124,7 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
     });
   }
   static constexpr bool begins_several = (0 + ... + int{Cases::state::begins}) > 1;
+  static constexpr bool may_need_no_lock = (Cases::state::may_need_no_lock && ...);
   std::size_t chosen;
 
  private:
@@ -290,6 +291,7 @@ class WEFT_CONTAINERS select_range_awaiter : public gate_awaiter<select_range_aw
   }
   void finish_chosen() noexcept { states_[chosen].finish(); }
   static constexpr bool begins_several = Case::state::begins;
+  static constexpr bool may_need_no_lock = true;  // there may be none
   std::size_t chosen;
 
  private:

@@ -334,6 +334,7 @@ struct otherwise_case {
   using result_type = std::monostate;
   using state = otherwise_case;
   static constexpr bool begins = false;
+  static constexpr bool may_need_no_lock = false;
   static constexpr bool ended_stopped() noexcept { return false; }
   bool may_be_ready() const noexcept { return false; }
   std::uint32_t changes() const noexcept { return 0; }

@@ -52,6 +52,7 @@ class state_if final : public select_case {
   }
 
   static constexpr bool begins = inner::begins;
+  static constexpr bool may_need_no_lock = true;
   bool may_be_ready() const noexcept { return of_ && of_->may_be_ready(); }
   std::uint32_t changes() const noexcept { return of_ ? of_->changes() : 0; }
   case_lock its_lock() noexcept { return of_ ? case_lock{of_->its_lock()} : case_lock{}; }
@@ -94,6 +95,7 @@ class never_case final : public select_case {
  public:
   using result_type = element<T>;
   using state = never_case;
+  static constexpr bool may_need_no_lock = true;
 
   bool may_be_ready() const noexcept { return false; }
   std::uint32_t changes() const noexcept { return 0; }

@@ -52,6 +52,7 @@ class case_lock {
 ///   void finish()              when the locks are free, by the one that was done: wakes the other side
 ///   void prepare(of, index, self)  where it has to wait, before the locks are taken
 ///   begins                     whether its begin() does something
+///   may_need_no_lock           whether it may wait with none
 ///   bool ended_stopped() const  of one that was done at once: the select ends stopped. Where it was waited for, who woke it
 ///                              has had the others leave (waiter::wake_as_ended)
 class select_case {
@@ -70,6 +71,7 @@ class select_case {
   virtual void tell(wait_subjects& into) const noexcept = 0;
 
   static constexpr bool begins = false;
+  static constexpr bool may_need_no_lock = false;
   static constexpr bool ended_stopped() noexcept { return false; }
 
  protected:
@@ -83,6 +85,7 @@ class select_case {
 ///   bool try_ready<Try>()      tries those that may be ready, from any one on, until one is done: `chosen`
 ///   finish_chosen()
 ///   begins_several             whether several of them begin: select_case::begin()
+///   may_need_no_lock           whether perhaps none of them has a lock, or there are none
 class select_wait : public waiter {
  public:
   select_wait(select_case** cases, case_lock* locks, std::size_t count) noexcept
@@ -166,7 +169,8 @@ bool select_wait::suspend(root& self, Select& of) noexcept {
   const bool in_any_order = locks != count_;  // several may be in one line: the first of them is served
   if (in_any_order) [[unlikely]]
     shuffle_cases();
-  const bool stays = locks != 0 && locks_[locks - 1];  // until we unlock; else nobody needs a lock to end the wait
+  // Until we unlock; else nobody needs a lock to end the wait.
+  const bool stays = !Select::may_need_no_lock || (locks != 0 && locks_[locks - 1]);
   in_line_ = true;  // before it is known: whoever ends the wait reads it, and the cases
   const bool parked = self.park(*this);
   if (parked && !stays) return true;
