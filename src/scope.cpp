@@ -9,6 +9,7 @@
 
 #include "detail/claim.hpp"
 #include "detail/held_locks.hpp"
+#include "detail/letting_go.hpp"
 #include "detail/pool_worker.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/stop_turn.hpp"
@@ -113,14 +114,19 @@ void scope_core::give_back(fork_record& one) noexcept {
   free_ = &one;
 }
 
-// A holder goes. Whoever is the last destroys the frame, under no lock.
+// A holder goes. Whoever is the last destroys the frame, under no lock; that may be one of a row, if what held it was a frame
+// that goes.
+template <bool in_row>
 void scope_core::let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept {
   const unsigned holders = one.holders_.load(std::memory_order_relaxed) - 1;  // under the lock
   one.holders_.store(holders, std::memory_order_release);                     // -> gone (no model: see its declaration)
   if (holders != 0) return;
   if (one.frame_) {
     guard.unlock();
-    detail::let_go(one.frame_);
+    if constexpr (in_row)
+      letting_go::destroy(this_worker(), one.frame_);
+    else
+      one.frame_.destroy();
     guard.lock();
   }
   one.holders_.store(fork_record::nobody, std::memory_order_relaxed);  // under the lock, as what asks for it
@@ -133,6 +139,11 @@ void scope_core::retain(fork_record& one) noexcept {
 }
 
 void scope_core::drop(fork_record& one) noexcept {
+  std::unique_lock guard{lock_};
+  let_go<true>(guard, one);
+}
+
+void scope_core::drop_awaited(fork_record& one) noexcept {
   std::unique_lock guard{lock_};
   let_go(guard, one);
 }

@@ -71,11 +71,12 @@ task_promise<T>& promise_of(fork_word of) noexcept {
   return std::coroutine_handle<task_promise<T>>::from_address(of.frame().address()).promise();
 }
 
-/// A handle is gone.
+/// A handle is gone; `awaited`: by an await that has taken the value.
+template <bool awaited = false>
 inline void release(fork_word of) noexcept {
   if (!of) return;
   if (of.has_record()) [[unlikely]]
-    of.record().of().drop(of.record());
+    awaited ? of.record().of().drop_awaited(of.record()) : of.record().of().drop(of.record());
   else
     std::coroutine_handle<>::from_address(reinterpret_cast<void*>(of.value())).destroy();
 }
@@ -132,9 +133,9 @@ class fork_taker : public fork_wait {
  public:
   using fork_wait::fork_wait;
 #if WEFT_DESTROYS_TEMPORARIES_TWICE
-  WEFT_PER_AWAIT ~fork_taker() { release(std::exchange(this->of_, fork_word{})); }
+  WEFT_PER_AWAIT ~fork_taker() { release<true>(std::exchange(this->of_, fork_word{})); }
 #else
-  WEFT_PER_AWAIT ~fork_taker() { release(this->of_); }
+  WEFT_PER_AWAIT ~fork_taker() { release<true>(this->of_); }
 #endif
 
   T await_resume() {

@@ -1,6 +1,7 @@
 #include <weft/detail/root.hpp>
 
 #include "detail/held_locks.hpp"
+#include "detail/letting_go.hpp"
 #include "detail/pool_worker.hpp"
 #include "detail/run_loop.hpp"
 #include "detail/sleeping_inbox.hpp"
@@ -149,46 +150,26 @@ bool unwind_to_end(worker& here, root& self) noexcept {
   return unwind_to_end_from(here, self, innermost, outer);
 }
 
-// Each on the stack of the outermost call. Those put off are linked by their continuations, which nobody asks for any more.
-class letting_go {
- public:
-  explicit letting_go(letting_go*& innermost) noexcept : innermost_{innermost} { innermost_ = this; }
-  letting_go(const letting_go&) = delete;
-  ~letting_go() {
-    while (const std::coroutine_handle<> one = first_) {
-      first_ = promise_base::of(one).continuation;
-      one.destroy();
-    }
-    innermost_ = nullptr;
-  }
-
-  void nested(std::coroutine_handle<> frame) noexcept {
-    if (depth_ == deepest_stop) return put_off(frame);
-    ++depth_;
-    frame.destroy();
-    --depth_;
-  }
-
- private:
-  void put_off(std::coroutine_handle<> frame) noexcept {
+void letting_go::destroy_nested(std::coroutine_handle<> frame) noexcept {
+  if (depth_ == deepest_stop) {
     promise_base::of(frame).continuation = nullptr;
     (first_ ? promise_base::of(last_).continuation : first_) = frame;
     last_ = frame;
+    return;
   }
-
-  letting_go*& innermost_;
-  unsigned depth_ = 0;
-  std::coroutine_handle<> first_, last_;
-};
-
-// A fiber has one of its own, since a destructor may wait in it, and go on on another thread.
-void let_go(std::coroutine_handle<> frame) noexcept {
-  worker& here = this_worker();
-  letting_go*& innermost = here.fiber != nullptr ? lets_go_in(*here.fiber) : here.lets_go;
-  if (innermost != nullptr) return innermost->nested(frame);
-  const letting_go outermost{innermost};
+  ++depth_;
   frame.destroy();
+  --depth_;
 }
+
+void letting_go::destroy_those_put_off() noexcept {
+  while (const std::coroutine_handle<> one = first_) {
+    first_ = promise_base::of(one).continuation;
+    one.destroy();
+  }
+}
+
+void let_go(std::coroutine_handle<> frame) noexcept { letting_go::destroy(this_worker(), frame); }
 
 void destroy_frame(std::coroutine_handle<> frame) noexcept {
   worker& here = this_worker();
@@ -199,7 +180,7 @@ void destroy_frame(std::coroutine_handle<> frame) noexcept {
   WEFT_EXPECTS(promise_base::of(frame).owner == nullptr || frame.done(),
                "a task was destroyed while it waits: it must end first (request a stop, then await or join it)");
   if (root* self = here.current; self != nullptr) self->top = self->innermost();  // `top` may lie in this frame
-  let_go(frame);
+  letting_go::destroy(here, frame);
 }
 
 void boundary::go_on(frame* self) {

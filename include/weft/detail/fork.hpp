@@ -186,6 +186,8 @@ class scope_core : waiter, job {
   fork_record& share(std::uintptr_t word, failure_function failure_of);
   void retain(fork_record& one) noexcept;
   void drop(fork_record& one) noexcept;
+  /// The same by an await that has taken the value: in no row of frames that go, see let_go().
+  void drop_awaited(fork_record& one) noexcept;
   bool is_only_holder(const fork_record& one) noexcept;
 
   /// `self` has suspended to wait for `one`. False: it goes on at once.
@@ -292,6 +294,7 @@ class scope_core : waiter, job {
   void give_back(fork_record& one) noexcept;  // under the lock
   std::size_t give_back_records() noexcept;
   void keep(fork_record& one, fork_status how) noexcept;
+  template <bool in_row = false>
   void let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept;  // under the lock
   void link(fork_record& one) noexcept;
   void count_in(fork_record& one) noexcept;     // under the lock

@@ -247,9 +247,8 @@ WEFT_PER_AWAIT inline std::coroutine_handle<> transfer([[maybe_unused]] root& se
 /// just unwound.
 void destroy_frame(std::coroutine_handle<> frame) noexcept;
 
-/// Destroys the frame of a coroutine in a root that was never started, or has ended. What it holds goes with it, and so on
-/// through a row of any length, in bounded stack: sixteen deep, the rest is put off until the outermost call on this stack
-/// comes to it. So up to there destructors run in the order of the language, and behind that frame by frame.
+/// Destroys the frame of a coroutine in a root that was never started, or has ended, and what it holds: a row of any length
+/// in bounded stack.
 void let_go(std::coroutine_handle<> frame) noexcept;
 
 /// By whoever runs in `self`, which is lent: gives the children that borrow it roots of their own (detail/join.hpp).
