@@ -645,5 +645,3 @@ std::size_t channel<T>::capacity() const noexcept {
 }  // namespace weft
 
 #include <weft/detail/broadcast.hpp>  // and that includes detail/select.hpp
-//
-#include <weft/detail/channel_ends.hpp>

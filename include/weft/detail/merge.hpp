@@ -292,9 +292,9 @@ class [[nodiscard("merged sources run when they are consumed: merge(a, b) | for_
   template <class F>
   WEFT_COROUTINE_TAKES_OVER task<> into(F&& f) && {
     if constexpr (sizeof...(Stages) == 0)
-      return merge_into<T, F>(std::move(sources_), std::move(f));
+      return merge_into<T, F>(std::move(sources_), std::forward<F>(f));
     else
-      return merge_through<T, F>(std::move(sources_), std::move(stages_), std::move(f));
+      return merge_through<T, F>(std::move(sources_), std::move(stages_), std::forward<F>(f));
   }
 
  private:

@@ -386,5 +386,6 @@ auto select(std::vector<on_case<T>> cases) {
 }  // namespace weft
 
 #include <weft/detail/any_case.hpp>
+#include <weft/detail/channel_ends.hpp>
 #include <weft/detail/select_beside.hpp>
 #include <weft/detail/select_holes.hpp>
