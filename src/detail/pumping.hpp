@@ -7,7 +7,16 @@ namespace weft::detail {
 class pumping {
  public:
   /// `innermost` is the object's, null outside of its loops.
-  explicit pumping(pumping*& innermost) noexcept : innermost_{innermost}, outer_{innermost} { innermost = this; }
+  explicit pumping(pumping*& innermost) noexcept : innermost_{innermost}, outer_{innermost} {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdangling-pointer"  // it does not see that the destructor takes it back
+#endif
+    innermost = this;
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+  }
   pumping(const pumping&) = delete;
   ~pumping() {
     if (!is_gone_) innermost_ = outer_;
