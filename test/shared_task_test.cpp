@@ -241,7 +241,7 @@ WEFT_TEST("shared_task_temporary: gives a copy to what a task awaits") {
   for (const seven& one : co_await when_all(3, index)) EXPECT_EQ(one.id, 7);
   for (const seven& one : co_await weft::windowed(2, make_some())) EXPECT_EQ(one.id, 7);
   const auto any = co_await weft::when_any(make(), make());
-  EXPECT_EQ(std::get<0>(any.value).id, 7);
+  EXPECT_EQ(std::visit([](const seven& one) { return one.id; }, any.value), 7);
   EXPECT_EQ((co_await weft::when_any(make_some())).value.id, 7);
   for (const auto& one : co_await weft::when_some(2, make_some())) EXPECT_EQ(one.second.id, 7);
   for (const auto& one : co_await (make_some() | weft::when(2))) EXPECT_EQ(one.second.id, 7);

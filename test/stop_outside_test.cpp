@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -40,9 +41,10 @@ using weft::with_scope;
 
 // ---- where, who and how -------------------------------------------------------------------------------------------------
 
+// Bodies are called by std::function: this file is large, and would take a minute to compile.
+
 /// Runs a test's body on this thread, and on a pool of three.
-template <class Body>
-void everywhere(const Body& body) {
+void everywhere(const std::function<task<>()>& body) {
   {
     SCOPED_TRACE("sync_wait");
     sync_wait(body());
@@ -81,10 +83,9 @@ task<> note(task<T> work, std::optional<result<T>>& how) {
 
 /// What comes of `start(scope_options)`, a task that passes these to its scope, when it is told to stop from outside of that,
 /// where so many wait at a gate.
-template <class Start>
-auto told_from_outside(way by, const Start& start, const gate& door, int count)
-    -> task<result<typename decltype(start(scope_options{}))::value_type>> {
-  std::optional<result<typename decltype(start(scope_options{}))::value_type>> how;
+template <class T>
+task<result<T>> told_to_stop(way by, std::function<task<T>(scope_options)> start, const gate& door, int count) {
+  std::optional<result<T>> how;
   stop_source source;
   auto all = [&] { return start(scope_options{}); };
   auto tell = [&]() -> task<> {
@@ -110,6 +111,10 @@ auto told_from_outside(way by, const Start& start, const gate& door, int count)
   }
   co_return *std::move(how);
 }
+template <class Start>
+auto told_from_outside(way by, const Start& start, const gate& door, int count) {
+  return told_to_stop<typename decltype(start(scope_options{}))::value_type>(by, std::ref(start), door, count);
+}
 
 template <class T>
 std::string what(const result<T>& how) {
@@ -130,8 +135,7 @@ void name(const testing::Message& by, kind of) {
 }
 
 /// Each way, with each kind of fork, everywhere. `check(way, kind)` is a task.
-template <class Check>
-void in_all_ways(const Check& check) {
+void in_all_ways(const std::function<task<>(way, kind)>& check) {
   everywhere([&]() -> task<> {
     for (const way by : ways)
       for (const kind of : kinds) {
@@ -141,8 +145,7 @@ void in_all_ways(const Check& check) {
   });
 }
 /// The same for what is no stop from outside.
-template <class Check>
-void with_all_kinds(const Check& check) {
+void with_all_kinds(const std::function<task<>(kind)>& check) {
   everywhere([&]() -> task<> {
     for (const kind of : kinds) {
       co_await check(of);
@@ -447,7 +450,10 @@ TEST(stop_outside, when_all_windowed_and_collect) {
 
     auto numbers = [&](bool fails_then) -> weft::async_generator<int> {
       co_yield 1;
-      co_yield fails_then ? co_await fail_when_told(never) : co_await one_after(never);
+      if (fails_then)  // no conditional operator, of which g++ 12 awaits both sides
+        co_yield co_await fail_when_told(never);
+      else
+        co_yield co_await one_after(never);
       co_yield 3;
     };
     auto collected = [&] { return weft::collect(numbers(false)); };
@@ -947,11 +953,11 @@ TEST(stop_outside, inside_of_the_outer_scope_is_outside_of_the_inner_one) {
       fork_one(s, of, never);
       co_return 1;
     };
+    auto nested = [&]() -> task<> {
+      how = co_await as_result(with_scope(inner));
+      co_await weft::check_stop();
+    };
     auto outer = [&](scope& s) -> task<int> {
-      auto nested = [&]() -> task<> {
-        how = co_await as_result(with_scope(inner));
-        co_await weft::check_stop();
-      };
       s.fork(nested());
       co_await full(never, 1);
       s.request_stop();

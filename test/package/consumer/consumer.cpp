@@ -10,8 +10,8 @@
 
 namespace w = weft;
 
-// A frame that does not come from weft's own frame memory comes from here. UNCOUNTED is for clang's thread sanitizer, whose
-// own operators can't be replaced.
+// A frame that does not come from weft's own frame memory comes from here. UNCOUNTED is for sanitizers: the operators of
+// clang's thread sanitizer can't be replaced, and with the address sanitizer each frame is allocated.
 int allocations = 0;
 #ifndef UNCOUNTED
 void* operator new(std::size_t size) {
