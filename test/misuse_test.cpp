@@ -11,6 +11,7 @@
 #include <memory_resource>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 #include <weft/channel.hpp>
@@ -516,6 +517,22 @@ TEST_F(misuse, a_handler_that_throws) {
     sync_wait(weft::with_scope({.on_error = throws}, body));
   };
   EXPECT_DEATH(of_scope(), "weft: the .on_error handler of a scope threw, where nobody could catch it: oh no");
+  const auto of_overdue_scope = [] {
+    weft::new_thread_executor threads;
+    std::atomic<bool> runs{false};
+    auto body = [&](weft::scope& s) -> task<> {
+      s.fork_on(threads, [&]() -> task<> {
+        for (runs = true;;) std::this_thread::yield();
+        co_return;
+      });
+      while (!runs) std::this_thread::yield();
+      s.request_stop();
+      co_return;
+    };
+    auto throws = [](const weft::overdue_scope&) { throw std::runtime_error{"too late"}; };
+    sync_wait(weft::with_scope({.stop_within = std::chrono::milliseconds{1}, .on_overdue = throws}, body));
+  };
+  EXPECT_DEATH(of_overdue_scope(), "weft: the .on_overdue handler of a scope threw, .* catch it: too late");
   const auto of_pool = [] {
     const weft::pool p{{.threads = 1, .on_start = [](unsigned, void*) { throw std::runtime_error{"oh no"}; }}};
   };

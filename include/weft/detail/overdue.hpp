@@ -13,6 +13,7 @@
 #include <string>
 #include <type_traits>
 #include <weft/detail/async_frame.hpp>
+#include <weft/detail/config.hpp>
 #include <weft/detail/forward.hpp>
 #include <weft/detail/invoke.hpp>
 #include <weft/detail/items.hpp>
@@ -48,7 +49,7 @@ std::string to_string(const overdue_scope& what);
 /// scope; a lambda without captures, or a function, needs no object.
 ///
 /// Threads  where the scope's clock fires: for the real one its own thread, which nothing else uses meanwhile.
-/// Fails    a handler that throws ends the program.
+/// Fails    a handler that throws ends the program, with a sentence.
 class overdue_handler {
  public:
   constexpr overdue_handler() noexcept = default;  ///< prints
@@ -60,20 +61,28 @@ class overdue_handler {
     using plain = std::remove_cvref_t<Handler>;
     if constexpr (std::is_function_v<plain>) {
       object_ = reinterpret_cast<void*>(&handler);
-      call_ = [](void* object, const overdue_scope& what) noexcept { (*reinterpret_cast<plain*>(object))(what); };
+      call_ = [](void* object, const overdue_scope& what) noexcept { call(*reinterpret_cast<plain*>(object), what); };
     } else if constexpr (std::is_lvalue_reference_v<Handler>) {
       object_ = const_cast<void*>(static_cast<const void*>(std::addressof(handler)));
       call_ = [](void* object, const overdue_scope& what) noexcept {
-        detail::invoke(*static_cast<std::remove_reference_t<Handler>*>(object), what);
+        call(*static_cast<std::remove_reference_t<Handler>*>(object), what);
       };
     } else {
-      call_ = [](void*, const overdue_scope& what) noexcept { plain{}(what); };
+      call_ = [](void*, const overdue_scope& what) noexcept {
+        plain handler{};
+        call(handler, what);
+      };
     }
   }
 
   void operator()(const overdue_scope& what) const noexcept { call_(object_, what); }
 
  private:
+  template <class Handler>
+  static void call(Handler& handler, const overdue_scope& what) noexcept {
+    auto calls = [&] { static_cast<void>(detail::invoke(handler, what)); };
+    detail::call_no_throw(calls, "the .on_overdue handler of a scope threw, where nobody could catch it");
+  }
   static void print(void*, const overdue_scope& what) noexcept;
 
   void* object_ = nullptr;
