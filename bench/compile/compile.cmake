@@ -21,8 +21,12 @@ function(bench_compile library variant)
     "$<$<BOOL:${directories}>:\"-I$<JOIN:${directories},\"$<COMMA> \"-I>\"$<COMMA> >"
     "$<$<BOOL:${definitions}>:\"-D$<JOIN:${definitions},\"$<COMMA> \"-D>\"$<COMMA> >"
     "\"-c\", \"${source}\", \"-o\", \"/dev/null\"")
+  set(when "")
+  if(NOT variant MATCHES "^(|task.hpp|weft.hpp)$")
+    set(when "\"smoke\": false, ")
+  endif()
   list(APPEND programs
-    "    {\"workload\": \"compile\", \"library\": \"${library}\", \"variant\": \"${variant}\", \"command\": [${command}]}")
+    "    {\"workload\": \"compile\", \"library\": \"${library}\", \"variant\": \"${variant}\", ${when}\"command\": [${command}]}")
   set(programs "${programs}" PARENT_SCOPE)
 endfunction()
 
