@@ -305,7 +305,7 @@ template <class PostAll>
 int yields_until_all_ran(unsigned threads, who one, int count, PostAll post_all) {
   std::atomic<bool> begun{false}, posted{false}, given_up{false};
   std::atomic<int> ran{0};
-  std::atomic<unsigned> held{0};
+  std::atomic<unsigned> held{0}, let_go{0};
   std::deque<work> jobs, holders;
   const pool p{{.threads = threads}};
   for (int i = 0; i != count; ++i) jobs.emplace_back([&] { ran.fetch_add(1); });
@@ -316,6 +316,7 @@ int yields_until_all_ran(unsigned threads, who one, int count, PostAll post_all)
       post_all(p, jobs, posted);
     }
     while (ran != count && !given_up) std::this_thread::yield();
+    ++let_go;
   };
   for (unsigned i = 0; i + 1 != threads; ++i) {
     holders.emplace_back([&, i] { holds(i); });
@@ -344,6 +345,7 @@ int yields_until_all_ran(unsigned threads, who one, int count, PostAll post_all)
     co_return;
   };
   sync_wait(weft::with_scope({.executor = &p.executor()}, body));
+  while (let_go + 1 != threads) std::this_thread::yield();
   return yields;
 }
 
