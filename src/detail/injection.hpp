@@ -21,20 +21,19 @@ class injection {
   /// where another one is at it.
   std::size_t take(T** into, std::size_t most, std::size_t takers) noexcept {
     if (empty() || !lock_.try_lock()) return 0;
-    if (first_ == nullptr) {
-      first_ = incoming_.take();
-      std::size_t length = 0;
-      for (T* one = first_; one != nullptr; one = one->next) ++length;
-      length_ = length;
-    }
-    std::size_t share = length_ / takers + 1;
-    if (share > most) share = most;
     std::size_t taken = 0;
-    T* one = first_;
-    for (; one != nullptr && taken != share; one = one->next) into[taken++] = one;
-    first_ = one;
-    length_ = length_ - taken;
-    left_.store(one != nullptr, std::memory_order_relaxed);  // a hint; the lock has the edge
+    do {
+      if (first_ == nullptr) bring_in();
+      std::size_t share = length_ / takers + 1;
+      if (share > most - taken) share = most - taken;
+      T* one = first_;
+      std::size_t of_these = 0;
+      for (; one != nullptr && of_these != share; one = one->next) into[taken + of_these++] = one;
+      first_ = one;
+      length_ = length_ - of_these;
+      taken += of_these;
+    } while (takers == 1 && taken != most && !incoming_.empty());  // what is left of the last time is not all
+    left_.store(first_ != nullptr, std::memory_order_relaxed);  // a hint; the lock has the edge
     lock_.unlock();
     return taken;
   }
@@ -46,6 +45,13 @@ class injection {
   bool empty() const noexcept { return incoming_.empty() && !left_.load(std::memory_order_relaxed); }  // as said
 
  private:
+  void bring_in() noexcept {
+    first_ = incoming_.take();
+    std::size_t length = 0;
+    for (T* one = first_; one != nullptr; one = one->next) ++length;
+    length_ = length;
+  }
+
   inbox<T> incoming_;  // its edge: the job, and all before it was put  ->  who takes it
   tiny_lock lock_;     // of what follows, but for the hint
   plain<T*> first_ = nullptr;
