@@ -11,13 +11,14 @@
 
 namespace { thread_local bool none_is_left = false; }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Inlined, std::free() of what new gave is a mistake to g++.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   void* const it = none_is_left ? nullptr : std::malloc(bytes);
   if (it == nullptr) throw std::bad_alloc{};
   return it;
 }
-void operator delete(void* it) noexcept { std::free(it); }
-void operator delete(void* it, std::size_t) noexcept { std::free(it); }
+[[gnu::noinline]] void operator delete(void* it) noexcept { std::free(it); }
+[[gnu::noinline]] void operator delete(void* it, std::size_t) noexcept { std::free(it); }
 
 namespace {
 
