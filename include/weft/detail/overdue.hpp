@@ -69,8 +69,8 @@ class overdue_handler {
       };
     } else {
       call_ = [](void*, const overdue_scope& what) noexcept {
-        plain handler{};
-        call(handler, what);
+        plain here{};
+        call(here, what);
       };
     }
   }

@@ -430,8 +430,8 @@ struct awaiting_promise : promise_base {
   // 97.6 -> 103.6 instructions a level where callees are not elided.)
   template <class Owner>
     requires owns_callees<Owner>
-  WEFT_PER_AWAIT decltype(auto) await_transform(Owner owner) noexcept {
-    return known_to_root(std::move(owner));
+  WEFT_PER_AWAIT decltype(auto) await_transform(Owner whole) noexcept {
+    return known_to_root(std::move(whole));
   }
   template <template <class...> class Owner, class... Args>
     requires owns_callees<Owner<Args...>>
