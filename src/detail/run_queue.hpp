@@ -65,8 +65,8 @@ class run_queue {
     return nullptr;
   }
 
-  /// By the owner: how many more fit, if there is memory.
-  std::size_t room() const noexcept { return most - (end_ - first_); }
+  /// By the owner: how many more fit, if there is memory; perhaps more, as thieves take some.
+  std::size_t room() const noexcept { return most - in_line(); }
   /// By the owner: whether something is next. A hint: a thief may take it.
   bool has_next() const noexcept { return next_.load(std::memory_order_relaxed) != nullptr; }  // as said
   /// By the owner, for one that must not come before that: what is next goes to the end. False: there is no room.

@@ -69,6 +69,7 @@ struct theft_and_pop : rl::test_suite<theft_and_pop, 2> {
     bool first;
     for (int i = 0, text = 1; i != 4; ++i, text *= 10) {
       all[i].text = text;
+      RL_ASSERT(line.room() != 0);
       if (i == 2)
         RL_ASSERT(line.push_next(all[i], first) == nullptr);
       else
