@@ -201,12 +201,13 @@ class steady final : public clock {
     {
       std::lock_guard guard{lock_};
       if (!running_ || pthread_equal(thread_, pthread_self()) != 0) return;
-      running_ = false;
       ending_ = true;
       changes_.fetch_add(1, std::memory_order_relaxed);  // as in arm()
     }
     detail::futex_wake(&changes_);
-    pthread_join(thread_, nullptr);
+    pthread_join(thread_, nullptr);  // other threads still arm timers, and none of them starts another thread meanwhile
+    std::lock_guard guard{lock_};
+    running_ = false;
   }
 
   static steady& instance() noexcept;

@@ -456,4 +456,20 @@ TEST(real_clock, a_process_may_end_with_timers_armed) {
       testing::ExitedWithCode(4), "");
 }
 
+// None of them has a thread of the clock's go on, for which exit() would wait for ever.
+TEST(real_clock, a_process_may_end_while_other_threads_sleep) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (int i = 0; i != 20; ++i)
+    EXPECT_EXIT(
+        {
+          for (int t = 0; t != 3; ++t)
+            std::thread{[] {
+              for (;;) weft::sync_wait(nap(20us));
+            }}.detach();
+          weft::sync_wait(nap(2ms));
+          std::exit(5);
+        },
+        testing::ExitedWithCode(5), "");
+}
+
 }  // namespace
