@@ -16,6 +16,7 @@
 #include "detail/futex.hpp"
 #include "detail/helper_signals.hpp"
 #include "detail/parker.hpp"
+#include "detail/unloading.hpp"
 #include "detail/worker.hpp"
 
 namespace weft {
@@ -241,28 +242,9 @@ void blocking_core::end(bool all) noexcept {
   if (last != pthread_t{}) ::pthread_join(last, nullptr);
 }
 
-// What std::atexit() registers in a library that was loaded at run time is called at the end of the process, and where the
-// library is unloaded. Then its code and that of the calls goes, so all threads are waited for; at the end of the process a
-// call may go on for ever, and nothing goes. The two are told apart by what only the former calls: a function of the C
-// library's, which stays, by on_exit(), which belongs to no library, and later, so that it comes before. It has to be one
-// that takes (int, void*) and always leaves a trace, whatever the number is: srand48_r() does. Rejected: __cxa_atexit() for
-// no library, whose functions the thread sanitizer calls without their argument.
-class end_of_process {
- public:
-  static void watch() noexcept {
-    if (trace != nullptr) return;
-    trace = new (std::nothrow) drand48_data{};  // never freed: it is written when this library may have gone
-    if (trace == nullptr) return;
-    ::on_exit(reinterpret_cast<void (*)(int, void*)>(reinterpret_cast<void (*)()>(::srand48_r)), trace);
-  }
-  static bool has_come() noexcept { return trace == nullptr || trace->__init != 0; }
-
- private:
-  static constinit inline drand48_data* trace = nullptr;
-};
-
-// Destroyed only where its library is unloaded: tasks of other threads may call to the end of the process, and a child that
-// was forked makes another.
+// Destroyed only where its library is unloaded: then its code and that of the calls goes, so all threads are waited for. At
+// the end of the process a call may go on for ever, and tasks of other threads may call. A child that was forked makes
+// another, and so does a destructor of a static that calls after this was destroyed.
 blocking_core& process_blocking_core() {
   static constinit std::atomic<blocking_core*> one{nullptr};
   static constinit std::mutex making;
@@ -274,14 +256,14 @@ blocking_core& process_blocking_core() {
   now = one.load(std::memory_order_relaxed);  // under the lock
   if (now != nullptr && now->is_of_this_process()) return *now;
   if (now == nullptr) {
-    std::atexit([] {
+    static_cast<void>(at_end([] {
       blocking_core* const last = one.load(std::memory_order_relaxed);  // nobody makes another meanwhile
       if (!last->is_of_this_process()) return;
-      const bool unloaded = !end_of_process::has_come();
-      last->end(unloaded);
-      if (unloaded) delete last;
-    });
-    end_of_process::watch();
+      last->end(is_unloading());
+      if (!is_unloading()) return;
+      one.store(nullptr, std::memory_order_relaxed);  // a destructor of a static that calls is on this thread
+      delete last;
+    }));
   }
   now = new blocking_core{{}};
   //   edge made  the core  ->  who calls

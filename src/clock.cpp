@@ -9,6 +9,7 @@
 #include "detail/futex.hpp"
 #include "detail/helper_signals.hpp"
 #include "detail/thread_id.hpp"
+#include "detail/unloading.hpp"
 #include "detail/worker.hpp"
 
 namespace weft {
@@ -148,9 +149,10 @@ class steady final : public clock {
                        instance().forget_those_of_others();
                        instance().lock_.unlock();
                      });
-      return std::atexit([] { instance().end(); }) == 0;
+      return true;
     }();
     static_cast<void>(once);
+    if (!ends_in_time_) ends_in_time_ = detail::at_end([] { instance().end(); });
     ending_ = false;
     asleep_until_ = time_point::min();
     const detail::helper_signals as_helper;
@@ -196,10 +198,11 @@ class steady final : public clock {
     }
   }
 
-  // At the end of the process.
+  // At the end of the process, or of the library's time in it.
   void end() noexcept {
     {
       std::lock_guard guard{lock_};
+      if (detail::is_unloading()) ends_in_time_ = false;  // a destructor of a static may start it again
       if (!running_ || pthread_equal(thread_, pthread_self()) != 0) return;
       ending_ = true;
       changes_.fetch_add(1, std::memory_order_relaxed);  // as in arm()
@@ -219,6 +222,7 @@ class steady final : public clock {
   time_point asleep_until_ = time_point::min();  // the thread's; that: it is awake, and will look at the timers
   bool running_ = false;                         // the thread is there
   bool ending_ = false;
+  bool ends_in_time_ = false;  // end() will be called, or was, at the end of the process
   pthread_t thread_{};
 
   // What the thread sleeps on, and who waits for a function to return. Words of the kernel's: all else is under the lock.

@@ -22,7 +22,7 @@ namespace weft::detail {
 }
 
 inline std::size_t any_below(std::size_t count) noexcept {
-  static constinit thread_local std::uint32_t state = 0;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local std::uint32_t state = 0;
   if (state == 0) [[unlikely]]
     state = first_number_of_thread();
   state ^= state << 13;

@@ -49,7 +49,7 @@ class slab_source {
   /// True: some are warm that may go later.
   bool let_go_of_unused(long now) noexcept;
   void let_go_of_all() noexcept;
-  /// With their addresses: for what else needs memory where there is none.
+  /// With their addresses: for what else needs memory where there is none, and where the library is unloaded.
   void unmap_all() noexcept;
 
   /// Those in use, and the warm ones.

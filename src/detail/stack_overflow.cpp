@@ -162,9 +162,10 @@ void take_signal_stack(worker& here) noexcept {
     void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return;  // an overflow then ends the program without a sentence
     here.signal_stack = mapped;
+    here.signal_stack_bytes = bytes;
   }
   now = {.ss_sp = here.signal_stack, .ss_flags = 0, .ss_size = bytes};
-  ::sigaltstack(&now, nullptr);
+  here.signal_stack_is_in_use = ::sigaltstack(&now, nullptr) == 0;
 }
 
 }  // namespace

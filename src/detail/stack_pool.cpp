@@ -22,6 +22,7 @@
 #include "detail/stack_overflow.hpp"
 #include "detail/stack_region.hpp"
 #include "detail/stack_valgrind.hpp"
+#include "detail/unloading.hpp"
 
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
@@ -142,11 +143,15 @@ stack_pool::~stack_pool() {
     while (first != nullptr) std::exchange(first, first->next_of_class)->end(options_.memory);
 }
 
-// Made by whoever comes first. Statics may own coroutines, so it is never destroyed.
+namespace { constinit stack_pool* pool_of_process = nullptr; }
+
+// Made by whoever comes first. Statics may own coroutines, so it is destroyed only where its library is unloaded.
 stack_pool& stack_pool::process_wide(const stack_pool_options* asked) {
   alignas(stack_pool) static std::byte storage[sizeof(stack_pool)];
   static auto* const pool = [&asked] {
     auto* made = ::new (storage) stack_pool{asked != nullptr ? *asked : stack_pool_options{}};
+    detail::note_that_something_stays();
+    pool_of_process = made;
     asked = nullptr;
     return made;
   }();
@@ -154,6 +159,16 @@ stack_pool& stack_pool::process_wide(const stack_pool_options* asked) {
                "stack_pool::configure_process_wide was called when the process had that pool: call it once, before the "
                "first fiber or coroutine");
   return *pool;
+}
+
+// What still runs on its stacks can't go on, for its code goes.
+[[gnu::destructor(detail::unloads_stacks)]] void detail::end_stacks() noexcept {
+  if (!is_unloaded()) return;
+  if (pool_of_process != nullptr) {
+    pool_of_process->in_use_ = 0;
+    pool_of_process->~stack_pool();
+  }
+  stack_region::forget_all();
 }
 
 stack_pool& stack_pool::process_wide() noexcept { return process_wide(nullptr); }

@@ -105,6 +105,17 @@ void stack_region::end(std::pmr::memory_resource* memory) noexcept {
     ::munmap(begin, bytes());
 }
 
+// That of a pool which nobody has destroyed stays with its region.
+void stack_region::forget_all() noexcept {
+  std::lock_guard held{all_lock};
+  stack_region* one = all_regions.exchange(nullptr, std::memory_order_relaxed);  // nobody else is here
+  while (one != nullptr) {
+    stack_region* const gone = std::exchange(one, one->next_in_all_);
+    if (gone->begin() == nullptr) delete gone;
+  }
+  spare_regions = nullptr;
+}
+
 stack_region* stack_region::of(const void* address) noexcept {
   stack_region* one = all_regions.load(std::memory_order_acquire);  // <- region (no model: as declared)
   for (; one != nullptr; one = one->next_in_all_) {

@@ -29,6 +29,9 @@ class stack_region {
   /// None of its stacks is in use any more.
   void end(std::pmr::memory_resource* memory) noexcept;
 
+  /// Frees the records of all. No pool has any: the library is unloaded, and nobody asks any more.
+  static void forget_all() noexcept;
+
   /// The region whose slots `address` lies in; null: none's. In a signal handler, too.
   static stack_region* of(const void* address) noexcept;
 

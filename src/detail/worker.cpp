@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "detail/asan.hpp"
 #include "detail/chaos.hpp"
 #include "detail/slabs.hpp"
+#include "detail/unloading.hpp"
 
 namespace weft::detail {
 namespace {
@@ -21,7 +23,8 @@ constinit worker* spare_workers = nullptr;
 constinit worker* all_workers = nullptr;  // under the same lock; none is ever taken out
 
 // The next thread on this worker gets it, so this one must not.
-void let_go_of_signal_stack(const worker& leaving) noexcept {
+void let_go_of_signal_stack(worker& leaving) noexcept {
+  leaving.signal_stack_is_in_use = false;
   stack_t now{};
   if (::sigaltstack(nullptr, &now) != 0 || leaving.signal_stack == nullptr || now.ss_sp != leaving.signal_stack) return;
   now = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
@@ -66,11 +69,6 @@ pthread_key_t make_key() noexcept {
   return key;
 }
 
-// A library that is unloaded takes leave() with it, and threads that have used it go on.
-[[gnu::destructor]] void forget_key() noexcept {
-  if (key_to_forget != no_key) pthread_key_delete(key_to_forget);
-}
-
 }  // namespace
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
@@ -88,8 +86,10 @@ WEFT_SELDOM worker& first_use() noexcept {
     }
   }
   if (worker_of_thread == nullptr) {
-    worker_of_thread = new (std::nothrow) worker;  // never deleted: a frame may come home after the last thread ended
+    // Deleted only where the library is unloaded: a frame may come home after the last thread ended.
+    worker_of_thread = new (std::nothrow) worker;
     if (worker_of_thread == nullptr) fail("a thread that uses weft for the first time has no memory for what it needs");
+    note_that_something_stays();
     std::lock_guard guard{spare_lock};
     worker_of_thread->made_before = all_workers;
     all_workers = worker_of_thread;
@@ -103,6 +103,25 @@ WEFT_SELDOM worker& first_use() noexcept {
   prepare_last_words();
   begin_chaos_if_asked();
   return *worker_of_thread;
+}
+
+// A library that is unloaded takes leave() with it, and threads that have used it go on, without their workers. The alternate
+// signal stack of such a thread, but for this one, stays: there is no way to take it from another thread.
+[[gnu::destructor(unloads_workers)]] static void end_workers() noexcept {
+  if (key_to_forget != no_key) pthread_key_delete(key_to_forget);
+  if (!is_unloaded()) return;
+  if (ready_for_stacks) let_go_of_signal_stack(*worker_of_thread);
+  while (all_workers != nullptr) {
+    worker* const gone = std::exchange(all_workers, all_workers->made_before);
+    while (slab* const one = gone->frames.slabs) {
+      gone->frames.slabs = one->next;
+      slab_source::the_one().give_back(one);
+    }
+    if (gone->signal_stack != nullptr && !gone->signal_stack_is_in_use)
+      ::munmap(gone->signal_stack, gone->signal_stack_bytes);
+    delete gone;
+  }
+  slab_source::the_one().unmap_all();
 }
 
 worker* newest_worker() noexcept {

@@ -123,10 +123,12 @@ struct worker : run_state {
   // that uses them; null: they are not known.
   control_words words{};
   void (*words_known_to)(frame*) = nullptr;
-  stride served;                   // the fibers that were woken here, by their places in line
-  int* errno_at = nullptr;         // the thread's
-  void* signal_stack = nullptr;    // where an overflow of a fiber's stack is caught; kept for the next thread
-  const void* only_for = nullptr;  // the new_thread_executor, or blocking pool, that this is a thread of
+  stride served;                 // the fibers that were woken here, by their places in line
+  int* errno_at = nullptr;       // the thread's
+  void* signal_stack = nullptr;  // where an overflow of a fiber's stack is caught; kept for the next thread
+  std::size_t signal_stack_bytes = 0;
+  bool signal_stack_is_in_use = false;  // by the worker's present thread
+  const void* only_for = nullptr;       // the new_thread_executor, or blocking pool, that this is a thread of
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().

@@ -96,6 +96,9 @@ void give_back_stack(stack_header& one) noexcept;
 /// caught. Cheap where that was done.
 void prepare_thread_for_stacks() noexcept;
 
+/// Where the library is unloaded: all go.
+void end_stacks() noexcept;
+
 }  // namespace detail
 
 /// What stands below a stack and faults when it runs over.
@@ -158,7 +161,7 @@ class stack_pool {
   stack_pool& operator=(const stack_pool&) = delete;
   ~stack_pool();
 
-  /// The process's, which is made when it is first asked for. Never destroyed.
+  /// The process's, which is made when it is first asked for. Destroyed only where a library with weft inside is unloaded.
   static stack_pool& process_wide() noexcept;
 
   /// Makes the process's pool, with these options: for a program that wants others for what it names no pool for.
@@ -186,6 +189,7 @@ class stack_pool {
 
  private:
   friend void detail::give_back_stack(detail::stack_header&) noexcept;
+  friend void detail::end_stacks() noexcept;
 
   static constexpr unsigned smallest = 12, classes = 20;  // 4 KiB to 2 GiB
 

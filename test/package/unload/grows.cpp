@@ -1,0 +1,103 @@
+// grows PLUGIN FUNCTION...: loads the plugin, calls each function, and unloads it, again and again. What it took goes with
+// it: neither the memory nor the address space of the process grows. Another thread that used it lives on all the time.
+#include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace {
+
+constexpr int rounds_before = 20, rounds = 50;
+// In KiB a round, of what stays: a page more and a signal stack more of each are seen, and not a thread's stack more of one,
+// or what malloc and the loader have in another place now.
+constexpr long most_resident = 2, most_mapped = 32;
+
+void fail(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::exit(1);
+}
+
+// In KiB.
+struct memory {
+  long resident = 0, mapped = 0;
+};
+memory memory_now() {
+  memory now;
+  std::string word;
+  for (std::ifstream file{"/proc/self/smaps_rollup"}; file >> word;)
+    if (word == "Rss:") file >> now.resident;
+  for (std::ifstream file{"/proc/self/status"}; file >> word;)
+    if (word == "VmSize:") file >> now.mapped;
+  return now;
+}
+
+// The same thread in each round.
+class other_thread {
+ public:
+  void call(int (*f)()) {
+    work_.store(f);
+    work_.notify_one();
+    work_.wait(f);
+  }
+  ~other_thread() {
+    work_.store(end);
+    work_.notify_one();
+  }
+
+ private:
+  static int end() { return 0; }
+
+  void run() {
+    for (;;) {
+      work_.wait(nullptr);
+      auto* const f = work_.load();
+      if (f == end) return;
+      if (f() != 0) fail("it failed on another thread");
+      work_.store(nullptr);
+      work_.notify_one();
+    }
+  }
+
+  std::atomic<int (*)()> work_{nullptr};
+  std::jthread thread_{[this] { run(); }};  // joined first: it uses the above
+};
+
+void round(const char* plugin, char** functions, other_thread& other) {
+  void* const loaded = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr) fail(dlerror());
+  for (char** name = functions; *name != nullptr; ++name) {
+    auto* const f = reinterpret_cast<int (*)()>(dlsym(loaded, *name));
+    if (f == nullptr) fail(dlerror());
+    if (f() != 0) fail(std::string{*name} + " failed");
+    other.call(f);
+  }
+  if (dlclose(loaded) != 0) fail(dlerror());
+  if (void* const there = dlopen(plugin, RTLD_NOW | RTLD_NOLOAD); there != nullptr) fail("it was not unloaded");
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  mallopt(M_ARENA_MAX, 1);  // else its arenas come and go with threads
+  pthread_attr_t small;     // so that a thread's stack more or less in the system's cache is not much
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, std::size_t{256} << 10);
+  pthread_setattr_default_np(&small);
+  other_thread other;
+  memory before;
+  for (int i = 0; i != rounds_before + rounds; ++i) {
+    if (i == rounds_before) before = memory_now();
+    round(arguments[1], arguments + 2, other);
+  }
+  const memory after = memory_now();
+  const long resident = after.resident - before.resident, mapped = after.mapped - before.mapped;
+  std::printf("%s ...: in %d rounds resident %ld KiB more, mapped %ld KiB more\n", arguments[2], rounds, resident,
+              mapped);
+  return resident > most_resident * rounds || mapped > most_mapped * rounds ? 1 : 0;
+}
