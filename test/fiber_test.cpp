@@ -239,13 +239,75 @@ WEFT_TEST("fiber: is started again where the scope's policy says so") {
   EXPECT_EQ(co_await with_scope({.on_error = weft::supervise(always_again, {.restarts = 5})}, body), 3);
 }
 
-WEFT_TEST("fiber: without a stack the fork fails") {
-  weft::stack_pool none{{.max_stacks = 0}};
+// How many of a loop of go() there were before it threw.
+template <class F>
+int go_until_refused(scope& s, const weft::stack_options& options, const F& f) {
+  for (int i = 0; i != 1000; ++i) try {
+      s.go(options, f);
+    } catch (const weft::error& refused) {
+      EXPECT_EQ(refused.code(), std::errc::not_enough_memory);
+      return i;
+    }
+  ADD_FAILURE() << "a loop of go() never ends";
+  return -1;
+}
+
+WEFT_TEST("fiber: without a stack go() throws, and nothing has started") {
+  weft::stack_pool few{{.max_stacks = 3}};
+  weft::event door;
+  int failures = 0, ended = 0;
+  auto note = [&](const std::exception_ptr&) { ++failures; };
   auto body = [&](scope& s) -> task<> {
-    weft::fork<> refused = s.go({.pool = &none}, [] { ADD_FAILURE() << "on what?"; });
-    co_await std::move(refused);
+    const auto waits = [&] { await(door.wait()), ++ended; };
+    EXPECT_EQ(go_until_refused(s, {.pool = &few}, waits), 3);
+    EXPECT_EQ(s.children(), 3U);
+    door.set();
+    co_return;
   };
-  EXPECT_EQ((co_await weft::as_result(with_scope(body))).error(), std::errc::not_enough_memory);
+  co_await with_scope({.on_error = note}, body);
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(ended, 3);
+  EXPECT_EQ(few.stats().in_use, 0U);
+}
+
+WEFT_TEST("fiber: without a stack go() throws, also where failures start it again") {
+  weft::stack_pool few{{.max_stacks = 3}};
+  weft::event door;
+  int failures = 0;
+  auto again = [&](const std::exception_ptr&) { return ++failures, weft::on_failure::restart; };
+  auto body = [&](scope& s) -> task<> {
+    EXPECT_EQ(go_until_refused(s, {.pool = &few}, [&] { await(door.wait()); }), 3);
+    door.set();
+    co_return;
+  };
+  co_await with_scope({.on_error = weft::supervise(again)}, body);
+  EXPECT_EQ(failures, 0);
+}
+
+TEST(fiber, without_a_stack_go_throws_on_a_pool_and_in_a_fiber) {
+  weft::stack_pool few{{.max_stacks = 3}};
+  const weft::pool p{{.threads = 2}};
+  weft::event door;
+  auto body = [&](scope& s) -> task<> {
+    auto loops = [&] { return go_until_refused(s, {.pool = &few}, [&] { await(door.wait()); }); };
+    EXPECT_EQ(co_await s.go(loops), 3);
+    door.set();
+  };
+  weft::sync_wait(with_scope({.executor = &p.executor()}, body));
+}
+
+WEFT_TEST("fiber: one that does not start gives its stack back, and nothing was measured on it") {
+  weft::stack_pool few{{.max_stacks = 1}};
+  weft::event door;
+  auto body = [&](scope& s) -> task<> {
+    s.fork([&]() -> task<> { co_await door.wait(); });
+    EXPECT_THROW(s.go({.pool = &few}, [] {}), weft::error);
+    door.set();
+    co_return;
+  };
+  co_await with_scope({.max_children = 1}, body);
+  EXPECT_EQ(few.stats().in_use, 0U);
+  EXPECT_TRUE(few.high_water().empty());
 }
 
 // ---- stops ----------------------------------------------------------------------------------------------------------------

@@ -432,7 +432,8 @@ class scope : detail::scope_core {
   ///
   ///     auto total = s.go([&] { return w::await(first()) + w::await(second()); });
   ///
-  /// Fails   as fork(); where there is no stack (see stack_pool::take) the fork fails.
+  /// Fails   as fork(); also throws what stack_pool::take does where there is no stack, and nothing has started. One that is
+  ///         started again, where there is none for it then, fails.
   template <class F, class... Args>
     requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
   auto go(F&& f, Args&&... args);

@@ -258,10 +258,9 @@ fiber_call::~fiber_call() {
   if (fiber_ != nullptr) fiber_->coroutine_core::destroy();
 }
 
-std::coroutine_handle<> fiber_call::begin(const stack_options& options, root& in, std::coroutine_handle<> caller) {
-  borrowed_stack on{options, user_};
-  fiber_ = ::new (place_on(*on, sizeof(fiber), alignof(fiber))) fiber{*on, *this, in, caller};
-  on.keep();
+std::coroutine_handle<> fiber_call::begin(reserved_stack& reserved, root& in, std::coroutine_handle<> caller) noexcept {
+  stack_header& on = reserved.take();
+  fiber_ = ::new (place_on(on, sizeof(fiber), alignof(fiber))) fiber{on, *this, in, caller};
   this_worker().of_fibers.created.add();
   in.top = fiber_->handle();
   return fiber_->handle();

@@ -64,23 +64,42 @@ inline constexpr bool leaves_control_words = may_need_no_wait<Awaiter> || std::i
 /// By the worker's thread: somebody else's code has run there.
 void forget_control_words() noexcept;
 
+/// The stack of a fiber that has not begun; one that never does gives it back.
+class reserved_stack {
+ public:
+  /// Throws where there is none.
+  reserved_stack(const stack_options& options, const stack_user& user) : stack_{&stack_for(options, user)} {}
+  reserved_stack(reserved_stack&& other) noexcept : stack_{std::exchange(other.stack_, nullptr)} {}
+  ~reserved_stack() { give_back(); }
+
+  void give_back() noexcept {
+    stack_header* const mine = std::exchange(stack_, nullptr);
+    if (mine == nullptr) return;
+    mine->user = {};  // nothing ran on it that could be measured
+    give_back_stack(*mine);
+  }
+  stack_header& take() noexcept { return *std::exchange(stack_, nullptr); }
+
+ private:
+  stack_header* stack_;
+};
+
 /// The call of a fiber, in the frame of the task that waits for it.
 class fiber_call {
  public:
   using run_function = void (*)(fiber_call&);
 
-  fiber_call(run_function run, const stack_user& user) noexcept : run_{run}, user_{user} {}
+  explicit fiber_call(run_function run) noexcept : run_{run} {}
   fiber_call(const fiber_call&) = delete;
   ~fiber_call();
 
-  /// By the task, which has suspended. Throws where there is no stack.
-  std::coroutine_handle<> begin(const stack_options& options, root& in, std::coroutine_handle<> caller);
+  /// By the task, which has suspended. `on` is the fiber's from then on.
+  std::coroutine_handle<> begin(reserved_stack& on, root& in, std::coroutine_handle<> caller) noexcept;
 
  private:
   friend fiber;
 
   run_function run_;  // on the fiber's stack: calls the function, and keeps what comes of it
-  stack_user user_;
   fiber* fiber_ = nullptr;
 };
 
@@ -219,8 +238,7 @@ void fiber::try_first(void* in) {
 template <class Call, class T>
 class fiber_call_of final : public fiber_call {
  public:
-  template <class F>
-  fiber_call_of(Call& call, const F& function) noexcept : fiber_call{run, user_of(function)}, call_{call} {}
+  explicit fiber_call_of(Call& call) noexcept : fiber_call{run}, call_{call} {}
 
   T take() { return outcome_.take(); }
 
@@ -245,7 +263,7 @@ class fiber_call_of final : public fiber_call {
 
 /// `co_await` of a fiber's call, by the task that has it in its frame.
 struct fiber_run : knows_roots {
-  fiber_run(fiber_call& call, const stack_options& options) noexcept : of{&call}, on{&options} {}
+  fiber_run(fiber_call& call, reserved_stack& stack) noexcept : of{&call}, on{&stack} {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> caller) const {
@@ -254,30 +272,30 @@ struct fiber_run : knows_roots {
   }
   void await_resume() const noexcept {}
   fiber_call* of;
-  const stack_options* on;
+  reserved_stack* on;
 };
 
 template <class F, class... Args>
-task<kept_result<F, Args...>> run_in_fiber(stack_options options, F f, Args... args) {
+task<kept_result<F, Args...>> run_in_fiber(reserved_stack on, F f, Args... args) {
   using result = kept_result<F, Args...>;
   static_assert(
       !is_task<result>,
       "a fiber runs a plain function, and this one gives a task, which nobody would start: fork it, or have the "
       "fiber await it");
   auto call = [&]() -> result { return detail::invoke(std::move(f), std::move(args)...); };
-  fiber_call_of<decltype(call), result> running{call, f};
-  co_await fiber_run{running, options};
+  fiber_call_of<decltype(call), result> running{call};
+  co_await fiber_run{running, on};
   co_return running.take();
 }
 
-/// The function that a fork calls, where it may call it again.
+/// The function that a fork calls, where it may call it again: each time on a stack that is taken then.
 template <class F>
 struct in_fiber {
   stack_options options;
   F f;
   template <class... Args>
-  auto operator()(Args... args) const {
-    return run_in_fiber<F, Args...>(options, f, std::move(args)...);
+  WEFT_COROUTINE_TAKES_OVER auto operator()(Args... args) const {
+    return run_in_fiber<F, Args...>(reserved_stack{options, user_of<F>(f)}, f, std::move(args)...);
   }
 };
 
@@ -390,10 +408,14 @@ template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 auto scope::go(const stack_options& options, F&& f, Args&&... args) {
   using function = std::decay_t<F>;
+  detail::reserved_stack on{options, detail::user_of<function>(f)};  // before there is work, which could only fail
   if constexpr (std::is_copy_constructible_v<function> && (std::is_copy_constructible_v<std::decay_t<Args>> && ...))
-    if (restarts()) return fork(detail::in_fiber<function>{options, std::forward<F>(f)}, std::forward<Args>(args)...);
-  return fork(
-      detail::run_in_fiber<function, std::decay_t<Args>...>(options, std::forward<F>(f), std::forward<Args>(args)...));
+    if (restarts()) {
+      on.give_back();  // it takes the same one
+      return fork(detail::in_fiber<function>{options, std::forward<F>(f)}, std::forward<Args>(args)...);
+    }
+  return fork(detail::run_in_fiber<function, std::decay_t<Args>...>(std::move(on), std::forward<F>(f),
+                                                                    std::forward<Args>(args)...));
 }
 
 }  // namespace weft

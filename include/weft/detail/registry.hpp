@@ -155,9 +155,11 @@ class registry {
   auto go(scope& in, const work_options& options, F&& f, Args&&... args) {
     return start<detail::kept_result<std::decay_t<F>, std::decay_t<Args>...>>(
         in, options,
-        [on = options.stack, f = std::decay_t<F>(std::forward<F>(f)),
+        [on = detail::reserved_stack{options.stack, detail::user_of<std::decay_t<F>>(f)},
+         f = std::decay_t<F>(std::forward<F>(f)),
          ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable {
-          return detail::run_in_fiber<std::decay_t<F>, std::decay_t<Args>...>(on, std::move(f), std::move(args)...);
+          return detail::run_in_fiber<std::decay_t<F>, std::decay_t<Args>...>(std::move(on), std::move(f),
+                                                                              std::move(args)...);
         });
   }
 
