@@ -42,9 +42,11 @@
 #if defined(__has_cpp_attribute) && __has_cpp_attribute(clang::coro_lifetimebound)
 #define WEFT_COROUTINE_WRAPPER [[clang::coro_wrapper]]
 #define WEFT_COROUTINE_TAKES_OVER [[clang::coro_wrapper, clang::coro_disable_lifetimebound]]
+#define WEFT_COROUTINE_WRAPPER_LAMBDA __attribute__((coro_wrapper))  // behind the parameters, where C++20 has no [[…]]
 #else
 #define WEFT_COROUTINE_WRAPPER
 #define WEFT_COROUTINE_TAKES_OVER
+#define WEFT_COROUTINE_WRAPPER_LAMBDA
 #endif
 #if WEFT_CHECK_LIFETIMES && defined(__has_cpp_attribute) && __has_cpp_attribute(clang::coro_lifetimebound)
 #define WEFT_COROUTINE_TYPE [[clang::coro_return_type, clang::coro_lifetimebound]]

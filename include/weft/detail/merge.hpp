@@ -178,7 +178,7 @@ class pushing {
   }
 
   template <class T>
-  task<bool> operator()(T&& value) {
+  WEFT_COROUTINE_WRAPPER task<bool> operator()(T&& value) {
     return push<0, T>(static_cast<T&&>(value));
   }
 

@@ -137,12 +137,13 @@ class registry {
   auto fork(scope& in, const work_options& options, What&& what, Args&&... args) {
     if constexpr (sizeof...(Args) == 0 && awaitable<What>) {
       auto work = detail::as_task(std::forward<What>(what));
-      return start<await_result<What>>(in, options, [work = std::move(work)]() mutable { return std::move(work); });
+      return start<await_result<What>>(
+          in, options, [work = std::move(work)]() WEFT_COROUTINE_WRAPPER_LAMBDA mutable { return std::move(work); });
     } else {
       return start<detail::forked_t<What, Args...>>(
           in, options,
           [f = detail::callable<What>(std::forward<What>(what)),
-           ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable {
+           ... args = std::decay_t<Args>(std::forward<Args>(args))]() WEFT_COROUTINE_WRAPPER_LAMBDA mutable {
             return detail::call_in_fork<detail::callable<What>, std::decay_t<Args>...>(std::move(f),
                                                                                        std::move(args)...);
           });
@@ -156,11 +157,11 @@ class registry {
     return start<detail::kept_result<std::decay_t<F>, std::decay_t<Args>...>>(
         in, options,
         [on = detail::reserved_stack{options.stack, detail::user_of<std::decay_t<F>>(f)},
-         f = std::decay_t<F>(std::forward<F>(f)),
-         ... args = std::decay_t<Args>(std::forward<Args>(args))]() mutable {
-          return detail::run_in_fiber<std::decay_t<F>, std::decay_t<Args>...>(std::move(on), std::move(f),
-                                                                              std::move(args)...);
-        });
+         f = std::decay_t<F>(std::forward<F>(f)), ... args = std::decay_t<Args>(std::forward<Args>(args))]()
+            WEFT_COROUTINE_WRAPPER_LAMBDA mutable {
+              return detail::run_in_fiber<std::decay_t<F>, std::decay_t<Args>...>(std::move(on), std::move(f),
+                                                                                  std::move(args)...);
+            });
   }
 
   /// What runs under this number; empty: nothing, any more.
