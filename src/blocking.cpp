@@ -205,7 +205,7 @@ bool blocking_core::rest(std::unique_lock<std::mutex>& guard) noexcept {
   rests_ = &mine;
   ++resting_;
   const bool for_ever = options_.idle > std::chrono::hours{24 * 365};
-  const auto idle = std::max(options_.idle, std::chrono::milliseconds{0});
+  const auto idle = std::max<std::chrono::steady_clock::duration>(options_.idle, options_.idle.zero());
   const auto until = for_ever ? parker::time_point::max() : std::chrono::steady_clock::now() + idle;
   bool late;
   do {

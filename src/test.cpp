@@ -91,9 +91,9 @@ bool virtual_clock::advance_to_next(time_point until) {
   return true;
 }
 
-void virtual_clock::advance(duration by) {
+void virtual_clock::advance(weft::detail::time_span by) {
   const weft::detail::pumping here{pumped_by_};
-  const time_point until = now() + by;
+  const time_point until = weft::detail::later(now(), by);
   while (!here.is_gone() && advance_to_next(until)) {
   }
   if (here.is_gone()) return;

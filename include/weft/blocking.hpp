@@ -15,6 +15,7 @@
 #include <exception>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/duration.hpp>
 #include <weft/detail/forward.hpp>
 #include <weft/detail/invoke.hpp>
 #include <weft/detail/standard.hpp>
@@ -24,10 +25,10 @@
 namespace weft {
 
 struct blocking_options {
-  unsigned threads = 64;                   ///< at most
-  unsigned keep = 0;                       ///< as many stay, once they are there
-  std::chrono::milliseconds idle{10'000};  ///< after which a thread that has nothing to do ends
-  const char* name = "weft-block";         ///< of its threads; 15 characters are kept
+  unsigned threads = 64;                              ///< at most
+  unsigned keep = 0;                                  ///< as many stay, once they are there
+  detail::time_span idle = std::chrono::seconds{10};  ///< after which a thread that has nothing to do ends
+  const char* name = "weft-block";                    ///< of its threads; 15 characters are kept
 };
 
 /// What a blocking_pool is doing at the moment.

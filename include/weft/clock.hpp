@@ -21,6 +21,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <weft/detail/config.hpp>
+#include <weft/detail/duration.hpp>
 #include <weft/detail/forward.hpp>
 #include <weft/detail/handover.hpp>
 #include <weft/detail/root.hpp>
@@ -98,20 +99,6 @@ inline clock& clock_of(const root& of) noexcept {
   return of.env != nullptr && of.env->clock != nullptr ? *of.env->clock : real_clock();
 }
 
-/// As many ticks as there are, rounded up, and no more than fit. Whatever takes a duration of any kind goes through here.
-template <class Rep, class Period>
-constexpr clock::duration saturated(std::chrono::duration<Rep, Period> d) noexcept {
-  WEFT_EXPECTS(d == d, "a duration or a time was given that is no number (NaN)");
-  using approximate = std::chrono::duration<double, clock::duration::period>;
-  const approximate ticks{d}, most{clock::duration::max()};
-  if (!(ticks < most)) return clock::duration::max();
-  if (!(ticks > -most)) return clock::duration::min();
-  return std::chrono::ceil<clock::duration>(d);
-}
-template <class Duration>
-constexpr clock::time_point saturated(std::chrono::time_point<std::chrono::steady_clock, Duration> at) noexcept {
-  return clock::time_point{saturated(at.time_since_epoch())};
-}
 constexpr clock::time_point later(clock::time_point from, clock::duration by) noexcept {
   return by > clock::time_point::max() - from ? clock::time_point::max() : from + by;
 }

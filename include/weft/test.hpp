@@ -85,7 +85,7 @@ class virtual_clock final : public clock {
   bool cancel(timer& one) noexcept override;
 
   /// Lets time pass; fires what falls due, each at its time.
-  void advance(duration by);
+  void advance(weft::detail::time_span by);
   /// Goes on to the next timer, and fires it. False: there is none, or none that fires by `until`; then no time passes.
   bool advance_to_next(time_point until = time_point::max());
   /// When the next timer fires, if there is one.
@@ -153,10 +153,11 @@ std::size_t default_seeds(std::size_t otherwise) noexcept;
 // ---- runs ---------------------------------------------------------------------------------------------------------------
 
 struct run_options {
-  std::uint64_t seed = default_seed();        ///< of the order in which ready jobs run
-  std::chrono::milliseconds patience{5'000};  ///< real time before a hang is one: another thread may still do something
-  bool stop_when_idle = false;                ///< what waits for ever is told to stop, and no failure
-  stop_token stop{};                          ///< whose stop stops the run
+  std::uint64_t seed = default_seed();  ///< of the order in which ready jobs run
+  /// Real time before a hang is one: another thread may still do something.
+  weft::detail::time_span patience = std::chrono::seconds{5};
+  bool stop_when_idle = false;  ///< what waits for ever is told to stop, and no failure
+  stop_token stop{};            ///< whose stop stops the run
 };
 
 namespace detail {
@@ -349,13 +350,13 @@ void for_each_seed(std::size_t count, F&& body) {
 // ---- sweeps -------------------------------------------------------------------------------------------------------------
 
 struct sweep_options {
-  std::uint64_t seed = 0;                     ///< of the order in which ready jobs run; 0: that of posting
-  std::chrono::milliseconds patience{5'000};  ///< as of run_options
-  bool stop_when_idle = false;                ///< it ends only when it is stopped: where it waits for ever, it is
-  bool may_throw = false;                     ///< a stop may make it throw what it does not throw without one
-  bool inline_completion = true;              ///< also where whoever wakes a task runs it, on whatever thread
-  bool other_thread = true;                   ///< also with stops from another thread
-  bool each_alone = true;                     ///< also with stops of one task inside alone, as of a fork by its handle
+  std::uint64_t seed = 0;  ///< of the order in which ready jobs run; 0: that of posting
+  weft::detail::time_span patience = std::chrono::seconds{5};  ///< as of run_options
+  bool stop_when_idle = false;    ///< it ends only when it is stopped: where it waits for ever, it is
+  bool may_throw = false;         ///< a stop may make it throw what it does not throw without one
+  bool inline_completion = true;  ///< also where whoever wakes a task runs it, on whatever thread
+  bool other_thread = true;       ///< also with stops from another thread
+  bool each_alone = true;         ///< also with stops of one task inside alone, as of a fork by its handle
 };
 
 struct sweep_report {

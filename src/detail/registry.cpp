@@ -332,7 +332,7 @@ bool registry::request_stop(std::uint64_t id, stop_cause cause) noexcept {
   return one && one->source.request_stop(cause);
 }
 
-bool registry::set_limit(std::uint64_t id, clock::duration limit) {
+bool registry::set_limit(std::uint64_t id, detail::time_span limit) {
   const found_entry one{*this, id};
   if (!one) return false;
   if (options_.pumped) {
@@ -357,7 +357,7 @@ task<std::optional<work_end>> registry::wait(std::uint64_t id) {
   co_return one->how();
 }
 
-std::size_t registry::tick(clock::duration now) noexcept {
+std::size_t registry::tick(detail::time_span now) noexcept {
   WEFT_EXPECTS(options_.pumped, "tick() of a registry that goes by a clock: make it with {.pumped = true}");
   listed_entry* due = nullptr;
   {

@@ -243,7 +243,7 @@ void stack_pool::age() noexcept {
   std::size_t unused[classes];
   {
     std::lock_guard held{lock_};
-    if (now - last_aged_ < options_.idle_for.count()) return;
+    if (std::chrono::milliseconds{now - last_aged_} < options_.idle_for) return;
     last_aged_ = now;
     for (unsigned of = 0; of != classes; ++of) unused[of] = std::exchange(classes_[of].least, classes_[of].idle_count);
   }

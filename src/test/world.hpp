@@ -79,7 +79,7 @@ class stopper {
 
 struct world_options {
   std::uint64_t seed = 0;
-  std::chrono::milliseconds patience{};
+  weft::detail::time_span patience = std::chrono::seconds{0};
   bool stop_when_idle = false;
   bool resumes_inline = false;  // what is woken goes on at once, where it was woken
   stop_plan plan{};

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/detail/config.hpp>
+#include <weft/detail/duration.hpp>
 #include <weft/detail/forward.hpp>
 #include <weft/detail/invoke.hpp>
 #include <weft/detail/items.hpp>
@@ -50,7 +51,7 @@ enum class on_failure : unsigned char {
 /// How often forks of one scope are started again: beyond `restarts` of them within `within`, a failure is the scope's.
 struct restart_limits {
   unsigned restarts = ~0U;
-  std::chrono::steady_clock::duration within = std::chrono::steady_clock::duration::max();
+  detail::time_span within = std::chrono::steady_clock::duration::max();
 };
 
 /// What becomes of a failure. Refers to its handler, which outlives the scope; a lambda without captures, or a function,

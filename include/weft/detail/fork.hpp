@@ -68,13 +68,13 @@ struct scope_options {
   std::pmr::memory_resource* memory = nullptr;  ///< where all frames below come from; null: from where they do outside
   weft::executor* executor = nullptr;           ///< where body and forks run; null: where the task outside does
   stop_token stop{};                            ///< whose stop stops it, beside that of the task outside
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  ///< stops it then
+  detail::time_mark deadline = std::chrono::steady_clock::time_point::max();  ///< stops it then
   error_policy on_error = fail_fast;                        ///< what a fork that fails does to the others
   std::size_t max_children = static_cast<std::size_t>(-1);  ///< how many may run at once; see scope::room
   bool memory_is_shared = false;                            ///< whether several executors may use `memory` at once
   error_list* errors = nullptr;  ///< gets all failures, also those after the one that is thrown
   /// How long it may take to end once it was told to stop; then who ignores that is told to `on_overdue`, once.
-  std::chrono::steady_clock::duration stop_within = std::chrono::steady_clock::duration::max();
+  detail::time_span stop_within = std::chrono::steady_clock::duration::max();
   overdue_handler on_overdue{};                                  ///< prints to stderr, unless something else is given
   std::source_location where = std::source_location::current();  ///< for why_stopped()
 };

@@ -44,9 +44,9 @@ enum class work_end : unsigned char {
 
 /// How work is listed in a registry.
 struct work_options {
-  clock::duration limit = clock::duration::max();  ///< it is stopped when it has run for so long
-  const char* name = nullptr;                      ///< for people; outlives the work
-  stack_options stack{};                           ///< of a fiber
+  detail::time_span limit = clock::duration::max();  ///< it is stopped when it has run for so long
+  const char* name = nullptr;                        ///< for people; outlives the work
+  stack_options stack{};                             ///< of a fiber
 };
 
 /// What a registry knows of a piece of work.
@@ -176,7 +176,7 @@ class registry {
 
   /// Has it stopped when `limit` from now is over, instead of when it was to be; `duration::max()`: never. False: nothing
   /// runs under this number. Throws std::bad_alloc, and has changed nothing.
-  bool set_limit(std::uint64_t id, clock::duration limit);
+  bool set_limit(std::uint64_t id, detail::time_span limit);
 
   /// Waits until it has ended, and says how; empty: nothing runs under this number.
   ///
@@ -188,7 +188,7 @@ class registry {
   /// the first tick it is 0, so who counts from elsewhere ticks once before there is work.
   ///
   ///     while (running) jobs.tick(frame_time()), loop.run_all();
-  std::size_t tick(clock::duration now) noexcept;
+  std::size_t tick(detail::time_span now) noexcept;
 
  private:
   friend detail::listed_entry;

@@ -397,7 +397,7 @@ after_case after(std::chrono::duration<Rep, Period> d) noexcept {
 ///     }
 ///
 /// Suspends  until then; where it has passed, it is ready at once.
-inline after_case at(clock::time_point when) noexcept { return after_case{when}; }
+inline after_case at(detail::time_mark when) noexcept { return after_case{when}; }
 /// A stop as a case: of a token that is not the task's own, which ends it wherever it waits. It gives std::monostate.
 ///
 ///     auto got = co_await select(on_receive(orders), on_stop(closing));  // `closing` is a stop_token

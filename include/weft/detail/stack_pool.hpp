@@ -34,6 +34,7 @@
 #include <string>
 #include <vector>
 #include <weft/detail/config.hpp>
+#include <weft/detail/duration.hpp>
 #include <weft/detail/forward.hpp>
 #include <weft/detail/items.hpp>
 #include <weft/detail/lock.hpp>
@@ -114,10 +115,10 @@ struct stack_pool_options {
   std::size_t guard_size = std::size_t{64} << 10;  ///< a frame larger than this may jump over the guard
   /// Needs `guard = none`: less to translate, more to keep. Where the system gives none, limits() says so.
   bool huge_pages = false;
-  bool coloured = true;                      ///< false: all tops alike, to measure what that costs
-  bool measure_all = false;                  ///< high-water marks of every use; else of each stack's first
-  std::size_t min_idle = 1024;               ///< this many of a size stay warm, whatever happens
-  std::chrono::milliseconds idle_for{1000};  ///< others that nobody has needed for so long go back to the system
+  bool coloured = true;                                   ///< false: all tops alike, to measure what that costs
+  bool measure_all = false;                               ///< high-water marks of every use; else of each stack's first
+  std::size_t min_idle = 1024;                            ///< this many of a size stay warm, whatever happens
+  detail::time_span idle_for = std::chrono::seconds{1};   ///< others, unused for so long, go back to the system
   std::size_t max_stacks = static_cast<std::size_t>(-1);  ///< beyond, there is no stack
   std::pmr::memory_resource* memory = nullptr;            ///< null: the system; must outlive the pool
 };

@@ -123,10 +123,10 @@ auto timeout(std::chrono::duration<Rep, Period> limit) noexcept {
 /// How often, and after which delays, something is tried again. What makes no sense (a delay or factor below zero, a jitter
 /// that is not from 0 to 1, no number) ends the program with a sentence where it is given to retry.
 struct retry_policy {
-  std::size_t attempts = 3;                                ///< in all; at least one is made
-  clock::duration delay = std::chrono::milliseconds{100};  ///< before the second
-  double factor = 2;                                       ///< by which it grows each time
-  clock::duration max_delay = std::chrono::seconds{30};    ///< and up to here
+  std::size_t attempts = 3;                                  ///< in all; at least one is made
+  detail::time_span delay = std::chrono::milliseconds{100};  ///< before the second
+  double factor = 2;                                         ///< by which it grows each time
+  detail::time_span max_delay = std::chrono::seconds{30};    ///< and up to here
   double jitter = 0.5;     ///< up to this part of each delay is left out, at random: 0 none, 1 all of it
   std::uint64_t seed = 0;  ///< of the random numbers; 0: another one each time
   bool (*worth_it)(const std::exception_ptr&) = nullptr;  ///< whether to try again after this failure; null: always
