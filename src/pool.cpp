@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "detail/gone_executor.hpp"
 #include "detail/pool_core.hpp"
 #include "detail/processors.hpp"
 #include "detail/strand_core.hpp"
@@ -105,7 +106,10 @@ bool pool_call::run() noexcept {
 // -------------------------------------------------------------------------------------------------------------------------
 
 strand::strand(weft::executor& below) : core_{new detail::strand_core{*this, below}} {}
-strand::~strand() { core_->release(); }
+strand::~strand() {
+  core_->release();
+  detail::leave_gone_strand(*this);
+}
 
 void strand::post(job& work) noexcept { core_->post(work); }
 bool strand::is_inside() const noexcept { return core_->is_inside(); }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -43,6 +44,7 @@ class misuse : public testing::Test {
 };
 
 task<int> number(int n) { co_return n; }
+task<> wait_for_it(weft::event& it) { co_await it.wait(); }
 
 TEST_F(misuse, a_task_awaited_twice) {
   auto twice = []() -> task<int> {
@@ -385,6 +387,70 @@ TEST_F(misuse, a_once_that_calls_itself) {
   const auto sentence = "weft: the function of a once called that once, and would wait for itself";
   EXPECT_DEATH(calls_itself(), sentence);
   EXPECT_DEATH(in_a_fiber(), sentence);
+}
+
+// ---- executors that go while something waits ----------------------------------------------------------------------------
+
+TEST_F(misuse, a_pool_destroyed_while_a_task_waits) {
+  const char* const says = "weft: a pool was destroyed while a task of it waits";
+  const auto with_a_task = [] {
+    weft::event never;
+    std::optional<weft::pool> p{std::in_place, weft::pool_options{.threads = 2}};
+    weft::start(p->executor(), wait_for_it(never), [](result<void>) {});
+    p.reset();
+  };
+  EXPECT_DEATH(with_a_task(), says);
+  const auto with_a_fiber = [] {
+    weft::event never;
+    std::optional<weft::pool> p{std::in_place, weft::pool_options{.threads = 2}};
+    auto body = [&](weft::scope& s) -> task<> {
+      s.go([&] { weft::await(never.wait()); });
+      co_return;
+    };
+    weft::start(p->executor(), weft::with_scope(body), [](result<void>) {});
+    p.reset();
+  };
+  EXPECT_DEATH(with_a_fiber(), says);
+  const auto by_a_task_of_its_own = [] {
+    weft::event never;
+    std::optional<weft::pool> p{std::in_place, weft::pool_options{.threads = 2}};
+    weft::start(p->executor(), wait_for_it(never), [](result<void>) {});
+    auto destroys = [&]() -> task<> {
+      p.reset();
+      co_return;
+    };
+    weft::start(p->executor(), destroys(), [](result<void>) {});
+    test::until([] { return false; });  // until its last thread ends the program
+  };
+  EXPECT_DEATH(by_a_task_of_its_own(), says);
+}
+
+TEST_F(misuse, a_strand_destroyed_while_a_task_waits) {
+  const char* const says = "weft: a task was woken whose strand had been destroyed while it waited";
+  const auto with_a_task = [] {
+    weft::event late;
+    weft::manual_executor loop;
+    std::optional<weft::strand> on{std::in_place, loop};
+    weft::start(*on, wait_for_it(late), [](result<void>) {});
+    loop.run_all();
+    on.reset();
+    late.set();
+  };
+  EXPECT_DEATH(with_a_task(), says);
+  const auto with_a_fiber = [] {
+    weft::event late;
+    weft::manual_executor loop;
+    std::optional<weft::strand> on{std::in_place, loop};
+    auto body = [&](weft::scope& s) -> task<> {
+      s.go([&] { weft::await(late.wait()); });
+      co_return;
+    };
+    weft::start(*on, weft::with_scope(body), [](result<void>) {});
+    loop.run_all();
+    on.reset();
+    late.set();
+  };
+  EXPECT_DEATH(with_a_fiber(), says);
 }
 
 struct throws {

@@ -116,7 +116,8 @@ unsigned available_processors();
 /// Threads that run jobs and take them from each other.
 ///
 /// Threads   executor() and run() are used from any; the pool itself by one at a time.
-/// Lifetime  outlives all work that was started on it. Its destructor shuts it down, by `drain`.
+/// Lifetime  outlives all work that was started on it: with a task that waits it ends the program with a sentence. Its
+///           destructor shuts it down, by `drain`.
 /// Fails     the constructor throws a weft::error where the system gives no thread, or lets one not stay where it is to,
 ///           and std::bad_alloc. A process that was
 ///           forked has none of the threads: there, using the pool ends the program with a sentence, and its destructor
@@ -229,7 +230,8 @@ class worker_group {
 ///           Children of a when_all on it run one after the other.
 /// Cancel    a pool below that is shut down by `cancel` tells its tasks to stop, too.
 /// Lifetime  outlives all work that was started on it, as the executor below does. It may be destroyed by a job of its
-///           own, or while its last one returns; with jobs inside it ends the program with a sentence.
+///           own, or while its last one returns; with jobs inside it ends the program with a sentence. So does the wake-up
+///           of a task that waited as its strand went, if that one's memory has not been used again.
 /// Fails     the constructor throws std::bad_alloc.
 /// Cost      a post is one atomic read-modify-write, and a post below where nothing ran. One allocation for its life.
 class strand final : public weft::executor {

@@ -222,7 +222,19 @@ void pool_core::release() noexcept {
 }
 
 void pool_core::drop() noexcept {
-  if (holders_.let_go()) delete this;
+  if (!holders_.let_go()) return;
+  expect_no_task();
+  delete this;
+}
+
+// Where no thread is left the counts are exact.
+void pool_core::expect_no_task() const noexcept {
+  std::uint64_t begun = 0, ended = 0;
+  for (const auto& one : seats_) begun += one->begun.get(), ended += one->ended.get();
+  WEFT_EXPECTS(
+      begun == ended,
+      "a pool was destroyed while a task of it waits: whoever wakes that would post to what is gone. Await all "
+      "that runs on a pool before it goes, in a scope or by sync_wait, or have it stopped");
 }
 
 bool pool_core::is_forked() const noexcept {

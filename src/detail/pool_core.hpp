@@ -191,6 +191,7 @@ class pool_core final : public executor, private parking<pool_core> {
   void run_the_rest() noexcept;
   void run_the_rest_as_caller() noexcept;
   void drop() noexcept;
+  void expect_no_task() const noexcept;
   void ends() noexcept;
   bool is_forked() const noexcept;
   void expect_not_forked() const noexcept;
