@@ -27,6 +27,8 @@ constexpr std::size_t told_at_once = 16, claimed_ahead = 3;
 
 constexpr std::uintptr_t has_record = 1;
 
+constexpr const char* has_ended = "fork or go was called on a scope that has ended";
+
 const env& inherited() noexcept { return current_env(); }
 
 // Of a coroutine that has not run.
@@ -293,7 +295,7 @@ fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
   try {
     worker& here = this_worker();
     const bool by_body = runs_body(here) && here.nested_forks != deepest_nesting;
-    if (is_limited_ && !has_room()) throw error{make_error_code(errc::no_room), "fork"};
+    if (is_limited_ && !may_fork()) throw error{make_error_code(errc::no_room), "fork"};
     if (by_body && !is_limited_ && !source_.stop_requested())
       return spare_ != nullptr ? *spare_ : *(spare_ = &take_record());
     fork_record& one = take_record();
@@ -340,7 +342,7 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
   fork_record* one = is_limited_ ? nullptr : start_in_free_record(where, frame, promise, failure_of);
   if (one == nullptr) {
     try {
-      if (is_limited_ && !has_room()) throw error{make_error_code(errc::no_room), "fork_on"};
+      if (is_limited_ && !may_fork()) throw error{make_error_code(errc::no_room), "fork_on"};
       fork_record::own_env& its = env_on(where);
       try {
         one = &take_record();
@@ -425,7 +427,7 @@ void scope_core::link(fork_record& one) noexcept {
 }
 
 inline void scope_core::count_in(fork_record& one) noexcept {
-  WEFT_EXPECTS(live_ != 0, "fork was called on a scope that has ended");
+  WEFT_EXPECTS(live_ != 0, has_ended);
   ++held_;
   if (one.status_.load(std::memory_order_relaxed) != fork_status::running) return;  // under the lock
   atomic<fork_record*>& entered = newest_[children_ % std::size(newest_)];
@@ -576,6 +578,14 @@ on_stop scope_core::leave(fork_record& one, waiter& in) noexcept {
 bool scope_core::has_room() noexcept {
   std::lock_guard guard{lock_};
   return children_ < options_.max_children;
+}
+
+// Where children are limited, and where the scope is no more: see the destructor.
+[[gnu::noinline]] bool scope_core::may_fork() noexcept {
+  constexpr std::uintptr_t filled = ~std::uintptr_t{0} / 0xff * 0xdd;  // by WEFT_FILLS_FRAMES
+  const auto left = reinterpret_cast<std::uintptr_t>(parent_);
+  WEFT_EXPECTS(left != 0 && left != filled, has_ended);
+  return has_room();
 }
 
 std::size_t scope_core::children() noexcept {
@@ -1006,6 +1016,12 @@ scope_core::~scope_core() {
     std::destroy_at(by_option_);
     free_frame(by_option_, sizeof(by_option));
   }
+  // Whoever forks by a reference that he kept is told so, as long as nothing else lies here: without a spare record, and
+  // with children limited, each fork asks may_fork(). To a compiler nobody reads what a destructor leaves.
+  spare_ = nullptr;
+  is_limited_ = true;
+  parent_ = nullptr;
+  asm volatile("" : : "r"(this) : "memory");
 }
 
 void scope_core::adopt_body(std::coroutine_handle<> frame, promise_base& promise,

@@ -166,6 +166,40 @@ TEST_F(misuse, a_fork_or_view_that_outlives_its_scope) {
   EXPECT_DEATH(keep_one_that_waits(), "weft: a fork's handle or view outlived its scope");
 }
 
+TEST_F(misuse, a_scope_that_is_used_after_its_end) {
+#if defined(WEFT_TEST_ASAN)
+  const char* const says =
+      "use-after-poison|use-after-free|use-after-scope|fork or go was called on a scope that has ended";
+#else
+  const char* const says = "weft: fork or go was called on a scope that has ended";
+#endif
+  weft::scope* kept = nullptr;
+  auto body = [&](weft::scope& s) -> task<> {
+    kept = &s;
+    co_return;
+  };
+  const auto use = [&](auto how) {
+    auto whole = [&]() -> task<> {
+      co_await weft::with_scope(body);
+      how();
+    };
+    sync_wait(whole());
+  };
+  EXPECT_DEATH(use([&] { kept->fork(number, 1); }), says);
+  EXPECT_DEATH(use([&] { kept->go([] {}); }), says);
+  weft::manual_executor loop;
+  EXPECT_DEATH(use([&] { kept->fork_on(loop, number, 1); }), says);
+  const auto on_a_pool = [&] {
+    const weft::pool p{{.threads = 2}};
+    auto whole = [&]() -> task<> {
+      co_await weft::with_scope(body);
+      kept->fork(number, 1);
+    };
+    sync_wait(weft::start_on(p.executor(), whole()));
+  };
+  EXPECT_DEATH(on_a_pool(), says);
+}
+
 TEST_F(misuse, moving_the_value_out_of_a_fork_that_has_a_view) {
   auto body = [](weft::scope& s) -> task<int> {
     weft::fork<int> f = s.fork(number, 1);

@@ -204,6 +204,7 @@ class scope_core : waiter, job {
   bool wait_for_room(waiter& in, root& self) noexcept;
   on_stop leave_room(waiter& in) noexcept;
   bool has_room() noexcept;
+  bool may_fork() noexcept;
 
   /// A fork has failed, and has not been counted down.
   void failed(fork_record& one, const std::exception_ptr& failure) noexcept;
