@@ -47,7 +47,7 @@ bool is_unwound_or_fiber(const worker& here) noexcept {
   return (static_cast<std::uintptr_t>(here.unwinds) | reinterpret_cast<std::uintptr_t>(here.fiber)) != 0;
 }
 
-constexpr unsigned most_looked_at = 64;  // waits of forks for each other, in search of a ring
+constexpr unsigned most_looked_at = 64;  // waits of forks for each other, in search of a ring of them
 
 // Has these bytes fetched, for who is about to change them. Null: nothing.
 void prefetch(const void* at, std::size_t bytes) noexcept {
@@ -549,20 +549,44 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
   return true;
 }
 
-// Whether `one`, which has not ended, waits for the end of `of`, itself or by other forks of this scope that nothing else
-// could wake but a stop. Looks at so many of them at most: what waits may be a long row, or wide. With the lock.
+// Whether `one`, which has not ended, waits for the end of `of`, itself or by other forks that nothing else could wake but a
+// stop. Looks at so many of them at most: what waits may be a long row, or wide. With the lock.
+//
+// Of other scopes the lines are looked at where their locks are free: who waits for one while it holds others could wait for
+// ever. What waits in a line stays there, and so its scope, as long as the lock is held. So a ring over several scopes is
+// mostly found by who closes it, and else waits; one of this scope alone is always found.
 bool scope_core::waits_for(const fork_record& one, const root& of, const waiter& like, unsigned& looks) const noexcept {
-  if (&of == &one) return true;
-  if (!of.is_fork || of.parent != &body_) return false;
-  const waiter* in = static_cast<const fork_record&>(of).line_.first();
-  for (; in != nullptr; in = in->next) {
-    if (looks == 0) return false;
-    --looks;
-    if (!in->waits_as(like)) continue;
-    const auto& by = static_cast<const root&>(*in->whose());
-    if (!by.sleeper::stop_requested() && waits_for(one, by, like, looks)) return true;
-  }
-  return false;
+  struct held {  // a scope whose lock this holds
+    const scope_core& which;
+    const held* further_out;
+  };
+  struct walk {
+    const fork_record& one;
+    const waiter& like;
+    unsigned& looks;
+
+    bool leads_from(const root& of, const held& locked) const noexcept {
+      if (&of == &one) return true;
+      if (!of.is_fork) return false;
+      const auto& fork = static_cast<const fork_record&>(of);
+      scope_core& in = fork.of();
+      for (const held* mine = &locked; mine != nullptr; mine = mine->further_out)
+        if (&mine->which == &in) return leads_from_line(fork, locked);
+      const std::unique_lock guard{in.lock_, std::try_to_lock};
+      return guard.owns_lock() && leads_from_line(fork, {in, &locked});
+    }
+    bool leads_from_line(const fork_record& fork, const held& locked) const noexcept {
+      for (const waiter* in = fork.line_.first(); in != nullptr; in = in->next) {
+        if (looks == 0) return false;
+        --looks;
+        if (!in->waits_as(like)) continue;
+        const auto& by = static_cast<const root&>(*in->whose());
+        if (!by.sleeper::stop_requested() && leads_from(by, locked)) return true;
+      }
+      return false;
+    }
+  };
+  return walk{one, like, looks}.leads_from(of, {*this, nullptr});
 }
 
 void scope_core::enter_line(fork_record& one, waiter& in) noexcept { one.line_.push(in); }

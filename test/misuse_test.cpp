@@ -554,6 +554,65 @@ TEST_F(misuse, forks_that_wait_for_themselves) {
   EXPECT_DEATH(sync_wait(await_in_a_ring(5)), "weft: a fork awaited another one that waits for its end");
 }
 
+// Each in a scope of its own, so that none of these can see all.
+task<> await_in_a_ring_of_scopes(std::size_t count, bool in_fibers) {
+  weft::event all_there;
+  std::vector<weft::fork_view<int>> views(count);
+  std::size_t there = 0;
+  auto one = [&](std::size_t which) -> task<> {
+    auto awaits = [&]() -> task<int> {
+      co_await all_there.wait();
+      co_return co_await views[(which + 1) % count];
+    };
+    auto awaits_in_a_fiber = [&] {
+      weft::await(all_there.wait());
+      return int{weft::await(views[(which + 1) % count])};
+    };
+    auto body = [&](weft::scope& s) -> task<> {
+      views[which] = (in_fibers ? s.go(awaits_in_a_fiber) : s.fork(awaits)).view();
+      if (++there == count) all_there.set();
+      co_return;
+    };
+    co_await weft::with_scope(body);
+  };
+  auto all = [&](weft::scope& s) -> task<> {
+    for (std::size_t i = 0; i != count; ++i) s.fork(one, i);
+    co_return;
+  };
+  co_await weft::with_scope(all);
+}
+
+TEST_F(misuse, forks_of_several_scopes_that_wait_for_each_other) {
+  const char* const says = "weft: a fork awaited another one that waits for its end";
+  for (const bool in_fibers : {false, true}) {
+    EXPECT_DEATH(sync_wait(await_in_a_ring_of_scopes(2, in_fibers)), says);
+    EXPECT_DEATH(sync_wait(await_in_a_ring_of_scopes(5, in_fibers)), says);
+  }
+}
+
+// Rows from scope to scope, on threads that look at each other's.
+TEST_F(misuse, rows_of_waits_over_scopes_are_no_ring) {
+  const weft::pool p{{.threads = 3}};
+  auto whole = []() -> task<int> {
+    auto outer = [](weft::scope& far) -> task<int> {
+      auto inner = [&](weft::scope& near) -> task<int> {
+        auto first = []() -> task<int> {
+          co_await weft::yield();
+          co_return 1;
+        };
+        auto next = [](weft::fork_view<int> before) -> task<int> { co_return 1 + co_await before; };
+        auto row = far.fork(first).view();
+        for (int i = 0; i != 50; ++i) row = (i % 2 == 0 ? near : far).fork(next, row).view();
+        co_return co_await row;
+      };
+      co_return co_await weft::with_scope(inner);
+    };
+    co_return co_await weft::with_scope(outer);
+  };
+  for (int round = 0; round != test::rounds(500); ++round)
+    EXPECT_EQ(sync_wait(weft::start_on(p.executor(), whole())), 51);
+}
+
 // The first of a long row waits once more, when all others wait for it: who looks for a ring does not follow the whole row.
 TEST_F(misuse, a_long_row_of_waits_is_no_ring) {
   weft::event all_there, at_last;
