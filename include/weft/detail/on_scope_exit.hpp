@@ -48,7 +48,8 @@ task<> call_at_exit(F f, Args... args) {
 /// `co_await on_scope_exit(close(std::move(file)));` in a task has `close` run when that task has ended, however it
 /// ends: with a value, an exception, or stopped; before whoever awaits it goes on. Of several, the last one runs first.
 ///
-/// The task's own variables are gone by then: what the cleanup needs, it owns, or it lives further out.
+/// The task's own variables are gone by then: what the cleanup needs, it owns, or it lives further out. In an
+/// async_generator it does not compile: whoever drops one half-way does so in a destructor, which can't wait.
 ///
 /// Suspends  not where it is registered.
 /// Cancel    the cleanup is shielded: it can wait even where the task was told to stop.
