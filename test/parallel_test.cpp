@@ -125,6 +125,42 @@ WEFT_TEST("for_each: a stop ends it between two pieces") {
   }
 }
 
+// Pieces that have not begun see the stop, and not the failure.
+WEFT_TEST("for_each: a failure comes out, also where a stop from outside cuts other pieces short") {
+  for (const unsigned threads : {1u, 3u}) {
+    const pool workers{{.threads = threads}};
+    weft::stop_source source;
+    std::atomic<int> called{0};
+    auto stops_and_fails = [&](int) {
+      if (++called != 10) return;
+      source.request_stop();
+      throw std::runtime_error{"the tenth"};
+    };
+    auto work = [&]() -> task<> {
+      co_await start_on(workers.executor(), weft::for_each(std::views::iota(0, 10'000), stops_and_fails, {.grain = 1}));
+    };
+    const auto ended = co_await as_result(weft::with_stop(source.token(), work));
+    EXPECT_FALSE(ended.is_stopped());
+    EXPECT_THROW(std::rethrow_exception(ended.exception()), std::runtime_error);
+    EXPECT_LT(called, 10'000);
+  }
+}
+
+// The same where the body waits, and without executor.
+WEFT_TEST("for_each: a failure after a wait comes out beside a stop") {
+  weft::stop_source source;
+  auto stops_and_fails = [&](int n) -> task<> {
+    co_await weft::yield();
+    if (n != 3) co_return;
+    source.request_stop();
+    throw std::runtime_error{"the third"};
+  };
+  auto work = [&]() -> task<> { co_await weft::for_each(std::views::iota(0, 16), stops_and_fails, {.grain = 1}); };
+  const auto ended = co_await as_result(weft::with_stop(source.token(), work));
+  EXPECT_FALSE(ended.is_stopped());
+  EXPECT_THROW(std::rethrow_exception(ended.exception()), std::runtime_error);
+}
+
 // ---- reduce -------------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("reduce: sums up, on any executor, whatever the grain") {
@@ -197,6 +233,25 @@ WEFT_TEST("reduce: a stop ends it") {
   };
   const auto ended = co_await as_result(weft::with_stop(source.token(), work));
   EXPECT_TRUE(ended.is_stopped());
+}
+
+WEFT_TEST("reduce: a failure comes out, also where a stop from outside cuts other pieces short") {
+  for (const unsigned threads : {1u, 3u}) {
+    const pool workers{{.threads = threads}};
+    weft::stop_source source;
+    const auto stops_and_fails = [&](int n) {
+      if (n != 20) return n;
+      source.request_stop();
+      throw std::runtime_error{"the twentieth"};
+    };
+    auto work = [&]() -> task<int> {
+      co_return co_await start_on(workers.executor(), weft::reduce(std::views::iota(0, 10'000), 0, std::plus<>{},
+                                                                   stops_and_fails, {.grain = 1}));
+    };
+    const auto ended = co_await as_result(weft::with_stop(source.token(), work));
+    EXPECT_FALSE(ended.is_stopped());
+    EXPECT_THROW(std::rethrow_exception(ended.exception()), std::runtime_error);
+  }
 }
 
 // ---- without a pool -------------------------------------------------------------------------------------------------------

@@ -84,6 +84,7 @@ task<> loop_piece(Iterator first, std::size_t count, F& f, loop_state& all) {
     }
   } catch (...) {
     all.fail();
+    throw;  // pieces that a stop leaves out have ended stopped, and a join gives a failure before that
   }
 }
 
@@ -92,8 +93,13 @@ task<> run_for_each(Range range, F f, parallel_options options) {
   const auto count = static_cast<std::size_t>(std::ranges::size(range));
   if (count == 0) co_return;
   loop_state all{count, options};
-  co_await loop_piece(std::ranges::begin(range), count, f, all);
-  all.throw_failure();
+  auto pieces = loop_piece(std::ranges::begin(range), count, f, all);
+  try {
+    co_await std::move(pieces);
+  } catch (...) {
+    all.throw_failure();
+    throw;
+  }
 }
 
 /// What `combine` takes for its second: a T, also of an element that only becomes one.
@@ -168,7 +174,8 @@ concept loop_range = std::ranges::random_access_range<Range> && std::ranges::siz
 /// Order     none on a pool; on an executor that runs one job at a time, that of the range (and the first such loop says
 ///           so, once, to stderr: it is seldom meant).
 /// Cancel    looked for before each piece, and wherever `f` waits.
-/// Fails     the first that throws ends it: pieces that have not begun are left out, the others are waited for.
+/// Fails     the first that throws ends it: pieces that have not begun are left out, the others are waited for. A failure
+///           comes out also where a stop has ended other pieces.
 /// Lifetime  an lvalue outlives the loop, an rvalue is moved into its frame; `f` is.
 /// Cost      that of a when_all a piece; elements of one piece are called in a plain loop.
 template <detail::loop_range Range, class F>
