@@ -148,7 +148,10 @@ std::size_t group::stop_here() noexcept {
   while (job* const work = left.pop()) {
     root& one = static_cast<root&>(*work);
     const bool to_its_end = unwind_to_end(here, one);
-    if (to_its_end) ++ended;
+    if (to_its_end) {
+      ++ended;
+      one.count_out(here);
+    }
     expect_no_more_locks(locks);
     if (here.next || here.local != nullptr || here.deferred.first != nullptr) [[unlikely]] {
       if (to_its_end) leave_root();
