@@ -116,8 +116,8 @@ unsigned available_processors();
 /// Threads that run jobs and take them from each other.
 ///
 /// Threads   executor() and run() are used from any; the pool itself by one at a time.
-/// Lifetime  outlives all work that was started on it: with a task that waits it ends the program with a sentence. Its
-///           destructor shuts it down, by `drain`.
+/// Lifetime  outlives all work that was started on it: built without NDEBUG, weft ends the program with a sentence where a task
+///           still waits. Its destructor shuts it down, by `drain`.
 /// Fails     the constructor throws a weft::error where the system gives no thread, or lets one not stay where it is to,
 ///           and std::bad_alloc. A process that was
 ///           forked has none of the threads: there, using the pool ends the program with a sentence, and its destructor
