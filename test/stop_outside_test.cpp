@@ -859,6 +859,27 @@ TEST(stop_outside, told_before_it_began) {
   EXPECT_EQ(what(test::run_stopped(time, whole())), "stopped");
 }
 
+// A scope in the fork runs through and ends stopped: so does the fork, before it has ever been away.
+TEST(stop_outside, a_fork_that_ends_stopped_without_a_wait_counts) {
+  for (const kind of : kinds) {
+    stop_source source;
+    auto inner = [](scope& s) -> task<> {
+      s.fork([]() -> task<> { co_await weft::check_stop(); });
+      co_return;
+    };
+    auto has_a_scope = [&]() -> task<> { co_await with_scope(inner); };
+    auto tells_and_forks = [&, of](scope& s) -> task<int> {
+      source.request_stop();
+      if (of == kind::fiber)
+        s.go([&] { await(with_scope(inner)); });
+      else
+        s.fork(has_a_scope);
+      co_return 1;
+    };
+    EXPECT_EQ(what(sync_wait(as_result(with_scope({.stop = source.token()}, tells_and_forks)))), "stopped");
+  }
+}
+
 TEST(stop_inside, told_before_it_began) {
   with_all_kinds([](kind of) -> task<> {
     gate never;
