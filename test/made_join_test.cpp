@@ -381,6 +381,19 @@ WEFT_TEST("made: they are made and run by all threads, in pieces") {
 }
 
 // Each meets the other, so they run at once: one of them was stolen, and made there.
+TEST(made, one_that_cannot_be_made_is_a_task_that_has_ended) {
+  pool p{{.threads = 3}};
+  const auto make = [](std::size_t i) -> task<> {
+    if (i % 2 != 0) throw std::runtime_error{"odd"};
+    return []() -> task<> { co_await weft::yield(); }();
+  };
+  const auto all = [&]() -> task<> { co_await when_all(64, make, std::ignore); };
+  for (int round = 0; round != test::rounds(100); ++round) {
+    EXPECT_THROW(sync_wait(start_on(p.executor(), all())), std::runtime_error);
+    EXPECT_EQ(p.stats().live, 0);
+  }
+}
+
 WEFT_TEST("made: a thread that takes one makes it") {
   const pool p{{.threads = 2}};
   std::atomic<int> there{0};

@@ -178,6 +178,7 @@ void join::begin_made(frame* self) {
   join& mine = *child.all_;
   const std::coroutine_handle<> made = mine.kind_->make(mine, child.index_);
   if (made == nullptr) {
+    child.count_out(this_worker());
     leave_root();
     return mine.count_down();
   }
