@@ -1,5 +1,6 @@
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
+#include <weft/pool.hpp>
 #include <weft/scope.hpp>
 
 #include <memory>
@@ -115,6 +116,20 @@ TEST(detach_on_stop, an_operation_outlives_the_sync_wait_that_it_began_in) {
     answer.set_value(1);
     test::until([&] { return ended.load(); });
   }
+}
+
+// It has no executor, so it goes on, and ends, on whatever thread wakes it: no pool's.
+TEST(detach_on_stop, an_operation_that_was_on_a_pool_is_none_of_its_tasks_afterwards) {
+  weft::pool p{{.threads = 2}};
+  auto step = []() -> task<> { co_return; };
+  auto operation = [&]() -> task<> {
+    co_await weft::start_on(p.executor(), step());
+    co_await weft::sleep_for(5ms);
+  };
+  auto outer = [&]() -> task<> { co_await detach_on_stop(operation); };
+  weft::sync_wait(outer());
+  const weft::pool_stats stats = p.stats();
+  EXPECT_EQ(stats.begun, stats.ended);
 }
 
 TEST(detach_on_stop, stopped_before_does_not_begin) {

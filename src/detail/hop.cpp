@@ -46,8 +46,9 @@ class hop_boundary final : boundary, frame_allocated {
     last->resume = arrived_home;
     self.top = last->handle();
     const executor* home = self.env != nullptr ? self.env->executor : nullptr;
-    if (home == nullptr || home == here) return run_next(last->handle());
+    if (home == here) return run_next(last->handle());
     self.leave_pool(this_worker());
+    if (home == nullptr) return run_next(last->handle());  // and from then on wherever it is woken
     self.schedule();  // self may be gone after this line
   }
 
