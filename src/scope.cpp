@@ -566,6 +566,7 @@ bool scope_core::waits_for(const fork_record& one, const root& of, const waiter&
     unsigned& looks;
 
     bool leads_from(const root& of, const held& locked) const noexcept {
+      if (is_about_to_be_told(of)) return false;
       if (&of == &one) return true;
       if (!of.is_fork) return false;
       const auto& fork = static_cast<const fork_record&>(of);
@@ -574,6 +575,10 @@ bool scope_core::waits_for(const fork_record& one, const root& of, const waiter&
         if (&mine->which == &in) return leads_from_line(fork, locked);
       const std::unique_lock guard{in.lock_, std::try_to_lock};
       return guard.owns_lock() && leads_from_line(fork, {in, &locked});
+    }
+    // Its scope has been told to stop, and tells each of its forks.
+    static bool is_about_to_be_told(const root& of) noexcept {
+      return of.is_fork && !of.is_shielded() && static_cast<const fork_record&>(of).of().stop_requested();
     }
     bool leads_from_line(const fork_record& fork, const held& locked) const noexcept {
       for (const waiter* in = fork.line_.first(); in != nullptr; in = in->next) {

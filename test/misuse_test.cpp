@@ -615,6 +615,35 @@ TEST_F(misuse, rows_of_waits_over_scopes_are_no_ring) {
     EXPECT_EQ(sync_wait(weft::start_on(p.executor(), whole())), 51);
 }
 
+// Who was woken by the stop of a scope awaits one of its forks that awaits him, and that this stop has not reached yet.
+TEST_F(misuse, a_ring_that_a_stop_is_about_to_break_is_none) {
+  weft::inline_executor here;
+  weft::fork_view<int> first, second;
+  weft::stop_token told;
+  weft::event there;
+  auto waits = [&]() -> task<int> {
+    told = weft::current_env().stop;
+    co_await there.wait();
+    auto other = std::move(second);
+    co_return co_await other;
+  };
+  auto waits_for_the_stop = [&]() -> task<int> {
+    co_await there.wait();
+    co_await weft::select(weft::on_stop(told));
+    auto other = std::move(first);
+    co_return co_await other;
+  };
+  auto body = [&](weft::scope& s) -> task<int> {
+    first = s.fork(waits).view();
+    second = s.fork(waits_for_the_stop).view();
+    there.set();
+    co_await weft::yield();  // they wait now
+    std::thread{[&] { s.request_stop(); }}.join();
+    co_return 1;
+  };
+  EXPECT_EQ(sync_wait(weft::with_scope({.executor = &here}, body)), 1);
+}
+
 // The first of a long row waits once more, when all others wait for it: who looks for a ring does not follow the whole row.
 TEST_F(misuse, a_long_row_of_waits_is_no_ring) {
   weft::event all_there, at_last;
