@@ -60,6 +60,28 @@ TEST(pool, has_as_many_threads_as_it_was_told) {
   EXPECT_TRUE(p.executor().runs_in_parallel());
 }
 
+// An executor of one's own that hands on to pools: what is posted to it is a task of none of them, which goes on anywhere.
+TEST(pool, is_handed_jobs_by_an_executor_of_ones_own) {
+  pool one{{.threads = 1}}, other{{.threads = 1}};
+  struct in_turns final : weft::executor {
+    explicit in_turns(weft::executor& a, weft::executor& b) : to{&a, &b, nullptr} {}
+    void post(job& some) noexcept override {
+      weft::executor* const next = to[turn++ % to.size()];
+      next != nullptr ? next->post(some) : some.run(some);
+    }
+    std::array<weft::executor*, 3> to;
+    std::atomic<std::size_t> turn = 0;
+  } all{one.executor(), other.executor()};
+  for (int hops = 0; hops != 9; ++hops) {
+    auto yields = [&]() -> task<int> {
+      for (int i = 0; i != hops; ++i) co_await weft::yield();
+      co_return hops;
+    };
+    EXPECT_EQ(sync_wait(start_on(all, yields())), hops);
+  }
+  for (const pool* each : {&one, &other}) EXPECT_EQ(each->stats().begun, each->stats().ended);
+}
+
 WEFT_TEST("pool: its threads have names") {
   const pool p{{.threads = 1, .name = "a-name-that-is-too-long"}};
   const auto own_name = []() -> task<std::string> {

@@ -519,9 +519,17 @@ void pool_core::hand_in(seat& one, job& work) noexcept {
   sleeper.sleeps.wake();
 }
 
+bool pool_core::has_level(const executor* one) const noexcept {
+  return std::ranges::any_of(levels_, [one](const auto& level) { return level.get() == one; });
+}
+
 [[gnu::noinline]] bool pool_core::shares(const executor& home, const executor* one) noexcept {
-  const auto& mine = static_cast<const pool_core&>(home);
-  return std::ranges::any_of(mine.levels_, [one](const auto& level) { return level.get() == one; });
+  return static_cast<const pool_core&>(home).has_level(one);
+}
+
+[[gnu::noinline]] bool pool_core::runs(const pool_worker& by, const executor& one) noexcept {
+  const auto& mine = static_cast<const seat&>(by);
+  return mine.of == &one || &mine.own == &one || mine.of->has_level(&one);
 }
 
 // ---- a worker's turn --------------------------------------------------------------------------------------------------------
@@ -556,11 +564,7 @@ inline void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
 
 bool pool_core::look_at_job_above(worker& here, const executor& below, job& work) noexcept {
   const auto* const mine = static_cast<const seat*>(here.of_pool);
-  if (mine == nullptr) return false;
-  const auto is_below = [&](const auto& level) { return level.get() == &below; };
-  if (mine->of != &below && &mine->own != &below && here.strand_of_pool != &below &&
-      !std::ranges::any_of(mine->of->levels_, is_below))
-    return false;
+  if (mine == nullptr || (here.strand_of_pool != &below && !runs(*mine, below))) return false;
   root::count_in(here, work);
   if (mine->of->state() == pool_state::cancelling) root::tell_to_stop(work);
   return true;

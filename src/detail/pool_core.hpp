@@ -137,7 +137,7 @@ class pool_core final : public executor, private parking<pool_core> {
                       core.watched_state(),
                       core.options_.deadline_order ? core.always_ : core.waiting_,
                       {&core.idle_, pool_core::wake},
-                      {pool_core::make_room, pool_core::post_behind_all, pool_core::shares},
+                      {pool_core::make_room, pool_core::post_behind_all, pool_core::shares, pool_core::runs},
                       core.options_.threads > 1,
                       core.options_.deadline_order,
                       core.is_ranked_},
@@ -256,7 +256,9 @@ class pool_core final : public executor, private parking<pool_core> {
   static void make_room(pool_worker& of, job& work) noexcept;
   void spill(seat& mine) noexcept;
   static void post_behind_all(pool_worker& of, job& work) noexcept;
+  bool has_level(const executor* one) const noexcept;
   static bool shares(const executor& home, const executor* one) noexcept;
+  static bool runs(const pool_worker& by, const executor& one) noexcept;
 
   std::vector<std::unique_ptr<seat>> seats_;
   alignas(64) injection<job> injected_;

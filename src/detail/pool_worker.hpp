@@ -29,6 +29,8 @@ struct pool_worker : calls_idlers {
     void (*post_behind)(pool_worker&, job&) noexcept;
     /// Whether all workers run what is posted to `one`.
     bool (*shares)(const executor& home, const executor* one) noexcept;
+    /// Whether what is posted to `one` runs here.
+    bool (*runs)(const pool_worker&, const executor& one) noexcept;
   };
 
   pool_worker(executor& of, const atomic<pool_state>& state, const std::atomic<std::size_t>& beside_lines,
@@ -53,6 +55,11 @@ struct pool_worker : calls_idlers {
 
   /// Whether a task of `its` may go on in any of the pool's workers.
   bool shares(const executor* its) const noexcept { return its == home || call_pool.shares(*home, its); }
+
+  /// Whether a task of `its`, which may be null, is one of the pool's.
+  bool runs(const executor* its) const noexcept {
+    return its == home || (its != nullptr && call_pool.runs(*this, *its));
+  }
 
   deque<job, 1024> forks;            // children that wait for a thread: their parents go on here
   run_queue<job, 256, 65'536> line;  // what was posted here

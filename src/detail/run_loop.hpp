@@ -52,6 +52,11 @@ inline void root::leave_pool(worker& here) noexcept {
   is_uncounted = true;
 }
 
+// What an executor of the user's own hands on to a pool is none of that pool's tasks: it may go on, and end, anywhere.
+inline bool is_of_pool(const root& one, const worker& here) noexcept {
+  return one.env != nullptr && here.of_pool->runs(one.env->executor);
+}
+
 // For the loop of a pool's worker, where each job passes: no call but that of the coroutine.
 [[gnu::always_inline]] inline void root::run_outermost(worker& here, job& work) noexcept {
   if (work.run != run_job) [[unlikely]] {
@@ -67,7 +72,7 @@ inline void root::leave_pool(worker& here) noexcept {
   }
   std::coroutine_handle<> at = self.top;
   if (self.needs_a_look()) [[unlikely]] {
-    self.count_in(here);
+    if (is_of_pool(self, here)) self.count_in(here);
     if (self.ends_stopped) at = self.where_it_ends_stopped();
   }
   // Where this is a fiber, and so was the last one, nothing but the library has run in between.

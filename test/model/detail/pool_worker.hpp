@@ -45,6 +45,7 @@ struct pool_worker {
   bool orders = true;  // so what is posted goes through its home
 
   bool shares(const executor*) const noexcept { return true; }
+  bool runs(const executor*) const noexcept { return true; }
   void call() noexcept {}
   bool calls_for_one() const noexcept { return false; }
   void call_one() noexcept {}
