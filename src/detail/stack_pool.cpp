@@ -161,10 +161,11 @@ stack_pool& stack_pool::process_wide(const stack_pool_options* asked) {
   return *pool;
 }
 
-// What still runs on its stacks can't go on, for its code goes.
+// What still runs on its stacks can't go on, for its code goes. Memory of the program's own is not given back: it may be a
+// static that has gone before.
 [[gnu::destructor(detail::unloads_stacks)]] void detail::end_stacks() noexcept {
   if (!is_unloaded()) return;
-  if (pool_of_process != nullptr) {
+  if (pool_of_process != nullptr && pool_of_process->options_.memory == nullptr) {
     pool_of_process->in_use_ = 0;
     pool_of_process->~stack_pool();
   }
