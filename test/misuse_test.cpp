@@ -170,6 +170,8 @@ TEST_F(misuse, a_scope_that_is_used_after_its_end) {
 #if defined(WEFT_TEST_ASAN)
   const char* const says =
       "use-after-poison|use-after-free|use-after-scope|fork or go was called on a scope that has ended";
+#elif WEFT_FILLS_FRAMES  // the scope's memory has been filled, and so has the pointer to its policy
+  const char* const says = "";
 #else
   const char* const says = "weft: fork or go was called on a scope that has ended";
 #endif
