@@ -49,7 +49,7 @@ class hop_boundary final : boundary, frame_allocated {
     if (home == here) return run_next(last->handle());
     self.leave_pool(this_worker());
     if (home == nullptr) return run_next(last->handle());  // and from then on wherever it is woken
-    self.schedule();  // self may be gone after this line
+    self.schedule();                                       // self may be gone after this line
   }
 
   // The boundary of an earlier hop of the same task, if that stands right outside.
