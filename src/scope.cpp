@@ -554,7 +554,7 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
 //
 // Of other scopes the lines are looked at where their locks are free: who waits for one while it holds others could wait for
 // ever. What waits in a line stays there, and so its scope, as long as the lock is held. So a ring over several scopes is
-// mostly found by who closes it, and else waits; one of this scope alone is always found.
+// mostly found by who closes it, and else waits; one of this scope alone is found, if so many looks show it.
 bool scope_core::waits_for(const fork_record& one, const root& of, const waiter& like, unsigned& looks) const noexcept {
   struct held {  // a scope whose lock this holds
     const scope_core& which;
