@@ -174,7 +174,7 @@ TEST(pool_pin, where_one_processor_is_allowed_all_are_there) {
     ASSERT_EQ(::sched_setaffinity(0, sizeof only, &only), 0);
     EXPECT_EQ(weft::available_processors(), 1u);
     EXPECT_EQ((pool{{.pin = true}}.size()), 1u);
-    const pool p{{.threads = 3, .min_threads = 1, .pin = true, .use_caller = true}};
+    const pool p{{.threads = 3, .pin = true, .use_caller = true}};
     const auto where = [] { return weft::detail::allowed_processors(); };
     for (unsigned i = 0; i != 2; ++i) {
       const auto there = [&]() -> task<std::vector<unsigned>> { co_return where(); };
@@ -195,14 +195,12 @@ TEST(pool_refused, it_is_made_with_all_its_threads_or_not_at_all) {
   };
   {
     const test::no_threads now;
-    for (const unsigned least : {0u, 1u}) {
-      try {
-        make({.threads = 3, .min_threads = least});
-        FAIL() << "the system gave threads";
-      } catch (const weft::error& e) {
-        EXPECT_EQ(e.code(), std::errc::resource_unavailable_try_again);
-        EXPECT_NE(std::string{e.what()}.find("start the threads of a pool"), std::string::npos) << e.what();
-      }
+    try {
+      make({.threads = 3});
+      FAIL() << "the system gave threads";
+    } catch (const weft::error& e) {
+      EXPECT_EQ(e.code(), std::errc::resource_unavailable_try_again);
+      EXPECT_NE(std::string{e.what()}.find("start the threads of a pool"), std::string::npos) << e.what();
     }
     EXPECT_EQ(started, 0);
     EXPECT_EQ(make({.threads = 1, .use_caller = true}), 55) << "it needs none";
@@ -591,20 +589,6 @@ TEST_F(pool_options_misuse, a_priority_that_there_is_not) {
   EXPECT_DEATH(asks(), "weft: an executor was asked for of a priority that the pool does not have");
   const auto makes = [] { const pool p{{.threads = 1, .priorities = 9}}; };
   EXPECT_DEATH(makes(), "weft: a pool has from 1 to 8 priorities");
-}
-
-TEST(pool_size, by_default_there_are_as_many_threads_as_are_to_be_there_at_least) {
-  const pool many{{.min_threads = weft::available_processors() + 3}};
-  EXPECT_EQ(many.size(), weft::available_processors() + 3);
-  const pool and_a_caller{{.min_threads = weft::available_processors(), .use_caller = true}};
-  EXPECT_EQ(and_a_caller.size(), weft::available_processors() + 1);
-}
-
-TEST_F(pool_options_misuse, more_threads_at_least_than_it_has) {
-  const auto makes = [] { const pool p{{.threads = 2, .min_threads = 2, .use_caller = true}}; };
-  EXPECT_DEATH(makes(), "weft: a pool was asked for whose min_threads are more than its own threads");
-  const auto too_many = [] { const pool p{{.threads = 2, .min_threads = ~0u, .use_caller = true}}; };
-  EXPECT_DEATH(too_many(), "weft: a pool was asked for whose min_threads are more than its own threads");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How many threads of a pool take part: of one of adaptive size, and of one with more threads than processors.
+// How many threads of a pool are awake at once: of one with more threads than processors.
 #include "detail/pool_size.hpp"
 
 #include <gtest/gtest.h>
@@ -6,10 +6,6 @@
 #include <array>
 #include <atomic>
 #include <latch>
-#include <memory>
-#include <utility>
-#include <vector>
-#include <weft/combine.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 
@@ -22,18 +18,10 @@ using weft::pool;
 using weft::start_on;
 using weft::sync_wait;
 using weft::task;
-using weft::when_all;
 using weft::detail::crowd;
 using weft::detail::idle_set;
 using weft::detail::idler;
 using weft::detail::pool_load;
-using weft::detail::pool_size;
-
-task<long> fib(int n) {
-  if (n < 2) co_return n;
-  auto [a, b] = co_await when_all(fib(n - 1), fib(n - 2));
-  co_return a + b;
-}
 
 // As many tasks as the pool has threads, each with one for itself at the same time: `waits` returns when all are there.
 template <class Waits>
@@ -50,112 +38,6 @@ void meet_on(const pool& p, Waits waits) {
   };
   sync_wait(weft::with_scope(all));
   EXPECT_EQ(ran, p.size());
-}
-
-// ---- adaptive size ----------------------------------------------------------------------------------------------------------
-
-// Five milliseconds each; the last size.
-unsigned after(pool_size& size, int periods, pool_load each) {
-  each.nanoseconds = 5e6;
-  for (int i = 0; i != periods; ++i) size.next(each);
-  return size.size();
-}
-
-TEST(pool_size, begins_with_a_thread_a_processor) {
-  EXPECT_EQ((pool_size{1, 16, 4}.size()), 4u);
-  EXPECT_EQ((pool_size{6, 16, 4}.size()), 6u);
-  EXPECT_EQ((pool_size{1, 3, 4}.size()), 3u);
-}
-
-TEST(pool_size, threads_that_cant_run_get_others_beside_them_while_jobs_wait) {
-  pool_size size{1, 16, 2};
-  EXPECT_EQ(after(size, 20, {.jobs = 1000, .waiting = 1, .can_run = 0}), 2u) << "5 us are soon";
-  EXPECT_EQ(after(size, 20, {.jobs = 0, .waiting = 0, .can_run = 0}), 2u) << "nothing waits";
-  EXPECT_EQ(after(size, 20, {.jobs = 0, .waiting = 30, .can_run = 2}), 2u) << "the processors have enough";
-  EXPECT_EQ(after(size, 20, {.jobs = 10, .waiting = 30, .can_run = 1}), 16u);
-}
-
-// Nine threads that compute for 50 us and block for 300 want three processors at times, and leave half of one idle.
-TEST(pool_size, threads_that_meet_at_times_get_others_beside_them_while_a_processor_is_idle) {
-  pool_size size{1, 16, 2};
-  after(size, 3, {.jobs = 25, .waiting = 100, .can_run = 0.4, .processor_time = 1.5e6});
-  EXPECT_EQ(after(size, 20, {.jobs = 80, .waiting = 100, .can_run = 3, .processor_time = 7e6}), 16u);
-  EXPECT_EQ(after(size, 20, {.jobs = 120, .waiting = 100, .can_run = 5, .processor_time = 9.5e6}), 16u);
-  pool_size other{1, 16, 2};
-  EXPECT_EQ(after(other, 20, {.jobs = 120, .waiting = 100, .can_run = 1.9, .processor_time = 9.5e6}), 2u)
-      << "none is idle";
-  EXPECT_EQ(after(other, 20, {.jobs = 60, .waiting = 100, .can_run = 2, .processor_time = 5e6}), 2u) << "none blocks";
-  pool_size large{1, 64, 16};  // busy from the begin
-  EXPECT_EQ(after(large, 20, {.jobs = 120, .waiting = 100, .can_run = 15.3, .processor_time = 15.2 * 5e6}), 16u);
-}
-
-TEST(pool_size, more_that_can_run_than_processors_become_fewer) {
-  pool_size size{1, 16, 2};
-  after(size, 20, {.jobs = 10, .waiting = 30, .can_run = 0});
-  EXPECT_EQ(size.size(), 16u);
-  EXPECT_EQ(after(size, 30, {.jobs = 10, .waiting = 30, .can_run = 16}), 2u);
-  EXPECT_EQ(after(size, 30, {.jobs = 10, .waiting = 30, .can_run = 2}), 2u);
-}
-
-TEST(pool_size, tiny_jobs_that_are_stolen_are_for_one) {
-  pool_size size{1, 4, 4};
-  const pool_load thieves{.jobs = 10'000, .steals = 9000, .can_run = 4, .processor_time = 5e6};
-  EXPECT_EQ(after(size, 40, thieves), 1u);
-  EXPECT_EQ(after(size, 30, {.jobs = 100, .waiting = 30, .can_run = 1, .processor_time = 5e6}), 1u) << "for a while";
-  EXPECT_EQ(after(size, 60, {.jobs = 100, .waiting = 30, .can_run = 1, .processor_time = 5e6}), 4u);
-  pool_size other{1, 4, 4};
-  EXPECT_EQ(after(other, 40, {.jobs = 1000, .steals = 900, .can_run = 4, .processor_time = 20e6}), 4u) << "not tiny";
-}
-
-TEST(pool_adaptive, threads_that_block_get_others_beside_them) {
-  const pool p{{.threads = 5, .min_threads = 1}};
-  std::latch all_are_here{5};
-  meet_on(p, [&] { all_are_here.arrive_and_wait(); });
-}
-
-TEST(pool_adaptive, one_that_rests_is_there_for_its_own_jobs) {
-  const pool p{{.threads = 6, .min_threads = 1}};
-  const auto which = [&]() -> task<unsigned> {
-    co_await weft::yield();
-    co_return p.worker_id();
-  };
-  for (int round = 0; round != test::rounds(50); ++round)
-    for (unsigned i = 0; i != p.size(); ++i) EXPECT_EQ(sync_wait(start_on(p.worker(i), which())), i);
-}
-
-TEST(pool_adaptive, work_is_shared_and_ends_while_they_come_and_go) {
-  for (const unsigned threads : {2u, 8u})
-    for (const bool caller : {false, true}) {
-      pool p{{.threads = threads, .min_threads = 1, .use_caller = caller}};
-      std::atomic<int> ran{0};
-      auto both = [&]() -> task<> {
-        for (int i = 0; i != 50; ++i) co_await weft::yield();
-        co_await weft::resume_on(p.worker(0));
-        ran += co_await start_on(p.executor(), fib(12)) == 144;
-      };
-      auto all = [&](weft::scope& s) -> task<> {
-        for (int i = 0; i != 100; ++i) s.fork_on(p.executor(), both);
-        co_return;
-      };
-      const auto here = [&]() -> task<> { co_await weft::with_scope(all); };
-      p.run(here());
-      EXPECT_EQ(ran, 100);
-    }
-}
-
-TEST(pool_adaptive, ends_on_one_of_its_own_threads_and_at_once) {
-  for (int i = 0; i != test::rounds(20); ++i) {
-    const pool unused{{.threads = 4, .min_threads = 2}};
-  }
-  auto p = std::make_unique<pool>(weft::pool_options{.threads = 4, .min_threads = 1});
-  const auto ends_it = [](std::unique_ptr<pool> mine) -> task<> {
-    co_await weft::yield();
-    mine.reset();
-  };
-  std::atomic<bool> over{false};
-  weft::executor& there = p->executor();
-  weft::start(there, ends_it(std::move(p)), [&](weft::result<void>) { over = true; });
-  test::until([&] { return over.load(); });
 }
 
 // ---- more threads than processors -------------------------------------------------------------------------------------------
@@ -291,11 +173,9 @@ TEST_F(awake_two, how_many_may_be_awake_changes_while_another_one_watches) {
   EXPECT_TRUE(all.stop_search()) << "nobody watches";
   EXPECT_FALSE(all.enter(one[2], false).last);
   EXPECT_FALSE(all.enter(one[1], false).last);
-  EXPECT_FALSE(all.all_inside());
   const auto last = all.enter(one[0], false);
   EXPECT_TRUE(last.last);
   EXPECT_FALSE(last.enough);
-  EXPECT_TRUE(all.all_inside());
 }
 
 // More threads than processors, whatever this machine has.

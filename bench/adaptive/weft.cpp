@@ -46,8 +46,7 @@ weft::task<std::size_t> many(weft::executor& where, std::size_t count, auto fork
 
 void bench::run(bench::state& state) {
   const auto threads = static_cast<unsigned>(state.size() % 100);
-  const weft::pool pool{threads == 0 ? weft::pool_options{.threads = most_threads, .min_threads = 1}
-                                     : weft::pool_options{.threads = threads}};
+  const weft::pool pool{{.threads = threads == 0 ? most_threads : threads}};
   weft::executor& there = pool.executor();
   switch (static_cast<kind>(state.size() / 100)) {
     case kind::fib:

@@ -1,5 +1,6 @@
-// adaptive: three kinds of work on a pool of a fixed number of threads, and on one of adaptive size from 1 to 16. --size
-// is the kind times 100 and the threads, 0 for the adaptive one.
+// adaptive: three kinds of work on a pool of a few threads, and on one of 16 that sees for itself how many of them are to
+// be awake, as each pool with more threads than processors does. --size is the kind times 100 and the threads, 0 for those
+// 16.
 //
 //   fib       fork two and join them; no more threads than processors are of use
 //   yields    switch_mt's: 1000 coroutines that yield 1000 times each; the same

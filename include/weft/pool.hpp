@@ -63,12 +63,9 @@ class pool_call final : public root {
 
 /// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.
 struct pool_options {
-  /// How many; 0: available_processors(), or what min_threads needs, if that is more. Of more than there are processors,
-  /// as many work at once as there are processors, and the others once some of those block, or are at one job for long.
+  /// How many; 0: available_processors(). Of more than there are processors, as many work at once as there are processors,
+  /// and the others once some of those block, or are at one job for long.
   unsigned threads = 0;
-  /// Adaptive size: at least so many of `threads` take part, and as many more as there is work and there are processors
-  /// for, or as wait for something else; the others rest. 0: all, always.
-  unsigned min_threads = 0;
   const char* name = "weft";    ///< of its threads, which are "weft-0" and so on; 15 characters are kept
   bool pin = false;             ///< each stays on one processor, and takes work from those near it first
   unsigned priorities = 1;      ///< how many there are, see executor(priority); 8 at most

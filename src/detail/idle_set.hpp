@@ -28,9 +28,7 @@
 //   poster   as above; but where so many are awake and one watches, it wakes nobody
 //   sleeper  enters the set. If so many are awake besides and one watches: sleeps. Else as above
 //
-// A thread that works here only for the time of a call comes and goes. So does a worker of a pool that has more threads
-// than it needs now: it rests, and is none of the workers until it is recalled. A job for it alone recalls it; who posts
-// that and who rests are two sides as above.
+// A thread that works here only for the time of a call comes and goes.
 #pragma once
 
 #include <atomic>
@@ -45,7 +43,6 @@ namespace weft::detail {
 struct idler {
   plain<idler*> below = nullptr;  // under the set's lock, as the others
   atomic<bool> inside{false};     // read without the lock as a hint: the two sides' fences have the order
-  atomic<bool> rests{false};      // the same; never both
   plain<bool> watches = false;
   plain<std::uint32_t> came = 0;  // the number of that move
 };
@@ -76,10 +73,10 @@ class idle_set {
   }
 
   /// By a worker that was none of them. It goes on behind a heavy_fence(), and looks for work.
-  void come() noexcept { more(1); }
+  void come() noexcept { change(1); }
   /// By a worker that is awake, and is none of them from here on. It goes on behind a heavy_fence(), and if there is a job,
   /// or the pool is to end, wakes another one.
-  void go() noexcept { more(-1); }
+  void go() noexcept { change(-1); }
 
   /// By a worker without a job. False: enough are at it, or too many are awake, so it had better sleep.
   bool start_search() noexcept {
@@ -97,49 +94,6 @@ class idle_set {
   /// searches. Then it looks whether there is more, behind a heavy_fence(). Who falls asleep later looks for itself.
   bool stop_search() noexcept {
     return calls_for_one(state_.fetch_sub(searching, std::memory_order_relaxed) - searching, false);  // as above
-  }
-
-  /// How many may rest from now on; none at first. Those that rest and may not any more are for the caller to recall.
-  void let_rest(std::uint32_t so_many) noexcept { may_rest_.store(so_many, std::memory_order_relaxed); }  // as declared
-  /// Whether rest() would take one. A hint.
-  bool may_rest() const noexcept {
-    return resting_.load(std::memory_order_relaxed) < may_rest_.load(std::memory_order_relaxed);  // as declared
-  }
-  std::uint32_t resting() const noexcept { return resting_.load(std::memory_order_relaxed); }  // as declared
-  /// By a worker that is awake and not searching: it is none of them from here on, until it is recalled. It goes on
-  /// behind a heavy_fence(): if there is a job for it alone, it recalls itself; if there is another, or the pool is to
-  /// end, it wakes somebody. False: enough of them rest, or the pool has ended.
-  bool rest(idler& self) noexcept {
-    const std::lock_guard guard{lock_};
-    if (closed_ || !may_rest()) return false;           // who was recalled by the end goes on to it
-    self.rests.store(true, std::memory_order_relaxed);  // under the lock
-    self.below = at_rest_;
-    at_rest_ = &self;
-    resting_.store(resting_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // as declared
-    change(-1);
-    return true;
-  }
-  /// By one that was woken. False: it was recalled, and looks for work. Else that was for no reason, and it sleeps on.
-  bool still_rests(const idler& self) const noexcept {
-    const std::lock_guard guard{lock_};
-    return self.rests.load(std::memory_order_relaxed);  // under the lock
-  }
-  /// By who has it take part again, and then wakes it. False: it does not rest.
-  bool recall(idler& one) noexcept {
-    const std::lock_guard guard{lock_};
-    return take_back(one);
-  }
-  /// The same with whoever rests; null: nobody does.
-  idler* recall_any() noexcept {
-    const std::lock_guard guard{lock_};
-    idler* const one = at_rest_;
-    if (one != nullptr) take_back(*one);
-    return one;
-  }
-  /// Whether all workers are inside. The truth behind a heavy_fence(), for those that left before a light_fence().
-  bool all_inside() const noexcept {
-    return inside_of(state_.load(std::memory_order_relaxed)) ==
-           workers_.load(std::memory_order_relaxed);  // as declared
   }
 
   struct entered {
@@ -188,10 +142,9 @@ class idle_set {
   /// By whoever has put a job somewhere for just this one, behind a light_fence(). True: it is to be woken; else it will
   /// look before it sleeps.
   bool pick(idler& one) noexcept {
-    if (!one.inside.load(std::memory_order_relaxed) && !one.rests.load(std::memory_order_relaxed))  // as declared
-      return false;
+    if (!one.inside.load(std::memory_order_relaxed)) return false;  // as declared
     const std::lock_guard guard{lock_};
-    return !closed_ && (remove(one) || take_back(one));
+    return !closed_ && remove(one);
   }
   /// For who ends the pool: whom to wake; null: nobody is inside.
   idler* pick_any() noexcept {
@@ -225,26 +178,15 @@ class idle_set {
 
   bool remove(idler& one) noexcept {
     if (!one.inside.load(std::memory_order_relaxed)) return false;  // under the lock
-    unlink(first_, one);
-    wakes(one);
-    return true;
-  }
-  bool take_back(idler& one) noexcept {
-    if (!one.rests.load(std::memory_order_relaxed)) return false;  // under the lock
-    unlink(at_rest_, one);
-    one.rests.store(false, std::memory_order_relaxed);                                        // under the lock
-    resting_.store(resting_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);  // as declared
-    change(1);
-    return true;
-  }
-  static void unlink(plain<idler*>& first, idler& one) noexcept {
-    idler* at = first;
-    if (at == &one) {
-      first = one.below;
+    if (first_ == &one) {
+      first_ = one.below;
     } else {
+      idler* at = first_;
       while (at->below != &one) at = at->below;
       at->below = one.below;
     }
+    wakes(one);
+    return true;
   }
   idler* take_first() noexcept {
     idler* const one = first_;
@@ -262,11 +204,8 @@ class idle_set {
     if (one.watches) one.watches = is_watched_ = false;
   }
 
-  void more(int workers) noexcept {
-    const std::lock_guard guard{lock_};
-    change(workers);
-  }
   void change(int workers) noexcept {
+    const std::lock_guard guard{lock_};
     moves_ = moves_ + 1;
     workers_.store(workers_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(workers),
                    std::memory_order_relaxed);  // as declared
@@ -286,9 +225,6 @@ class idle_set {
   plain<bool> is_watched_ = false;
   plain<std::uint32_t> moves_ = 0;  // into the set and out of it
   plain<idler*> first_ = nullptr;   // who came last: its caches are the warmest
-  plain<idler*> at_rest_ = nullptr;
-  atomic<std::uint32_t> resting_{0};   // how many. Written under the lock; without it a hint
-  atomic<std::uint32_t> may_rest_{0};  // a wish of whoever steers. No edge
 };
 
 }  // namespace weft::detail

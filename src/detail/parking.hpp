@@ -95,8 +95,15 @@ class parking {
   /// By that one: from here on it searches, if the pool has not ended. True: nobody had woken it.
   bool woke(idler& mine) noexcept { return idle_.leave(mine); }
 
-  /// By one that has gone (resting.hpp), behind a heavy_fence().
-  void wake_for_what_is_left() noexcept {
+  /// By a thread that takes the place of a worker which nobody had, and looks for work then.
+  void come() noexcept {
+    idle_.come();
+    heavy_fence();  // (no model: the set's lock orders what there is to see, too)
+  }
+  /// By that thread, which leaves nothing where nobody takes from.
+  void go() noexcept {
+    idle_.go();
+    heavy_fence();  // (no model: as above)
     const bool closing = state() != pool_state::open;
     if (closing || pool().any_job())
       if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) Pool::wake(*one);
@@ -123,7 +130,6 @@ class parking {
     heavy_fence();  // (no model: it is for who posts too late, to be found)
     pool().ends();
     while (idler* one = idle_.pick_any()) Pool::wake(*one);
-    while (idler* one = idle_.recall_any()) Pool::wake(*one);
   }
 };
 

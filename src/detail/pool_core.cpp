@@ -73,11 +73,10 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 
 // ---- begin and end ------------------------------------------------------------------------------------------------------
 
-// How many of its own threads may be awake at first. Those of a pool of adaptive size all are that do not rest.
+// How many of its own threads may be awake at first.
 unsigned pool_core::first_awake(const pool_options& options, unsigned processors) noexcept {
-  const unsigned callers = options.use_caller ? 1 : 0, own = options.threads - callers;
-  if (options.min_threads != 0 || own == 0) return own;
-  return std::min(own, std::max(processors - callers, 1u));
+  const unsigned callers = options.use_caller ? 1 : 0;
+  return std::min(options.threads - callers, std::max(processors - callers, 1u));
 }
 
 pool_core::pool_core(const pool_options& options, unsigned processors, parkers beds)
@@ -99,13 +98,9 @@ pool_core* pool_core::make(const pool_options& options, parkers beds) {
   count_forks();
   static_cast<void>(this_worker());  // what is begun once a process is, before a thread could be at it in a fork()
   pool_options mine = options;
-  constexpr unsigned most = 16'384;
-  const unsigned callers = mine.use_caller ? 1 : 0, processors = available_processors();
-  if (mine.threads == 0)  // what is asked for must not depend on the machine
-    mine.threads = std::max(processors, std::min(mine.min_threads, most) + callers);
-  WEFT_EXPECTS(mine.threads <= most, "a pool of more than 16384 threads was asked for");
-  WEFT_EXPECTS(mine.min_threads <= mine.threads - callers,
-               "a pool was asked for whose min_threads are more than its own threads");
+  const unsigned processors = available_processors();
+  if (mine.threads == 0) mine.threads = processors;
+  WEFT_EXPECTS(mine.threads <= 16'384, "a pool of more than 16384 threads was asked for");
   WEFT_EXPECTS(mine.priorities >= 1 && mine.priorities <= 8, "a pool has from 1 to 8 priorities");
   std::vector<processor> places;
   if (mine.pin) places = processors_here(allowed_processors());
@@ -164,34 +159,10 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
     if (!places.empty()) refused = pin_to(one.thread, places[one.index % places.size()].number);
     if (refused != 0) break;
   }
-  if (refused == 0 && is_adaptive()) refused = start_steering(name);
   gate_.open(refused == 0);
   if (refused != 0)
     for (std::size_t i = 0; i != started; ++i) ::pthread_join(seats_[i]->thread, nullptr);
   return refused;
-}
-
-// The thread that decides how many of the others take part. It has no part in the gate, since it waits for nobody.
-int pool_core::start_steering(const char* name) noexcept {
-  holders_.add();
-  const int refused = ::pthread_create(
-      &steering_thread_, nullptr,
-      [](void* argument) -> void* {
-        auto& core = *static_cast<pool_core*>(argument);
-        core.steer();
-        core.drop();
-        return nullptr;
-      },
-      this);
-  if (refused != 0) {
-    holders_.take_back();
-    return refused;
-  }
-  char full[16];
-  std::snprintf(full, sizeof full, "%.10s-size", name);
-  ::pthread_setname_np(steering_thread_, full);
-  steers_ = true;
-  return 0;
 }
 
 void pool_core::shut_down(pool_shutdown how) noexcept {
@@ -206,17 +177,14 @@ void pool_core::join_threads() noexcept {
   if (joined_) return;
   joined_ = true;
   for (unsigned i = 0; i != own_threads(); ++i) ::pthread_join(seats_[i]->thread, nullptr);
-  if (steers_) ::pthread_join(steering_thread_, nullptr);
 }
 
 void pool_core::release() noexcept {
   if (is_forked()) return;  // its threads, and what they held, stayed behind
   shut_down(pool_shutdown::drain);
   goes_with_caller_ = own_threads() == 0 && is_inside();
-  if (!joined_) {  // on one of its threads
+  if (!joined_)  // on one of its threads
     for (unsigned i = 0; i != own_threads(); ++i) ::pthread_detach(seats_[i]->thread);
-    if (steers_) ::pthread_detach(steering_thread_);
-  }
   wait_for_posters(this);
   drop();
 }
@@ -340,8 +308,7 @@ void pool_core::work_as_caller() noexcept {
   const std::uint64_t now = nanoseconds_now();
   mine.asleep.ends(now);
   mine.earned.is_busy(now);
-  come_to(idle_);
-  if (is_adaptive()) steering_.notice();
+  come();
   call_hook(options_.on_start, mine);
 }
 
@@ -361,7 +328,7 @@ void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
   call_hook(options_.on_stop, mine);
   while (job* const work = mine.line.pop()) inject(*work);
-  go_from(idle_, [this] { wake_for_what_is_left(); });
+  go();
   mine.asleep.begins(nanoseconds_now());
   this_worker().of_pool = callers_before_;
   this_worker().words_known_to = nullptr;
@@ -590,8 +557,6 @@ inline job* pool_core::next(seat& mine) noexcept {
   expect_not_forked();
   mine.sleeps.poll();
   mine.looks_outside_at = mine.jobs.get() + look_outside_every;
-  if (idle_.may_rest()) [[unlikely]]
-    rest(mine);
   const bool own_first = ++mine.looks % 2 == 0;
   if (is_ranked_ && mine.looks % 4 == 0)
     if (job* work = after_.take(); work != nullptr) return work;
@@ -613,8 +578,6 @@ inline job* pool_core::next(seat& mine) noexcept {
 
 [[gnu::noinline]] job* pool_core::look_elsewhere(seat& mine) noexcept {
   expect_not_forked();
-  if (idle_.may_rest()) [[unlikely]]
-    rest(mine);
   const std::uint64_t now = nanoseconds_now();
   if (mine.pace.has_one()) mine.pace.has_done(now);
   mine.earned.is_idle(now);
@@ -740,10 +703,7 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
   const bool by_itself = woke(mine);
   desperate = by_itself && how == nap::watches;
   if (desperate && chooses_awake()) choose_awake(mine);
-  if (!by_itself) {
-    mine.wakes.add();
-    if (is_adaptive()) steering_.notice();
-  }
+  if (!by_itself) mine.wakes.add();
   return !has_ended();
 }
 
@@ -760,10 +720,7 @@ void pool_core::doze(seat& mine, parker::time_point until) noexcept {
 }
 
 // The pool is marked as ended.
-void pool_core::ends() noexcept {
-  WEFT_EXPECTS(!any_job() && !any_own_job(), posted_too_late);
-  if (is_adaptive()) steering_.wake();
-}
+void pool_core::ends() noexcept { WEFT_EXPECTS(!any_job() && !any_own_job(), posted_too_late); }
 
 // ---- where jobs come from ---------------------------------------------------------------------------------------------------
 

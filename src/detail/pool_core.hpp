@@ -30,7 +30,6 @@
 #include "detail/posting_to.hpp"
 #include "detail/processors.hpp"
 #include "detail/ranked_jobs.hpp"
-#include "detail/resting.hpp"
 #include "detail/starting_gate.hpp"
 #include "detail/steal_pace.hpp"
 #include "detail/worker.hpp"
@@ -172,7 +171,7 @@ class pool_core final : public executor, private parking<pool_core> {
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
     std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
-    // Of who steers, or watches, at the last look: how long it had run and had waited for a processor, and the kernel's file
+    // Of who watches, at the last look: how long it had run and had waited for a processor, and the kernel's file
     // of the latter; how far it had got, and since when it stands there.
     std::uint64_t processor_time = 0, waiting_time = 0;
     int schedule_file = -1;
@@ -182,7 +181,6 @@ class pool_core final : public executor, private parking<pool_core> {
   pool_core(const pool_options& options, unsigned processors, parkers beds);
 
   void know_each_other(const std::vector<processor>& places);
-  int start_steering(const char* name) noexcept;
   int start_threads(const char* name, const std::vector<processor>& places) noexcept;
   void join_threads() noexcept;
   void call_hook(void (*hook)(unsigned worker, void* with), const seat& mine) const noexcept;
@@ -210,21 +208,12 @@ class pool_core final : public executor, private parking<pool_core> {
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
   void doze(seat& mine, parker::time_point until) noexcept;
 
-  // Of a pool of adaptive size.
-  struct period_start {
-    std::chrono::steady_clock::time_point when;
-    std::uint64_t jobs = 0, steals = 0;
-  };
-  bool is_adaptive() const noexcept { return options_.min_threads != 0; }
-  pool_load look(period_start& before, const seat* looks = nullptr) noexcept;
-  void steer() noexcept;
-  void rest(seat& mine) noexcept;
-
   // Of one with more threads than processors: how many of them are awake.
   static unsigned first_awake(const pool_options& options, unsigned processors) noexcept;
   // Whether those that may be awake have each one.
   bool has_processors() const noexcept { return idle_.may_be_awake() <= processors_; }
-  bool chooses_awake() const noexcept { return size() > processors_ && !is_adaptive(); }
+  bool chooses_awake() const noexcept { return size() > processors_; }
+  pool_load look(const seat& looks) noexcept;
   std::chrono::microseconds begin_to_watch(seat& mine, bool again) noexcept;
   void choose_awake(seat& mine) noexcept;
 
@@ -273,11 +262,8 @@ class pool_core final : public executor, private parking<pool_core> {
   const unsigned processors_;
   const pool_options options_;
   crowd crowd_;
-  period_start watched_{};  // when it was looked at last
-  tiny_lock watching_;      // both are whose it is
-  steering_bed steering_;
-  pthread_t steering_thread_{};
-  bool steers_ = false;  // there is such a thread
+  std::chrono::steady_clock::time_point watched_{};  // when it was looked at last
+  tiny_lock watching_;                               // both are whose it is
   const std::uint64_t began_;
   const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
   bool joined_ = false;

@@ -1,5 +1,4 @@
-// Who decides how many of a pool's workers take part: in one of adaptive size, a thread of its own, and how the others come
-// and go; in one with more threads than processors, the worker that watches.
+// Of a pool with more threads than processors: how the worker that watches decides how many of them may be awake.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include <utility>
 #include <weft/pool.hpp>
 
-#include "detail/fence.hpp"
 #include "detail/pool_core.hpp"
 #include "detail/pool_size.hpp"
 
@@ -21,9 +19,6 @@ namespace weft::detail {
 namespace {
 
 using std::chrono::steady_clock;
-
-constexpr std::chrono::milliseconds period{5};
-constexpr unsigned naps_after = 10;  // periods in which all slept
 
 // By the number that the kernel gives the clock of a thread, which, unlike a pthread_t, may also be one that has ended: 0.
 std::uint64_t processor_time_of(int thread) noexcept {
@@ -34,7 +29,7 @@ std::uint64_t processor_time_of(int thread) noexcept {
 }
 
 // How long a thread has waited for a processor until it had one last, in nanoseconds. From a file that stays open: to open
-// it takes six times as long as to read it, and there are two hundred periods a second. False: it can't be had.
+// it takes six times as long as to read it, and who watches does so often. False: it can't be had.
 bool read_waited(int& file, int thread, std::uint64_t& into) noexcept {
   constexpr int not_tried = -1, not_there = -2;
   char text[64];
@@ -62,15 +57,15 @@ std::uint64_t nanoseconds(steady_clock::time_point when) noexcept {
   return static_cast<std::uint64_t>(when.time_since_epoch() / std::chrono::nanoseconds{1});  // as pool_core counts
 }
 
-// Whether the kernel has it on a processor or in line for one; `otherwise` where that can't be read.
-bool can_run(int thread, bool otherwise) noexcept {
+// Whether the kernel has it on a processor or in line for one. False, too, where that can't be read.
+bool can_run(int thread) noexcept {
   char path[48], text[512];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return otherwise;
+  if (file < 0) return false;
   const ssize_t length = ::read(file, text, sizeof text - 1);
   ::close(file);
-  if (length <= 0) return otherwise;
+  if (length <= 0) return false;
   text[length] = '\0';
   const char* const name_ends = std::strrchr(text, ')');
   return name_ends == nullptr || name_ends[1] == '\0' || name_ends[2] == 'R';
@@ -82,24 +77,19 @@ pool_core::seat::~seat() {
   if (schedule_file >= 0) ::close(schedule_file);
 }
 
-// What happened since the last call. Of those that rest or sleep, only what they had done before; of the one that `looks`,
-// nothing.
-pool_load pool_core::look(period_start& before, const seat* looks) noexcept {
+// What happened since the last call. Of those that sleep, only what they had done before; of the one that `looks`, nothing.
+pool_load pool_core::look(const seat& looks) noexcept {
   pool_load load;
-  std::uint64_t jobs = 0, steals = 0;
-  const std::uint64_t began = nanoseconds(before.when);
-  const steady_clock::time_point now = steady_clock::now();
-  const std::uint64_t ends = nanoseconds(now);
+  const std::uint64_t began = nanoseconds(watched_);
+  watched_ = steady_clock::now();
+  const std::uint64_t ends = nanoseconds(watched_);
   load.nanoseconds = static_cast<double>(ends - began);
   for (unsigned i = 0; i != own_threads(); ++i) {
     seat& one = *seats_[i];
-    jobs += one.jobs.get();
-    steals += one.steals.get();
-    load.waiting += one.line.in_line() + one.forks.size();
     const int thread = one.thread_number.load(std::memory_order_relaxed);  // as declared
     const auto [so_far, sleeps] = one.asleep.get(ends);
     const std::uint64_t slept = std::min(since(so_far, one.had_slept), ends - began);
-    if (&one == looks || thread == 0 || (sleeps && slept == ends - began)) continue;  // it has done nothing
+    if (&one == &looks || thread == 0 || (sleeps && slept == ends - began)) continue;  // it has done nothing
     const bool is_known = std::exchange(one.looked_at, ends) == began;
     const std::uint64_t got_to = one.jobs.get() + (std::uint64_t{one.forks.size()} << 48);
     if (std::exchange(one.got_to, got_to) != got_to || sleeps || !is_known)
@@ -112,57 +102,18 @@ pool_load pool_core::look(period_start& before, const seat* looks) noexcept {
     if (std::uint64_t waited; read_waited(one.schedule_file, thread, waited))
       can = std::min((ran + static_cast<double>(since(waited, one.waiting_time))) / load.nanoseconds, 1.0);
     // What it waits for now is not counted there before it has it, and may be something else.
-    if (can <= 0.01) can = !sleeps && (ran > load.nanoseconds / 2 || can_run(thread, is_adaptive())) ? 1 : 0;
+    if (can <= 0.01) can = !sleeps && (ran > load.nanoseconds / 2 || can_run(thread)) ? 1 : 0;
     load.can_run += can;
     load.awake += is_known ? 1 - static_cast<double>(slept) / load.nanoseconds : can;
   }
-  load.waiting += injected_.empty() ? 0 : 1;
-  load.waiting += before_.empty() && after_.empty() ? 0 : 1;
-  load.jobs = jobs - before.jobs;
-  load.steals = steals - before.steals;
-  before = {.when = now, .jobs = jobs, .steals = steals};
   return load;
-}
-
-void pool_core::steer() noexcept {
-  pool_size size{options_.min_threads, own_threads(), processors_};
-  idle_.let_rest(own_threads() - size.size());
-  const auto over = [this] { return has_ended(); };
-  unsigned idle_for = 0;
-  period_start before{.when = steady_clock::now()};
-  while (!over()) {
-    steering_.sleep(idle_, idle_for >= naps_after, steady_clock::now() + period, over);
-    if (idle_.all_inside()) {
-      ++idle_for;
-      if (idle_for >= naps_after) look(before);  // a nap is no period
-      continue;
-    }
-    idle_for = 0;
-    const unsigned wanted = size.next(look(before));
-    idle_.let_rest(own_threads() - wanted);
-    while (idle_.resting() > own_threads() - wanted) {
-      idler* const one = idle_.recall_any();
-      if (one == nullptr) break;
-      wake(*one);
-    }
-  }
-}
-
-// By one that has no job for it alone, and does not search: it takes no part until it is recalled.
-[[gnu::noinline]] void pool_core::rest(seat& mine) noexcept {
-  if (is_for_callers(mine.index) || !mine.kept.empty()) return;
-  while (job* const work = mine.line.pop()) inject(*work);
-  const auto see_to_others = [this] { wake_for_what_is_left(); };
-  const auto has_own = [&] { return !mine.posted.empty(); };
-  rest_until_recalled(idle_, mine, see_to_others, has_own, [&] { doze(mine, parker::time_point::max()); });
-  steering_.notice();
 }
 
 // By the one that watches, before it sleeps for as long as this says.
 std::chrono::microseconds pool_core::begin_to_watch(seat& mine, bool again) noexcept {
   const std::unique_lock guard{watching_, std::try_to_lock};  // else the last one to watch has not yet decided
   if (!guard.owns_lock()) return crowd::first_nap;
-  if (!again) look(watched_, &mine);
+  if (!again) look(mine);
   return crowd_.next_nap(again);
 }
 
@@ -170,9 +121,9 @@ std::chrono::microseconds pool_core::begin_to_watch(seat& mine, bool again) noex
 void pool_core::choose_awake(seat& mine) noexcept {
   const std::unique_lock guard{watching_, std::try_to_lock};
   if (!guard.owns_lock()) return;
-  pool_load load = look(watched_, &mine);
-  for (const auto& one : seats_) load.waiting += one->line.empty() ? 0 : 1;  // what it does next is in no line
-  if (load.waiting != 0) idle_.let_wake(crowd_.next(load));
+  const pool_load load = look(mine);
+  const auto has_next = [](const auto& one) { return !one->line.empty(); };  // also what is in no line
+  if (any_job() || std::ranges::any_of(seats_, has_next)) idle_.let_wake(crowd_.next(load));
 }
 
 }  // namespace weft::detail

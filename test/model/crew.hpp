@@ -1,6 +1,6 @@
-// Workers of a pool that sleep, are called, rest and end as those of src/detail/pool_core.cpp do, by the same code
-// (parking.hpp, resting.hpp); only the jobs are none: of these there are counts. For parking_model.cpp, resting_model.cpp
-// and pool_end_model.cpp, which say what they do.
+// Workers of a pool that sleep, are called, come, go and end as those of src/detail/pool_core.cpp do, by the same code
+// (parking.hpp); only the jobs are none: of these there are counts. For parking_model.cpp and pool_end_model.cpp,
+// which say what they do.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 #include "detail/lock.cpp"
 #include "detail/parker.hpp"
 #include "detail/parking.hpp"
-#include "detail/resting.hpp"
 #include "model.hpp"
 
 namespace model {
@@ -68,10 +67,8 @@ struct crew : parking<crew<workers, away, carries, most_awake>> {
     base::call(*seats[which]);
   }
   void shut_down() { base::close(pool_state::draining); }
-  void come() { come_to(idle_); }
-  void go() {
-    go_from(idle_, [this] { base::wake_for_what_is_left(); });
-  }
+  using base::come;
+  using base::go;
 
   static bool take_from(atomic<int>& queue) {
     int seen = queue.load(std::memory_order_relaxed);
@@ -84,18 +81,10 @@ struct crew : parking<crew<workers, away, carries, most_awake>> {
   bool take_own(unsigned which) { return take_from(own[which]) && (seats[which]->had_own = true); }
   bool take(unsigned which) { return take_own(which) || take_from(jobs); }
 
-  // As pool_core::rest.
-  void rest(unsigned which) {
-    seat& mine = *seats[which];
-    const auto see_to_others = [this] { base::wake_for_what_is_left(); };
-    const auto has_own = [&] { return has_own_job(mine); };
-    rest_until_recalled(idle_, mine, see_to_others, has_own, [&] { mine.sleeps.commit(parker::time_point::max()); });
-  }
   // As pool_core::look_elsewhere. False: it has ended.
   bool find(unsigned which) {
     seat& mine = *seats[which];
     if (take_own(which)) return true;
-    if (idle_.may_rest()) rest(which);
     bool searches = idle_.start_search();
     for (;; searches = true) {
       if (searches && !idle_.too_many() && take(which)) {

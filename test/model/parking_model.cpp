@@ -106,6 +106,40 @@ struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
   }
 };
 
+// A thread that works here for the time of a call: until the job that it has posted has been run by one of the two, and
+// has told it so. It comes; or the pool is ended while it is there.
+template <bool comes>
+struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
+  atomic<int> ran{0};
+
+  void before() { this->begin(); }
+  void run() {
+    if (ran.fetch_add(1, std::memory_order_relaxed) == 0) this->post_to(1);
+  }
+  void thread(unsigned which) {
+    auto& mine = *this->seats[which % 2];
+    if (which == 0) {
+      while (this->find(which % 2)) run();
+    } else if (which == 1) {
+      if (comes) this->come();
+      this->post();
+      while (!mine.had_own) {
+        const bool found = this->find(which % 2);
+        RL_ASSERT(found);
+        if (!mine.had_own) run();
+      }
+      this->go();
+      if (comes) this->shut_down();
+    } else if (!comes) {
+      this->shut_down();
+    }
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == 1);
+    RL_ASSERT(this->how_often_ended.load(std::memory_order_relaxed) == 1);
+  }
+};
+
 }  // namespace
 
 int main() {
@@ -124,4 +158,6 @@ int main() {
   model::check_some<held_up<3, 1>>("of 3 the one waits");
   model::check_some<held_up<3, 2>>("of 3 two may, and one waits");
   model::check_some<held_up<3, 1, 2>>("of 3 two wait");
+  model::check<a_caller<true>>("a caller comes and goes", 1, 1'000'000, 2);
+  model::check<a_caller<false>>("a caller goes, and the end", 1, 1'000'000, 2);
 }
