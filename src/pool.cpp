@@ -19,6 +19,7 @@ void pool::post_all(job* first) const noexcept { core_->post_all(first); }
 unsigned pool::size() const noexcept { return core_->size(); }
 bool pool::is_inside() const noexcept { return core_->is_inside(); }
 unsigned pool::worker_id() const noexcept { return core_->worker_id(); }
+void pool::limit_awake(unsigned threads) noexcept { core_->limit_awake(threads); }
 void pool::shutdown(pool_shutdown how) noexcept { core_->shut_down(how); }
 
 executor& pool::executor(unsigned priority) const noexcept {

@@ -1,4 +1,4 @@
-// How many threads of a pool are awake at once: of one with more threads than processors.
+// How many threads of a pool are awake at once: of one with more threads than processors, and below a limit.
 #include "detail/pool_size.hpp"
 
 #include <gtest/gtest.h>
@@ -6,6 +6,11 @@
 #include <array>
 #include <atomic>
 #include <latch>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <weft/combine.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 
@@ -18,10 +23,17 @@ using weft::pool;
 using weft::start_on;
 using weft::sync_wait;
 using weft::task;
+using weft::when_all;
 using weft::detail::crowd;
 using weft::detail::idle_set;
 using weft::detail::idler;
 using weft::detail::pool_load;
+
+task<long> fib(int n) {
+  if (n < 2) co_return n;
+  auto [a, b] = co_await when_all(fib(n - 1), fib(n - 2));
+  co_return a + b;
+}
 
 // As many tasks as the pool has threads, each with one for itself at the same time: `waits` returns when all are there.
 template <class Waits>
@@ -254,6 +266,180 @@ TEST(pool_crowd, one_that_sleeps_is_there_for_its_own_jobs_while_enough_compute)
     over = true;
   };
   sync_wait(weft::with_scope(all));
+}
+
+// ---- limit_awake ------------------------------------------------------------------------------------------------------------
+
+TEST(pool_crowd, a_limit_is_for_the_few_and_for_the_many) {
+  crowd many{16, 2};
+  EXPECT_EQ(many.limit(1), 1u);
+  EXPECT_TRUE(many.is_limited());
+  const pool_load block{.nanoseconds = period, .awake = 1, .standing = 1};
+  const pool_load compute{.nanoseconds = period, .can_run = 1, .processor_time = period, .awake = 1};
+  EXPECT_EQ(many.next(block), 1u);
+  EXPECT_EQ(many.next(compute), 1u);
+  EXPECT_EQ(many.limit(6), 2u) << "no more than processors are of use";
+  for (int i = 0; i != 5; ++i) many.next(block);
+  EXPECT_EQ(many.most_awake(), 6u);
+  EXPECT_EQ(many.limit(3), 3u);
+  EXPECT_EQ(many.limit(0), 3u);
+  EXPECT_FALSE(many.is_limited());
+  EXPECT_EQ(many.limit(99), 3u);
+  EXPECT_FALSE(many.is_limited());
+  crowd few{3, 4};
+  EXPECT_EQ(few.limit(2), 2u);
+  EXPECT_EQ(few.limit(1), 1u);
+  EXPECT_EQ(few.limit(3), 3u);
+}
+
+// Whether only so many of them run, and the others sleep: what happened while 5000 jobs were run.
+bool only_so_many_run(const pool& p, unsigned most) {
+  std::vector<weft::pool_stats> before;
+  for (unsigned i = 0; i != p.size(); ++i) before.push_back(p.stats(i));
+  const auto jobs = p.stats().jobs;
+  test::until([&] { return p.stats().jobs > jobs + 5000; });
+  unsigned asleep = 0;
+  for (unsigned i = 0; i != p.size(); ++i) {
+    const weft::pool_stats now = p.stats(i);
+    asleep += now.jobs == before[i].jobs && now.asleep > before[i].asleep;
+  }
+  return asleep >= p.size() - most;
+}
+
+TEST(pool_limit, those_too_many_leave_what_they_have_to_the_others_and_sleep) {
+  for (const unsigned threads : {2u, 3u, many()}) {
+    pool p{{.threads = threads}};
+    std::atomic<bool> over{false};
+    std::atomic<unsigned> ended{0};
+    auto yields = [&]() -> task<> {
+      while (!over.load()) co_await weft::yield();
+    };
+    for (unsigned i = 0; i != 4 * threads; ++i) weft::start(p.executor(), yields(), [&](auto) { ++ended; });
+    for (const unsigned most : {1u, 2u, 1u}) {
+      p.limit_awake(most);
+      test::until([&] { return only_so_many_run(p, most); });
+    }
+    over = true;
+    test::until([&] { return ended.load() == 4 * threads; });
+  }
+}
+
+TEST(pool_limit, more_run_at_once_when_it_is_raised) {
+  for (const unsigned threads : {2u, 5u, many()})
+    for (const unsigned raised : {threads, threads + 7, 0u}) {
+      pool p{{.threads = threads}};
+      p.limit_awake(1);
+      EXPECT_EQ(sync_wait(start_on(p.executor(), fib(10))), 55);
+      std::latch all_are_here{threads};
+      std::atomic<unsigned> here{0}, passed{0};
+      auto meets = [&]() -> task<> {
+        ++here;
+        all_are_here.arrive_and_wait();
+        ++passed;
+        co_return;
+      };
+      for (unsigned i = 0; i != threads; ++i) weft::start(p.executor(), meets(), [](auto) {});
+      test::until([&] { return here.load() != 0; });
+      p.limit_awake(raised);
+      test::until([&] { return passed.load() == threads; });
+    }
+}
+
+TEST(pool_limit, a_worker_runs_what_is_for_it_alone_in_spite_of_it) {
+  pool p{{.threads = 4}};
+  p.limit_awake(1);
+  std::latch door{1};
+  std::atomic<bool> inside{false};
+  auto blocks = [&]() -> task<> {
+    inside = true;
+    door.wait();
+    co_return;
+  };
+  const auto which = [&]() -> task<unsigned> { co_return p.worker_id(); };
+  weft::start(p.worker(0), blocks(), [&](auto) { inside = false; });
+  test::until([&] { return inside.load(); });
+  for (int round = 0; round != test::rounds(50); ++round)
+    for (unsigned i = 1; i != p.size(); ++i) EXPECT_EQ(sync_wait(start_on(p.worker(i), which())), i);
+  door.count_down();
+  test::until([&] { return !inside.load(); });
+}
+
+// Forks beyond the slots of a deque, tasks that yield, jobs for one alone; and four threads, and the tasks themselves, that
+// limit them at will.
+TEST(pool_limit, nothing_is_lost_while_it_changes) {
+  for (const bool caller : {false, true}) {
+    pool p{{.threads = 4, .use_caller = caller}};
+    std::atomic<bool> over{false};
+    std::vector<std::jthread> limiting;
+    for (unsigned i = 0; i != 4; ++i)
+      limiting.emplace_back([&, at = i]() mutable {
+        while (!over.load()) {
+          p.limit_awake(++at % 6);
+          std::this_thread::yield();
+        }
+      });
+    std::atomic<int> ran{0};
+    auto tiny = [&]() -> task<> {
+      ++ran;
+      co_return;
+    };
+    auto several = [&]() -> task<> {
+      p.limit_awake(1);
+      for (int i = 0; i != 100; ++i) co_await weft::yield();
+      co_await weft::resume_on(p.worker(1));
+      ran += co_await start_on(p.executor(), fib(12)) == 144;
+    };
+    constexpr int tinies = 3000, severals = 50;
+    auto all = [&](weft::scope& s) -> task<> {
+      for (int i = 0; i != tinies; ++i) s.fork(tiny);
+      for (int i = 0; i != severals; ++i) s.fork_on(p.executor(), several);
+      co_return;
+    };
+    const auto here = [&]() -> task<> { co_await weft::with_scope(all); };
+    const int rounds = test::rounds(20);
+    for (int round = 0; round != rounds; ++round) p.run(here());
+    over = true;
+    EXPECT_EQ(ran, rounds * (tinies + severals));
+  }
+}
+
+TEST(pool_limit, where_only_callers_work_there_is_nothing_to_limit) {
+  pool p{{.threads = 1, .use_caller = true}};
+  for (const unsigned most : {0u, 1u, 2u}) {
+    p.limit_awake(most);
+    EXPECT_EQ(p.run(fib(10)), 55);
+  }
+}
+
+TEST(pool_limit, a_pool_ends_below_it) {
+  for (int round = 0; round != test::rounds(50); ++round)
+    for (const unsigned threads : {1u, 2u, 6u}) {
+      {
+        pool unused{{.threads = threads}};
+        unused.limit_awake(1);
+      }
+      std::atomic<int> ran{0};
+      auto yields = [&]() -> task<> {
+        for (int i = 0; i != 100; ++i) co_await weft::yield();
+        ++ran;
+      };
+      auto p = std::make_unique<pool>(weft::pool_options{.threads = threads});
+      for (int i = 0; i != 20; ++i) weft::start(p->executor(), yields(), [](auto) {});
+      p->limit_awake(1);
+      if (round % 2 == 0) {
+        p.reset();
+      } else {  // by one of its own threads
+        std::atomic<bool> over{false};
+        const auto ends_it = [](std::unique_ptr<pool> mine) -> task<> {
+          co_await weft::yield();
+          mine.reset();
+        };
+        weft::executor& there = p->executor();
+        weft::start(there, ends_it(std::move(p)), [&](auto) { over = true; });
+        test::until([&] { return over.load() && ran.load() == 20; });
+      }
+      EXPECT_EQ(ran, 20);
+    }
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ unsigned available_processors();
 
 /// Threads that run jobs and take them from each other.
 ///
-/// Threads   executor() and run() are used from any; the pool itself by one at a time.
+/// Threads   executor(), run() and limit_awake() are used from any; the pool itself by one at a time.
 /// Lifetime  outlives all work that was started on it: built without NDEBUG, weft ends the program with a sentence where a task
 ///           still waits. Its destructor shuts it down, by `drain`.
 /// Fails     the constructor throws a weft::error where the system gives no thread, or lets one not stay where it is to,
@@ -177,6 +177,19 @@ class pool {
     }
     return ended.frame.promise().take();
   }
+
+  /// Sets how many of its own threads may be awake at once from now on. 0, or as many as it has or more, takes the limit
+  /// away: then as many are awake as are of use, see pool_options::threads. For a program that leaves processors to others
+  /// for a while.
+  ///
+  /// All that was posted runs, also at the end of the pool. A thread that blocks in a job counts as awake: where so many
+  /// wait for jobs that have not begun, these begin when the limit is raised. What is posted to worker(i) wakes that thread
+  /// in spite of the limit. A thread that is in run(), with `use_caller`, may come on top.
+  ///
+  /// Threads   any, also the pool's own. Does not wait: a thread that is too many ends the job that it is at, may run some
+  ///           60 more, leaves what it has besides to those that stay awake, and sleeps.
+  /// Cost      a lock, a fence on all processors, and a wake-up if jobs wait; nothing while it stands.
+  void limit_awake(unsigned threads) noexcept;
 
   /// What has been done so far, by one or by all. Stops nobody: reads some dozen words a worker.
   pool_stats stats(unsigned worker) const noexcept;

@@ -54,8 +54,9 @@ class idle_set {
       : all_{workers}, workers_{workers}, beyond_{workers - most_awake} {}
   explicit idle_set(std::uint32_t workers) noexcept : idle_set{workers, workers} {}
 
-  /// So many of the workers may be awake from now on; at least one, at most as many as it had at first. By the one that
-  /// watched, which goes on to too_many() or looks for work.
+  /// So many of the workers may be awake from now on; at least one, at most as many as it had at first. By one at a time:
+  /// the one that watched, which goes on to too_many() or looks for work, or whoever goes on behind a heavy_fence(), and
+  /// wakes another one if there is a job.
   void let_wake(std::uint32_t most) noexcept {
     const std::lock_guard guard{lock_};
     const std::uint32_t before = beyond(), now = all_ - most;

@@ -104,9 +104,15 @@ class parking {
   void go() noexcept {
     idle_.go();
     heavy_fence();  // (no model: as above)
-    const bool closing = state() != pool_state::open;
-    if (closing || pool().any_job())
-      if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) Pool::wake(*one);
+    wake_for_what_is_left();
+  }
+
+  /// Any thread, one at a time: so many may be awake from now on. Where more may, one is woken for what they have left, and
+  /// calls the others; where fewer may, those awake find out by too_many().
+  void let_wake(std::uint32_t most) noexcept {
+    idle_.let_wake(most);
+    heavy_fence();
+    wake_for_what_is_left();
   }
 
   /// Any thread: the pool ends when there is nothing left to do. What drains may be cancelled later.
@@ -123,6 +129,13 @@ class parking {
 
  private:
   Pool& pool() noexcept { return static_cast<Pool&>(*this); }
+
+  // Behind a heavy_fence().
+  void wake_for_what_is_left() noexcept {
+    const bool closing = state() != pool_state::open;
+    if (closing || pool().any_job())
+      if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) Pool::wake(*one);
+  }
 
   // By the last worker, in the idle set, which is closed.
   void end() noexcept {

@@ -540,7 +540,7 @@ bool pool_core::look_at_job_above(worker& here, const executor& below, job& work
 // Null: the pool has ended.
 inline job* pool_core::next(seat& mine) noexcept {
   if (mine.jobs.get() == mine.looks_outside_at) [[unlikely]]
-    if (job* work = look_outside(mine); work != nullptr) return work;
+    if (job* work = look_outside(mine); work != nullptr || has_ended()) return work;
   if (is_ranked_)
     if (job* work = before_.take(); work != nullptr) return work;
   if (mine.forks.in_slots() != 0)  // thieves only take
@@ -557,6 +557,8 @@ inline job* pool_core::next(seat& mine) noexcept {
   expect_not_forked();
   mine.sleeps.poll();
   mine.looks_outside_at = mine.jobs.get() + look_outside_every;
+  if (is_limited_.load(std::memory_order_relaxed) && idle_.too_many() && mine.kept.empty()) [[unlikely]]  // as declared
+    return step_back(mine);
   const bool own_first = ++mine.looks % 2 == 0;
   if (is_ranked_ && mine.looks % 4 == 0)
     if (job* work = after_.take(); work != nullptr) return work;
@@ -574,6 +576,13 @@ inline job* pool_core::next(seat& mine) noexcept {
   if (job* work = mine.line.pop(); work != nullptr) return work;  // forks that fork come before it for ever
   if (job* work = mine.forks.pop(); work != nullptr) return work;
   return mine.forks.pop_stored();
+}
+
+// More are awake than limit_awake() lets: what is not for it alone is for those that stay awake.
+[[gnu::noinline]] job* pool_core::step_back(seat& mine) noexcept {
+  while (job* const work = mine.line.pop()) inject(*work);
+  for (job* work; (work = mine.forks.pop()) != nullptr || (work = mine.forks.pop_stored()) != nullptr;) inject(*work);
+  return look_elsewhere(mine);
 }
 
 [[gnu::noinline]] job* pool_core::look_elsewhere(seat& mine) noexcept {

@@ -70,6 +70,7 @@ class pool_core final : public executor, private parking<pool_core> {
   /// Before a job of a strand that stands on `below` is run: if that is a pool, on whose thread this is, or stands on one
   /// itself, counts the job's task in, and tells it to stop if the pool is being cancelled. Whether it is.
   static bool look_at_job_above(worker& here, const executor& below, job& work) noexcept;
+  void limit_awake(unsigned threads) noexcept;
   void shut_down(pool_shutdown how) noexcept;
 
   /// Whether that is the place of a thread that calls, for the time of a call.
@@ -205,10 +206,11 @@ class pool_core final : public executor, private parking<pool_core> {
   job* poll(seat& mine) noexcept;
   job* look_round(seat& mine, bool desperate) noexcept;
   job* rob_others(seat& mine, bool desperate) noexcept;
+  job* step_back(seat& mine) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
   void doze(seat& mine, parker::time_point until) noexcept;
 
-  // Of one with more threads than processors: how many of them are awake.
+  // How many of them are awake, where not all may be: of more threads than processors, or below a limit.
   static unsigned first_awake(const pool_options& options, unsigned processors) noexcept;
   // Whether those that may be awake have each one.
   bool has_processors() const noexcept { return idle_.may_be_awake() <= processors_; }
@@ -264,6 +266,7 @@ class pool_core final : public executor, private parking<pool_core> {
   crowd crowd_;
   std::chrono::steady_clock::time_point watched_{};  // when it was looked at last
   tiny_lock watching_;                               // both are whose it is
+  std::atomic<bool> is_limited_{false};              // by limit_awake(). A hint, no edge
   const std::uint64_t began_;
   const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
   bool joined_ = false;

@@ -1,4 +1,5 @@
-// Of a pool with more threads than processors: how the worker that watches decides how many of them may be awake.
+// How many of a pool's workers may be awake: decided by the worker that watches, where there are more than processors, and
+// limited by the program.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,6 +108,15 @@ pool_load pool_core::look(const seat& looks) noexcept {
     load.awake += is_known ? 1 - static_cast<double>(slept) / load.nanoseconds : can;
   }
   return load;
+}
+
+void pool_core::limit_awake(unsigned threads) noexcept {
+  expect_not_forked();
+  if (own_threads() == 0) return;
+  const std::lock_guard guard{watching_};
+  const unsigned now = crowd_.limit(threads);
+  is_limited_.store(crowd_.is_limited(), std::memory_order_relaxed);  // as declared
+  let_wake(now);
 }
 
 // By the one that watches, before it sleeps for as long as this says.

@@ -69,6 +69,7 @@ struct crew : parking<crew<workers, away, carries, most_awake>> {
   void shut_down() { base::close(pool_state::draining); }
   using base::come;
   using base::go;
+  using base::let_wake;
 
   static bool take_from(atomic<int>& queue) {
     int seen = queue.load(std::memory_order_relaxed);

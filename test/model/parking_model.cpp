@@ -106,6 +106,65 @@ struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
   }
 };
 
+// One of two may be awake, and its job waits for one that it posts itself, until somebody else lets both be awake. The limit
+// is not the watcher's to change.
+struct raised : rl::test_suite<raised, 3>, crew<2> {
+  atomic<int> ran{0};
+  atomic<std::uint32_t> both{0};
+
+  void before() {
+    begin();
+    idle_.let_wake(1);
+  }
+  void thread(unsigned which) {
+    if (which == 2) {
+      post();
+      let_wake(2);
+      return;
+    }
+    while (find(which)) {
+      if (ran.fetch_add(1, std::memory_order_relaxed) == 0) {
+        post();
+        while (both.load(std::memory_order_relaxed) == 0) word_futex{both}.wait(0, parker::time_point::max());
+      } else {
+        both.store(1, std::memory_order_relaxed);
+        word_futex{both}.wake();
+        shut_down();
+      }
+    }
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == 2);
+    RL_ASSERT(how_often_ended.load(std::memory_order_relaxed) == 1);
+  }
+};
+
+// Two become one, and each that is for one alone wakes that one; then the end.
+template <bool for_one>
+struct lowered : rl::test_suite<lowered<for_one>, 3>, crew<2> {
+  atomic<int> ran{0};
+
+  void before() { this->begin(); }
+  void thread(unsigned which) {
+    if (which == 2) {
+      if (!for_one) this->post();
+      this->let_wake(1);
+      if (for_one)
+        this->post_to(0);
+      else
+        this->post();
+      this->shut_down();
+      return;
+    }
+    while (this->find(which)) ran.fetch_add(1, std::memory_order_relaxed);
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == (for_one ? 1 : 2));
+    RL_ASSERT(this->seats[0]->had_own == for_one);
+    RL_ASSERT(this->how_often_ended.load(std::memory_order_relaxed) == 1);
+  }
+};
+
 // A thread that works here for the time of a call: until the job that it has posted has been run by one of the two, and
 // has told it so. It comes; or the pool is ended while it is there.
 template <bool comes>
@@ -143,6 +202,10 @@ struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
 }  // namespace
 
 int main() {
+  // Somebody says how many may be awake.
+  model::check<raised>("one, then two may be awake", 2);
+  model::check<lowered<false>>("two, then one may be awake", 1, 1'000'000, 2);
+  model::check<lowered<true>>("then one, and a job for one", 1, 1'000'000, 2);
   model::check<post_and_end<1, 2>>("1 worker, 2 jobs", 2);
   model::check<post_and_end<2, 1>>("2 workers, a job", 1, 1'000'000);
   model::check_some<post_and_end<2, 2>>("2 workers, 2 jobs", 1'000'000);
