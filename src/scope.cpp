@@ -21,9 +21,8 @@ namespace {
 // So many jobs in a worker's deque are enough for those who have none: what is forked beyond runs at once.
 constexpr std::size_t enough_offered = 32;
 
-// So many children are told to stop together. The waits of some are claimed before their turn comes, so that what their
-// stops touch is fetched meanwhile.
-constexpr std::size_t told_at_once = 16, claimed_ahead = 3;
+// So many children are told to stop together.
+constexpr std::size_t told_at_once = 16;
 
 constexpr std::uintptr_t has_record = 1;
 
@@ -825,52 +824,48 @@ inline std::size_t scope_core::take_in_hand(fork_record** some) noexcept {
   return count;
 }
 
-// Those that wait in the same line leave it together. A scope is claimed some time before its turn, so that it can be
-// fetched; its wait stands in a frame that is not left meanwhile. All others leave as they are claimed, and end in their turn:
-// until then code of the program may run, which may complete what they waited for, and destroy it.
+// First all waits are claimed, and those that can leave do so, together where they are in one line; then all end in their turn.
+// None stays claimed without having left while code of the program may run, which may complete what it waits for, and destroy
+// it. A scope's wait is the exception: it stands in a frame that is not left meanwhile, and is claimed before its turn so that
+// it can be fetched.
 void scope_core::tell(fork_record* const* some, std::size_t count) noexcept {
   if (wait_watch::now() != nullptr) [[unlikely]] {
     for (std::size_t i = 0; i != count; ++i) some[i]->request_stop();
     return;
   }
-  unsigned scopes = 0, left = 0;  // a bit each: is claimed, has left
+  enum class next_step : unsigned char { none, end, tell_children };
+  next_step steps[told_at_once]{};
   waiter* leaving[told_at_once];
-  std::size_t many = 0, asked = 0, ahead = 0;
+  std::size_t many = 0;
   const auto leave_lines = [&]() noexcept { stop_here::leave(leaving, std::exchange(many, 0)); };
-  const auto claim_some = [&]() noexcept {
-    for (; asked != count && ahead != claimed_ahead; ++asked) {
-      fork_record& one = *some[asked];
-      if (!stop_here::claim(one)) continue;
-      waiter& in = stop_here::wait_of(one);
-      if (stop_here::can_be_fetched(in)) {
-        prefetch(&in, bytes_of_wait);
-        scopes |= 1U << asked;
-        ++ahead;
-      } else if (stop_here::can_leave_together(in)) {
-        leaving[many++] = &in;
-        left |= 1U << asked;
-      } else {
-        leave_lines();
-        if (stop_here::leave(one)) left |= 1U << asked;
-      }
+  for (std::size_t i = 0; i != count; ++i) {
+    fork_record& one = *some[i];
+    if (!stop_here::claim(one)) continue;
+    waiter& in = stop_here::wait_of(one);
+    if (stop_here::can_be_fetched(in)) {
+      prefetch(&in, bytes_of_wait);
+      steps[i] = next_step::tell_children;
+    } else if (stop_here::can_leave_together(in)) {
+      leaving[many++] = &in;
+      steps[i] = next_step::end;
+    } else {
+      leave_lines();
+      if (stop_here::leave(one)) steps[i] = next_step::end;
     }
-    leave_lines();
-  };
+  }
+  leave_lines();
 
   fork_record* those[told_at_once];
   std::size_t ended = 0;
-  const auto end_those = [&]() noexcept { end_here(those, std::exchange(ended, 0)); };
   for (std::size_t i = 0; i != count; ++i) {
-    claim_some();
-    if ((left >> i & 1U) != 0) those[ended++] = some[i];
-    if ((scopes >> i >> 1 & 1U) != 0) stop_here::fetch(*some[i + 1]);
-    if ((scopes >> i & 1U) == 0) continue;
-    --ahead;
-    if (ended != 0) end_those();  // its children may be many
+    if (i + 1 != count && steps[i + 1] == next_step::tell_children) stop_here::fetch(*some[i + 1]);
+    if (steps[i] == next_step::end) those[ended++] = some[i];
+    if (steps[i] != next_step::tell_children) continue;
+    end_here(those, std::exchange(ended, 0));  // its children may be many
     fork_record* one = some[i];
     if (stop_here::leave(*one)) end_here(&one, 1);
   }
-  if (ended != 0) end_those();
+  end_here(those, ended);
 }
 
 // Of forks that have left their waits: those that go on wherever they are woken are unwound here and now, one after the
