@@ -259,7 +259,6 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
   frame.resume();  // as the run loop does, which has mostly nothing left to do
   if (has_more(here)) [[unlikely]]
     detail::run(here, std::exchange(here.next, {}));
-  here.words_known_to = nullptr;
   --here.nested_forks;
   const bool is_through = one.first_run_ == fork_record::first_run::ran_through;
   if (is_through) [[likely]]

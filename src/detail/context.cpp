@@ -196,7 +196,9 @@ std::byte* aligned_to_16(std::byte* top) noexcept {
 // What the calling thread rounds by.
 control_words read_words() noexcept {
 #if defined(__x86_64__)
-  return control_words::here();
+  control_words now{};
+  asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(now.rounding), "=m"(now.x87));
+  return now;
 #else
   std::uint64_t rounding;
 #if defined(__aarch64__)

@@ -19,10 +19,6 @@ constexpr unsigned looked_at = 1u << 23;
 constexpr unsigned looked_at = 0;
 #endif
 
-// What `words_known_to` is while a fiber runs that the loop of a pool's worker itself has resumed, and nothing else has run
-// on this thread since that the loop has not: a name, and never called.
-void by_the_worker(frame*) {}
-
 // Whether the thread handles an exception, or one is on its way.
 WEFT_SELDOM bool asks_for_exceptions() noexcept {
   const exception_globals& exceptions = exceptions_here();
@@ -63,7 +59,7 @@ fiber* fiber::of(const frame& one) noexcept {
 [[gnu::noinline]] fiber::pair fiber::next_across() noexcept {
   worker& here = this_worker();
   class fiber* const self = here.fiber;
-  if (self == nullptr || here.words_known_to != by_the_worker || self->stays_ != 0) [[unlikely]]
+  if (self == nullptr || !here.is_outermost || self->stays_ != 0) [[unlikely]]
     return {};
   root& mine = *self->owner;
   pool_worker& of = *here.of_pool;
@@ -128,8 +124,6 @@ void fiber::expect_may_leave() noexcept {
       "run it on one worker of a worker_group, or end the block before it waits");
   stays_on_ = thread_pointer();
 }
-
-void forget_control_words() noexcept { this_worker().words_known_to = nullptr; }
 
 // It is no wait, but may wake somebody by a call of the system, and move values of the program's, or post to its executors:
 // none of that runs in the fiber, whose next call outside would lie where this one does. Its control words and exceptions
@@ -201,22 +195,17 @@ void fiber::go_on(frame* frame) {
   auto* self = static_cast<class fiber*>(static_cast<boundary*>(frame));
   worker& here = this_worker();
   std::exception_ptr refused;
-  const auto while_it_runs = here.words_known_to == go_on ? by_the_worker : nullptr;
   for (;;) {
     class fiber* const outer = here.fiber;
     const context* const outer_left_by = here.left_by;
     self->begin_turn(here);
     here.of_fibers.switches.add();
     void* const unwound = std::exchange(here.unwound, self->unwound_);
-    const control_words words = here.words_known_to == go_on ? here.words : control_words::here();
-    here.words_known_to = while_it_runs;
     errno = self->errno_;
     const void* const left_with =
-        refused ? self->go_in_throwing(std::exchange(refused, nullptr)) : self->go_in_from(words, nullptr);
+        refused ? self->go_in_throwing(std::exchange(refused, nullptr)) : self->go_in(nullptr);
     self = here.fiber;
     self->errno_ = errno;
-    here.words = words;
-    here.words_known_to = go_on;
     here.fiber = outer;
     here.left_by = outer_left_by;
     self->unwound_ = std::exchange(here.unwound, unwound);

@@ -304,7 +304,6 @@ void pool_core::work_as_caller() noexcept {
   holders_.add();
   seat& mine = *seats_.back();
   callers_before_ = std::exchange(this_worker().of_pool, &mine);
-  this_worker().words_known_to = nullptr;
   const std::uint64_t now = nanoseconds_now();
   mine.asleep.ends(now);
   mine.earned.is_busy(now);
@@ -331,7 +330,6 @@ void pool_core::leave_as_caller() noexcept {
   go();
   mine.asleep.begins(nanoseconds_now());
   this_worker().of_pool = callers_before_;
-  this_worker().words_known_to = nullptr;
   {
     const std::lock_guard guard{callers_lock_};
     callers_place_taken_ = false;
@@ -514,7 +512,6 @@ void pool_core::run(seat& mine) noexcept {
     here.of_pool = &mine;
     mine.thread_number.store(::gettid(), std::memory_order_relaxed);  // as declared
     call_hook(options_.on_start, mine);
-    here.words_known_to = nullptr;
     while (job* work = next(mine)) run_one(here, mine, *work);
     call_hook(options_.on_stop, mine);
     here.of_pool = nullptr;
@@ -594,7 +591,6 @@ inline job* pool_core::next(seat& mine) noexcept {
   for (;;) {
     job* work = searches && !idle_.too_many() ? search(mine, desperate) : poll(mine);
     if (work == nullptr && options_.on_idle != nullptr) {
-      this_worker().words_known_to = nullptr;
       call_hook(options_.on_idle, mine);
       expect_not_forked();
       work = mine.line.pop();  // it may have posted
@@ -602,7 +598,6 @@ inline job* pool_core::next(seat& mine) noexcept {
     }
     // At the end, what a job has woken is not left to come late: it belongs to what there is to run.
     if (work == nullptr && state() != pool_state::open) {
-      this_worker().words_known_to = nullptr;
       wait_watch::settle();
       work = mine.line.pop();
       if (work == nullptr) work = take_own(mine);

@@ -93,14 +93,13 @@ void leave(worker& here) noexcept {
 
 void run(worker& here, std::coroutine_handle<> next) noexcept {
   const unsigned locks = locks_held();
+  here.is_outermost = false;
   for (;;) {
     while (next) {
-      here.words_known_to = nullptr;
       next.resume();
       next = std::exchange(here.next, {});
     }
     expect_no_more_locks(locks);
-    here.words_known_to = nullptr;
     here.starting = nullptr;  // that child has suspended
     if (job* work = here.local) {
       here.local = work->next;

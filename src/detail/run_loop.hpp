@@ -59,10 +59,8 @@ inline bool is_of_pool(const root& one, const worker& here) noexcept {
 
 // For the loop of a pool's worker, where each job passes: no call but that of the coroutine.
 [[gnu::always_inline]] inline void root::run_outermost(worker& here, job& work) noexcept {
-  if (work.run != run_job) [[unlikely]] {
-    here.words_known_to = nullptr;
+  if (work.run != run_job) [[unlikely]]
     return work.run(work);
-  }
   root& self = static_cast<root&>(work);
   if (self.has_default_memory) {
     here.current = &self;
@@ -75,8 +73,7 @@ inline bool is_of_pool(const root& one, const worker& here) noexcept {
     if (is_of_pool(self, here)) self.count_in(here);
     if (self.ends_stopped) at = self.where_it_ends_stopped();
   }
-  // Where this is a fiber, and so was the last one, nothing but the library has run in between.
-  if (here.words_known_to != static_cast<const frame*>(at.address())->resume) here.words_known_to = nullptr;
+  here.is_outermost = true;
   const unsigned locks = locks_held();
   at.resume();  // self may be gone after this line
   if (has_more(here)) [[unlikely]]

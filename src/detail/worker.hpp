@@ -66,6 +66,9 @@ enum class unwind_kind : std::uintptr_t {
 
 /// What a nested run of the run loop must leave as it found it, besides where frames come from.
 struct run_state : run_place {
+  // The loop of a pool's worker has resumed what runs, and nothing has run on this stack since but what went on from that by
+  // transfer: so a fiber may go across to the next one. Written by root::run_outermost() and run().
+  bool is_outermost = false;
   unwind_kind unwinds = unwind_kind::nothing;
   void* unwound = nullptr;       // the frame that a stop has just destroyed: its owner's destructor skips it
   class fiber* fiber = nullptr;  // whose stack this runs on, in the root that runs
@@ -118,11 +121,6 @@ struct worker : run_state {
       nullptr;  // that stands on this pool, perhaps on others, at one of whose jobs the thread is
   posting_to posts_to;
   fiber_counts of_fibers;
-  // The thread's control words, as long as nothing of a program has run on its own stack since a fiber was left: so who
-  // switches to the next one need not read them. Who resumes anything says, by its resume function, whether that is one
-  // that uses them; null: they are not known.
-  control_words words{};
-  void (*words_known_to)(frame*) = nullptr;
   stride served;                 // the fibers that were woken here, by their places in line
   int* errno_at = nullptr;       // the thread's
   void* signal_stack = nullptr;  // where an overflow of a fiber's stack is caught; kept for the next thread

@@ -59,18 +59,10 @@ struct context {
 };
 static_assert(sizeof(context) == 48);
 
-/// What a side rounds by, and the like, for one that knows its own: to read mxcsr takes longer than the rest of a switch.
+/// What a side rounds by, and the like.
 struct control_words {
   std::uint32_t rounding;
   std::uint16_t x87;
-
-  static control_words here() noexcept {
-    control_words now{};
-#if defined(__x86_64__)
-    asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(now.rounding), "=m"(now.x87));
-#endif
-    return now;
-  }
 };
 
 /// Makes `fresh` go on in `start(argument, passed)` on the stack that ends at `top`; `passed` is what the first switch to it
@@ -106,76 +98,54 @@ code_range outermost_code() noexcept;
 #define WEFT_CLOBBERS_MORE
 #endif
 
-// Leaves where the caller goes on, which r11 says, and goes on where rax, rdx, r10, r8, ecx (at 36, too) and r9 say.
-#define WEFT_LEAVE_AND_GO                                                    \
-  "movq %%rbp, (%%rdi)\n\t"                                                  \
-  "movq %%r11, 8(%%rdi)\n\t"                                                 \
-  "movq %%rsp, 16(%%rdi)\n\t"                                                \
-  "movq %%rbx, 24(%%rdi)\n\t"                                                \
-  "cmpb $0, 46(%%rdi)\n\t"                                                   \
-  "jne 3f\n\t"                                                               \
-  "xorl 32(%%rdi), %%ecx\n\t"                                                \
-  "testl $0xffc0, %%ecx\n\t" /* the rest of mxcsr is status, the thread's */ \
-  "jz 4f\n"                                                                  \
-  "3:\n\t"                                                                   \
-  "ldmxcsr 36(%%rdi)\n"                                                      \
-  "4:\n\t"                                                                   \
-  "cmpw %%r9w, 40(%%rdi)\n\t"                                                \
-  "jne 5f\n"                                                                 \
-  "2:\n\t"                                                                   \
-  "movq %%rax, %%rbp\n\t"                                                    \
-  "movq %%r10, %%rsp\n\t"                                                    \
-  "movq %%r8, %%rbx\n\t"                                                     \
-  "jmpq *%%rdx\n"                                                            \
-  "5:\n\t"                                                                   \
-  "movw %%r9w, 42(%%rdi)\n\t"                                                \
-  "fldcw 42(%%rdi)\n\t"                                                      \
-  "jmp 2b\n"                                                                 \
-  "1:\n\t"                                                                   \
-  "endbr64"
-
-// Leaves where the caller goes on and goes where `with` says. What keeps the caller's control words comes before it, and
-// uses neither ecx nor r9.
-#define WEFT_JUMP_BODY        \
-  "movl %%ecx, 36(%%rdi)\n\t" \
-  "leaq 1f(%%rip), %%r11\n\t" \
-  "movq (%%rdi), %%rax\n\t"   \
-  "movq 8(%%rdi), %%rdx\n\t"  \
-  "movq 16(%%rdi), %%r10\n\t" \
-  "movq 24(%%rdi), %%r8\n\t" WEFT_LEAVE_AND_GO
 #define WEFT_JUMP_CLOBBERS "rcx", "r8", "r9", "r10", WEFT_CLOBBERS
 #define WEFT_CLOBBERS                                                                                            \
   "r11", "r12", "r13", "r14", "r15", "cc", "memory", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", \
       "st(7)", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", \
       "xmm12", "xmm13", "xmm14", "xmm15" WEFT_CLOBBERS_MORE
 
+// r11 says where the caller goes on; rax, rdx, r10, r8, ecx (at 36, too) and r9 where and how the other side does.
 [[gnu::always_inline]] inline void* jump(context& with, void* passed) noexcept {
   context* at = &with;
   asm volatile(
       "movl 32(%%rdi), %%ecx\n\t"
       "movzwl 40(%%rdi), %%r9d\n\t"
       "stmxcsr 32(%%rdi)\n\t"
-      "fnstcw 40(%%rdi)\n\t" WEFT_JUMP_BODY
+      "fnstcw 40(%%rdi)\n\t"
+      "movl %%ecx, 36(%%rdi)\n\t"
+      "leaq 1f(%%rip), %%r11\n\t"
+      "movq (%%rdi), %%rax\n\t"
+      "movq 8(%%rdi), %%rdx\n\t"
+      "movq 16(%%rdi), %%r10\n\t"
+      "movq 24(%%rdi), %%r8\n\t"
+      "movq %%rbp, (%%rdi)\n\t"
+      "movq %%r11, 8(%%rdi)\n\t"
+      "movq %%rsp, 16(%%rdi)\n\t"
+      "movq %%rbx, 24(%%rdi)\n\t"
+      "cmpb $0, 46(%%rdi)\n\t"
+      "jne 3f\n\t"
+      "xorl 32(%%rdi), %%ecx\n\t"
+      "testl $0xffc0, %%ecx\n\t" /* the rest of mxcsr is status, the thread's */
+      "jz 4f\n"
+      "3:\n\t"
+      "ldmxcsr 36(%%rdi)\n"
+      "4:\n\t"
+      "cmpw %%r9w, 40(%%rdi)\n\t"
+      "jne 5f\n"
+      "2:\n\t"
+      "movq %%rax, %%rbp\n\t"
+      "movq %%r10, %%rsp\n\t"
+      "movq %%r8, %%rbx\n\t"
+      "jmpq *%%rdx\n"
+      "5:\n\t"
+      "movw %%r9w, 42(%%rdi)\n\t"
+      "fldcw 42(%%rdi)\n\t"
+      "jmp 2b\n"
+      "1:\n\t"
+      "endbr64"
       : "+D"(at), "+S"(passed)
       :
       : "rax", "rdx", WEFT_JUMP_CLOBBERS);
-  return passed;
-}
-
-/// The same by who knows its own control words.
-[[gnu::always_inline]] inline void* jump_from(const control_words& mine, context& with, void* passed) noexcept {
-  context* at = &with;
-  const control_words* words = &mine;
-  asm volatile(
-      "movl 32(%%rdi), %%ecx\n\t"
-      "movzwl 40(%%rdi), %%r9d\n\t"
-      "movl (%%rdx), %%eax\n\t"
-      "movl %%eax, 32(%%rdi)\n\t"
-      "movzwl 4(%%rdx), %%eax\n\t"
-      "movw %%ax, 40(%%rdi)\n\t" WEFT_JUMP_BODY
-      : "+D"(at), "+S"(passed), "+d"(words)
-      :
-      : "rax", WEFT_JUMP_CLOBBERS);
   return passed;
 }
 
@@ -232,9 +202,7 @@ code_range outermost_code() noexcept;
       : "rax", WEFT_JUMP_CLOBBERS);
   return passed;
 }
-#undef WEFT_LEAVE_AND_GO
 #undef WEFT_CLOBBERS
-#undef WEFT_JUMP_BODY
 #undef WEFT_JUMP_CLOBBERS
 
 /// The thread's own address, read anew each time: a compiler keeps what __builtin_thread_pointer() gives over a switch.
@@ -350,11 +318,6 @@ code_range outermost_code() noexcept;
 
 #if !defined(__x86_64__)
 void* jump_across(context& from, context& to, void* passed) noexcept;  // there is none; see jumps_across
-
-// To read the control words is an instruction like others.
-[[gnu::always_inline]] inline void* jump_from(const control_words&, context& with, void* passed) noexcept {
-  return jump(with, passed);
-}
 #endif
 
 /// Whether sides go on by jump_across(). The address sanitizer is not told of it.
@@ -410,8 +373,7 @@ extern std::atomic<std::ptrdiff_t> readiness_offset;
 // ---- with all that belongs to it ------------------------------------------------------------------------------------
 
 [[gnu::always_inline]] inline void* jump_noted(context& with, void* passed, [[maybe_unused]] context::notes& notes,
-                                               [[maybe_unused]] bool for_good = false,
-                                               const control_words* mine = nullptr) noexcept {
+                                               [[maybe_unused]] bool for_good = false) noexcept {
 #if WEFT_ASAN
   void* frames = nullptr;
   __sanitizer_start_switch_fiber(for_good ? nullptr : &frames, notes.bottom, notes.size);
@@ -421,7 +383,7 @@ extern std::atomic<std::ptrdiff_t> readiness_offset;
   notes.fiber = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(to, 0);
 #endif
-  passed = mine != nullptr ? jump_from(*mine, with, passed) : jump(with, passed);
+  passed = jump(with, passed);
 #if WEFT_ASAN
   __sanitizer_finish_switch_fiber(frames, &notes.bottom, &notes.size);
 #endif
@@ -436,19 +398,17 @@ inline void arrived_first([[maybe_unused]] context::notes& notes) noexcept {
 }
 
 /// Goes on where `with` says, and leaves there where the caller goes on: there, and here when it comes back, it gives what
-/// the other side has passed. An exception that the caller handles, or that is on its way through it, stays its own. `words`:
-/// the caller's, where it knows them.
-[[gnu::always_inline]] inline void* exchange(context& with, void* passed, context::notes& notes,
-                                             const control_words* words = nullptr) noexcept {
+/// the other side has passed. An exception that the caller handles, or that is on its way through it, stays its own.
+[[gnu::always_inline]] inline void* exchange(context& with, void* passed, context::notes& notes) noexcept {
   exception_globals& mine = exceptions_here();
   if (mine.caught != nullptr || mine.uncaught != 0) [[unlikely]] {
     const exception_globals kept = mine;
     mine = {nullptr, 0};
-    passed = jump_noted(with, passed, notes, false, words);
+    passed = jump_noted(with, passed, notes);
     exceptions_here() = kept;  // perhaps another thread's
     return passed;
   }
-  return jump_noted(with, passed, notes, false, words);
+  return jump_noted(with, passed, notes);
 }
 
 }  // namespace weft::detail

@@ -66,10 +66,6 @@ class alignas(64) coroutine_core {
 
   /// Goes on inside, until that yields or ends; `passed` is what it gets. Returns what that passes.
   [[gnu::always_inline]] void* go_in(void* passed) noexcept { return go_in_as(running, passed); }
-  /// The same by who knows its own control words.
-  [[gnu::always_inline]] void* go_in_from(const control_words& mine, void* passed) noexcept {
-    return go_in_as(running, passed, &mine);
-  }
 
   /// Has what it waits in throw `failure`, and goes on inside.
   void* go_in_throwing(std::exception_ptr failure) noexcept;
@@ -166,12 +162,11 @@ class alignas(64) coroutine_core {
 
   away_from_the_line& rest() const noexcept { return *(reinterpret_cast<away_from_the_line*>(&on_) - 1); }
 
-  [[gnu::always_inline]] void* go_in_as(std::uint16_t mark, void* passed,
-                                        const control_words* mine = nullptr) noexcept {
+  [[gnu::always_inline]] void* go_in_as(std::uint16_t mark, void* passed) noexcept {
     if (!thread_is_ready()) [[unlikely]]
       prepare_thread_for_stacks();
     here_.mark = mark;
-    return exchange(here_, passed, rest().notes, mine);
+    return exchange(here_, passed, rest().notes);
   }
 
   static void start(void* self, void* passed) noexcept;

@@ -54,16 +54,6 @@ concept may_need_no_wait = requires(Awaiter& by, const root& self) {
   { by.done_at_once(self) } noexcept -> std::same_as<bool>;
 };
 
-class yielding;
-
-/// Whether an awaiter runs nothing of the program's on the worker's stack as it suspends, where that could change what the
-/// worker rounds by. Of others this is not known.
-template <class Awaiter>
-inline constexpr bool leaves_control_words = may_need_no_wait<Awaiter> || std::is_same_v<Awaiter, yielding>;
-
-/// By the worker's thread: somebody else's code has run there.
-void forget_control_words() noexcept;
-
 /// The stack of a fiber that has not begun; one that never does gives it back.
 class reserved_stack {
  public:
@@ -214,11 +204,6 @@ template <class Awaiter>
 std::coroutine_handle<> fiber::suspend_by(void* awaiter, std::coroutine_handle<fiber_promise> self) {
   auto& by = *static_cast<Awaiter*>(awaiter);
   using next = decltype(by.await_suspend(self));
-  struct forgets {
-    ~forgets() {
-      if constexpr (!leaves_control_words<Awaiter>) forget_control_words();
-    }
-  } const after;  // the fiber may be gone by then
   if constexpr (std::is_void_v<next>) {
     by.await_suspend(self);
     return {};

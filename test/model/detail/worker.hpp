@@ -49,6 +49,7 @@ inline void take_up(const side_state&) noexcept {}
 enum class unwind_kind : std::uintptr_t { nothing, frames, stack };
 
 struct run_state : run_place {
+  bool is_outermost = false;
   unwind_kind unwinds = unwind_kind::nothing;
   void* unwound = nullptr;
   class fiber* fiber = nullptr;
@@ -67,7 +68,6 @@ struct worker : run_state {
     frame_source* memory = nullptr;
   } frames;
   stride served;
-  void (*words_known_to)(frame*) = nullptr;
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0, nested_stops = 0;
