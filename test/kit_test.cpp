@@ -67,7 +67,7 @@ class permits {
       if constexpr (planted != bug::used_after_free) of.line_.remove(self);
       return weft::detail::on_stop::left;
     }
-    static constexpr weft::detail::wait_type type{leave, "permits"};
+    static constexpr weft::detail::wait_type type{.leave = leave, .name = "permits"};
     permits& of_;
   };
   struct acquiring : weft::detail::knows_roots {

@@ -46,7 +46,7 @@ class napper : public sleeper {
 
 struct leaves : waiter {
   leaves() : waiter{type} {}
-  static constexpr wait_type type{[](waiter&) noexcept { return on_stop::left; }, "nothing"};
+  static constexpr wait_type type{.leave = [](waiter&) noexcept { return on_stop::left; }, .name = "nothing"};
 };
 struct forwards : waiter {
   forwards() : waiter{type} {}
@@ -54,7 +54,7 @@ struct forwards : waiter {
     ++static_cast<forwards&>(self).forwarded;
     return on_stop::forwarded;
   }
-  static constexpr wait_type type{forward, "nothing"};
+  static constexpr wait_type type{.leave = forward, .name = "nothing"};
   std::atomic<int> forwarded = 0;
 };
 
@@ -309,7 +309,7 @@ class permits {
       of.line_.remove(self);
       return on_stop::left;
     }
-    static constexpr wait_type type{leave, "permits"};
+    static constexpr wait_type type{.leave = leave, .name = "permits"};
     permits& of_;
   };
   friend awaiter awaiter_in_root(permits& of) noexcept { return awaiter{of}; }

@@ -64,7 +64,7 @@ class blocking_call : public waiter {
 
  private:
   static on_stop leave(waiter& self) noexcept;
-  static constexpr wait_type type{leave, "blocking call"};
+  static constexpr wait_type type{.leave = leave, .name = "blocking call"};
 
   blocking_core* of_;
   void (*call_)(blocking_call&) noexcept;

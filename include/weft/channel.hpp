@@ -434,7 +434,7 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
   static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
     into.add(what, &static_cast<const send_awaiter&>(self).to_);
   }
-  static constexpr detail::wait_type type{leave, "channel, to send", tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "channel, to send", .tell = tell};
 
   channel& to_;
   T value_;
@@ -503,7 +503,7 @@ class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<re
   static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
     into.add(what, &static_cast<const receive_awaiter&>(self).from_);
   }
-  static constexpr detail::wait_type type{leave, "channel, to receive", tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "channel, to receive", .tell = tell};
 
   channel& from_;
   std::optional<T> value_;

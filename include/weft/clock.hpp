@@ -123,7 +123,7 @@ class sleep_awaiter : waiter, timer {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const sleep_awaiter&>(self).clock_);
   }
-  static constexpr wait_type type{leave, "clock", tell};
+  static constexpr wait_type type{.leave = leave, .name = "clock", .tell = tell};
 
   clock::time_point until_{};
   clock::duration for_{};

@@ -161,7 +161,7 @@ class outcome_wait : waiter {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const outcome_wait&>(self).from_);
   }
-  static constexpr wait_type type{leave, "future", tell};
+  static constexpr wait_type type{.leave = leave, .name = "future", .tell = tell};
 
   handed* from_;
 };

@@ -118,7 +118,7 @@ class fork_wait {
       const sleeper& runs = static_cast<const sleeping&>(self).of;
       into.add(what, &runs, &runs);
     }
-    static constexpr wait_type type{leave, "fork", tell};
+    static constexpr wait_type type{.leave = leave, .name = "fork", .tell = tell};
     fork_record& of;
   };
 
@@ -380,7 +380,7 @@ class room_wait : waiter {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const room_wait&>(self).of_);
   }
-  static constexpr wait_type type{leave, "room for one more fork in a scope", tell};
+  static constexpr wait_type type{.leave = leave, .name = "room for one more fork in a scope", .tell = tell};
   scope_core& of_;
 };
 struct room : knows_roots {

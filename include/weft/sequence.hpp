@@ -134,7 +134,8 @@ class sequence_barrier::awaiter : public detail::gate_waiter, public detail::gat
  protected:
   friend class sequence_barrier;
   sequence_barrier& of() const noexcept { return static_cast<sequence_barrier&>(*gate_); }
-  static constexpr detail::wait_type type{leave_line, "sequence_barrier", tell, leave_together};
+  static constexpr detail::wait_type type{
+      .leave = leave_line, .name = "sequence_barrier", .tell = tell, .leave_together = leave_together};
   const sequence_number target_;
 };
 

@@ -320,7 +320,8 @@ class mutex::awaiter : public detail::gate_waiter, detail::frame {
   void go_and_take() noexcept;
   static void called_to_take(frame* self);
   static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
-  static constexpr detail::wait_type type{leave_line, "mutex", tell, leave_together};
+  static constexpr detail::wait_type type{
+      .leave = leave_line, .name = "mutex", .tell = tell, .leave_together = leave_together};
 
   // Once it waits. The frame runs in the place of who waits, where that was called: it takes the mutex, or waits again.
   detail::root* self_;
@@ -450,7 +451,7 @@ class shared_mutex::waiter_for : public detail::gate_waiter {
   shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
   static detail::on_stop leave(detail::waiter& self) noexcept;
   static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
-  static constexpr detail::wait_type type{leave, "shared_mutex", tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "shared_mutex", .tell = tell};
 
   const mode how_;
 };
@@ -480,7 +481,7 @@ class shared_mutex::upgrade_awaiter : public detail::gate_waiter, public detail:
 
  private:
   static detail::on_stop leave(detail::waiter& self) noexcept;
-  static constexpr detail::wait_type type{leave, "shared_mutex, to upgrade", tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "shared_mutex, to upgrade", .tell = tell};
   static shared_mutex& owned_by(upgradable_guard& from) noexcept;
   shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
   upgradable_guard& from_;
@@ -576,7 +577,7 @@ class semaphore::awaiter : public detail::gate_waiter, public detail::gate_await
   friend class semaphore;
   semaphore& of() noexcept { return static_cast<semaphore&>(*gate_); }
   static detail::on_stop leave(detail::waiter& self) noexcept;
-  static constexpr detail::wait_type type{leave, "semaphore", tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "semaphore", .tell = tell};
   const std::size_t count_;
 };
 
@@ -616,7 +617,8 @@ class event::awaiter : public detail::gate_waiter, public detail::gate_awaiter<a
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{leave_line, "event", tell, leave_together};
+  static constexpr detail::wait_type type{
+      .leave = leave_line, .name = "event", .tell = tell, .leave_together = leave_together};
 };
 inline auto event::wait() noexcept { return detail::at_gate<awaiter, event>{*this}; }
 
@@ -647,7 +649,8 @@ class auto_event::awaiter : public detail::gate_waiter, public detail::gate_awai
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{leave_line, "auto_event", tell, leave_together};
+  static constexpr detail::wait_type type{
+      .leave = leave_line, .name = "auto_event", .tell = tell, .leave_together = leave_together};
 };
 inline auto auto_event::wait() noexcept { return detail::at_gate<awaiter, auto_event>{*this}; }
 
@@ -687,7 +690,8 @@ class latch::awaiter : public detail::gate_waiter, public detail::gate_awaiter<a
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{leave_line, "latch", tell, leave_together};
+  static constexpr detail::wait_type type{
+      .leave = leave_line, .name = "latch", .tell = tell, .leave_together = leave_together};
   const std::size_t arrives_;
 };
 class latch::arriving : public awaiter {
@@ -733,7 +737,7 @@ class barrier::awaiter : public detail::gate_waiter, public detail::gate_awaiter
  private:
   friend class barrier;
   static detail::on_stop leave(detail::waiter& self) noexcept;
-  static constexpr detail::wait_type type{leave, "barrier", tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "barrier", .tell = tell};
   bool last_ = false;
 };
 inline auto barrier::arrive_and_wait() noexcept { return detail::at_gate<awaiter, barrier>{*this}; }
@@ -784,7 +788,8 @@ class condition_variable::awaiter : detail::gate_waiter, public detail::gate_awa
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{leave_line, "condition_variable", tell, leave_together};
+  static constexpr detail::wait_type type{
+      .leave = leave_line, .name = "condition_variable", .tell = tell, .leave_together = leave_together};
   mutex::guard& held_;
   const mutex* const with_;
 };

@@ -103,7 +103,7 @@ struct stop_here {
 
   // ---- of one that was put off
 
-  static void tell(waiter& one) noexcept { one.type_->stop_later(one); }
+  static void tell(waiter& one) noexcept { one.type_->run_deferred_stop(one); }
 
   // ---- of several that are claimed
 

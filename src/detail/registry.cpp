@@ -236,7 +236,7 @@ class end_awaiter : waiter {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const end_awaiter&>(self).of_);
   }
-  static constexpr wait_type type{leave, "entry of a registry", tell};
+  static constexpr wait_type type{.leave = leave, .name = "entry of a registry", .tell = tell};
 
   listed_entry& of_;
 };

@@ -85,8 +85,8 @@ WEFT_SELDOM bool waiter::claim_with_bits() noexcept {
 
 bool waiter::try_claim() noexcept {
   if (!claim_here::try_claim(*this)) return false;
-  if (type_->claimed != nullptr) [[unlikely]]
-    type_->claimed(*this);
+  if (type_->on_claimed != nullptr) [[unlikely]]
+    type_->on_claimed(*this);
   return true;
 }
 
@@ -95,8 +95,8 @@ void stop_here::wake(sleeper& one) noexcept { one.go_on(wake_up::stopped); }
 void waiter::wake(wake_up how) noexcept { sleeper_->go_on(how); }
 
 void waiter::wake_as_ended(wake_up how) noexcept {
-  if (how == wake_up::stopped && type_->ends_stopped != nullptr) [[unlikely]]
-    type_->ends_stopped(*this);
+  if (how == wake_up::stopped && type_->on_stopped != nullptr) [[unlikely]]
+    type_->on_stopped(*this);
   wake(how);
 }
 
@@ -139,7 +139,7 @@ bool sleeper::claim_held_wait(std::uint64_t word) noexcept {
 bool sleeper::leave_wait(std::uint64_t told) noexcept {
   if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
     watch->stopping(*this);
-  if (current_->type_->stop(*current_) == on_stop::left) {
+  if (current_->type_->leave(*current_) == on_stop::left) {
     has_left(told);
     return true;
   }
@@ -162,7 +162,7 @@ void held_wait::tell(wait_subjects& into) const noexcept {
   if (!held_) return;
   const waiter& one = *sleeper_.current_;
   const wait_type& type = *one.type_;
-  type.tell != nullptr ? type.tell(one, type.what, into) : into.add(type.what, nullptr);
+  type.tell != nullptr ? type.tell(one, type.name, into) : into.add(type.name, nullptr);
 }
 
 held_wait::~held_wait() {

@@ -34,7 +34,7 @@ struct napper : sleeper {
 
 struct leaves : waiter {
   leaves() : waiter{type} {}
-  static constexpr wait_type type{[](waiter&) noexcept { return on_stop::left; }, "nothing"};
+  static constexpr wait_type type{.leave = [](waiter&) noexcept { return on_stop::left; }, .name = "nothing"};
 };
 
 struct forwards : waiter {
@@ -43,7 +43,7 @@ struct forwards : waiter {
     ++static_cast<forwards&>(self).forwarded;
     return on_stop::forwarded;
   }
-  static constexpr wait_type type{forward, "nothing"};
+  static constexpr wait_type type{.leave = forward, .name = "nothing"};
   int forwarded = 0;
 };
 
@@ -62,7 +62,7 @@ struct permits {
       of.lock.unlock(RL_INFO);
       return on_stop::left;
     }
-    static constexpr wait_type type{leave, "permits"};
+    static constexpr wait_type type{.leave = leave, .name = "permits"};
     permits& of;
   };
 

@@ -224,7 +224,7 @@ class gate {
       if (door.line_.remove(self)) --door.waiting_;
       return weft::detail::on_stop::left;
     }
-    static constexpr weft::detail::wait_type type{leave, "gate of a test"};
+    static constexpr weft::detail::wait_type type{.leave = leave, .name = "gate of a test"};
 
     gate& door_;
   };

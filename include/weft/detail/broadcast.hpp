@@ -389,7 +389,7 @@ class broadcast<T>::send_awaiter : sender, public detail::gate_awaiter<send_awai
   static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
     into.add(what, &static_cast<const send_awaiter&>(self).to_);
   }
-  static constexpr detail::wait_type type{leave, "broadcast, to send", tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "broadcast, to send", .tell = tell};
 
   broadcast& to_;
   T value_;
@@ -574,7 +574,7 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const subscriber_awaiter&>(self).from_);
   }
-  static constexpr wait_type type{leave, Source::to_receive, tell};
+  static constexpr wait_type type{.leave = leave, .name = Source::to_receive, .tell = tell};
 
   Source* from_;
   std::optional<value_type> value_;

@@ -103,7 +103,7 @@ class detaching_awaiter : waiter {
     auto& mine = static_cast<detaching_awaiter&>(self);
     return mine.outcome_->leave(mine);
   }
-  static constexpr wait_type type{leave, "work that a stop leaves behind"};
+  static constexpr wait_type type{.leave = leave, .name = "work that a stop leaves behind"};
 
   task<T> work_;
   detached_outcome<T>* outcome_ = nullptr;

@@ -106,7 +106,7 @@ class callback_awaiter : waiter, handed_outcome<T> {
     static_cast<callback_awaiter&>(self).cancel();
     return on_stop::forwarded;
   }
-  static constexpr wait_type type{forward_stop, "callback"};
+  static constexpr wait_type type{.leave = forward_stop, .name = "callback"};
 
   // By a stopper, or by the sleeper that parked too late for one.
   void cancel() noexcept {

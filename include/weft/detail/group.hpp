@@ -95,8 +95,10 @@ class group : public waiter, public job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const group&>(self));
   }
-  static constexpr wait_type type{stop_children, "children of a when_any or the like", tell, nullptr, nullptr,
-                                  stop_in_turn};
+  static constexpr wait_type type{.leave = stop_children,
+                                  .name = "children of a when_any or the like",
+                                  .tell = tell,
+                                  .run_deferred_stop = stop_in_turn};
   static void go_on(job& self) noexcept;
 
   void start_next() noexcept;

@@ -271,7 +271,8 @@ class join : boundary, job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
   }
-  static constexpr wait_type type{stop_children, "children of a when_all", tell, nullptr, nullptr, stop_in_turn};
+  static constexpr wait_type type{
+      .leave = stop_children, .name = "children of a when_all", .tell = tell, .run_deferred_stop = stop_in_turn};
   static void child_ended(root& self, bool stopped) noexcept;
 
   // To a child that begins now. It tells the root itself, if frames do (enter_root()).

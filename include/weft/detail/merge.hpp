@@ -48,7 +48,7 @@ class turns {
     static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
       into.add(what, &static_cast<const awaiter&>(self).of_);
     }
-    static constexpr wait_type type{leave, "turn to call the function of a pipe", tell};
+    static constexpr wait_type type{.leave = leave, .name = "turn to call the function of a pipe", .tell = tell};
 
     turns& of_;
   };

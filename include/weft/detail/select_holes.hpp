@@ -121,7 +121,7 @@ class never_awaiter : waiter, public gate_awaiter<never_awaiter<T>> {
 
  private:
   static on_stop leave(waiter&) noexcept { return on_stop::left; }
-  static constexpr wait_type type{leave, "never"};
+  static constexpr wait_type type{.leave = leave, .name = "never"};
 };
 
 template <class T>

@@ -42,7 +42,7 @@ struct node_of_select : Waiter {
     mine.select->chosen = mine.index;
   }
   static void ends_stopped(waiter& self) noexcept { static_cast<node_of_select&>(self).select->leave_all(); }
-  static constexpr wait_type type{nullptr, "select", nullptr, nullptr, nullptr, nullptr, claimed, ends_stopped};
+  static constexpr wait_type type{.name = "select", .on_claimed = claimed, .on_stopped = ends_stopped};
 
   const wait_type* alone;  // what it does where it is no case
   select_wait* select = nullptr;
@@ -75,7 +75,7 @@ class gate_case final : public select_case {
     node_.share(parked);
   }
   void leave(bool was_in_line) noexcept override {
-    if (was_in_line) node_.alone->stop(node_);
+    if (was_in_line) node_.alone->leave(node_);
   }
   result_type take() noexcept {
     if constexpr (std::is_void_v<given>)
@@ -85,7 +85,7 @@ class gate_case final : public select_case {
   }
 
  private:
-  void tell(wait_subjects& into) const noexcept override { node_.alone->tell(node_, node_.alone->what, into); }
+  void tell(wait_subjects& into) const noexcept override { node_.alone->tell(node_, node_.alone->name, into); }
 
   Primitive& at_;
   Argument with_;
@@ -221,7 +221,7 @@ class outcome_case : public happening_case {
   };
   void tell(wait_subjects& into) const noexcept override;
   static void completed(waiter& self, wake_up how) noexcept;
-  static constexpr wait_type type{nullptr, "future", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, completed};
+  static constexpr wait_type type{.name = "future", .complete = completed};
 
   handed& from_;
   happening there_;

@@ -117,7 +117,7 @@ class select_wait : public waiter {
  private:
   static on_stop leave(waiter& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept;
-  static constexpr wait_type type{leave, "select", tell};
+  static constexpr wait_type type{.leave = leave, .name = "select", .tell = tell};
   // Gives how many are left of them, each once.
   static std::size_t lock_all(case_lock* locks, std::size_t count) noexcept;
   static void unlock_all(const case_lock* locks, std::size_t count) noexcept;
@@ -213,7 +213,7 @@ void shuffle(T* first, std::size_t count) noexcept {
 }
 
 /// Of a case, for which the select waits.
-inline constexpr wait_type waits_by_select{nullptr, "select"};
+inline constexpr wait_type waits_by_select{.name = "select"};
 
 }  // namespace weft::detail
 

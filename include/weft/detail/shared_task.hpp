@@ -168,7 +168,7 @@ class [[nodiscard("a shared task does nothing until it is awaited")]] shared_tas
       const detail::sleeper* const runs = static_cast<const awaiter&>(self).of_.state_;
       into.add(what, runs, runs);
     }
-    static constexpr detail::wait_type type{leave, "shared_task", tell};
+    static constexpr detail::wait_type type{.leave = leave, .name = "shared_task", .tell = tell};
 
     shared_task of_;
   };

@@ -48,30 +48,26 @@ enum class wake_up : std::uint8_t { completed, stopped };
 
 class waiter;
 
-/// What all waits of a kind have in common.
+/// What all waits of a kind have in common. Null is a function that the kind has no need of.
 struct wait_type {
-  /// Null where it is another waiter's stop, as of a select's cases.
-  on_stop (*stop)(waiter&) noexcept;
-  const char* what;
-  /// What the wait is for, for who has asked, and holds it: it takes no lock, since who has one may spin until it is told.
-  /// Null: there is nothing to point at.
-  void (*tell)(const waiter& one, const char* what, wait_subjects& into) noexcept = nullptr;
-  /// For who stops many: what `stop` does for the first of `those`, of which all are claimed and the first is of this type,
-  /// and at once for as many behind it as are in the same line. All of them have left. How many. Null: one at a time.
+  /// By a stopper that has claimed the wait: leaves the line, or forwards the stop. Null: it is a part of another wait.
+  on_stop (*leave)(waiter&) noexcept = nullptr;
+  /// For messages.
+  const char* name;
+  /// By who holds the wait: adds what it is for. Takes no lock, since who has one may spin until the wait is let go.
+  void (*tell)(const waiter& one, const char* name, wait_subjects& into) noexcept = nullptr;
+  /// What `leave` does, for the first of `those`, all claimed, and at once for those in the same line behind it. How many.
   std::size_t (*leave_together)(waiter* const* those, std::size_t count) noexcept = nullptr;
-  /// By who has claimed it and will call `stop` soon: has what that touches first fetched into the caches. Null: nothing.
+  /// By a stopper that has claimed it and will call `leave` soon: has what that touches first fetched into the caches.
   void (*fetch)(const waiter& one) noexcept = nullptr;
-  /// Of one whose `stop` puts itself off where stops nest deep: tells those below it, and lets it end, from which `stop`
-  /// has kept it.
-  void (*stop_later)(waiter& one) noexcept = nullptr;
-  /// By who has claimed it by waiter::try_claim(), before anything else: a case of a select says that it is the one. Null:
-  /// nothing.
-  void (*claimed)(waiter& one) noexcept = nullptr;
-  /// By who wakes it as stopped, having claimed it, outside of all locks: a case of a select has the others leave. Null:
-  /// nothing.
-  void (*ends_stopped)(waiter& one) noexcept = nullptr;
-  /// Of one in which nobody sleeps: what is done in place of finish(). Null: somebody does.
-  void (*completed)(waiter& one, wake_up how) noexcept = nullptr;
+  /// The turn of a stop that `leave` put off, as it nested too deep: tells those below, and lets the wait end.
+  void (*run_deferred_stop)(waiter& one) noexcept = nullptr;
+  /// By who has claimed it by waiter::try_claim(), before all else: a case of a select says that it is the one.
+  void (*on_claimed)(waiter& one) noexcept = nullptr;
+  /// By who wakes it as stopped, having claimed it, outside of all locks: a case of a select has the others leave.
+  void (*on_stopped)(waiter& one) noexcept = nullptr;
+  /// In place of waiter::finish(), where nobody sleeps in it.
+  void (*complete)(waiter& one, wake_up how) noexcept = nullptr;
 };
 
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.
@@ -96,7 +92,7 @@ class waiter {
   void finish(wake_up how = wake_up::completed) noexcept;
 
   /// The same, of one in which perhaps nobody sleeps.
-  void complete(wake_up how) noexcept { type_->completed != nullptr ? type_->completed(*this, how) : finish(how); }
+  void complete(wake_up how) noexcept { type_->complete != nullptr ? type_->complete(*this, how) : finish(how); }
 
   /// Stands for the wait in which `parked` has parked, too: whoever claims one of them has ended it. By the sleeper, under
   /// the locks of all that they are in.
