@@ -30,10 +30,10 @@ w::task<std::string> fetch_permissions(w::fork_view<int> id) {
 int main() {
   w::pool workers{{.threads = 3}};
   auto graph = [&](w::scope& s) -> w::task<> {
-    w::fork_view<int> id = s.fork_on(workers.executor(), fetch_id, std::string{"daking$123"}).view();
+    w::fork_view<int> id = s.fork_on(workers, fetch_id, std::string{"daking$123"}).view();
     w::fork<std::string> name = s.fork(fetch_name, id), permissions = s.fork(fetch_permissions, id);
     const auto [first, second] = co_await w::when_all(std::move(name), std::move(permissions));
     std::printf("%s\n%s\n", first.c_str(), second.c_str());
   };
-  w::sync_wait(w::with_scope({.executor = &workers.executor()}, graph));
+  w::sync_wait(w::with_scope({.executor = &workers}, graph));
 }

@@ -32,5 +32,5 @@ w::task<> mix() {
 
 int main() {
   w::pool workers{{.threads = 2}};
-  w::sync_wait(w::start_on(workers.executor(), mix()));
+  w::sync_wait(w::start_on(workers, mix()));
 }

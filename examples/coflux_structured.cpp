@@ -32,6 +32,6 @@ int main() {
       connections.fork(handle_connection, client, std::ref(peers[client - 1]));
     co_return;
   };
-  w::sync_wait(w::with_scope({.executor = &workers.executor()}, server));
+  w::sync_wait(w::with_scope({.executor = &workers}, server));
   for (const std::string& received : peers) std::printf("%s\n", received.c_str());
 }

@@ -132,5 +132,5 @@ w::task<> run() {
 
 int main() {
   const w::pool one{{.threads = 1}};  // so that `flights` is of one thread, wherever a sleep ends
-  w::sync_wait(w::start_on(one.executor(), run()));
+  w::sync_wait(w::start_on(one, run()));
 }

@@ -53,6 +53,6 @@ w::task<> scheduled(w::executor& where) {
 int main() {
   on_three_threads();
   w::pool scheduler{{.threads = 3}};  // sylar::Scheduler sc(3, false, "test"); sc.start();
-  w::sync_wait(scheduled(scheduler.executor()));
+  w::sync_wait(scheduled(scheduler));
   std::puts("over");  // sc.stop();
 }

@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/future.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 
@@ -123,6 +124,96 @@ WEFT_TEST("pool: two run at once") {
     co_return;
   };
   co_await weft::when_all(start_on(p.executor(), meet()), start_on(p.executor(), meet()));
+}
+
+// ---- as an executor -------------------------------------------------------------------------------------------------
+
+task<const weft::executor*> where_it_runs() { co_return weft::current_env().executor; }
+task<const weft::executor*> where_it_runs_after(const pool& p) {
+  co_await weft::resume_on(p);
+  co_return weft::current_env().executor;
+}
+task<> starts_forks(const pool& p, std::vector<const weft::executor*>& seen) {
+  auto body = [&](weft::scope& s) -> task<> {
+    auto by_task = s.fork_on(p, where_it_runs());
+    auto by_function = s.fork_on(p, where_it_runs);
+    seen.push_back(co_await std::move(by_task));
+    seen.push_back(co_await std::move(by_function));
+  };
+  co_await weft::with_scope(body);
+}
+
+TEST(pool, is_an_executor_wherever_one_is_taken) {
+  const pool p{{.threads = 2}};
+  const weft::executor* const its = &p.executor();
+  std::vector<const weft::executor*> seen;
+  seen.push_back(sync_wait(start_on(p, where_it_runs())));
+  seen.push_back(sync_wait(where_it_runs() | start_on(p)));
+  seen.push_back(sync_wait(where_it_runs_after(p)));
+  seen.push_back(
+      sync_wait(weft::make_ready_future() | weft::continue_on(p) | weft::then([] { return where_it_runs(); })));
+  seen.push_back(weft::as_future(p, where_it_runs()).get());
+  seen.push_back(weft::make_ready_future().then(p, [] { return where_it_runs(); }).get());
+  sync_wait(starts_forks(p, seen));
+
+  weft::promise<const weft::executor*> of_start, of_detach;
+  auto started = of_start.get_future(), detached = of_detach.get_future();
+  weft::start(p, where_it_runs(),
+              [&](weft::result<const weft::executor*> how) { of_start.set_value(std::move(how).value()); });
+  weft::detach(
+      p, [](weft::promise<const weft::executor*> to) -> task<> { to.set_value(co_await where_it_runs()); },
+      [](std::exception_ptr) {}, std::move(of_detach));
+  seen.push_back(started.get());
+  seen.push_back(detached.get());
+
+  auto body = [](weft::scope&) { return where_it_runs(); };
+  seen.push_back(sync_wait(weft::with_scope({.executor = &p}, body)));
+  weft::env there;
+  there.executor = &p;
+  seen.push_back(sync_wait(weft::with_env(there, where_it_runs)));
+  EXPECT_EQ(seen.size(), 12u);
+  for (const weft::executor* one : seen) EXPECT_EQ(one, its);
+}
+
+TEST(pool, stands_below_a_strand) {
+  const pool p{{.threads = 2}};
+  weft::strand account{p};
+  EXPECT_EQ(sync_wait(start_on(account, where_it_runs())), &account);
+  auto inside = [&]() -> task<bool> { co_return p.is_inside() && account.is_inside(); };
+  EXPECT_TRUE(sync_wait(start_on(account, inside())));
+}
+
+struct own_pool : pool {
+  using pool::pool;
+};
+
+TEST(pool, is_found_in_options_by_its_address_also_as_a_class_of_ones_own) {
+  own_pool p{{.threads = 1}};
+  const own_pool& constant = p;
+  EXPECT_EQ(weft::env{.executor = &p}.executor, &p.executor());
+  EXPECT_EQ(weft::env{.executor = &constant}.executor, &p.executor());
+  EXPECT_TRUE(weft::env{.executor = &p.executor()}.executor == &p);
+  EXPECT_EQ(weft::scope_options{.executor = &p}.executor, &p.executor());
+  EXPECT_EQ(weft::env{.executor = static_cast<pool*>(nullptr)}.executor, nullptr);
+  EXPECT_FALSE(weft::env{}.executor == &p);
+  EXPECT_EQ(&static_cast<weft::executor&>(p), &p.executor());
+}
+
+// One that runs a job of its own for each hop would count them.
+TEST(pool, is_no_hop_away_from_its_executor) {
+  const pool p{{.threads = 1, .priorities = 3}};
+  auto stays = [&]() -> task<std::uint64_t> {
+    const std::uint64_t before = p.stats().jobs;
+    co_await start_on(p, where_it_runs());
+    co_await weft::resume_on(p);
+    co_await start_on(p.executor(), where_it_runs());
+    co_await start_on(p.executor(1), where_it_runs());  // the middle one of three
+    auto body = [](weft::scope&) { return where_it_runs(); };
+    co_await weft::with_scope({.executor = &p}, body);
+    co_return p.stats().jobs - before;
+  };
+  EXPECT_EQ(sync_wait(start_on(p.executor(), stays())), 0u);
+  EXPECT_EQ(sync_wait(start_on(p, stays())), 0u);
 }
 
 // ---- order ------------------------------------------------------------------------------------------------------------

@@ -65,8 +65,9 @@ const void* find_binding(const void* key) noexcept;
 }  // namespace detail
 
 struct env {
-  weft::executor* executor = nullptr;  ///< where the work resumes; null: where whatever it waited for completed
-  stop_token stop{};                   ///< whose stop also stops the work
+  detail::executor_pointer executor =
+      nullptr;        ///< `&pool`, say: where the work resumes; null: where what it waited for completed
+  stop_token stop{};  ///< whose stop also stops the work
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  ///< max: none
   std::pmr::memory_resource* memory = nullptr;  ///< where frames come from; null: weft's own frame memory
   const detail::binding* locals = nullptr;      ///< made by with_local

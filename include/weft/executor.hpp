@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <type_traits>
 #include <weft/detail/config.hpp>
 #include <weft/detail/inbox.hpp>
 
@@ -41,6 +42,35 @@ class executor {
   executor& operator=(const executor&) = default;
   ~executor() = default;
 };
+
+namespace detail {
+
+/// What is no executor, but has one and stands for it, as a pool does.
+template <class T>
+concept stands_for_executor = !std::is_convertible_v<T*, const executor*> && std::is_convertible_v<T&, executor&>;
+
+/// Names an executor in options, or none: is made of null, of the address of an executor, or of that of what stands for one.
+class executor_pointer {
+ public:
+  constexpr executor_pointer(std::nullptr_t = nullptr) noexcept {}   // NOLINT: stands for it
+  constexpr executor_pointer(executor* one) noexcept : one_{one} {}  // NOLINT: stands for it
+  template <stands_for_executor T>
+  executor_pointer(T* owner) noexcept : one_{owner != nullptr ? &static_cast<executor&>(*owner) : nullptr} {}  // NOLINT
+
+  operator executor*() const noexcept { return one_; }  // NOLINT: stands for it
+  executor* operator->() const noexcept { return one_; }
+
+  /// Whether it names that of a pool.
+  template <stands_for_executor T>
+  friend bool operator==(const executor_pointer& one, T* owner) noexcept {
+    return one.one_ == executor_pointer{owner}.one_;
+  }
+
+ private:
+  executor* one_ = nullptr;
+};
+
+}  // namespace detail
 
 /// Runs a job at once, on the thread that posts it; a job posted from within such a run, right after it, so that a
 /// chain of wake-ups does not nest. Threads: any. Cost: a call.

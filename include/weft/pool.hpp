@@ -2,7 +2,7 @@
 // the strand, which has its jobs run one at a time, and the worker_group, whose threads have each their own.
 //
 //     w::pool workers{{.threads = 4}};
-//     auto answer = w::sync_wait(w::start_on(workers.executor(), think()));
+//     auto answer = w::sync_wait(w::start_on(workers, think()));
 //
 // Each worker has its own jobs and takes those of others when it has none. What a job posts goes to its own worker, what
 // comes from outside to a queue of all. A worker that finds nothing sleeps: an idle pool costs no processor time.
@@ -112,7 +112,8 @@ unsigned available_processors();
 
 /// Threads that run jobs and take them from each other.
 ///
-/// Threads   executor(), run() and limit_awake() are used from any; the pool itself by one at a time.
+/// Threads   the pool as an executor, executor(), run() and limit_awake() are used from any; the pool itself by one at a
+///           time.
 /// Lifetime  outlives all work that was started on it: built without NDEBUG, weft ends the program with a sentence where a task
 ///           still waits. Its destructor shuts it down, by `drain`.
 /// Fails     the constructor throws a weft::error where the system gives no thread, or lets one not stay where it is to,
@@ -126,6 +127,10 @@ class pool {
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
   ~pool();
+
+  /// The pool is an executor wherever one is taken: `start_on(pool, …)`, `strand{pool}`, `{.executor = &pool}`. That is
+  /// executor(), so a task on either is on both.
+  operator weft::executor&() const noexcept { return executor(); }  // NOLINT: stands for it
 
   weft::executor& executor() const noexcept;
 
@@ -233,7 +238,7 @@ class worker_group {
 /// An executor over another one that runs one job at a time, in the order of posting, and has no thread of its own: what
 /// its tasks share needs no lock, and each sees what those before it did. A task that waits lets others run meanwhile.
 ///
-///     w::strand account{workers.executor()};
+///     w::strand account{workers};
 ///     co_await w::start_on(account, transfer(from, to));
 ///
 /// Threads   any. Its jobs run where the executor below runs them, some dozens in a row, then others there have their turn.

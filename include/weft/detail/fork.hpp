@@ -66,7 +66,7 @@ enum class fork_status : unsigned char {
 /// What a scope is given. Written in this order: `{.memory = &arena, .on_error = w::collect_all_errors}`.
 struct scope_options {
   std::pmr::memory_resource* memory = nullptr;  ///< where all frames below come from; null: from where they do outside
-  weft::executor* executor = nullptr;           ///< where body and forks run; null: where the task outside does
+  detail::executor_pointer executor = nullptr;  ///< `&pool`, say: where body and forks run; null: as the task outside
   stop_token stop{};                            ///< whose stop stops it, beside that of the task outside
   detail::time_mark deadline = std::chrono::steady_clock::time_point::max();  ///< stops it then
   error_policy on_error = fail_fast;                        ///< what a fork that fails does to the others

@@ -19,7 +19,7 @@ bool is_per_worker(const std::pmr::memory_resource* resource) noexcept;
 ///
 ///     std::pmr::monotonic_buffer_resource arena;
 ///     w::per_worker memory{&arena};
-///     co_await w::with_scope({.memory = memory, .executor = &workers.executor()}, body);
+///     co_await w::with_scope({.memory = memory, .executor = &workers}, body);
 ///
 /// Threads   any; nobody else uses the resource meanwhile.
 /// Lifetime  outlives what is allocated from it, and is outlived by the resource, which has all of it back then.
