@@ -16,7 +16,8 @@ class category final : public std::error_category {
       case errc::broken_promise: return "the promise was destroyed before it was set";
       case errc::promise_already_set: return "the promise was already set";
       case errc::future_already_taken: return "the promise's future was already taken";
-      case errc::no_room: return "the scope has as many children as it may have: co_await its room() first";
+      case errc::no_room:
+        return "the scope has as many children as it may have, or this thread as many forks in each other's first run";
     }
     return "unknown error " + std::to_string(code);
   }

@@ -213,6 +213,16 @@ std::uintptr_t scope_core::start_here(std::coroutine_handle<> frame, promise_bas
   return start_in_another(frame, promise, failure_of, nullptr);
 }
 
+std::uintptr_t scope_core::start_at_once(std::coroutine_handle<> frame, promise_base& promise,
+                                         failure_function failure_of) {
+  worker& here = this_worker();
+  if (here.nested_forks == deepest_nesting) [[unlikely]] {
+    frame.destroy();
+    throw error{make_error_code(errc::no_room), "fork_here"};
+  }
+  return here.of_pool == nullptr ? start(frame, promise, failure_of) : start_here(frame, promise, failure_of);
+}
+
 // Null: it is not for others to take.
 [[gnu::noinline]] std::uintptr_t scope_core::start_in_another(std::coroutine_handle<> frame, promise_base& promise,
                                                               failure_function failure_of, pool_worker* offered_by) {

@@ -325,4 +325,42 @@ TEST(scope_pool, those_that_wait_to_be_taken_count_as_children) {
   EXPECT_EQ(ran, 3);
 }
 
+// The others have nothing to do, and would take a fork at once.
+TEST(scope_pool, one_that_is_forked_here_is_not_for_others_to_take_before_it_waits) {
+  pool threads{{.threads = 3}};
+  int ended = 0;
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != test::rounds(2000); ++i) {
+      const auto mine = std::this_thread::get_id();
+      bool began = false;  // without a lock
+      fork<> one = s.fork_here([&]() -> task<> {
+        EXPECT_EQ(std::this_thread::get_id(), mine);
+        for (int spins = 0; spins != 50; ++spins) std::atomic_signal_fence(std::memory_order_seq_cst);
+        began = true;
+        co_await weft::yield();
+        ++ended;
+      });
+      EXPECT_TRUE(began);
+      co_await std::move(one);
+    }
+  };
+  sync_wait(start_on(threads, with_scope(body)));
+  EXPECT_EQ(ended, test::rounds(2000));
+}
+
+TEST(scope_pool, forks_that_were_made_here_may_end_anywhere) {
+  pool threads{{.threads = 2}};
+  std::atomic<int> sum{0};
+  auto leaf = [&](int n) -> task<> {
+    co_await weft::yield();
+    sum += n;
+  };
+  auto body = [&](scope& s) -> task<> {
+    for (int i = 0; i != 100; ++i) s.fork_here(leaf, i);
+    co_return;
+  };
+  sync_wait(start_on(threads, with_scope(body)));
+  EXPECT_EQ(sum, 4950);
+}
+
 }  // namespace

@@ -470,6 +470,126 @@ WEFT_TEST("scope: forks that end on other threads, while more are made") {
   EXPECT_EQ(ended, 2 * n + (n + 2) / 3);
 }
 
+// ---- here and now -----------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("fork_here: runs at once, up to its first wait, whatever it is given") {
+  test::gate door;
+  std::vector<int> order;
+  auto child = [&](int n) -> task<int> {
+    order.push_back(n);
+    co_await door;
+    order.push_back(-n);
+    co_return n;
+  };
+  auto body = [&](scope& s) -> task<> {
+    fork<int> a = s.fork_here(child(1));
+    order.push_back(2);
+    fork<int> b = s.fork_here(child, 3);
+    order.push_back(4);
+    fork<int> c = s.fork_here(twice, 5);
+    fork<> d = s.fork_here(door.pass());
+    EXPECT_TRUE(c.done());
+    EXPECT_EQ(s.children(), 3U);
+    EXPECT_EQ(co_await std::move(c), 10);
+    door.open();
+    EXPECT_EQ(co_await std::move(a) + co_await std::move(b), 4);
+    co_await std::move(d);
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(order, (std::vector{1, 2, 3, 4, -1, -3}));
+}
+
+WEFT_TEST("fork_here: in a scope that was told to stop, it ends at its first wait") {
+  test::gate never;
+  bool began = false, ended = false;
+  auto child = [&]() -> task<> {
+    began = true;
+    co_await never;
+    ended = true;
+  };
+  auto body = [&](scope& s) -> task<> {
+    s.request_stop();
+    fork<> one = s.fork_here(child);
+    EXPECT_TRUE(began);
+    EXPECT_EQ(one.status(), fork_status::stopped);
+    co_return;
+  };
+  co_await with_scope(body);
+  EXPECT_FALSE(ended);
+}
+
+WEFT_TEST("fork_here: what its first run throws is a failure of the scope, and of who awaits it") {
+  test::gate never;
+  auto fails = []() -> task<> {
+    throw std::runtime_error{"no"};
+    co_return;
+  };
+  bool seen = false;
+  auto body = [&](scope& s) -> task<> {
+    s.fork(pass(never));
+    fork<> one = s.fork_here(fails);
+    EXPECT_EQ(one.status(), fork_status::failed);
+    EXPECT_TRUE(s.stop_requested());
+    try {
+      co_await std::move(one);
+    } catch (const std::runtime_error&) {
+      seen = true;
+    }
+  };
+  const auto how = co_await as_result(with_scope(body));
+  EXPECT_TRUE(seen);
+  EXPECT_THROW(how.value(), std::runtime_error);
+}
+
+WEFT_TEST("fork_here: 64 run in each other, and one more is refused, unstarted and destroyed") {
+  int begun = 0, refused = 0;
+  auto alive = std::make_shared<int>();
+  struct diver {
+    scope& s;
+    int &begun, &refused;
+    test::gate& door;
+    task<> dive(std::shared_ptr<int> held) const {
+      ++begun;
+      try {
+        s.fork_here(&diver::dive, *this, held);
+      } catch (const weft::error& failure) {
+        EXPECT_EQ(failure.code(), weft::errc::no_room);
+        EXPECT_EQ(held.use_count(), begun + 1);  // the frames below, and the test's own
+        ++refused;
+        door.open();
+      }
+      co_await door;
+    }
+  };
+  test::gate door;
+  auto body = [&](scope& s) -> task<> {
+    const diver one{s, begun, refused, door};
+    s.fork_here(&diver::dive, one, alive);
+    co_return;
+  };
+  co_await with_scope(body);
+  EXPECT_EQ(begun, 64);
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+WEFT_TEST("fork_here: a scope that has as many children as it may have refuses it, too") {
+  test::gate never;
+  auto alive = std::make_shared<int>();
+  auto body = [&](scope& s) -> task<> {
+    s.fork(pass(never));
+    auto late = [](std::shared_ptr<int>) -> task<> {
+      ADD_FAILURE() << "it has begun";
+      co_return;
+    };
+    EXPECT_THROW(s.fork_here(late, alive), weft::error);
+    EXPECT_EQ(alive.use_count(), 1);
+    s.request_stop();
+    co_return;
+  };
+  co_await with_scope({.max_children = 1}, body);
+}
+
 // ---- a limit --------------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("scope: room waits until there is one child less, and fork refuses without it") {

@@ -39,6 +39,26 @@ struct forks : counts_values {
 TEST(sweep, scope) { sweep_both<forks>("with_scope, scope::fork, fork"); }
 
 template <class By>
+struct forks_here : counts_values {
+  part<By> by_another(scope& s) {
+    auto keeps = [](counted, int after) -> task<int> { co_return co_await nap(after); };
+    weft::fork<int> one = s.fork_here(keeps, value(), 2);
+    require(co_await std::move(one) == 1, "a value was lost");
+  }
+  part<By> run() {
+    auto body = [this](scope& s) -> task<> {
+      weft::fork<int> a = s.fork_here(hold(*this, 3));
+      auto plain = [](int n) { return n + 1; };
+      weft::fork<int> b = s.fork_here(plain, 1);
+      co_await together(by_another(s), by_another(s));
+      require(co_await std::move(a) + co_await std::move(b) == 3, "a value was lost");
+    };
+    co_await with_scope(body);
+  }
+};
+TEST(sweep, fork_here) { sweep_both<forks_here>("scope::fork_here"); }
+
+template <class By>
 struct views : counts_values {
   task<int> reads(weft::fork_view<int> of, int after) {
     const counted held = value();

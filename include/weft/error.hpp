@@ -20,7 +20,7 @@ enum class errc {
   broken_promise,        ///< a promise was destroyed before it was set
   promise_already_set,   ///< a promise was set twice
   future_already_taken,  ///< a promise gives one future
-  no_room,               ///< a scope has as many children as it may have
+  no_room,               ///< a scope has as many children as it may have, or fork_here nests too deep
 };
 
 const std::error_category& weft_category() noexcept;

@@ -276,7 +276,7 @@ struct scope_access {
   template <class R, class F, class... Args>
   static task<R> run(scope_options options, const env* exactly, F f, Args... args);
 
-  /// A fork that runs here and now, also on a pool.
+  /// A fork that runs here and now, also on a pool; where scope::fork_here throws, when the forkers have suspended.
   template <class T>
   static weft::fork<T> fork_here(scope& in, task<T> work);
 
@@ -420,7 +420,20 @@ class scope : detail::scope_core {
     return start(as_work(std::forward<What>(what), std::forward<Args>(args)...));
   }
 
-  /// The same, but `ex` runs it, from its beginning.
+  /// The same, and runs it at once, on the caller's stack, up to its first wait; until then never beside its parent, on a pool
+  /// neither. For work that must see, or leave, things as they are now: that takes a ticket, or gets in line.
+  ///
+  ///     auto first = s.fork_here(get_in_line, number);  // is in line when this returns
+  ///
+  /// Fails   as fork(); errc::no_room also 64 deep, where each is in the first run of the one before. Then it has not started.
+  /// Cost    as fork(), without a pool's part in it.
+  template <class What, class... Args>
+    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+  auto fork_here(What&& what, Args&&... args) {
+    return start_at_once(as_work(std::forward<What>(what), std::forward<Args>(args)...));
+  }
+
+  /// The same as fork(), but `ex` runs it, from its beginning.
   template <class What, class... Args>
     requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
   auto fork_on(executor& ex, What&& what, Args&&... args) {
@@ -488,6 +501,11 @@ class scope : detail::scope_core {
   weft::fork<T> start_here(task<T> work) {
     const auto frame = detail::task_access::release(std::move(work));
     return started<T>(frame.promise(), scope_core::start_here(frame, frame.promise(), detail::failure_of<T>));
+  }
+  template <class T>
+  weft::fork<T> start_at_once(task<T> work) {
+    const auto frame = detail::task_access::release(std::move(work));
+    return started<T>(frame.promise(), scope_core::start_at_once(frame, frame.promise(), detail::failure_of<T>));
   }
   template <class T>
   weft::fork<T> started(detail::task_promise<T>& promise, std::uintptr_t word) {

@@ -174,8 +174,10 @@ class scope_core : waiter, job {
   /// Starts a fork, here and now or for others to take. Its word. Throws std::bad_alloc or errc::no_room, and then has
   /// destroyed the frame.
   std::uintptr_t start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
-  /// The same, here and now.
+  /// The same, here and now; or, nested too deep, when the forkers have suspended.
   std::uintptr_t start_here(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
+  /// The same, and errc::no_room where it is nested too deep.
+  std::uintptr_t start_at_once(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
   std::uintptr_t start_on(executor& where, std::coroutine_handle<> frame, promise_base& promise,
                           failure_function failure_of);
   /// Who owns the frame of a fork without a record.
