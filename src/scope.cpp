@@ -170,6 +170,17 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
   if (how == fork_status::stopped) note_stopped_part();
 }
 
+// Who is to be woken because forks have ended, when the lock is free.
+struct scope_core::called_by_ends {
+  waiter_line awaited, with_room;
+
+  bool any() const noexcept { return !awaited.empty() || !with_room.empty(); }
+  void wake(wake_up how) noexcept {
+    while (waiter* in = awaited.pop()) in->wake_as_ended(how);
+    while (waiter* in = with_room.pop()) in->wake();
+  }
+};
+
 // ---- starting a fork --------------------------------------------------------------------------------------------------------
 
 // Whether what runs here is the body's own code. What a fork's first run calls when its root has been left, as a function
@@ -223,11 +234,17 @@ std::uintptr_t scope_core::start_at_once(std::coroutine_handle<> frame, promise_
   return here.of_pool == nullptr ? start(frame, promise, failure_of) : start_here(frame, promise, failure_of);
 }
 
+std::uintptr_t scope_core::start_in_place(std::coroutine_handle<> frame, promise_base& promise,
+                                          failure_function failure_of) {
+  return start_in_another(frame, promise, failure_of, where_to_offer(this_worker()), true);
+}
+
 // Null: it is not for others to take.
 [[gnu::noinline]] std::uintptr_t scope_core::start_in_another(std::coroutine_handle<> frame, promise_base& promise,
-                                                              failure_function failure_of, pool_worker* offered_by) {
+                                                              failure_function failure_of, pool_worker* offered_by,
+                                                              bool has_place) {
   worker& here = this_worker();
-  fork_record& one = prepare(frame);
+  fork_record& one = prepare(frame, has_place);
   begin(one, frame, promise, failure_of);
   const bool is_spare = runs_body(here) && &one == spare_;
   if (offered_by != nullptr) {
@@ -299,11 +316,14 @@ bool scope_core::take_back(fork_record& one) noexcept {
 }
 
 // The record for a fork that is not one of many that the body makes: the next spare, or one for this fork alone.
-fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
+fork_record& scope_core::prepare(std::coroutine_handle<> frame, bool has_place) {
   try {
     worker& here = this_worker();
     const bool by_body = runs_body(here) && here.nested_forks != deepest_nesting;
-    if (is_limited_ && !may_fork()) throw error{make_error_code(errc::no_room), "fork"};
+    if (is_limited_ && !has_place) {
+      if (!take_place()) throw error{make_error_code(errc::no_room), "fork"};
+      has_place = true;
+    }
     if (by_body && !is_limited_ && !source_.stop_requested())
       return spare_ != nullptr ? *spare_ : *(spare_ = &take_record());
     fork_record& one = take_record();
@@ -311,6 +331,7 @@ fork_record& scope_core::prepare(std::coroutine_handle<> frame) {
     return one;
   } catch (...) {
     frame.destroy();
+    if (has_place) leave_place();
     throw;
   }
 }
@@ -324,8 +345,15 @@ std::uintptr_t scope_core::settle(fork_record& one, std::coroutine_handle<> fram
     link(one);
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
   }
+  if (is_spare && how == fork_record::first_run::stopped) spare_ = nullptr;
+  const std::uintptr_t word = settle_ended(one, frame, how);
+  if (is_limited_) leave_place();
+  return word;
+}
+
+std::uintptr_t scope_core::settle_ended(fork_record& one, std::coroutine_handle<> frame,
+                                        fork_record::first_run how) noexcept {
   if (how == fork_record::first_run::stopped) {
-    if (is_spare) spare_ = nullptr;
     one.frame_ = nullptr;  // unwound
     keep(one, fork_status::stopped);
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
@@ -349,8 +377,9 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
                ".memory_is_shared, and give a resource that is");
   fork_record* one = is_limited_ ? nullptr : start_in_free_record(where, frame, promise, failure_of);
   if (one == nullptr) {
+    bool has_place = false;
     try {
-      if (is_limited_ && !may_fork()) throw error{make_error_code(errc::no_room), "fork_on"};
+      if (is_limited_ && !(has_place = take_place())) throw error{make_error_code(errc::no_room), "fork_on"};
       fork_record::own_env& its = env_on(where);
       try {
         one = &take_record();
@@ -364,6 +393,7 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
       one->env_of_fork_on_ = &its;
     } catch (...) {
       frame.destroy();
+      if (has_place) leave_place();
       throw;
     }
     one->env = &one->env_of_fork_on_->env;
@@ -425,11 +455,13 @@ fork_record::own_env& scope_core::env_on(executor& where) {
   return *made;
 }
 
-// Enters a fork that has waited, unless it has ended meanwhile on another thread.
+// Enters a fork that has waited, unless it has ended meanwhile on another thread. A child needs no place besides.
 void scope_core::link(fork_record& one) noexcept {
   {
-    std::lock_guard guard{lock_};
+    std::unique_lock guard{lock_};
     count_in(one);
+    if (is_limited_) [[unlikely]]
+      leave_place(guard);
   }
   if (source_.stop_requested()) one.request_stop();  // whoever told the others may have come before
 }
@@ -479,17 +511,6 @@ void scope_core::fork_returned(frame* end) {
   one.first_run_ = fork_record::first_run::ran_through;
 }
 
-// Who is to be woken because forks have ended, when the lock is free.
-struct scope_core::called_by_ends {
-  waiter_line awaited, with_room;
-
-  bool any() const noexcept { return !awaited.empty() || !with_room.empty(); }
-  void wake(wake_up how) noexcept {
-    while (waiter* in = awaited.pop()) in->wake_as_ended(how);
-    while (waiter* in = with_room.pop()) in->wake();
-  }
-};
-
 void scope_core::ended(fork_record& one, bool stopped) noexcept {
   fork_status how = fork_status::stopped;
   bool has_frame = false;
@@ -529,8 +550,8 @@ inline bool scope_core::enter_end(std::unique_lock<tiny_lock>& guard, fork_recor
   if (counted) {
     unlink(one);
     --children_;
-    while (waiter* in = room_.pop())
-      if (in->try_claim()) called.with_room.push(*in);
+    if (!room_.empty()) [[unlikely]]
+      give_room(called);
   }
   let_go(guard, one);
   return counted && --live_ == 0;
@@ -612,17 +633,49 @@ on_stop scope_core::leave(fork_record& one, waiter& in) noexcept {
 
 // ---- room ---------------------------------------------------------------------------------------------------------------------
 
+// A fork is not counted as a child before it has waited, so until then it has a place: else another one that asks
+// meanwhile, in its first run or on another thread, would find the same room. Who waits for a place is given one by who
+// leaves it, in line; so nobody waits for one while there is any.
+
+inline bool scope_core::is_room_free() const noexcept { return children_ + places_ < options_.max_children; }
+
 bool scope_core::has_room() noexcept {
   std::lock_guard guard{lock_};
-  return children_ < options_.max_children;
+  return is_room_free();
 }
 
-// Where children are limited, and where the scope is no more: see the destructor.
-[[gnu::noinline]] bool scope_core::may_fork() noexcept {
+// Also where the scope is no more: see the destructor.
+[[gnu::noinline]] bool scope_core::take_place() noexcept {
   constexpr std::uintptr_t filled = ~std::uintptr_t{0} / 0xff * 0xdd;  // by WEFT_FILLS_FRAMES
   const auto left = reinterpret_cast<std::uintptr_t>(parent_);
   WEFT_EXPECTS(left != 0 && left != filled, has_ended);
-  return has_room();
+  std::lock_guard guard{lock_};
+  if (!is_room_free()) return false;
+  places_ = places_ + 1;
+  return true;
+}
+
+void scope_core::leave_place() noexcept {
+  std::unique_lock guard{lock_};
+  leave_place(guard);
+}
+
+void scope_core::leave_place(std::unique_lock<tiny_lock>& guard) noexcept {
+  places_ = places_ - 1;
+  called_by_ends called;
+  give_room(called);
+  guard.unlock();
+  called.wake(wake_up::completed);
+}
+
+// Those who only asked whether there is room are all woken, and may find that it is gone again.
+void scope_core::give_room(called_by_ends& called) noexcept {
+  while (!room_.empty() && is_room_free()) {
+    auto& in = static_cast<room_wait&>(*room_.pop_first());
+    if (!in.try_claim()) continue;
+    if (in.takes_place) places_ = places_ + 1;
+    called.with_room.push(in);
+  }
 }
 
 std::size_t scope_core::children() noexcept {
@@ -630,9 +683,12 @@ std::size_t scope_core::children() noexcept {
   return children_;
 }
 
-bool scope_core::wait_for_room(waiter& in, root& self) noexcept {
+bool scope_core::wait_for_room(room_wait& in, root& self) noexcept {
   std::unique_lock guard{lock_};
-  if (children_ < options_.max_children) return false;
+  if (is_room_free()) {
+    if (in.takes_place) places_ = places_ + 1;
+    return false;
+  }
   if (!self.park(in)) {
     guard.unlock();
     end_stopped(self);
@@ -642,7 +698,7 @@ bool scope_core::wait_for_room(waiter& in, root& self) noexcept {
   return true;
 }
 
-on_stop scope_core::leave_room(waiter& in) noexcept {
+on_stop scope_core::leave_room(room_wait& in) noexcept {
   std::lock_guard guard{lock_};
   room_.remove(in);
   return on_stop::left;
@@ -1050,7 +1106,7 @@ scope_core::~scope_core() {
     free_frame(by_option_, sizeof(by_option));
   }
   // Whoever forks by a reference that he kept is told so, as long as nothing else lies here: without a spare record, and
-  // with children limited, each fork asks may_fork(). To a compiler nobody reads what a destructor leaves.
+  // with children limited, each fork asks take_place(). To a compiler nobody reads what a destructor leaves.
   spare_ = nullptr;
   is_limited_ = true;
   parent_ = nullptr;

@@ -310,6 +310,22 @@ WEFT_TEST("fiber: one that does not start gives its stack back, and nothing was 
   EXPECT_TRUE(few.high_water().empty());
 }
 
+WEFT_TEST("fiber: one that waits for room to fork gets it") {
+  weft::event door;
+  auto body = [&](scope& s) -> task<> {
+    weft::fork<> other = s.fork([&]() -> task<> { co_await door.wait(); });
+    auto fiber = s.go([&] {
+      weft::fork<int> one = weft::await(s.fork_when_room([] { return 7; }));
+      return weft::await(std::move(one));
+    });
+    EXPECT_FALSE(fiber.done());  // it and the other one are as many as may run
+    door.set();
+    co_await std::move(other);
+    EXPECT_EQ(co_await std::move(fiber), 7);
+  };
+  co_await with_scope({.max_children = 2}, body);
+}
+
 // ---- stops ----------------------------------------------------------------------------------------------------------------
 
 struct where {

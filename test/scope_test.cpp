@@ -1,9 +1,13 @@
 // Scopes and forks: what runs when, who waits for whom, what is given back.
+#include <weft/clock.hpp>
 #include <weft/combine.hpp>
 #include <weft/executor.hpp>
 #include <weft/scope.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <stdexcept>
@@ -622,6 +626,167 @@ WEFT_TEST("scope: room waits until there is one child less, and fork refuses wit
   };
   co_await with_scope({.max_children = 2}, limited);
   EXPECT_EQ(most, 2);
+}
+
+WEFT_TEST("fork_when_room: waits for room, and forks in it") {
+  int running = 0, most = 0;
+  auto child = [&](int n) -> task<int> {
+    most = std::max(most, ++running);
+    co_await weft::sleep_for(std::chrono::milliseconds{n % 3 + 1});
+    --running;
+    co_return n;
+  };
+  auto limited = [&](scope& s) -> task<int> {
+    std::vector<fork<int>> all;
+    for (int i = 0; i != 5; ++i) all.push_back(co_await s.fork_when_room(child, i));
+    all.push_back(co_await s.fork_when_room(child(5)));
+    all.push_back(co_await s.fork_when_room(twice, 3));
+    int sum = 0;
+    for (fork<int>& one : all) sum += co_await std::move(one);
+    co_return sum;
+  };
+  EXPECT_EQ(co_await with_scope({.max_children = 2}, limited), 21);
+  EXPECT_EQ(most, 2);
+  EXPECT_EQ(co_await with_scope(limited), 21);  // no limit: nobody waits
+  EXPECT_GT(most, 2);
+}
+
+WEFT_TEST("fork_when_room: those who wait have their turns in order, and nobody else gets a place between") {
+  test::gate first, never;
+  std::vector<int> order;
+  auto child = [&](int n) -> task<> {
+    order.push_back(n);
+    co_await never;
+  };
+  auto body = [&](scope& s) -> task<> {
+    fork<> holder = s.fork(pass(first));
+    std::vector<fork<>> running;
+    auto waits = [&](int n) -> task<> { running.push_back(co_await s.fork_when_room(child, n)); };
+    auto tries_to_pass = [&]() -> task<> {
+      first.open();
+      for (int turns = 0; turns != 50; ++turns) {
+        EXPECT_THROW(s.fork(nothing), weft::error);
+        co_await weft::yield();
+      }
+      EXPECT_TRUE(holder.done());
+      EXPECT_EQ(order, (std::vector{1}));
+      for (std::size_t ended = 0; ended != 2; ++ended) {
+        running.at(ended).request_stop();
+        while (running.size() != ended + 2) {
+          EXPECT_THROW(s.fork(nothing), weft::error);
+          co_await weft::yield();
+        }
+      }
+      s.request_stop();
+    };
+    co_await weft::when_all(waits(1), waits(2), waits(3), tries_to_pass());
+  };
+  co_await with_scope({.max_children = 1}, body);
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+WEFT_TEST("fork_when_room: one whose work runs through makes room for the next") {
+  test::gate door;
+  std::vector<int> order;
+  auto body = [&](scope& s) -> task<> {
+    s.fork(pass(door));
+    auto waits = [&](int n) -> task<> { co_await s.fork_when_room([&order](int i) { order.push_back(i); }, n); };
+    auto opens = [&]() -> task<> {
+      door.open();
+      co_return;
+    };
+    co_await weft::when_all(waits(1), waits(2), waits(3), opens());
+  };
+  co_await with_scope({.max_children = 1}, body);
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+WEFT_TEST("fork_when_room: who is stopped while it waits leaves its turn to others, and destroys its work unstarted") {
+  test::gate door;
+  auto alive = std::make_shared<int>();
+  std::vector<int> order;
+  auto child = [&](int n, std::shared_ptr<int>) -> task<> {
+    order.push_back(n);
+    co_return;
+  };
+  auto outer = [&](scope& others, scope& s) -> task<> {
+    s.fork(pass(door));
+    auto waits = [&](int n) -> task<> { co_await s.fork_when_room(child, n, alive); };
+    fork<> leaves = others.fork(waits(1)), stays = others.fork(waits(2));
+    EXPECT_EQ(alive.use_count(), 3);
+    leaves.request_stop();
+    while (!leaves.done()) co_await weft::yield();
+    EXPECT_EQ(leaves.status(), fork_status::stopped);
+    EXPECT_EQ(alive.use_count(), 2);
+    door.open();
+    co_await std::move(stays);
+
+    // Told before it waits: it takes a place that is free, and waits for none.
+    test::gate never;
+    auto told_before = [&](scope& told) -> task<> {
+      told.request_stop();
+      fork<> free = told.fork(waits(3));
+      EXPECT_EQ(free.status(), fork_status::succeeded);
+      fork<> holder = s.fork(pass(never));
+      fork<> full = told.fork(waits(4));
+      EXPECT_EQ(full.status(), fork_status::stopped);
+      holder.request_stop();
+      co_return;
+    };
+    co_await with_scope(told_before);
+  };
+  auto limited = [&](scope& s, scope& others) { return outer(others, s); };
+  auto both = [&](scope& others) -> task<> { co_await with_scope({.max_children = 1}, limited, std::ref(others)); };
+  co_await with_scope(both);
+  EXPECT_EQ(order, (std::vector{2, 3}));
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+TEST(fork_when_room, a_stop_behind_the_place_that_was_given_loses_neither) {
+  weft::manual_executor later, its;
+  test::gate first, second;
+  int begun = 0, most = 0;
+  auto child = [&]() -> task<> {
+    ++begun;
+    co_await second;
+  };
+  auto all = [&](scope& s) -> task<> {
+    s.fork(pass(first));
+    auto waits = [&]() -> task<> { co_await s.fork_when_room(child); };
+    auto others = [&](scope& beside) -> task<> {
+      fork<> told = beside.fork_on(later, waits());
+      later.run_all();  // it waits
+      first.open();
+      while (later.empty()) co_await weft::yield();  // and has its place, but has not gone on
+      told.request_stop();
+      EXPECT_EQ(begun, 0);
+      EXPECT_THROW(s.fork(nothing), weft::error);
+      later.run_all();
+      EXPECT_EQ(begun, 1);
+      EXPECT_EQ(s.children(), 1U);
+      most = static_cast<int>(s.children());
+      second.open();
+    };
+    co_await with_scope(others);
+  };
+  bool ended = false;
+  weft::start(its, with_scope({.max_children = 1}, all), [&](result<void> how) { ended = how.has_value(); });
+  while (its.run_all() + later.run_all() != 0) {
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(most, 1);
+}
+
+WEFT_TEST("scope: a fork has its place from its first run on") {
+  auto body = [&](scope& s) -> task<> {
+    s.fork([&]() -> task<> {
+      EXPECT_THROW(s.fork(nothing), weft::error);  // this one is the only child
+      co_return;
+    });
+    s.fork(nothing);  // and has left
+    co_return;
+  };
+  co_await with_scope({.max_children = 1}, body);
 }
 
 }  // namespace

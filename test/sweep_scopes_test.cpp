@@ -129,6 +129,26 @@ struct rooms : counts_values {
 TEST(sweep, room) { sweep_both<rooms>("scope::room, scope_options::max_children"); }
 
 template <class By>
+struct takes_room : counts_values {
+  part<By> one_more(scope& s, int milliseconds) {
+    auto keeps = [](counted, int after) -> task<int> { co_return co_await nap(after); };
+    counted given = value();  // goes with the work, also where that never begins
+    weft::fork<int> one = co_await s.fork_when_room(keeps, std::move(given), milliseconds);
+    require(co_await std::move(one) == 1, "a value was lost");
+  }
+  part<By> run() {
+    auto body = [this](scope& s) -> task<> {
+      s.fork(hold(*this, 2));
+      co_await together(one_more(s, 1), one_more(s, 2), one_more(s, 1));
+      weft::fork<int> last = co_await s.fork_when_room(hold(*this, 1));
+      require(co_await std::move(last) == 1, "a value was lost");
+    };
+    co_await with_scope({.max_children = 1}, body);
+  }
+};
+TEST(sweep, fork_when_room) { sweep_both<takes_room>("scope::fork_when_room, scope_options::max_children"); }
+
+template <class By>
 struct stops_itself : counts_values {
   part<By> run() {
     auto body = [this](scope& s) -> task<> {

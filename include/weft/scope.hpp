@@ -361,16 +361,19 @@ task<forked_t<F, Args...>> call_again_in_fork(scope_core& in, F f, Args... args)
   }
 }
 
-class room_wait : waiter {
+/// Waits for room for one more child; `takes`: and has its place then, which others don't get.
+class room_wait final : public waiter {
  public:
-  explicit room_wait(scope_core& of) noexcept : waiter{type}, of_{of} {}
+  room_wait(scope_core& of, bool takes) noexcept : waiter{type}, takes_place{takes}, of_{of} {}
   room_wait(const room_wait&) = delete;
-  bool await_ready() const noexcept { return false; }
+  bool await_ready() const noexcept { return takes_place && of_.take_place(); }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
     return of_.wait_for_room(*this, suspending(caller));
   }
   void await_resume() const noexcept {}
+
+  const bool takes_place;
 
  private:
   static on_stop leave(waiter& self) noexcept {
@@ -385,8 +388,9 @@ class room_wait : waiter {
 };
 struct room : knows_roots {
   scope_core& of;
-  explicit room(scope_core& scope) noexcept : of{scope} {}
-  room_wait operator co_await() const noexcept { return room_wait{of}; }
+  bool takes_place;
+  explicit room(scope_core& scope, bool takes = false) noexcept : of{scope}, takes_place{takes} {}
+  room_wait operator co_await() const noexcept { return room_wait{of, takes_place}; }
 };
 
 }  // namespace detail
@@ -461,8 +465,24 @@ class scope : detail::scope_core {
   /// How many forks have waited and not ended.
   std::size_t children() noexcept { return scope_core::children(); }
 
-  /// `co_await s.room()` waits until fewer than max_children run, so that a fork is taken. fork() can't wait, and refuses
-  /// instead.
+  /// Waits until fewer than max_children run, takes the place of one, and forks in it, as fork() does, which can't wait, and
+  /// refuses instead.
+  ///
+  ///     w::fork<> one = co_await s.fork_when_room(serve, std::move(connection));  // in a fiber: w::await(…)
+  ///
+  /// Suspends  where there is no room; who waits gets it in order, and nobody else in between. Not where nothing limits
+  ///           max_children.
+  /// Cancel    while it waits: the work is destroyed, and has not started. A place that it was given it takes.
+  /// Fails     std::bad_alloc, as fork(); then nothing has started, and the place is free.
+  template <class What, class... Args>
+    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+  WEFT_COROUTINE_TAKES_OVER auto fork_when_room(What&& what, Args&&... args) {
+    if constexpr (!awaitable<What>) WEFT_EXPECTS_NO_DOOMED_TEMPORARY(What);
+    return start_when_room(as_work(std::forward<What>(what), std::forward<Args>(args)...));
+  }
+
+  /// `co_await s.room()` waits until fewer than max_children run. It takes no place: where others fork meanwhile, there may be
+  /// none any more. See fork_when_room().
   task<> room() {
     while (!has_room()) co_await detail::room{*this};
   }
@@ -506,6 +526,13 @@ class scope : detail::scope_core {
   weft::fork<T> start_at_once(task<T> work) {
     const auto frame = detail::task_access::release(std::move(work));
     return started<T>(frame.promise(), scope_core::start_at_once(frame, frame.promise(), detail::failure_of<T>));
+  }
+  template <class T>
+  task<weft::fork<T>> start_when_room(task<T> work) {
+    if (!is_limited()) co_return start(std::move(work));
+    co_await detail::room{*this, true};
+    const auto frame = detail::task_access::release(std::move(work));
+    co_return started<T>(frame.promise(), scope_core::start_in_place(frame, frame.promise(), detail::failure_of<T>));
   }
   template <class T>
   weft::fork<T> started(detail::task_promise<T>& promise, std::uintptr_t word) {

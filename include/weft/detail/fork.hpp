@@ -70,7 +70,7 @@ struct scope_options {
   stop_token stop{};                            ///< whose stop stops it, beside that of the task outside
   detail::time_mark deadline = std::chrono::steady_clock::time_point::max();  ///< stops it then
   error_policy on_error = fail_fast;                        ///< what a fork that fails does to the others
-  std::size_t max_children = static_cast<std::size_t>(-1);  ///< how many may run at once; see scope::room
+  std::size_t max_children = static_cast<std::size_t>(-1);  ///< how many may run at once; see scope::fork_when_room
   bool memory_is_shared = false;                            ///< whether several executors may use `memory` at once
   error_list* errors = nullptr;  ///< gets all failures, also those after the one that is thrown
   /// How long it may take to end once it was told to stop; then who ignores that is told to `on_overdue`, once.
@@ -82,6 +82,7 @@ struct scope_options {
 namespace detail {
 
 class scope_core;
+class room_wait;
 struct pool_worker;
 
 /// The failure that a frame ended with; null if it has a value.
@@ -202,11 +203,15 @@ class scope_core : waiter, job {
   void enter_line(fork_record& one, waiter& in) noexcept;
   bool waits_for(const fork_record& one, const root& of, const waiter& like, unsigned& looks) const noexcept;
 
-  /// `self` has suspended until there is room for one more child.
-  bool wait_for_room(waiter& in, root& self) noexcept;
-  on_stop leave_room(waiter& in) noexcept;
+  /// `self` has suspended until there is room for one more child, or has its place. False: it goes on at once.
+  bool wait_for_room(room_wait& in, root& self) noexcept;
+  on_stop leave_room(room_wait& in) noexcept;
   bool has_room() noexcept;
-  bool may_fork() noexcept;
+  bool is_limited() const noexcept { return is_limited_; }
+  /// Where children are limited: takes the place of one. Who has a place makes a fork of it, or leaves it.
+  bool take_place() noexcept;
+  /// As start(), in a place that was taken.
+  std::uintptr_t start_in_place(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of);
 
   /// A fork has failed, and has not been counted down.
   void failed(fork_record& one, const std::exception_ptr& failure) noexcept;
@@ -311,15 +316,20 @@ class scope_core : waiter, job {
   struct called_by_ends;
   bool enter_end(std::unique_lock<tiny_lock>& guard, fork_record& one, fork_status how,
                  called_by_ends& called) noexcept;  // under the lock
-  fork_record& prepare(std::coroutine_handle<> frame);
+  fork_record& prepare(std::coroutine_handle<> frame, bool has_place);
   pool_worker* where_to_offer(const worker& here) const noexcept;
   bool runs_body(const worker& here) const noexcept;
   void begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
              failure_function failure_of) noexcept;
   bool run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
   std::uintptr_t start_in_another(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of,
-                                  pool_worker* offered_by);
+                                  pool_worker* offered_by, bool has_place = false);
   std::uintptr_t settle(fork_record& one, std::coroutine_handle<> frame, bool is_spare) noexcept;
+  std::uintptr_t settle_ended(fork_record& one, std::coroutine_handle<> frame, fork_record::first_run how) noexcept;
+  bool is_room_free() const noexcept;  // under the lock, as the next one
+  void give_room(called_by_ends& called) noexcept;
+  void leave_place() noexcept;
+  void leave_place(std::unique_lock<tiny_lock>& guard) noexcept;    // under the lock, of which it lets go
   void tell_children(std::unique_lock<tiny_lock>& guard) noexcept;  // under the lock
   std::size_t take_in_hand(fork_record** some) noexcept;            // under the lock
   void tell(fork_record* const* some, std::size_t count) noexcept;
@@ -353,6 +363,8 @@ class scope_core : waiter, job {
   plain<bool> body_was_stopped_ = false;
   bool has_deadline_ = false;  // that is nearer than those further out, which others watch
   bool is_limited_ = false;    // by max_children
+  // Places that are taken by forks in their first run, and by who has waited for one. Under the lock; 0 where not limited.
+  plain<std::uint32_t> places_ = 0;
   struct by_option;
   by_option* by_option_ = nullptr;  // what few scopes need; null: nothing of it. Set as the scope is made
   later_failure* later_ = nullptr;  // newest first; under the lock
