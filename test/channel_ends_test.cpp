@@ -260,8 +260,8 @@ TEST(channel_ends, come_and_go_on_many_threads) {
 
 TEST(channel_ends, one_that_is_empty_is_not_used) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(sender<int>{}.try_send(1), "weft: an end of no channel was used");
-  EXPECT_DEATH(counted_receiver<int>{}.try_receive(), "weft: an end of no channel was used");
+  EXPECT_DEATH(static_cast<void>(sender<int>{}.try_send(1)), "weft: an end of no channel was used");
+  EXPECT_DEATH(static_cast<void>(counted_receiver<int>{}.try_receive()), "weft: an end of no channel was used");
 }
 
 }  // namespace

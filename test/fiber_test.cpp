@@ -722,7 +722,7 @@ TEST(fiber, who_goes_on_inside_its_call_is_no_part_of_it) {
   weft::event opens;
   auto receives = [&]() -> task<> { co_await unbuffered.receive(); };
   auto sends = [&]() -> task<> {
-    full.try_send(0);
+    static_cast<void>(full.try_send(0));
     co_await full.send(1);
   };
   auto locks = [&]() -> task<> {
@@ -736,8 +736,8 @@ TEST(fiber, who_goes_on_inside_its_call_is_no_part_of_it) {
   const in_place ways[] = {
       {"await of send", receives, [&] { await(unbuffered.send(1)); }},
       {"await of receive", sends, [&] { await(full.receive()); }},
-      {"try_send", receives, [&] { unbuffered.try_send(1); }},
-      {"try_receive", sends, [&] { full.try_receive(); }},
+      {"try_send", receives, [&] { static_cast<void>(unbuffered.try_send(1)); }},
+      {"try_receive", sends, [&] { static_cast<void>(full.try_receive()); }},
       {"unlock", locks, [&] { guard.unlock(); }},
       {"set", passes, [&] { opens.set(); }},
   };

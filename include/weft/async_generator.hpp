@@ -92,12 +92,12 @@ class [[nodiscard("an async_generator runs only while its values are awaited")]]
   explicit operator bool() const noexcept { return body_ != nullptr; }
 
   /// Runs the body to its next value and gives a pointer to it: null at the end, and ever after. Not by the body.
-  [[nodiscard]] next_awaiter next() noexcept { return next_awaiter{*this}; }
+  [[nodiscard("nothing happens until it is awaited")]] next_awaiter next() noexcept { return next_awaiter{*this}; }
 
   /// The same, spelled with iterators:
   ///
   ///     for (auto it = co_await all.begin(); it != all.end(); co_await ++it) print(*it);
-  [[nodiscard]] begin_awaiter begin() noexcept { return begin_awaiter{*this}; }
+  [[nodiscard("nothing happens until it is awaited")]] begin_awaiter begin() noexcept { return begin_awaiter{*this}; }
   std::default_sentinel_t end() const noexcept { return {}; }
 
  private:

@@ -279,20 +279,22 @@ class channel : detail::channel_core {
   explicit channel(unbounded_t) noexcept : channel_core{true} {}
 
   /// Sends a value. Throws channel_closed<T>, which has the value, if the channel is closed before somebody takes it.
-  [[nodiscard]] sending send(T value) noexcept { return sending{*this, std::move(value)}; }
+  [[nodiscard("nothing happens until it is awaited")]] sending send(T value) noexcept {
+    return sending{*this, std::move(value)};
+  }
   /// Receives a value, or nothing once the channel is closed and drained.
-  [[nodiscard]] receiving receive() noexcept { return receiving{*this}; }
+  [[nodiscard("nothing happens until it is awaited")]] receiving receive() noexcept { return receiving{*this}; }
 
   /// Sends if that needs no waiting. False: `value` is as it was. Where unbounded, throws std::bad_alloc.
-  bool try_send(T&& value);
-  bool try_send(const T& value)
+  [[nodiscard("it says whether the value was sent")]] bool try_send(T&& value);
+  [[nodiscard("it says whether the value was sent")]] bool try_send(const T& value)
     requires std::is_copy_constructible_v<T>
   {
     T copy(value);
     return try_send(std::move(copy));
   }
   /// What is there, without waiting.
-  std::optional<T> try_receive() noexcept;
+  [[nodiscard("what was received is lost")]] std::optional<T> try_receive() noexcept;
 
   /// No more is sent. Those that wait to send get `closed`; receivers drain. Again: nothing.
   using channel_core::close;

@@ -239,7 +239,8 @@ struct windowed_stage {
 }  // namespace detail
 
 /// `range | windowed(n)` is the same.
-[[nodiscard]] inline detail::windowed_stage windowed(std::size_t n) noexcept {
+[[nodiscard("an adaptor stands behind a range: tasks | windowed(n)")]] inline detail::windowed_stage windowed(
+    std::size_t n) noexcept {
   detail::expect_window(n);
   return {n};
 }

@@ -65,7 +65,7 @@ using stored = std::conditional_t<std::is_void_v<T>, nothing,
 ///
 /// Moves and copies as T does. Access to what it does not hold throws what it does hold.
 template <class T>
-class [[nodiscard]] result {
+class [[nodiscard("a result may be a failure")]] result {
   using stored = detail::stored<T>;
 
  public:

@@ -297,7 +297,7 @@ class promise {
 /// Fails     throws what the promise was set to; a future that is empty ends the program with a sentence.
 /// Cost      no allocation to wait.
 template <class T = void>
-class [[nodiscard]] future : public detail::knows_roots {
+class [[nodiscard("the outcome comes with the future")]] future : public detail::knows_roots {
   template <class>
   friend class detail::future_case;
 

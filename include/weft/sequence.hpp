@@ -108,7 +108,7 @@ class sequence_barrier : public detail::gate {
   /// Publishes all up to `last`, and wakes those that wait for any of them. Never goes back (the program ends).
   void publish(sequence_number last) noexcept;
   /// Waits until `target` is published. Gives the last one that is, which may be later.
-  [[nodiscard]] auto wait_until_published(sequence_number target) noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto wait_until_published(sequence_number target) noexcept;
 
  private:
   friend class single_producer_sequencer;
@@ -163,9 +163,9 @@ class single_producer_sequencer {
                             sequence_number published = nothing_yet) noexcept;
 
   /// Claims the next number. Waits until its place is free.
-  [[nodiscard]] auto claim_one() noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto claim_one() noexcept;
   /// Claims the next ones, as many as are free, up to `count`, which is not 0. Waits until one is.
-  [[nodiscard]] auto claim_up_to(std::size_t count) noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto claim_up_to(std::size_t count) noexcept;
   /// Publishes what was claimed, up to that one.
   void publish(sequence_number last) noexcept { published_.publish(last); }
   void publish(const sequence_range& all) noexcept {
@@ -174,7 +174,7 @@ class single_producer_sequencer {
 
   sequence_number last_published() const noexcept { return published_.last_published(); }
   /// As of a barrier.
-  [[nodiscard]] auto wait_until_published(sequence_number target) noexcept {
+  [[nodiscard("nothing happens until it is awaited")]] auto wait_until_published(sequence_number target) noexcept {
     return published_.wait_until_published(target);
   }
 
@@ -230,15 +230,15 @@ class multi_producer_sequencer {
   ~multi_producer_sequencer();
 
   /// As of one that produces. Threads: any.
-  [[nodiscard]] task<sequence_number> claim_one();
-  [[nodiscard]] task<sequence_range> claim_up_to(std::size_t count);
+  [[nodiscard("nothing happens until it is awaited")]] task<sequence_number> claim_one();
+  [[nodiscard("nothing happens until it is awaited")]] task<sequence_range> claim_up_to(std::size_t count);
   /// Publishes what was claimed: that one, or those.
   void publish(sequence_number one) noexcept { publish(sequence_range{one, 1}); }
   void publish(const sequence_range& all) noexcept;
 
   /// The last one before which all are published.
   sequence_number last_published() const noexcept { return published_.last_published(); }
-  [[nodiscard]] auto wait_until_published(sequence_number target) noexcept {
+  [[nodiscard("nothing happens until it is awaited")]] auto wait_until_published(sequence_number target) noexcept {
     return published_.wait_until_published(target);
   }
 

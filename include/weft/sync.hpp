@@ -214,9 +214,9 @@ class mutex : public detail::gate {
   ~mutex();
 
   /// Gives a guard that owns the mutex.
-  [[nodiscard]] auto lock() noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto lock() noexcept;
   /// A guard that owns the mutex, or nothing. Never waits.
-  [[nodiscard]] guard try_lock() noexcept;
+  [[nodiscard("the mutex is given back where this ends")]] guard try_lock() noexcept;
 
   /// A hint. Who finds it free sees what the last one did that held it.
   bool is_locked() const noexcept {
@@ -356,12 +356,15 @@ class shared_mutex : public detail::gate {
   explicit shared_mutex(shared_mutex_options options = {}) noexcept : options_{options} {}
   ~shared_mutex();
 
-  [[nodiscard]] auto lock() noexcept;             ///< alone
-  [[nodiscard]] auto lock_shared() noexcept;      ///< with others that share it
-  [[nodiscard]] auto lock_upgradable() noexcept;  ///< the same, and the only one that may upgrade()
-  [[nodiscard]] guard try_lock() noexcept;
-  [[nodiscard]] shared_guard try_lock_shared() noexcept;
-  [[nodiscard]] upgradable_guard try_lock_upgradable() noexcept;
+  /// Alone.
+  [[nodiscard("nothing happens until it is awaited")]] auto lock() noexcept;
+  /// With others that share it.
+  [[nodiscard("nothing happens until it is awaited")]] auto lock_shared() noexcept;
+  /// The same, and the only one that may upgrade().
+  [[nodiscard("nothing happens until it is awaited")]] auto lock_upgradable() noexcept;
+  [[nodiscard("the mutex is given back where this ends")]] guard try_lock() noexcept;
+  [[nodiscard("the mutex is given back where this ends")]] shared_guard try_lock_shared() noexcept;
+  [[nodiscard("the mutex is given back where this ends")]] upgradable_guard try_lock_upgradable() noexcept;
 
   /// Of all that wait: to share it, to have it alone, and to upgrade.
   sync_stats stats() const noexcept;
@@ -414,7 +417,7 @@ class [[nodiscard("the mutex is given back where this ends")]] shared_mutex::hol
 
   /// Waits until nobody else shares the mutex, then has it alone: `auto alone = co_await std::move(held).upgrade();`.
   /// Nobody else has had it alone in between. Stopped, it is held as before.
-  [[nodiscard]] auto upgrade() && noexcept
+  [[nodiscard("nothing happens until it is awaited")]] auto upgrade() && noexcept
     requires(Mode == mode::upgradable);
 
   /// Shares the mutex from now on; others that share it come in.
@@ -519,9 +522,9 @@ class semaphore : public detail::gate {
   explicit semaphore(std::size_t permits) noexcept : available_{permits} {}
 
   /// Takes `count` permits at once. Who wants many waits in line like all others, and those behind wait, too.
-  [[nodiscard]] auto acquire(std::size_t count = 1) noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto acquire(std::size_t count = 1) noexcept;
   /// The permits, or nothing. Never waits, and never overtakes.
-  [[nodiscard]] permit try_acquire(std::size_t count = 1) noexcept;
+  [[nodiscard("the permits are given back where this ends")]] permit try_acquire(std::size_t count = 1) noexcept;
   /// Adds permits: those that were taken and kept, or new ones. Cost: a wake-up for each that it lets through.
   void release(std::size_t count = 1) noexcept;
 
@@ -595,7 +598,7 @@ class event : public detail::gate {
   void set() noexcept;
   void reset() noexcept;
   bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }  // <- set
-  [[nodiscard]] auto wait() noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto wait() noexcept;
 
  private:
   class awaiter;
@@ -628,7 +631,7 @@ class auto_event : public detail::gate {
   explicit auto_event(bool set = false) noexcept : set_{set} {}
 
   void set() noexcept;
-  [[nodiscard]] auto wait() noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto wait() noexcept;
 
  private:
   class awaiter;
@@ -664,10 +667,10 @@ class latch : public detail::gate {
   /// By no more than is left: else it ends the program.
   void count_down(std::size_t by = 1) noexcept;
   bool is_open() const noexcept;
-  [[nodiscard]] auto wait() noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto wait() noexcept;
   /// Counts down by one, which a stop does not take back, and waits. No case of a select: that is count_down() before it, and
   /// wait().
-  [[nodiscard]] auto arrive_and_wait() noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto arrive_and_wait() noexcept;
 
  private:
   class awaiter;
@@ -714,7 +717,7 @@ class barrier : public detail::gate {
   /// Waits for the others. Gives true to the one that came last, so that one does what is done once a phase. One that is
   /// stopped has not arrived: the others wait on. No case of a select, since the others may have passed by the time at which
   /// another case is chosen: fork it, and give the fork.
-  [[nodiscard]] auto arrive_and_wait() noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] auto arrive_and_wait() noexcept;
   /// One party less, from this phase on. If all others have arrived they pass, and the last of them gets true.
   void drop() noexcept;
 
@@ -913,8 +916,12 @@ class guarded {
     T* value_;
   };
 
-  [[nodiscard]] auto lock() noexcept { return detail::at_gate<awaiter, guarded>{*this}; }
-  [[nodiscard]] access try_lock() noexcept { return access{mutex_.try_lock(), value_}; }
+  [[nodiscard("nothing happens until it is awaited")]] auto lock() noexcept {
+    return detail::at_gate<awaiter, guarded>{*this};
+  }
+  [[nodiscard("the value is given back where this ends")]] access try_lock() noexcept {
+    return access{mutex_.try_lock(), value_};
+  }
   sync_stats stats() const noexcept { return mutex_.stats(); }
 
  private:

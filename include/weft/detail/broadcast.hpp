@@ -106,9 +106,9 @@ class [[nodiscard("it receives while it lives")]] receiver_of {
   /// Cancel    leaves the line; the value that comes next stays to be received.
   /// Fails     receiver_too_slow, of a broadcast with slow_receiver::end.
   /// Cost      no allocation; one copy of the value.
-  [[nodiscard]] detail::subscriber_receiving<Source> receive() noexcept;
+  [[nodiscard("nothing happens until it is awaited")]] detail::subscriber_receiving<Source> receive() noexcept;
   /// What is there, without waiting.
-  std::optional<value_type> try_receive();
+  [[nodiscard("what was received is lost")]] std::optional<value_type> try_receive();
   /// All that is received, up to the end, for pipelines: `r.values() | transform(f)`.
   async_generator<value_type> values() {
     while (std::optional<value_type> value = co_await receive()) co_yield std::move(*value);
@@ -188,10 +188,12 @@ class broadcast : detail::channel_core {
   ///
   /// Suspends  only with slow_receiver::wait, while a receiver is behind by all there is room for.
   /// Cancel    sends to nobody; one that was sent was sent to all.
-  [[nodiscard]] sending send(T value) noexcept { return sending{*this, std::move(value)}; }
+  [[nodiscard("nothing happens until it is awaited")]] sending send(T value) noexcept {
+    return sending{*this, std::move(value)};
+  }
   /// Sends if that needs no waiting. False: `value` is as it was.
-  bool try_send(T&& value);
-  bool try_send(const T& value) {
+  [[nodiscard("it says whether the value was sent")]] bool try_send(T&& value);
+  [[nodiscard("it says whether the value was sent")]] bool try_send(const T& value) {
     T copy(value);
     return try_send(std::move(copy));
   }

@@ -60,10 +60,14 @@ template <class T>
 class send_end : public channel_end<T> {
  public:
   /// As channel::send.
-  [[nodiscard]] auto send(T value) const noexcept { return this->at().send(std::move(value)); }
+  [[nodiscard("nothing happens until it is awaited")]] auto send(T value) const noexcept {
+    return this->at().send(std::move(value));
+  }
   /// As channel::try_send.
-  bool try_send(T&& value) const { return this->at().try_send(std::move(value)); }
-  bool try_send(const T& value) const
+  [[nodiscard("it says whether the value was sent")]] bool try_send(T&& value) const {
+    return this->at().try_send(std::move(value));
+  }
+  [[nodiscard("it says whether the value was sent")]] bool try_send(const T& value) const
     requires std::is_copy_constructible_v<T>
   {
     return this->at().try_send(value);
@@ -83,9 +87,11 @@ template <class T>
 class receive_end : public channel_end<T> {
  public:
   /// As channel::receive.
-  [[nodiscard]] auto receive() const noexcept { return this->at().receive(); }
+  [[nodiscard("nothing happens until it is awaited")]] auto receive() const noexcept { return this->at().receive(); }
   /// As channel::try_receive.
-  std::optional<T> try_receive() const noexcept { return this->at().try_receive(); }
+  [[nodiscard("what was received is lost")]] std::optional<T> try_receive() const noexcept {
+    return this->at().try_receive();
+  }
   /// All that is received, up to its end: as channel::values. The channel outlives it.
   async_generator<T> values() const { return this->at().values(); }
   /// The same in a fiber or on a plain thread: `for (int n : numbers)`. As of a channel.

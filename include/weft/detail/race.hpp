@@ -235,6 +235,9 @@ struct when_stage {
 
 }  // namespace detail
 
-[[nodiscard]] inline detail::when_stage when(std::size_t n) noexcept { return {n}; }
+[[nodiscard("an adaptor stands behind a range: tasks | when(n)")]] inline detail::when_stage when(
+    std::size_t n) noexcept {
+  return {n};
+}
 
 }  // namespace weft

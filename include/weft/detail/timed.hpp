@@ -194,7 +194,8 @@ WEFT_COROUTINE_TAKES_OVER auto retry(retry_policy policy, F&& f) {
   detail::expect_sense(policy);
   return detail::retry_in_task<std::decay_t<F>>(policy, std::forward<F>(f));
 }
-[[nodiscard]] inline detail::retry_stage retry(retry_policy policy) noexcept {
+[[nodiscard("an adaptor stands behind a function: fetch | retry(policy)")]] inline detail::retry_stage retry(
+    retry_policy policy) noexcept {
   detail::expect_sense(policy);
   return {policy};
 }

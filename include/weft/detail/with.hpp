@@ -116,7 +116,7 @@ task<T> run_shielded(task<T> work) {
   co_return co_await std::move(work);
 }
 
-struct stop_point : knows_roots {
+struct [[nodiscard("a task ends here when it awaits this")]] stop_point : knows_roots {
   bool await_ready() const noexcept;
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> self) const noexcept {

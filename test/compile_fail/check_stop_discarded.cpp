@@ -1,0 +1,7 @@
+// expect-warning: a task ends here when it awaits this
+#include <weft/scope.hpp>
+
+weft::task<> computes() {
+  weft::check_stop();
+  co_return;
+}
