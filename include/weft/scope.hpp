@@ -2,7 +2,7 @@
 // also when the body throws or is stopped. The first failure stops the others, joins them, and is then thrown.
 //
 //     co_await w::with_scope([](w::scope& s) -> w::task<> {
-//       w::fork<int> a = s.fork(first());       // runs now, up to its first wait
+//       w::fork<int> a = s.fork(first());       // may run beside this from here on
 //       w::fork<int> b = s.fork(second, 2, 3);  // the function and its arguments are moved into the frame
 //       use(co_await std::move(a), co_await std::move(b));
 //     });  // whatever has not ended is waited for here
@@ -402,22 +402,22 @@ struct room : knows_roots {
 class scope : detail::scope_core {
  public:
   /// Starts a piece of work: a task, any other awaitable, or a function with its arguments, which are moved into the
-  /// frame. The function may return something to await, or be a plain one. Runs here and now, up to its first wait.
+  /// frame. The function may return something to await, or be a plain one.
+  ///
+  /// A fork may run at the same time as its parent, from the call on, unless its executor runs one job at a time. Nothing
+  /// else is promised of when it begins: what must run here and now is forked by fork_here().
   ///
   ///     s.fork(serve(std::move(connection)));
   ///     auto total = s.fork(&sum, numbers);  // a plain function
   ///
-  /// On a pool of several threads it is for any of them to take; whoever awaits it before that runs it, and it must not
-  /// refer to what ends before it. Once some dozens wait to be taken from this thread, it runs here and now, so a loop of
-  /// forks holds no more than those. Below memory that was not declared shared it always runs here and now.
-  ///
-  /// It inherits the env of the scope, not that of a with_* in between, which may end before it.
+  /// It inherits the env of the scope, not that of a with_* in between, which may end before it; and it must not refer to
+  /// what ends before it.
   ///
   /// Fails   std::bad_alloc where there is no frame, errc::no_room beyond max_children; then nothing has started. What
   ///         the work throws is a failure of the scope, and of who awaits the fork.
   /// Cost    some 12 ns where it runs through, no allocation but its frame. One that waits, or is for others to take, needs
-  ///         a record of 224 bytes, which the scope keeps for the next. Forks in the first run of forks nest on the
-  ///         machine's stack, 64 deep; those beyond start when the forkers have suspended.
+  ///         a record of 224 bytes, which the scope keeps for the next. Forks of forks nest on the machine's stack, 64 deep
+  ///         at most; of a loop of forks, some dozens wait to be taken from a thread at most.
   template <class What, class... Args>
     requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
   auto fork(What&& what, Args&&... args) {
