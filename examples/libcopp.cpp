@@ -51,8 +51,8 @@ w::task<> by_number() {
       w::await(resume.wait());
       std::printf("3: task %d resumed\n", who);
     };
-    auto first = tasks.go(s, {.limit = 5s}, runs, 1);
-    auto second = tasks.go(s, {}, runs, 2);
+    auto first = tasks.go({.limit = 5s}, s, runs, 1);
+    auto second = tasks.go(s, runs, 2);
     tasks.request_stop(second.id, {.reason = "killed"});  // libcopp: kill(id)
     const auto how = co_await tasks.wait(second.id);
     if (!how || how == w::work_end::stopped) std::puts("3: task 2 is killed");

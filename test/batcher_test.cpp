@@ -67,7 +67,7 @@ TEST(batcher, tells_what_waits_what_runs_and_what_it_saved) {
   weft::test::run([]() -> task<> {
     calls made;
     auto body = [&](scope& s) -> task<> {
-      batcher<int, int> all{s, std::ref(made), {.most = 2}};
+      batcher<int, int> all{{.most = 2}, s, std::ref(made)};
       EXPECT_EQ(all.stats().calls, 0u);
       auto looks = [&]() -> task<> {
         co_await sleep_for(500us);  // two of three are in the first call
@@ -111,7 +111,7 @@ TEST(batcher, no_call_has_more_than_the_most_and_as_many_run_as_may) {
   weft::test::run([]() -> task<> {
     calls made;
     auto body = [&](scope& s) -> task<> {
-      batcher<int, int> all{s, std::ref(made), {.most = 3, .calls = 2}};
+      batcher<int, int> all{{.most = 3, .calls = 2}, s, std::ref(made)};
       std::vector<task<int>> asked;
       for (int i = 0; i != 8; ++i) asked.push_back(all(i));
       const std::vector<int> answers = co_await when_all(std::move(asked));
@@ -218,7 +218,7 @@ WEFT_TEST("batcher: one that can't be made leaves nothing that its scope would w
   calls made;
   auto body = [&](scope& s) -> task<> {
     co_await s.room();
-    auto two = [&] { batcher<int, int> all{s, std::ref(made), {.calls = 2}}; };  // and there is room for one
+    auto two = [&] { batcher<int, int> all{{.calls = 2}, s, std::ref(made)}; };  // and there is room for one
     EXPECT_THROW(two(), weft::error);
   };
   co_await with_scope(weft::scope_options{.max_children = 1}, body);
@@ -234,7 +234,7 @@ TEST(batcher, serves_tasks_fibers_and_threads) {
     co_return inputs;
   };
   auto body = [&](scope& s) -> task<> {
-    batcher<std::unique_ptr<int>, std::unique_ptr<int>> all{s, call, {.most = 16}};
+    batcher<std::unique_ptr<int>, std::unique_ptr<int>> all{{.most = 16}, s, call};
     auto in_task = [&](int from) -> task<> {
       for (int i = 0; i != each; ++i) EXPECT_EQ(*co_await all(std::make_unique<int>(from + i)), from + i);
     };

@@ -75,7 +75,7 @@ TEST(durations, a_limit_of_listed_work_that_never_comes) {
       co_return 1;
     };
     auto body = [&](scope& s) -> task<int> {
-      auto one = jobs.fork(s, {.limit = std::chrono::hours::max()}, rests);
+      auto one = jobs.fork({.limit = std::chrono::hours::max()}, s, rests);
       EXPECT_TRUE(jobs.set_limit(one.id, std::chrono::hours::max()));
       co_return co_await std::move(one.work);
     };

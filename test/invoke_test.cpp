@@ -172,11 +172,11 @@ WEFT_TEST("invoke: on_scope_exit, detach_on_stop and registry") {
   EXPECT_EQ(co_await w::detach_on_stop(&thing::v, one), 5);
   w::registry jobs;
   auto all = [&](w::scope& s) -> w::task<> {
-    EXPECT_EQ(co_await jobs.fork(s, {}, &thing::later, &one, 4).work, 9);
-    EXPECT_EQ(co_await jobs.fork(s, {}, &thing::plus, one, 4).work, 9);
-    EXPECT_EQ(co_await jobs.fork(s, {}, &thing::v, one).work, 5);
-    EXPECT_EQ(co_await jobs.go(s, {}, &thing::plus, std::ref(one), 4).work, 9);
-    EXPECT_EQ(co_await jobs.go(s, {}, &thing::v, one).work, 5);
+    EXPECT_EQ(co_await jobs.fork(s, &thing::later, &one, 4).work, 9);
+    EXPECT_EQ(co_await jobs.fork(s, &thing::plus, one, 4).work, 9);
+    EXPECT_EQ(co_await jobs.fork(s, &thing::v, one).work, 5);
+    EXPECT_EQ(co_await jobs.go(s, &thing::plus, std::ref(one), 4).work, 9);
+    EXPECT_EQ(co_await jobs.go(s, &thing::v, one).work, 5);
   };
   co_await w::with_scope(all);
 }

@@ -174,7 +174,7 @@ TEST(kit, stops_come_from_both_threads_and_tasks_complete_both_ways) {
       co_await sleep_for(1ms);
     }
   };
-  cancellation_sweep<looks>("looks", {.each_alone = false});
+  cancellation_sweep<looks>({.each_alone = false}, "looks");
   for (const auto& thread : seen)
     for (const int count : thread) EXPECT_GT(count, 0);
 }
@@ -204,7 +204,7 @@ TEST(kit, a_scenario_looks_at_its_outcome) {
   EXPECT_EQ(cancellation_sweep<fails_when_stopped>("looks").awaits, 1U);
   auto throws = [] { return fails_when_stopped{}.run(); };
   EXPECT_TRUE(contains(report_of([&] { cancellation_sweep("throws", throws); }), "it throws: stopped"));
-  EXPECT_EQ(cancellation_sweep("may throw", throws, {.may_throw = true}).awaits, 1U);
+  EXPECT_EQ(cancellation_sweep({.may_throw = true}, "may throw", throws).awaits, 1U);
 }
 
 TEST(kit, what_ends_only_by_a_stop_is_swept) {
@@ -212,21 +212,21 @@ TEST(kit, what_ends_only_by_a_stop_is_swept) {
     test::gate never;
     co_await never;
   };
-  EXPECT_EQ(cancellation_sweep("for ever", for_ever, {.stop_when_idle = true}).awaits, 1U);
+  EXPECT_EQ(cancellation_sweep({.stop_when_idle = true}, "for ever", for_ever).awaits, 1U);
 }
 
 // ---- planted bugs -----------------------------------------------------------------------------------------------------------
 
 TEST(kit, finds_a_lost_permit) {
   const std::string said =
-      report_of([] { cancellation_sweep<three_work<bug::lost_permit>>("permits", {.patience = 20ms}); });
+      report_of([] { cancellation_sweep<three_work<bug::lost_permit>>({.patience = 20ms}, "permits"); });
   EXPECT_TRUE(contains(said, "a permit was lost") || contains(said, "hangs")) << said;
   EXPECT_TRUE(contains(said, "WEFT_SWEEP=")) << said;
 }
 
 TEST(kit, finds_a_lost_wake_up_and_who_waits_for_it) {
   const std::string said =
-      report_of([] { cancellation_sweep<three_work<bug::lost_wake_up>>("permits", {.patience = 20ms}); });
+      report_of([] { cancellation_sweep<three_work<bug::lost_wake_up>>({.patience = 20ms}, "permits"); });
   EXPECT_TRUE(contains(said, "it hangs")) << said;
   EXPECT_TRUE(contains(said, "works")) << said;
 }
@@ -245,9 +245,9 @@ TEST(kit, finds_a_double_wake_up) {
     EXPECT_TRUE(contains(said, maker)) << said;
   };
   const sweep_options quick{.patience = 20ms};
-  expect(report_of([&] { cancellation_sweep<three_work<bug::woken_twice>>("permits", quick); }),
+  expect(report_of([&] { cancellation_sweep<three_work<bug::woken_twice>>(quick, "permits"); }),
          "outside of all tasks");
-  expect(report_of([&] { cancellation_sweep<hires>("permits", quick); }), "hire");
+  expect(report_of([&] { cancellation_sweep<hires>(quick, "permits"); }), "hire");
 }
 
 // Takes a value out, and may be stopped before it has put it away.
@@ -272,7 +272,7 @@ TEST(kit, finds_a_lost_value_and_where_the_stop_came) {
 
 TEST(kit_death, finds_what_is_used_after_its_frame_was_freed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH((cancellation_sweep<three_work<bug::used_after_free>>("permits", {.patience = 20ms})),
+  EXPECT_DEATH((cancellation_sweep<three_work<bug::used_after_free>>({.patience = 20ms}, "permits")),
                "the program ends in a sweep, at permits: ");
 }
 
@@ -358,12 +358,11 @@ TEST(kit, a_run_throws_what_its_task_throws) {
                  throw std::logic_error{"no"};
                }),
                std::logic_error);
-  EXPECT_THROW(weft::test::run(
-                   []() -> task<> {
-                     test::gate never;
-                     co_await never;
-                   },
-                   {.stop_when_idle = true}),
+  EXPECT_THROW(weft::test::run({.stop_when_idle = true},
+                               []() -> task<> {
+                                 test::gate never;
+                                 co_await never;
+                               }),
                weft::stopped);
 }
 
@@ -372,7 +371,7 @@ task<> waits_for_ever(test::gate& never) { co_await never; }
 TEST(kit, a_run_that_hangs_says_who_waits) {
   test::gate never;
   auto hangs = [&]() -> task<> { co_await weft::when_all(waits_for_ever(never), sleep_for(1ms)); };
-  const std::string said = report_of([&] { weft::test::run(hangs, {.patience = 1ms}); });
+  const std::string said = report_of([&] { weft::test::run({.patience = 1ms}, hangs); });
   EXPECT_TRUE(contains(said, "the test hangs")) << said;
   EXPECT_TRUE(contains(said, "waits_for_ever")) << said;
 }
@@ -392,24 +391,22 @@ TEST(kit, a_run_waits_for_other_threads) {
 TEST(kit, a_run_is_stopped_from_outside) {
   weft::stop_source source;
   source.request_stop();
-  EXPECT_THROW(weft::test::run([]() -> task<> { co_await sleep_for(1ms); }, {.stop = source.token()}), weft::stopped);
+  EXPECT_THROW(weft::test::run({.stop = source.token()}, []() -> task<> { co_await sleep_for(1ms); }), weft::stopped);
 }
 
 // ---- seeds ------------------------------------------------------------------------------------------------------------------
 
 std::vector<int> order_by(std::uint64_t seed) {
   std::vector<int> order;
-  weft::test::run(
-      [&]() -> task<> {
-        auto one = [&order](int name) -> task<> {
-          for (int i = 0; i != 3; ++i) {
-            co_await weft::yield();
-            order.push_back(name);
-          }
-        };
-        co_await weft::when_all(one(1), one(2), one(3));
-      },
-      {.seed = seed});
+  weft::test::run({.seed = seed}, [&]() -> task<> {
+    auto one = [&order](int name) -> task<> {
+      for (int i = 0; i != 3; ++i) {
+        co_await weft::yield();
+        order.push_back(name);
+      }
+    };
+    co_await weft::when_all(one(1), one(2), one(3));
+  });
   return order;
 }
 

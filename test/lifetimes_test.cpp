@@ -19,10 +19,10 @@ weft::async_generator<int> numbers(int n) {
 WEFT_TEST("lifetimes: a registry runs tasks, functions and fibers") {
   weft::registry jobs;
   auto body = [&](scope& s) -> task<int> {
-    auto of_function = jobs.fork(s, {}, number, 1);
-    auto of_task = jobs.fork(s, {}, number(2));
-    auto plain = jobs.fork(s, {}, [](int n) { return n; }, 3);
-    auto fiber = jobs.go(s, {}, [] { return weft::await(number(4)); });
+    auto of_function = jobs.fork(s, number, 1);
+    auto of_task = jobs.fork(s, number(2));
+    auto plain = jobs.fork(s, [](int n) { return n; }, 3);
+    auto fiber = jobs.go(s, [] { return weft::await(number(4)); });
     co_return co_await std::move(of_function.work) + co_await std::move(of_task.work) + co_await std::move(plain.work) +
         co_await std::move(fiber.work);
   };

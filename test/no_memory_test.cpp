@@ -359,7 +359,7 @@ TEST(no_memory, work_in_a_registry_is_stopped_and_ends) {
   w::event shut;
   auto all = [&](w::scope& s) -> w::task<> {
     auto waits = [](w::event& shut) -> w::task<> { co_await shut.wait(); };
-    const auto one = jobs.fork(s, {.limit = 1h}, waits, std::ref(shut)).id;
+    const auto one = jobs.fork({.limit = 1h}, s, waits, std::ref(shut)).id;
     starved([&] { EXPECT_TRUE(jobs.request_stop(one)); });
     EXPECT_EQ(co_await jobs.wait(one), w::work_end::stopped);
   };

@@ -48,7 +48,7 @@ WEFT_TEST("for_each: on a pool, each element once, whatever the grain") {
   for (const std::size_t grain : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {
     std::vector<int> count(static_cast<std::size_t>(test::rounds(20'000)) + 3);  // plain: each element has one caller
     auto up = [](int& n) { ++n; };
-    co_await start_on(workers.executor(), weft::for_each(count, up, {.grain = grain}));
+    co_await start_on(workers.executor(), weft::for_each({.grain = grain}, count, up));
     EXPECT_EQ(std::ranges::count(count, 1), std::ssize(count)) << grain;
   }
 }
@@ -60,7 +60,7 @@ WEFT_TEST("for_each: several at once") {
     ++inside;
     test::until([&] { return inside >= 3; });  // all three are here
   };
-  co_await start_on(workers.executor(), weft::for_each(std::views::iota(0, 3), meet, {.grain = 1}));
+  co_await start_on(workers.executor(), weft::for_each({.grain = 1}, std::views::iota(0, 3), meet));
   EXPECT_EQ(inside, 3);
 }
 
@@ -93,7 +93,7 @@ WEFT_TEST("for_each: the first failure ends it, and what has not begun is left o
       ++called;
       if (n == 10) throw std::runtime_error{"the tenth"};
     };
-    auto work = start_on(workers.executor(), weft::for_each(std::views::iota(0, 100'000), fails, {.grain = 1}));
+    auto work = start_on(workers.executor(), weft::for_each({.grain = 1}, std::views::iota(0, 100'000), fails));
     const auto ended = co_await as_result(std::move(work));
     bool told = false;
     try {
@@ -117,7 +117,7 @@ WEFT_TEST("for_each: a stop ends it between two pieces") {
       if (++called == 10) source.request_stop();
     };
     auto work = [&]() -> task<> {
-      co_await start_on(workers.executor(), weft::for_each(std::views::iota(0, 100'000), stops, {.grain = 1}));
+      co_await start_on(workers.executor(), weft::for_each({.grain = 1}, std::views::iota(0, 100'000), stops));
     };
     const auto ended = co_await as_result(weft::with_stop(source.token(), work));
     EXPECT_TRUE(ended.is_stopped());
@@ -137,7 +137,7 @@ WEFT_TEST("for_each: a failure comes out, also where a stop from outside cuts ot
       throw std::runtime_error{"the tenth"};
     };
     auto work = [&]() -> task<> {
-      co_await start_on(workers.executor(), weft::for_each(std::views::iota(0, 10'000), stops_and_fails, {.grain = 1}));
+      co_await start_on(workers.executor(), weft::for_each({.grain = 1}, std::views::iota(0, 10'000), stops_and_fails));
     };
     const auto ended = co_await as_result(weft::with_stop(source.token(), work));
     EXPECT_FALSE(ended.is_stopped());
@@ -155,7 +155,7 @@ WEFT_TEST("for_each: a failure after a wait comes out beside a stop") {
     source.request_stop();
     throw std::runtime_error{"the third"};
   };
-  auto work = [&]() -> task<> { co_await weft::for_each(std::views::iota(0, 16), stops_and_fails, {.grain = 1}); };
+  auto work = [&]() -> task<> { co_await weft::for_each({.grain = 1}, std::views::iota(0, 16), stops_and_fails); };
   const auto ended = co_await as_result(weft::with_stop(source.token(), work));
   EXPECT_FALSE(ended.is_stopped());
   EXPECT_THROW(std::rethrow_exception(ended.exception()), std::runtime_error);
@@ -172,7 +172,7 @@ WEFT_TEST("reduce: sums up, on any executor, whatever the grain") {
   const auto square = [](int n) { return static_cast<long>(n) * n; };
   for (const std::size_t grain : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
     const long sum =
-        co_await start_on(workers.executor(), weft::reduce(from, 0L, std::plus<>{}, square, {.grain = grain}));
+        co_await start_on(workers.executor(), weft::reduce({.grain = grain}, from, 0L, std::plus<>{}, square));
     EXPECT_EQ(sum, 5000L * 5001 * 10001 / 6) << grain;
   }
 }
@@ -195,7 +195,7 @@ WEFT_TEST("reduce: keeps the order of the range") {
   const std::plus<> append;
   const std::string start = "> ";
   for (int round = 0; round != 20; ++round) {
-    auto work = weft::reduce(std::views::iota(0, 300), start, append, text, {.grain = 3});
+    auto work = weft::reduce({.grain = 3}, std::views::iota(0, 300), start, append, text);
     EXPECT_EQ(co_await start_on(workers.executor(), std::move(work)), expected);
   }
 }
@@ -207,7 +207,7 @@ WEFT_TEST("reduce: what is thrown first comes out, from an element or from combi
     return n;
   };
   auto work =
-      start_on(workers.executor(), weft::reduce(std::views::iota(0, 10'000), 0, std::plus<>{}, element, {.grain = 10}));
+      start_on(workers.executor(), weft::reduce({.grain = 10}, std::views::iota(0, 10'000), 0, std::plus<>{}, element));
   const auto ended = co_await as_result(std::move(work));
   EXPECT_THROW(std::rethrow_exception(ended.exception()), std::runtime_error);
 
@@ -229,7 +229,7 @@ WEFT_TEST("reduce: a stop ends it") {
   };
   auto work = [&]() -> task<int> {
     co_return co_await start_on(workers.executor(),
-                                weft::reduce(std::views::iota(0, 1'000'000), 0, std::plus<>{}, stops, {.grain = 1}));
+                                weft::reduce({.grain = 1}, std::views::iota(0, 1'000'000), 0, std::plus<>{}, stops));
   };
   const auto ended = co_await as_result(weft::with_stop(source.token(), work));
   EXPECT_TRUE(ended.is_stopped());
@@ -245,8 +245,8 @@ WEFT_TEST("reduce: a failure comes out, also where a stop from outside cuts othe
       throw std::runtime_error{"the twentieth"};
     };
     auto work = [&]() -> task<int> {
-      co_return co_await start_on(workers.executor(), weft::reduce(std::views::iota(0, 10'000), 0, std::plus<>{},
-                                                                   stops_and_fails, {.grain = 1}));
+      co_return co_await start_on(workers.executor(), weft::reduce({.grain = 1}, std::views::iota(0, 10'000), 0,
+                                                                   std::plus<>{}, stops_and_fails));
     };
     const auto ended = co_await as_result(weft::with_stop(source.token(), work));
     EXPECT_FALSE(ended.is_stopped());

@@ -52,9 +52,9 @@ TEST(registry, lists_work_while_it_runs) {
   in_virtual_time([]() -> task<> {
     registry jobs;
     auto body = [&](scope& s) -> task<> {
-      auto first = jobs.go(s, {.name = "first"}, [] { weft::this_fiber::sleep_for(2ms); });
-      auto second = jobs.fork(s, {}, nap(1ms, 5));
-      auto third = jobs.fork(s, {}, [](int n) { return nap(3ms, n); }, 6);
+      auto first = jobs.go({.name = "first"}, s, [] { weft::this_fiber::sleep_for(2ms); });
+      auto second = jobs.fork(s, nap(1ms, 5));
+      auto third = jobs.fork(s, [](int n) { return nap(3ms, n); }, 6);
       EXPECT_EQ(jobs.size(), 3U);
       const auto all = jobs.all();
       EXPECT_EQ(all.size(), 3U);
@@ -73,12 +73,12 @@ TEST(registry, lists_work_while_it_runs) {
       EXPECT_EQ(jobs.size(), 0U);
 
       auto ran_through =
-          jobs.go(s, {}, [](std::unique_ptr<int> p) { return ++*p, std::move(p); }, std::make_unique<int>(7));
+          jobs.go(s, [](std::unique_ptr<int> p) { return ++*p, std::move(p); }, std::make_unique<int>(7));
       EXPECT_GT(ran_through.id, third.id);  // numbers are not given twice
       EXPECT_FALSE(jobs.find(ran_through.id).has_value());
       EXPECT_EQ(*co_await std::move(ran_through.work), 8);
       int here = 1;
-      auto refers = jobs.go(s, {}, [&]() -> int& { return here; });
+      auto refers = jobs.go(s, [&]() -> int& { return here; });
       EXPECT_EQ(&co_await std::move(refers.work), &here);
     };
     co_await with_scope(body);
@@ -90,7 +90,7 @@ TEST(registry, finds_each_of_many) {
     registry jobs;
     auto body = [&](scope& s) -> task<> {
       std::vector<std::uint64_t> ids;
-      for (int i = 0; i != 300; ++i) ids.push_back(jobs.fork(s, {}, rest(std::chrono::milliseconds{1 + i % 3})).id);
+      for (int i = 0; i != 300; ++i) ids.push_back(jobs.fork(s, rest(std::chrono::milliseconds{1 + i % 3})).id);
       for (const std::uint64_t id : ids) EXPECT_TRUE(jobs.find(id).has_value());
       EXPECT_FALSE(jobs.find(0).has_value());
       EXPECT_FALSE(jobs.find(ids.back() + 1).has_value());
@@ -108,12 +108,12 @@ TEST(registry, work_that_can_not_start_is_not_listed) {
   in_virtual_time([]() -> task<> {
     registry jobs;
     auto body = [&](scope& s) -> task<> {
-      auto one = jobs.fork(s, {}, rest(1ms));
-      EXPECT_THROW(jobs.fork(s, {}, rest(1ms)), weft::error);
+      auto one = jobs.fork(s, rest(1ms));
+      EXPECT_THROW(jobs.fork(s, rest(1ms)), weft::error);
       EXPECT_EQ(jobs.size(), 1U);
       co_await std::move(one.work);
       s.request_stop();
-      jobs.fork(s, {}, rest(1ms));
+      jobs.fork(s, rest(1ms));
     };
     static_cast<void>(co_await weft::as_result(with_scope({.max_children = 1}, body)));
     EXPECT_EQ(jobs.size(), 0U);
@@ -126,16 +126,16 @@ TEST(registry, tells_how_work_ended) {
   in_virtual_time([]() -> task<> {
     registry jobs;
     auto body = [&](scope& s) -> task<> {
-      auto succeeds = jobs.fork(s, {}, nap(1ms, 1));
-      auto fails = jobs.go(s, {}, [] {
+      auto succeeds = jobs.fork(s, nap(1ms, 1));
+      auto fails = jobs.go(s, [] {
         weft::this_fiber::sleep_for(2ms);
         throw std::runtime_error{"no"};
       });
-      auto leaves = jobs.go(s, {}, [] {
+      auto leaves = jobs.go(s, [] {
         weft::this_fiber::sleep_for(3ms);
         weft::this_fiber::exit();
       });
-      auto is_slow = jobs.fork(s, {.limit = 4ms}, rest(10ms));
+      auto is_slow = jobs.fork({.limit = 4ms}, s, rest(10ms));
       EXPECT_EQ(co_await jobs.wait(succeeds.id), work_end::succeeded);
       EXPECT_EQ(co_await jobs.wait(fails.id), work_end::failed);
       EXPECT_EQ(co_await jobs.wait(leaves.id), work_end::stopped);
@@ -157,7 +157,7 @@ TEST(registry, is_waited_for_by_many_and_by_fibers) {
     registry jobs;
     int seen = 0;
     auto body = [&](scope& s) -> task<> {
-      const std::uint64_t id = jobs.fork(s, {}, rest(2ms)).id;
+      const std::uint64_t id = jobs.fork(s, rest(2ms)).id;
       for (int i = 0; i != 3; ++i) {
         s.go([&, id] { seen += await(jobs.wait(id)) == work_end::succeeded; });
         s.fork([&](std::uint64_t of) -> task<> { seen += co_await jobs.wait(of) == work_end::succeeded; }, id);
@@ -186,11 +186,11 @@ TEST(registry, stops_one_by_its_number) {
         ~asks_why() { why = weft::why_stopped().back().reason; }
       };
       std::string why;
-      auto one = jobs.go(s, {}, [&] {
+      auto one = jobs.go(s, [&] {
         const asks_why at_end{why};
         weft::this_fiber::sleep_for(1h);
       });
-      auto other = jobs.fork(s, {}, nap(5ms, 3));
+      auto other = jobs.fork(s, nap(5ms, 3));
       EXPECT_TRUE(jobs.request_stop(one.id, {.reason = "kicked"}));
       EXPECT_EQ(co_await jobs.wait(one.id), work_end::stopped);
       EXPECT_EQ(why, "kicked");
@@ -198,14 +198,14 @@ TEST(registry, stops_one_by_its_number) {
       EXPECT_FALSE(jobs.request_stop(77));
       EXPECT_EQ(co_await std::move(other.work), 3);
 
-      auto ignores = jobs.fork(s, {}, weft::shielded(rest(2ms)));
+      auto ignores = jobs.fork(s, weft::shielded(rest(2ms)));
       EXPECT_TRUE(jobs.request_stop(ignores.id));
       EXPECT_FALSE(jobs.request_stop(ignores.id));  // it was told before
       EXPECT_TRUE(jobs.find(ignores.id)->stop_requested);
       EXPECT_NE(co_await jobs.wait(ignores.id), std::nullopt);
 
       std::uint64_t own = 0;
-      auto stops_itself = jobs.go(s, {}, [&] {
+      auto stops_itself = jobs.go(s, [&] {
         weft::this_fiber::sleep_for(1ms);
         EXPECT_TRUE(jobs.request_stop(own));
         weft::this_fiber::sleep_for(1h);
@@ -224,9 +224,9 @@ TEST(registry, a_limit_stops_only_what_is_over_it) {
   in_virtual_time([]() -> task<> {
     registry jobs;
     auto body = [&](scope& s) -> task<> {
-      auto in_time = jobs.fork(s, {.limit = 5ms}, nap(4ms, 1));
-      auto late = jobs.go(s, {.limit = 5ms}, [] { weft::this_fiber::sleep_for(1h); });
-      auto as_long_as_it_takes = jobs.fork(s, {}, nap(9ms, 2));
+      auto in_time = jobs.fork({.limit = 5ms}, s, nap(4ms, 1));
+      auto late = jobs.go({.limit = 5ms}, s, [] { weft::this_fiber::sleep_for(1h); });
+      auto as_long_as_it_takes = jobs.fork(s, nap(9ms, 2));
       EXPECT_EQ(co_await jobs.wait(late.id), work_end::timed_out);
       EXPECT_EQ(weft::test::elapsed(), 5ms);
       EXPECT_EQ(co_await std::move(in_time.work), 1);
@@ -240,10 +240,10 @@ TEST(registry, a_limit_can_be_changed) {
   in_virtual_time([]() -> task<> {
     registry jobs;
     auto body = [&](scope& s) -> task<> {
-      auto sooner = jobs.fork(s, {.limit = 1h}, rest(2h));
-      auto later = jobs.fork(s, {.limit = 1ms}, rest(2h));
-      auto never = jobs.fork(s, {.limit = 1ms}, nap(50ms, 4));
-      auto first_one = jobs.fork(s, {}, rest(2h));
+      auto sooner = jobs.fork({.limit = 1h}, s, rest(2h));
+      auto later = jobs.fork({.limit = 1ms}, s, rest(2h));
+      auto never = jobs.fork({.limit = 1ms}, s, nap(50ms, 4));
+      auto first_one = jobs.fork(s, rest(2h));
       EXPECT_TRUE(jobs.set_limit(sooner.id, 3ms));
       EXPECT_TRUE(jobs.set_limit(later.id, 20ms));
       EXPECT_TRUE(jobs.set_limit(never.id, weft::clock::duration::max()));
@@ -266,8 +266,8 @@ TEST(registry, leaves_no_timer_behind) {
   test::virtual_clock time;
   registry jobs;
   auto body = [&](scope& s) -> task<> {
-    auto one = jobs.fork(s, {.limit = 1h}, rest(1ms));
-    auto two = jobs.fork(s, {.limit = 1h}, rest(1ms));
+    auto one = jobs.fork({.limit = 1h}, s, rest(1ms));
+    auto two = jobs.fork({.limit = 1h}, s, rest(1ms));
     jobs.set_limit(two.id, 2h);
     EXPECT_EQ(time.armed(), 4U);
     co_await std::move(one.work);
@@ -281,8 +281,8 @@ TEST(registry, leaves_no_timer_behind) {
 TEST(registry, goes_by_the_real_clock) {
   registry jobs;
   auto body = [&](scope& s) -> task<> {
-    auto late = jobs.go(s, {.limit = 1ms}, [] { weft::this_fiber::sleep_for(1h); });
-    auto in_time = jobs.fork(s, {.limit = 1h}, rest(1ms));
+    auto late = jobs.go({.limit = 1ms}, s, [] { weft::this_fiber::sleep_for(1h); });
+    auto in_time = jobs.fork({.limit = 1h}, s, rest(1ms));
     const auto first = co_await jobs.wait(in_time.id), second = co_await jobs.wait(late.id);  // empty: it has ended
     EXPECT_EQ(first.value_or(work_end::succeeded), work_end::succeeded);
     EXPECT_EQ(second.value_or(work_end::timed_out), work_end::timed_out);
@@ -300,9 +300,9 @@ TEST(registry, can_be_pumped_by_hand) {
     const auto turn = [&](int which) {
       for (;; weft::this_fiber::yield()) ++turns[static_cast<std::size_t>(which)];
     };
-    ids[0] = jobs.go(s, {.limit = 10s}, turn, 0).id;
-    ids[1] = jobs.go(s, {.limit = 20s}, turn, 1).id;
-    ids[2] = jobs.go(s, {}, turn, 2).id;
+    ids[0] = jobs.go({.limit = 10s}, s, turn, 0).id;
+    ids[1] = jobs.go({.limit = 20s}, s, turn, 1).id;
+    ids[2] = jobs.go(s, turn, 2).id;
     EXPECT_EQ(co_await jobs.wait(ids[0]), work_end::timed_out);
     EXPECT_EQ(co_await jobs.wait(ids[1]), work_end::timed_out);
     EXPECT_EQ(co_await jobs.wait(ids[2]), work_end::stopped);
@@ -341,10 +341,10 @@ TEST(registry, goes_by_a_time_that_begins_anywhere) {
       const auto turns = [] {
         for (;;) weft::this_fiber::yield();
       };
-      const auto soon = jobs.go(s, {.limit = 2s}, turns).id;
-      const auto late = jobs.go(s, {.limit = duration::max()}, turns).id;
+      const auto soon = jobs.go({.limit = 2s}, s, turns).id;
+      const auto late = jobs.go({.limit = duration::max()}, s, turns).id;
       jobs.set_limit(late, duration::max() - 1ns);
-      const auto at_once = jobs.go(s, {}, turns).id;
+      const auto at_once = jobs.go(s, turns).id;
       jobs.set_limit(at_once, duration::min());
       EXPECT_EQ(jobs.tick(begin), 1U);
       EXPECT_EQ(co_await jobs.wait(at_once), work_end::timed_out);
@@ -382,10 +382,10 @@ TEST(registry, is_used_from_everywhere) {
   const int rounds = test::rounds(2000);
   auto body = [&](scope& s) -> task<> {
     for (int i = 0; i != rounds; ++i) {
-      auto a = jobs.go(s, {.limit = std::chrono::microseconds{i % 100}}, [] {
+      auto a = jobs.go({.limit = std::chrono::microseconds{i % 100}}, s, [] {
         for (int turn = 0; turn != 5; ++turn) weft::this_fiber::yield();
       });
-      auto b = jobs.fork(s, {}, rest(i % 16 == 0 ? 1ms : 0ms));
+      auto b = jobs.fork(s, rest(i % 16 == 0 ? 1ms : 0ms));
       newest.store(b.id);
       ended += (co_await jobs.wait(a.id)).has_value();
       ended += (co_await jobs.wait(b.id)).has_value();
@@ -405,7 +405,7 @@ TEST(registry_misuse, is_told) {
   const auto dies_early = [] {
     auto body = [](scope& s) -> task<> {
       std::optional<registry> jobs{std::in_place};
-      jobs->fork(s, {}, rest(1h));
+      jobs->fork(s, rest(1h));
       jobs.reset();
       co_return;
     };

@@ -227,9 +227,9 @@ TEST(stop_outside, a_scope_around_listed_work_ends_stopped) {
     auto start = [&](scope_options options) {
       auto body = [&, of](scope& s) -> task<int> {
         if (of == kind::fiber)
-          jobs.go(s, {}, [&] { await(never.pass()); });
+          jobs.go(s, [&] { await(never.pass()); });
         else
-          jobs.fork(s, {}, pass, std::ref(never));
+          jobs.fork(s, pass, std::ref(never));
         co_return 1;
       };
       return with_scope(options, body);
@@ -244,8 +244,8 @@ TEST(stop_inside, listed_work_that_is_stopped_by_its_number_leaves_the_value) {
     gate never;
     weft::registry jobs;
     auto body = [&, of](scope& s) -> task<int> {
-      const auto id = of == kind::fiber ? jobs.go(s, {}, [&] { await(never.pass()); }).id
-                                        : jobs.fork(s, {}, pass, std::ref(never)).id;
+      const auto id =
+          of == kind::fiber ? jobs.go(s, [&] { await(never.pass()); }).id : jobs.fork(s, pass, std::ref(never)).id;
       co_await full(never, 1);
       jobs.request_stop(id);
       EXPECT_EQ((co_await jobs.wait(id)).value_or(weft::work_end::stopped), weft::work_end::stopped);

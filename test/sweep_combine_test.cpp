@@ -158,9 +158,9 @@ template <class By>
 struct loops : counts_values {
   part<By> run() {
     auto body = [this](int n) -> task<> { static_cast<void>(co_await hold(*this, n % 2)); };
-    co_await weft::for_each(std::views::iota(0, 5), body, {.grain = 2});
+    co_await weft::for_each({.grain = 2}, std::views::iota(0, 5), body);
     const auto same = [](int n) { return n; };
-    const int sum = co_await weft::reduce(std::views::iota(0, 5), 0, std::plus<>{}, same, {.grain = 2});
+    const int sum = co_await weft::reduce({.grain = 2}, std::views::iota(0, 5), 0, std::plus<>{}, same);
     require(sum == 10, "a value was lost");
     co_await rest(1);
   }

@@ -77,10 +77,10 @@ struct listed_work : counts_values {
   part<By> run() {
     weft::registry jobs;
     auto body = [this, &jobs](scope& s) -> task<int> {
-      auto deep = jobs.go(s, {.limit = 1h}, [this] { return await(hold(*this, 3)); });
-      auto late = jobs.fork(s, {.limit = 2ms}, hold(*this, 50));
+      auto deep = jobs.go({.limit = 1h}, s, [this] { return await(hold(*this, 3)); });
+      auto late = jobs.fork({.limit = 2ms}, s, hold(*this, 50));
       auto waits = s.fork(jobs.wait(deep.id));
-      auto ended = jobs.fork(s, {}, [](int n) { return n; }, 4);
+      auto ended = jobs.fork(s, [](int n) { return n; }, 4);
       jobs.set_limit(deep.id, 2h);
       const auto how = co_await std::move(waits);
       require(how != weft::work_end::timed_out, "its limit was not over");

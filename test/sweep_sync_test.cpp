@@ -271,7 +271,7 @@ struct asks_together {
   part<By> run() {
     auto body = [this](weft::scope& s) -> task<> {
       auto call = [this](std::vector<int> all) { return doubled(std::move(all)); };
-      weft::batcher<int, int> all{s, call, {.most = 2}};
+      weft::batcher<int, int> all{{.most = 2}, s, call};
       co_await together(asks(all, 1), asks(all, 2), asks(all, 3));
     };
     co_await weft::with_scope(body);
@@ -290,7 +290,7 @@ struct asks_without_memory : asks_together<By> {
   part<By> run() {
     auto body = [this](weft::scope& s) -> task<> {
       auto call = [this](std::vector<int> all) { return this->doubled(std::move(all)); };
-      weft::batcher<int, int> all{s, call, {.most = 2}};
+      weft::batcher<int, int> all{{.most = 2}, s, call};
       co_await together(asks(all, 1), asks(all, 2), asks(all, 3));
       co_await together(asks(all, 4));
     };

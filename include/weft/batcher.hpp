@@ -68,7 +68,10 @@ class batcher {
   /// several calls are made at a time, each has a copy.
   template <class F>
     requires std::is_same_v<await_result<std::invoke_result_t<F&, std::vector<Input>>>, std::vector<Output>>
-  batcher(scope& in, F call, batcher_options options = {}) : shared_{std::make_shared<shared>()} {
+  batcher(scope& in, F call) : batcher{batcher_options{}, in, std::move(call)} {}
+  template <class F>
+    requires std::is_same_v<await_result<std::invoke_result_t<F&, std::vector<Input>>>, std::vector<Output>>
+  batcher(batcher_options options, scope& in, F call) : shared_{std::make_shared<shared>()} {
     WEFT_EXPECTS(options.most != 0 && options.calls != 0, "a batcher makes calls of at least one input, one at a time");
     try {
       if constexpr (std::is_copy_constructible_v<F>)

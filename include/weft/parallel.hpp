@@ -169,7 +169,7 @@ concept loop_range = std::ranges::random_access_range<Range> && std::ranges::siz
 /// Calls `f(element)` for all elements of a range, on a pool several at once; if that gives something to await, awaits it.
 ///
 ///     co_await w::for_each(pixels, shade);
-///     co_await w::for_each(std::views::iota(0, rows), blur_row, {.grain = 4});
+///     co_await w::for_each({.grain = 4}, std::views::iota(0, rows), blur_row);
 ///
 /// Order     none on a pool; on an executor that runs one job at a time, that of the range (and the first such loop says
 ///           so, once, to stderr: it is seldom meant).
@@ -180,10 +180,15 @@ concept loop_range = std::ranges::random_access_range<Range> && std::ranges::siz
 /// Cost      that of a when_all a piece; elements of one piece are called in a plain loop.
 template <detail::loop_range Range, class F>
   requires std::invocable<std::decay_t<F>&, std::ranges::range_reference_t<Range>>
-WEFT_COROUTINE_TAKES_OVER task<> for_each(Range&& range, F&& f, parallel_options options = {}) {
+WEFT_COROUTINE_TAKES_OVER task<> for_each(parallel_options options, Range&& range, F&& f) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
   return detail::run_for_each<detail::range_in_frame<Range>, std::decay_t<F>>(std::forward<Range>(range),
                                                                               std::forward<F>(f), options);
+}
+template <detail::loop_range Range, class F>
+  requires std::invocable<std::decay_t<F>&, std::ranges::range_reference_t<Range>>
+WEFT_COROUTINE_TAKES_OVER task<> for_each(Range&& range, F&& f) {
+  return for_each(parallel_options{}, std::forward<Range>(range), std::forward<F>(f));
 }
 
 /// `combine` of `initial` and of `transform(element)` for all elements, in the order of the range; on a pool, pieces of it at
@@ -191,13 +196,13 @@ WEFT_COROUTINE_TAKES_OVER task<> for_each(Range&& range, F&& f, parallel_options
 /// `initial`.
 ///
 ///     double sum = co_await w::reduce(samples, 0.0);
-///     long bytes = co_await w::reduce(files, 0L, std::plus<>{}, size_of_file);
+///     long bytes = co_await w::reduce({.grain = 1}, files, 0L, std::plus<>{}, size_of_file);
 ///
 /// Otherwise as for_each.
 template <detail::loop_range Range, class T, class Combine = std::plus<>, class Transform = std::identity>
   requires std::invocable<std::decay_t<Transform>&, std::ranges::range_reference_t<Range>>
-WEFT_COROUTINE_TAKES_OVER task<T> reduce(Range&& range, T initial, Combine&& combine = {}, Transform&& transform = {},
-                                         parallel_options options = {}) {
+WEFT_COROUTINE_TAKES_OVER task<T> reduce(parallel_options options, Range&& range, T initial, Combine&& combine = {},
+                                         Transform&& transform = {}) {
   static_assert(std::is_invocable_r_v<T, std::decay_t<Combine>&, T, T>,
                 "reduce combines two of `initial`'s type into one");
   static_assert(
@@ -208,6 +213,13 @@ WEFT_COROUTINE_TAKES_OVER task<T> reduce(Range&& range, T initial, Combine&& com
   return detail::run_reduce<T, detail::range_in_frame<Range>, std::decay_t<Combine>, std::decay_t<Transform>>(
       std::forward<Range>(range), std::move(initial), std::forward<Combine>(combine),
       std::forward<Transform>(transform), options);
+}
+
+template <detail::loop_range Range, class T, class Combine = std::plus<>, class Transform = std::identity>
+  requires std::invocable<std::decay_t<Transform>&, std::ranges::range_reference_t<Range>>
+WEFT_COROUTINE_TAKES_OVER task<T> reduce(Range&& range, T initial, Combine&& combine = {}, Transform&& transform = {}) {
+  return reduce(parallel_options{}, std::forward<Range>(range), std::move(initial), std::forward<Combine>(combine),
+                std::forward<Transform>(transform));
 }
 
 }  // namespace weft

@@ -323,7 +323,7 @@ concept scenario = requires(T& one) { requires awaitable<decltype(one.run())>; }
 /// Fails   throws what the task threw, `stopped` if it ended stopped; a failure if it hangs, or has left a frame.
 template <class F>
   requires awaitable<std::invoke_result_t<const F&>>
-auto run(F make, run_options options = {}) -> await_result<std::invoke_result_t<const F&>> {
+auto run(run_options options, F make) -> await_result<std::invoke_result_t<const F&>> {
   using plain = detail::plain_scenario<F>;
   detail::subject_of<plain> one{[](const void* from) { return plain{static_cast<const F*>(from)}; }, &make};
   detail::run_once(one, options);
@@ -331,11 +331,16 @@ auto run(F make, run_options options = {}) -> await_result<std::invoke_result_t<
   one.clear();
   return std::move(how).value();
 }
+template <class F>
+  requires awaitable<std::invoke_result_t<const F&>>
+auto run(F make) -> await_result<std::invoke_result_t<const F&>> {
+  return test::run(run_options{}, std::move(make));
+}
 
 /// Calls `body(seed)` with seed after seed: WEFT_SEED alone, or WEFT_SEEDS of them, or `count`. A seed that fails is printed,
 /// so that WEFT_SEED=<it> replays it; its exception goes on.
 ///
-///     weft::test::for_each_seed(100, [](std::uint64_t seed) { weft::test::run(transfer_money, {.seed = seed}); });
+///     weft::test::for_each_seed(100, [](std::uint64_t seed) { weft::test::run({.seed = seed}, transfer_money); });
 template <class F>
   requires std::is_invocable_v<F&, std::uint64_t>
 void for_each_seed(std::size_t count, F&& body) {
@@ -394,16 +399,25 @@ subject_of<plain_scenario<F>> subject_for(const F& make) noexcept {
 ///         has the place, which WEFT_SWEEP=<place> runs alone. WEFT_SWEEP_TRACE=1 prints each place before its run.
 /// Cost    20 to 100 us a run, some ten runs an await. Prints a line with the count of awaits.
 template <scenario Scenario>
-sweep_report cancellation_sweep(std::string_view name, const sweep_options& options = {}) {
+sweep_report cancellation_sweep(const sweep_options& options, std::string_view name) {
   auto subject = detail::subject_for<Scenario>();
   return detail::sweep_stops(name, subject, options);
+}
+template <scenario Scenario>
+sweep_report cancellation_sweep(std::string_view name) {
+  return cancellation_sweep<Scenario>(sweep_options{}, name);
 }
 /// The same for a function that makes something to await, and needs no state: `[] { return when_all(f(), g()); }`.
 template <class F>
   requires awaitable<std::invoke_result_t<const F&>>
-sweep_report cancellation_sweep(std::string_view name, F make, const sweep_options& options = {}) {
+sweep_report cancellation_sweep(const sweep_options& options, std::string_view name, F make) {
   auto subject = detail::subject_for(make);
   return detail::sweep_stops(name, subject, options);
+}
+template <class F>
+  requires awaitable<std::invoke_result_t<const F&>>
+sweep_report cancellation_sweep(std::string_view name, F make) {
+  return cancellation_sweep(sweep_options{}, name, std::move(make));
 }
 
 /// While it lives, each operator new of the calling thread fails. For what must do without memory: destructors, and all that
@@ -433,15 +447,24 @@ class no_memory {
 ///         any under the thread sanitizer.
 /// Returns how many allocations there were, which it prints.
 template <scenario Scenario>
-std::size_t allocation_sweep(std::string_view name, const sweep_options& options = {}) {
+std::size_t allocation_sweep(const sweep_options& options, std::string_view name) {
   auto subject = detail::subject_for<Scenario>();
+  return detail::sweep_allocations(name, subject, options);
+}
+template <scenario Scenario>
+std::size_t allocation_sweep(std::string_view name) {
+  return allocation_sweep<Scenario>(sweep_options{}, name);
+}
+template <class F>
+  requires awaitable<std::invoke_result_t<const F&>>
+std::size_t allocation_sweep(const sweep_options& options, std::string_view name, F make) {
+  auto subject = detail::subject_for(make);
   return detail::sweep_allocations(name, subject, options);
 }
 template <class F>
   requires awaitable<std::invoke_result_t<const F&>>
-std::size_t allocation_sweep(std::string_view name, F make, const sweep_options& options = {}) {
-  auto subject = detail::subject_for(make);
-  return detail::sweep_allocations(name, subject, options);
+std::size_t allocation_sweep(std::string_view name, F make) {
+  return allocation_sweep(sweep_options{}, name, std::move(make));
 }
 
 }  // namespace weft::test

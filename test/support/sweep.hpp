@@ -27,13 +27,13 @@ namespace test {
 /// With a stop at each place of each await, then with each allocation failing.
 template <class Scenario>
 void sweep(std::string_view names, const weft::test::sweep_options& options = {}) {
-  weft::test::cancellation_sweep<Scenario>(names, options);
-  weft::test::allocation_sweep<Scenario>(names, options);
+  weft::test::cancellation_sweep<Scenario>(options, names);
+  weft::test::allocation_sweep<Scenario>(options, names);
 }
 template <class F>
 void sweep(std::string_view names, const F& make, const weft::test::sweep_options& options = {}) {
-  weft::test::cancellation_sweep(names, make, options);
-  weft::test::allocation_sweep(names, make, options);
+  weft::test::cancellation_sweep(options, names, make);
+  weft::test::allocation_sweep(options, names, make);
 }
 
 // ---- by tasks and by fibers ---------------------------------------------------------------------------------------------
@@ -170,8 +170,8 @@ void sweep_both(std::string_view names, const weft::test::sweep_options& options
 
 template <template <class> class Scenario>
 void allocation_sweep_both(std::string_view names, const weft::test::sweep_options& options = {}) {
-  weft::test::allocation_sweep<Scenario<by_task>>(names, options);
-  weft::test::allocation_sweep<detail::played<Scenario<by_fiber>>>(std::string{names} + " in fibers", options);
+  weft::test::allocation_sweep<Scenario<by_task>>(options, names);
+  weft::test::allocation_sweep<detail::played<Scenario<by_fiber>>>(options, std::string{names} + " in fibers");
 }
 
 // ---- what they are made of ----------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ task<T> run_listed(listing given, F f) {
 ///
 ///     w::registry jobs;
 ///     co_await w::with_scope([&](w::scope& s) -> w::task<> {
-///       auto [id, work] = jobs.go(s, {.limit = 5s, .name = "login"}, [&] { return log_in(w::await(hello())); });
+///       auto [id, work] = jobs.go({.limit = 5s, .name = "login"}, s, [&] { return log_in(w::await(hello())); });
 ///       …
 ///       jobs.request_stop(id);        // from anywhere; false: it has ended
 ///       co_await jobs.wait(id);       // until then
@@ -134,7 +134,7 @@ class registry {
   /// Fails   as scope::fork; then nothing is listed. What fails is not started again by weft::supervise.
   template <class What, class... Args>
     requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
-  auto fork(scope& in, const work_options& options, What&& what, Args&&... args) {
+  auto fork(const work_options& options, scope& in, What&& what, Args&&... args) {
     if constexpr (sizeof...(Args) == 0 && awaitable<What>) {
       auto work = detail::as_task(std::forward<What>(what));
       return start<await_result<What>>(
@@ -149,11 +149,16 @@ class registry {
           });
     }
   }
+  template <class What, class... Args>
+    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+  auto fork(scope& in, What&& what, Args&&... args) {
+    return fork(work_options{}, in, std::forward<What>(what), std::forward<Args>(args)...);
+  }
 
   /// The same with a fiber, as scope::go.
   template <class F, class... Args>
     requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
-  auto go(scope& in, const work_options& options, F&& f, Args&&... args) {
+  auto go(const work_options& options, scope& in, F&& f, Args&&... args) {
     return start<detail::kept_result<std::decay_t<F>, std::decay_t<Args>...>>(
         in, options,
         [on = detail::reserved_stack{options.stack, detail::user_of<std::decay_t<F>>(f)},
@@ -162,6 +167,11 @@ class registry {
               return detail::run_in_fiber<std::decay_t<F>, std::decay_t<Args>...>(std::move(on), std::move(f),
                                                                                   std::move(args)...);
             });
+  }
+  template <class F, class... Args>
+    requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+  auto go(scope& in, F&& f, Args&&... args) {
+    return go(work_options{}, in, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// What runs under this number; empty: nothing, any more.

@@ -130,7 +130,7 @@ w::task<> scopes() {
 
   w::registry jobs;
   auto working = [&jobs](w::scope& s) -> w::task<int> {
-    auto [id, work] = jobs.fork(s, {.limit = 1h, .name = "sleeper"}, [] { return w::sleep_for(1h); });
+    auto [id, work] = jobs.fork({.limit = 1h, .name = "sleeper"}, s, [] { return w::sleep_for(1h); });
     const std::vector<w::work_info> all = jobs.all();
     EXPECT(all.size() == 1 && all[0].id == id && std::string{all[0].name} == "sleeper");
     jobs.request_stop(id);
