@@ -88,7 +88,7 @@ struct crew : parking<crew<workers, away, carries, most_awake>> {
     if (take_own(which)) return true;
     bool searches = idle_.start_search();
     for (;; searches = true) {
-      if (searches && !idle_.too_many() && take(which)) {
+      if (searches && (idle_.too_many() ? take_own(which) : take(which))) {
         base::found(mine, searches, true);
         return true;
       }

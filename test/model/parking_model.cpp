@@ -203,7 +203,7 @@ struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
 
 int main() {
   // Somebody says how many may be awake.
-  model::check<raised>("one, then two may be awake", 2);
+  model::check<raised>("one, then two may be awake", 1, 1'000'000);
   model::check<lowered<false>>("two, then one may be awake", 1, 1'000'000, 2);
   model::check<lowered<true>>("then one, and a job for one", 1, 1'000'000, 2);
   model::check<post_and_end<1, 2>>("1 worker, 2 jobs", 2);
