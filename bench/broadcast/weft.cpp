@@ -2,6 +2,7 @@
 
 #include <numeric>
 #include <vector>
+#include <weft/broadcast.hpp>
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/pool.hpp>

@@ -6,6 +6,7 @@
 
 #include <weft/fiber.hpp>
 #include <weft/pool.hpp>
+#include <weft/stack_pool.hpp>
 
 #if defined(BENCH_WITH_BOOST_FIBER)
 #include <boost/fiber/all.hpp>

@@ -17,7 +17,9 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include <weft/coroutine.hpp>
 #include <weft/fiber.hpp>
+#include <weft/stack_pool.hpp>
 
 #if defined(BENCH_WITH_BOOST_CONTEXT)
 #include <boost/context/fiber.hpp>

@@ -2,6 +2,7 @@
 
 #include "../harness/harness.hpp"
 
+#include <weft/from_callback.hpp>
 #include <weft/future.hpp>
 #include <weft/task.hpp>
 

@@ -2,7 +2,9 @@
 #include "workload.hpp"
 
 #include <vector>
+#include <weft/coroutine.hpp>
 #include <weft/fiber.hpp>
+#include <weft/stack_pool.hpp>
 
 void bench::run(bench::state& state) {
   std::vector<weft::coroutine<void()>> all;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <weft/fiber.hpp>
 #include <weft/pool.hpp>
+#include <weft/stack_pool.hpp>
 
 namespace {
 

@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 #include <vector>
+#include <weft/coroutine.hpp>
 #include <weft/fiber.hpp>
+#include <weft/stack_pool.hpp>
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/pool.hpp>
+#include <weft/select.hpp>
 
 namespace {
 

@@ -1,5 +1,6 @@
 #include "workload.hpp"
 
+#include <weft/coroutine.hpp>
 #include <weft/fiber.hpp>
 
 void bench::run(bench::state& state) {

@@ -1,6 +1,7 @@
 #include "workload.hpp"
 
 #include <vector>
+#include <weft/coroutine.hpp>
 #include <weft/fiber.hpp>
 
 void bench::run(bench::state& state) {

@@ -27,9 +27,9 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <weft/detail/config.hpp>
-#include <weft/detail/pipe.hpp>
-#include <weft/detail/root.hpp>
+#include <weft/detail/base/config.hpp>
+#include <weft/detail/core/root.hpp>
+#include <weft/detail/task/pipe.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

@@ -24,7 +24,7 @@
 #include <vector>
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
-#include <weft/detail/atomic.hpp>
+#include <weft/detail/base/atomic.hpp>
 #include <weft/future.hpp>
 #include <weft/scope.hpp>
 #include <weft/task.hpp>

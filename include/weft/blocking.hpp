@@ -15,11 +15,11 @@
 #include <exception>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/duration.hpp>
-#include <weft/detail/forward.hpp>
-#include <weft/detail/invoke.hpp>
-#include <weft/detail/standard.hpp>
-#include <weft/detail/waiter.hpp>
+#include <weft/detail/base/duration.hpp>
+#include <weft/detail/base/forward.hpp>
+#include <weft/detail/base/invoke.hpp>
+#include <weft/detail/base/standard.hpp>
+#include <weft/detail/core/waiter.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

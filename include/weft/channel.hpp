@@ -31,12 +31,12 @@
 #include <type_traits>
 #include <utility>
 #include <weft/async_generator.hpp>
-#include <weft/detail/fiber.hpp>
-#include <weft/detail/learning_lock.hpp>
-#include <weft/detail/peeked.hpp>
-#include <weft/detail/root.hpp>
-#include <weft/detail/waiter.hpp>
+#include <weft/detail/base/peeked.hpp>
+#include <weft/detail/core/root.hpp>
+#include <weft/detail/core/waiter.hpp>
+#include <weft/detail/sync/learning_lock.hpp>
 #include <weft/error.hpp>
+#include <weft/fiber.hpp>
 #include <weft/sync.hpp>
 #include <weft/task.hpp>
 
@@ -645,5 +645,3 @@ std::size_t channel<T>::capacity() const noexcept {
 }
 
 }  // namespace weft
-
-#include <weft/detail/broadcast.hpp>  // and that includes detail/select.hpp

@@ -11,7 +11,7 @@
 //   cancel   by the timer's owner, any thread. When it returns, the clock does not refer to the timer, and its function
 //            does not run: cancel() waits where it does, unless it is called inside that function
 //
-// A sleep that a stop ends races its timer. Who ends it is decided by a handover (detail/handover.hpp), so a clock knows
+// A sleep that a stop ends races its timer. Who ends it is decided by a handover (core/handover.hpp), so a clock knows
 // nothing of waits and stops: the timer is armed before its sleeper parks, and may fire before that.
 //
 // Rejected: a clock that parks sleepers under its own lock: every clock, also one that a test brings, would have to know
@@ -20,11 +20,11 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <weft/detail/config.hpp>
-#include <weft/detail/duration.hpp>
-#include <weft/detail/forward.hpp>
-#include <weft/detail/handover.hpp>
-#include <weft/detail/root.hpp>
+#include <weft/detail/base/config.hpp>
+#include <weft/detail/base/duration.hpp>
+#include <weft/detail/base/forward.hpp>
+#include <weft/detail/core/handover.hpp>
+#include <weft/detail/core/root.hpp>
 
 namespace weft {
 

@@ -1,10 +1,10 @@
-// Several at once, and one in another way: when_all and windowed here; when_any, when_some and when in detail/race.hpp;
-// timeout and retry in detail/timed.hpp; merge and for_each in detail/merge.hpp; detach_on_stop in detail/detach.hpp;
-// resume_on, start_on, continue_on and yield in detail/hop.hpp; then, on_value, on_error and on_stop in
-// detail/pipe.hpp.
+// Several at once, and one in another way: when_all and windowed here; when_any, when_some and when in join/race.hpp;
+// timeout and retry in join/timed.hpp; merge and for_each in join/merge.hpp; detach_on_stop in task/detach.hpp;
+// resume_on, start_on, continue_on and yield in task/hop.hpp; then, on_value, on_error and on_stop in
+// task/pipe.hpp.
 //
 // All of them wait until everything that they started has ended, whoever won: nothing outlives its block. How is told in
-// detail/group.hpp.
+// join/group.hpp.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <weft/detail/detach.hpp>
-#include <weft/detail/group.hpp>
-#include <weft/detail/hop.hpp>
-#include <weft/detail/join.hpp>
-#include <weft/detail/made_join.hpp>
-#include <weft/detail/merge.hpp>
-#include <weft/detail/pipe.hpp>
-#include <weft/detail/race.hpp>
-#include <weft/detail/range_join.hpp>
-#include <weft/detail/standard.hpp>
-#include <weft/detail/timed.hpp>
-#include <weft/detail/tuple_join.hpp>
+#include <weft/detach.hpp>
+#include <weft/detail/base/standard.hpp>
+#include <weft/detail/join/group.hpp>
+#include <weft/detail/join/join.hpp>
+#include <weft/detail/join/made_join.hpp>
+#include <weft/detail/join/merge.hpp>
+#include <weft/detail/join/race.hpp>
+#include <weft/detail/join/range_join.hpp>
+#include <weft/detail/join/timed.hpp>
+#include <weft/detail/join/tuple_join.hpp>
+#include <weft/detail/task/pipe.hpp>
+#include <weft/hop.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/forward.hpp>
+#include <weft/detail/base/forward.hpp>
 #include <weft/executor.hpp>
 #include <weft/stop.hpp>
 

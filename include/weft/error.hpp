@@ -9,7 +9,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/config.hpp>
+#include <weft/detail/base/config.hpp>
 
 namespace weft {
 

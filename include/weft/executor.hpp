@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cstddef>
 #include <type_traits>
-#include <weft/detail/config.hpp>
-#include <weft/detail/inbox.hpp>
+#include <weft/detail/base/config.hpp>
+#include <weft/detail/base/inbox.hpp>
 
 namespace weft {
 

@@ -12,10 +12,10 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/invoke.hpp>
+#include <weft/detail/base/invoke.hpp>
 #include <weft/env.hpp>
 #include <weft/executor.hpp>
-#include <weft/scope.hpp>
+#include <weft/with.hpp>
 
 namespace weft {
 

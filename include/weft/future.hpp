@@ -2,7 +2,7 @@
 //
 // A promise is the end that a callback, a thread or another library sets; its future is the end that a task awaits, a
 // plain thread waits for, or a continuation follows. They share one state, with one outcome and at most one who waits;
-// how the two meet is told in detail/handover.hpp. `from_callback`, in a file of its own, is the same without the
+// how the two meet is told in core/handover.hpp. `from_callback`, in a file of its own, is the same without the
 // shared state: the outcome lies in the awaiting frame.
 //
 // Rejected: (a) a list of continuations in the state: a future has one owner, so there is one who waits, and then() is
@@ -17,9 +17,9 @@
 #include <exception>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/atomic.hpp>
-#include <weft/detail/handover.hpp>
-#include <weft/detail/pipe.hpp>
+#include <weft/detail/base/atomic.hpp>
+#include <weft/detail/core/handover.hpp>
+#include <weft/detail/task/pipe.hpp>
 #include <weft/task.hpp>
 
 namespace weft {
@@ -446,5 +446,3 @@ future<await_result<Awaitable>> as_future(executor& ex, Awaitable&& awaitable, s
 }
 
 }  // namespace weft
-
-#include <weft/detail/from_callback.hpp>

@@ -41,8 +41,8 @@
 #include <type_traits>
 #include <utility>
 #include <weft/async_generator.hpp>  // for values that must be waited for
-#include <weft/detail/config.hpp>
-#include <weft/detail/frame_memory.hpp>
+#include <weft/detail/base/config.hpp>
+#include <weft/detail/memory/frame_memory.hpp>
 
 namespace weft {
 

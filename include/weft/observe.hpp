@@ -3,10 +3,10 @@
 #pragma once
 
 #include <vector>
-#include <weft/detail/async_frame.hpp>
-#include <weft/detail/config.hpp>
-#include <weft/detail/items.hpp>
-#include <weft/detail/wait_subject.hpp>
+#include <weft/detail/base/config.hpp>
+#include <weft/detail/base/items.hpp>
+#include <weft/detail/trace/async_frame.hpp>
+#include <weft/detail/trace/wait_subject.hpp>
 
 namespace weft {
 

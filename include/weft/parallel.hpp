@@ -18,10 +18,10 @@
 #include <type_traits>
 #include <utility>
 #include <weft/combine.hpp>
-#include <weft/detail/invoke.hpp>
-#include <weft/detail/standard.hpp>
-#include <weft/scope.hpp>
+#include <weft/detail/base/invoke.hpp>
+#include <weft/detail/base/standard.hpp>
 #include <weft/task.hpp>
+#include <weft/with.hpp>
 
 namespace weft {
 

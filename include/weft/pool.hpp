@@ -18,10 +18,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <weft/detail/config.hpp>
-#include <weft/detail/forward.hpp>
-#include <weft/detail/hop.hpp>
+#include <weft/detail/base/config.hpp>
+#include <weft/detail/base/forward.hpp>
 #include <weft/executor.hpp>
+#include <weft/hop.hpp>
 #include <weft/stop.hpp>
 #include <weft/task.hpp>
 

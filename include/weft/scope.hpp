@@ -8,7 +8,7 @@
 //     });  // whatever has not ended is waited for here
 //
 // The body is a root of its own (so it can be stopped when a fork fails), and a fork is one too. How they are kept, and
-// what ends a scope, stands in detail/fork.hpp.
+// what ends a scope, stands in scope/fork.hpp.
 //
 // A scope ends with its failure, if there was one; else stopped, if its body was stopped, or a stop from outside ended any
 // part of it; else with its body's value. Outside is the task that awaits the scope, and its own `.stop` and `.deadline`;
@@ -25,8 +25,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-#include <weft/detail/fork.hpp>
-#include <weft/detail/invoke.hpp>
+#include <weft/detail/base/invoke.hpp>
+#include <weft/detail/scope/fork.hpp>
 
 namespace weft {
 
@@ -43,7 +43,7 @@ struct scope_access;
 
 // ---- what a handle refers to ----------------------------------------------------------------------------------------
 
-/// The word of a handle: see detail/fork.hpp.
+/// The word of a handle: see scope/fork.hpp.
 class fork_word {
  public:
   explicit fork_word(std::uintptr_t word = 0) noexcept : word_{word} {}
@@ -621,7 +621,7 @@ task<R> scope_access::run(scope_options options, const env* exactly, F f, Args..
 ///           `.stop` or `.deadline`) that ended a fork or the body ends this stopped, and the body's value is destroyed; one
 ///           from inside (by request_stop, a handle, a failure) that ended forks alone leaves the value. Who wants what there
 ///           is by then forks `as_result(…)`.
-/// Fails     throws the first failure of the body or of a fork, if there is one (see detail/error_policy.hpp for
+/// Fails     throws the first failure of the body or of a fork, if there is one (see scope/error_policy.hpp for
 ///           other policies); later ones are in `.errors`. Else ends stopped if the body did, or as said above.
 /// Memory    with `.memory`, all frames below come from there, the body's and the records of forks, too. One that is
 ///           alive at the end ends the program with a sentence.
@@ -652,5 +652,3 @@ WEFT_COROUTINE_TAKES_OVER task<detail::body_result<F, Arg, Args...>> with_scope(
 }
 
 }  // namespace weft
-
-#include <weft/detail/with.hpp>

@@ -32,9 +32,9 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <weft/detail/atomic.hpp>
-#include <weft/detail/root.hpp>
-#include <weft/detail/waiter.hpp>
+#include <weft/detail/base/atomic.hpp>
+#include <weft/detail/core/root.hpp>
+#include <weft/detail/core/waiter.hpp>
 #include <weft/sync.hpp>
 #include <weft/task.hpp>
 

@@ -13,8 +13,8 @@
 #include <source_location>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/atomic.hpp>
-#include <weft/detail/config.hpp>
+#include <weft/detail/base/atomic.hpp>
+#include <weft/detail/base/config.hpp>
 
 namespace weft {
 

@@ -35,11 +35,11 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/atomic.hpp>
-#include <weft/detail/lock.hpp>
-#include <weft/detail/peeked.hpp>
-#include <weft/detail/root.hpp>
-#include <weft/detail/waiter.hpp>
+#include <weft/detail/base/atomic.hpp>
+#include <weft/detail/base/lock.hpp>
+#include <weft/detail/base/peeked.hpp>
+#include <weft/detail/core/root.hpp>
+#include <weft/detail/core/waiter.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

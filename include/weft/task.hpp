@@ -24,9 +24,9 @@
 #include <exception>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/async_stack.hpp>
-#include <weft/detail/invoke.hpp>
-#include <weft/detail/root.hpp>
+#include <weft/detail/base/invoke.hpp>
+#include <weft/detail/core/async_stack.hpp>
+#include <weft/detail/core/root.hpp>
 #include <weft/error.hpp>
 
 namespace weft {
@@ -720,7 +720,3 @@ void start(executor& ex, Awaitable&& work, Callback callback, stop_token stop = 
 }
 
 }  // namespace weft
-
-#include <weft/detail/nothrow.hpp>
-#include <weft/detail/on_scope_exit.hpp>
-#include <weft/detail/shared_task.hpp>

@@ -1,7 +1,7 @@
 #include "test/announce.hpp"
 
 #include <unistd.h>
-#include <weft/detail/root.hpp>
+#include <weft/detail/core/root.hpp>
 
 #include <atomic>
 #include <csignal>

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <weft/detail/async_stack.hpp>
+#include <weft/detail/core/async_stack.hpp>
 #include <weft/observe.hpp>
 
 namespace weft::test::detail {

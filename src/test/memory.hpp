@@ -5,7 +5,7 @@
 #include <memory_resource>
 #include <mutex>
 #include <string>
-#include <weft/detail/frame_memory.hpp>
+#include <weft/detail/memory/frame_memory.hpp>
 
 namespace weft::test::detail {
 

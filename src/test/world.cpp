@@ -8,7 +8,7 @@
 #include <new>
 #include <string>
 #include <vector>
-#include <weft/detail/async_stack.hpp>
+#include <weft/detail/core/async_stack.hpp>
 #include <weft/observe.hpp>
 
 namespace weft::test::detail {

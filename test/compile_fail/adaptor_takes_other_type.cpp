@@ -1,6 +1,6 @@
 // expect: on_value\(f\): f takes the value
 #include <string>
-#include <weft/detail/pipe.hpp>
+#include <weft/detail/task/pipe.hpp>
 
 weft::task<int> one();
 weft::task<> asks() {

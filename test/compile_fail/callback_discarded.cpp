@@ -1,4 +1,5 @@
 // expect-warning: from_callback does nothing until it is awaited
+#include <weft/from_callback.hpp>
 #include <weft/future.hpp>
 
 weft::task<> forgets() {

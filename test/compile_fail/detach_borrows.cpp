@@ -3,6 +3,7 @@
 #include <string_view>
 #include <weft/executor.hpp>
 #include <weft/scope.hpp>
+#include <weft/with.hpp>
 
 void start(weft::executor& ex, std::string_view text) {
   weft::detach(ex, [](std::string_view) {}, [](std::exception_ptr) {}, text);

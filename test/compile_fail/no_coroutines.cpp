@@ -1,5 +1,5 @@
 // flags: -std=c++17
 // expect[clang]: weft needs C\+\+20
-#include <weft/detail/config.hpp>
+#include <weft/detail/base/config.hpp>
 
 int main() {}

@@ -2,6 +2,7 @@
 // expect: fail_with belongs in a task: elsewhere, throw
 #include <stdexcept>
 #include <weft/async_generator.hpp>
+#include <weft/nothrow.hpp>
 
 weft::task<int> number();
 

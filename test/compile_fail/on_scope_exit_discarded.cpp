@@ -1,4 +1,5 @@
 // expect-warning: a cleanup is registered by co_await on_scope_exit
+#include <weft/on_scope_exit.hpp>
 #include <weft/task.hpp>
 
 weft::task<> cleanup();

@@ -1,4 +1,5 @@
 // expect: a cleanup gives nothing, for nobody could take it
+#include <weft/on_scope_exit.hpp>
 #include <weft/task.hpp>
 
 weft::task<int> one();

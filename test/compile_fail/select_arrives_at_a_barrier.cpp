@@ -1,5 +1,6 @@
 // expect: arrive_and_wait\(\) has arrived whichever case a select chooses
 #include <weft/channel.hpp>
+#include <weft/select.hpp>
 
 auto meets(weft::barrier& b, weft::channel<int>& c) {
   return weft::select(weft::on(b.arrive_and_wait()), on_receive(c));

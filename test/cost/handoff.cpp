@@ -4,6 +4,7 @@
 #include <ranges>
 #include <utility>
 #include <weft/combine.hpp>
+#include <weft/from_callback.hpp>
 #include <weft/future.hpp>
 #include <weft/task.hpp>
 

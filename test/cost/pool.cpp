@@ -10,9 +10,9 @@
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 
-#include "detail/deque.hpp"
-#include "detail/fence.hpp"
+#include "base/fence.hpp"
 #include "measure.hpp"
+#include "sched/deque.hpp"
 
 namespace {
 

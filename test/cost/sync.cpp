@@ -5,9 +5,10 @@
 #include <utility>
 #include <weft/channel.hpp>
 #include <weft/scope.hpp>
+#include <weft/select.hpp>
 #include <weft/sync.hpp>
 
-#include "detail/fence.hpp"
+#include "base/fence.hpp"
 #include "measure.hpp"
 
 namespace {

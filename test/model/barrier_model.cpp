@@ -7,7 +7,7 @@
 
 #include "world.hpp"
 //
-#include "sync.cpp"
+#include "sync/sync.cpp"
 
 namespace {
 

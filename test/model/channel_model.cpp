@@ -4,15 +4,17 @@
 //
 // Long because what is compiled with the model's atomics takes longer than to run most of these.
 #include <optional>
+#include <weft/broadcast.hpp>
 #include <weft/channel.hpp>
+#include <weft/select.hpp>
 
 #include "world.hpp"
 //
-#include "channel.cpp"
-#include "sync.cpp"
+#include "channel/channel.cpp"
+#include "sync/sync.cpp"
 //
-#include "detail/learning_lock.cpp"
-#include "detail/select.cpp"
+#include "channel/select.cpp"
+#include "sync/learning_lock.cpp"
 
 weft::clock& weft::real_clock() noexcept { std::abort(); }  // no case here waits for a time
 

@@ -1,4 +1,4 @@
-// Workers of a pool that sleep, are called, come, go and end as those of src/detail/pool_core.cpp do, by the same code
+// Workers of a pool that sleep, are called, come, go and end as those of src/pool/pool_core.cpp do, by the same code
 // (parking.hpp); only the jobs are none: of these there are counts. For parking_model.cpp and pool_end_model.cpp,
 // which say what they do.
 #pragma once
@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "detail/fence.hpp"
-#include "detail/idle_set.hpp"
-#include "detail/lock.cpp"
-#include "detail/parker.hpp"
-#include "detail/parking.hpp"
+#include "base/fence.hpp"
+#include "base/lock.cpp"
 #include "model.hpp"
+#include "pool/resting.hpp"
+#include "sched/idle_set.hpp"
+#include "sched/parker.hpp"
+#include "sched/parking.hpp"
 
 namespace model {
 

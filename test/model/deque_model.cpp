@@ -1,9 +1,9 @@
 // A worker's deque: each job is taken once, by its owner or by a thief, with all that was written before it was pushed.
-// See src/detail/deque.hpp.
-// Mutates: src/detail/deque.hpp
-#include "detail/deque.hpp"
+// See src/sched/deque.hpp.
+// Mutates: src/sched/deque.hpp
+#include "sched/deque.hpp"
 
-#include "detail/lock.cpp"
+#include "base/lock.cpp"
 #include "model.hpp"
 
 namespace {

@@ -1,8 +1,9 @@
 // What is handed from one thread to another: through promise and future, and through a shared task.
-// Mutates: include/weft/detail/handover.hpp include/weft/future.hpp include/weft/detail/shared_task.hpp
-// Mutates: src/detail/shared_task.cpp src/detail/lock.cpp
+// Mutates: include/weft/detail/core/handover.hpp include/weft/future.hpp include/weft/shared_task.hpp
+// Mutates: src/task/shared_task.cpp src/base/lock.cpp
 #include <optional>
 #include <weft/future.hpp>
+#include <weft/shared_task.hpp>
 
 #include "world.hpp"
 

@@ -1,14 +1,14 @@
 // The children of a when_any that wait on several threads: who ends first decides and tells the others to stop, while the
 // parent is about to wait for all, or does it for him; and the end, which whoever comes last brings about. See
-// detail/group.hpp.
-// Mutates: src/detail/group.cpp
+// join/group.hpp.
+// Mutates: src/join/group.cpp
 #include <optional>
 #include <utility>
 #include <variant>
 #include <weft/combine.hpp>
 #include <weft/future.hpp>
 
-#include "detail/group.cpp"
+#include "join/group.cpp"
 #include "world.hpp"
 
 namespace {

@@ -2,9 +2,9 @@
 // nothing that is used meanwhile. It also fails if a drain gives back the current slab, or one of which something is in
 // use, forgets to clear its counts or to put back the rest, or is not alone; and if any of the owner's ways to change
 // the list of slabs takes no lock.
-// Mutates: include/weft/detail/lock.hpp
-#include "detail/heap.cpp"
-#include "detail/lock.cpp"
+// Mutates: include/weft/detail/base/lock.hpp
+#include "base/lock.cpp"
+#include "memory/heap.cpp"
 
 #include "model.hpp"
 

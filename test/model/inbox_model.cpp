@@ -1,7 +1,7 @@
-// The inboxes: what several threads put in is taken once, with all that was written before. See weft/detail/inbox.hpp.
-// Mutates: include/weft/detail/inbox.hpp src/detail/sleeping_inbox.hpp
-#include "detail/sleeping_inbox.hpp"
+// The inboxes: what several threads put in is taken once, with all that was written before. See weft/detail/base/inbox.hpp.
+// Mutates: include/weft/detail/base/inbox.hpp src/sched/sleeping_inbox.hpp
 #include "model.hpp"
+#include "sched/sleeping_inbox.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // The children of a when_all: taken by another thread while the parent takes them back, given roots of their own when
 // one waits while others run, stopped meanwhile; and the end, which whoever comes last brings about. See
-// detail/join.hpp. The deque between the threads has a model of its own, here it is room for one job
-// (detail/pool_worker.hpp).
-// Mutates: src/detail/join.cpp
+// join/join.hpp. The deque between the threads has a model of its own, here it is room for one job
+// (sched/pool_worker.hpp).
+// Mutates: src/join/join.cpp
 #define MODEL_JOINS 1
 #include <cstddef>
 #include <new>
@@ -11,7 +11,7 @@
 #include <weft/combine.hpp>
 #include <weft/future.hpp>
 
-#include "detail/join.cpp"
+#include "join/join.cpp"
 #include "world.hpp"
 
 namespace weft::detail {

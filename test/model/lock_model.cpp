@@ -1,7 +1,7 @@
 // The lock that learns who takes it: its regular against others, who dismiss it, become the next one, and are dismissed.
-// Mutates: include/weft/detail/learning_lock.hpp src/detail/lock_here.hpp src/detail/learning_lock.cpp
-#include "detail/learning_lock.cpp"
+// Mutates: include/weft/detail/sync/learning_lock.hpp src/sync/lock_here.hpp src/sync/learning_lock.cpp
 #include "model.hpp"
+#include "sync/learning_lock.cpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <new>
 #include <sstream>
 #include <string>
-#include <weft/detail/config.hpp>
+#include <weft/detail/base/config.hpp>
 
 #include "relacy.hpp"
 

@@ -1,6 +1,6 @@
 // Workers that have nothing to do, and who wakes them: no job is left with everybody asleep, and a pool that shuts down
-// ends, once, with no job left. See src/detail/idle_set.hpp, parking.hpp and parker.hpp.
-// Mutates: src/detail/parking.hpp
+// ends, once, with no job left. See src/sched/idle_set.hpp, parking.hpp and parker.hpp.
+// Mutates: src/sched/parking.hpp
 #include "crew.hpp"
 
 namespace {

@@ -1,10 +1,10 @@
 // How a pool begins and how it goes: threads that pass its gate, threads that post while it is drained and destroyed, the
 // last one that holds it, and what becomes of it then. What a thread may touch is plain memory, which relacy watches.
-// Mutates: src/detail/posting_to.hpp src/detail/starting_gate.hpp src/detail/holders.hpp
+// Mutates: src/base/posting_to.hpp src/base/starting_gate.hpp src/base/holders.hpp
+#include "base/holders.hpp"
+#include "base/posting_to.hpp"
+#include "base/starting_gate.hpp"
 #include "crew.hpp"
-#include "detail/holders.hpp"
-#include "detail/posting_to.hpp"
-#include "detail/starting_gate.hpp"
 
 namespace {
 

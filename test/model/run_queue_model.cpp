@@ -1,11 +1,11 @@
 // A worker's line of jobs and what comes from outside: each job is taken once, by the owner, who pays no fence, or by a
-// thief. See src/detail/biased_lock.hpp, run_queue.hpp and injection.hpp.
-// Mutates: src/detail/biased_lock.hpp
-// Mutates: src/detail/run_queue.hpp
-#include "detail/injection.hpp"
-#include "detail/lock.cpp"
-#include "detail/run_queue.hpp"
+// thief. See src/base/biased_lock.hpp, run_queue.hpp and injection.hpp.
+// Mutates: src/base/biased_lock.hpp
+// Mutates: src/sched/run_queue.hpp
+#include "base/lock.cpp"
 #include "model.hpp"
+#include "sched/injection.hpp"
+#include "sched/run_queue.hpp"
 
 namespace {
 

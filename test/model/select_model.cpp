@@ -1,17 +1,18 @@
 // A select that never waits looks without any lock, and must have looked at one moment. The words that it reads are the
-// model's here (weft/detail/peeked.hpp), as the locks of the channels are.
-// Mutates: include/weft/detail/peeked.hpp
+// model's here (weft/detail/base/peeked.hpp), as the locks of the channels are.
+// Mutates: include/weft/detail/base/peeked.hpp
 #define MODEL_PEEKS
 #include <optional>
 #include <weft/channel.hpp>
+#include <weft/select.hpp>
 
 #include "world.hpp"
 //
-#include "channel.cpp"
-#include "sync.cpp"
+#include "channel/channel.cpp"
+#include "sync/sync.cpp"
 //
-#include "detail/learning_lock.cpp"
-#include "detail/select.cpp"
+#include "channel/select.cpp"
+#include "sync/learning_lock.cpp"
 
 weft::clock& weft::real_clock() noexcept { std::abort(); }  // no case here waits for a time
 

@@ -1,8 +1,8 @@
 // The list of a stop_source: callbacks come and go while it is stopped, once or twice, and the source goes while it is
 // stopped. See weft/stop.hpp.
-// Mutates: src/stop.cpp include/weft/stop.hpp
+// Mutates: src/core/stop.cpp include/weft/stop.hpp
 #include <optional>
-#include "stop.cpp"
+#include "core/stop.cpp"
 
 #include "model.hpp"
 

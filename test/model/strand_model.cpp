@@ -1,9 +1,9 @@
 // The jobs of a strand: each is run once, in the order in which they were put in, one at a time, and each sees what those
 // before it did; whom the strand belongs to may leave it at any time, and somebody, once, sees to its end. See
-// src/detail/serial_queue.hpp; who serves here does what a turn of src/detail/strand_core.cpp does.
-// Mutates: src/detail/serial_queue.hpp
-#include "detail/serial_queue.hpp"
+// src/sched/serial_queue.hpp; who serves here does what a turn of src/pool/strand_core.cpp does.
+// Mutates: src/sched/serial_queue.hpp
 #include "model.hpp"
+#include "sched/serial_queue.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
-// The claim of a wait, by every interleaving of a few threads. The code is weft's own, src/detail/waiter.cpp; only its
-// atomics are the model's (weft/detail/atomic.hpp in this folder). relacy also finds each access of a `plain` variable
+// The claim of a wait, by every interleaving of a few threads. The code is weft's own, src/core/waiter.cpp; only its
+// atomics are the model's (weft/detail/base/atomic.hpp in this folder). relacy also finds each access of a `plain` variable
 // that no edge orders, so a weaker memory order on an edge fails here.
-// Mutates: src/detail/waiter.cpp src/detail/claim.hpp include/weft/detail/waiter.hpp
-#include "detail/waiter.cpp"
+// Mutates: src/core/waiter.cpp src/core/claim.hpp include/weft/detail/core/waiter.hpp
+#include "core/waiter.cpp"
 #include "model.hpp"
 
 namespace {

@@ -2,15 +2,17 @@
 // ended. For models of what is made of several protocols.
 #pragma once
 
-#include "detail/lock.cpp"
-#include "detail/root.cpp"
-#include "detail/shared_task.cpp"
-#include "detail/waiter.cpp"
-#include "stop.cpp"
+#include "base/lock.cpp"
+#include "core/letting_go.cpp"
+#include "core/root.cpp"
+#include "core/run_loop.cpp"
+#include "core/stop.cpp"
+#include "core/waiter.cpp"
+#include "task/shared_task.cpp"
 //
-#include "error.cpp"
-#include "future.cpp"
-#include "task.cpp"
+#include "base/error.cpp"
+#include "task/future.cpp"
+#include "task/task.cpp"
 //
 #include "model.hpp"
 

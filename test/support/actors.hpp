@@ -19,6 +19,7 @@
 #include <weft/stop.hpp>
 #include <weft/sync.hpp>
 #include <weft/task.hpp>
+#include <weft/with.hpp>
 
 #include "support/sweep.hpp"
 

@@ -1,5 +1,6 @@
 // For under_perf: keeps a processor busy inside of a coroutine that another one has resumed. Compiled with frame pointers.
 #include <chrono>
+#include <weft/coroutine.hpp>
 #include <weft/fiber.hpp>
 
 namespace {

@@ -5,6 +5,7 @@
 #include <weft/async_generator.hpp>
 #include <weft/scope.hpp>
 #include <weft/task.hpp>
+#include <weft/with.hpp>
 
 namespace PART {
 namespace {

@@ -1,0 +1,162 @@
+// detach_on_stop: for an operation that can't be stopped.
+//
+// The operation is a root of its own, which the awaiting task starts and waits for, as for a callback. A stop ends that
+// wait, not the operation: it goes on without anybody, and frees itself at its end. So it must own what it uses.
+#pragma once
+
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/core/handover.hpp>
+#include <weft/future.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+namespace detail {
+
+/// What the operation and the task share: the outcome. The last to leave tells of a failure that nobody took.
+template <class T>
+class detached_outcome final : public future_state, public handed_outcome<T> {
+ public:
+  using handed::complete;
+  using handed::leave;
+  using handed::wait;
+
+  void drop() noexcept {
+    if (!this->release()) return;
+    if (this->is_exception() && this->exception() != nullptr) lose_error("detach_on_stop", this->exception());
+    delete this;
+  }
+};
+
+/// The environment that a detached root keeps for itself: the clock and the executor, if that is no sync_wait.
+struct detached_env {
+  explicit detached_env(const root& from) noexcept;
+  weft::env own_env;
+};
+
+template <class T>
+class detached_root final : detached_env, public root {
+ public:
+  detached_root(const root& from, task<T>&& work, detached_outcome<T>& outcome) noexcept
+      : detached_env{from},
+        root{&own_env, nullptr, ended},
+        frame_{task_access::release(std::move(work))},
+        outcome_{&outcome} {
+    adopt(frame_, frame_.promise());
+    outcome_->retain();
+  }
+
+  void never_begin() noexcept {
+    frame_.destroy();
+    outcome_->drop();
+    delete this;
+  }
+
+ private:
+  static void ended(root& self, bool stopped) noexcept {
+    auto& mine = static_cast<detached_root&>(self);
+    detached_outcome<T>& outcome = *mine.outcome_;
+    if (!stopped) {
+      outcome.take_from(mine.frame_.promise());
+      mine.frame_.destroy();
+    }
+    leave_root();
+    delete &mine;
+    outcome.complete(stopped ? wake_up::stopped : wake_up::completed);
+    outcome.drop();
+  }
+
+  std::coroutine_handle<task_promise<T>> frame_;
+  detached_outcome<T>* outcome_;
+};
+
+template <class T>
+class detaching_awaiter : waiter {
+ public:
+  explicit detaching_awaiter(task<T>&& work) noexcept : waiter{type}, work_{std::move(work)} {}
+  detaching_awaiter(const detaching_awaiter&) = delete;
+  ~detaching_awaiter() {
+    if (auto* mine = std::exchange(outcome_, nullptr); mine != nullptr) mine->drop();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> caller) {
+    root& self = suspending(caller);
+    if (self.sleeper::stop_requested()) return end_stopped(self);
+    outcome_ = new detached_outcome<T>;
+    detached_outcome<T>& outcome = *outcome_;
+    auto* operation = new detached_root<T>{self, std::move(work_), outcome};
+    if (!self.park(*this)) {
+      operation->never_begin();
+      return end_stopped(self);
+    }
+    outcome.wait(*this);  // self may be gone after this line; the operation is not, since it has not begun
+    run_next(operation->top, *operation);
+  }
+  T await_resume() { return outcome_->take(); }
+
+ private:
+  static on_stop leave(waiter& self) noexcept {
+    auto& mine = static_cast<detaching_awaiter&>(self);
+    return mine.outcome_->leave(mine);
+  }
+  static constexpr wait_type type{.leave = leave, .name = "work that a stop leaves behind"};
+
+  task<T> work_;
+  detached_outcome<T>* outcome_ = nullptr;
+};
+
+template <class T>
+class [[nodiscard("detach_on_stop does nothing until it is awaited")]] detaching : public knows_roots {
+ public:
+  explicit detaching(task<T>&& work) noexcept : work_{std::move(work)} {}
+  detaching_awaiter<T> operator co_await() && noexcept { return detaching_awaiter<T>{std::move(work_)}; }
+
+ private:
+  task<T> work_;
+};
+
+/// A call, with all that it needs in its frame.
+template <class F, class... Args>
+task<outcome_of_call<F, Args...>> call_owned(F f, Args... args) {
+  auto&& work = call(std::move(f), std::move(args)...);
+  co_return co_await std::forward<decltype(work)>(work);
+}
+
+}  // namespace detail
+
+/// Awaits an operation that can't be stopped, or takes its time about it. A stop ends the await at once; the operation
+/// goes on, detached, to its own end. So it owns all that it uses: it takes its arguments by value.
+///
+///     co_await w::detach_on_stop(upload(std::move(file)));
+///
+/// Suspends  until the operation has ended, or the stop.
+/// Cancel    ends stopped; no stop reaches the operation. A task that was stopped before does not begin it.
+/// Fails     throws what the operation throws, or std::bad_alloc. A failure after the stop is a lost error, see error.hpp.
+/// Threads   the operation runs on the executor of the task that awaits it. Below a sync_wait, which may return before it
+///           ends, it has none: it begins there, and goes on where what it waits for completes.
+/// Lifetime  the executor and the clock of the environment outlive the operation, not the await alone: keep a pool, a
+///           strand or a manual_executor until the operation has ended, too. So does a scope's `.memory`, if the operation
+///           was made there, since its frame is of that.
+/// Cost      two allocations beside the frame.
+template <awaitable Awaitable>
+auto detach_on_stop(Awaitable&& operation) {
+  static_assert(!std::is_lvalue_reference_v<Awaitable>,
+                "detach_on_stop: the operation may outlive who awaits it, so it is given away: pass an rvalue");
+  return detail::detaching<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(operation))};
+}
+
+/// The same for a function that returns the operation, or does it at once. It and its arguments are moved into the
+/// operation's frame.
+template <class F, class... Args>
+  requires(!awaitable<F>) && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+auto detach_on_stop(F&& f, Args&&... args) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  return detach_on_stop(
+      detail::call_owned<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(f), std::forward<Args>(args)...));
+}
+
+}  // namespace weft

@@ -1,0 +1,386 @@
+// Waiting for whichever of several is first. Part of channel.hpp.
+//
+// First it looks, without any lock, which cases seem to be ready, and tries one of those, whichever, under its own lock
+// alone: what is ready is done there, and what is not needs nothing of the others. Where there is `otherwise`, and nothing
+// was ready at that moment, that is all.
+//
+// If nothing was, it locks all its channels in the order of their addresses, looks once more, from any place on, and gets in
+// line everywhere at once; whoever claims its one wait has chosen. So nobody is asked twice, and a select that meets a
+// select is no different from one that meets a send.
+//
+// No case has an edge over another one: what is ready is tried in any order; those in one line get in there in any order, as
+// the first of them is served; so do those that a clock or a stop_source serves in turn; and what ends all waits in several
+// lines at once, a close, chooses any of them.
+//
+// What it waits with is in channel/select_wait.hpp, its cases in channel/select_cases.hpp and select_on.hpp, one of any kind in
+// channel/any_case.hpp. What can only be run does so beside it: channel/select_beside.hpp.
+//
+// Source: the order of select is that of Go's runtime; there, too, all channels are locked.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+#include <weft/detail/channel/select_cases.hpp>
+#include <weft/detail/channel/select_on.hpp>
+#include <weft/detail/core/root.hpp>
+#include <weft/detail/sync/learning_lock.hpp>
+
+namespace weft {
+
+/// Which case of a select was done, and what it gave: alternative `index` of `value`.
+template <class... Results>
+struct selected {
+  std::size_t index;
+  std::variant<Results...> value;
+};
+
+namespace detail {
+
+template <class Case>
+struct select_case_of {
+  using type = Case;
+};
+template <>
+struct select_case_of<std::remove_const_t<decltype(otherwise)>> {
+  using type = otherwise_case;
+};
+
+template <class Case>
+typename select_case_of<Case>::type as_case(Case& one) {
+  if constexpr (std::is_same_v<typename select_case_of<Case>::type, Case>)
+    return std::move(one);
+  else
+    return {};
+}
+
+template <class... Cases>
+class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
+  using result_type = selected<typename Cases::result_type...>;
+  using indices = std::index_sequence_for<Cases...>;
+  static constexpr std::size_t count = sizeof...(Cases);
+
+ public:
+  explicit select_awaiter(std::tuple<Cases...>&& cases) noexcept : states_(std::move(cases)) {}
+  select_awaiter(const select_awaiter&) = delete;
+
+  bool suspend(root& self) noexcept {
+    if (self.sleeper::stop_requested()) [[unlikely]]
+      return (end_stopped(self), true);
+    if constexpr (never_waits)
+      try_all_or_none();
+    else if (!try_ready<try_alone>())
+      return wait_for_all(self);
+    if (!chosen_ended_stopped(indices{})) return false;
+    return (end_stopped(self), true);
+  }
+  // See detail::may_need_no_wait.
+  bool seems_ready() const noexcept { return never_waits || those_that_may_be_ready(indices{}) != 0; }
+  bool done_at_once(const root& self) noexcept {
+    if (self.sleeper::stop_requested()) return false;
+    if constexpr (never_waits)
+      try_all_or_none();
+    else if (!try_ready<try_alone>())
+      return false;
+    return !chosen_ended_stopped(indices{});  // it stays so
+  }
+  result_type await_resume() {
+    if constexpr (!never_waits)
+      if (waiting_.wait) {
+        chosen = waiting_.wait->chosen;
+        waiting_.wait->end(*this);
+      }
+    return take<0>();
+  }
+
+  // For its wait.
+  template <class Function>
+  void each(Function f) noexcept {
+    each(f, indices{});
+  }
+  template <class Try>
+  bool try_ready() noexcept {
+    for (std::uint64_t ready = those_that_may_be_ready(indices{}); ready != 0; ready &= ~(std::uint64_t{1} << chosen)) {
+      std::uint64_t from = ready;
+      if ((ready & (ready - 1)) != 0)
+        for (std::size_t i = select_wait::any_of(static_cast<std::size_t>(std::popcount(ready))); i != 0; --i)
+          from &= from - 1;
+      chosen = static_cast<std::size_t>(std::countr_zero(from));
+      if (try_at<Try>(indices{})) return true;
+    }
+    return false;
+  }
+  void finish_chosen() noexcept {
+    each([this](auto& one, std::size_t i) {
+      if (i == chosen) one.finish();
+    });
+  }
+  static constexpr bool begins_several = (0 + ... + int{Cases::state::begins}) > 1;
+  static constexpr bool may_need_no_lock = (Cases::state::may_need_no_lock && ...);
+  std::size_t chosen;
+
+ private:
+  static constexpr bool never_waits = (std::is_same_v<Cases, otherwise_case> || ...);
+  static_assert((0 + ... + int{std::is_same_v<Cases, otherwise_case>}) <= 1, "a select has one otherwise");
+  static constexpr std::size_t otherwise_at = [] {
+    constexpr bool is_otherwise[] = {std::is_same_v<Cases, otherwise_case>...};
+    return static_cast<std::size_t>(std::find(is_otherwise, is_otherwise + count, true) - is_otherwise);
+  }();
+  static_assert(count <= 64, "a select of more than 64 cases is given them as a vector");
+
+  template <std::size_t... I>
+  std::uint64_t those_that_may_be_ready(std::index_sequence<I...>) const noexcept {
+    return (... | (std::uint64_t{std::get<I>(states_).may_be_ready()} << I));
+  }
+  void try_all_or_none() noexcept {
+    if (!none_is_ready() && !try_ready<try_alone>() && !select_wait::try_all(locks_.data(), *this))
+      chosen = otherwise_at;
+  }
+  // None was at the moment at which this looked at the first one: each was not when it was looked at, and none has
+  // ceased to be ready meanwhile. Then `otherwise` is chosen.
+  bool none_is_ready() noexcept {
+    const std::uint32_t before = changes(indices{});
+    chosen = otherwise_at;
+    return those_that_may_be_ready(indices{}) == 0 && changes(indices{}) == before;
+  }
+  template <std::size_t... I>
+  std::uint32_t changes(std::index_sequence<I...>) const noexcept {
+    return (... + std::get<I>(states_).changes());
+  }
+  template <class Try, std::size_t... I>
+  bool try_at(std::index_sequence<I...>) noexcept {
+    return (... || (I == chosen && try_state<Try>(std::get<I>(states_))));
+  }
+  template <class Try, class State>
+  static bool try_state(State& one) noexcept {
+    if constexpr (std::is_same_v<State, otherwise_case>)
+      return false;
+    else
+      return Try::now(one);
+  }
+  template <class Function, std::size_t... I>
+  void each(Function& f, std::index_sequence<I...>) noexcept {
+    (each_of(f, std::get<I>(states_), I), ...);
+  }
+  template <class Function, class State>
+  static void each_of(Function& f, State& one, std::size_t i) noexcept {
+    if constexpr (!std::is_same_v<State, otherwise_case>) f(one, i);
+  }
+  template <std::size_t... I>
+  bool chosen_ended_stopped(std::index_sequence<I...>) const noexcept {
+    return ((I == chosen && std::get<I>(states_).ended_stopped()) || ...);
+  }
+  [[gnu::noinline]] bool wait_for_all(root& self) noexcept {
+    if (waiting_.wait.emplace(waiting_.cases.data(), locks_.data(), count).suspend(self, *this)) return true;
+    if (!chosen_ended_stopped(indices{})) return false;
+    waiting_.wait->end(*this);
+    return (end_stopped(self), true);
+  }
+  template <std::size_t I>
+  result_type take() {
+    if constexpr (I + 1 != count)
+      if (chosen != I) return take<I + 1>();
+    return result_type{I, decltype(result_type::value){std::in_place_index<I>, std::get<I>(states_).take()}};
+  }
+
+  struct waits {
+    std::array<select_case*, count> cases;
+    std::optional<select_wait> wait;
+  };
+  struct waits_not {};
+
+  std::tuple<typename Cases::state...> states_;
+  std::array<case_lock, count> locks_;
+  [[no_unique_address]] std::conditional_t<never_waits, waits_not, waits> waiting_;
+};
+
+template <class... Cases>
+class [[nodiscard("nothing happens until it is awaited")]] selecting : public knows_roots {
+ public:
+  using is_select = void;
+  explicit selecting(Cases&&... cases) noexcept : cases_(std::move(cases)...) {}
+  select_awaiter<Cases...> operator co_await() && noexcept { return select_awaiter<Cases...>{std::move(cases_)}; }
+
+ private:
+  std::tuple<Cases...> cases_;
+};
+
+/// What a select of many gives.
+template <class Case>
+struct selected_of_many {
+  struct type {
+    std::size_t index;
+    typename Case::result_type value;
+  };
+  static type take(std::size_t chosen, typename Case::state& one) { return {chosen, one.take()}; }
+};
+
+template <class Case>
+class WEFT_CONTAINERS select_range_awaiter : public gate_awaiter<select_range_awaiter<Case>> {
+  // Only of cases of all kinds.
+  static constexpr bool may_have_otherwise = requires(const typename Case::state& one) { one.is_otherwise(); };
+
+ public:
+  using result_type = typename selected_of_many<Case>::type;
+
+  explicit select_range_awaiter(std::vector<Case>&& cases)
+      : ready_(cases.size()), cases_(cases.size()), locks_(cases.size()) {
+    states_.reserve(cases.size());
+    for (Case& one : cases) states_.emplace_back(std::move(one));
+    if constexpr (may_have_otherwise)
+      for (std::size_t i = 0; i != states_.size(); ++i)
+        if (states_[i].is_otherwise()) {
+          WEFT_EXPECTS(otherwise_at_ == select_wait::none, "a select has one otherwise");
+          otherwise_at_ = i;
+        }
+  }
+  select_range_awaiter(const select_range_awaiter&) = delete;
+
+  bool suspend(root& self) noexcept {
+    if (self.sleeper::stop_requested()) [[unlikely]]
+      return (end_stopped(self), true);
+    if (!try_without_waiting()) {
+      if (wait_.emplace(cases_.data(), locks_.data(), cases_.size()).suspend(self, *this)) return true;
+      if (!chosen_ended_stopped()) return false;
+      wait_->end(*this);
+      return (end_stopped(self), true);
+    }
+    if (!chosen_ended_stopped()) return false;
+    return (end_stopped(self), true);
+  }
+  // See detail::may_need_no_wait.
+  bool seems_ready() const noexcept { return never_waits() || any_may_be_ready(); }
+  bool done_at_once(const root& self) noexcept {
+    return !self.sleeper::stop_requested() && try_without_waiting() && !chosen_ended_stopped();
+  }
+  result_type await_resume() {
+    if (wait_) {
+      chosen = wait_->chosen;
+      wait_->end(*this);
+    }
+    return selected_of_many<Case>::take(chosen, states_[chosen]);
+  }
+
+  // For its wait.
+  template <class Function>
+  void each(Function f) noexcept {
+    for (std::size_t i = 0; i != states_.size(); ++i)
+      if (i != otherwise_at_) f(states_[i], i);
+  }
+  // Any of those that may be ready, and if that one is not, any of the others.
+  template <class Try>
+  bool try_ready() noexcept {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i != states_.size(); ++i)
+      if (states_[i].may_be_ready()) ready_[count++] = static_cast<std::uint32_t>(i);
+    for (; count != 0; --count) {
+      std::uint32_t& drawn = ready_[count == 1 ? 0 : select_wait::any_of(count)];
+      chosen = drawn;
+      if (Try::now(states_[chosen])) return true;
+      drawn = ready_[count - 1];
+    }
+    return false;
+  }
+  void finish_chosen() noexcept { states_[chosen].finish(); }
+  static constexpr bool begins_several = Case::state::begins;
+  static constexpr bool may_need_no_lock = true;  // there may be none
+  std::size_t chosen;
+
+ private:
+  bool never_waits() const noexcept { return otherwise_at_ != select_wait::none; }
+  bool any_may_be_ready() const noexcept {
+    return std::any_of(states_.begin(), states_.end(), [](const auto& one) { return one.may_be_ready(); });
+  }
+  bool chosen_ended_stopped() const noexcept { return states_[chosen].ended_stopped(); }
+  // As of a select whose cases are known. False: it has to wait.
+  bool try_without_waiting() noexcept {
+    if (!never_waits()) return try_ready<try_alone>();
+    const std::uint32_t before = changes();
+    const bool none_is_ready = !any_may_be_ready() && changes() == before;
+    if (none_is_ready || (!try_ready<try_alone>() && !select_wait::try_all(locks_.data(), *this)))
+      chosen = otherwise_at_;
+    return true;
+  }
+  std::uint32_t changes() const noexcept {
+    std::uint32_t sum = 0;
+    for (const auto& one : states_) sum += one.changes();
+    return sum;
+  }
+
+  std::size_t otherwise_at_ = select_wait::none;
+  std::vector<typename Case::state> states_;
+  std::vector<std::uint32_t> ready_;
+  std::vector<select_case*> cases_;
+  std::vector<case_lock> locks_;
+  std::optional<select_wait> wait_;
+};
+
+template <class Case>
+class [[nodiscard("nothing happens until it is awaited")]] WEFT_CONTAINERS selecting_of : public knows_roots {
+ public:
+  using is_select = void;
+  explicit selecting_of(std::vector<Case>&& cases) noexcept : cases_(std::move(cases)) {}
+  select_range_awaiter<Case> operator co_await() && { return select_range_awaiter<Case>{std::move(cases_)}; }
+
+ private:
+  std::vector<Case> cases_;
+};
+
+}  // namespace detail
+
+/// Does one of the cases, whichever is ready first; if several are, any of them, each as likely, also where one event makes
+/// several of them ready while it waits. Each gives what it gives alone; a send to a closed channel that was chosen throws.
+///
+///     auto got = co_await select(on_receive(numbers), after(5ms));
+///     if (got.index == 0) use(std::get<0>(got.value));
+///
+/// Suspends  where none is ready, and there is no `otherwise`; resumes on its own executor.
+/// Cancel    leaves all lines, and ends stopped. A case that was chosen before wins: what it received is there.
+/// Fails     as the case that was chosen.
+/// Lifetime  the channels outlive it.
+/// Threads   any.
+/// Cost      a lock where one is ready, none where none is and there is `otherwise`, else one for each channel; no memory;
+///           with an on() that runs, the frames of a scope and of a fork for each.
+template <class... Cases>
+  requires(sizeof...(Cases) > 0)
+auto select(Cases... cases) {
+  if constexpr ((detail::runs_beside<Cases> || ...)) {
+    static_assert(
+        !(std::is_same_v<typename detail::select_case_of<Cases>::type, detail::otherwise_case> || ...),
+        "a select with otherwise never waits, so what runs beside it could not end: fork it, and give the fork by "
+        "its name, on(f)");
+    using selection = detail::selection_beside<Cases...>;
+    return selection::run(typename selection::parts{std::move(cases)...});
+  } else {
+    return detail::selecting<typename detail::select_case_of<Cases>::type...>{detail::as_case(cases)...};
+  }
+}
+
+/// The same where only the run knows how many there are, all of one kind: gives {index, value}. Of none, it
+/// waits until it is stopped.
+///
+///     std::vector<receive_case<int>> all;
+///     for (auto& one : channels) all.push_back(on_receive(one));
+///     auto [index, value] = co_await select(std::move(all));
+///
+/// Suspends, Cancel, Fails, Lifetime and Threads as above.
+/// Cost      four allocations more.
+template <class Case>
+  requires std::is_base_of_v<detail::select_case, typename Case::state>
+auto select(std::vector<Case> cases) {
+  return detail::selecting_of<Case>{std::move(cases)};
+}
+template <class T>
+auto select(std::vector<on_case<T>> cases) {
+  return detail::range_selection_beside<T>::run(std::move(cases));
+}
+
+}  // namespace weft

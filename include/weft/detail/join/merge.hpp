@@ -1,0 +1,439 @@
+// Several async_generators as one: merge. What ends first comes first: as_completed. Part of combine.hpp.
+//
+// The sources run side by side, each in a child of its own, and each value is handed to a function, one at a time. So the
+// values are consumed where the sources are waited for, and none of these outlives that line.
+//
+// What stands between a merge and its function, as transform and take, is done where the function is called, in turn: see
+// `pushing`. So of all sources together take(3) takes three, and calls of the functions do not overlap.
+//
+// Rejected: an async_generator of all values. While its consumer holds one, the other sources would run on; and a consumer
+// may drop a generator at any time, from a destructor, which can't wait for them.
+//
+// Long because as_completed is a merge, too: of generators of one value each.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <weft/async_generator.hpp>
+#include <weft/detail/base/forward.hpp>
+#include <weft/detail/base/lock.hpp>
+#include <weft/detail/join/group.hpp>
+#include <weft/detail/task/pipe.hpp>
+#include <weft/error.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+namespace detail {
+
+/// Whose turn it is to call the function. First come, first served.
+class turns {
+ public:
+  class awaiter : waiter {
+   public:
+    explicit awaiter(turns& of) noexcept : waiter{type}, of_{of} {}
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+      return of_.wait(*this, suspending(caller));  // self may be gone after this line
+    }
+    void await_resume() const noexcept {}
+
+   private:
+    static on_stop leave(waiter& self) noexcept;
+    static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
+      into.add(what, &static_cast<const awaiter&>(self).of_);
+    }
+    static constexpr wait_type type{.leave = leave, .name = "turn to call the function of a pipe", .tell = tell};
+
+    turns& of_;
+  };
+  struct next : knows_roots {
+    explicit next(turns& those) noexcept : of{&those} {}
+    awaiter operator co_await() const noexcept { return awaiter{*of}; }
+    turns* of;
+  };
+
+  /// The turn of who awaited `next`, until this is destroyed.
+  class holder {
+   public:
+    explicit holder(turns& of) noexcept : of_{of} {}
+    holder(const holder&) = delete;
+    ~holder() { of_.pass_on(); }
+
+   private:
+    turns& of_;
+  };
+
+  bool over = false;  // nobody calls it any more; whoever has the turn reads and writes this
+
+ private:
+  bool wait(waiter& one, root& self) noexcept;
+  void pass_on() noexcept;
+
+  tiny_lock lock_;  // of the rest
+  waiter_line line_;
+  bool taken_ = false;
+};
+
+/// What a function says by its result: whether to go on.
+template <class F, class T>
+inline constexpr bool says_when_to_end = std::is_convertible_v<outcome_of_call<F&, T&&>, bool>;
+
+/// Runs one source. True: the function wants no more.
+template <class T, class F>
+task<bool> merge_lane(async_generator<T>& source, turns& order, F& f) {
+  while (auto* value = co_await source.next()) {
+    co_await turns::next{order};
+    const turns::holder mine{order};
+    if (order.over) break;
+    order.over = true;  // if this does not return
+    auto&& made = call(f, static_cast<T&&>(*value));
+    if constexpr (says_when_to_end<F, T>) {
+      const bool go_on = co_await std::forward<decltype(made)>(made);
+      if (!go_on) co_return true;
+    } else {
+      co_await std::forward<decltype(made)>(made);
+    }
+    order.over = false;
+  }
+  co_return false;
+}
+
+/// Waits for all lanes; the first that fails, or says that it is over, stops the others.
+class WEFT_CONTAINERS lanes_awaiter : public range_group<bool> {
+ public:
+  explicit lanes_awaiter(std::vector<task<bool>>&& lanes) : range_group<bool>{std::move(lanes), &kind} {}
+  void await_resume() {
+    if (!any_failed()) return;
+    for (std::size_t i = 0; i != slots_.size(); ++i)
+      if (i != decider_ && slots_[i].is_exception()) lose_error("merge", slots_[i].exception());
+    throw_failure(slots_[decider_]);
+  }
+
+ private:
+  static void child_ended(group& self, child& one, bool failed) noexcept {
+    auto& mine = static_cast<lanes_awaiter&>(self);
+    if ((failed || mine.slots_[one.index].value()) && mine.decide()) mine.decider_ = one.index;
+  }
+  static constexpr group::deciding kind{child_ended, nullptr};
+
+  static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+  std::size_t decider_ = nobody;  // written by that one, before it counts down
+};
+
+struct WEFT_CONTAINERS lanes : knows_roots {
+  explicit lanes(std::vector<task<bool>>&& of) noexcept : tasks{std::move(of)} {}
+  lanes_awaiter operator co_await() && { return lanes_awaiter{std::move(tasks)}; }
+  std::vector<task<bool>> tasks;
+};
+
+template <class T, class F>
+task<> merge_into(std::vector<async_generator<T>> sources, F f) {
+  turns order;
+  std::vector<task<bool>> all;
+  all.reserve(sources.size());
+  for (auto& source : sources) all.push_back(merge_lane(source, order, f));
+  co_await lanes{std::move(all)};
+}
+
+// ---- what stands between a merge and its function -------------------------------------------------------------------
+
+/// What a stage makes of values of type T, as an async_generator<T> has them.
+template <class Stage, class T>
+struct passes_on {
+  using type = T;
+};
+template <class Fn, class T>
+struct passes_on<transforming<Fn>, T> {
+  using type = call_result<Fn, T&&>;
+};
+template <class T, class... Stages>
+struct behind {
+  using type = T;
+};
+template <class T, class Stage, class... Rest>
+struct behind<T, Stage, Rest...> : behind<typename passes_on<Stage, T>::type, Rest...> {};
+
+template <class Stage>
+inline constexpr bool may_stand_between = std::is_same_v<Stage, taking>;
+template <class Fn>
+inline constexpr bool may_stand_between<transforming<Fn>> = true;
+template <class Fn>
+inline constexpr bool may_stand_between<filtering<Fn>> = true;
+
+/// Hands a value through the stages and to the function behind them. False: no more values are wanted.
+template <class F, class... Stages>
+class pushing {
+ public:
+  pushing(std::tuple<Stages...>&& stages, F&& f) : stages_{std::move(stages)}, f_(std::move(f)) {}
+
+  /// Whether a value is wanted at all.
+  bool wants_any() const noexcept {
+    return std::apply([](const auto&... each) { return (... && !is_empty(each)); }, stages_);
+  }
+
+  template <class T>
+  WEFT_COROUTINE_WRAPPER task<bool> operator()(T&& value) {
+    return push<0, T>(static_cast<T&&>(value));
+  }
+
+ private:
+  template <std::size_t I, class T>
+  task<bool> push(T&& value) {
+    if constexpr (I == sizeof...(Stages)) {
+      auto&& made = call(f_, static_cast<T&&>(value));
+      if constexpr (says_when_to_end<F, T>) {
+        const bool go_on = co_await std::forward<decltype(made)>(made);
+        co_return go_on;
+      } else {
+        co_await std::forward<decltype(made)>(made);
+        co_return true;
+      }
+    } else {
+      auto& stage = std::get<I>(stages_);
+      using stage_type = std::tuple_element_t<I, std::tuple<Stages...>>;
+      if constexpr (requires { stage.keep; }) {
+        auto&& kept = call(stage.keep, std::as_const(value));
+        if (!co_await std::forward<decltype(kept)>(kept)) co_return true;
+        co_return co_await push<I + 1, T>(static_cast<T&&>(value));
+      } else if constexpr (requires { stage.count; }) {
+        --stage.count;
+        const bool go_on = co_await push<I + 1, T>(static_cast<T&&>(value));
+        co_return go_on&& stage.count != 0;
+      } else {
+        using next = typename passes_on<stage_type, T>::type;
+        auto&& made = call(stage.fn, static_cast<T&&>(value));
+        auto&& result = co_await std::forward<decltype(made)>(made);
+        co_return co_await push<I + 1, next>(static_cast<next&&>(result));
+      }
+    }
+  }
+
+  static bool is_empty(const taking& stage) noexcept { return stage.count == 0; }
+  static bool is_empty(const async_stage&) noexcept { return false; }
+
+  std::tuple<Stages...> stages_;
+  F f_;
+};
+
+template <class T, class F, class... Stages>
+task<> merge_through(std::vector<async_generator<T>> sources, std::tuple<Stages...> stages, F f) {
+  pushing<F, Stages...> all{std::move(stages), std::move(f)};
+  if (!all.wants_any()) co_return;
+  auto push = [&all](T&& value) { return all.template operator()<T>(static_cast<T&&>(value)); };
+  co_await merge_into(std::move(sources), push);
+}
+
+template <class T, class... Stages>
+task<std::vector<std::remove_cvref_t<typename behind<T, Stages...>::type>>> merge_collected(
+    std::vector<async_generator<T>> sources, std::tuple<Stages...> stages) {
+  using value_type = typename behind<T, Stages...>::type;
+  std::vector<std::remove_cvref_t<value_type>> values;
+  auto put = [&values](value_type&& value) { values.push_back(static_cast<value_type&&>(value)); };
+  co_await merge_through(std::move(sources), std::move(stages), put);
+  co_return values;
+}
+
+template <class T, class Result, class Fn, class... Stages>
+task<Result> merge_accumulated(std::vector<async_generator<T>> sources, std::tuple<Stages...> stages,
+                               accumulating<Result, Fn> self) {
+  using value_type = typename behind<T, Stages...>::type;
+  auto add = [&self](value_type&& value) -> task<> {
+    auto&& next = call(self.fn, std::move(self.result), static_cast<value_type&&>(value));
+    self.result = co_await std::forward<decltype(next)>(next);
+  };
+  co_await merge_through(std::move(sources), std::move(stages), add);
+  co_return std::move(self.result);
+}
+
+template <class T, class F>
+task<> feed(async_generator<T> source, F f) {
+  while (auto* value = co_await source.next()) {
+    auto&& made = call(f, static_cast<T&&>(*value));
+    if constexpr (says_when_to_end<F, T>) {
+      const bool go_on = co_await std::forward<decltype(made)>(made);
+      if (!go_on) co_return;
+    } else {
+      co_await std::forward<decltype(made)>(made);
+    }
+  }
+}
+
+/// Several sources, to be consumed as one, and what their values go through.
+template <class T, class... Stages>
+class [[nodiscard("merged sources run when they are consumed: merge(a, b) | for_each(f)")]] WEFT_CONTAINERS merged {
+ public:
+  explicit merged(std::vector<async_generator<T>>&& sources, Stages&&... stages)
+      : sources_{std::move(sources)}, stages_{std::move(stages)...} {}
+
+  template <class Stage>
+    requires may_stand_between<Stage>
+  friend merged<T, Stages..., Stage> operator|(merged sources, Stage stage) {
+    return std::apply(
+        [&](Stages&... before) {
+          return merged<T, Stages..., Stage>{std::move(sources.sources_), std::move(before)..., std::move(stage)};
+        },
+        sources.stages_);
+  }
+
+  friend auto operator|(merged sources, collecting) {
+    return merge_collected(std::move(sources.sources_), std::move(sources.stages_));
+  }
+  template <class Result, class Fn>
+  WEFT_COROUTINE_TAKES_OVER friend task<Result> operator|(merged sources, accumulating<Result, Fn> stage) {
+    return merge_accumulated(std::move(sources.sources_), std::move(sources.stages_), std::move(stage));
+  }
+  /// Behind all of them.
+  template <class F>
+  WEFT_COROUTINE_TAKES_OVER task<> into(F&& f) && {
+    if constexpr (sizeof...(Stages) == 0)
+      return merge_into<T, F>(std::move(sources_), std::forward<F>(f));
+    else
+      return merge_through<T, F>(std::move(sources_), std::move(stages_), std::forward<F>(f));
+  }
+
+ private:
+  std::vector<async_generator<T>> sources_;
+  std::tuple<Stages...> stages_;
+};
+
+template <class F>
+class [[nodiscard("for_each stands behind an async_generator: numbers() | for_each(f)")]] for_each_stage {
+ public:
+  template <class G>
+  explicit for_each_stage(std::in_place_t, G&& f) : f_(std::forward<G>(f)) {}
+
+  template <class T>
+  WEFT_COROUTINE_TAKES_OVER friend task<> operator|(async_generator<T> source, for_each_stage&& self) {
+    return feed<T, F>(std::move(source), std::move(self.f_));
+  }
+  template <class T, class... Stages>
+  WEFT_COROUTINE_TAKES_OVER friend task<> operator|(merged<T, Stages...> sources, for_each_stage&& self) {
+    return std::move(sources).into(std::move(self.f_));
+  }
+
+ private:
+  F f_;
+};
+
+}  // namespace detail
+
+/// Consumes an async_generator: calls `f(value)` for each, and awaits what that gives, if it can be awaited. An `f` that
+/// gives a bool ends it by false.
+///
+///     co_await (lines(in) | w::for_each(print));
+///
+/// Lifetime  `f` is moved into the frame.
+template <class F>
+detail::for_each_stage<std::decay_t<F>> for_each(F&& f) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  return detail::for_each_stage<std::decay_t<F>>{std::in_place, std::forward<F>(f)};
+}
+
+/// `for_each(numbers(), f)` is the same.
+template <class T, class F>
+WEFT_COROUTINE_TAKES_OVER task<> for_each(async_generator<T> source, F&& f) {
+  return std::move(source) | weft::for_each(std::forward<F>(f));
+}
+
+/// Runs several async_generators side by side: `merge(a(), b()) | for_each(f)` hands their values to `f` as they come, one at
+/// a time; a source waits while another's value is in `f`. `| collect()` gives them in a vector; `| accumulate(init, fn)`
+/// what that makes of them. Between stand transform, filter and take, whose functions are called in turn as `f` is.
+///
+/// Suspends  until all sources are at their ends, or `f` wants no more; then those that wait are stopped and joined.
+/// Cancel    a stop goes to all sources, and to `f` if that waits.
+/// Fails     the first failure, of a source or of `f`, stops the others and is thrown; later ones are lost errors.
+/// Threads   each source runs in a child of its own, on the executor of who awaits it. Calls of `f` never overlap.
+template <class T, std::same_as<async_generator<T>>... Rest>
+detail::merged<T> merge(async_generator<T> first, Rest... rest) {
+  std::vector<async_generator<T>> sources;
+  sources.reserve(1 + sizeof...(rest));
+  sources.push_back(std::move(first));
+  (sources.push_back(std::move(rest)), ...);
+  return detail::merged<T>{std::move(sources)};
+}
+template <class T>
+detail::merged<T> merge(std::vector<async_generator<T>> sources) {
+  return detail::merged<T>{std::move(sources)};
+}
+
+// The adaptors in their other form, as of an async_generator.
+
+template <class T, class... Stages, class Fn>
+auto transform(detail::merged<T, Stages...> sources, Fn&& fn) {
+  return std::move(sources) | transform(std::forward<Fn>(fn));
+}
+template <class T, class... Stages, class Fn>
+auto filter(detail::merged<T, Stages...> sources, Fn&& keep) {
+  return std::move(sources) | filter(std::forward<Fn>(keep));
+}
+template <class T, class... Stages>
+auto take(detail::merged<T, Stages...> sources, std::size_t count) {
+  return std::move(sources) | take(count);
+}
+template <class T, class... Stages, class Result, class Fn>
+WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(detail::merged<T, Stages...> sources, Result init, Fn&& fn) {
+  return std::move(sources) | accumulate(std::move(init), std::forward<Fn>(fn));
+}
+template <class T, class... Stages, class Result>
+WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(detail::merged<T, Stages...> sources, Result init) {
+  using value_type = typename detail::behind<T, Stages...>::type;
+  return accumulate(std::move(sources), std::move(init),
+                    [](Result&& sum, value_type&& value) { return std::move(sum) + static_cast<value_type&&>(value); });
+}
+template <class T, class... Stages>
+auto collect(detail::merged<T, Stages...> sources) {
+  return std::move(sources) | collect();
+}
+template <class T, class... Stages, class F>
+WEFT_COROUTINE_TAKES_OVER task<> for_each(detail::merged<T, Stages...> sources, F&& f) {
+  return std::move(sources) | weft::for_each(std::forward<F>(f));
+}
+
+// ---- as_completed -----------------------------------------------------------------------------------------------------
+
+/// What as_completed gives of each: which one it was, and how it ended.
+template <class T>
+struct completed {
+  std::size_t index;  ///< of the range's element
+  result<T> outcome;
+};
+
+namespace detail {
+
+template <class T>
+async_generator<completed<T>> completion_of(std::size_t index, task<T> one) {
+  auto outcome = co_await as_result(std::move(one));
+  completed<T> ended{index, std::move(outcome)};
+  co_yield std::move(ended);
+}
+
+}  // namespace detail
+
+/// Runs the elements of a range side by side: `as_completed(range) | for_each(f)` hands each to `f` when it has ended, as a
+/// completed<T>, in the order in which they end, one at a time. All else that stands behind a merge stands here, too.
+///
+///     auto show = [&](w::completed<std::string> page) { if (page.outcome) print(urls[page.index], *page.outcome); };
+///     co_await (w::as_completed(urls | std::views::transform(fetch)) | w::for_each(show));
+///
+/// Suspends  until all have ended, or `f` wants no more (it gives false); then those that run are stopped and joined.
+/// Cancel    a stop goes to all of them, and to `f` if that waits.
+/// Fails     with what `f` throws; then the others are stopped and joined. An element's failure is an outcome.
+/// Threads   as merge: children of who awaits it, on its executor. Calls of `f` never overlap.
+/// Cost      two frames for each.
+template <detail::awaitable_range Range>
+auto as_completed(Range&& range) {
+  using value_type = detail::range_result<Range>;
+  auto tasks = detail::tasks_of(std::forward<Range>(range));
+  std::vector<async_generator<completed<value_type>>> all;
+  all.reserve(tasks.size());
+  for (auto& one : tasks) all.push_back(detail::completion_of<value_type>(all.size(), std::move(one)));
+  return detail::merged<completed<value_type>>{std::move(all)};
+}
+
+}  // namespace weft

@@ -1,0 +1,131 @@
+// What a scope does when a fork fails. Part of scope.hpp.
+//
+//   fail_fast           the default: the siblings and the body are told to stop, all are joined, the failure is thrown
+//   collect_all_errors  nobody is told to stop; at the end an error_list with all failures is thrown
+//   a handler           is called with each failure, which then is dealt with: `.on_error = log_it`
+//   supervise(handler)  the same, and the handler says what happens: go on, start that fork again, or fail the scope
+//
+// A failure of the body itself is always one of the scope.
+//
+// A policy is a pointer to a function and one to an object, and owns nothing: scope_options must have no destructor, for
+// g++ 12 would run it twice where they are written inside a co_await expression.
+#pragma once
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/base/config.hpp>
+#include <weft/detail/base/duration.hpp>
+#include <weft/detail/base/forward.hpp>
+#include <weft/detail/base/invoke.hpp>
+#include <weft/detail/base/items.hpp>
+
+namespace weft {
+
+/// Failures, oldest first. Thrown by a scope that collects all; filled by one that was given it as `.errors`.
+class error_list : public std::exception {
+ public:
+  error_list() = default;
+  explicit error_list(items<std::exception_ptr> failures) noexcept : failures_{std::move(failures)} {}
+
+  const char* what() const noexcept override { return "several forks of a scope failed: see its error_list"; }
+
+  std::size_t size() const noexcept { return failures_.size(); }
+  bool empty() const noexcept { return failures_.empty(); }
+  const std::exception_ptr& operator[](std::size_t index) const noexcept { return failures_[index]; }
+  const std::exception_ptr* begin() const noexcept { return failures_.begin(); }
+  const std::exception_ptr* end() const noexcept { return failures_.end(); }
+
+ private:
+  items<std::exception_ptr> failures_;
+};
+
+/// What a handler of failures says.
+enum class on_failure : unsigned char {
+  go_on,    ///< it has been dealt with
+  restart,  ///< start that fork again, but for one that was told to stop: then as `go_on`. Only for forks of a function
+            ///< whose arguments can be copied; else as `fail`
+  fail,     ///< it is a failure of the scope
+};
+
+/// How often forks of one scope are started again: beyond `restarts` of them within `within`, a failure is the scope's.
+struct restart_limits {
+  unsigned restarts = ~0U;
+  detail::time_span within = std::chrono::steady_clock::duration::max();
+};
+
+/// What becomes of a failure. Refers to its handler, which outlives the scope; a lambda without captures, or a function,
+/// needs no object.
+///
+/// Threads  handlers are called where the fork failed, under no lock; where forks run on several threads, so do they.
+/// Fails    a handler that throws ends the program.
+class error_policy {
+ public:
+  enum class kind : unsigned char { fail_fast, collect_all, handle };
+
+  constexpr error_policy(kind what = kind::fail_fast) noexcept : kind_{what} {}  // NOLINT: `.on_error = fail_fast`
+
+  template <class Handler>
+    requires std::is_invocable_v<Handler&, std::exception_ptr> &&
+                 (std::is_lvalue_reference_v<Handler> || std::is_empty_v<Handler> || std::is_pointer_v<Handler>)
+  error_policy(Handler&& handler, restart_limits limits = {}) noexcept  // NOLINT: `.on_error = log_it`
+      : kind_{kind::handle}, limits_{limits} {
+    WEFT_EXPECTS(limits.within > std::chrono::steady_clock::duration::zero(),
+                 "a policy was given restart_limits whose `within` is no time: restarts would have no limit");
+    using plain = std::remove_cvref_t<Handler>;
+    if constexpr (std::is_function_v<plain>) {
+      object_ = reinterpret_cast<void*>(&handler);
+      call_ = [](void* object, std::exception_ptr failure) noexcept {
+        return decide(*reinterpret_cast<plain*>(object), std::move(failure));
+      };
+    } else if constexpr (std::is_pointer_v<plain>) {
+      object_ = reinterpret_cast<void*>(handler);
+      call_ = [](void* object, std::exception_ptr failure) noexcept {
+        return decide(reinterpret_cast<plain>(object), std::move(failure));
+      };
+    } else if constexpr (std::is_lvalue_reference_v<Handler>) {
+      object_ = const_cast<void*>(static_cast<const void*>(std::addressof(handler)));
+      call_ = [](void* object, std::exception_ptr failure) noexcept {
+        return decide(*static_cast<std::remove_reference_t<Handler>*>(object), std::move(failure));
+      };
+    } else {
+      call_ = [](void*, std::exception_ptr failure) noexcept { return decide(plain{}, std::move(failure)); };
+    }
+  }
+
+  kind what() const noexcept { return kind_; }
+  const restart_limits& limits() const noexcept { return limits_; }
+  on_failure operator()(std::exception_ptr failure) const noexcept { return call_(object_, std::move(failure)); }
+
+ private:
+  template <class Handler>
+  static on_failure decide(Handler&& handler, std::exception_ptr failure) noexcept {
+    auto what = on_failure::go_on;
+    const auto call = [&] {
+      if constexpr (std::is_convertible_v<std::invoke_result_t<Handler, std::exception_ptr>, on_failure>)
+        what = detail::invoke(handler, std::move(failure));
+      else
+        static_cast<void>(detail::invoke(handler, std::move(failure)));
+    };
+    detail::call_no_throw(call, "the .on_error handler of a scope threw, where nobody could catch it");
+    return what;
+  }
+
+  kind kind_;
+  restart_limits limits_;
+  void* object_ = nullptr;
+  on_failure (*call_)(void*, std::exception_ptr) noexcept = nullptr;
+};
+
+inline constexpr error_policy::kind fail_fast = error_policy::kind::fail_fast;
+inline constexpr error_policy::kind collect_all_errors = error_policy::kind::collect_all;
+
+/// A policy by which `handler(std::exception_ptr) -> on_failure` decides on each failure.
+template <class Handler>
+error_policy supervise(Handler&& handler, restart_limits limits = {}) noexcept {
+  static_assert(std::is_convertible_v<std::invoke_result_t<Handler&, std::exception_ptr>, on_failure>,
+                "supervise(handler): the handler says what happens, a weft::on_failure");
+  return error_policy{std::forward<Handler>(handler), limits};
+}
+
+}  // namespace weft

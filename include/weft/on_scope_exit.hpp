@@ -1,0 +1,76 @@
+// Cleanup that waits: a destructor can't co_await, so a task names what is to run when it has ended.
+//
+// Each cleanup is a boundary of its own between the task and what awaits it: where the task returns, or a stop that
+// destroyed its frame arrives, the cleanup runs; then the return, or the stop, goes on outward. The last one to be
+// registered stands innermost, so it runs first.
+//
+// Rejected: a list of cleanups in the promise: a word in every frame, and a test at every return.
+#pragma once
+
+#include <utility>
+#include <weft/detail/base/invoke.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+namespace detail {
+
+/// Has `cleanup` run when the coroutine `self`, which runs now, has ended. Throws std::bad_alloc.
+void run_at_exit(std::coroutine_handle<> self, task<>&& cleanup);
+
+class [[nodiscard("a cleanup is registered by co_await on_scope_exit(...)")]] exit_registration : public knows_roots {
+ public:
+  explicit exit_registration(task<>&& cleanup) noexcept : cleanup_{std::move(cleanup)} {}
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> self) {
+    static_assert(
+        of_a_task<Promise>,
+        "on_scope_exit belongs in a task: a generator may be dropped, by a destructor, which can't wait for a "
+        "cleanup: register it in the task that consumes");
+    run_at_exit(self, std::move(cleanup_));
+    return false;
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  task<> cleanup_;
+};
+
+template <class F, class... Args>
+task<> call_at_exit(F f, Args... args) {
+  co_await std::move(f)(std::move(args)...);
+}
+
+}  // namespace detail
+
+/// `co_await on_scope_exit(close(std::move(file)));` in a task has `close` run when that task has ended, however it
+/// ends: with a value, an exception, or stopped; before whoever awaits it goes on. Of several, the last one runs first.
+///
+/// The task's own variables are gone by then: what the cleanup needs, it owns, or it lives further out. In an
+/// async_generator it does not compile: whoever drops one half-way does so in a destructor, which can't wait.
+///
+/// Suspends  not where it is registered.
+/// Cancel    the cleanup is shielded: it can wait even where the task was told to stop.
+/// Fails     a cleanup that throws ends the program with a sentence. std::bad_alloc where it is registered.
+/// Cost      one block of frame memory, and the cleanup's frame.
+template <awaitable Awaitable>
+detail::exit_registration on_scope_exit(Awaitable&& cleanup) {
+  static_assert(std::is_void_v<await_result<Awaitable>>, "a cleanup gives nothing, for nobody could take it");
+  return detail::exit_registration{detail::as_task(std::forward<Awaitable>(cleanup))};
+}
+
+/// The same for a function that returns the cleanup. It is called when the task has ended; it and its arguments are
+/// moved into the cleanup's frame until then, as a lambda's captures must be.
+///
+///     co_await on_scope_exit([](session s) -> task<> { co_await s.log_out(); }, co_await log_in());
+template <class F, class... Args>
+  requires(!awaitable<F>) && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
+detail::exit_registration on_scope_exit(F&& f, Args&&... args) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  return detail::exit_registration{detail::call_at_exit<detail::callable<F>, std::decay_t<Args>...>(
+      std::forward<F>(f), std::forward<Args>(args)...)};
+}
+
+}  // namespace weft

@@ -1,0 +1,198 @@
+// A task that many await. It is a root of its own: whoever awaits it first starts it, in the environment of that task
+// but for its stop; it ends once, and all get the same result.
+//
+// Nobody waits, nobody wants it: when the last waiter is stopped, it stops the shared task and waits until that has
+// ended, so that what the task refers to is still there while it runs.
+#pragma once
+
+#include <atomic>
+#include <weft/detail/base/atomic.hpp>
+#include <weft/detail/base/forward.hpp>
+#include <weft/detail/base/lock.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+template <class T>
+class future;
+
+namespace detail {
+
+/// What all copies of a shared task refer to; all but the result.
+class shared_root : public root {
+ public:
+  explicit shared_root(std::coroutine_handle<> outermost, promise_base& promise) noexcept;
+  shared_root(const shared_root&) = delete;
+
+  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }  // the copied handle holds one
+  /// True: that was the last.
+  bool release() noexcept { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }  // -> last, <- last
+
+  enum class phase : unsigned char { unstarted, running, ended, stopped };
+  phase now() const noexcept { return phase_.load(std::memory_order_acquire); }  // <- ended
+
+  /// Enters the line and parks `self`, which suspends; starts the task if nobody has. False: it has ended, and `self`
+  /// need not wait. After true, the waiter may be gone.
+  bool wait(waiter& one, root& self) noexcept;
+
+  /// By a stopper of `one`'s sleeper.
+  on_stop leave(waiter& one) noexcept;
+
+  /// By who has made it: starts it here and now, for nobody yet. It has no executor, and whoever leaves stops nothing.
+  void start_here() noexcept;
+
+ protected:
+  ~shared_root() = default;
+  /// It has ended, with a result: the frame may go, and its arguments with it.
+  virtual void settle() noexcept = 0;
+  virtual void destroy() noexcept = 0;
+
+ private:
+  static void ended(root& self, bool stopped) noexcept;
+
+  tiny_lock lock_;
+  waiter_line line_;              // under the lock
+  waiter* joiner_ = nullptr;      // the last to leave, which waits for the end; under the lock
+  bool runs_for_nobody_ = false;  // set before others know it
+  //   edge ended  the result, and all that the task did  ->  who sees `ended` or `stopped`
+  atomic<phase> phase_{phase::unstarted};  // written under the lock
+  // Handles, and one while it runs.
+  //   edge last  the last use of a handle  ->  the destruction
+  atomic<std::size_t> references_{1};
+  weft::env own_env_;
+};
+
+template <class T>
+class shared_state final : public shared_root {
+ public:
+  explicit shared_state(std::coroutine_handle<task_promise<T>> frame) noexcept
+      : shared_root{frame, frame.promise()}, frame_{frame} {}
+
+  outcome<T>& result() noexcept { return result_; }
+  void settle() noexcept override {
+    result_.take_from(frame_.promise());
+    frame_.destroy();
+  }
+  void destroy() noexcept override {
+    if (now() == phase::unstarted) let_go(frame_);
+    delete this;
+  }
+
+ private:
+  std::coroutine_handle<task_promise<T>> frame_;
+  outcome<T> result_;
+};
+
+template <class T>
+struct shared_promise : task_promise<T> {
+  using task_promise<T>::task_promise;
+  shared_task<T> get_return_object();
+};
+
+}  // namespace detail
+
+/// A task whose result many can have: copies of it all refer to one. `co_await s` gives a `const T&` to the value that
+/// lives as long as a copy does (void gives void, a reference the reference). Lazy; started by the first that awaits.
+/// A function that awaits it, as sync_wait or when_all, gives the same of one that has a name; of a temporary, which ends
+/// with the call, it gives a copy of the value.
+///
+///     shared_task<config> settings = load();       // a coroutine, or made from a task<config>
+///     const config& mine = co_await settings;
+///
+/// Suspends  until it has ended.
+/// Cancel    a waiter that is stopped leaves; the last one to leave stops the shared task and waits for its end.
+/// Fails     every waiter gets the same exception; if it ended stopped, so do they.
+/// Threads   copies may be awaited from any thread, one copy from one at a time. It runs on the executor of the first that
+///           awaits; of a sync_wait, which may leave before the others, it goes on where what it waits for completes.
+/// Cost      one allocation beside the frame.
+template <class T = void>
+class [[nodiscard("a shared task does nothing until it is awaited")]] shared_task : public detail::knows_roots {
+ public:
+  using promise_type = detail::shared_promise<T>;
+  using value_type = T;
+
+  shared_task() noexcept = default;  ///< empty: not to be awaited
+  shared_task(task<T> from) : shared_task{detail::task_access::release(std::move(from))} {}
+  shared_task(const shared_task& other) noexcept : state_{other.state_} {
+    if (state_ != nullptr) state_->retain();
+  }
+  shared_task(shared_task&& other) noexcept : state_{std::exchange(other.state_, nullptr)} {}
+  shared_task& operator=(shared_task other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~shared_task() {
+    if (auto* mine = std::exchange(state_, nullptr); mine != nullptr && mine->release()) mine->destroy();
+  }
+
+  /// Whether there is a coroutine to await.
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+
+  /// Whether it has ended.
+  bool is_ready() const noexcept { return state_ != nullptr && state_->now() >= detail::shared_root::phase::ended; }
+
+  auto operator co_await() const noexcept { return awaiter{*this}; }
+
+ private:
+  friend promise_type;
+  friend future<T>;
+  using state = detail::shared_state<T>;
+
+  class awaiter : detail::waiter {
+   public:
+    explicit awaiter(shared_task of) noexcept : waiter{type}, of_{std::move(of)} {
+      if (of_.state_ == nullptr) detail::fail_empty_task();
+    }
+    awaiter(const awaiter&) = delete;
+
+    bool await_ready() const noexcept { return of_.state_->now() == detail::shared_root::phase::ended; }
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+      return of_.state_->wait(*this, detail::suspending(caller));
+    }
+    decltype(auto) await_resume() {
+      detail::outcome<T>& result = of_.state_->result();
+      if (result.is_exception()) detail::rethrow(result.exception());
+      if constexpr (std::is_reference_v<T>)
+        return static_cast<T>(*result.value());
+      else if constexpr (!std::is_void_v<T>)
+        return std::as_const(result.value());
+    }
+
+   private:
+    static detail::on_stop leave(waiter& self) noexcept {
+      auto& mine = static_cast<awaiter&>(self);
+      return mine.of_.state_->leave(mine);
+    }
+    static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept {
+      const detail::sleeper* const runs = static_cast<const awaiter&>(self).of_.state_;
+      into.add(what, runs, runs);
+    }
+    static constexpr detail::wait_type type{.leave = leave, .name = "shared_task", .tell = tell};
+
+    shared_task of_;
+  };
+
+  explicit shared_task(std::coroutine_handle<detail::task_promise<T>> frame) {
+    struct guard {
+      std::coroutine_handle<> frame;
+      ~guard() {
+        if (frame) frame.destroy();
+      }
+    } unless_made{frame};
+    state_ = new state{frame};
+    unless_made.frame = nullptr;
+  }
+
+  state* state_ = nullptr;
+};
+
+template <class T>
+shared_task(task<T>) -> shared_task<T>;
+
+template <class T>
+shared_task<T> detail::shared_promise<T>::get_return_object() {
+  return shared_task<T>{task<T>{task_promise<T>::get_return_object()}};
+}
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+// No model: as in fence.hpp.
+#include "base/fence.hpp"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace weft::detail {
+
+constinit std::atomic<bool> fences_are_asymmetric{false};
+
+// Not once by the guard of a static: the kernel may take milliseconds, and a child that another thread forks meanwhile
+// would find that guard taken for ever. Who asks again is granted the same.
+void prepare_fences() noexcept {
+  static constinit std::atomic<bool> asked{false};
+  if (asked.load(std::memory_order_acquire)) return;  // <- asked
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+      ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+    fences_are_asymmetric.store(true, std::memory_order_relaxed);  // as declared
+  //   edge asked  the answer  ->  who need not ask
+  asked.store(true, std::memory_order_release);  // -> asked
+}
+
+void heavy_fence() noexcept {
+  if (light_fences_are_free())
+    ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,125 @@
+// Parking, and claiming a wait, for the sources of primitives: where each send and each lock passes, a call is a part of the
+// price. What both mean, and why the orders are what they are: weft/detail/core/waiter.hpp.
+#pragma once
+
+#include <cstdint>
+#include <weft/detail/core/waiter.hpp>
+
+namespace weft::detail {
+
+inline std::uint64_t sleeper::begin_wait(waiter& one, std::uint64_t word) noexcept {
+  WEFT_EXPECTS((word & state_mask) == running, "a task waits for two things at once: only its own coroutine may await");
+  const std::uint64_t ticket = (word & ticket_mask) + ticket_unit;
+  one.sleeper_ = this;
+  one.ticket_ = ticket;
+  current_ = &one;
+  return ticket;
+}
+
+// A sleeper that was not told to stop, and is not shielded, which most are: its word is a ticket and nothing else.
+inline bool sleeper::park_now(waiter& one) noexcept {
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  if ((word & ~ticket_mask) == running) [[likely]] {
+    const std::uint64_t ticket = begin_wait(one, word);
+    if (word_.compare_exchange_strong(word, ticket | waiting, std::memory_order_release,  // -> park
+                                      std::memory_order_relaxed)) [[likely]]              // looked at again
+      return true;
+  }
+  return park_with_bits(one);
+}
+
+// Moves the state of wait `ticket`, whatever the stop bits are meanwhile. False: that wait is over, or not in `from`.
+inline bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_t to) noexcept {
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  for (;;) {
+    const std::uint64_t rest = word & (stop_bit | shield_bit);
+    if ((word ^ rest) == (ticket | from)) [[likely]] {
+      if (word_.compare_exchange_weak(word, ticket | rest | to,
+                                      std::memory_order_acq_rel,   // -> wake, look, <- park, look
+                                      std::memory_order_relaxed))  // tried again
+        return true;
+    } else if ((word ^ rest) == (ticket | tentative) && from == waiting) {  // decided in a moment, one way or the other
+      word = decided(ticket);
+    } else {
+      return false;
+    }
+  }
+}
+
+// By a stopper. 0: it was told before. In the state `stopping`: its wait is claimed, and to be ended.
+inline std::uint64_t sleeper::set_stop_bit() noexcept {
+  std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
+  for (;;) {
+    if ((word & stop_bit) != 0) return 0;
+    const bool waits = (word & (state_mask | shield_bit)) == waiting;
+    const std::uint64_t told = waits ? (word & ~state_mask) | stop_bit | stopping : word | stop_bit;
+    if (!word_.compare_exchange_weak(word, told,
+                                     std::memory_order_acq_rel,   // -> asked, look, <- park, look
+                                     std::memory_order_relaxed))  // tried again
+      continue;
+    if (!waits && claim_held_wait(word)) return (told & ~state_mask) | stopping;
+    return told;
+  }
+}
+
+// Nobody else writes the word: it has its stop bit, the sleeper sleeps, and who left ends by no finish(). No model fails
+// where this is relaxed: relacy has it in the release sequence of the exchange before it, as C++17 had.
+inline void sleeper::has_left(std::uint64_t told) noexcept {
+  word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked (no model: as said above)
+}
+
+/// What waiter::try_claim() and sleeper::park() do, without the call.
+struct claim_here {
+  static bool try_claim(waiter& one) noexcept {
+    std::uint64_t word = one.ticket_ | sleeper::waiting;  // neither told to stop nor shielded: mostly so
+    if (one.sleeper_->word_.compare_exchange_strong(word, one.ticket_ | sleeper::running,
+                                                    std::memory_order_acquire,  // <- park, look; `wake` is the post's
+                                                    std::memory_order_relaxed)) [[likely]]  // looked at again
+      return true;
+    return one.claim_with_bits();
+  }
+  static bool park(sleeper& self, waiter& one) noexcept {
+    if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
+      return self.park_watched(*watch, one, false);
+    return self.park_now(one);
+  }
+};
+
+/// What sleeper::request_stop() does, in its parts, for who stops many.
+struct stop_here {
+  /// False: there is no wait to be ended, or it has ended. Else it is claimed.
+  static bool claim(sleeper& one) noexcept { return (one.set_stop_bit() & sleeper::state_mask) == sleeper::stopping; }
+
+  // ---- of one that is claimed
+
+  static waiter& wait_of(const sleeper& claimed) noexcept { return *claimed.current_; }
+  static bool can_be_fetched(const waiter& one) noexcept { return one.type_->fetch != nullptr; }
+  /// What the end of its wait touches first is fetched, of one for which that can be done.
+  static void fetch(const sleeper& claimed) noexcept { claimed.current_->type_->fetch(*claimed.current_); }
+  /// Has it leave. True: it has, and is to be woken as stopped.
+  static bool leave(sleeper& claimed) noexcept { return claimed.leave_wait(told(claimed)); }
+  /// Wakes one that has left.
+  static void wake(sleeper& one) noexcept;
+
+  // ---- of one that was put off
+
+  static void tell(waiter& one) noexcept { one.type_->run_deferred_stop(one); }
+
+  // ---- of several that are claimed
+
+  static bool can_leave_together(const waiter& one) noexcept { return one.type_->leave_together != nullptr; }
+  static bool is_like(const waiter& one, const waiter& other) noexcept {
+    return one.type_->leave_together == other.type_->leave_together;
+  }
+  /// Has those leave, which can.
+  static void leave(waiter* const* those, std::size_t count) noexcept {
+    for (std::size_t i = 0; i != count;) i += those[i]->type_->leave_together(those + i, count - i);
+    for (std::size_t i = 0; i != count; ++i) those[i]->sleeper_->has_left(told(*those[i]->sleeper_));
+  }
+
+ private:
+  // Once it is claimed only its state is changed, by who ends what it waits for.
+  static std::uint64_t told(const sleeper& claimed) noexcept { return claimed.word_.load(std::memory_order_relaxed); }
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,143 @@
+// How a thread gets its worker, at the first use of weft, and leaves it to the next thread at its end. Apart from worker.hpp,
+// which all of core builds on: here what the first worker of a program begins is known, too.
+#include "core/worker.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <weft/detail/core/async_stack.hpp>
+
+#include "base/asan.hpp"
+#include "base/unloading.hpp"
+#include "core/chaos.hpp"
+#include "memory/slabs.hpp"
+
+namespace weft::detail {
+namespace {
+
+constinit std::mutex spare_lock;
+constinit worker* spare_workers = nullptr;
+constinit worker* all_workers = nullptr;  // under the same lock; none is ever taken out
+
+// The next thread on this worker gets it, so this one must not.
+void let_go_of_signal_stack(worker& leaving) noexcept {
+  leaving.signal_stack_is_in_use = false;
+  stack_t now{};
+  if (::sigaltstack(nullptr, &now) != 0 || leaving.signal_stack == nullptr || now.ss_sp != leaving.signal_stack) return;
+  now = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+  ::sigaltstack(&now, nullptr);
+}
+
+// At the end of a thread its worker waits for the next thread: frames that are alive elsewhere still come home to it. By
+// a key, not by a thread_local's destructor: keys come after all of those, and again if one needs frames after that.
+void leave(void* worker_of_ending_thread) noexcept {
+  worker* leaving = static_cast<worker*>(worker_of_ending_thread);
+  worker_of_thread = nullptr;
+  leave_frame_memory(leaving->frames);
+  if (std::exchange(ready_for_stacks, false)) let_go_of_signal_stack(*leaving);
+  std::lock_guard guard{spare_lock};
+  leaving->spare = spare_workers;
+  spare_workers = leaving;
+}
+
+constexpr auto no_key = static_cast<pthread_key_t>(-1);
+constinit pthread_key_t key_to_forget = no_key;
+
+// Any thread may be at these locks when another one forks, as it begins or ends, or gets memory for frames: so a fork() takes
+// them over into the child whole.
+void keep_locks_over_forks() noexcept {
+  const auto let_go = [] {
+    slab_source::the_one().after_fork();
+    spare_lock.unlock();
+  };
+  const auto hold = [] {
+    spare_lock.lock();
+    slab_source::the_one().before_fork();
+  };
+  ::pthread_atfork(hold, let_go, let_go);
+}
+
+pthread_key_t make_key() noexcept {
+  keep_locks_over_forks();
+  pthread_key_t key;
+  if (pthread_key_create(&key, leave) != 0) fail("the system has no thread-specific key left, and weft needs one");
+  key_to_forget = key;
+  return key;
+}
+
+}  // namespace
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool ready_for_stacks = false;
+
+WEFT_SELDOM worker& first_use() noexcept {
+  {
+    std::lock_guard guard{spare_lock};
+    if (spare_workers != nullptr) {
+      worker_of_thread = spare_workers;
+      spare_workers = worker_of_thread->spare;
+    }
+  }
+  if (worker_of_thread == nullptr) {
+    // Deleted only where the library is unloaded: a frame may come home after the last thread ended.
+    worker_of_thread = new (std::nothrow) worker;
+    if (worker_of_thread == nullptr) fail("a thread that uses weft for the first time has no memory for what it needs");
+    note_that_something_stays();
+    std::lock_guard guard{spare_lock};
+    worker_of_thread->made_before = all_workers;
+    worker_of_thread->frames.made_before = all_workers != nullptr ? &all_workers->frames : nullptr;
+    all_workers = worker_of_thread;
+  } else {
+    worker_of_thread->frames.take_over();
+  }
+  worker_of_thread->errno_at = &errno;
+  begin_frame_memory(worker_of_thread->frames);
+  static const pthread_key_t key = make_key();
+  pthread_setspecific(key, worker_of_thread);
+  prepare_last_words();
+  begin_chaos_if_asked();
+  return *worker_of_thread;
+}
+
+// A library that is unloaded takes leave() with it, and threads that have used it go on, without their workers. The alternate
+// signal stack of such a thread, but for this one, stays: there is no way to take it from another thread.
+[[gnu::destructor(unloads_workers)]] static void end_workers() noexcept {
+  if (key_to_forget != no_key) pthread_key_delete(key_to_forget);
+  if (!is_unloaded()) return;
+  if (ready_for_stacks) let_go_of_signal_stack(*worker_of_thread);
+  while (all_workers != nullptr) {
+    worker* const gone = std::exchange(all_workers, all_workers->made_before);
+    while (slab* const one = gone->frames.slabs) {
+      gone->frames.slabs = one->next;
+      slab_source::the_one().give_back(one);
+    }
+    if (gone->signal_stack != nullptr && !gone->signal_stack_is_in_use)
+      ::munmap(gone->signal_stack, gone->signal_stack_bytes);
+    delete gone;
+  }
+  slab_source::the_one().unmap_all();
+}
+
+worker* newest_worker() noexcept {
+  std::lock_guard guard{spare_lock};
+  return all_workers;
+}
+
+heap& first_heap() noexcept { return this_worker().frames; }
+
+heap* newest_heap() noexcept {
+  worker* const newest = newest_worker();
+  return newest != nullptr ? &newest->frames : nullptr;
+}
+
+// A thread that has no worker yet has posted nothing.
+void wait_for_posters(const void* it) noexcept {
+  for (const worker* one = newest_worker(); one != nullptr; one = one->made_before) one->posts_to.wait_until_not(it);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,117 @@
+#include <weft/detail/core/root.hpp>
+
+#include "core/worker.hpp"
+#include "sched/sleeping_inbox.hpp"
+
+namespace weft {
+
+const void* detail::find_binding(const void* key) noexcept {
+  const binding* const innermost = current_env().locals;
+  return innermost != nullptr ? innermost->find(key) : nullptr;
+}
+
+const env& current_env() noexcept {
+  static constinit const env none{};
+  const detail::root* running = detail::this_worker().current;
+  return running != nullptr && running->env != nullptr ? *running->env : none;
+}
+
+namespace detail {
+
+// ---- root -----------------------------------------------------------------------------------------------------------------
+
+root::root(const weft::env* environment, root* part_of, end_function done) noexcept
+    : sleeper{woken}, env{environment}, parent{part_of}, end_{returned, stopped_at_end, nullptr, this}, done_{done} {
+  run = run_job;
+}
+
+void root::tell_to_stop(job& work) noexcept {
+  if (work.run != run_job) return;
+  static_cast<root&>(work).was_told_by_executor = true;
+  static_cast<root&>(work).request_stop();
+}
+
+std::chrono::steady_clock::time_point root::deadline_of(job& work) noexcept {
+  const weft::env* const its = work.run == run_job ? static_cast<root&>(work).env : nullptr;
+  return its != nullptr ? its->deadline : std::chrono::steady_clock::time_point::max();
+}
+
+// A callee that has ended, and is still there, is on top until another one starts. Its resume function is null.
+std::coroutine_handle<> root::innermost() const noexcept {
+  std::coroutine_handle<> at = top;
+  while (at && !is_end(at) && static_cast<const frame*>(at.address())->resume == nullptr)
+    at = promise_base::of(at).continuation;
+  return at;
+}
+
+const root* root::ended_by(std::coroutine_handle<> at) noexcept {
+  const auto& one = *static_cast<const frame*>(at.address());
+  if (one.destroy != boundary::arrive_stopped) return nullptr;
+  const auto& end = static_cast<const boundary&>(one);
+  return end.stopped_here == stopped_at_end ? end.owner : nullptr;
+}
+
+bool root::stop_requested() const noexcept {
+  for (const root* one = this; one != nullptr && !one->is_shielded(); one = one->parent)
+    if (one->sleeper::stop_requested()) return true;
+  return false;
+}
+
+// ---- blocking_root --------------------------------------------------------------------------------------------------------
+
+template class sleeping_inbox<job>;
+
+blocking_root::blocking_root(stop_token stop) noexcept : root{&own_env_, nullptr, ended}, own_env_{this, stop} {
+  WEFT_EXPECTS(current_root() == nullptr,
+               "sync_wait was called inside a task, where it would block a worker: co_await it");
+}
+
+void blocking_root::ended(root& self, bool stopped) noexcept {
+  auto& mine = static_cast<blocking_root&>(self);
+  mine.over_ = true;
+  mine.stopped_ = stopped;
+}
+
+bool blocking_root::run() noexcept {
+  auto stop_it = [this] { request_stop(); };
+  const stop_callback<decltype(stop_it)&> stop{own_env_.stop, stop_it};
+  run_here();
+  while (!over_)
+    for (job* work = take_all(); work != nullptr;) {
+      job* later = work->next;
+      work->run(*work);  // `work` may be gone
+      work = later;
+    }
+  return !stopped_;
+}
+
+executor* blocking_root::lasting_executor(const root& self) noexcept {
+  executor* const its = self.env != nullptr ? self.env->executor : nullptr;
+  for (const root* one = &self; one != nullptr; one = one->parent)
+    if (one->ends_by(ended) && its == static_cast<const blocking_root*>(one)) return nullptr;
+  return its;
+}
+
+// Sleeps until there is one. Null: it has run something else, by which all may be over.
+job* blocking_root::take_all() noexcept {
+  for (;;) {
+    if (job* work = posted_.take(); work != nullptr) return work;
+    if (run_inlined(this_worker())) return nullptr;
+    posted_.sleep(age_frame_memory() ? std::chrono::seconds{1} : std::chrono::seconds{});
+  }
+}
+
+void blocking_root::post(job& work) noexcept { posted_.put(work); }
+
+// ---- foreign_frame ----------------------------------------------------------------------------------------------------------
+
+void foreign_frame::resumed(frame* self) { static_cast<foreign_frame*>(self)->root_->schedule(); }
+
+void foreign_frame::dropped(frame* self) {
+  root& mine = *static_cast<foreign_frame*>(self)->root_;
+  mine.ends_stopped = true;
+  mine.schedule();
+}
+
+}  // namespace detail
+}  // namespace weft

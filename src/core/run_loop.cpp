@@ -1,0 +1,209 @@
+#include "core/run_loop.hpp"
+
+namespace weft::detail {
+namespace {
+
+// Destroys the frames of `self` from `outer` outward, up to a boundary. `ended`, which `outer` owns, is destroyed.
+void unwind_outward(worker& here, root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
+  here.unwinds = unwind_kind::frames;
+  for (;;) {
+    auto* caller = static_cast<frame*>(outer.address());
+    self.top = outer;
+    if (caller->destroy == boundary::arrive_stopped) {
+      here.unwinds = unwind_kind::nothing;  // what a boundary does is none of it
+      here.unwound = nullptr;
+      here.ended_below = ended.address();
+      return caller->destroy(caller);
+    }
+    here.unwound = ended.address();  // its owner, which is destroyed first in the caller's frame, knows it by this
+    ended = outer;
+    outer = promise_base::of(outer).continuation;
+    ended.destroy();
+  }
+}
+
+// Destroys the frames of `self` from the innermost outward, up to a boundary. A fiber that waits is one.
+void unwind(worker& here, root& self) noexcept {
+  const std::coroutine_handle<> innermost = self.top;
+  if (auto* leaf = static_cast<frame*>(innermost.address()); leaf->destroy == boundary::arrive_stopped) {
+    here.ended_below = nullptr;
+    return leaf->destroy(leaf);
+  }
+  const std::coroutine_handle<> outer = promise_base::of(innermost).continuation;
+  here.unwinds = unwind_kind::frames;
+  innermost.destroy();
+  unwind_outward(here, self, innermost, outer);
+}
+
+// The same up to the end of `self`, if there is no boundary before it.
+bool unwind_to_end_from(worker& here, root& self, std::coroutine_handle<> ended,
+                        std::coroutine_handle<> outer) noexcept {
+  here.unwinds = unwind_kind::frames;
+  while (!self.is_end(outer)) {
+    if (static_cast<frame*>(outer.address())->destroy == boundary::arrive_stopped) {
+      unwind_outward(here, self, ended, outer);
+      return false;
+    }
+    self.top = outer;
+    here.unwound = ended.address();
+    ended = outer;
+    outer = promise_base::of(outer).continuation;
+    ended.destroy();
+  }
+  self.top = outer;
+  here.unwinds = unwind_kind::nothing;
+  here.unwound = nullptr;
+  return true;
+}
+
+void unwind_current(frame*) {
+  worker& here = this_worker();
+  unwind(here, *here.current);
+}
+void never_destroyed(frame*) {}
+
+constinit frame unwinding{unwind_current, never_destroyed};
+
+void leave(worker& here) noexcept {
+  here.current = here.outer;
+  here.frames.memory = nullptr;  // not that of `outer`, which may have ended and only wakes others
+}
+
+}  // namespace
+
+void run(worker& here, std::coroutine_handle<> next) noexcept {
+  const unsigned locks = locks_held();
+  here.is_outermost = false;
+  for (;;) {
+    while (next) {
+      next.resume();
+      next = std::exchange(here.next, {});
+    }
+    expect_no_more_locks(locks);
+    here.starting = nullptr;  // that child has suspended
+    if (job* work = here.local) {
+      here.local = work->next;
+      work->run(*work);
+      next = std::exchange(here.next, {});
+    } else if (job* put_off = here.deferred.pop()) {  // not by run_job(): it would nest, which it was put off for
+      root& self = static_cast<root&>(*put_off);
+      enter(here, &self);
+      next = self.top;
+    } else {
+      return;
+    }
+  }
+}
+
+root* current_root() noexcept { return this_worker().current; }
+
+root& own_root() noexcept { return take_root(*this_worker().current); }
+
+void run_next(std::coroutine_handle<> next) noexcept { this_worker().next = next; }
+
+void run_next(std::coroutine_handle<> next, root& other) noexcept {
+  worker& here = this_worker();
+  enter(here, &other);
+  here.starting = nullptr;  // whoever ran before has suspended
+  here.next = next;
+}
+
+void leave_root() noexcept { leave(this_worker()); }
+
+void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }
+
+void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
+  unwind_outward(this_worker(), self, ended, outer);
+}
+
+bool unwind_to_end(worker& here, root& self) noexcept {
+  enter(here, &self);
+  const std::coroutine_handle<> innermost = self.top;
+  if (static_cast<frame*>(innermost.address())->destroy == boundary::arrive_stopped) {
+    unwind(here, self);
+    return false;
+  }
+  const std::coroutine_handle<> outer = promise_base::of(innermost).continuation;
+  here.unwinds = unwind_kind::frames;
+  innermost.destroy();
+  return unwind_to_end_from(here, self, innermost, outer);
+}
+
+void boundary::go_on(frame* self) {
+  auto& here = *static_cast<boundary*>(self);
+  here.owner->top = here.continuation;
+  run_next(here.continuation);
+}
+
+void boundary::arrive_stopped(frame* self) {
+  auto& here = *static_cast<boundary*>(self);
+  here.stopped_here(here);
+}
+
+// ---- what runs, and who may run it next ------------------------------------------------------------------------------------
+
+void root::run_here() noexcept { run_job(*this); }
+
+// Self may be gone after this.
+[[gnu::always_inline]] inline void root::run_in(worker& here) noexcept {
+  enter(here, this);
+  detail::run(here, ends_stopped ? where_it_ends_stopped() : std::coroutine_handle<>{top});
+}
+
+void root::run_job(job& work) noexcept {
+  worker& here = this_worker();
+  const run_scope restored{here};
+  static_cast<root&>(work).run_in(here);
+}
+
+WEFT_SELDOM std::coroutine_handle<> root::where_it_ends_stopped() noexcept {
+  ends_stopped = false;
+  return unwinding.handle();
+}
+
+// By itself, as it suspends, too: what runs here until it goes on is no part of it, and it may be gone by then. What its
+// executor is a pool for, on one of the pool's threads, goes into that one's line at once: this is most of all wake-ups.
+[[gnu::always_inline]] inline void root::schedule_on(worker& here) noexcept {
+  if (here.current == this) leave(here);
+  executor* const its = env != nullptr ? env->executor : nullptr;
+  if (its == nullptr) [[unlikely]]
+    return inline_executor{}.post(*this);
+  if (pool_worker* const mine = here.of_pool; mine != nullptr && mine->home == its && !mine->orders) [[likely]]
+    return mine->post(*this);
+  its->post(*this);
+}
+
+void root::schedule() noexcept { schedule_on(this_worker()); }
+
+void root::schedule_behind() noexcept {
+  worker& here = this_worker();
+  if (here.current == this) leave(here);
+  executor* const its = env != nullptr ? env->executor : nullptr;
+  if (its == nullptr) [[unlikely]]
+    return inline_executor{}.post(*this);
+  if (pool_worker* const mine = here.of_pool; mine != nullptr && mine->home == its) [[likely]]
+    return mine->post_behind(*this);
+  its->post_behind(*this);
+}
+
+void root::woken(sleeper& sleeping, wake_up how) noexcept {
+  root& self = static_cast<root&>(sleeping);
+  if (how == wake_up::stopped) [[unlikely]]
+    self.ends_stopped = true;
+  self.schedule_on(this_worker());
+}
+
+void root::returned(frame* end) {
+  root& self = *static_cast<boundary*>(end)->owner;
+  self.top = end->handle();  // its frames go, and whoever it wakes meanwhile may look at its stack
+  if (!self.is_uncounted) [[unlikely]]
+    self.count_out(this_worker());
+  self.done_(self, false);
+}
+
+void root::stopped_at_end(boundary& end) noexcept {
+  if (!end.owner->is_uncounted) end.owner->count_out(this_worker());
+  end.owner->done_(*end.owner, true);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,114 @@
+// The run loop and what a nested run leaves as it found it. For the sources that start roots.
+#pragma once
+
+#include <utility>
+#include <weft/detail/core/root.hpp>
+
+#include "core/held_locks.hpp"
+#include "core/worker.hpp"
+#include "sched/pool_worker.hpp"
+
+namespace weft::detail {
+
+/// `self` runs from here on; null: nobody. Its frames come from where its env says.
+inline void enter(worker& here, root* self) noexcept {
+  here.current = self;
+  here.frames.memory = self != nullptr && self->env != nullptr ? self->env->frames : nullptr;
+  if (here.frames.memory != nullptr) [[unlikely]]
+    here.frames.memory->enter(self->env->executor, here);
+}
+
+/// The run loop: every resume of a coroutine in a root comes from here, so a coroutine that suspends returns to here,
+/// and what it leaves in the worker is where to go on.
+void run(worker& here, std::coroutine_handle<> next) noexcept;
+
+/// Whether the run loop has something to go on with. One branch, after each coroutine that has suspended.
+inline bool has_more(const worker& here) noexcept {
+  return ((here.next.address() != nullptr) | (here.local != nullptr) | (here.deferred.first != nullptr)) != 0;
+}
+
+// It is a pool's task from its first turn there until it ends or leaves for another executor, so it does both on that pool's
+// threads: what has no executor of its own, and goes on wherever it is woken, is none of its tasks.
+inline void root::count_in(worker& here) noexcept {
+  if (!is_uncounted) return;
+  is_uncounted = false;
+  here.of_pool->begun.add();
+}
+inline void root::count_in(worker& here, job& work) noexcept {
+  if (work.run == run_job) static_cast<root&>(work).count_in(here);
+}
+inline bool root::is_counted_like(const root* one) const noexcept {
+  if (one == nullptr || one->is_uncounted) return false;
+  return one->env == env || (env != nullptr && one->env->executor == env->executor);
+}
+inline void root::count_in_like(const root* one, worker& here) noexcept {
+  if (is_counted_like(one)) count_in(here);
+}
+inline void root::count_out(worker& here) noexcept {
+  if (!is_uncounted) here.of_pool->ended.add();
+}
+inline void root::leave_pool(worker& here) noexcept {
+  count_out(here);
+  is_uncounted = true;
+}
+
+// What an executor of the user's own hands on to a pool is none of that pool's tasks: it may go on, and end, anywhere.
+inline bool is_of_pool(const root& one, const worker& here) noexcept {
+  return one.env != nullptr && here.of_pool->runs(one.env->executor);
+}
+
+// For the loop of a pool's worker, where each job passes: no call but that of the coroutine.
+[[gnu::always_inline]] inline void root::run_outermost(worker& here, job& work) noexcept {
+  if (work.run != run_job) [[unlikely]]
+    return work.run(work);
+  root& self = static_cast<root&>(work);
+  if (self.has_default_memory) {
+    here.current = &self;
+    here.frames.memory = nullptr;
+  } else {
+    detail::enter(here, &self);
+  }
+  std::coroutine_handle<> at = self.top;
+  if (self.needs_a_look()) [[unlikely]] {
+    if (is_of_pool(self, here)) self.count_in(here);
+    if (self.ends_stopped) at = self.where_it_ends_stopped();
+  }
+  here.is_outermost = true;
+  const unsigned locks = locks_held();
+  at.resume();  // self may be gone after this line
+  if (has_more(here)) [[unlikely]]
+    detail::run(here, std::exchange(here.next, {}));
+  expect_no_more_locks(locks);
+  static_cast<run_state&>(here) = {};
+  here.frames.memory = nullptr;
+}
+
+/// Destroys all frames of `self`, which was told to stop and has left what it waited in. True: it has reached its end, which
+/// knows nothing of it yet. False: something in between has taken over, and the run loop is to go on.
+bool unwind_to_end(worker& here, root& self) noexcept;
+
+/// A nested run: nothing is begun in it, and at its end all is as it was. In the middle of a fiber, as where one wakes a
+/// task that has no executor, what runs in it rounds as code of the thread does, and none of its exceptions is the fiber's.
+class run_scope {
+ public:
+  explicit run_scope(worker& here) noexcept : here_{here}, before_{here}, memory_before_{here.frames.memory} {
+    static_cast<run_state&>(here) = {{.current = before_.current, .outer = before_.current}};
+    if (before_.left_by != nullptr) [[unlikely]]
+      fibers_ = set_aside(*before_.left_by);
+  }
+  run_scope(const run_scope&) = delete;
+  ~run_scope() {
+    static_cast<run_state&>(here_) = before_;
+    here_.frames.memory = memory_before_;
+    if (before_.left_by != nullptr) [[unlikely]]
+      take_up(fibers_);
+  }
+
+ private:
+  worker& here_;
+  const run_state before_;
+  frame_source* const memory_before_;
+  side_state fibers_;  // where there is one
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,451 @@
+// Long because children that were made before and those that are made now borrow, wait and are taken in the same ways.
+#include <mutex>
+#include <new>
+#include <utility>
+#include <weft/detail/join/join.hpp>
+
+#include "core/run_loop.hpp"
+#include "core/stop_turn.hpp"
+#include "core/worker.hpp"
+#include "sched/pool_worker.hpp"
+
+namespace weft::detail {
+
+join_child::join_child(join& of, std::size_t index, root& parent) noexcept
+    : root{parent.env, &parent, join::child_ended}, all_{&of}, index_{index} {
+  ends_in(of.handle());
+}
+
+made_child::made_child(join& of, std::size_t index, root& parent) noexcept
+    : join_child{of, index, parent}, beginning_{join::begin_made} {
+  beginning_.continuation = end();
+  beginning_.owner = this;
+  top = beginning_.handle();
+}
+
+// The frames from here inward, which borrowed, are its own. Others may walk over them: a stolen child of theirs that throws.
+//   edge lent  all of this root  ->  who comes to its end by a walk
+void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
+  std::atomic_ref{promise_base::of(outermost).continuation}.store(
+      end(), std::memory_order_release);  // -> lent (no model: a frame is not watched)
+}
+
+// ---- children that borrow -------------------------------------------------------------------------------------------------
+
+[[gnu::always_inline]] inline void join::offer(pool_worker& mine) noexcept {
+  if (!mine.forks.push(*this)) [[unlikely]]
+    return offer_beyond(mine);
+  offered_to_ = &mine;
+  if (mine.calls_for_one()) [[unlikely]]
+    call_one(mine);
+}
+[[gnu::noinline]] void join::offer_beyond(pool_worker& mine) noexcept {
+  if (mine.offer_beyond(*this)) offered_to_ = &mine;
+}
+[[gnu::noinline]] void join::call_one(pool_worker& mine) noexcept { mine.call_one(); }
+
+// For others to take, on a pool whose tasks we are of, if there is room. What is seldom so is apart, so that this way saves
+// no registers.
+[[gnu::noinline]] void join::offer_rest() noexcept {
+  pool_worker* const mine = running_worker().of_pool;
+  const weft::env* const env = owner->env;
+  if (mine == nullptr || env == nullptr) return;
+  if (env->executor != mine->home || env->frames != nullptr) [[unlikely]]
+    return offer_if_shared(*mine);
+  offer(*mine);
+}
+[[gnu::noinline]] void join::offer_if_shared(pool_worker& mine) noexcept {
+  const weft::env& env = *owner->env;
+  if (!mine.shares(env.executor)) return;
+  WEFT_EXPECTS(env.frames == nullptr || env.frames->is_shared(),
+               "when_all on a pool, below memory that was not declared shared: its children may run at once, so set "
+               ".memory_is_shared, and give a resource that is");
+  offer(mine);
+}
+
+// A child that borrows has returned: the last one, or the parent, comes here, and whoever is not the last while there are
+// older forks on this worker; all else apart, so that this way saves no registers. All waits for each load between the end
+// of a child and the begin of the next: one less, where the frames follow, is 2 % of fib and 9 % of skynet.
+template <bool frames_follow>
+void join::returned(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  const std::uint32_t index = mine.begun_;
+  if (index == mine.count_) {
+    mine.owner->is_lent = mine.was_lent_;
+    mine.owner->top = mine.continuation;
+    WEFT_JUMP_TO(mine.continuation);
+  }
+  if (mine.offered_to_ == nullptr) [[unlikely]]
+    WEFT_GO_ON_IN(next_child, self);
+  pool_worker& here = *mine.offered_to_;
+  if (index + 1 == mine.count_) {
+    if (!here.forks.pop_before_last(mine)) [[unlikely]]
+      WEFT_GO_ON_IN(next_child, self);
+    mine.begun_ = index + 1;
+  } else {
+    if (!here.forks.change_before_last(mine, [&] { mine.begun_ = index + 1; })) [[unlikely]]
+      WEFT_GO_ON_IN(next_child, self);
+    if (here.calls_for_one()) [[unlikely]]
+      WEFT_GO_ON_IN(call_and_go_on, self);
+  }
+  WEFT_JUMP_TO(mine.lend((frames_follow ? mine.frames_behind() : mine.frames_)[index]));
+}
+template void join::returned<true>(frame* self);
+template void join::returned<false>(frame* self);
+[[gnu::noinline]] void join::call_and_go_on(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  mine.offered_to_->call_one();
+  WEFT_JUMP_TO(mine.lend(mine.frames_[mine.begun_ - 1]));
+}
+void join::returned_to_slot(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  mine.kind_->settle(mine, mine.begun_ - 1, false);
+  WEFT_GO_ON_IN(returned<false>, self);
+}
+[[gnu::noinline]] void join::next_child(frame* self) {
+  join& mine = static_cast<join&>(*static_cast<boundary*>(self));
+  if (mine.offered_to_ != nullptr) {
+    auto& forks = mine.offered_to_->forks;
+    if (!forks.pop(mine) && !forks.pop_stored(mine)) WEFT_JUMP_TO(mine.wait_for_others());
+  }
+  const std::uint32_t index = mine.begun_;
+  mine.begun_ = index + 1;
+  mine.offered_to_ = nullptr;
+  if (mine.begun_ != mine.count_) mine.offer_rest();
+  WEFT_JUMP_TO(mine.lend(mine.frames_[index]));
+}
+
+// ---- children that are made as they begin -------------------------------------------------------------------------------
+
+[[gnu::noinline]] std::coroutine_handle<> join::start_later() noexcept {
+  const std::coroutine_handle<> next = next_made();
+  return next ? next : std::noop_coroutine();
+}
+
+// The frame of one. It may have needed a root for the parent.
+inline std::coroutine_handle<> join::make(std::size_t index) noexcept {
+  const std::coroutine_handle<> child = kind_->make(*this, index);
+  has_made_one();
+  return child;
+}
+
+// As in returned().
+[[gnu::noinline]] bool join::begins_with_next(join& mine) {
+  if (mine.offered_to_ == nullptr) [[unlikely]]
+    return false;
+  pool_worker& here = *mine.offered_to_;
+  const std::uint32_t next = mine.begun_ + 1;
+  if (next == mine.count_) {
+    if (!here.forks.pop_before_last(mine)) [[unlikely]]
+      return false;
+    mine.begun_ = next;
+  } else {
+    if (!here.forks.change_before_last(mine, [&] { mine.begun_ = next; })) [[unlikely]]
+      return false;
+    if (here.calls_for_one()) [[unlikely]]
+      WEFT_GO_ON_IN(calls_one, mine);
+  }
+  return true;
+}
+[[gnu::noinline]] bool join::calls_one(join& mine) {
+  mine.offered_to_->call_one();
+  return true;
+}
+[[gnu::noinline]] void join::make_next(frame* self) {
+  WEFT_JUMP_TO(static_cast<join&>(*static_cast<boundary*>(self)).next_made());
+}
+
+// Where to go on: in the next one that can be made, or in the parent. Null: it waits.
+[[gnu::noinline]] std::coroutine_handle<> join::next_made() noexcept {
+  while (begun_ != count_) {
+    if (offered_to_ != nullptr) {
+      auto& forks = offered_to_->forks;
+      if (!forks.pop(*this) && !forks.pop_stored(*this)) return wait_for_others();
+    }
+    const std::uint32_t index = begun_;
+    begun_ = index + 1;
+    offered_to_ = nullptr;
+    if (begun_ != count_) offer_rest();
+    if (const std::coroutine_handle<> child = make(index)) return lend_made(child);
+  }
+  owner->top = continuation;
+  return continuation;
+}
+
+// In a root of its own.
+void join::begin_made(frame* self) {
+  auto& child = static_cast<made_child&>(*static_cast<boundary*>(self)->owner);
+  join& mine = *child.all_;
+  const std::coroutine_handle<> made = mine.kind_->make(mine, child.index_);
+  if (made == nullptr) {
+    child.count_out(this_worker());
+    leave_root();
+    return mine.count_down();
+  }
+  child.adopt(made, promise_base::of(made));
+  WEFT_JUMP_TO(made);
+}
+
+// For the root of a child, or a job of some that begins with it. Null: there is no memory.
+void* join::take_room(std::size_t index) noexcept {
+  if (kind_->make == nullptr) return room_of(index);
+  try {
+    const ambient_memory as_the_parents{lender_->env != nullptr ? lender_->env->frames : nullptr};
+    return allocate_frame(sizeof(made_child));
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+[[gnu::noinline]] void join::free_children_roots() noexcept {
+  while (children_ != nullptr) {
+    join_child* const one = children_;
+    children_ = one->before_;
+    if (static_cast<void*>(one) != room_of_borrower()) free_frame(static_cast<made_child*>(one), sizeof(made_child));
+  }
+}
+
+// Not all that are left.
+void join::fail_some(std::size_t from, std::size_t to) noexcept {
+  for (std::size_t index = from; index != to; ++index) kind_->fail(*this, index);
+  const auto fewer = static_cast<std::int64_t>(to - from);
+  pending_.fetch_sub(fewer, std::memory_order_release);  // -> join (no model: there is always memory)
+}
+
+// All that borrowed have returned, and others have taken the rest. Null: they have not ended.
+[[gnu::noinline]] std::coroutine_handle<> join::wait_for_others() noexcept {
+  owner->is_lent = was_lent_;
+  owner->top = continuation;
+  settle_first(begun_);
+  const std::size_t others = count_ - begun_;
+  if (pending_.load(std::memory_order_acquire) == -static_cast<std::int64_t>(others) &&  // <- join
+      (any_.load(std::memory_order_relaxed) & one_stopped) == 0)                         // carried as well
+    return continuation;
+  owner = &take_root(*owner);
+  leave_root();
+  park(*owner, others);
+  return {};
+}
+
+// The first children, which borrowed and have ended, when the parent is to wait: their arguments go now.
+void join::settle_first(std::size_t ended) noexcept {
+  if (kind_->at_once) return;
+  in_slots_ = true;
+  for (std::size_t index = 0; index != ended; ++index) kind_->settle(*this, index, false);
+}
+
+// ---- roots of their own -------------------------------------------------------------------------------------------------
+
+// The parent waits for `others`. It may go on at once, and this be gone.
+void join::park(root& parent, std::size_t others) noexcept {
+  wait& in = *::new (static_cast<void*>(rooms_)) wait{*this};
+  if (parent.park_forwarding(in)) stop_children(in);
+  const auto more = static_cast<std::int64_t>(others);
+  if (pending_.fetch_add(more, std::memory_order_acq_rel) == -more) finish();  // -> join, <- join
+}
+
+// From the innermost outward: the frames up to the join that a child belongs to are its own from now on; the join's
+// parent is the next one.
+[[gnu::noinline]] root& lend_no_more(root& self) noexcept {
+  const auto join_at = [](std::coroutine_handle<> at) noexcept {
+    auto* const one = static_cast<frame*>(at.address());
+    if (one->resume == join::returned<true> || one->resume == join::returned<false> ||
+        one->resume == join::returned_to_slot)
+      return true;
+    return one->destroy == boundary::arrive_stopped &&
+           static_cast<const boundary*>(one)->stopped_here == join::no_stop_ends_here;
+  };
+  worker& here = this_worker();
+  std::coroutine_handle<> at = self.innermost();
+  join_child *innermost = nullptr, *last = nullptr;
+  join* inside = nullptr;  // the one that `last` belongs to, and whose parent is found next
+  job *to_start = nullptr, **end_of_list = &to_start;
+  for (;;) {
+    std::coroutine_handle<> outermost = at, next = at;
+    while (!self.is_end(next) && (next == at || !join_at(next))) {
+      outermost = next;
+      next = promise_base::of(next).continuation;
+    }
+    if (self.is_end(next)) break;
+
+    join& all = static_cast<join&>(*static_cast<boundary*>(static_cast<frame*>(next.address())));
+    const std::size_t index = all.begun_ - 1;
+    void* const room = all.kind_->make != nullptr ? all.room_of_borrower() : all.room_of(index);
+    auto& child = *::new (room) join_child{all, index, self};
+    for (std::coroutine_handle<> one = at; one != next; one = promise_base::of(one).continuation)
+      promise_base::of(one).owner = &child;
+    child.take_over(outermost);
+    child.count_in_like(&self, here);
+    static_cast<void>(all.enlist(child));  // nobody was told: its parent has not waited
+    if (inside != nullptr) {
+      child.top = inside->continuation;
+      last->parent = &child;
+    } else {
+      child.top = at;
+      innermost = &child;
+    }
+    if (all.offered_to_ == nullptr && all.begun_ != all.count_) {
+      static_cast<job&>(all).run = join::start_in_turn;
+      *end_of_list = &all;
+      end_of_list = &static_cast<job&>(all).next;
+    }
+    inside = &all;
+    last = &child;
+    at = next;
+  }
+  self.is_lent = false;
+  self.top = inside->continuation;
+  *end_of_list = here.local;
+  here.local = to_start;
+  enter(here, innermost);
+
+  for (root* child = innermost;
+       child != &self;) {  // none of these joins can be over: the innermost child has not ended
+    join& all = *static_cast<join_child&>(*child).all_;
+    child = child->parent;
+    all.settle_first(all.begun_ - 1);
+    all.park(*child, all.count_ - all.begun_ + 1);
+  }
+  return *innermost;
+}
+
+// A child that has not begun gets a root. The stop of a parent that waits finds it in the list, or comes first.
+join_child& join::make_child(std::size_t index, void* room) noexcept {
+  join_child* child;
+  if (kind_->make != nullptr) {
+    child = ::new (room) made_child{*this, index, *lender_};
+  } else {
+    child = ::new (room) join_child{*this, index, *lender_};
+    child->adopt(frames_[index], promise_base::of(frames_[index]));
+  }
+  if (enlist(*child)) child->request_stop();
+  return *child;
+}
+
+// True: the others were told to stop.
+bool join::enlist(join_child& one) noexcept {
+  const std::lock_guard guard{lock_};
+  one.before_ = children_;
+  children_ = &one;
+  return told_;
+}
+
+// By the run loop of the thread that they could not be offered from: one after the other, when nothing else is next.
+void join::start_in_turn(job& self) noexcept {
+  join& mine = static_cast<join&>(self);
+  worker& here = this_worker();
+  const std::uint32_t index = mine.begun_;
+  mine.begun_ = index + 1;
+  if (mine.begun_ != mine.count_) {
+    self.next = here.local;
+    here.local = &self;
+  }
+  void* const room = mine.take_room(index);
+  if (room == nullptr) {
+    mine.kind_->fail(mine, index);
+    return mine.count_down();
+  }
+  join_child& child = mine.make_child(index, room);
+  child.count_in_like(mine.lender_, here);
+  enter(here, &child);
+  run_next(child.top);  // once it has ended, `mine` may be gone
+}
+
+void join::take_rest(job& self) noexcept {
+  join& mine = static_cast<join&>(self);
+  mine.run_some(mine.begun_, mine.count_, mine.take_room(mine.begun_));
+}
+
+void join::take_piece(job& self) noexcept {
+  const piece some = static_cast<piece&>(self);
+  some.of->run_some(some.from, some.to, &self);
+}
+
+// By a worker that has taken these. The larger pieces are stolen first. `room` is for the first.
+void join::run_some(std::size_t from, std::size_t to, void* room) noexcept {
+  pool_worker& mine = *this_worker().of_pool;
+  while (to - from > 1) {
+    const std::size_t middle = from + (to - from) / 2;
+    if (void* const place = take_room(middle); place == nullptr) {
+      fail_some(middle, to);
+    } else {
+      auto& rest = *::new (place) piece;
+      rest.run = take_piece;
+      rest.of = this;
+      rest.from = middle;
+      rest.to = to;
+      if (!mine.offer(rest)) mine.home->post(rest);
+    }
+    to = middle;
+  }
+  if (room == nullptr) {
+    kind_->fail(*this, from);
+    return count_down();
+  }
+  join_child& child = make_child(from, room);
+  child.count_in(this_worker());
+  child.run_here();  // this may be gone
+}
+
+// ---- the end ------------------------------------------------------------------------------------------------------------------
+
+void join::child_ended(root& self, bool stopped) noexcept {
+  auto& child = static_cast<join_child&>(self);
+  join& mine = *child.all_;
+  mine.kind_->settle(mine, child.index_, stopped);
+  if (stopped) mine.any_.fetch_or(one_stopped, std::memory_order_relaxed);  // the countdown carries it
+  leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
+  mine.count_down();
+}
+
+inline void join::count_down() noexcept {
+  if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();  // -> join, <- join
+}
+
+wake_up join::how() noexcept {
+  const bool stopped =
+      (any_.load(std::memory_order_relaxed) & one_stopped) != 0 && !kind_->any_failed(*this);  // carried
+  return stopped ? wake_up::stopped : wake_up::completed;
+}
+
+// By whoever came last.
+void join::finish() noexcept {
+  owner->top = continuation;
+  reinterpret_cast<wait*>(rooms_)->finish(how());
+}
+
+// With a count of 0 all have ended, or the parent has not added theirs yet: then nothing would keep it for later.
+on_stop join::stop_children(waiter& self) noexcept {
+  join& mine = *static_cast<wait&>(self).all;
+  worker& here = this_worker();
+  if (stop_turn::is_put_off(here) && count_one_more(mine.pending_)) [[unlikely]] {
+    stop_turn::put_off(here, self);
+    return on_stop::forwarded;
+  }
+  const stop_turn turn{here};
+  mine.stop_all();
+  return on_stop::forwarded;
+}
+
+void join::stop_in_turn(waiter& self) noexcept {
+  join& mine = *static_cast<wait&>(self).all;
+  mine.stop_all();
+  mine.count_down();
+}
+
+// Also what a join is known by whose children are made.
+void join::no_stop_ends_here(boundary&) noexcept {
+  fail("a child of when_all that borrows its parent's root has ended stopped");
+}
+
+void join::stop_all() noexcept {
+  join_child* one;
+  {
+    const std::lock_guard guard{lock_};
+    told_ = true;
+    one = children_;
+  }
+  for (; one != nullptr; one = one->before_) one->request_stop();
+}
+
+}  // namespace weft::detail

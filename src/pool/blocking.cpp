@@ -1,0 +1,290 @@
+#include <weft/blocking.hpp>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <weft/error.hpp>
+
+#include "base/futex.hpp"
+#include "base/helper_signals.hpp"
+#include "base/unloading.hpp"
+#include "core/worker.hpp"
+#include "sched/parker.hpp"
+
+namespace weft {
+namespace detail {
+
+// The line, the threads, and those of them that rest. All under one lock, but for the calls themselves: a call takes
+// microseconds at least.
+//
+// A thread rests in a list, the newest first, so that those that are too many are the ones that get to their time. Whoever
+// wakes one takes it out, under the lock; so a thread that finds itself out of the list knows that it was called.
+//
+// Each thread that ends joins the one that ended before it, so that those that have ended hold no more than one stack, and
+// who waits for all joins the last. Those that are still at a call when the process ends are left alone: nobody joins them.
+class blocking_core {
+ public:
+  explicit blocking_core(const blocking_options& options) noexcept : options_{options}, process_{::getpid()} {}
+
+  bool suspend(root& self, blocking_call& one);
+  on_stop leave(waiter& one) noexcept;
+  blocking_stats stats() const noexcept {
+    const std::lock_guard guard{lock_};
+    return {threads_, busy_, waiting_};
+  }
+  bool is_of_this_process() const noexcept { return process_ == ::getpid(); }
+  void expect_this_process() const noexcept {
+    WEFT_EXPECTS(is_of_this_process(), "a blocking_pool was used in a process that was forked after it was made");
+  }
+
+  /// Lets all threads go; returns when those have that are not at a call, or with `all`, when there are none.
+  void end(bool all) noexcept;
+
+ private:
+  struct resting {
+    futex_parker bed;
+    resting* below = nullptr;
+    bool inside = true;
+  };
+
+  bool start_thread() noexcept;
+  void run() noexcept;
+  bool rest(std::unique_lock<std::mutex>& guard) noexcept;
+  void call_one() noexcept;
+  void refuse_all(std::unique_lock<std::mutex>& guard) noexcept;
+  void has_changed() noexcept {
+    changes_.fetch_add(1, std::memory_order_relaxed);  // a word of the kernel's: all else is under the lock
+    futex_wake(&changes_);
+  }
+
+  const blocking_options options_;
+  const pid_t process_;
+  mutable std::mutex lock_;  // of all that follows
+  waiter_line line_;
+  std::size_t waiting_ = 0;  // in the line
+  unsigned threads_ = 0;
+  unsigned starting_ = 0;  // of these, that have not looked into the line yet
+  unsigned resting_ = 0;
+  unsigned called_ = 0;  // that were woken from their rest, and have not looked into the line yet
+  unsigned busy_ = 0;
+  resting* rests_ = nullptr;
+  bool ending_ = false;
+  bool left_alone_ = false;  // by end(): it was not to wait for calls
+  pthread_t ended_{};        // the thread that ended last; 0, which the C libraries give to none: none has
+  std::atomic<std::uint32_t> changes_{0};  // for end()
+};
+
+void blocking_call::throw_no_thread() {
+  throw error{std::error_code{EAGAIN, std::generic_category()}, "start a thread for a call that blocks"};
+}
+
+bool blocking_call::suspend(root& self) { return of_->suspend(self, *this); }
+
+on_stop blocking_call::leave(waiter& self) noexcept { return static_cast<blocking_call&>(self).of_->leave(self); }
+
+bool blocking_core::suspend(root& self, blocking_call& one) {
+  if (self.sleeper::stop_requested()) return (end_stopped(self), true);
+  expect_this_process();
+  std::unique_lock guard{lock_};
+  for (bool refused = false;;) {
+    const bool enough = threads_ >= options_.threads || waiting_ < resting_ + called_ + starting_;
+    if (threads_ != 0 && (enough || refused)) break;
+    ++threads_, ++starting_;
+    guard.unlock();
+    refused = !start_thread();
+    guard.lock();
+    if (!refused) continue;
+    --threads_, --starting_;
+    if (threads_ != 0) continue;
+    refuse_all(guard);
+    if (threads_ == 0) blocking_call::throw_no_thread();
+  }
+  if (self.park(one)) {
+    line_.push(one);
+    ++waiting_;
+    call_one();
+    return true;  // the task may run elsewhere, or be gone, when the lock is free
+  }
+  guard.unlock();
+  return (end_stopped(self), true);
+}
+
+// By who was the last that tried to start a thread, and got none: those in line came meanwhile, and rely on it.
+void blocking_core::refuse_all(std::unique_lock<std::mutex>& guard) noexcept {
+  while (threads_ == 0) {
+    waiter* const next = line_.pop();
+    if (next == nullptr) return;
+    --waiting_;
+    guard.unlock();
+    auto& one = static_cast<blocking_call&>(*next);
+    one.refuse();
+    one.finish();  // it may be gone
+    guard.lock();
+  }
+}
+
+on_stop blocking_core::leave(waiter& one) noexcept {
+  const std::lock_guard guard{lock_};
+  if (!line_.remove(one)) return on_stop::forwarded;  // it runs
+  --waiting_;
+  return on_stop::left;
+}
+
+// Wakes who came last to rest. The wake-up is under the lock, so that nobody's bed is gone.
+void blocking_core::call_one() noexcept {
+  resting* const one = rests_;
+  if (one == nullptr) return;
+  rests_ = one->below;
+  one->inside = false;
+  --resting_, ++called_;
+  one->bed.wake();
+}
+
+bool blocking_core::start_thread() noexcept {
+  const helper_signals as_helper;
+  pthread_t thread;
+  return ::pthread_create(
+             &thread, nullptr,
+             [](void* argument) -> void* {
+               static_cast<blocking_core*>(argument)->run();
+               return nullptr;
+             },
+             this) == 0;
+}
+
+void blocking_core::run() noexcept {
+  char name[16]{};
+  if (options_.name != nullptr)
+    for (std::size_t i = 0; i != sizeof name - 1 && options_.name[i] != '\0'; ++i) name[i] = options_.name[i];
+  ::pthread_setname_np(::pthread_self(), name);
+  worker& here = this_worker();
+  here.only_for = this;  // also where a task goes on that has no executor of its own
+  std::unique_lock guard{lock_};
+  --starting_;
+  for (;;) {
+    if (waiter* const next = line_.pop(); next != nullptr) {
+      --waiting_;
+      ++busy_;
+      if (ending_) has_changed();
+      guard.unlock();
+      auto& one = static_cast<blocking_call&>(*next);
+      one.run();
+      expect_this_process();  // where the call has forked, the child goes on with what it was at, and no further
+      one.finish();           // it may be gone
+      guard.lock();
+      --busy_;
+    } else if (ending_ || !rest(guard)) {
+      break;
+    }
+  }
+  here.only_for = nullptr;
+  --threads_;
+  if (left_alone_) {
+    ::pthread_detach(::pthread_self());
+    return;
+  }
+  const pthread_t ended_before = std::exchange(ended_, ::pthread_self());
+  has_changed();
+  guard.unlock();
+  // This may be gone, if all threads have ended: whoever waits for that joins this one.
+  if (ended_before != pthread_t{}) ::pthread_join(ended_before, nullptr);
+}
+
+// False: there was nothing to do for so long that this thread is one too many.
+bool blocking_core::rest(std::unique_lock<std::mutex>& guard) noexcept {
+  resting mine;
+  mine.below = rests_;
+  rests_ = &mine;
+  ++resting_;
+  const bool for_ever = options_.idle > std::chrono::hours{24 * 365};
+  const auto idle = std::max<std::chrono::steady_clock::duration>(options_.idle, options_.idle.zero());
+  const auto until = for_ever ? parker::time_point::max() : std::chrono::steady_clock::now() + idle;
+  bool late;
+  do {
+    mine.bed.prepare();  // under the lock, as each wake-up
+    guard.unlock();
+    mine.bed.commit(until);
+    late = std::chrono::steady_clock::now() >= until;
+    guard.lock();
+  } while (mine.inside && !late);
+  if (!mine.inside) {
+    --called_;
+    return true;
+  }
+  resting** at = &rests_;
+  while (*at != &mine) at = &(*at)->below;
+  *at = mine.below;
+  --resting_;
+  return threads_ <= options_.keep;
+}
+
+void blocking_core::end(bool all) noexcept {
+  std::unique_lock guard{lock_};
+  ending_ = true;
+  while (rests_ != nullptr) call_one();
+  while (threads_ != (all ? 0 : busy_)) {
+    const std::uint32_t seen = changes_.load(std::memory_order_relaxed);  // under the lock
+    guard.unlock();
+    futex_wait(&changes_, seen);
+    guard.lock();
+  }
+  const pthread_t last = std::exchange(ended_, pthread_t{});
+  left_alone_ = !all;
+  guard.unlock();
+  if (last != pthread_t{}) ::pthread_join(last, nullptr);
+}
+
+// Destroyed only where its library is unloaded: then its code and that of the calls goes, so all threads are waited for. At
+// the end of the process a call may go on for ever, and tasks of other threads may call. A child that was forked makes
+// another, and so does a destructor of a static that calls after this was destroyed.
+blocking_core& process_blocking_core() {
+  static constinit std::atomic<blocking_core*> one{nullptr};
+  static constinit std::mutex making;
+  blocking_core* now =
+      one.load(std::memory_order_acquire);  // <- made (no model: relacy has no words of the whole program)
+  if (now != nullptr && now->is_of_this_process()) [[likely]]
+    return *now;
+  const std::lock_guard guard{making};
+  now = one.load(std::memory_order_relaxed);  // under the lock
+  if (now != nullptr && now->is_of_this_process()) return *now;
+  if (now == nullptr) {
+    static_cast<void>(at_end([] {
+      blocking_core* const last = one.load(std::memory_order_relaxed);  // nobody makes another meanwhile
+      if (!last->is_of_this_process()) return;
+      last->end(is_unloading());
+      if (!is_unloading()) return;
+      one.store(nullptr, std::memory_order_relaxed);  // a destructor of a static that calls is on this thread
+      delete last;
+    }));
+  }
+  now = new blocking_core{{}};
+  //   edge made  the core  ->  who calls
+  one.store(now, std::memory_order_release);  // -> made (no model: as above)
+  return *now;
+}
+
+}  // namespace detail
+
+blocking_pool::blocking_pool(blocking_options options) : core_{new detail::blocking_core{options}} {
+  WEFT_EXPECTS(options.threads != 0, "a blocking_pool without threads was asked for: nothing would ever run there");
+}
+
+blocking_pool::~blocking_pool() {
+  if (!core_->is_of_this_process()) return;  // its threads stayed behind
+  WEFT_EXPECTS(detail::this_worker().only_for != core_,
+               "a blocking_pool was destroyed on one of its own threads: it would wait for itself");
+  core_->end(true);
+  delete core_;
+}
+
+blocking_stats blocking_pool::stats() const noexcept { return core_->stats(); }
+
+}  // namespace weft

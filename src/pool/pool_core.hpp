@@ -1,0 +1,283 @@
+// What a pool is: its workers, the set of those that have nothing to do, the jobs from outside, and its end.
+//
+// How its workers sleep and when it ends stands in parking.hpp, how who destroys it waits for who posts in posting_to.hpp.
+//
+// The core belongs to the pool and to its threads, and goes with the last of them: a pool may be destroyed by a job of
+// its own.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+#include <weft/pool.hpp>
+
+#include "base/holders.hpp"
+#include "base/posting_to.hpp"
+#include "base/starting_gate.hpp"
+#include "core/worker.hpp"
+#include "pool/earned_patience.hpp"
+#include "pool/giving_way.hpp"
+#include "pool/pool_size.hpp"
+#include "pool/processors.hpp"
+#include "pool/steal_pace.hpp"
+#include "sched/idle_set.hpp"
+#include "sched/injection.hpp"
+#include "sched/parker.hpp"
+#include "sched/parking.hpp"
+#include "sched/pool_worker.hpp"
+#include "sched/ranked_jobs.hpp"
+
+namespace weft::detail {
+
+/// Gives each worker what it sleeps on, which outlives the pool's threads. Null: a futex of its own.
+struct parkers {
+  parker& (*of)(unsigned worker, void* with) = nullptr;
+  void* with = nullptr;
+};
+
+class pool_core final : public executor, private parking<pool_core> {
+ public:
+  /// Throws error, or std::bad_alloc.
+  static pool_core* make(const pool_options& options, parkers beds = {});
+
+  ~pool_core() = default;  // by drop()
+
+  void post(job& work) noexcept override;
+  void post_behind(job& work) noexcept override;
+  bool runs_in_parallel() const noexcept override { return true; }
+  /// Jobs that are linked, the first one first.
+  void post_all(job* first) noexcept;
+
+  unsigned size() const noexcept { return static_cast<unsigned>(seats_.size()); }
+  bool is_inside() const noexcept;
+  /// The one that runs what is posted to it on just this worker.
+  executor& executor_of(unsigned which) noexcept { return seats_[which]->own; }
+  unsigned priorities() const noexcept { return options_.priorities; }
+  /// That of a priority.
+  executor& executor_at(unsigned priority) noexcept;
+  /// Of the calling thread; size() if it is none of them.
+  unsigned worker_id() const noexcept;
+  pool_stats stats(unsigned which) const noexcept;
+  /// Jobs that no worker has taken yet.
+  std::size_t waiting_for_any() const noexcept;
+  /// Before a job of a strand that stands on `below` is run: if that is a pool, on whose thread this is, or stands on one
+  /// itself, counts the job's task in, and tells it to stop if the pool is being cancelled. Whether it is.
+  static bool look_at_job_above(worker& here, const executor& below, job& work) noexcept;
+  void limit_awake(unsigned threads) noexcept;
+  void shut_down(pool_shutdown how) noexcept;
+
+  /// Whether that is the place of a thread that calls, for the time of a call.
+  bool is_for_callers(unsigned which) const noexcept { return options_.use_caller && which + 1 == options_.threads; }
+  bool has_callers_place() const noexcept { return options_.use_caller; }
+  /// The calling thread takes that place, which there is, and says so in `inside`, unless another one has it.
+  void enter_as_caller(bool& inside) noexcept;
+  /// The same as soon as nobody has it. False: before that its task has ended, which sets `over`.
+  bool wait_as_caller(bool& inside, const bool& over) noexcept;
+  /// By that thread: works until a job that was posted for it alone has set `over`.
+  void help_until(const bool& over) noexcept;
+  /// By that thread. This may be gone.
+  void leave_as_caller() noexcept;
+  /// A caller's task has ended: if it is `inside`, `end` is posted to it alone; else sets `over`. It may be gone.
+  void tell_caller(const bool& inside, bool& over, job& end) noexcept;
+
+  /// The pool goes.
+  void release() noexcept;
+
+ private:
+  friend parking<pool_core>;
+  struct seat;
+
+  // What runs jobs on just one worker.
+  struct own_executor final : executor {
+    explicit own_executor(seat& one) noexcept : of{&one} {}
+    void post(job& work) noexcept override;
+    seat* of;
+  };
+
+  // What runs jobs at one priority, but for the middle one, which is the core itself.
+  struct level_executor final : executor {
+    level_executor(pool_core& core, unsigned at) noexcept : of{&core}, priority{at} {}
+    void post(job& work) noexcept override { of->post_ranked(work, priority); }
+    bool runs_in_parallel() const noexcept override { return true; }
+    pool_core* of;
+    unsigned priority;
+  };
+
+  // Jobs that one worker keeps: its thread's, but for how many there are.
+  class kept_jobs {
+   public:
+    void push(job& work) noexcept {
+      jobs_.push(work);
+      count_.add();
+    }
+    job* pop() noexcept {
+      job* const work = jobs_.pop();
+      if (work != nullptr) count_.subtract_one();
+      return work;
+    }
+    bool empty() const noexcept { return jobs_.first == nullptr; }
+    std::size_t size() const noexcept { return count_.get(); }
+
+   private:
+    job_queue jobs_;
+    count count_;
+  };
+
+  // A worker, and what the core knows of it besides.
+  struct alignas(64) seat : pool_worker, idler {
+    seat(pool_core& core, unsigned which, parkers beds) noexcept
+        : pool_worker{core,
+                      core.watched_state(),
+                      core.options_.deadline_order ? core.always_ : core.waiting_,
+                      {&core.idle_, pool_core::wake},
+                      {pool_core::make_room, pool_core::post_behind_all, pool_core::shares, pool_core::runs},
+                      core.options_.threads > 1,
+                      core.options_.deadline_order,
+                      core.is_ranked_},
+          own{*this},
+          of{&core},
+          index{which},
+          sleeps{beds.of != nullptr ? beds.of(which, beds.with) : bed} {}
+    ~seat();
+
+    own_executor own;
+    kept_jobs kept;     // its thread's: what is for it alone, posted by itself or taken out of the next
+    inbox<job> posted;  // what others have posted for it alone. Its edge: what the poster wrote  ->  the job
+    std::atomic<std::uint64_t> handed_in{0};  // into that, so far. A figure, no edge
+    count taken_up;                           // out of it
+    // Of the only one: what it has taken from outside, the oldest first, its thread's; how many these were, and are. Figures,
+    // no edge
+    job* brought = nullptr;
+    std::atomic<std::size_t> were_brought{0}, are_brought{0};
+    pool_core* of;
+    unsigned index;
+    std::vector<seat*> others;        // in groups, the nearest first
+    std::vector<std::size_t> nearer;  // how many there are up to the end of each group
+    time_asleep asleep;
+    std::uint32_t random = index * 2654435761u + 1;
+    std::uint32_t looks = 0;
+    std::uint64_t jobs_of_other = 0;  // at its last look at one
+    futex_parker bed;
+    parker& sleeps;  // there, unless it was given another one
+    giving_way gives_way;
+    steal_pace pace;
+    earned_patience earned;
+    std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
+    pthread_t thread{};
+    std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
+    // Of who watches, at the last look: how long it had run and had waited for a processor, and the kernel's file
+    // of the latter; how far it had got, and since when it stands there.
+    std::uint64_t processor_time = 0, waiting_time = 0;
+    int schedule_file = -1;
+    std::uint64_t looked_at = 0, had_slept = 0, got_to = 0, stands_since = 0;
+  };
+
+  pool_core(const pool_options& options, unsigned processors, parkers beds);
+
+  void know_each_other(const std::vector<processor>& places);
+  int start_threads(const char* name, const std::vector<processor>& places) noexcept;
+  void join_threads() noexcept;
+  void call_hook(void (*hook)(unsigned worker, void* with), const seat& mine) const noexcept;
+  unsigned own_threads() const noexcept { return options_.threads - (options_.use_caller ? 1 : 0); }
+  void work_as_caller() noexcept;
+  void run_the_rest() noexcept;
+  void run_the_rest_as_caller() noexcept;
+  void drop() noexcept;
+  void expect_no_task() const noexcept;
+  void ends() noexcept;
+  bool is_forked() const noexcept;
+  void expect_not_forked() const noexcept;
+
+  void run(seat& mine) noexcept;
+  // Both in the loop of a worker itself, where each job passes.
+  [[gnu::always_inline]] inline void run_one(worker& here, seat& mine, job& work) noexcept;
+  [[gnu::always_inline]] inline job* next(seat& mine) noexcept;
+  job* look_outside(seat& mine) noexcept;
+  job* look_elsewhere(seat& mine) noexcept;
+  job* search(seat& mine, bool desperate) noexcept;
+  job* look_on(seat& mine) noexcept;
+  job* poll(seat& mine) noexcept;
+  job* look_round(seat& mine, bool desperate) noexcept;
+  job* rob_others(seat& mine, bool desperate) noexcept;
+  job* step_back(seat& mine) noexcept;
+  bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
+  void doze(seat& mine, parker::time_point until) noexcept;
+
+  // How many of them are awake, where not all may be: of more threads than processors, or below a limit.
+  static unsigned first_awake(const pool_options& options, unsigned processors) noexcept;
+  // Whether those that may be awake have each one.
+  bool has_processors() const noexcept { return idle_.may_be_awake() <= processors_; }
+  bool chooses_awake() const noexcept { return size() > processors_; }
+  pool_load look(const seat& looks) noexcept;
+  std::chrono::microseconds begin_to_watch(seat& mine, bool again) noexcept;
+  void choose_awake(seat& mine) noexcept;
+
+  job* take_own(seat& mine) noexcept;
+  void of_its_own(seat& mine) noexcept;
+  job* take_injected(seat& mine) noexcept;
+  std::size_t take_injected(seat& mine, job** into, std::size_t most, unsigned workers) noexcept;
+  job* take_brought(seat& mine) noexcept;
+  bool line_up_injected(seat& mine) noexcept;
+  job* take_from_stuck(seat& mine) noexcept;
+  job* rob_watched(seat& mine, seat& victim, bool desperate) noexcept;
+  job* rob(seat& mine, seat& victim, bool stuck) noexcept;
+  job* take_fork(seat& mine, seat& victim) noexcept;
+  job* keep_rest(seat& mine, job** jobs, std::size_t count) noexcept;
+  bool any_job() const noexcept;
+  bool any_own_job() const noexcept;
+  static bool has_own_job(const seat& mine) noexcept { return !mine.posted.empty(); }
+
+  void inject(job& work) noexcept { inject(work, work, 1); }
+  void inject(job& newest, job& oldest, std::size_t how_many) noexcept;
+  void post_from_outside(job& newest, job& oldest, std::size_t how_many) noexcept;
+  bool post_by_deadline(job& work) noexcept;
+  void post_ranked(job& work, unsigned priority) noexcept;
+  void put_ranked(job& work, unsigned priority, std::int64_t deadline) noexcept;
+  unsigned middle() const noexcept { return options_.priorities / 2; }
+  void post_to(seat& one, job& work) noexcept;
+  void hand_in(seat& one, job& work) noexcept;
+  static void wake(idler& one) noexcept;
+  static void make_room(pool_worker& of, job& work) noexcept;
+  void spill(seat& mine) noexcept;
+  static void post_behind_all(pool_worker& of, job& work) noexcept;
+  bool has_level(const executor* one) const noexcept;
+  static bool shares(const executor& home, const executor* one) noexcept;
+  static bool runs(const pool_worker& by, const executor& one) noexcept;
+
+  std::vector<std::unique_ptr<seat>> seats_;
+  alignas(64) injection<job> injected_;
+  // How many are in there, or are about to be put there, or were taken by the only worker and are not begun. No edge: who
+  // looks behind a post that he knows of sees it counted in.
+  std::atomic<std::size_t> waiting_{0};
+  const std::atomic<std::size_t> always_{1};
+  ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
+  std::vector<std::unique_ptr<level_executor>> levels_;
+  const bool is_ranked_;  // some jobs go through those
+  const bool is_alone_;   // there is one worker, and its thread is always the same
+  const unsigned processors_;
+  const pool_options options_;
+  crowd crowd_;
+  std::chrono::steady_clock::time_point watched_{};  // when it was looked at last
+  tiny_lock watching_;                               // both are whose it is
+  std::atomic<bool> is_limited_{false};              // by limit_awake(). A hint, no edge
+  const std::uint64_t began_;
+  const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
+  bool joined_ = false;
+  bool goes_with_caller_ = false;          // the pool was destroyed by a caller's job, and has no thread of its own
+  pool_worker* callers_before_ = nullptr;  // what the thread that has the callers' place is a worker of otherwise
+  std::mutex callers_lock_;                // of whether somebody has it, and of what calls say of themselves
+  bool callers_place_taken_ = false;
+  std::condition_variable callers_turn_;  // for who waits for it, or for the end of his task
+
+  starting_gate gate_;
+  holders holders_{1};  // the pool, its threads, and a caller; the last one deletes
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,149 @@
+// How a pool's workers fall asleep, how they are called for what was posted, and how the pool ends. What orders all this are
+// the pairs of fences that idle_set.hpp states, and each stands here: the pool and the models of it run the same.
+//
+// The end. A pool that is closed goes on until no job is left, which is when all its workers are in the idle set and the
+// last one that came has seen all queues empty; nobody but a worker that is awake, and whoever posts from outside, could
+// put anything there. That last one marks the pool as ended and wakes all, and each leaves.
+//
+//   open -> closing   by close(); wakes a worker, so that somebody looks
+//   closing -> ended  by the last worker in the idle set, with all queues empty
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <weft/detail/base/atomic.hpp>
+#include <weft/detail/base/config.hpp>
+
+#include "base/fence.hpp"
+#include "sched/idle_set.hpp"
+
+namespace weft::detail {
+
+/// Calls a worker for what its own has put somewhere.
+struct calls_idlers {
+  idle_set* const idle;
+  void (*const wake)(idler&) noexcept;
+
+  /// Somebody is to see what was just put somewhere. `hot`: this worker does it next.
+  void call(bool hot = false) noexcept {
+    if (calls_for_one(hot)) [[unlikely]]
+      call_one(hot);
+  }
+  /// Whether that wakes anybody, as far as one knows before one asks.
+  bool calls_for_one(bool hot = false) const noexcept {
+    light_fence();
+    return idle->calls_for_one(hot);
+  }
+  /// Then. Apart, so that the way of who calls nobody saves no registers.
+  WEFT_SELDOM void call_one(bool hot = false) noexcept {
+    if (idler* one = idle->pick(hot); one != nullptr) wake(*one);
+  }
+};
+
+enum class pool_state : std::uint8_t { open, draining, cancelling, ended };
+
+/// What became of a worker that wanted to sleep.
+enum class nap : std::uint8_t { ended, has_job, sleeps, watches };
+
+/// The base of a Pool, which has wake(idler&), and, to be asked behind a heavy_fence() for what was put before a
+/// light_fence(): any_job(), any_own_job() (for some worker alone), has_own_job(worker).
+template <class Pool>
+class parking {
+  // Moves on as said above. Relaxed: `ended` is acted upon by who was woken for it, or saw it behind the set's lock, and
+  // carries nothing; closing is seen by all at some time.
+  atomic<pool_state> state_{pool_state::open};
+
+ protected:
+  parking(std::uint32_t workers, std::uint32_t most_awake) noexcept : idle_{workers, most_awake} {}
+
+  pool_state state() const noexcept { return state_.load(std::memory_order_relaxed); }  // as declared
+  const atomic<pool_state>& watched_state() const noexcept { return state_; }           // for who reads it at each turn
+  bool has_ended() const noexcept { return state() == pool_state::ended; }
+
+  /// By who has put a job somewhere for just that worker.
+  void call(idler& one) noexcept {
+    light_fence();
+    if (idle_.pick(one)) Pool::wake(one);
+  }
+
+  /// By a worker that has found a job, before it runs it: the last one to search has another one look for more.
+  void found(calls_idlers& mine, bool searched, bool has_others) noexcept {
+    if (!searched || !idle_.stop_search() || !has_others) return;
+    heavy_fence();  // (no model: a job that is missed here waits for the one at hand, after which this worker looks again)
+    if (pool().any_job()) mine.call();
+  }
+
+  /// By a worker that has found none. It sleeps in `mine.sleeps` if that is what comes of it, and calls woke() then.
+  template <class Seat>
+  nap fall_asleep(Seat& mine, bool searched) noexcept {
+    mine.sleeps.prepare();
+    const auto [last, watches, enough] = idle_.enter(mine, searched);
+    heavy_fence();
+    const pool_state now = state();
+    if (now == pool_state::ended) return nap::ended;
+    if ((!enough && pool().any_job()) || pool().has_own_job(mine)) {
+      idle_.leave(mine);
+      return nap::has_job;
+    }
+    // A job for another one alone: its poster is about to wake that one.
+    if (now != pool_state::open && last && !pool().any_own_job() && idle_.close_since(mine)) {
+      end();
+      return nap::ended;
+    }
+    return watches ? nap::watches : nap::sleeps;
+  }
+  /// By that one: from here on it searches, if the pool has not ended. True: nobody had woken it.
+  bool woke(idler& mine) noexcept { return idle_.leave(mine); }
+
+  /// By a thread that takes the place of a worker which nobody had, and looks for work then.
+  void come() noexcept {
+    idle_.come();
+    heavy_fence();  // (no model: the set's lock orders what there is to see, too)
+  }
+  /// By that thread, which leaves nothing where nobody takes from.
+  void go() noexcept {
+    idle_.go();
+    heavy_fence();  // (no model: as above)
+    wake_for_what_is_left();
+  }
+
+  /// Any thread, one at a time: so many may be awake from now on. Where more may, one is woken for what they have left, and
+  /// calls the others; where fewer may, those awake find out by too_many().
+  void let_wake(std::uint32_t most) noexcept {
+    idle_.let_wake(most);
+    heavy_fence();
+    wake_for_what_is_left();
+  }
+
+  /// Any thread: the pool ends when there is nothing left to do. What drains may be cancelled later.
+  void close(pool_state wanted) noexcept {
+    auto expected = pool_state::open;
+    if (!state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed) &&
+        expected == pool_state::draining && wanted == pool_state::cancelling)
+      state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
+    heavy_fence();  // who enters the idle set last sees it, or is in there already (no model: the set's lock says so, too)
+    if (idler* one = idle_.pick_any(); one != nullptr) Pool::wake(*one);
+  }
+
+  alignas(64) idle_set idle_;  // apart from the state, which is read before each job, and from what the pool has before
+
+ private:
+  Pool& pool() noexcept { return static_cast<Pool&>(*this); }
+
+  // Behind a heavy_fence().
+  void wake_for_what_is_left() noexcept {
+    const bool closing = state() != pool_state::open;
+    if (closing || pool().any_job())
+      if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) Pool::wake(*one);
+  }
+
+  // By the last worker, in the idle set, which is closed.
+  void end() noexcept {
+    state_.store(pool_state::ended, std::memory_order_relaxed);  // as declared
+    heavy_fence();  // (no model: it is for who posts too late, to be found)
+    pool().ends();
+    while (idler* one = idle_.pick_any()) Pool::wake(*one);
+  }
+};
+
+}  // namespace weft::detail

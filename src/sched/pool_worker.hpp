@@ -1,0 +1,110 @@
+// One of a pool's workers: its jobs and its counts. The thread that runs it is another object (core/worker.hpp), and
+// finds this one by `worker::of_pool`.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <weft/detail/base/atomic.hpp>
+#include <weft/detail/base/config.hpp>
+#include <weft/executor.hpp>
+
+#include "base/count.hpp"
+#include "sched/deque.hpp"
+#include "sched/idle_set.hpp"
+#include "sched/parking.hpp"
+#include "sched/run_queue.hpp"
+
+namespace weft::detail {
+
+class root;
+struct frame;
+
+struct pool_worker : calls_idlers {
+  /// What a worker knows of its pool, besides whom to wake.
+  struct calls {
+    /// By the worker's thread, for a job that its line has no room for.
+    void (*make_room)(pool_worker&, job&) noexcept;
+    /// The same for one that goes behind all that waits, where not all of that is in the line.
+    void (*post_behind)(pool_worker&, job&) noexcept;
+    /// Whether all workers run what is posted to `one`.
+    bool (*shares)(const executor& home, const executor* one) noexcept;
+    /// Whether what is posted to `one` runs here.
+    bool (*runs)(const pool_worker&, const executor& one) noexcept;
+  };
+
+  pool_worker(executor& of, const atomic<pool_state>& state, const std::atomic<std::size_t>& beside_lines,
+              const calls_idlers& others_by, const calls& how, bool others, bool ordered, bool ranked) noexcept
+      : calls_idlers{others_by},
+        home{&of},
+        state_of_pool{&state},
+        beside{&beside_lines},
+        call_pool{how},
+        has_others{others},
+        orders{ordered},
+        is_ranked{ranked} {}
+
+  executor* const home;
+  const atomic<pool_state>* const state_of_pool;  // a figure, as there
+  // Not 0: what goes behind all that waits does so by call_pool.post_behind. See pool_core.
+  const std::atomic<std::size_t>* const beside;
+  const calls call_pool;
+  const bool has_others;  // who could take what it offers
+  const bool orders;      // some of what is posted to its home on its thread is not for its line
+  const bool is_ranked;   // some jobs come before those of its line
+
+  /// Whether a task of `its` may go on in any of the pool's workers.
+  bool shares(const executor* its) const noexcept { return its == home || call_pool.shares(*home, its); }
+
+  /// Whether a task of `its`, which may be null, is one of the pool's.
+  bool runs(const executor* its) const noexcept {
+    return its == home || (its != nullptr && call_pool.runs(*this, *its));
+  }
+
+  deque<job, 1024> forks;            // children that wait for a thread: their parents go on here
+  run_queue<job, 256, 65'536> line;  // what was posted here
+
+  count begun, ended;  // tasks: begun on this worker, ended on it or gone on to another executor
+  count jobs;
+  std::uint64_t looks_outside_at = 60;  // as many jobs: then it looks what there is besides its own
+  count steals, failed_steals, parks, wakes, injected;
+
+  /// By its thread: `work` is next.
+  void post(job& work) noexcept {
+    bool first;
+    if (job* const before = line.push_next(work, first); before != nullptr) [[unlikely]]
+      return spill(*before);
+    call(first);
+  }
+
+  /// The same behind all that waits: here, and for all workers.
+  [[gnu::always_inline]] void post_behind(job& work) noexcept {
+    if (static_cast<bool>(static_cast<int>(line.has_next()) | static_cast<int>(others_wait()))) [[unlikely]]
+      return call_pool.post_behind(*this, work);
+    if (!line.push(work)) [[unlikely]]
+      return spill(work);
+    call();
+  }
+
+  /// Whether that looks at more than the line.
+  bool others_wait() const noexcept { return beside->load(std::memory_order_relaxed) != 0; }  // as declared there
+
+  /// By its thread. False: there is no memory, so the caller is to see to it.
+  bool offer(job& fork) noexcept {
+    if (!forks.push(fork)) [[unlikely]]
+      return offer_beyond(fork);
+    call();
+    return true;
+  }
+  /// The same where the deque has no slot for it.
+  [[gnu::noinline]] bool offer_beyond(job& fork) noexcept {
+    if (!forks.push_beyond(fork)) return false;
+    call();
+    return true;
+  }
+
+ private:
+  WEFT_SELDOM void spill(job& work) noexcept { call_pool.make_room(*this, work); }
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,62 @@
+#include <weft/with.hpp>
+
+#include <vector>
+
+#include "core/run_loop.hpp"
+#include "core/worker.hpp"
+
+namespace weft {
+namespace detail {
+
+changed_env::changed_env() noexcept : now{current_env()}, self_{own_root()}, outer_{self_.env} {}
+
+void changed_env::apply() noexcept {
+  self_.env = &now;
+  self_.has_default_memory = false;
+  enter(this_worker(), &self_);
+}
+
+// Where a stop unwinds the frame, too: it runs then as well.
+changed_env::~changed_env() {
+  self_.env = outer_;
+  self_.has_default_memory = false;
+  enter(this_worker(), &self_);
+}
+
+// An env that is given has no stop of its own but what it names, and counts frames anew where it names other memory.
+scope_options options_for(const weft::env& wanted) noexcept {
+  const weft::env& outside = current_env();
+  scope_options options;
+  options.executor = wanted.executor;
+  options.deadline = wanted.deadline;
+  if (wanted.stop != outside.stop) options.stop = wanted.stop;
+  if (wanted.memory != nullptr && (wanted.memory != outside.memory || wanted.frames != outside.frames)) {
+    options.memory = wanted.memory;
+    options.memory_is_shared = wanted.memory_is_shared;
+  }
+  return options;
+}
+
+bool stop_point::await_ready() const noexcept {
+  root* self = current_root();
+  if (self == nullptr) return true;
+  scope_core::look_at_clock(*self);
+  return !self->stop_requested();
+}
+
+items<stop_cause> causes_here() {
+  std::vector<stop_cause> chain;
+  const stop_cause* last = nullptr;
+  for (const root* one = current_root(); one != nullptr; one = one->parent) {
+    if (one->is_fork)
+      if (const stop_cause* own = static_cast<const fork_record*>(one)->own_cause()) chain.push_back(*own);
+    const stop_cause* cause = one->env != nullptr ? one->env->stop.cause() : nullptr;
+    if (cause == nullptr || cause == last) continue;
+    chain.push_back(*cause);
+    last = cause;
+  }
+  return {chain.data(), chain.data() + chain.size()};
+}
+
+}  // namespace detail
+}  // namespace weft

@@ -1,0 +1,434 @@
+#include <weft/blocking.hpp>
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/pool.hpp>
+#include <weft/scope.hpp>
+#include <weft/with.hpp>
+
+#include "support/no_threads.hpp"
+#include "support/weft_test.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::as_result;
+using weft::blocking;
+using weft::blocking_pool;
+using weft::sync_wait;
+using weft::task;
+
+// ---- what a call gives ------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("blocking: gives what the function returns, from another thread, and comes home") {
+  const auto here = std::this_thread::get_id();
+  const auto where = [] { return std::this_thread::get_id(); };
+  EXPECT_NE(co_await blocking(where), here);
+  EXPECT_EQ(std::this_thread::get_id(), here);
+  int kept = 7;
+  const auto refers = [&]() -> int& { return kept; };
+  EXPECT_EQ(&co_await blocking(refers), &kept);
+  const auto nothing = [&] { ++kept; };
+  co_await blocking(nothing);
+  EXPECT_EQ(kept, 8);
+}
+
+WEFT_TEST("blocking: moves its arguments, and what it returns") {
+  const auto twice = [](std::unique_ptr<int> n, const std::string& text) {
+    *n *= 2;
+    return std::make_pair(std::move(n), text + text);
+  };
+  auto n = std::make_unique<int>(21);
+  const std::string text = "ab";
+  const auto [number, both] = co_await blocking(twice, std::move(n), text);
+  EXPECT_EQ(*number, 42);
+  EXPECT_EQ(both, "abab");
+}
+
+WEFT_TEST("blocking: throws what the function throws") {
+  const auto fails = []() -> int { throw std::runtime_error{"as planned"}; };
+  const auto ended = co_await as_result(blocking(fails));
+  EXPECT_THROW(std::rethrow_exception(ended.exception()), std::runtime_error);
+}
+
+WEFT_TEST("blocking: a task of a pool goes on on the pool, and a call may block on a task") {
+  const weft::pool workers{{.threads = 2}};
+  const auto inner = []() -> task<int> { co_return 5; };
+  const auto waits = [&] { return sync_wait(weft::start_on(workers.executor(), inner())); };
+  const auto work = [&]() -> task<bool> {
+    const int five = co_await blocking(waits);
+    co_return five == 5 && workers.is_inside();
+  };
+  EXPECT_TRUE(co_await weft::start_on(workers.executor(), work()));
+}
+
+WEFT_TEST("blocking: its threads have names") {
+  blocking_pool files{{.threads = 1, .name = "a-name-that-is-too-long"}};
+  const auto own_name = [] {
+    char name[32]{};
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    return std::string{name};
+  };
+  EXPECT_EQ(co_await files.run(own_name), "a-name-that-is-");
+}
+
+WEFT_TEST("blocking: a fault there finds its handler") {
+  const auto blocked = [] {
+    sigset_t mine;
+    sigemptyset(&mine);
+    pthread_sigmask(SIG_SETMASK, nullptr, &mine);
+    return mine;
+  };
+  const sigset_t there = co_await blocking(blocked);
+  EXPECT_TRUE(sigismember(&there, SIGINT));
+  EXPECT_FALSE(sigismember(&there, SIGSEGV));
+}
+
+// ---- how many at once -------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("blocking_pool: has a thread for each call that blocks, up to its limit") {
+  blocking_pool four{{.threads = 4}};
+  EXPECT_EQ(four.stats().threads, 0u);
+  std::latch all{4};
+  const auto meet = [&] { all.arrive_and_wait(); };  // all four, or for ever
+  co_await weft::when_all(four.run(meet), four.run(meet), four.run(meet), four.run(meet));
+  EXPECT_EQ(four.stats().threads, 4u);
+}
+
+WEFT_TEST("blocking_pool: never more at once than its limit, however many call") {
+  blocking_pool three{{.threads = 3}};
+  std::atomic<int> inside{0}, most{0}, ran{0};
+  const auto call = [&] {
+    const int now = ++inside;
+    int seen = most;
+    while (seen < now && !most.compare_exchange_weak(seen, now)) {
+    }
+    std::this_thread::yield();
+    ++ran;
+    --inside;
+  };
+  const int count = test::rounds(2000);
+  std::vector<task<>> all;
+  for (int i = 0; i != count; ++i) all.push_back(three.run(call));
+  co_await weft::when_all(std::move(all));
+  EXPECT_EQ(ran, count);
+  EXPECT_LE(most, 3);
+  EXPECT_LE(three.stats().threads, 3u);
+}
+
+// From several threads of a pool, while its own come and go.
+WEFT_TEST("blocking_pool: loses no call while it grows and shrinks") {
+  blocking_pool hasty{{.threads = 3, .idle = 0ms}};
+  const weft::pool workers{{.threads = 4}};
+  std::atomic<int> ran{0};
+  const auto call = [&] { ++ran; };
+  const int each = test::rounds(500);
+  const auto calls = [&]() -> task<> {
+    for (int i = 0; i != each; ++i) co_await hasty.run(call);
+  };
+  auto all = [&](weft::scope& s) -> task<> {
+    for (int i = 0; i != 8; ++i) s.fork(calls());
+    co_return;
+  };
+  co_await weft::with_scope({.executor = &workers.executor()}, all);
+  EXPECT_EQ(ran, 8 * each);
+}
+
+// A thread that was called from its rest is as good as one that rests until it has looked into the line.
+WEFT_TEST("blocking_pool: starts no thread for a call while there is one that has nothing to do") {
+  constexpr int enough = 16;
+  blocking_pool many{{.threads = 64}};
+  const auto all_at_once = [&](auto& call) {
+    std::vector<task<>> all;
+    for (int i = 0; i != enough; ++i) all.push_back(many.run(call));
+    return weft::when_all(std::move(all));
+  };
+  std::latch all{enough};
+  const auto meet = [&] { all.arrive_and_wait(); };
+  co_await all_at_once(meet);
+  const auto nothing = [] {};
+  for (int round = 0; round != test::rounds(200); ++round) {
+    test::until([&] { return many.stats().busy == 0; });  // then they rest
+    EXPECT_EQ(many.stats().threads, static_cast<unsigned>(enough));
+    co_await all_at_once(nothing);
+  }
+}
+
+// ---- no threads -------------------------------------------------------------------------------------------------------------
+
+// Who comes while another one's thread is being refused relies on that thread.
+TEST(blocking_pool_refused, each_call_fails_and_none_waits_for_ever) {
+  blocking_pool few{{.threads = 2}};
+  const auto call = [] {};
+  const int each = test::rounds(300);
+  std::atomic<int> failed{0}, ended{0};
+  {
+    std::latch begun{4};
+    std::array<std::jthread, 4> callers;
+    std::atomic<bool> go{false};
+    for (std::jthread& one : callers)
+      one = std::jthread{[&] {
+        begun.count_down();
+        while (!go) std::this_thread::yield();
+        for (int i = 0; i != each; ++i)
+          weft::start(few.run(call), [&](const weft::result<void>& r) {
+            if (r.exception()) ++failed;
+            ++ended;
+          });
+      }};
+    begun.wait();
+    const test::no_threads now;
+    go = true;
+    for (std::jthread& one : callers) one.join();
+  }
+  EXPECT_EQ(ended, 4 * each);
+  EXPECT_EQ(failed, 4 * each);
+  EXPECT_EQ(few.stats().waiting, 0u);
+  sync_wait(few.run(call));  // and threads come again
+  test::until([&] { return ended == 4 * each; });
+}
+
+WEFT_TEST("blocking_pool: threads that have nothing to do go, but for those that are kept") {
+  for (const unsigned keep : {0u, 2u}) {
+    blocking_pool shrinks{{.threads = 4, .keep = keep, .idle = 1ms}};
+    std::latch all{4};
+    const auto meet = [&] { all.arrive_and_wait(); };
+    co_await weft::when_all(shrinks.run(meet), shrinks.run(meet), shrinks.run(meet), shrinks.run(meet));
+    test::until([&] { return shrinks.stats().threads == keep; });
+    const auto again = [] { return 1; };
+    EXPECT_EQ(co_await shrinks.run(again), 1);
+    EXPECT_GE(shrinks.stats().threads, keep);
+  }
+}
+
+// ---- stops ------------------------------------------------------------------------------------------------------------------
+
+WEFT_TEST("blocking_pool: a stop takes a call out of the line; one that runs is waited for") {
+  blocking_pool one{{.threads = 1}};
+  std::latch begun{1}, go_on{1};
+  const auto holds = [&] {
+    begun.count_down();
+    go_on.wait();
+    return 1;
+  };
+  bool called = false;
+  const auto never = [&] { called = true; };
+  auto body = [&](weft::scope& s) -> task<> {
+    auto runs = s.fork(one.run(holds));
+    begun.wait();
+    auto queued = s.fork(one.run(never));
+    EXPECT_EQ(one.stats().waiting, 1u);
+    queued.request_stop();
+    const auto left = co_await as_result(std::move(queued));
+    EXPECT_TRUE(left.is_stopped());
+    EXPECT_EQ(one.stats().waiting, 0u);
+    runs.request_stop();
+    EXPECT_FALSE(runs.done());
+    go_on.count_down();
+    EXPECT_EQ(co_await std::move(runs), 1) << "what it gave is not lost";
+  };
+  co_await weft::with_scope(body);
+  EXPECT_FALSE(called);
+}
+
+WEFT_TEST("blocking_pool: a task that was told to stop before does not call") {
+  blocking_pool one{{.threads = 1}};
+  weft::stop_source source;
+  bool called = false;
+  const auto never = [&] { called = true; };
+  auto work = [&]() -> task<> {
+    source.request_stop();
+    co_await one.run(never);
+  };
+  const auto ended = co_await as_result(weft::with_stop(source.token(), work));
+  EXPECT_TRUE(ended.is_stopped());
+  EXPECT_FALSE(called);
+  EXPECT_EQ(one.stats().threads, 0u);
+}
+
+// Stops from another thread, at any moment of a call: it is called or not, and comes back once.
+WEFT_TEST("blocking_pool: stopped while it waits, begins, runs or ends") {
+  blocking_pool two{{.threads = 2}};
+  const weft::pool workers{{.threads = 2}};
+  std::atomic<int> called{0};
+  const auto call = [&] { return ++called; };
+  int values = 0, stops = 0;
+  for (int round = 0; round != test::rounds(400); ++round) {
+    weft::stop_source source;
+    auto several = [&]() -> task<int> {
+      const auto [a, b, c] = co_await weft::when_all(two.run(call), two.run(call), two.run(call));
+      co_return a + b + c;
+    };
+    auto work = [&]() -> task<int> { co_return co_await weft::start_on(workers.executor(), several()); };
+    std::jthread stopper{[&, round] {
+      for (int i = 0; i != round % 50; ++i) std::this_thread::yield();
+      source.request_stop();
+    }};
+    const auto ended = co_await as_result(weft::with_stop(source.token(), work));
+    ended.has_value() ? ++values : ++stops;
+    EXPECT_TRUE(ended.has_value() || ended.is_stopped());
+  }
+  EXPECT_EQ(values + stops, test::rounds(400));
+}
+
+// ---- the end ----------------------------------------------------------------------------------------------------------------
+
+TEST(blocking_pool_end, leaves_no_thread_behind) {
+  struct at_thread_end {
+    std::atomic<int>* count = nullptr;
+    ~at_thread_end() {
+      std::this_thread::sleep_for(2ms);
+      ++*count;
+    }
+  };
+  std::atomic<int> ended{0};
+  {
+    blocking_pool few{{.threads = 3}};
+    std::latch all{3};
+    const auto meet = [&] {
+      thread_local at_thread_end last;
+      last.count = &ended;
+      all.arrive_and_wait();
+    };
+    sync_wait(weft::when_all(few.run(meet), few.run(meet), few.run(meet)));
+  }
+  EXPECT_EQ(ended, 3);
+}
+
+class blocking_pool_misuse : public testing::Test {
+ protected:
+  blocking_pool_misuse() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(blocking_pool_misuse, without_threads) {
+  EXPECT_DEATH(blocking_pool{{.threads = 0}}, "weft: a blocking_pool without threads was asked for");
+}
+
+TEST_F(blocking_pool_misuse, destroyed_by_a_call_of_its_own) {
+  const auto destroys_itself = [] {
+    auto* const files = new blocking_pool;
+    const auto ends = [&] { delete files; };
+    sync_wait(files->run(ends));
+  };
+  EXPECT_DEATH(destroys_itself(), "weft: a blocking_pool was destroyed on one of its own threads");
+}
+
+// Such a task goes on on the thread of the call.
+TEST_F(blocking_pool_misuse, destroyed_by_a_task_without_an_executor) {
+  const auto destroys = [] {
+    auto* const files = new blocking_pool;
+    std::latch waits{1}, destroyed{1};
+    const auto call = [&] { waits.wait(); };
+    weft::start(files->run(call), [&](const weft::result<void>&) {
+      delete files;
+      destroyed.count_down();
+    });
+    waits.count_down();
+    destroyed.wait();
+  };
+  EXPECT_DEATH(destroys(), "weft: a blocking_pool was destroyed on one of its own threads");
+}
+
+TEST_F(blocking_pool_misuse, in_a_child_that_was_forked) {
+  const auto fork_and_use = [] {
+    blocking_pool few;
+    const auto call = [] {};
+    sync_wait(few.run(call));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      sync_wait(few.run(call));
+      std::_Exit(0);
+    }
+    int status;
+    ::waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) std::abort();
+  };
+  EXPECT_DEATH(fork_and_use(), "weft: a blocking_pool was used in a process that was forked");
+}
+
+// What waits in line is the parent's: the child, whose call has ended, does not call it again.
+TEST_F(blocking_pool_misuse, in_a_child_that_a_call_has_forked) {
+  const auto fork_in_a_call = [] {
+    blocking_pool one{{.threads = 1}};
+    const pid_t parent = ::getpid();
+    pid_t child = -1;
+    const auto forks = [&] {
+      test::until([&] { return one.stats().waiting == 1; });
+      child = ::fork();
+    };
+    const auto later = [&] {
+      if (::getpid() != parent) std::_Exit(0);
+    };
+    weft::start(one.run(forks), [](const weft::result<void>&) {});
+    sync_wait(one.run(later));
+    int status;
+    ::waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) std::abort();
+  };
+  EXPECT_DEATH(fork_in_a_call(), "weft: a blocking_pool was used in a process that was forked");
+}
+
+// What the exit of a process that has a call under way does, in its order: the call's thread ends behind all that.
+class one_at_exit {
+ public:
+  [[noreturn]] static void exit() {
+    std::atexit(let_it_go);  // after what blocking() does there, which is registered later
+    const auto holds = [] {
+      thread_ = ::gettid();
+      begun_.count_down();
+      go_on_.wait();
+    };
+    weft::start(blocking(holds), [](const weft::result<void>&) {});
+    begun_.wait();
+    std::exit(0);
+  }
+
+ private:
+  static void let_it_go() {
+    go_on_.count_down();
+    const std::string entry = "/proc/self/task/" + std::to_string(thread_);
+    test::until([&] { return ::access(entry.c_str(), F_OK) != 0; });
+  }
+
+  static inline std::latch begun_{1}, go_on_{1};
+  static inline pid_t thread_ = 0;
+};
+
+TEST(blocking_end, a_call_that_outlives_main_holds_up_nobody_and_leaks_no_thread) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(one_at_exit::exit(), testing::ExitedWithCode(0), "");
+}
+
+TEST(blocking_end, a_forked_child_has_one_of_its_own) {
+  const auto call = [] { return 42; };
+  EXPECT_EQ(sync_wait(blocking(call)), 42);
+  const pid_t child = ::fork();
+  if (child == 0) {
+#if !defined(WEFT_TEST_TSAN)  // which stands no threads in a forked child
+    std::_Exit(sync_wait(blocking(call)) == 42 ? 0 : 1);
+#endif
+    std::_Exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
