@@ -70,7 +70,9 @@ decltype(auto) range_to_take(std::remove_reference_t<Range>& range) {
 ///           block doubles as it grows.
 template <detail::awaitable_range Range>
 WEFT_CONTAINERS auto when_all(Range&& range) {
-  return detail::range_join<detail::range_result<Range>>{std::in_place, detail::range_to_take<Range>(range)};
+  using value = detail::range_result<Range>;
+  return detail::join_into<detail::range_children<value>, detail::into_vector<value>>{
+      {}, std::in_place, detail::range_to_take<Range>(range)};
 }
 
 /// The same, but the values go where `into` says, when all have ended and none has failed: to an output iterator, and it gives
@@ -90,8 +92,9 @@ auto when_all(Range&& range, Into&& into) {
                     std::is_trivially_destructible_v<iterator>,
                 "this compiler may destroy an iterator, or a function, that is written inside a co_await expression "
                 "twice: name it, pass the lvalue");
-  return detail::range_join_into<detail::range_result<Range>, iterator>{
-      std::in_place, detail::range_to_take<Range>(range), iterator(std::forward<Into>(into))};
+  using value = detail::range_result<Range>;
+  return detail::join_into<detail::range_children<value>, detail::into<value, iterator>>{
+      {iterator(std::forward<Into>(into))}, std::in_place, detail::range_to_take<Range>(range)};
 }
 
 /// Awaits `make(0)`, `make(1)` up to `make(n - 1)`, side by side; gives a vector of their values, in order. Each is made when it
@@ -109,7 +112,8 @@ auto when_all(Range&& range, Into&& into) {
 template <class Make>
   requires awaitable<std::invoke_result_t<const Make&, std::size_t>>
 WEFT_CONTAINERS auto when_all(std::size_t n, Make make) {
-  return detail::made_join<Make>{n, std::move(make)};
+  return detail::join_into<detail::made_children<Make>, detail::into_vector<detail::made_result<Make>>>{
+      {}, n, std::move(make)};
 }
 
 /// The same, where `into` says, as for a range: so a sum needs no memory but that of its children.
@@ -121,7 +125,8 @@ template <class Make, class Into>
   requires awaitable<std::invoke_result_t<const Make&, std::size_t>> &&
            detail::takes_values<Into, detail::made_result<Make>>
 auto when_all(std::size_t n, Make make, Into into) {
-  return detail::made_join_into<Make, Into>{n, std::move(make), std::move(into)};
+  return detail::join_into<detail::made_children<Make>, detail::into<detail::made_result<Make>, Into>>{
+      {std::move(into)}, n, std::move(make)};
 }
 
 // ---- windowed -------------------------------------------------------------------------------------------------------

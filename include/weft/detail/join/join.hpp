@@ -41,9 +41,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <new>
+#include <type_traits>
 #include <utility>
+#include <vector>
 #include <weft/detail/base/atomic.hpp>
+#include <weft/detail/base/invoke.hpp>
 #include <weft/detail/base/lock.hpp>
 #include <weft/detail/base/standard.hpp>
 #include <weft/detail/join/group.hpp>
@@ -191,6 +195,7 @@ class join : boundary, job {
     return lend_made(first);
   }
   bool has_begun() const noexcept { return continuation != nullptr; }
+  std::size_t count() const noexcept { return count_; }
 
   // What the function is made of that a child which borrows returns to, where they are made as they begin. What makes one is
   // the parent's code, and runs in the parent's root, as far as that is its own: `top` is this join, and the root is lent as
@@ -335,6 +340,55 @@ class join : boundary, job {
   plain<join_child*> children_ = nullptr;  // newest first
   //   edge join  what the child did, and its result  ->  the parent
   atomic<std::int64_t> pending_{0};
+};
+
+// ---- where values go --------------------------------------------------------------------------------------------------
+
+/// A vector, which `co_await` gives.
+template <class T>
+struct WEFT_CONTAINERS into_vector {
+  template <class Give>
+  std::vector<element<T>> take(std::size_t count, Give give) {
+    std::vector<element<T>> values;
+    values.reserve(count);
+    give([&](element<T>&& value) { values.push_back(std::move(value)); });
+    return values;
+  }
+};
+
+/// Where an output iterator says, or to a function, or nowhere: std::ignore.
+template <class T, class Out>
+struct into {
+  template <class Give>
+  auto take(std::size_t, Give give) {
+    if constexpr (std::output_iterator<Out, element<T>>) {
+      give([this](element<T>&& value) {
+        *out = std::move(value);
+        ++out;
+      });
+      return std::move(out);
+    } else if constexpr (!std::is_same_v<Out, ignores>) {
+      give([this](element<T>&& value) { detail::invoke(out, std::move(value)); });
+    }
+  }
+
+  [[no_unique_address]] Out out;
+};
+
+/// `co_await when_all(...)` of children that all give the same type: throws the first failure, or has `sink` take the values, in
+/// order. A sink has `take(count, give)`, where `give(put)` calls `put` with each.
+template <class Children, class Sink>
+class [[nodiscard("when_all does nothing until it is awaited")]] join_into final : public Children {
+ public:
+  template <class... Args>
+  explicit join_into(Sink&& sink, Args&&... args) : Children{std::forward<Args>(args)...}, sink_{std::move(sink)} {}
+  auto await_resume() {
+    this->throw_first_failure();
+    return sink_.take(this->count(), [this](auto put) { this->give(put); });
+  }
+
+ private:
+  [[no_unique_address]] Sink sink_;
 };
 
 }  // namespace weft::detail

@@ -13,14 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <iterator>
 #include <limits>
 #include <new>
-#include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
-#include <weft/detail/base/invoke.hpp>
 #include <weft/detail/base/standard.hpp>
 #include <weft/detail/join/group.hpp>
 #include <weft/detail/join/join.hpp>
@@ -76,7 +72,6 @@ class made_children : public knows_roots, protected join {
   void give(Put put) {
     for (slot *at = first_slot(), *const end = at + count_; at != end; ++at) put(take_value(*at));
   }
-  std::size_t count() const noexcept { return count_; }
 
  private:
   static constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max() / 2;
@@ -149,52 +144,6 @@ class made_children : public knows_roots, protected join {
   static constexpr kind of_made{settle, any_failed, true, make, fail, child_returned};
 
   [[no_unique_address]] Make make_;
-};
-
-/// What they give, in a vector.
-template <class Make>
-class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_CONTAINERS made_join final
-    : public made_children<Make> {
- public:
-  made_join(std::size_t count, Make&& make) : made_children<Make>{count, std::move(make)} {}
-  std::vector<element<made_result<Make>>> await_resume() {
-    this->throw_first_failure();
-    std::vector<element<made_result<Make>>> values;
-    values.reserve(this->count());
-    this->give([&](element<made_result<Make>>&& value) { values.push_back(std::move(value)); });
-    return values;
-  }
-};
-
-/// The same, where an iterator says, or to a function.
-template <class Make, class Out>
-class [[nodiscard("when_all does nothing until it is awaited")]] made_join_into final : public made_children<Make> {
- public:
-  made_join_into(std::size_t count, Make&& make, Out&& into)
-      : made_children<Make>{count, std::move(make)}, into_{std::move(into)} {}
-  auto await_resume() {
-    this->throw_first_failure();
-    if constexpr (std::output_iterator<Out, element<made_result<Make>>>) {
-      this->give([&](element<made_result<Make>>&& value) {
-        *into_ = std::move(value);
-        ++into_;
-      });
-      return std::move(into_);
-    } else {
-      this->give([&](element<made_result<Make>>&& value) { detail::invoke(into_, std::move(value)); });
-    }
-  }
-
- private:
-  [[no_unique_address]] Out into_;
-};
-template <class Make>
-class [[nodiscard("when_all does nothing until it is awaited")]]
-made_join_into<Make, ignores>
-    final : public made_children<Make> {
- public:
-  made_join_into(std::size_t count, Make&& make, ignores&&) : made_children<Make>{count, std::move(make)} {}
-  void await_resume() { this->throw_first_failure(); }
 };
 
 }  // namespace weft::detail

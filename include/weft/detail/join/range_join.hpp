@@ -7,10 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <new>
-#include <tuple>
 #include <utility>
-#include <vector>
-#include <weft/detail/base/invoke.hpp>
 #include <weft/detail/base/standard.hpp>
 #include <weft/detail/join/group.hpp>
 #include <weft/detail/join/join.hpp>
@@ -32,7 +29,10 @@ class range_children : public knows_roots, protected join {
   }
 
  protected:
-  range_children() noexcept : join{of_few, nullptr, nullptr, 0} {}
+  template <class Range>
+  range_children(std::in_place_t, Range&& range) : range_children{} {
+    take(std::forward<Range>(range));
+  }
   range_children(range_children&& other) noexcept  // before it is awaited
       : join{other.count_ <= few ? of_few : of_many, other.frames_, other.rooms_, other.count_},
         block_{std::exchange(other.block_, nullptr)},
@@ -50,7 +50,19 @@ class range_children : public knows_roots, protected join {
     if (first) first.destroy();
   }
 
-  /// Once, before all else.
+  /// Throws the first failure, if there is one.
+  void throw_first_failure() {
+    for (std::size_t i = 0; i != count_; ++i) throw_failure(outcome_of(i));
+  }
+  /// Then: calls `put` with each value, in order.
+  template <class Put>
+  void give(Put put) {
+    for (std::size_t i = 0; i != count_; ++i) put(take_element(outcome_of(i)));
+  }
+
+ private:
+  range_children() noexcept : join{of_few, nullptr, nullptr, 0} {}
+
   template <class Range>
   void take(Range&& range) {
     if constexpr (std::ranges::sized_range<Range>)
@@ -66,17 +78,6 @@ class range_children : public knows_roots, protected join {
       is_of(of_many);
   }
 
-  /// Throws the first failure, if there is one.
-  void throw_first_failure() {
-    for (std::size_t i = 0; i != count_; ++i) throw_failure(outcome_of(i));
-  }
-  /// Then: calls `put` with each value, in order.
-  template <class Put>
-  void give(Put put) {
-    for (std::size_t i = 0; i != count_; ++i) put(take_element(outcome_of(i)));
-  }
-
- private:
   static constexpr std::size_t aligned = 16, least_space = 8, few = 16,
                                most = std::numeric_limits<std::uint32_t>::max() / 2;
   static_assert(alignof(room) <= aligned && alignof(std::coroutine_handle<>) <= alignof(outcome<T>));
@@ -140,64 +141,7 @@ class range_children : public knows_roots, protected join {
   std::size_t space_ = 0;
 };
 
-/// What they give, in a vector.
-template <class T>
-class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_CONTAINERS range_join final
-    : public range_children<T> {
- public:
-  template <class Range>
-  range_join(std::in_place_t, Range&& range) {
-    this->take(std::forward<Range>(range));
-  }
-  std::vector<element<T>> await_resume() {
-    this->throw_first_failure();
-    std::vector<element<T>> values;
-    values.reserve(this->count_);
-    this->give([&](element<T>&& value) { values.push_back(std::move(value)); });
-    return values;
-  }
-};
-
-/// The same, where an iterator says, or to a function.
-template <class T, class Out>
-class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into final : public range_children<T> {
- public:
-  template <class Range>
-  range_join_into(std::in_place_t, Range&& range, Out&& into) : into_{std::move(into)} {
-    this->take(std::forward<Range>(range));
-  }
-  auto await_resume() {
-    this->throw_first_failure();
-    if constexpr (std::output_iterator<Out, element<T>>) {
-      this->give([&](element<T>&& value) {
-        *into_ = std::move(value);
-        ++into_;
-      });
-      return std::move(into_);
-    } else {
-      this->give([&](element<T>&& value) { detail::invoke(into_, std::move(value)); });
-    }
-  }
-
- private:
-  [[no_unique_address]] Out into_;
-};
-
-/// The same, nowhere.
-template <class T>
-class [[nodiscard("when_all does nothing until it is awaited")]] range_join_into<T, ignores> final
-    : public range_children<T> {
- public:
-  template <class Range>
-  range_join_into(std::in_place_t, Range&& range, ignores&&) {
-    this->take(std::forward<Range>(range));
-  }
-  void await_resume() { this->throw_first_failure(); }
-};
-
-template <class T>
-inline constexpr bool owns_callees<range_join<T>> = true;
-template <class T, class Out>
-inline constexpr bool owns_callees<range_join_into<T, Out>> = true;
+template <class T, class Sink>
+inline constexpr bool owns_callees<join_into<range_children<T>, Sink>> = true;
 
 }  // namespace weft::detail
