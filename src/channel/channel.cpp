@@ -52,7 +52,7 @@ inline void fetch_around(std::uintptr_t at) noexcept {
 inline void fetch_fiber(worker& here, const waiter& one) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(&one);
   fetch_around(at);
-  if (here.served.goes_on_at(at)) fetch_around(at + 2 * here.served.step);
+  if (here.channels.served.goes_on_at(at)) fetch_around(at + 2 * here.channels.served.step);
 }
 
 }  // namespace

@@ -70,9 +70,9 @@ bool manual_executor::empty() const noexcept { return ready_ == nullptr && poste
 namespace {
 
 void run_on_this_thread(job& work, const executor& of) noexcept {
-  const void* const outer = std::exchange(detail::this_worker().only_for, &of);
+  const void* const outer = std::exchange(detail::this_worker().pools.only_for, &of);
   work.run(work);  // it may be gone
-  detail::this_worker().only_for = outer;
+  detail::this_worker().pools.only_for = outer;
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ void new_thread_executor::one_less() noexcept {
 }
 
 new_thread_executor::~new_thread_executor() {
-  WEFT_EXPECTS(detail::this_worker().only_for != this,
+  WEFT_EXPECTS(detail::this_worker().pools.only_for != this,
                "a new_thread_executor was destroyed by a job of its own: it would wait for itself");
   for (std::size_t left; (left = running_.load(std::memory_order_acquire)) != 0;)  // <- ended (no model: as there)
     running_.wait(left, std::memory_order_relaxed);                                // the load above takes the edge

@@ -3,8 +3,6 @@
 #include "core/worker.hpp"
 
 #include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
 
 #include <cerrno>
 #include <mutex>
@@ -24,22 +22,13 @@ constinit std::mutex spare_lock;
 constinit worker* spare_workers = nullptr;
 constinit worker* all_workers = nullptr;  // under the same lock; none is ever taken out
 
-// The next thread on this worker gets it, so this one must not.
-void let_go_of_signal_stack(worker& leaving) noexcept {
-  leaving.signal_stack_is_in_use = false;
-  stack_t now{};
-  if (::sigaltstack(nullptr, &now) != 0 || leaving.signal_stack == nullptr || now.ss_sp != leaving.signal_stack) return;
-  now = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
-  ::sigaltstack(&now, nullptr);
-}
-
 // At the end of a thread its worker waits for the next thread: frames that are alive elsewhere still come home to it. By
 // a key, not by a thread_local's destructor: keys come after all of those, and again if one needs frames after that.
 void leave(void* worker_of_ending_thread) noexcept {
   worker* leaving = static_cast<worker*>(worker_of_ending_thread);
   worker_of_thread = nullptr;
   leave_frame_memory(leaving->frames);
-  if (std::exchange(ready_for_stacks, false)) let_go_of_signal_stack(*leaving);
+  if (std::exchange(ready_for_stacks, false)) leaving->stacks.leave();
   std::lock_guard guard{spare_lock};
   leaving->spare = spare_workers;
   spare_workers = leaving;
@@ -95,7 +84,7 @@ WEFT_SELDOM worker& first_use() noexcept {
   } else {
     worker_of_thread->frames.take_over();
   }
-  worker_of_thread->errno_at = &errno;
+  worker_of_thread->fibers.errno_at = &errno;
   begin_frame_memory(worker_of_thread->frames);
   static const pthread_key_t key = make_key();
   pthread_setspecific(key, worker_of_thread);
@@ -109,15 +98,14 @@ WEFT_SELDOM worker& first_use() noexcept {
 [[gnu::destructor(unloads_workers)]] static void end_workers() noexcept {
   if (key_to_forget != no_key) pthread_key_delete(key_to_forget);
   if (!is_unloaded()) return;
-  if (ready_for_stacks) let_go_of_signal_stack(*worker_of_thread);
+  if (ready_for_stacks) worker_of_thread->stacks.leave();
   while (all_workers != nullptr) {
     worker* const gone = std::exchange(all_workers, all_workers->made_before);
     while (slab* const one = gone->frames.slabs) {
       gone->frames.slabs = one->next;
       slab_source::the_one().give_back(one);
     }
-    if (gone->signal_stack != nullptr && !gone->signal_stack_is_in_use)
-      ::munmap(gone->signal_stack, gone->signal_stack_bytes);
+    gone->stacks.end();
     delete gone;
   }
   slab_source::the_one().unmap_all();

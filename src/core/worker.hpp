@@ -12,9 +12,12 @@
 #include <weft/detail/context/context.hpp>
 #include <weft/executor.hpp>
 
-#include "base/count.hpp"
 #include "base/posting_to.hpp"
+#include "channel/channel_slot.hpp"
+#include "fiber/fiber_slot.hpp"
 #include "memory/heap.hpp"
+#include "pool/pool_slot.hpp"
+#include "stack/stack_slot.hpp"
 
 namespace weft::detail {
 
@@ -79,32 +82,6 @@ struct run_state : run_place {
 /// The same of a fiber's stack.
 letting_go*& lets_go_in(class fiber& self) noexcept;
 
-/// What a worker did with fibers.
-struct fiber_counts {
-  count created, ended;
-  count switches;    // to one, from the run loop
-  count across;      // to one, from another one
-  count migrations;  // to one that was on another worker before
-};
-
-/// How far apart things lie that are come to one after the other.
-struct stride {
-  std::uintptr_t last = 0, step = 0;
-  bool was_off = false;
-
-  /// Whether `at` is a step from the last one. One that is not, as where colours of stacks begin again, changes nothing;
-  /// the second in a row begins another stride.
-  bool goes_on_at(std::uintptr_t at) noexcept {
-    const std::uintptr_t now = at - std::exchange(last, at);
-    if (now == step) {
-      was_off = false;
-      return true;
-    }
-    if (std::exchange(was_off, true)) step = now;
-    return false;
-  }
-};
-
 struct worker : run_state {
   heap frames;                     // its `memory` follows `current` and its env
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
@@ -117,16 +94,13 @@ struct worker : run_state {
   worker* spare = nullptr;                // link in the list of workers without a thread
   worker* made_before = nullptr;          // link in the list of all
   struct pool_worker* of_pool = nullptr;  // what the thread runs of a pool; null: it is none of a pool's
-  const executor* strand_of_pool =
-      nullptr;  // that stands on this pool, perhaps on others, at one of whose jobs the thread is
   posting_to posts_to;
-  fiber_counts of_fibers;
-  stride served;                 // the fibers that were woken here, by their places in line
-  int* errno_at = nullptr;       // the thread's
-  void* signal_stack = nullptr;  // where an overflow of a fiber's stack is caught; kept for the next thread
-  std::size_t signal_stack_bytes = 0;
-  bool signal_stack_is_in_use = false;  // by the worker's present thread
-  const void* only_for = nullptr;       // the new_thread_executor, or blocking pool, that this is a thread of
+
+  // What subsystems above keep in a worker. It knows none of their fields.
+  fiber_slot fibers;
+  channel_slot channels;
+  stack_slot stacks;
+  pool_slot pools;
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().

@@ -84,9 +84,9 @@ fiber* fiber::of(const frame& one) noexcept {
   of.jobs.add();
   mine.top = self->handle();
   self->unwound_ = std::exchange(here.unwound, other.unwound_);
-  self->errno_ = std::exchange(*here.errno_at, other.errno_);
+  self->errno_ = std::exchange(*here.fibers.errno_at, other.errno_);
   other.begin_turn(here);
-  here.of_fibers.across.add();
+  here.fibers.across.add();
   here.current = &next;
   here.frames.memory = nullptr;
   return {self, &other};
@@ -111,7 +111,7 @@ WEFT_SELDOM void call_for(pool_worker& of, int& errno_here) noexcept {
   pool_worker& of = *here.of_pool;
   of.line.has_left();
   if (of.has_others && of.calls_for_one()) [[unlikely]]
-    call_for(of, *here.errno_at);
+    call_for(of, *here.fibers.errno_at);
 }
 
 // On the fiber's stack, as the next one, so that last words show it.
@@ -183,7 +183,7 @@ void* fiber::run(coroutine_core& core, void* nothing) {
 // It runs from here on.
 inline void fiber::begin_turn(worker& here) noexcept {
   if (ran_on_ != &here) {
-    if (ran_on_ != nullptr) here.of_fibers.migrations.add();
+    if (ran_on_ != nullptr) here.fibers.migrations.add();
     ran_on_ = &here;
   }
   here.fiber = this;
@@ -200,7 +200,7 @@ void fiber::go_on(frame* frame) {
     class fiber* const outer = here.fiber;
     const context* const outer_left_by = here.left_by;
     self->begin_turn(here);
-    here.of_fibers.switches.add();
+    here.fibers.switches.add();
     void* const unwound = std::exchange(here.unwound, self->unwound_);
     errno = self->errno_;
     const void* const left_with =
@@ -215,7 +215,7 @@ void fiber::go_on(frame* frame) {
       root& in = *self->owner;
       const std::coroutine_handle<> back = self->continuation;
       const bool stopped = self->ends_stopped_;
-      here.of_fibers.ended.add();
+      here.fibers.ended.add();
       in.top = back;
       if (stopped) return end_stopped(in);
       return run_next(back);
@@ -251,7 +251,7 @@ fiber_call::~fiber_call() {
 std::coroutine_handle<> fiber_call::begin(reserved_stack& reserved, root& in, std::coroutine_handle<> caller) noexcept {
   stack_header& on = reserved.take();
   fiber_ = ::new (place_on(on, sizeof(fiber), alignof(fiber))) fiber{on, *this, in, caller};
-  this_worker().of_fibers.created.add();
+  this_worker().fibers.created.add();
   in.top = fiber_->handle();
   return fiber_->handle();
 }
@@ -261,10 +261,10 @@ std::coroutine_handle<> fiber_call::begin(reserved_stack& reserved, root& in, st
 fiber_stats fibers() noexcept {
   fiber_stats all{};
   for (const detail::worker* one = detail::newest_worker(); one != nullptr; one = one->made_before) {
-    all.ended += one->of_fibers.ended.get();
-    all.created += one->of_fibers.created.get();
-    all.switches += one->of_fibers.switches.get() + one->of_fibers.across.get();
-    all.migrations += one->of_fibers.migrations.get();
+    all.ended += one->fibers.ended.get();
+    all.created += one->fibers.created.get();
+    all.switches += one->fibers.switches.get() + one->fibers.across.get();
+    all.migrations += one->fibers.migrations.get();
   }
   all.live = all.created > all.ended ? all.created - all.ended : 0;
   all.pooled = stack_pool::process_wide().stats().idle;

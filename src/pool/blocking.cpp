@@ -166,7 +166,7 @@ void blocking_core::run() noexcept {
     for (std::size_t i = 0; i != sizeof name - 1 && options_.name[i] != '\0'; ++i) name[i] = options_.name[i];
   ::pthread_setname_np(::pthread_self(), name);
   worker& here = this_worker();
-  here.only_for = this;  // also where a task goes on that has no executor of its own
+  here.pools.only_for = this;  // also where a task goes on that has no executor of its own
   std::unique_lock guard{lock_};
   --starting_;
   for (;;) {
@@ -185,7 +185,7 @@ void blocking_core::run() noexcept {
       break;
     }
   }
-  here.only_for = nullptr;
+  here.pools.only_for = nullptr;
   --threads_;
   if (left_alone_) {
     ::pthread_detach(::pthread_self());
@@ -279,7 +279,7 @@ blocking_pool::blocking_pool(blocking_options options) : core_{new detail::block
 
 blocking_pool::~blocking_pool() {
   if (!core_->is_of_this_process()) return;  // its threads stayed behind
-  WEFT_EXPECTS(detail::this_worker().only_for != core_,
+  WEFT_EXPECTS(detail::this_worker().pools.only_for != core_,
                "a blocking_pool was destroyed on one of its own threads: it would wait for itself");
   core_->end(true);
   delete core_;

@@ -528,7 +528,7 @@ inline void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
 
 bool pool_core::look_at_job_above(worker& here, const executor& below, job& work) noexcept {
   const auto* const mine = static_cast<const seat*>(here.of_pool);
-  if (mine == nullptr || (here.strand_of_pool != &below && !runs(*mine, below))) return false;
+  if (mine == nullptr || (here.pools.strand != &below && !runs(*mine, below))) return false;
   root::count_in(here, work);
   if (mine->of->state() == pool_state::cancelling) root::tell_to_stop(work);
   return true;

@@ -21,11 +21,11 @@ bool strand_core::is_inside() const noexcept {
 void strand_core::run_one(job& work) noexcept {
   worker& here = this_worker();
   const bool is_above_pool = pool_core::look_at_job_above(here, *below_, work);
-  const executor* const outer = std::exchange(here.strand_of_pool, is_above_pool ? itself_ : nullptr);
+  const executor* const outer = std::exchange(here.pools.strand, is_above_pool ? itself_ : nullptr);
   server_.store(this_thread_id(), std::memory_order_relaxed);  // as declared
   work.run(work);                                              // it may be gone
   server_.store(0, std::memory_order_relaxed);                 // as declared
-  here.strand_of_pool = outer;
+  here.pools.strand = outer;
 }
 
 void strand_core::serve(job& turn) noexcept {

@@ -154,7 +154,7 @@ void fail_overflow(const stack_header& one, std::size_t bytes, naming how) noexc
 namespace {
 
 // So that an overflow of one of weft's stacks is caught on another one. What fails here sets errno.
-void take_signal_stack(worker& here) noexcept {
+void take_signal_stack(stack_slot& here) noexcept {
   stack_t now{};
   if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;  // the program has its own
   const std::size_t bytes = (std::size_t{48} << 10) + ((::getauxval(AT_MINSIGSTKSZ) + 4095) & ~std::size_t{4095});
@@ -179,9 +179,22 @@ void prepare_thread_for_stacks() noexcept {
   if (!ready_for_stacks) {
     ready_for_stacks = true;
     readiness_offset.store(reinterpret_cast<char*>(&ready_for_stacks) - thread_pointer(), std::memory_order_relaxed);
-    take_signal_stack(here);
+    take_signal_stack(here.stacks);
   }
   errno = kept;
+}
+
+// The next thread on this worker gets it, so this one must not.
+void stack_slot::leave() noexcept {
+  signal_stack_is_in_use = false;
+  stack_t now{};
+  if (::sigaltstack(nullptr, &now) != 0 || signal_stack == nullptr || now.ss_sp != signal_stack) return;
+  now = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+  ::sigaltstack(&now, nullptr);
+}
+
+void stack_slot::end() noexcept {
+  if (signal_stack != nullptr && !signal_stack_is_in_use) ::munmap(signal_stack, signal_stack_bytes);
 }
 
 }  // namespace weft::detail

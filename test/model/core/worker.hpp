@@ -6,6 +6,7 @@
 #include <weft/detail/context/context.hpp>
 #include <weft/executor.hpp>
 
+#include "channel/channel_slot.hpp"
 #include "relacy.hpp"
 
 namespace weft::detail {
@@ -58,16 +59,11 @@ struct run_state : run_place {
 };
 letting_go*& lets_go_in(class fiber& self) noexcept;
 
-struct stride {
-  std::uintptr_t step = 0;
-  bool goes_on_at(std::uintptr_t) noexcept { return false; }
-};
-
 struct worker : run_state {
   struct {
     frame_source* memory = nullptr;
   } frames;
-  stride served;
+  channel_slot channels;
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0, nested_stops = 0;

@@ -1,0 +1,19 @@
+// What stacks keep in each worker: the memory on which an overflow of one of them is caught.
+#pragma once
+
+#include <cstddef>
+
+namespace weft::detail {
+
+struct stack_slot {
+  void* signal_stack = nullptr;  // kept for the worker's next thread
+  std::size_t signal_stack_bytes = 0;
+  bool signal_stack_is_in_use = false;  // by the worker's present thread
+
+  /// The worker's thread ends, and the next one gets the memory. In stack_overflow.cpp, as the next one.
+  void leave() noexcept;
+  /// The library is unloaded.
+  void end() noexcept;
+};
+
+}  // namespace weft::detail
