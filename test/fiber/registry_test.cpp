@@ -1,5 +1,5 @@
 // Running work by number: found, stopped, timed and waited for.
-#include <weft/fiber.hpp>
+#include <weft/registry.hpp>
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,12 @@
 #include <thread>
 #include <utility>
 #include <vector>
-#include <weft/channel_ends.hpp>
 #include <weft/clock.hpp>
 #include <weft/combine.hpp>
+#include <weft/error.hpp>
 #include <weft/executor.hpp>
+#include <weft/fiber.hpp>
 #include <weft/pool.hpp>
-#include <weft/registry.hpp>
 #include <weft/scope.hpp>
 #include <weft/test.hpp>
 #include <weft/with.hpp>
@@ -292,6 +292,24 @@ TEST(registry, goes_by_the_real_clock) {
     EXPECT_NE(late.work.status(), weft::fork_status::succeeded);
   };
   sync_wait(with_scope(body));
+}
+
+TEST(registry, go_throws_where_there_is_no_stack_and_lists_nothing) {
+  weft::stack_pool few{{.max_stacks = 2}};
+  in_virtual_time([&]() -> task<> {
+    registry jobs;
+    auto body = [&](scope& s) -> task<> {
+      const auto rests = [] { weft::this_fiber::sleep_for(1ms); };
+      for (int i = 0; i != 2; ++i) jobs.go({.stack = {.pool = &few}}, s, rests);
+      EXPECT_THROW(jobs.go({.stack = {.pool = &few}}, s, rests), weft::error);
+      EXPECT_EQ(jobs.size(), 2U);
+      EXPECT_EQ(s.children(), 2U);
+      co_return;
+    };
+    co_await with_scope(body);
+    EXPECT_EQ(jobs.size(), 0U);
+  });
+  EXPECT_EQ(few.stats().in_use, 0U);
 }
 
 TEST(registry, can_be_pumped_by_hand) {
