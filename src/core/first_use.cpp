@@ -125,7 +125,7 @@ heap* newest_heap() noexcept {
 
 // A thread that has no worker yet has posted nothing.
 void wait_for_posters(const void* it) noexcept {
-  for (const worker* one = newest_worker(); one != nullptr; one = one->made_before) one->posts_to.wait_until_not(it);
+  for (const worker* one = newest_worker(); one != nullptr; one = one->made_before) one->hazard.wait_until_not(it);
 }
 
 }  // namespace weft::detail

@@ -12,7 +12,7 @@
 #include <weft/detail/context/context.hpp>
 #include <weft/executor.hpp>
 
-#include "base/posting_to.hpp"
+#include "base/post_hazard.hpp"
 #include "channel/channel_slot.hpp"
 #include "fiber/fiber_slot.hpp"
 #include "memory/heap.hpp"
@@ -94,7 +94,7 @@ struct worker : run_state {
   worker* spare = nullptr;                // link in the list of workers without a thread
   worker* made_before = nullptr;          // link in the list of all
   struct pool_worker* of_pool = nullptr;  // what the thread runs of a pool; null: it is none of a pool's
-  posting_to posts_to;
+  post_hazard hazard;
 
   // What subsystems above keep in a worker. It knows none of their fields.
   fiber_slot fibers;

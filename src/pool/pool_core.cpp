@@ -288,7 +288,7 @@ bool pool_core::wait_as_caller(bool& inside, const bool& over) noexcept {
 
 // The lock is held while it tells one that sleeps, who goes on behind it. Whoever destroys the pool waits for this thread.
 void pool_core::tell_caller(const bool& inside, bool& over, job& end) noexcept {
-  const posting_to::mark mark{this_worker().posts_to, this};
+  const post_hazard::mark mark{this_worker().hazard, this};
   {
     const std::lock_guard guard{callers_lock_};
     if (!inside) {
@@ -306,7 +306,7 @@ void pool_core::work_as_caller() noexcept {
   callers_before_ = std::exchange(this_worker().of_pool, &mine);
   const std::uint64_t now = nanoseconds_now();
   mine.asleep.ends(now);
-  mine.earned.is_busy(now);
+  mine.budget.is_busy(now);
   come();
   call_hook(options_.on_start, mine);
 }
@@ -424,7 +424,7 @@ void pool_core::inject(job& newest, job& oldest, std::size_t how_many) noexcept 
 void pool_core::post_from_outside(job& newest, job& oldest, std::size_t how_many) noexcept {
   expect_not_forked();
   worker& here = this_worker();
-  const posting_to::mark mark{here.posts_to, this};
+  const post_hazard::mark mark{here.hazard, this};
   WEFT_EXPECTS(!has_ended(), posted_too_late);
   inject(newest, oldest, how_many);
   seats_.front()->call();
@@ -444,7 +444,7 @@ void pool_core::post_ranked(job& work, unsigned priority) noexcept {
       options_.deadline_order ? root::deadline_of(work).time_since_epoch().count() : ranked_jobs<job>::no_deadline;
   if (here.of_pool != nullptr && here.of_pool->home == this) return put_ranked(work, priority, deadline);
   expect_not_forked();
-  const posting_to::mark mark{here.posts_to, this};
+  const post_hazard::mark mark{here.hazard, this};
   WEFT_EXPECTS(!has_ended(), posted_too_late);
   put_ranked(work, priority, deadline);
 }
@@ -467,7 +467,7 @@ void pool_core::post_to(seat& one, job& work) noexcept {
   }
   if (here.of_pool != nullptr && here.of_pool->home == this) return hand_in(one, work);
   expect_not_forked();
-  const posting_to::mark mark{here.posts_to, this};
+  const post_hazard::mark mark{here.hazard, this};
   WEFT_EXPECTS(!has_ended(), posted_too_late);
   hand_in(one, work);
 }
@@ -586,7 +586,7 @@ inline job* pool_core::next(seat& mine) noexcept {
   expect_not_forked();
   const std::uint64_t now = nanoseconds_now();
   if (mine.pace.has_one()) mine.pace.has_done(now);
-  mine.earned.is_idle(now);
+  mine.budget.is_idle(now);
   bool searches = idle_.start_search(), desperate = false;
   for (;;) {
     job* work = searches && !idle_.too_many() ? search(mine, desperate) : poll(mine);
@@ -605,7 +605,7 @@ inline job* pool_core::next(seat& mine) noexcept {
     if (work == nullptr && !idle_.too_many()) work = look_on(mine);
     if (work != nullptr) {
       found(mine, searches, mine.has_others);
-      mine.earned.is_busy(nanoseconds_now());
+      mine.budget.is_busy(nanoseconds_now());
       return work;
     }
     if (!sleep(mine, searches, desperate)) return nullptr;
@@ -622,15 +622,15 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
     else
       for (int i = 0; i != 8; ++i) spin_wait::pause();
   }
-  if (!is_alone_ || !mine.gives_way.is_worth_it()) return nullptr;
-  for (unsigned i = 0; i != giving_way::times; ++i) {
+  if (!is_alone_ || !mine.yields.is_worth_it()) return nullptr;
+  for (unsigned i = 0; i != yield_before_park::times; ++i) {
     const std::uint64_t before = nanoseconds_now();
     ::sched_yield();
     if (job* work = look_round(mine, desperate); work != nullptr) {
-      mine.gives_way.was_worth_it();
+      mine.yields.was_worth_it();
       return work;
     }
-    if (!mine.gives_way.came_back(nanoseconds_now() - before)) break;
+    if (!mine.yields.came_back(nanoseconds_now() - before)) break;
   }
   return nullptr;
 }
@@ -638,7 +638,7 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
 // With leave to search or without: for the others it is as awake as one that has a job. The more there are, the seldomer
 // each looks, since that takes the lines of the cache that they write from those that work.
 job* pool_core::look_on(seat& mine) noexcept {
-  const std::uint64_t most = has_processors() ? mine.earned.left() : 0;
+  const std::uint64_t most = has_processors() ? mine.budget.left() : 0;
   if (most == 0) return nullptr;
   const std::uint64_t began = nanoseconds_now();
   std::uint64_t now = began, longest = 0;
@@ -650,7 +650,7 @@ job* pool_core::look_on(seat& mine) noexcept {
     longest = std::max(longest, now - before);
     work = look_round(mine, false);
   }
-  mine.earned.was_used(now - began, longest);
+  mine.budget.was_used(now - began, longest);
   return work;
 }
 
@@ -719,8 +719,8 @@ void pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.sleeps.commit(until);
   const std::uint64_t woke_up = nanoseconds_now();
   mine.asleep.ends(woke_up);
-  mine.gives_way.slept(woke_up - fell_asleep);
-  mine.earned.has_slept();
+  mine.yields.slept(woke_up - fell_asleep);
+  mine.budget.has_slept();
 }
 
 // The pool is marked as ended.

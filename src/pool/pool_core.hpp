@@ -1,6 +1,6 @@
 // What a pool is: its workers, the set of those that have nothing to do, the jobs from outside, and its end.
 //
-// How its workers sleep and when it ends stands in parking.hpp, how who destroys it waits for who posts in posting_to.hpp.
+// How its workers sleep and when it ends stands in parking.hpp, how who destroys it waits for who posts in post_hazard.hpp.
 //
 // The core belongs to the pool and to its threads, and goes with the last of them: a pool may be destroyed by a job of
 // its own.
@@ -19,14 +19,14 @@
 #include <weft/pool.hpp>
 
 #include "base/holders.hpp"
-#include "base/posting_to.hpp"
+#include "base/post_hazard.hpp"
 #include "base/starting_gate.hpp"
 #include "core/worker.hpp"
-#include "pool/earned_patience.hpp"
-#include "pool/giving_way.hpp"
 #include "pool/pool_size.hpp"
 #include "pool/processors.hpp"
+#include "pool/spin_budget.hpp"
 #include "pool/steal_pace.hpp"
+#include "pool/yield_before_park.hpp"
 #include "sched/idle_set.hpp"
 #include "sched/injection.hpp"
 #include "sched/parker.hpp"
@@ -166,9 +166,9 @@ class pool_core final : public executor, private parking<pool_core> {
     std::uint64_t jobs_of_other = 0;  // at its last look at one
     futex_parker bed;
     parker& sleeps;  // there, unless it was given another one
-    giving_way gives_way;
+    yield_before_park yields;
     steal_pace pace;
-    earned_patience earned;
+    spin_budget budget;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
     pthread_t thread{};
     std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge

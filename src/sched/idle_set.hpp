@@ -164,6 +164,8 @@ class idle_set {
   }
 
  private:
+  // The packed word: parked:15, searching:16, watcher:1. While a worker watches, the word is biased by the number that is to
+  // stay parked (beyond()), so that one compare says whether to notify.
   static constexpr std::uint32_t limit = 1 << 15, parked = 1, searching = limit, watched = std::uint32_t{1} << 31;
   static constexpr std::uint32_t found = searching - parked;  // who was inside searches: that much more
 

@@ -19,22 +19,22 @@
 
 namespace weft::detail {
 
-/// Calls a worker for what its own has put somewhere.
-struct calls_idlers {
+/// Wakes an idle worker after a push.
+struct notifier {
   idle_set* const idle;
   void (*const wake)(idler&) noexcept;
 
-  /// Somebody is to see what was just put somewhere. `hot`: this worker does it next.
+  /// After a push: wakes a worker if one is idle and none searches. `hot`: this worker takes what it pushed next.
   void call(bool hot = false) noexcept {
     if (calls_for_one(hot)) [[unlikely]]
       call_one(hot);
   }
-  /// Whether that wakes anybody, as far as one knows before one asks.
+  /// Whether call() would wake a worker, by one look at the packed word.
   bool calls_for_one(bool hot = false) const noexcept {
     light_fence();
     return idle->calls_for_one(hot);
   }
-  /// Then. Apart, so that the way of who calls nobody saves no registers.
+  /// The rest of call(). Apart, so that a push that wakes nobody saves no registers.
   WEFT_SELDOM void call_one(bool hot = false) noexcept {
     if (idler* one = idle->pick(hot); one != nullptr) wake(*one);
   }
@@ -67,7 +67,7 @@ class parking {
   }
 
   /// By a worker that has found a job, before it runs it: the last one to search has another one look for more.
-  void found(calls_idlers& mine, bool searched, bool has_others) noexcept {
+  void found(notifier& mine, bool searched, bool has_others) noexcept {
     if (!searched || !idle_.stop_search() || !has_others) return;
     heavy_fence();  // (no model: a job that is missed here waits for the one at hand, after which this worker looks again)
     if (pool().any_job()) mine.call();
@@ -95,12 +95,12 @@ class parking {
   /// By that one: from here on it searches, if the pool has not ended. True: nobody had woken it.
   bool woke(idler& mine) noexcept { return idle_.leave(mine); }
 
-  /// By a thread that takes the place of a worker which nobody had, and looks for work then.
+  /// Registers the calling thread as a worker, in a place that is free; the caller must then search.
   void come() noexcept {
     idle_.come();
     heavy_fence();  // (no model: the set's lock orders what there is to see, too)
   }
-  /// By that thread, which leaves nothing where nobody takes from.
+  /// Takes the calling thread out again. It has left no job where nobody takes from.
   void go() noexcept {
     idle_.go();
     heavy_fence();  // (no model: as above)

@@ -20,7 +20,7 @@ namespace weft::detail {
 class root;
 struct frame;
 
-struct pool_worker : calls_idlers {
+struct pool_worker : notifier {
   /// What a worker knows of its pool, besides whom to wake.
   struct calls {
     /// By the worker's thread, for a job that its line has no room for.
@@ -34,8 +34,8 @@ struct pool_worker : calls_idlers {
   };
 
   pool_worker(executor& of, const atomic<pool_state>& state, const std::atomic<std::size_t>& beside_lines,
-              const calls_idlers& others_by, const calls& how, bool others, bool ordered, bool ranked) noexcept
-      : calls_idlers{others_by},
+              const notifier& others_by, const calls& how, bool others, bool ordered, bool ranked) noexcept
+      : notifier{others_by},
         home{&of},
         state_of_pool{&state},
         beside{&beside_lines},

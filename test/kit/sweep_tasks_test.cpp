@@ -144,7 +144,7 @@ struct cleans_up {
 TEST(sweep, on_scope_exit) { sweep_both<cleans_up>("on_scope_exit"); }
 
 template <class By>
-struct gives_way : counts_values {
+struct yields : counts_values {
   part<By> run() {
     const counted held = value();
     co_await weft::yield();
@@ -157,7 +157,7 @@ struct gives_way : counts_values {
     for (int i = 0; i != 3; ++i) co_await weft::yield();
   }
 };
-TEST(sweep, yield) { sweep_both<gives_way>("yield, check_stop"); }
+TEST(sweep, yield) { sweep_both<yields>("yield, check_stop"); }
 
 // ---- elsewhere ----------------------------------------------------------------------------------------------------------
 

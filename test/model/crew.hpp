@@ -25,8 +25,8 @@ struct crew : parking<crew<workers, away, carries, most_awake>> {
   friend base;
   using base::idle_;
 
-  struct seat : calls_idlers, idler {
-    explicit seat(idle_set& all) : calls_idlers{&all, crew::wake} {}
+  struct seat : notifier, idler {
+    explicit seat(idle_set& all) : notifier{&all, crew::wake} {}
     futex_parker sleeps;
     bool had_own = false;
     atomic<bool> watches{false};  // it sleeps for a time, which is over when there is a job

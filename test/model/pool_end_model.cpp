@@ -1,8 +1,8 @@
 // How a pool begins and how it goes: threads that pass its gate, threads that post while it is drained and destroyed, the
 // last one that holds it, and what becomes of it then. What a thread may touch is plain memory, which relacy watches.
-// Mutates: src/base/posting_to.hpp src/base/starting_gate.hpp src/base/holders.hpp
+// Mutates: src/base/post_hazard.hpp src/base/starting_gate.hpp src/base/holders.hpp
 #include "base/holders.hpp"
-#include "base/posting_to.hpp"
+#include "base/post_hazard.hpp"
 #include "base/starting_gate.hpp"
 #include "crew.hpp"
 
@@ -61,9 +61,9 @@ struct last_leaver : rl::test_suite<last_leaver<leavers, one_is_refused>, leaver
 enum class destroyed_by : unsigned char { who_was_told, its_own_job };
 template <destroyed_by who, bool for_one>
 struct destroyed : rl::test_suite<destroyed<who, for_one>, 3>, crew<1, 0, true> {
-  posting_to posters[3];  // of each thread, as in its worker
-  holders all{2};         // the pool, and its thread
-  plain<int> alive = 1;   // the pool: read by whoever is in there, written by its end
+  post_hazard posters[3];  // of each thread, as in its worker
+  holders all{2};          // the pool, and its thread
+  plain<int> alive = 1;    // the pool: read by whoever is in there, written by its end
   atomic<std::uint32_t> told{0};
   plain<int> given = 0;  // by the job
   atomic<int> gone{0};
@@ -82,7 +82,7 @@ struct destroyed : rl::test_suite<destroyed<who, for_one>, 3>, crew<1, 0, true> 
   }
   // As pool_core::post_from_outside.
   void from_outside() {
-    const posting_to::mark mark{posters[1], this};
+    const post_hazard::mark mark{posters[1], this};
     RL_ASSERT(!has_ended() && is_alive());
     if (for_one)
       post_to(0);
@@ -123,15 +123,15 @@ struct destroyed : rl::test_suite<destroyed<who, for_one>, 3>, crew<1, 0, true> 
 
 // A thread posts within another post, as where a strand posts to the pool below it: each of the two is waited for.
 struct posts_within : rl::test_suite<posts_within, 2> {
-  posting_to poster;
+  post_hazard poster;
   atomic<int> posted{0};
   plain<int> outer = 1, inner = 1;
 
   void thread(unsigned which) {
     if (which == 0) {
-      const posting_to::mark first{poster, &outer};
+      const post_hazard::mark first{poster, &outer};
       {
-        const posting_to::mark second{poster, &inner};
+        const post_hazard::mark second{poster, &inner};
         posted.store(1, std::memory_order_release);
         RL_ASSERT(inner == 1);
       }

@@ -33,9 +33,9 @@
 
 #include "base/count.hpp"
 #include "core/worker.hpp"
-#include "pool/giving_way.hpp"
 #include "pool/processors.hpp"
 #include "pool/steal_pace.hpp"
+#include "pool/yield_before_park.hpp"
 #include "support/weft_test.hpp"
 #include "support/work.hpp"
 
@@ -562,8 +562,8 @@ WEFT_TEST("pool: tasks hop between two pools") {
 
 // ---- giving way -------------------------------------------------------------------------------------------------------
 
-TEST(giving_way, is_for_who_is_woken_soon_after_each_of_some_sleeps) {
-  weft::detail::giving_way one;
+TEST(yield_before_park, is_for_who_is_woken_soon_after_each_of_some_sleeps) {
+  weft::detail::yield_before_park one;
   for (int i = 0; i != 7; ++i) one.slept(1'000);
   EXPECT_FALSE(one.is_worth_it());
   one.slept(1'000);
@@ -574,8 +574,8 @@ TEST(giving_way, is_for_who_is_woken_soon_after_each_of_some_sleeps) {
   EXPECT_FALSE(one.is_worth_it());
 }
 
-TEST(giving_way, that_cost_much_is_left_for_so_many_sleeps_and_then_for_twice_as_many) {
-  weft::detail::giving_way one;
+TEST(yield_before_park, that_cost_much_is_left_for_so_many_sleeps_and_then_for_twice_as_many) {
+  weft::detail::yield_before_park one;
   for (int i = 0; i != 8; ++i) one.slept(1'000);
   for (const int pause : {100, 200, 400}) {
     EXPECT_TRUE(one.is_worth_it());

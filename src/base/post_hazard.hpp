@@ -1,10 +1,11 @@
-// How whoever destroys what threads post to waits for those that still do.
+// A hazard pointer for posts: each thread announces the object that it posts to, and whoever destroys that object waits until
+// no thread announces it.
 //
-// Whoever posts from outside may still be in post() when the job that it posted has run, its waiter has gone on, and the
-// pool is destroyed. So it says in a word of its own thread that it is in there; whoever destroys the pool waits for it.
-// The job carries the edge from the one to the other.
+// A thread that posts from outside may still be in post() when the job that it posted has run, its waiter has gone on, and
+// the pool is destroyed. The job carries the edge from the announcement to the destroyer.
 //
-// Rejected: a count of posts in flight, two read-modify-writes on one line for all posters.
+// Source: hazard pointers (Michael, 2004). Rejected: a count of posts in flight, two read-modify-writes on one line for all
+// posters.
 #pragma once
 
 #include <atomic>
@@ -14,13 +15,13 @@
 
 namespace weft::detail {
 
-/// What a thread is posting to; null: nothing. Its own; others read it to wait for its end.
-class posting_to {
+/// The object that a thread is posting to; null: none. The thread writes it, and destroyers read it.
+class post_hazard {
  public:
-  /// For as long as the thread posts to `it`, perhaps from within another post.
+  /// Announces `it` for as long as the thread posts to it, perhaps from within another post.
   class mark {
    public:
-    mark(posting_to& mine, const void* it) noexcept
+    mark(post_hazard& mine, const void* it) noexcept
         : mine_{mine}, outer_{mine.it_.load(std::memory_order_relaxed)} {  // the thread's own
       mine.it_.store(it, std::memory_order_relaxed);                       // the job carries it
     }
@@ -30,11 +31,11 @@ class posting_to {
     }
 
    private:
-    posting_to& mine_;
+    post_hazard& mine_;
     const void* const outer_;
   };
 
-  /// By who has seen that what was posted has run, and is about to destroy `it`.
+  /// Called by the destroyer of `it`, after all that was posted has run.
   void wait_until_not(const void* it) const noexcept {
     spin_wait wait;
     while (it_.load(std::memory_order_acquire) == it) wait.once();  // <- posted

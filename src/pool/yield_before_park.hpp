@@ -1,10 +1,10 @@
-// Whether a worker that has found nothing gives its processor away some times before it sleeps. Where two take turns, the
-// one that waits is then back without a wake-up, which costs the other a system call and both a switch; on a processor that
-// nobody else wants it is back at once.
+// Whether a worker that has found no job calls sched_yield() some times before it parks: it does if its recent sleeps were
+// under 50 us. Where two threads take turns, the one that waits is then back without a wake-up, which costs the other one a
+// system call and both a switch; on a processor that nobody else wants it is back at once.
 //
-// Who gives it away beside other programs may wait for it until they have used up theirs, which is milliseconds, where one
-// that is woken mostly has it at once. So a worker does it only while it is woken soon after it has fallen asleep, and when
-// that cost it dear, not again for so many sleeps, each time twice as many.
+// Beside other programs a thread that yields may wait until they have used up their time slices, which is milliseconds; one
+// that is woken mostly runs at once. So where the processor came back late, the worker does not yield for 100 sleeps, and
+// twice as many each time.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weft::detail {
 
-class giving_way {
+class yield_before_park {
  public:
   static constexpr unsigned times = 20;
 

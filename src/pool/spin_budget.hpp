@@ -1,14 +1,14 @@
-// For how long a worker that has found nothing looks on before it sleeps. What took some milliseconds is often followed by
-// more, once whoever waited for it has looked at what came of it. Who sleeps meanwhile is woken for that, which is 10 to 50
-// us on two processors, and a virtual processor that has slept runs up to a twentieth slower for some milliseconds.
+// How long a worker that has found no job spins before it parks: 1/24 of its recent busy time, 20 to 250 us, as its budget.
 //
-// Who looks on has a processor for nothing. So a worker earns it: a small part of the time for which it was busy, not more
-// than some at once, and nothing until that is worth a look. Who only does what takes microseconds sleeps at once.
+// Work of some milliseconds is often followed by more, once whoever waited for it has looked at the result. A worker that
+// has parked meanwhile is woken for that, which takes 10 to 50 us on two processors, and a virtual processor that has slept
+// runs up to a twentieth slower for some milliseconds. But a worker that spins holds a processor for nothing: so it may spin
+// for a small part of the time for which it was busy. A worker whose jobs take microseconds parks at once.
 //
-// It gives its processor away before each look: whoever waited for its work may have been woken on just that one, and would
-// wait until the worker sleeps. Where it had it back late, another program wants it, too, and a job that comes meanwhile
-// waits, since nobody is woken beside one that looks. Then the worker does not look on for so many sleeps, each time twice
-// as many, and half as many again after each time that it was not so.
+// It yields its processor before each look: the thread that waited for its work may have been woken on just that processor.
+// Where it gets the processor back late, another program wants it, too, and a job that comes meanwhile waits, since a
+// worker that searches keeps others from being woken. Then it does not spin for 10 sleeps, and twice as many each time; half
+// as many after each time that went well.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace weft::detail {
 
-class earned_patience {
+class spin_budget {
  public:
   /// It has found something. Times are nanoseconds of any clock that goes on from above 0.
   void is_busy(std::uint64_t now) noexcept { busy_since_ = now; }
@@ -25,9 +25,9 @@ class earned_patience {
     if (busy_since_ != 0) left_ = std::min(left_ + (now - busy_since_) / share, most);
     busy_since_ = 0;
   }
-  /// For how long it may look on.
+  /// For how long it may spin, in nanoseconds.
   std::uint64_t left() const noexcept { return pause_ == 0 && left_ >= least ? left_ : 0; }
-  /// It has looked on for so long, and had its processor back after `longest` at worst.
+  /// It has spun for so long, and had its processor back after `longest` at worst.
   void was_used(std::uint64_t nanoseconds, std::uint64_t longest) noexcept {
     left_ -= std::min(nanoseconds, left_);
     if (longest < dear) {
@@ -43,7 +43,7 @@ class earned_patience {
   }
 
  private:
-  static constexpr std::uint64_t share = 24;                      // who is busy for that long looks on for 1
+  static constexpr std::uint64_t share = 24;                      // one nanosecond for so many of busy time
   static constexpr std::uint64_t least = 20'000, most = 250'000;  // ns
   static constexpr std::uint64_t dear = 700'000;                  // ns: less than the turn that a program has
   static constexpr unsigned shortest_pause = 10, longest_pause = 10'000;
