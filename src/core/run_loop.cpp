@@ -62,7 +62,7 @@ void unwind_current(frame*) {
 }
 void never_destroyed(frame*) {}
 
-constinit frame unwinding{unwind_current, never_destroyed};
+constinit frame unwinding_frame{unwind_current, never_destroyed};
 
 void leave(worker& here) noexcept {
   here.current = here.outer;
@@ -110,7 +110,7 @@ void run_next(std::coroutine_handle<> next, root& other) noexcept {
 
 void leave_root() noexcept { leave(this_worker()); }
 
-void end_stopped(root& self) noexcept { run_next(unwinding.handle(), self); }
+void end_stopped(root& self) noexcept { run_next(unwinding_frame.handle(), self); }
 
 void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
   unwind_outward(this_worker(), self, ended, outer);
@@ -158,7 +158,7 @@ void root::run_job(job& work) noexcept {
 
 WEFT_SELDOM std::coroutine_handle<> root::where_it_ends_stopped() noexcept {
   ends_stopped = false;
-  return unwinding.handle();
+  return unwinding_frame.handle();
 }
 
 // By itself, as it suspends, too: what runs here until it goes on is no part of it, and it may be gone by then. What its

@@ -53,7 +53,7 @@ constexpr bool crosses = weft::detail::jumps_across;
 std::size_t switches_across() {
   std::size_t all = 0;
   for (const weft::detail::worker* one = weft::detail::newest_worker(); one != nullptr; one = one->made_before)
-    all += one->of_fibers.across.get();
+    all += one->fibers.across.get();
   return all;
 }
 

@@ -9,7 +9,6 @@
 #include "base/fence.hpp"
 #include "base/lock.cpp"
 #include "model.hpp"
-#include "pool/resting.hpp"
 #include "sched/idle_set.hpp"
 #include "sched/parker.hpp"
 #include "sched/parking.hpp"
