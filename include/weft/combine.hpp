@@ -1,6 +1,6 @@
 // Several at once, and one in another way: when_all and windowed here; when_any, when_some and when in join/race.hpp;
-// timeout and retry in join/timed.hpp; merge and for_each in join/merge.hpp; detach_on_stop in task/detach.hpp;
-// resume_on, start_on, continue_on and yield in task/hop.hpp; then, on_value, on_error and on_stop in
+// timeout and retry in join/timed.hpp; merge and for_each in join/merge.hpp; detach_on_stop in detach_on_stop.hpp;
+// resume_on, start_on, continue_on and yield in hop.hpp; then, on_value, on_error and on_stop in
 // task/pipe.hpp.
 //
 // All of them wait until everything that they started has ended, whoever won: nothing outlives its block. How is told in
@@ -12,7 +12,7 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-#include <weft/detach.hpp>
+#include <weft/detach_on_stop.hpp>
 #include <weft/detail/base/standard.hpp>
 #include <weft/detail/join/group.hpp>
 #include <weft/detail/join/join.hpp>

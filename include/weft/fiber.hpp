@@ -29,6 +29,8 @@
 // taken out, and the line stays locked for thieves until the other says, on its own stack, that the one has left. Whatever is
 // not as it mostly is goes the way of all waits: see next_across().
 //
+// Long because a fiber, the await that leaves its stack, and what starts it are inlined into each other.
+//
 // Rejected: (a) a fiber as a root of its own kind: all that forks do for tasks (results, failures, restarts, views, stops)
 // once more. (b) await_suspend on the fiber's stack, before the switch: whoever wakes it would have to wait until it has
 // left. (c) Stop by a flag that the code asks for: no plain function does.

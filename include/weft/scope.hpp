@@ -424,8 +424,9 @@ class scope : detail::scope_core {
     return start(as_work(std::forward<What>(what), std::forward<Args>(args)...));
   }
 
-  /// The same, and runs it at once, on the caller's stack, up to its first wait; until then never beside its parent, on a pool
-  /// neither. For work that must see, or leave, things as they are now: that takes a ticket, or gets in line.
+  /// Forks, as fork() does, and runs the fork at once, on the caller's stack, up to its first wait. Until then it never runs
+  /// beside its parent, on a pool of several threads neither. For work whose beginning has to come before what the parent
+  /// does next: that takes a ticket, or gets in line.
   ///
   ///     auto first = s.fork_here(get_in_line, number);  // is in line when this returns
   ///

@@ -1,11 +1,11 @@
-// Waiting for whichever of several is first: cases of channels, clocks, stops, locks, futures and whatever is awaitable.
+// Waiting for whichever of several is first: a send, a receive, a time, a stop, a lock, or whatever else can be awaited.
 //
 //     auto got = co_await w::select(w::on_receive(orders), w::on_receive(cancels), w::after(5ms));
-//     if (got.index() == 0) serve(got.get<0>());
+//     if (got.index == 0) serve(std::get<0>(got.value));
 //
-// The cases: on_receive, on_send, on (what is awaited), after, at, on_stop, otherwise (select_cases, select_on); on_if, on_each
-// and never, for cases that may be missing (select_holes); any_case, for as many as are known at run time; what can only be
-// run is run beside it (select_beside). How it chooses stands in weft/detail/channel/select_core.hpp.
+// Cases of channels, times and stops are in select_cases.hpp, of whatever else can be awaited in select_on.hpp, those that may
+// be missing in select_holes.hpp; any_case.hpp has one of any kind, for a vector of them. How a select chooses, and select()
+// itself, is in select_core.hpp, which is where to begin.
 #pragma once
 
 #include <weft/detail/channel/any_case.hpp>

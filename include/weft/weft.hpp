@@ -9,7 +9,7 @@
 #include <weft/clock.hpp>
 #include <weft/combine.hpp>
 #include <weft/coroutine.hpp>
-#include <weft/detach.hpp>
+#include <weft/detach_on_stop.hpp>
 #include <weft/env.hpp>
 #include <weft/error.hpp>
 #include <weft/executor.hpp>

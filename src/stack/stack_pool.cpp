@@ -1,3 +1,4 @@
+// Long because taking, giving back and cooling a stack share the lists and the lock of a pool.
 #include <weft/stack_pool.hpp>
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// A case of any kind, for a select whose cases only the run knows. Part of channel/select.hpp.
+// A case of any kind, for a select whose cases only the run knows. Part of select.hpp.
 //
 // Rejected: a value of any type as the result (as std::any), by the case's index. Who reads it has to know again, from a
 // number, which case had which type; a function that stands beside its case can't be wrong about it.

@@ -1,4 +1,4 @@
-// A select of what runs beside it. Part of channel/select.hpp.
+// A select of what runs beside it. Part of select.hpp.
 //
 // One with an on() among its cases is a scope with a fork for each of those. Once one is chosen the others are told to
 // stop; the scope's end joins them. So a case may be chosen while another one ends, too: what that gave is destroyed, and

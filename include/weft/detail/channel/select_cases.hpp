@@ -1,5 +1,5 @@
 // What a select chooses between: a send, a receive, a time, a stop, or nothing at all; channel/select_on.hpp has what else can
-// be awaited. Part of channel/select.hpp, which says how it works. A case is a description; what it waits with is its
+// be awaited. Part of select.hpp; how it works is in select_core.hpp. A case is a description; what it waits with is its
 // `state`, which is made in the awaiter, and most of that only where it waits.
 //
 // Long because each kind of case is some forty lines of one shape, and a reader compares them.

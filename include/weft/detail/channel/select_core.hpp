@@ -1,4 +1,4 @@
-// Waiting for whichever of several is first. Part of channel.hpp.
+// Waiting for whichever of several is first. Part of select.hpp.
 //
 // First it looks, without any lock, which cases seem to be ready, and tries one of those, whichever, under its own lock
 // alone: what is ready is done there, and what is not needs nothing of the others. Where there is `otherwise`, and nothing

@@ -1,4 +1,4 @@
-// Cases of a select that are not there now, and what never is. Part of channel/select.hpp.
+// Cases of a select that are not there now, and what never is. Part of select.hpp.
 //
 // Where it depends on the moment whether a select may do something, its case is on_if(), so that all keep their numbers. Go
 // has nil channels for this: on_receive(pointer) and on_send(pointer, value) are the same.

@@ -1,4 +1,4 @@
-// Whatever else can be awaited, as a case of a select. Part of channel/select.hpp, which says how it works.
+// Whatever else can be awaited, as a case of a select. Part of select.hpp; how it works is in select_core.hpp.
 //
 // What weft has to wait for is a case as a channel's send is: a primitive, a fork, a send to all. It has a place in the line,
 // and whoever takes it out claims the select's one wait; so it has no effect where another case is chosen. What is left, a

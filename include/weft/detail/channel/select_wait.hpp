@@ -1,4 +1,4 @@
-// What a select waits with, whatever its cases are. Part of channel/select.hpp, which says how it works.
+// What a select waits with, whatever its cases are. Part of select.hpp; how it works is in select_core.hpp.
 #pragma once
 
 #include <cstddef>
