@@ -131,7 +131,7 @@ class fiber final : public coroutine_core, public boundary {
   /// Waits by `awaiter`: switches away, and its await_suspend runs on the worker's stack and says where that goes on: here,
   /// if it gives the handle. False: what was waited for ended stopped. Throws what await_suspend throws.
   template <class Awaiter>
-  [[nodiscard, gnu::always_inline]] inline bool suspend(Awaiter& awaiter) {
+  [[nodiscard]] WEFT_ALWAYS_INLINE inline bool suspend(Awaiter& awaiter) {
     wait one{suspend_by<Awaiter>, place_of(awaiter)};
     if (stays_ != 0) [[unlikely]]
       expect_may_leave();
@@ -148,7 +148,7 @@ class fiber final : public coroutine_core, public boundary {
 
   /// By the one that runs: lets others run, where what this thread's worker would run next is another fiber, by a switch to
   /// that one. False: it is something else, and nothing has happened.
-  [[gnu::always_inline]] static inline bool yields_across() {
+  WEFT_ALWAYS_INLINE static inline bool yields_across() {
     const pair fibers = next_across();
     if (fibers.next == nullptr) return false;
     if (!fibers.self->go_across(*fibers.next) && fibers.self->takes_stop()) fibers.self->throw_stop();
@@ -192,7 +192,7 @@ class fiber final : public coroutine_core, public boundary {
   void expect_may_leave() noexcept;
   void try_outside(void (*first)(void* in), wait& one) noexcept;
   void expect_stayed() noexcept;
-  [[gnu::always_inline]] bool takes_stop() noexcept {
+  WEFT_ALWAYS_INLINE bool takes_stop() noexcept {
     const bool is_here = stop_is_here_;
     stop_is_here_ = false;
     return is_here;
@@ -313,7 +313,7 @@ struct in_fiber {
 ///           along; errno's address is one that they may keep, so read it behind a wait in a function that does not wait.
 template <class Awaitable>
   requires awaitable<Awaitable>
-[[gnu::always_inline]] inline decltype(auto) await(Awaitable&& awaitable) {
+WEFT_ALWAYS_INLINE inline decltype(auto) await(Awaitable&& awaitable) {
   detail::fiber& self = detail::fiber::running();
   using whose = std::conditional_t<detail::owns_callees<Awaitable>, Awaitable, Awaitable&&>;
   whose mine{std::forward<Awaitable>(awaitable)};  // if it owns frames, these go when this returns
@@ -349,7 +349,7 @@ fiber_stats fibers() noexcept;
 namespace this_fiber {
 
 /// Lets others run; see weft::yield.
-[[gnu::always_inline]] inline void yield() {
+WEFT_ALWAYS_INLINE inline void yield() {
   if constexpr (detail::jumps_across)
     if (detail::fiber::yields_across()) return;
   weft::await(weft::yield());

@@ -80,7 +80,7 @@ class [[nodiscard("a generator runs only while it is iterated")]] generator {
     std::swap(promise_, other.promise_);
     return *this;
   }
-  [[gnu::always_inline]] inline ~generator();  // so that clang sees where the frame ends
+  WEFT_ALWAYS_INLINE inline ~generator();  // so that clang sees where the frame ends
 
   /// Whether there is a body: false when it was moved from, or is yielded as elements_of().
   explicit operator bool() const noexcept { return promise_ != nullptr; }
@@ -157,7 +157,7 @@ class generator_promise : public promise_allocated {
       (leaf_ != nullptr ? leaf_ : this)->frame().resume();  // to its next value, or until another one is the leaf
   }
 
-  [[gnu::always_inline]] void destroy() noexcept {
+  WEFT_ALWAYS_INLINE void destroy() noexcept {
     WEFT_EXPECTS(!runs(), "a generator was destroyed, or assigned to, by its own body, while that runs");
     if (leaf_ != nullptr) [[unlikely]]
       destroy_nested();

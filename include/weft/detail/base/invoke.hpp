@@ -40,7 +40,7 @@ WEFT_COROUTINE_TAKES_OVER constexpr decltype(auto) invoke_member(Member Class::*
 }
 
 template <class F, class... Args>
-WEFT_COROUTINE_TAKES_OVER [[gnu::always_inline]] constexpr decltype(auto) invoke(F&& f, Args&&... args) {
+WEFT_COROUTINE_TAKES_OVER WEFT_ALWAYS_INLINE constexpr decltype(auto) invoke(F&& f, Args&&... args) {
   if constexpr (std::is_member_pointer_v<std::remove_cvref_t<F>>)
     return invoke_member(f, static_cast<Args&&>(args)...);
   else

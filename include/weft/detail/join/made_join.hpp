@@ -103,7 +103,7 @@ class made_children : public knows_roots, protected join {
     WEFT_JUMP_TO(mine.lend_made(child));
   }
 
-  [[gnu::always_inline]] inline std::coroutine_handle<> make_child(std::size_t index) noexcept {
+  WEFT_ALWAYS_INLINE inline std::coroutine_handle<> make_child(std::size_t index) noexcept {
     void* const place = place_of(index);
     try {
       return *::new (place) frame_type{task_access::release(as_task(std::as_const(make_)(index)))};
@@ -112,7 +112,7 @@ class made_children : public knows_roots, protected join {
       return {};
     }
   }
-  [[gnu::always_inline]] inline void settle_child(std::size_t index) noexcept {
+  WEFT_ALWAYS_INLINE inline void settle_child(std::size_t index) noexcept {
     void* const place = place_of(index);
     const frame_type child = *std::launder(static_cast<frame_type*>(place));
     slot& into = *::new (place) slot;

@@ -61,7 +61,7 @@ struct frame_front {
 
   /// `bytes` as small_frame_bytes() gives them. What `otherwise` gives, if there is neither a block nor room.
   template <class Otherwise>
-  [[gnu::always_inline]] void* take(std::size_t bytes, Otherwise otherwise) {
+  WEFT_ALWAYS_INLINE void* take(std::size_t bytes, Otherwise otherwise) {
     free_block*& list = lists[bytes / frame_granule];
     if (free_block* const block = list) {
       list = block->next;
@@ -75,7 +75,7 @@ struct frame_front {
     return block;
   }
   /// False: the block is not on top, or of another heap.
-  [[gnu::always_inline]] bool take_back(void* block, std::size_t bytes) noexcept {
+  WEFT_ALWAYS_INLINE bool take_back(void* block, std::size_t bytes) noexcept {
     if (static_cast<std::byte*>(block) + bytes != bump) [[unlikely]]
       return false;
     bump = static_cast<std::byte*>(block);
@@ -89,7 +89,7 @@ struct frame_front {
 /// soon. So nothing here knows of it, and objects that were compiled with it and without go together. The
 /// compiler can't keep it over a suspension, behind which the thread may be another: it knows neither what is read here nor
 /// that it is the same each time.
-[[gnu::always_inline]] inline frame_front& frames_here() noexcept {
+WEFT_ALWAYS_INLINE inline frame_front& frames_here() noexcept {
   frame_front* here;
   asm volatile(
       "movq weft_frames_here@gottpoff(%%rip), %0\n\t"
@@ -180,7 +180,7 @@ class frame_source {
 
 /// Allocates `size` bytes aligned to 16: from the source of the work that runs, if it has one, else from the calling
 /// worker's heap. Throws std::bad_alloc. Cost: some 1 ns.
-[[nodiscard, gnu::always_inline]] inline void* allocate_frame(std::size_t size) {
+[[nodiscard]] WEFT_ALWAYS_INLINE inline void* allocate_frame(std::size_t size) {
   const std::size_t bytes = small_frame_bytes(size);
   if (bytes == 0) return allocate_large_frame(size);
 #if WEFT_INLINES_FRAMES
@@ -194,7 +194,7 @@ class frame_source {
 }
 
 /// Frees what any function of this header allocated, on any thread.
-[[gnu::always_inline]] inline void free_frame(void* frame, std::size_t size) noexcept {
+WEFT_ALWAYS_INLINE inline void free_frame(void* frame, std::size_t size) noexcept {
   if constexpr (WEFT_FILLS_FRAMES) std::memset(frame, 0xdd, size);
   const std::size_t bytes = small_frame_bytes(size);
   if (bytes == 0) return free_large_frame(frame, size);
@@ -211,7 +211,7 @@ inline constexpr std::size_t frame_alignment = 16;
 constexpr std::size_t block_bytes(std::size_t size, std::size_t alignment) noexcept {
   return alignment > frame_alignment ? size + alignment : size;
 }
-[[gnu::always_inline]] inline void* frame_in(void* block, std::size_t alignment) noexcept {
+WEFT_ALWAYS_INLINE inline void* frame_in(void* block, std::size_t alignment) noexcept {
   if (alignment <= frame_alignment) return block;
   auto** const frame =
       reinterpret_cast<void**>((reinterpret_cast<std::uintptr_t>(block) + alignment) & ~(alignment - 1));
@@ -219,7 +219,7 @@ constexpr std::size_t block_bytes(std::size_t size, std::size_t alignment) noexc
   frame[-1] = block;
   return frame;
 }
-[[gnu::always_inline]] inline void* block_of(void* frame, std::size_t alignment) noexcept {
+WEFT_ALWAYS_INLINE inline void* block_of(void* frame, std::size_t alignment) noexcept {
   return alignment > frame_alignment ? static_cast<void**>(frame)[-1] : frame;
 }
 
