@@ -1,5 +1,5 @@
 // What the Go project's tests of channels check, by behaviour, and channel_test and select_test do not: the table is in
-// docs/design/0016.
+// docs/measurements/0016-mutex-channels-select.md.
 #include <weft/channel.hpp>
 
 #include <algorithm>
