@@ -1,12 +1,15 @@
 // The ends of forks and of their scope: against a view, against a handle that goes, against a stop. Forks go on where they
 // are woken, by an executor that runs at once, and so end on another thread than their scope.
-// Mutates: include/weft/detail/scope/fork.hpp src/scope/scope.cpp
+// Mutates: include/weft/detail/scope/fork.hpp src/scope/fork_end.hpp
 #include <optional>
 #include <weft/future.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 
 #include "scope/scope.cpp"
+#include "scope/scope_end.cpp"
+#include "scope/scope_start.cpp"
+#include "scope/scope_stop.cpp"
 #include "sync/sync.cpp"
 
 #include "world.hpp"

@@ -1,0 +1,400 @@
+// How a fork starts: at once within fork(), or left for other workers to take. Their state and who may touch it stands in
+// scope/fork.hpp.
+#include <weft/detail/core/async_stack.hpp>
+#include <weft/scope.hpp>
+
+#include "core/letting_go.hpp"
+#include "core/run_loop.hpp"
+#include "core/worker.hpp"
+#include "sched/pool_worker.hpp"
+#include "scope/fork_end.hpp"
+
+namespace weft::detail {
+namespace {
+
+// So many jobs in a worker's deque are enough for those who have none: what is forked beyond runs at once.
+constexpr std::size_t enough_offered = 32;
+
+// Whether frames are destroyed by a stop here, or this is a fiber, in one branch.
+bool is_unwound_or_fiber(const worker& here) noexcept {
+  return (static_cast<std::uintptr_t>(here.unwinds) | reinterpret_cast<std::uintptr_t>(here.fiber)) != 0;
+}
+
+}  // namespace
+
+// ---- records --------------------------------------------------------------------------------------------------------
+
+// One to run a fork in. Throws std::bad_alloc.
+fork_record& scope_core::take_record() {
+  void* room;
+  fork_record::own_env* unused = nullptr;
+  {
+    std::lock_guard guard{lock_};
+    room = free_;
+    if (free_ != nullptr) {
+      unused = let_go_of_env(*free_);
+      free_ = free_->next_;
+    }
+  }
+  delete unused;
+  if (room == nullptr) {
+    const ambient_memory records{env_.frames};
+    room = allocate_frame(sizeof(fork_record));
+  }
+  return *::new (room) fork_record{*this};
+}
+
+fork_record& scope_core::share(std::uintptr_t word, failure_function failure_of) {
+  fork_record& one = take_record();
+  one.frame_ = std::coroutine_handle<>::from_address(reinterpret_cast<void*>(word));
+  keep(one, failure_of(one.frame_) != nullptr ? fork_status::failed : fork_status::succeeded);
+  return one;
+}
+
+// A fork that ended in its first run, and was private until now, gets a record.
+void scope_core::keep(fork_record& one, fork_status how) noexcept {
+  one.status_.store(how, std::memory_order_relaxed);  // the lock publishes both
+  one.holders_.store(1, std::memory_order_relaxed);
+  std::lock_guard guard{lock_};
+  ++held_;
+  if (how == fork_status::stopped) note_stopped_part();
+}
+
+std::size_t scope_core::reclaim() noexcept {
+  const std::size_t kept = give_back_records();
+  if (env_.frames != nullptr) env_.frames->trim();
+  return kept;
+}
+
+std::size_t scope_core::give_back_records() noexcept {
+  fork_record* unused;
+  fork_record::own_env* env = nullptr;
+  std::size_t kept;
+  {
+    std::lock_guard guard{lock_};
+    unused = std::exchange(free_, nullptr);
+    kept = held_ - children_;
+    if (last_env_ != nullptr) env = let_go_of_env(std::exchange(last_env_, nullptr));
+  }
+  delete env;
+  while (unused != nullptr) {
+    fork_record* const one = std::exchange(unused, unused->next_);
+    {
+      std::lock_guard guard{lock_};
+      env = let_go_of_env(*one);
+      one->env = &env_;
+      if (one == &first_) {  // it stands in the scope
+        one->next_ = free_;
+        free_ = one;
+      }
+    }
+    delete env;
+    if (one != &first_) free_frame(one, sizeof(fork_record));
+  }
+  return kept;
+}
+
+// ---- starting a fork ------------------------------------------------------------------------------------------------
+
+// Whether what runs here is the body's own code. What a fork's first run calls when its root has been left, as a function
+// that cancels, runs on top of the body, which is in start() and has lent its spare record.
+inline bool scope_core::runs_body(const worker& here) const noexcept {
+  return here.current == &body_ && here.outer != &body_;
+}
+
+// Mostly the body forks, its spare record is there, and the fork runs through: that way calls nothing but the fork, and
+// saves and puts back no more than it must. The memory is the scope's already, nothing is being unwound, and there is no
+// fiber: where a fork runs through, it leaves those as it found them.
+std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
+  worker& here = this_worker();
+  if (!runs_body(here) || spare_ == nullptr || here.nested_forks == deepest_nesting || here.of_pool != nullptr ||
+      source_.stop_requested() || here.frames.memory != env_.frames || is_unwound_or_fiber(here)) [[unlikely]]
+    return start_in_another(frame, promise, failure_of, where_to_offer(here));
+  fork_record* const one = spare_;
+  begin(*one, frame, promise, failure_of);
+  const run_place before = here;
+  static_cast<run_place&>(here) = {.current = one, .outer = &body_, .starting = one};
+  ++here.nested_forks;
+  frame.resume();  // as the run loop does, which has mostly nothing left to do
+  const bool is_through = !is_any(here.next.address(), here.local, here.deferred.first) &&
+                          one->first_run_ == fork_record::first_run::ran_through;
+  if (!is_through) [[unlikely]] {
+    detail::run(here, std::exchange(here.next, {}));
+    here.frames.memory = env_.frames;
+    here.unwound = nullptr;
+    here.fiber = nullptr;
+  }
+  --here.nested_forks;
+  static_cast<run_place&>(here) = before;
+  if (!is_through && one->first_run_ != fork_record::first_run::ran_through) [[unlikely]]
+    return settle(*one, frame, true);
+  one->first_run_ = fork_record::first_run::waits;
+  return reinterpret_cast<std::uintptr_t>(frame.address());
+}
+
+std::uintptr_t scope_core::start_here(std::coroutine_handle<> frame, promise_base& promise,
+                                      failure_function failure_of) {
+  return start_in_another(frame, promise, failure_of, nullptr);
+}
+
+std::uintptr_t scope_core::start_at_once(std::coroutine_handle<> frame, promise_base& promise,
+                                         failure_function failure_of) {
+  worker& here = this_worker();
+  if (here.nested_forks == deepest_nesting) [[unlikely]] {
+    frame.destroy();
+    throw error{make_error_code(errc::no_room), "fork_here"};
+  }
+  return here.of_pool == nullptr ? start(frame, promise, failure_of) : start_here(frame, promise, failure_of);
+}
+
+std::uintptr_t scope_core::start_in_place(std::coroutine_handle<> frame, promise_base& promise,
+                                          failure_function failure_of) {
+  return start_in_another(frame, promise, failure_of, where_to_offer(this_worker()), true);
+}
+
+// Null: it is not for others to take.
+[[gnu::noinline]] std::uintptr_t scope_core::start_in_another(std::coroutine_handle<> frame, promise_base& promise,
+                                                              failure_function failure_of, pool_worker* offered_by,
+                                                              bool has_place) {
+  worker& here = this_worker();
+  fork_record& one = prepare(frame, has_place);
+  begin(one, frame, promise, failure_of);
+  const bool is_spare = runs_body(here) && &one == spare_;
+  if (offered_by != nullptr) {
+    if (is_spare) spare_ = nullptr;
+    link(one);
+    if (!offered_by->offer(one)) one.schedule();
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
+  if (here.nested_forks == deepest_nesting) {
+    link(one);
+    one.count_in_like(here.current, here);
+    here.deferred.push(one);
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
+  if (!run_first(here, one, frame) || !is_spare) return settle(one, frame, is_spare);
+  one.first_run_ = fork_record::first_run::waits;
+  return reinterpret_cast<std::uintptr_t>(frame.address());
+}
+
+inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
+                              failure_function failure_of) noexcept {
+  one.adopt(frame, promise);
+  one.frame_ = frame;
+  one.failure_of_ = failure_of;
+  one.function_ = code_of(frame);
+}
+
+// Runs a fork up to its first wait. True: it ran through.
+[[gnu::always_inline]] inline bool scope_core::run_first(worker& here, fork_record& one,
+                                                         std::coroutine_handle<> frame) noexcept {
+  // What runs through is no task of its own; else it is counted as begun when it is back, since others may have it by then.
+  const bool counts = one.is_counted_like(here.current);
+  one.is_uncounted = !counts;
+  const run_scope first{here};
+  here.current = &one;
+  here.starting = &one;
+  here.frames.memory = env_.frames;
+  ++here.nested_forks;
+  frame.resume();  // as the run loop does, which has mostly nothing left to do
+  if (has_more(here)) [[unlikely]]
+    detail::run(here, std::exchange(here.next, {}));
+  --here.nested_forks;
+  const bool is_through = one.first_run_ == fork_record::first_run::ran_through;
+  if (is_through) [[likely]]
+    one.is_uncounted = true;
+  else if (counts)
+    here.of_pool->begun.add();
+  return is_through;
+}
+
+// Where others take forks from, if this one is for them: a pool's worker that runs tasks of ours, and has not enough there.
+inline pool_worker* scope_core::where_to_offer(const worker& here) const noexcept {
+  pool_worker* const mine = here.of_pool;
+  if (mine == nullptr || !mine->has_others || current_env().executor != env_.executor) return nullptr;
+  if (env_.frames != nullptr && !env_.frames->is_shared()) return nullptr;
+  return mine->shares(env_.executor) && mine->forks.size() < enough_offered ? mine : nullptr;
+}
+
+// Not on a fiber's stack, which is as large as the fiber's own calls need: that one waits, and its thread comes to the fork.
+bool scope_core::take_back(fork_record& one) noexcept {
+  worker& here = this_worker();
+  if (here.of_pool == nullptr || here.nested_forks == deepest_nesting || here.fiber != nullptr) return false;
+  if (!here.of_pool->forks.pop(one)) return false;
+  ++here.nested_forks;
+  one.count_in_like(here.current, here);
+  one.run_here();
+  --here.nested_forks;
+  return true;
+}
+
+// The record for a fork that is not one of many that the body makes: the next spare, or one for this fork alone.
+fork_record& scope_core::prepare(std::coroutine_handle<> frame, bool has_place) {
+  try {
+    worker& here = this_worker();
+    const bool by_body = runs_body(here) && here.nested_forks != deepest_nesting;
+    if (is_limited_ && !has_place) {
+      if (!take_place()) throw error{make_error_code(errc::no_room), "fork"};
+      has_place = true;
+    }
+    if (by_body && !is_limited_ && !source_.stop_requested())
+      return spare_ != nullptr ? *spare_ : *(spare_ = &take_record());
+    fork_record& one = take_record();
+    if (source_.stop_requested()) one.request_stop();
+    return one;
+  } catch (...) {
+    frame.destroy();
+    if (has_place) leave_place();
+    throw;
+  }
+}
+
+// After the first run of a fork that did not simply run through.
+std::uintptr_t scope_core::settle(fork_record& one, std::coroutine_handle<> frame, bool is_spare) noexcept {
+  const fork_record::first_run how = one.first_run_;
+  one.first_run_ = fork_record::first_run::waits;
+  if (how == fork_record::first_run::waits) {
+    if (is_spare) spare_ = nullptr;
+    link(one);
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
+  if (is_spare && how == fork_record::first_run::stopped) spare_ = nullptr;
+  const std::uintptr_t word = settle_ended(one, frame, how);
+  if (is_limited_) leave_place();
+  return word;
+}
+
+std::uintptr_t scope_core::settle_ended(fork_record& one, std::coroutine_handle<> frame,
+                                        fork_record::first_run how) noexcept {
+  if (how == fork_record::first_run::stopped) {
+    one.frame_ = nullptr;  // unwound
+    keep(one, fork_status::stopped);
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
+  // It ran through, and whoever made it is not the body.
+  if (const std::exception_ptr* failure = one.failure_of_(frame)) {
+    failed(one, *failure);
+    keep(one, fork_status::failed);
+    return reinterpret_cast<std::uintptr_t>(&one) | has_record;
+  }
+  std::lock_guard guard{lock_};
+  ++held_;
+  give_back(one);
+  return reinterpret_cast<std::uintptr_t>(frame.address());
+}
+
+std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> frame, promise_base& promise,
+                                    failure_function failure_of) {
+  WEFT_EXPECTS(env_.frames == nullptr || env_.frames->is_shared() || &where == env_.executor,
+               "fork_on to another executor below a scope with memory that was not declared shared: set "
+               ".memory_is_shared, and give a resource that is");
+  fork_record* one = is_limited_ ? nullptr : start_in_free_record(where, frame, promise, failure_of);
+  if (one == nullptr) {
+    bool has_place = false;
+    try {
+      if (is_limited_ && !(has_place = take_place())) throw error{make_error_code(errc::no_room), "fork_on"};
+      fork_record::own_env& its = env_on(where);
+      try {
+        one = &take_record();
+      } catch (...) {
+        std::unique_lock guard{lock_};
+        fork_record::own_env* const unused = let_go_of_env(&its);
+        guard.unlock();
+        delete unused;
+        throw;
+      }
+      one->env_of_fork_on_ = &its;
+    } catch (...) {
+      frame.destroy();
+      if (has_place) leave_place();
+      throw;
+    }
+    one->env = &one->env_of_fork_on_->env;
+    one->has_default_memory = env_.frames == nullptr;
+    begin(*one, frame, promise, failure_of);
+    link(*one);
+  } else if (source_.stop_requested()) {
+    one->request_stop();  // as link() does
+  }
+  one->schedule();
+  return reinterpret_cast<std::uintptr_t>(one) | has_record;
+}
+
+// Where a record is free and the last fork_on was for the same executor, the lock is taken once for all of it.
+inline fork_record* scope_core::start_in_free_record(executor& where, std::coroutine_handle<> frame,
+                                                     promise_base& promise, failure_function failure_of) noexcept {
+  fork_record::own_env* unused;
+  fork_record* one;
+  {
+    std::lock_guard guard{lock_};
+    fork_record::own_env* const its = last_env_;
+    if (free_ == nullptr || its == nullptr || its->env.executor != &where) return nullptr;
+    one = free_;
+    free_ = one->next_;
+    its->users = its->users + 1;
+    unused = let_go_of_env(*one);
+    ::new (static_cast<void*>(one)) fork_record{*this};
+    one->env_of_fork_on_ = its;
+    one->env = &its->env;
+    one->has_default_memory = env_.frames == nullptr;
+    begin(*one, frame, promise, failure_of);
+    count_in(*one);
+  }
+  delete unused;
+  return one;
+}
+
+// That of the last fork_on, if it is for this executor; else a new one. One user more.
+fork_record::own_env& scope_core::env_on(executor& where) {
+  {
+    std::lock_guard guard{lock_};
+    if (last_env_ != nullptr && last_env_->env.executor == &where) {
+      last_env_->users = last_env_->users + 1;
+      return *last_env_;
+    }
+  }
+  const ambient_memory of_scope{env_.frames};
+  auto* const made = new fork_record::own_env;
+  made->env = env_;
+  made->env.executor = &where;
+  made->users = 2;
+  fork_record::own_env* unused = nullptr;
+  {
+    std::lock_guard guard{lock_};
+    if (last_env_ != nullptr) unused = let_go_of_env(last_env_);
+    last_env_ = made;
+  }
+  delete unused;
+  return *made;
+}
+
+// Enters a fork that has waited, unless it has ended meanwhile on another thread. A child needs no place besides.
+void scope_core::link(fork_record& one) noexcept {
+  {
+    std::unique_lock guard{lock_};
+    count_in(one);
+    if (is_limited_) [[unlikely]]
+      leave_place(guard);
+  }
+  if (source_.stop_requested()) one.request_stop();  // whoever told the others may have come before
+}
+
+inline void scope_core::count_in(fork_record& one) noexcept {
+  WEFT_EXPECTS(live_ != 0, scope_has_ended);
+  ++held_;
+  if (one.status_.load(std::memory_order_relaxed) != fork_status::running) return;  // under the lock
+  atomic<fork_record*>& entered = newest_[children_ % std::size(newest_)];
+  one.ahead_ = entered.load(std::memory_order_relaxed);  // as declared
+  entered.store(&one, std::memory_order_relaxed);
+  ++live_, ++children_;
+  add_running(one);
+}
+
+void scope_core::add_running(fork_record& one) noexcept {
+  one.next_ = running_;
+  one.link_ = &running_;
+  if (running_ != nullptr) running_->link_ = &one.next_;
+  running_ = &one;
+}
+
+}  // namespace weft::detail
