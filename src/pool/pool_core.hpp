@@ -23,6 +23,7 @@
 #include "base/starting_gate.hpp"
 #include "core/worker.hpp"
 #include "pool/pool_size.hpp"
+#include "pool/process_forks.hpp"
 #include "pool/processors.hpp"
 #include "pool/spin_budget.hpp"
 #include "pool/steal_pace.hpp"
@@ -35,6 +36,10 @@
 #include "sched/ranked_jobs.hpp"
 
 namespace weft::detail {
+
+inline std::uint64_t nanoseconds_now() noexcept {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
+}
 
 /// Gives each worker what it sleeps on, which outlives the pool's threads. Null: a futex of its own.
 struct parkers {
@@ -93,6 +98,16 @@ class pool_core final : public executor, private parking<pool_core> {
  private:
   friend parking<pool_core>;
   struct seat;
+
+  // A worker looks outside once in so many jobs. A prime, so that it does not beat with what programs do.
+  static constexpr std::uint32_t look_outside_every = 61;
+  // And in one of so many of those looks, at another worker, which may be at one job for long.
+  static constexpr std::uint32_t look_at_others_every = 8;
+  // How long the worker that watches sleeps.
+  static constexpr std::chrono::milliseconds watch_every{5};
+
+  static constexpr const char* posted_too_late =
+      "a job was posted to a pool that has shut down: its task would wait for ever";
 
   // What runs jobs on just one worker.
   struct own_executor final : executor {
@@ -192,8 +207,15 @@ class pool_core final : public executor, private parking<pool_core> {
   void drop() noexcept;
   void expect_no_task() const noexcept;
   void ends() noexcept;
-  bool is_forked() const noexcept;
-  void expect_not_forked() const noexcept;
+  // Whether this process is a child of the one in which the pool was made.
+  bool is_forked() const noexcept {
+    return forks_of_process.load(std::memory_order_relaxed) != forks_before_;  // as declared
+  }
+  void expect_not_forked() const noexcept {
+    WEFT_EXPECTS(!is_forked(),
+                 "a pool was used in a process that was forked after the pool was made, and has none of its "
+                 "threads: make a pool there");
+  }
 
   void run(seat& mine) noexcept;
   // Both in the loop of a worker itself, where each job passes.
@@ -220,7 +242,16 @@ class pool_core final : public executor, private parking<pool_core> {
   void choose_awake(seat& mine) noexcept;
 
   job* take_own(seat& mine) noexcept;
-  void of_its_own(seat& mine) noexcept;
+  // Moves what others have posted for this worker alone to what it keeps.
+  static void take_posted(seat& mine) noexcept {
+    if (mine.posted.empty()) return;
+    for (job* one = mine.posted.take(); one != nullptr;) {
+      job* const later = one->next;
+      mine.kept.push(*one);
+      mine.taken_up.add();
+      one = later;
+    }
+  }
   job* take_injected(seat& mine) noexcept;
   std::size_t take_injected(seat& mine, job** into, std::size_t most, unsigned workers) noexcept;
   job* take_brought(seat& mine) noexcept;

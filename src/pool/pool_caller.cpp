@@ -1,0 +1,85 @@
+// The place of a thread that calls run(): who takes it, works there until its task has ended, and gives it to the next.
+#include <utility>
+
+#include "core/run_loop.hpp"
+#include "pool/pool_core.hpp"
+
+namespace weft::detail {
+
+void pool_core::enter_as_caller(bool& inside) noexcept {
+  expect_not_forked();
+  WEFT_EXPECTS(!has_ended(), posted_too_late);
+  {
+    const std::lock_guard guard{callers_lock_};
+    if (std::exchange(callers_place_taken_, true)) return;
+    inside = true;
+  }
+  work_as_caller();
+}
+
+bool pool_core::wait_as_caller(bool& inside, const bool& over) noexcept {
+  {
+    std::unique_lock guard{callers_lock_};
+    callers_turn_.wait(guard, [&] { return over || !callers_place_taken_; });
+    if (over) return false;
+    callers_place_taken_ = inside = true;
+  }
+  work_as_caller();
+  return true;
+}
+
+// The lock is held while it tells one that sleeps, who goes on behind it. Whoever destroys the pool waits for this thread.
+void pool_core::tell_caller(const bool& inside, bool& over, job& end) noexcept {
+  const post_hazard::mark mark{this_worker().hazard, this};
+  {
+    const std::lock_guard guard{callers_lock_};
+    if (!inside) {
+      over = true;
+      return callers_turn_.notify_all();
+    }
+  }
+  post_to(*seats_.back(), end);
+}
+
+// By the thread that has just been given the place.
+void pool_core::work_as_caller() noexcept {
+  holders_.add();
+  seat& mine = *seats_.back();
+  callers_before_ = std::exchange(this_worker().of_pool, &mine);
+  const std::uint64_t now = nanoseconds_now();
+  mine.asleep.ends(now);
+  mine.budget.is_busy(now);
+  come();
+  call_hook(options_.on_start, mine);
+}
+
+// Forks stay where they are, for others to take; what lies in the line is taken from there only by halves.
+void pool_core::leave_as_caller() noexcept {
+  seat& mine = *seats_.back();
+  call_hook(options_.on_stop, mine);
+  while (job* const work = mine.line.pop()) inject(*work);
+  go();
+  mine.asleep.begins(nanoseconds_now());
+  this_worker().of_pool = callers_before_;
+  {
+    const std::lock_guard guard{callers_lock_};
+    callers_place_taken_ = false;
+    callers_turn_.notify_all();
+  }
+  drop();
+}
+
+// Such a pool's end, by who has no place in it.
+void pool_core::run_the_rest_as_caller() noexcept {
+  if (has_ended()) return;
+  bool inside = false;
+  enter_as_caller(inside);
+  if (!inside) return;
+  {
+    const run_scope outside{this_worker()};  // it may end inside a task
+    run_the_rest();
+  }
+  leave_as_caller();
+}
+
+}  // namespace weft::detail

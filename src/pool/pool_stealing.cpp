@@ -1,0 +1,93 @@
+// How a worker takes jobs from others: from whom first, how many, and of one that is at a job for long also what it would do
+// next.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "pool/pool_core.hpp"
+
+namespace weft::detail {
+namespace {
+
+std::uint32_t next_random(std::uint32_t& state) noexcept {
+  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+  return state;
+}
+
+}  // namespace
+
+// The near ones before the others, and among those as near, any one first. Who pauses does not even look, since that takes
+// the line of the cache that they write from those that work.
+job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
+  if (mine.pace.may_pause()) {
+    if (mine.pace.pauses(nanoseconds_now())) return nullptr;
+    if (std::ranges::all_of(mine.others,
+                            [](const seat* one) { return one->forks.empty() && one->line.in_line() == 0; }))
+      mine.pace.found_none();
+  }
+  std::size_t begin = 0;
+  for (const std::size_t end : mine.nearer) {
+    const std::size_t count = end - begin;
+    const std::size_t from = count > 1 ? next_random(mine.random) % count : 0;
+    for (std::size_t i = 0; i != count; ++i)
+      if (job* work = rob_watched(mine, *mine.others[begin + (from + i) % count], desperate); work != nullptr)
+        return work;
+    begin = end;
+  }
+  return nullptr;
+}
+
+// Every now and then, although there are jobs here: what waits at another worker that is at one job for long. Each is looked
+// at twice, and between these must have come on. All others may be busy, so that none watches.
+job* pool_core::take_from_stuck(seat& mine) noexcept {
+  seat& other = *mine.others[mine.looks / (2 * look_at_others_every) % mine.others.size()];
+  const std::uint64_t before = std::exchange(mine.jobs_of_other, other.jobs.get());
+  const bool again = mine.looks % (2 * look_at_others_every) != 0;
+  return again && before == mine.jobs_of_other ? rob(mine, other, true) : nullptr;
+}
+
+job* pool_core::rob_watched(seat& mine, seat& victim, bool desperate) noexcept {
+  // What it does next is taken only if it has got nowhere since the watcher's last look.
+  bool stuck = false;
+  if (desperate) {
+    const std::uint64_t jobs = victim.jobs.get();
+    stuck = victim.jobs_when_watched.exchange(jobs, std::memory_order_relaxed) == jobs;  // as declared
+  }
+  return rob(mine, victim, stuck);
+}
+
+job* pool_core::rob(seat& mine, seat& victim, bool stuck) noexcept {
+  if (!victim.forks.empty())
+    if (job* fork = take_fork(mine, victim); fork != nullptr) return fork;
+  if (victim.line.in_line() == 0 && !(stuck && !victim.line.empty())) return nullptr;
+  const std::uint64_t before = nanoseconds_now();
+  job* some[decltype(mine.line)::most_stolen];
+  const std::size_t count = victim.line.steal(some, stuck);
+  if (count == 0) {
+    mine.failed_steals.add();
+    return nullptr;
+  }
+  mine.pace.took(before, nanoseconds_now());
+  mine.steals.add(count);
+  return keep_rest(mine, some, count);
+}
+
+// Null: somebody else was faster.
+job* pool_core::take_fork(seat& mine, seat& victim) noexcept {
+  const std::uint64_t before = nanoseconds_now();
+  job* one;
+  if (victim.forks.steal(one) != theft::done) return nullptr;
+  mine.pace.took(before, nanoseconds_now());
+  mine.steals.add();
+  return one;
+}
+
+// The first of them; the others go into the line.
+job* pool_core::keep_rest(seat& mine, job** jobs, std::size_t count) noexcept {
+  for (std::size_t i = 1; i != count; ++i)
+    if (!mine.line.push(*jobs[i])) inject(*jobs[i]);
+  if (count > 1 || !injected_.empty()) mine.call();
+  return jobs[0];
+}
+
+}  // namespace weft::detail
