@@ -7,6 +7,9 @@
 
 #include "world.hpp"
 //
+#include "sync/barrier.cpp"
+#include "sync/event.cpp"
+#include "sync/mutex.cpp"
 #include "sync/sync.cpp"
 
 namespace {

@@ -12,6 +12,7 @@
 #include <weft/future.hpp>
 
 #include "join/join.cpp"
+#include "join/join_borrow.cpp"
 #include "world.hpp"
 
 namespace weft::detail {

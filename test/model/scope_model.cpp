@@ -10,6 +10,7 @@
 #include "scope/scope_end.cpp"
 #include "scope/scope_start.cpp"
 #include "scope/scope_stop.cpp"
+#include "sync/event.cpp"
 #include "sync/sync.cpp"
 
 #include "world.hpp"

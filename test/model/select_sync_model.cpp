@@ -8,6 +8,8 @@
 #include "world.hpp"
 //
 #include "channel/channel.cpp"
+#include "sync/event.cpp"
+#include "sync/mutex.cpp"
 #include "sync/sync.cpp"
 //
 #include "channel/select.cpp"

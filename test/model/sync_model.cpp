@@ -1,6 +1,6 @@
 // Mutex, shared_mutex, semaphore, event, condition_variable and once: who holds, who waits, who is stopped. What they guard
 // is watched, so a hand-over without its edge is found.
-// Mutates: src/sync/sync.cpp include/weft/sync.hpp
+// Mutates: src/sync/mutex.cpp src/sync/event.cpp include/weft/sync.hpp
 //
 // Long because what is compiled with the model's atomics takes longer than to run most of these.
 #include <optional>
@@ -8,6 +8,11 @@
 
 #include "world.hpp"
 //
+#include "sync/condition_variable.cpp"
+#include "sync/event.cpp"
+#include "sync/mutex.cpp"
+#include "sync/semaphore.cpp"
+#include "sync/shared_mutex.cpp"
 #include "sync/sync.cpp"
 
 namespace {
