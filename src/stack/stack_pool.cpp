@@ -1,4 +1,4 @@
-// Long because taking, giving back and cooling a stack share the lists and the lock of a pool.
+// Taking and giving back stacks, and what is told of them. How their memory goes: stack_aging.cpp.
 #include <weft/stack_pool.hpp>
 
 #include <sys/mman.h>
@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <new>
 #include <span>
@@ -102,12 +101,6 @@ unsigned class_of(std::size_t size) noexcept {
 // 16 MiB of stacks, but not fewer than one and not more than 256.
 std::size_t slots_in_region(std::size_t usable) noexcept {
   return std::clamp<std::size_t>((std::size_t{16} << 20) / usable, 1, 256);
-}
-
-long milliseconds_now() noexcept {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
 }  // namespace
@@ -235,62 +228,6 @@ void stack_pool::give_back(stack_header& one) noexcept {
     look = ++here.idle_count > options_.min_idle && here.idle_count % 64 == 0;
   }
   if (look) age();
-}
-
-// ---- giving memory back ---------------------------------------------------------------------------------------------
-
-// Lets go of as many as nobody took out since the last time.
-void stack_pool::age() noexcept {
-  const long now = milliseconds_now();
-  std::size_t unused[classes];
-  {
-    std::lock_guard held{lock_};
-    if (std::chrono::milliseconds{now - last_aged_} < options_.idle_for) return;
-    last_aged_ = now;
-    for (unsigned of = 0; of != classes; ++of) unused[of] = std::exchange(classes_[of].least, classes_[of].idle_count);
-  }
-  for (unsigned of = 0; of != classes; ++of)
-    if (unused[of] > options_.min_idle) cool(of, unused[of] - options_.min_idle);
-}
-
-std::size_t stack_pool::trim() noexcept {
-  std::size_t all = 0;
-  for (unsigned of = 0; of != classes; ++of) all += cool(of, static_cast<std::size_t>(-1));
-  return all;
-}
-
-// Lets go of `most` at most: of those that have been idle for the longest. Memory of a resource stays as it is.
-std::size_t stack_pool::cool(unsigned of, std::size_t most) noexcept {
-  if (options_.memory != nullptr) return 0;
-  std::lock_guard growing{growing_};
-  stack_header* going;
-  std::size_t count;
-  {
-    std::lock_guard held{lock_};
-    size_class& here = classes_[of];
-    count = std::min(most, here.idle_count);
-    stack_header** oldest = &here.idle;
-    for (std::size_t i = count; i != here.idle_count; ++i) oldest = &(*oldest)->next;
-    going = std::exchange(*oldest, nullptr);
-    here.idle_count -= count;
-    here.least = std::min(here.least, here.idle_count);
-  }
-  constexpr std::size_t most_at_once = 64;
-  std::array<iovec, most_at_once> memories;
-  std::size_t so_many = 0;
-  while (going != nullptr) {
-    stack_header& one = *std::exchange(going, going->next);
-    if (one.fresh) measure_held(one);
-    stack_region& region = *one.region;
-    if (region.cool(one)) region.next_with_room = std::exchange(roomy_[of], &region);
-    memories[so_many++] = region.memory_of(one);
-    if (so_many == most_at_once || going == nullptr) {
-      detail::let_go(std::span{memories}.first(std::exchange(so_many, 0)));
-    }
-  }
-  if (most == static_cast<std::size_t>(-1))
-    for (stack_region* one = roomy_[of]; one != nullptr; one = one->next_with_room) one->let_go_of_ready();
-  return count;
 }
 
 // ---- what is told ---------------------------------------------------------------------------------------------------
