@@ -1,5 +1,5 @@
 // No model: as in world.hpp.
-// Long because the watch, the thread that stops, and what is found out for reports are one protocol.
+// What watches all waits of a run, what it finds out for reports, and the steps of the run.
 #include "test/world.hpp"
 
 #include <algorithm>
@@ -76,59 +76,6 @@ constexpr weft::detail::wait_watch the_watch{.parking =
 constinit const weft::detail::wait_watch* watch_before = nullptr;  // chaos, perhaps; it waits meanwhile
 
 }  // namespace
-
-// ---- stopper --------------------------------------------------------------------------------------------------------------
-
-stopper::stopper() : thread_{[this] { run(); }} {}
-
-stopper::~stopper() {
-  while (busy()) std::this_thread::yield();
-  state_.store(ending, std::memory_order_release);
-  state_.notify_one();
-  thread_.join();
-}
-
-void stopper::stop(void (*stop)(void*) noexcept, void* target, std::size_t late) noexcept {
-  while (busy()) std::this_thread::yield();
-  stop_ = stop;
-  target_ = target;
-  late_.store(late, std::memory_order_relaxed);  // published by the next line
-  state_.store(asked, std::memory_order_release);
-  state_.notify_one();
-  // A wait that it has claimed can't end, and so what waits can't, before it has let go of it.
-  for (;;) {
-    const auto now = state_.load(std::memory_order_acquire);
-    if (now == idle || (now == has_claimed && late_.load(std::memory_order_relaxed) <= 1)) break;
-    std::this_thread::yield();
-  }
-  if (late != 0) return;
-  const auto enough = std::chrono::steady_clock::now() + std::chrono::microseconds{100};
-  while (busy() && std::chrono::steady_clock::now() < enough) std::this_thread::yield();
-}
-
-void stopper::claimed() noexcept {
-  if (std::this_thread::get_id() != thread_.get_id()) return;
-  std::size_t left = late_.load(std::memory_order_acquire);
-  if (left > 1) {
-    late_.store(left - 1, std::memory_order_relaxed);  // nobody else writes it before it is 1
-    return;
-  }
-  state_.store(has_claimed, std::memory_order_release);
-  const auto enough = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};
-  while (left == 1 && late_.load(std::memory_order_acquire) == 1 && std::chrono::steady_clock::now() < enough)
-    std::this_thread::yield();
-}
-
-void stopper::run() noexcept {
-  for (;;) {
-    state_.wait(idle, std::memory_order_acquire);
-    if (state_.load(std::memory_order_acquire) == ending) return;
-    state_.store(begun, std::memory_order_release);
-    stop_(target_);
-    late_.store(0, std::memory_order_relaxed);  // published by the next line
-    state_.store(idle, std::memory_order_release);
-  }
-}
 
 // ---- tested_root ------------------------------------------------------------------------------------------------------------
 
