@@ -27,7 +27,7 @@ class spin_wait {
   }
 
   /// Waits for about so many nanoseconds, however long a pause is: 10 cycles on one processor, 140 on another.
-  static void keep_away(unsigned nanoseconds) noexcept {
+  static void back_off(unsigned nanoseconds) noexcept {
     const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds{nanoseconds};
     do
       for (int i = 0; i != 4; ++i) pause();

@@ -358,8 +358,8 @@ TEST(waiter, a_semaphore_loses_no_permit_under_stops) {
   EXPECT_EQ(taken + stopped, 6 * test::rounds(2'000));
 }
 
-// Each thread becomes the regular, is dismissed by the next one, and comes once more while that one is at it.
-TEST(learning_lock, lets_one_in_whoever_is_the_regular) {
+// Each thread becomes the owner, has that revoked by the next one, and comes once more while that one is at it.
+TEST(learning_lock, lets_one_in_whoever_is_the_owner) {
   const weft::pool makes_light_fences_free{{.threads = 1}};
   for (int round = 0; round != test::rounds(20); ++round) {
     weft::detail::learning_lock lock{3};

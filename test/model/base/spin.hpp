@@ -9,7 +9,7 @@ class spin_wait {
  public:
   void once() noexcept { rl::yield(1, RL_INFO); }
   static void pause() noexcept { rl::yield(1, RL_INFO); }
-  static void keep_away(unsigned) noexcept { rl::yield(1, RL_INFO); }
+  static void back_off(unsigned) noexcept { rl::yield(1, RL_INFO); }
 };
 
 }  // namespace weft::detail
