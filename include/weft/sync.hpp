@@ -197,10 +197,10 @@ inline constexpr bool arrives<at_gate<Awaiter, Primitive, Argument>> = true;
 
 // ---- mutex ----------------------------------------------------------------------------------------------------------------
 
-/// One at a time. Not recursive.
+/// One at a time. Not recursive. A barging mutex: unlocking it wakes the first in line without handing the mutex to it.
 ///
-/// Order  that of arrival, but for those that find it free while the first in line has been woken and does not run yet:
-///        they overtake it, once.
+/// Order  that of arrival, but for barging: a task that finds the mutex free, because the first in line was woken and does
+///        not run yet, takes it. A waiter is overtaken once; then it is handed the mutex.
 /// Cost   uncontended, one atomic read-modify-write to lock and one to unlock.
 ///
 ///     auto held = co_await m.lock();  // given back at the end of the block
@@ -230,7 +230,7 @@ class mutex : public detail::gate {
   template <class>
   friend class guarded;
 
-  static constexpr std::uintptr_t free = 0, awaited = 1, called = 4, marks = awaited | called;
+  static constexpr std::uintptr_t free = 0, awaited = 1, woken = 4, marks = awaited | woken;
   static constexpr bool is_held(std::uintptr_t word) noexcept { return (word & ~marks) != 0; }
 
   bool try_take(std::uintptr_t by) noexcept {
@@ -242,7 +242,7 @@ class mutex : public detail::gate {
   }
   bool try_take_again(std::uintptr_t by) noexcept;
   void unlock() noexcept {
-    std::uintptr_t found = state_.load(std::memory_order_relaxed);  // its own, but for the marks
+    std::uintptr_t found = state_.load(std::memory_order_relaxed);  // written by this holder itself, but for the marks
     if ((found & marks) == awaited ||
         !state_.compare_exchange_strong(found, found & marks, std::memory_order_release,  // -> held
                                         std::memory_order_relaxed))                       // somebody waits now
@@ -250,15 +250,18 @@ class mutex : public detail::gate {
   }
   void unlock_marked() noexcept;
   bool take_or_mark(std::uintptr_t by, std::uintptr_t without) noexcept;
-  void hand_on() noexcept;
+  void wake_next() noexcept;
+  void transition_to_held_by(std::uintptr_t next, std::uintptr_t marked) noexcept;
+  void transition_to_free(std::uintptr_t marked) noexcept;
 
-  // free, or who took it (detail::holder), and two marks. Who holds it changes it, or who takes it when it is free; the
-  // marks are made, and taken away, only under the lock.
+  // free, or its holder (detail::holder), and two marks. Written by the holder, and by whoever takes it when it is free. The
+  // marks are set and cleared only under the lock of the line.
   //
   //   awaited  somebody may be in line
-  //   called   the first in line was woken to take it, and has not run yet: nobody else is woken
+  //   woken    the first in line was woken to take the mutex, and has not run yet: nobody else is woken
   //
-  //   edge held  what the holder did  ->  the next one that finds it free. One that is given it has it by its wake-up
+  //   edge held  what the holder did  ->  the next one that finds it free. To one that is handed the mutex, its wake-up
+  //              carries that
   detail::atomic<std::uintptr_t> state_{free};
 };
 
@@ -305,10 +308,10 @@ class mutex::awaiter : public detail::gate_waiter, detail::frame {
   bool done_at_once(const detail::root& self) noexcept {
     return !self.sleeper::stop_requested() && of().try_take(detail::holder::is(&self));
   }
-  // Not free, it is marked, so that who holds it comes for the lock.
+  // Where it is not free, it is marked as awaited, so that the holder takes the lock to wake the first in line.
   bool try_locked(std::uintptr_t by) noexcept { return of().take_or_mark(by, 0); }
   void enter_locked() noexcept {
-    overtaken_ = true;  // it is given the mutex: a select that was called could not go back into all its lines
+    overtaken_ = true;  // it is handed the mutex: a select that was only woken could not go back into all its lines
     of().enter(*this, of().line_);
   }
   guard await_resume() noexcept { return guard{&of()}; }
@@ -317,13 +320,14 @@ class mutex::awaiter : public detail::gate_waiter, detail::frame {
   friend class mutex;
   mutex& of() noexcept { return static_cast<mutex&>(*gate_); }
   bool suspend(detail::root& self) noexcept;
-  void go_and_take() noexcept;
-  static void called_to_take(frame* self);
+  void wake_to_retry() noexcept;
+  static void retry(frame* self);
   static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
   static constexpr detail::wait_type type{
       .leave = leave_line, .name = "mutex", .tell = tell, .leave_together = leave_together};
 
-  // Once it waits. The frame runs in the place of who waits, where that was called: it takes the mutex, or waits again.
+  // From here on, while it waits. When the waiter is woken without the mutex, this frame runs in the waiter's place: it takes
+  // the mutex, or waits again.
   detail::root* self_;
   detail::frame_address then_;
   bool overtaken_;
@@ -828,8 +832,9 @@ class once {
 
   mutex mutex_;
   static constexpr std::uintptr_t open = 0, done = 1;
-  // open, done, or the coroutine that is at it, an address. Written by who holds the mutex. The address leads nowhere: it is
-  // compared by a coroutine with those that await it, each of which has written it before, or never.
+  // open, done, or the address of the coroutine that runs the function. Written by the holder of the mutex. Relaxed but for
+  // `done`: nobody follows the address. A coroutine compares it with those that await it, each of which has written it
+  // before, or never.
   //
   //   edge done  what it did  ->  who finds it done
   detail::atomic<std::uintptr_t> state_{open};

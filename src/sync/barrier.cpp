@@ -1,4 +1,4 @@
-// Latch and barrier: who waits for a number of others.
+// latch and barrier: waits for a number of arrivals.
 #include <weft/sync.hpp>
 
 #include <mutex>
@@ -46,12 +46,13 @@ bool latch::awaiter::done_at_once(const root& self) noexcept {
   return true;
 }
 
-// One that a stop has claimed, but that has not left yet, has arrived: it passes, and ends stopped where it waits next.
+// Lets all that have arrived through. A waiter that a stop has claimed, but that has not left the line yet, has arrived: it
+// passes, and ends stopped at its next wait.
 void barrier::pass(let_through& through, bool tells_last) noexcept {
   arrived_ = 0;
   while (auto* one = static_cast<awaiter*>(line_.pop())) {
     one->last_ = tells_last && line_.empty();
-    if (!through.add(*one)) one->finish();  // carried out by the stopper, which waits for the lock
+    if (!through.add(*one)) one->finish();  // the stopper has claimed it, and waits for the lock to end it
   }
 }
 
@@ -106,7 +107,7 @@ detail::on_stop barrier::awaiter::leave(detail::waiter& self) noexcept {
   auto& mine = static_cast<awaiter&>(self);
   barrier& b = static_cast<barrier&>(*mine.gate_);
   const std::lock_guard guard{b.lock_};
-  if (!b.line_.remove(mine)) return detail::on_stop::forwarded;  // its phase has passed, and has ended this wait
+  if (!b.line_.remove(mine)) return detail::on_stop::forwarded;  // its phase is over, and pass() has ended this wait
   b.arrived_ = b.arrived_ - 1;
   return detail::on_stop::left;
 }

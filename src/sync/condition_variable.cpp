@@ -8,10 +8,10 @@ namespace weft {
 using detail::end_stopped;
 using detail::root;
 
-// In line before the mutex is free, so that no notification is missed.
+// Gets in line before it unlocks the mutex, so that no notification is missed.
 bool condition_variable::awaiter::suspend(root& self) noexcept {
   if (self.sleeper::stop_requested()) return (held_.unlock(), end_stopped(self), true);
-  mutex::guard held = std::move(held_);  // `this` may be gone when the lock is
+  mutex::guard held = std::move(held_);  // `this` may be gone once the lock is free
   auto& changed = static_cast<condition_variable&>(*gate_);
   changed.lock_.lock();
   const auto* const first = static_cast<const awaiter*>(changed.line_.first());
@@ -24,7 +24,7 @@ bool condition_variable::awaiter::suspend(root& self) noexcept {
   const bool waits = self.park(*this);
   if (!waits) changed.line_.remove(*this);
   changed.lock_.unlock();
-  held.unlock();  // whom that wakes may run here and now, so it comes before the run loop is told where to go on
+  held.unlock();  // before the run loop is told where to go on: the task that this wakes may run here and now
   if (!waits) end_stopped(self);
   return true;
 }

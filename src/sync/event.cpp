@@ -1,4 +1,4 @@
-// Events that stay set, and those that let one through.
+// event, which stays set until it is reset, and auto_event, which lets one waiter through.
 #include <weft/sync.hpp>
 
 #include <mutex>
@@ -17,7 +17,7 @@ void event::set() noexcept {
 
 void event::reset() noexcept {
   const std::lock_guard guard{lock_};
-  set_.store(false, std::memory_order_relaxed);  // nobody learns anything from this
+  set_.store(false, std::memory_order_relaxed);  // it publishes nothing
 }
 
 bool event::awaiter::suspend(root& self) noexcept {

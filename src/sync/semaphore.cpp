@@ -30,7 +30,8 @@ void semaphore::release(std::size_t count) noexcept {
   grant(through);
 }
 
-// As shared_mutex::next_in.
+// The waiter that is granted its permits next: the first in line; of a select with several places there, the first for
+// which there are enough. Null: none.
 semaphore::awaiter* semaphore::next() const noexcept {
   const detail::waiter* const first = line_.first();
   for (detail::waiter* one = line_.first(); one != nullptr && one->whose() == first->whose(); one = one->next)
@@ -75,7 +76,7 @@ bool semaphore::awaiter::try_locked(std::uintptr_t) noexcept {
 detail::on_stop semaphore::awaiter::leave(detail::waiter& self) noexcept {
   auto& mine = static_cast<awaiter&>(self);
   semaphore& s = mine.of();
-  let_through through;  // it may have wanted many, and held up those that want few
+  let_through through;  // it may have held up waiters that want fewer permits
   const std::lock_guard guard{s.lock_};
   s.line_.remove(mine);
   s.grant(through);

@@ -10,17 +10,18 @@ using detail::root;
 
 namespace {
 
-// Under the lock, or for a guess.
+// Relaxed: under the lock; or a guess, which is looked at again under the lock.
 bool is_held(const detail::atomic<std::uintptr_t>& by) noexcept { return by.load(std::memory_order_relaxed) != 0; }
+// Relaxed: under the lock, which carries what the last holder did.
 void hold(detail::atomic<std::uintptr_t>& it, std::uintptr_t by) noexcept { it.store(by, std::memory_order_relaxed); }
 
 }  // namespace
 
-// Those that share it are counted, not known.
+// Names the holder, if it is held alone or upgradably: those that share it are only counted.
 void shared_mutex::waiter_for::tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept {
   const auto& mine = static_cast<const waiter_for&>(self);
   auto& m = static_cast<const shared_mutex&>(*mine.gate_);
-  std::uintptr_t by = m.alone_.load(std::memory_order_relaxed);  // as of a mutex
+  std::uintptr_t by = m.alone_.load(std::memory_order_relaxed);  // an address, which nobody follows
   if (by == 0 && mine.how_ != mode::shared) by = m.upgradable_.load(std::memory_order_relaxed);
   into.add(what, &m, detail::holder::of(by));
 }
@@ -48,12 +49,12 @@ bool shared_mutex::is_open(mode how) const noexcept {
   return sharing_ == 0 && !is_held(upgradable_);
 }
 
-// Nobody has it alone, or waits.
+// Whether nobody holds it alone and nobody waits.
 bool shared_mutex::is_open_to_all() const noexcept {
   return !is_held(alone_) && line_.empty() && writers_.empty() && upgrading_ == nullptr;
 }
 
-// Nobody waits who would go before.
+// Whether nobody waits who comes before a newcomer.
 bool shared_mutex::goes_first(mode how) const noexcept {
   return writers_.empty() && (line_.empty() || (options_.prefer_writers && how == mode::alone));
 }
@@ -104,7 +105,7 @@ bool shared_mutex::waiter_for::try_locked(std::uintptr_t by) noexcept {
   return true;
 }
 
-// With the lock, which it gives back.
+// Called with the lock, which it unlocks.
 [[gnu::noinline]] bool shared_mutex::waiter_for::take_or_wait(root& self) noexcept {
   shared_mutex& m = of();
   if (m.goes_first(how_) && m.is_open(how_)) {
@@ -119,15 +120,16 @@ bool shared_mutex::waiter_for::try_locked(std::uintptr_t by) noexcept {
 detail::on_stop shared_mutex::waiter_for::leave(detail::waiter& self) noexcept {
   auto& mine = static_cast<waiter_for&>(self);
   shared_mutex& m = mine.of();
-  let_through through;  // those behind it may have waited for it alone
+  let_through through;  // those behind it may have waited only for it
   const std::lock_guard guard{m.lock_};
   m.line_of(mine.how_).remove(mine);
   m.grant(through);
   return detail::on_stop::left;
 }
 
-// Who is let through next: the first of `line`; of a select, which may have several places in it, one behind the other, the
-// first that is open, since it does not hold itself up. Null: it has to wait, and all behind it, or there is none.
+// The waiter of `line` that is let through next: the first one. A select may have several places there, one behind the
+// other, and does not hold itself up: of those it is the first that can be granted. Null: the line is empty, or its first
+// has to wait, and so have all behind it.
 shared_mutex::waiter_for* shared_mutex::next_in(const waiter_line& line) const noexcept {
   const detail::waiter* const first = line.first();
   for (detail::waiter* one = line.first(); one != nullptr && one->whose() == first->whose(); one = one->next)
@@ -135,7 +137,7 @@ shared_mutex::waiter_for* shared_mutex::next_in(const waiter_line& line) const n
   return nullptr;
 }
 
-// False: nobody of `line` is let through.
+// Lets the first of `line` through. False: nobody can be.
 bool shared_mutex::grant_first(waiter_line& line, let_through& through) noexcept {
   waiter_for* const one = next_in(line);
   if (one == nullptr) return false;
@@ -171,7 +173,7 @@ void shared_mutex::release(mode how) noexcept {
   grant_and_unlock();
 }
 
-// With the lock, which it gives back.
+// Called with the lock, which it unlocks.
 [[gnu::noinline]] void shared_mutex::grant_and_unlock() noexcept {
   let_through through;
   const std::lock_guard guard{lock_, std::adopt_lock};
@@ -189,7 +191,7 @@ void shared_mutex::downgrade(mode from) noexcept {
 shared_mutex::upgrade_awaiter::upgrade_awaiter(upgradable_guard& from, std::size_t) noexcept
     : gate_waiter{owned_by(from), type}, from_{from} {}
 
-// Which may have given it back since it was told to upgrade.
+// The mutex of the guard, which may have been unlocked since upgrade() was called.
 shared_mutex& shared_mutex::upgrade_awaiter::owned_by(upgradable_guard& from) noexcept {
   WEFT_EXPECTS(from.of_ != nullptr, "a guard that owns no mutex was upgraded");
   return *from.of_;
@@ -230,7 +232,7 @@ bool shared_mutex::upgrade_awaiter::try_locked(std::uintptr_t by) noexcept {
 
 detail::on_stop shared_mutex::upgrade_awaiter::leave(detail::waiter& self) noexcept {
   shared_mutex& m = static_cast<upgrade_awaiter&>(self).of();
-  let_through through;  // those that would share it waited behind it
+  let_through through;  // waiters that want to share it may have waited behind it
   const std::lock_guard guard{m.lock_};
   if (m.upgrading_ == &self) m.upgrading_ = nullptr;
   m.grant(through);

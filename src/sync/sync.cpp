@@ -1,4 +1,4 @@
-// What all primitives are made of: a lock and a line. Each primitive has a source of its own.
+// The gate, which all primitives are made of: a lock and a line of waiters. Each primitive has a source of its own.
 #include <weft/sync.hpp>
 
 #include <mutex>
@@ -60,8 +60,9 @@ std::size_t gate_waiter::leave_together(waiter* const* those, std::size_t count)
 
 }  // namespace detail
 
-// By who is about to wait. No frame is taken for one that lay there before and was at it: that has written `open`, or who
-// came later something else, before its memory was used again.
+// Ends the program if the caller is awaited by the coroutine that runs the function, and so would wait for itself. Called
+// before a wait. The address in state_ is that of a frame which is alive: the turn of a coroutine writes `open` or `done`
+// before its frame goes.
 void once::expect_others(std::coroutine_handle<> caller) const noexcept {
   const std::uintptr_t at_it = state_.load(std::memory_order_relaxed);  // as declared
   if (at_it <= done) return;
