@@ -14,7 +14,7 @@ void letting_go::destroy_nested(std::coroutine_handle<> frame) noexcept {
   --depth_;
 }
 
-void letting_go::destroy_those_put_off() noexcept {
+void letting_go::destroy_deferred() noexcept {
   while (const std::coroutine_handle<> one = first_) {
     first_ = promise_base::of(one).continuation;
     one.destroy();

@@ -1,8 +1,9 @@
-// How frames go that hold others: a row in which each holds the one before, as its argument, is as long as a program makes it.
-// What a frame holds goes with it, by calls in each other, and sixteen deep the next one is put off until the outermost
-// call on this stack comes to it. Few are destroyed in the order of the language, many in a loop.
+// Destroys frames that own other frames. A task that takes a task as its argument owns that one's frame, so a program can
+// make a chain of any length. Destroying a frame destroys what it owns, by nested calls; at nesting depth 16 the next frame
+// is deferred, and the outermost call on this stack destroys it. So a short chain is destroyed in the order of the language,
+// and a long one in a loop, in bounded stack.
 //
-// Rejected: to have all frames go so, those of awaits, too, which are in no row: a fork on a pool took 48 instructions more.
+// Rejected: to destroy all frames so, also those of awaits, which form no chain: a fork on a pool took 48 instructions more.
 #pragma once
 
 #include <coroutine>
@@ -27,7 +28,7 @@ class letting_go {
     outermost = &mine;
     frame.destroy();
     if (mine.first_) [[unlikely]]
-      mine.destroy_those_put_off();
+      mine.destroy_deferred();
     outermost = nullptr;
   }
 
@@ -35,10 +36,10 @@ class letting_go {
   letting_go() noexcept {}
 
   void destroy_nested(std::coroutine_handle<> frame) noexcept;
-  void destroy_those_put_off() noexcept;
+  void destroy_deferred() noexcept;
 
   unsigned depth_ = 0;
-  std::coroutine_handle<> first_;  // of those put off, linked by their continuations, which nobody asks for any more
+  std::coroutine_handle<> first_;  // of the deferred ones, linked by their continuations, which nobody reads any more
   std::coroutine_handle<> last_;
 };
 

@@ -85,8 +85,9 @@ void run(worker& here, std::coroutine_handle<> next) noexcept {
       here.local = work->next;
       work->run(*work);
       next = std::exchange(here.next, {});
-    } else if (job* put_off = here.deferred.pop()) {  // not by run_job(): it would nest, which it was put off for
-      root& self = static_cast<root&>(*put_off);
+    } else if (job* deferred =
+                   here.deferred.pop()) {  // not by run_job(): that would nest, which is why it was deferred
+      root& self = static_cast<root&>(*deferred);
       enter(here, &self);
       next = self.top;
     } else {

@@ -87,8 +87,8 @@ struct worker : run_state {
   std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
   job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
   unsigned nested_forks = 0;       // how many forks are in their first run on this stack, or stopped ones in their last
-  unsigned nested_stops = 0;       // how many waits forward their stops, each to the next one
-  waiter* stops_put_off = nullptr;        // those whose turn comes when the outermost of these has returned
+  unsigned nested_stops = 0;       // how many waits forward their stops, each inside the one before
+  waiter* deferred_stops = nullptr;       // stops that wait until the outermost of these has returned
   inline_queue* inlined = nullptr;        // the innermost run of inline_executor on this thread
   void* ended_below = nullptr;            // for a boundary where a stop arrives: the frame that was destroyed last
   worker* spare = nullptr;                // link in the list of workers without a thread

@@ -60,8 +60,8 @@ wake_up group::how() const noexcept {
 }
 
 void group::ended(child& one, bool stopped, bool failed) noexcept {
-  if (stopped) any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries both
-  if (failed) any_failed_.store(true, std::memory_order_relaxed);
+  if (stopped) any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries it
+  if (failed) any_failed_.store(true, std::memory_order_relaxed);    // the countdown carries it
   if (kind_ != nullptr && !stopped && kind_->child_ended != nullptr) kind_->child_ended(*this, one, failed);
   worker& here = this_worker();
   if (here.starting != &one) {
@@ -166,8 +166,8 @@ std::size_t group::stop_here() noexcept {
 on_stop group::stop_children(waiter& self) noexcept {
   auto& mine = static_cast<group&>(self);
   worker& here = this_worker();
-  if (stop_turn::is_put_off(here)) [[unlikely]] {
-    if (count_one_more(mine.pending_)) stop_turn::put_off(here, self);  // else all have ended
+  if (stop_turn::must_defer(here)) [[unlikely]] {
+    if (count_one_more(mine.pending_)) stop_turn::defer(here, self);  // else all have ended
     return on_stop::forwarded;
   }
   const stop_turn turn{here};
@@ -175,7 +175,7 @@ on_stop group::stop_children(waiter& self) noexcept {
   return on_stop::forwarded;
 }
 
-void group::stop_in_turn(waiter& self) noexcept {
+void group::run_deferred_stop(waiter& self) noexcept {
   auto& mine = static_cast<group&>(self);
   mine.stop_all();
   mine.count_down(1);

@@ -1,4 +1,5 @@
-// Children of a when_all that have roots of their own, and the end. While they borrow: join_borrow.cpp.
+// Children of a when_all that have roots of their own, and the end of the join. How children borrow is in join_borrow.cpp,
+// how all of it works in join/join.hpp.
 #include <mutex>
 #include <new>
 #include <utility>
@@ -23,14 +24,15 @@ made_child::made_child(join& of, std::size_t index, root& parent) noexcept
   top = beginning_.handle();
 }
 
-// The frames from here inward, which borrowed, are its own. Others may walk over them: a stolen child of theirs that throws.
-//   edge lent  all of this root  ->  who comes to its end by a walk
+// Makes the frames from `outermost` inward, which borrowed, this root's own. Other threads may walk over them meanwhile:
+// those of stolen children that throw.
+//   edge lent  all of this root  ->  the walk that comes to its end
 void join_child::take_over(std::coroutine_handle<> outermost) noexcept {
   std::atomic_ref{promise_base::of(outermost).continuation}.store(
       end(), std::memory_order_release);  // -> lent (no model: a frame is not watched)
 }
 
-// In a root of its own.
+// Makes a child in a root of its own, and begins with it.
 void join::begin_made(frame* self) {
   auto& child = static_cast<made_child&>(*static_cast<boundary*>(self)->owner);
   join& mine = *child.all_;
@@ -44,7 +46,7 @@ void join::begin_made(frame* self) {
   WEFT_JUMP_TO(made);
 }
 
-// For the root of a child, or a job of some that begins with it. Null: there is no memory.
+// Memory for the root of a child, or for a job of several children that begins with this one. Null: there is none.
 void* join::take_room(std::size_t index) noexcept {
   if (kind_->make == nullptr) return room_of(index);
   try {
@@ -63,21 +65,22 @@ void* join::take_room(std::size_t index) noexcept {
   }
 }
 
-// Not all that are left.
+// Fails these children for want of memory. Others are left.
 void join::fail_some(std::size_t from, std::size_t to) noexcept {
   for (std::size_t index = from; index != to; ++index) kind_->fail(*this, index);
   const auto fewer = static_cast<std::int64_t>(to - from);
   pending_.fetch_sub(fewer, std::memory_order_release);  // -> join (no model: there is always memory)
 }
 
-// All that borrowed have returned, and others have taken the rest. Null: they have not ended.
+// Called when all children that borrowed have returned, and others have taken the rest. Null: those have not ended, and the
+// parent waits.
 [[gnu::noinline]] std::coroutine_handle<> join::wait_for_others() noexcept {
   owner->is_lent = was_lent_;
   owner->top = continuation;
   settle_first(begun_);
   const std::size_t others = count_ - begun_;
   if (pending_.load(std::memory_order_acquire) == -static_cast<std::int64_t>(others) &&  // <- join
-      (any_.load(std::memory_order_relaxed) & one_stopped) == 0)                         // carried as well
+      (any_.load(std::memory_order_relaxed) & one_stopped) == 0)                         // the load above has the edge
     return continuation;
   owner = &take_root(*owner);
   leave_root();
@@ -85,7 +88,7 @@ void join::fail_some(std::size_t from, std::size_t to) noexcept {
   return {};
 }
 
-// The first children, which borrowed and have ended, when the parent is to wait: their arguments go now.
+// Settles the first children, which borrowed and have ended, when the parent is to wait: their frames and arguments go now.
 void join::settle_first(std::size_t ended) noexcept {
   if (kind_->at_once) return;
   in_slots_ = true;
@@ -94,7 +97,7 @@ void join::settle_first(std::size_t ended) noexcept {
 
 // ---- roots of their own -------------------------------------------------------------------------------------------------
 
-// The parent waits for `others`. It may go on at once, and this be gone.
+// Has the parent wait for so many children. It may go on at once, and this join may be gone after the call.
 void join::park(root& parent, std::size_t others) noexcept {
   wait& in = *::new (static_cast<void*>(rooms_)) wait{*this};
   if (parent.park_forwarding(in)) stop_children(in);
@@ -102,9 +105,9 @@ void join::park(root& parent, std::size_t others) noexcept {
   if (pending_.fetch_add(more, std::memory_order_acq_rel) == -more) finish();  // -> join, <- join
 }
 
-// From the innermost outward: the frames up to the join that a child belongs to are its own from now on; the join's
-// parent is the next one.
-[[gnu::noinline]] root& lend_no_more(root& self) noexcept {
+// Cilk's slow clone: gives each child that borrows `self` a root of its own. It goes from the innermost frame outward: the
+// frames up to the next join belong to the child of that join from now on, and the parent of that join is the next child.
+[[gnu::noinline]] root& promote_borrowers(root& self) noexcept {
   const auto join_at = [](std::coroutine_handle<> at) noexcept {
     auto* const one = static_cast<frame*>(at.address());
     if (one->resume == join::returned<true> || one->resume == join::returned<false> ||
@@ -116,7 +119,7 @@ void join::park(root& parent, std::size_t others) noexcept {
   worker& here = this_worker();
   std::coroutine_handle<> at = self.innermost();
   join_child *innermost = nullptr, *last = nullptr;
-  join* inside = nullptr;  // the one that `last` belongs to, and whose parent is found next
+  join* inside = nullptr;  // the join that `last` is a child of, and whose parent is found next
   job *to_start = nullptr, **end_of_list = &to_start;
   for (;;) {
     std::coroutine_handle<> outermost = at, next = at;
@@ -134,7 +137,7 @@ void join::park(root& parent, std::size_t others) noexcept {
       promise_base::of(one).owner = &child;
     child.take_over(outermost);
     child.count_in_like(&self, here);
-    static_cast<void>(all.enlist(child));  // nobody was told: its parent has not waited
+    static_cast<void>(all.enlist(child));  // no child was told to stop: the parent has not waited
     if (inside != nullptr) {
       child.top = inside->continuation;
       last->parent = &child;
@@ -167,7 +170,7 @@ void join::park(root& parent, std::size_t others) noexcept {
   return *innermost;
 }
 
-// A child that has not begun gets a root. The stop of a parent that waits finds it in the list, or comes first.
+// Gives a child that has not begun a root of its own. A stop of the parent finds the child in the list, or was there before.
 join_child& join::make_child(std::size_t index, void* room) noexcept {
   join_child* child;
   if (kind_->make != nullptr) {
@@ -180,7 +183,7 @@ join_child& join::make_child(std::size_t index, void* room) noexcept {
   return *child;
 }
 
-// True: the others were told to stop.
+// Enters a child into the list of those that a stop tells. True: the others were told already.
 bool join::enlist(join_child& one) noexcept {
   const std::lock_guard guard{lock_};
   one.before_ = children_;
@@ -188,7 +191,8 @@ bool join::enlist(join_child& one) noexcept {
   return told_;
 }
 
-// By the run loop of the thread that they could not be offered from: one after the other, when nothing else is next.
+// Starts the next child that could not be offered to others. Called by the run loop of the same thread, for one child after
+// the other, when nothing else is next.
 void join::start_in_turn(job& self) noexcept {
   join& mine = static_cast<join&>(self);
   worker& here = this_worker();
@@ -206,7 +210,7 @@ void join::start_in_turn(job& self) noexcept {
   join_child& child = mine.make_child(index, room);
   child.count_in_like(mine.lender_, here);
   enter(here, &child);
-  run_next(child.top);  // once it has ended, `mine` may be gone
+  run_next(child.top);  // once the child has ended, `mine` may be gone
 }
 
 void join::take_rest(job& self) noexcept {
@@ -219,7 +223,8 @@ void join::take_piece(job& self) noexcept {
   some.of->run_some(some.from, some.to, &self);
 }
 
-// By a worker that has taken these. The larger pieces are stolen first. `room` is for the first.
+// Runs children that this worker has stolen: offers halves of them until one is left, so that others steal the larger pieces
+// first, and runs that one. `room` is memory for the first.
 void join::run_some(std::size_t from, std::size_t to, void* room) noexcept {
   pool_worker& mine = *this_worker().of_pool;
   while (to - from > 1) {
@@ -242,7 +247,7 @@ void join::run_some(std::size_t from, std::size_t to, void* room) noexcept {
   }
   join_child& child = make_child(from, room);
   child.count_in(this_worker());
-  child.run_here();  // this may be gone
+  child.run_here();  // this join may be gone after this line
 }
 
 // ---- the end ------------------------------------------------------------------------------------------------------------------
@@ -252,7 +257,7 @@ void join::child_ended(root& self, bool stopped) noexcept {
   join& mine = *child.all_;
   mine.kind_->settle(mine, child.index_, stopped);
   if (stopped) mine.any_.fetch_or(one_stopped, std::memory_order_relaxed);  // the countdown carries it
-  leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
+  leave_root();  // the child's root lies in the parent's frame, and the parent goes on when the last child has counted down
   mine.count_down();
 }
 
@@ -261,23 +266,24 @@ inline void join::count_down() noexcept {
 }
 
 wake_up join::how() noexcept {
-  const bool stopped =
-      (any_.load(std::memory_order_relaxed) & one_stopped) != 0 && !kind_->any_failed(*this);  // carried
+  const bool stopped = (any_.load(std::memory_order_relaxed) & one_stopped) != 0 &&
+                       !kind_->any_failed(*this);  // the countdown carries it
   return stopped ? wake_up::stopped : wake_up::completed;
 }
 
-// By whoever came last.
+// Lets the parent go on. By whoever brought the count to 0.
 void join::finish() noexcept {
   owner->top = continuation;
   reinterpret_cast<wait*>(rooms_)->finish(how());
 }
 
-// With a count of 0 all have ended, or the parent has not added theirs yet: then nothing would keep it for later.
+// A stop is deferred only if the count is not 0. Else all children have ended, or the parent has not added theirs yet, and
+// nothing would keep the join alive until the deferred stop runs.
 on_stop join::stop_children(waiter& self) noexcept {
   join& mine = *static_cast<wait&>(self).all;
   worker& here = this_worker();
-  if (stop_turn::is_put_off(here) && count_one_more(mine.pending_)) [[unlikely]] {
-    stop_turn::put_off(here, self);
+  if (stop_turn::must_defer(here) && count_one_more(mine.pending_)) [[unlikely]] {
+    stop_turn::defer(here, self);
     return on_stop::forwarded;
   }
   const stop_turn turn{here};
@@ -285,13 +291,13 @@ on_stop join::stop_children(waiter& self) noexcept {
   return on_stop::forwarded;
 }
 
-void join::stop_in_turn(waiter& self) noexcept {
+void join::run_deferred_stop(waiter& self) noexcept {
   join& mine = *static_cast<wait&>(self).all;
   mine.stop_all();
   mine.count_down();
 }
 
-// Also what a join is known by whose children are made.
+// A join whose children are made as they begin is recognized by this function, too.
 void join::no_stop_ends_here(boundary&) noexcept {
   fail("a child of when_all that borrows its parent's root has ended stopped");
 }

@@ -1,5 +1,5 @@
-// Children of a when_all while they borrow their parent's root, which is what they cost as long as nobody waits and nothing is
-// stolen. How it works stands in join/join.hpp.
+// Children of a when_all while they borrow their parent's root: all that runs as long as no child waits and none is stolen.
+// How it works is described in join/join.hpp.
 #include <weft/detail/join/join.hpp>
 
 #include "core/run_loop.hpp"
@@ -22,8 +22,8 @@ namespace weft::detail {
 }
 [[gnu::noinline]] void join::call_one(pool_worker& mine) noexcept { mine.call_one(); }
 
-// For others to take, on a pool whose tasks we are of, if there is room. What is seldom so is apart, so that this way saves
-// no registers.
+// Puts the children that have not begun into the worker's deque as one job, if this runs on a pool and there is room. Rare
+// cases are in functions of their own, so that the common path saves no registers.
 [[gnu::noinline]] void join::offer_rest() noexcept {
   pool_worker* const mine = running_worker().of_pool;
   const weft::env* const env = owner->env;
@@ -41,9 +41,10 @@ namespace weft::detail {
   offer(mine);
 }
 
-// A child that borrows has returned: the last one, or the parent, comes here, and whoever is not the last while there are
-// older forks on this worker; all else apart, so that this way saves no registers. All waits for each load between the end
-// of a child and the begin of the next: one less, where the frames follow, is 2 % of fib and 9 % of skynet.
+// A child that borrows returns here. Goes on with the parent after the last child, else with the next child if older forks
+// lie below this join in the worker's deque. Other cases are in functions of their own, so that this path saves no
+// registers. Each load here is on the critical path between two children: one less, where the frames follow, is 2 % of fib
+// and 9 % of skynet.
 template <bool frames_follow>
 void join::returned(frame* self) {
   join& mine = static_cast<join&>(*static_cast<boundary*>(self));
@@ -100,14 +101,14 @@ void join::returned_to_slot(frame* self) {
   return next ? next : std::noop_coroutine();
 }
 
-// The frame of one. It may have needed a root for the parent.
+// Makes the frame of a child. Making it may have given the parent a root of its own.
 inline std::coroutine_handle<> join::make(std::size_t index) noexcept {
   const std::coroutine_handle<> child = kind_->make(*this, index);
   has_made_one();
   return child;
 }
 
-// As in returned().
+// Takes the next child if older forks lie below this join in the deque, as returned() does.
 [[gnu::noinline]] bool join::begins_with_next(join& mine) {
   if (mine.offered_to_ == nullptr) [[unlikely]]
     return false;
@@ -133,7 +134,7 @@ inline std::coroutine_handle<> join::make(std::size_t index) noexcept {
   WEFT_JUMP_TO(static_cast<join&>(*static_cast<boundary*>(self)).next_made());
 }
 
-// Where to go on: in the next one that can be made, or in the parent. Null: it waits.
+// Where to go on: in the next child that can be made, or in the parent. Null: the parent waits.
 [[gnu::noinline]] std::coroutine_handle<> join::next_made() noexcept {
   while (begun_ != count_) {
     if (offered_to_ != nullptr) {

@@ -117,10 +117,8 @@ class parking {
 
   /// Any thread: the pool ends when there is nothing left to do. What drains may be cancelled later.
   void close(pool_state wanted) noexcept {
-    auto expected = pool_state::open;
-    if (!state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed) &&
-        expected == pool_state::draining && wanted == pool_state::cancelling)
-      state_.compare_exchange_strong(expected, wanted, std::memory_order_relaxed, std::memory_order_relaxed);
+    if (transition(pool_state::open, wanted) == pool_state::draining && wanted == pool_state::cancelling)
+      transition(pool_state::draining, wanted);
     heavy_fence();  // who enters the idle set last sees it, or is in there already (no model: the set's lock says so, too)
     if (idler* one = idle_.pick_any(); one != nullptr) Pool::wake(*one);
   }
@@ -129,6 +127,14 @@ class parking {
 
  private:
   Pool& pool() noexcept { return static_cast<Pool&>(*this); }
+
+  // Moves the state on, if it is `from`. Which state there was.
+  pool_state transition(pool_state from, pool_state to) noexcept {
+    state_.compare_exchange_strong(from, to, std::memory_order_relaxed,  // as declared
+                                   std::memory_order_relaxed);           // as declared
+    return from;
+  }
+  void transition_to_ended() noexcept { state_.store(pool_state::ended, std::memory_order_relaxed); }  // as declared
 
   // Behind a heavy_fence().
   void wake_for_what_is_left() noexcept {
@@ -139,7 +145,7 @@ class parking {
 
   // By the last worker, in the idle set, which is closed.
   void end() noexcept {
-    state_.store(pool_state::ended, std::memory_order_relaxed);  // as declared
+    transition_to_ended();
     heavy_fence();  // (no model: it is for who posts too late, to be found)
     pool().ends();
     while (idler* one = idle_.pick_any()) Pool::wake(*one);

@@ -1,5 +1,6 @@
-// What the sources of scopes share, where each must see it: records of forks, who holds them, and the end of one, which the
-// fork itself enters or a stopper for it. Their state and who may touch it stands in scope/fork.hpp.
+// What the sources of scopes share and inline: the records of forks, the count of their holders, and the entering of a fork's
+// end, by the fork itself or by the stopper that has unwound it. The state of a fork, and who may read and write it, is
+// described in scope/fork.hpp.
 #pragma once
 
 #include <mutex>
@@ -14,7 +15,7 @@ inline constexpr std::uintptr_t has_record = 1;
 
 inline constexpr const char* scope_has_ended = "fork or go was called on a scope that has ended";
 
-// Of a coroutine that has not run.
+// The code of a coroutine that has not run.
 inline const void* code_of(std::coroutine_handle<> of) noexcept {
   return reinterpret_cast<const void*>(static_cast<const frame*>(of.address())->resume);
 }
@@ -32,8 +33,9 @@ inline fork_record::fork_record(scope_core& of) noexcept : root{&of.env_, &of.bo
   ends_in(scope_core::fork_returned);
 }
 
-// Records have nothing to destroy but the env of a fork_on. By this it is not looked for where a stop has no line of it.
-// Not null: nobody has it any more.
+// Gives up a record's use of an environment that fork_on made. Whoever gets a result that is not null deletes it: that was
+// the last use. A look at `env` comes first, since the other field may lie in a line of the cache that a stop has not
+// fetched.
 inline fork_record::own_env* scope_core::let_go_of_env(fork_record& one) const noexcept {
   return one.env != &env_ ? let_go_of_env(one.env_of_fork_on_) : nullptr;
 }
@@ -49,8 +51,8 @@ inline void scope_core::give_back(fork_record& one) noexcept {
   free_ = &one;
 }
 
-// A holder goes. Whoever is the last destroys the frame, under no lock; that may be one of a row, if what held it was a frame
-// that goes.
+// Gives up one hold on a record. The last holder destroys the frame, after unlocking. `in_row`: the frame may be one of a
+// long chain of frames that own each other, and is destroyed as such.
 template <bool in_row>
 void scope_core::let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) noexcept {
   const unsigned holders = one.holders_.load(std::memory_order_relaxed) - 1;  // under the lock
@@ -64,7 +66,7 @@ void scope_core::let_go(std::unique_lock<tiny_lock>& guard, fork_record& one) no
       one.frame_.destroy();
     guard.lock();
   }
-  one.holders_.store(fork_record::nobody, std::memory_order_relaxed);  // under the lock, as what asks for it
+  one.holders_.store(fork_record::nobody, std::memory_order_relaxed);  // under the lock, where it is read
   if (one.in_hand_.load(std::memory_order_relaxed) == fork_record::in_hand::no) give_back(one);
 }
 
@@ -77,14 +79,15 @@ inline void scope_core::unlink(fork_record& one) noexcept {
 
 // ---- ends -----------------------------------------------------------------------------------------------------------
 
-// Outside is who awaits the scope, or is awaited further out, and what the scope was given. Asked for by the parts that end
-// stopped, so who tells notes nothing; but a deadline is no word that could be read. The roots further out wait for this
-// scope, so they are here.
+// Whether a stop from outside is in force: of the task that awaits the scope or of one further out, by the scope's token,
+// or by its deadline. A part that ends stopped asks this, so a stopper need not note anything; only the deadline is noted,
+// since there is nothing that could be read for it. The roots further out wait for this scope, and so are alive.
 inline bool scope_core::is_stopped_from_outside() const noexcept {
   return past_deadline_ || options_.stop.stop_requested() || parent_->stop_requested();
 }
 
-// A part ends stopped: whoever has told it, a stop from outside that is in force then has cut the scope short.
+// Called when a part ends stopped. If a stop from outside is in force then, it has cut the scope short, whoever has stopped
+// the part.
 inline void scope_core::note_stopped_part() noexcept {
   if (!cut_short_) cut_short_ = is_stopped_from_outside();
 }
@@ -93,7 +96,7 @@ inline wake_up scope_core::how() const noexcept {
   return (body_was_stopped_ || cut_short_) && !failure_ ? wake_up::stopped : wake_up::completed;
 }
 
-// Who is to be woken because forks have ended, when the lock is free.
+// The waiters to be woken, after unlocking, because forks have ended.
 struct scope_core::called_by_ends {
   waiter_line awaited, with_room;
 
@@ -106,13 +109,13 @@ struct scope_core::called_by_ends {
 
 inline bool scope_core::is_room_free() const noexcept { return children_ + places_ < options_.max_children; }
 
-// True: nobody is left that the scope waits for.
+// Enters the end of a fork. True: it was the last part that the scope waits for.
 inline bool scope_core::enter_end(std::unique_lock<tiny_lock>& guard, fork_record& one, fork_status how,
                                   called_by_ends& called) noexcept {
   one.status_.store(how, std::memory_order_release);  // -> ended
   while (waiter* in = one.line_.pop())
     if (in->try_claim()) called.awaited.push(*in);
-  const bool counted = one.link_ != nullptr;  // else whoever started it is still in link()
+  const bool counted = one.link_ != nullptr;  // else the forker has not entered it yet, in link()
   if (counted) {
     unlink(one);
     --children_;

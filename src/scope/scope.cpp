@@ -1,5 +1,6 @@
-// A scope's begin, its body and its end, and what it does about failures. Its state and who may touch it stands in
-// scope/fork.hpp; how forks start, end and stop, in scope_start.cpp, scope_end.cpp and scope_stop.cpp.
+// The lifetime of a scope: its construction, its body, its end, and how it handles failures. The state of a scope, and who
+// may read and write it, is described in scope/fork.hpp; forks start, end and stop in scope_start.cpp, scope_end.cpp and
+// scope_stop.cpp.
 #include <memory>
 #include <new>
 #include <weft/scope.hpp>
@@ -26,7 +27,7 @@ scope_core::scope_core(const scope_options& options, const weft::env* exactly)
       first_{*this} {
   job::run = body_waits;
   is_limited_ = options.max_children != static_cast<std::size_t>(-1);
-  if (is_limited_) {  // then each fork asks for room first
+  if (is_limited_) {  // then a fork takes a place first, and so never finds a spare record
     spare_ = nullptr;
     free_ = &first_;
   }
@@ -55,7 +56,7 @@ scope_core::scope_core(const scope_options& options, const weft::env* exactly)
   if (options_.stop.stop_possible()) by_option_->stop_with_token.emplace(options_.stop, stop_it{this, options_.stop});
 }
 
-// Nobody else is here any more.
+// By then no other thread uses the scope.
 scope_core::~scope_core() {
   if (by_option_ != nullptr) {
     by_option_->stop_with_token.reset();
@@ -78,8 +79,9 @@ scope_core::~scope_core() {
     std::destroy_at(by_option_);
     free_frame(by_option_, sizeof(by_option));
   }
-  // Whoever forks by a reference that he kept is told so, as long as nothing else lies here: without a spare record, and
-  // with children limited, each fork asks take_place(). To a compiler nobody reads what a destructor leaves.
+  // A program may fork by a reference that it kept for too long. As long as this memory is not used again, it is told so:
+  // without a spare record, and with children limited, each fork calls take_place(), which looks at parent_. The asm keeps
+  // the compiler from leaving out these stores, which nobody may read after a destructor.
   spare_ = nullptr;
   is_limited_ = true;
   parent_ = nullptr;
@@ -99,7 +101,7 @@ void scope_core::run_body(root& parent) noexcept {
   const executor* outside = parent.env != nullptr ? parent.env->executor : nullptr;
   if (env_.executor != outside) {
     {
-      std::lock_guard guard{lock_};  // a stop may have come by, through the token
+      std::lock_guard guard{lock_};  // a stop by the token may be counting, too
       --live_;
     }
     park_parent();
@@ -107,7 +109,7 @@ void scope_core::run_body(root& parent) noexcept {
   }
   parents_start_ = here.starting;
   job::next = here.local;
-  here.local = this;  // until the body waits, or has run through
+  here.local = this;  // until the body waits or has run through
   body_.count_in_like(&parent, here);
   enter(here, &body_);
   here.starting = &body_;
@@ -124,7 +126,7 @@ void scope_core::park_parent() noexcept {
   if (parent_->park_forwarding(*this)) stop_with_parent(*this);
 }
 
-// By the run loop: the body has suspended.
+// Called by the run loop when the body has suspended.
 void scope_core::body_waits(job& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
   mine.park_parent();
@@ -178,12 +180,12 @@ void scope_core::resume_parent() noexcept {
     end_stopped(parent);
   else
     run_next(parent.top, parent);
-  here.starting = was_starting;  // the parent has not been away either
+  here.starting = was_starting;  // the parent has not waited either
 }
 
 // ---- failures -------------------------------------------------------------------------------------------------------
 
-// What is to be done about the failure of a fork.
+// Decides what to do about the failure of a fork.
 on_failure scope_core::judge(const std::exception_ptr& failure) noexcept {
   if (!restarts()) return on_failure::fail;
   const on_failure verdict = options_.on_error(failure);
@@ -205,7 +207,7 @@ bool scope_core::starts_again(const std::exception_ptr& failure) noexcept {
     look_at_clock(self);
     if (!source_.stop_requested() && !self.stop_requested()) return true;
     std::lock_guard guard{lock_};
-    note_stopped_part();  // it would run on, but for the stop
+    note_stopped_part();  // without the stop it would have started again
   }
   self.verdict_ = verdict == on_failure::fail ? fork_record::verdict::fail : fork_record::verdict::go_on;
   return false;
@@ -224,7 +226,7 @@ void scope_core::fail(const std::exception_ptr& failure) noexcept {
     const std::exception_ptr& newest = later_ != nullptr ? later_->failure : failure_;
     if (!failure_) {
       failure_ = failure;
-    } else if (newest != failure) {  // else a fork's, thrown on by the body
+    } else if (newest != failure) {  // else it is the failure of a fork, which the body has rethrown
       auto* node = new (std::nothrow) later_failure{failure, later_};
       kept = node != nullptr;
       if (kept) later_ = node;
@@ -236,7 +238,7 @@ void scope_core::fail(const std::exception_ptr& failure) noexcept {
         {.reason = "a fork of the scope, or its body, failed", .where = where_, .thrown_in = thrown_in(failure)});
 }
 
-// Where there is no memory for a list of all, the first is thrown.
+// Throws all failures as one list, or the first one: where that was not asked for, or there is no memory for a list.
 void scope_core::throw_failure() {
   if (!failure_) return;
   const bool throws_all = options_.on_error.what() == error_policy::kind::collect_all;

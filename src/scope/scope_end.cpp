@@ -1,5 +1,5 @@
-// How a fork ends, who waits for that, who holds what is left of it, and room for more. Their state and who may touch it
-// stands in scope/fork.hpp.
+// The end of a fork: waking the tasks that await it, counting the holders of its record, and making room for other forks.
+// The state of a fork, and who may read and write it, is described in scope/fork.hpp.
 #include <weft/detail/core/async_stack.hpp>
 #include <weft/scope.hpp>
 
@@ -10,18 +10,18 @@
 namespace weft::detail {
 namespace {
 
-constexpr unsigned most_looked_at = 64;  // waits of forks for each other, in search of a ring of them
+constexpr unsigned most_looked_at = 64;  // waits, in the search for a cycle of forks that await each other
 
 }  // namespace
 
-// A fork that ends in its first run: only start(), further down this stack, knows of it.
+// The end of a fork in its first run is only noted here: start(), further down this stack, does the rest.
 void scope_core::fork_ended(root& self, bool stopped) noexcept {
   auto& one = static_cast<fork_record&>(self);
   if (running_worker().starting != &one) return one.of().ended(one, stopped);
   one.first_run_ = stopped ? fork_record::first_run::stopped : fork_record::first_run::ran_through;
 }
 
-// The same for a return, without the way through fork_ended().
+// The same where a fork returns, without a call to fork_ended().
 void scope_core::fork_returned(frame* end) {
   auto& one = static_cast<fork_record&>(*static_cast<boundary*>(end)->owner);
   worker& here = running_worker();
@@ -39,7 +39,7 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
     const std::exception_ptr* failure = one.failure_of_(one.frame_);
     how = failure != nullptr ? fork_status::failed : fork_status::succeeded;
     if (failure != nullptr) failed(one, *failure);
-    // Nobody can become one.
+    // Where the fork is the only holder, it stays so: only a holder can make another one.
     has_frame = one.holders_.load(std::memory_order_acquire) != 1;  // <- gone (no model: as declared)
     if (!has_frame) one.frame_.destroy();
   }
@@ -56,7 +56,7 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
     }
     last = enter_end(guard, one, how, called);
   }
-  // The scope may be gone from here on, but for who waits in it.
+  // From here on the scope may be gone, unless this was the last part that it waits for.
   called.wake(stopped ? wake_up::stopped : wake_up::completed);
   if (last) finish(this->how());
 }
@@ -82,12 +82,13 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
   return true;
 }
 
-// Whether `one`, which has not ended, waits for the end of `of`, itself or by other forks that nothing else could wake but a
-// stop. Looks at so many of them at most: what waits may be a long row, or wide. With the lock.
+// Whether `one`, which has not ended, waits for the end of `of`: itself, or by way of other forks which only a stop could
+// wake otherwise. So it finds the await that would close a cycle. It looks at `looks` waits at most, since a chain of waits
+// may be long, or a line wide. By the holder of this scope's lock.
 //
-// Of other scopes the lines are looked at where their locks are free: who waits for one while it holds others could wait for
-// ever. What waits in a line stays there, and so its scope, as long as the lock is held. So a ring over several scopes is
-// mostly found by who closes it, and else waits; one of this scope alone is found, if so many looks show it.
+// The lines of other scopes are looked at only where try_lock() gets their locks: blocking on one while holding another could
+// deadlock. A waiter stays in its line as long as the lock is held, and its scope stays alive. So a cycle within this scope
+// is found if that many looks show it. A cycle over several scopes is mostly found, and else its forks wait.
 bool scope_core::waits_for(const fork_record& one, const root& of, const waiter& like, unsigned& looks) const noexcept {
   struct held {  // a scope whose lock this holds
     const scope_core& which;
@@ -109,7 +110,7 @@ bool scope_core::waits_for(const fork_record& one, const root& of, const waiter&
       const std::unique_lock guard{in.lock_, std::try_to_lock};
       return guard.owns_lock() && leads_from_line(fork, {in, &locked});
     }
-    // Its scope has been told to stop, and tells each of its forks.
+    // Its scope was told to stop, and is about to tell each of its forks.
     static bool is_about_to_be_told(const root& of) noexcept {
       return of.is_fork && !of.is_shielded() && static_cast<const fork_record&>(of).of().stop_requested();
     }
@@ -177,18 +178,19 @@ void fail_shared_fork() noexcept {
 
 // ---- room -----------------------------------------------------------------------------------------------------------
 
-// A fork is not counted as a child before it has waited, so until then it has a place: else another one that asks
-// meanwhile, in its first run or on another thread, would find the same room. Who waits for a place is given one by who
-// leaves it, in line; so nobody waits for one while there is any.
+// Where children are limited, a fork takes a place before its first run, and leaves it when it is counted as a child, or has
+// ended. Without the place, another fork that asks during that run would find the same room. Whoever leaves a place gives
+// it to the first in line; so nobody waits while there is room.
 
 bool scope_core::has_room() noexcept {
   std::lock_guard guard{lock_};
   return is_room_free();
 }
 
-// Also where the scope is no more: see the destructor.
+// May be called when the scope has been destroyed, which it reports: see the destructor.
 [[gnu::noinline]] bool scope_core::take_place() noexcept {
-  constexpr std::uintptr_t filled = ~std::uintptr_t{0} / 0xff * 0xdd;  // by WEFT_FILLS_FRAMES
+  constexpr std::uintptr_t filled =
+      ~std::uintptr_t{0} / 0xff * 0xdd;  // what WEFT_FILLS_FRAMES writes into freed memory
   const auto left = reinterpret_cast<std::uintptr_t>(parent_);
   WEFT_EXPECTS(left != 0 && left != filled, scope_has_ended);
   std::lock_guard guard{lock_};
@@ -210,7 +212,7 @@ void scope_core::leave_place(std::unique_lock<tiny_lock>& guard) noexcept {
   called.wake(wake_up::completed);
 }
 
-// Those who only asked whether there is room are all woken, and may find that it is gone again.
+// Waiters that take no place are all woken, and may find that the room is gone again.
 void scope_core::give_room(called_by_ends& called) noexcept {
   while (!room_.empty() && is_room_free()) {
     auto& in = static_cast<room_wait&>(*room_.pop_first());

@@ -1,5 +1,5 @@
-// How a fork starts: at once within fork(), or left for other workers to take. Their state and who may touch it stands in
-// scope/fork.hpp.
+// The start of a fork: at once, within fork(), or by another worker that takes it from the deque. The state of a fork, and
+// who may read and write it, is described in scope/fork.hpp.
 #include <weft/detail/core/async_stack.hpp>
 #include <weft/scope.hpp>
 
@@ -12,10 +12,10 @@
 namespace weft::detail {
 namespace {
 
-// So many jobs in a worker's deque are enough for those who have none: what is forked beyond runs at once.
+// With so many jobs in a worker's deque there are enough for idle workers: further forks run at once.
 constexpr std::size_t enough_offered = 32;
 
-// Whether frames are destroyed by a stop here, or this is a fiber, in one branch.
+// Whether a stop destroys frames on this thread now, or this runs on a fiber. One branch for both.
 bool is_unwound_or_fiber(const worker& here) noexcept {
   return (static_cast<std::uintptr_t>(here.unwinds) | reinterpret_cast<std::uintptr_t>(here.fiber)) != 0;
 }
@@ -24,7 +24,7 @@ bool is_unwound_or_fiber(const worker& here) noexcept {
 
 // ---- records --------------------------------------------------------------------------------------------------------
 
-// One to run a fork in. Throws std::bad_alloc.
+// Takes a free record, or allocates one. Throws std::bad_alloc.
 fork_record& scope_core::take_record() {
   void* room;
   fork_record::own_env* unused = nullptr;
@@ -51,10 +51,10 @@ fork_record& scope_core::share(std::uintptr_t word, failure_function failure_of)
   return one;
 }
 
-// A fork that ended in its first run, and was private until now, gets a record.
+// Enters the outcome of a fork that ended in its first run into its record, which others may see from here on.
 void scope_core::keep(fork_record& one, fork_status how) noexcept {
-  one.status_.store(how, std::memory_order_relaxed);  // the lock publishes both
-  one.holders_.store(1, std::memory_order_relaxed);
+  one.status_.store(how, std::memory_order_relaxed);  // published by the lock
+  one.holders_.store(1, std::memory_order_relaxed);   // published by the lock
   std::lock_guard guard{lock_};
   ++held_;
   if (how == fork_status::stopped) note_stopped_part();
@@ -83,7 +83,7 @@ std::size_t scope_core::give_back_records() noexcept {
       std::lock_guard guard{lock_};
       env = let_go_of_env(*one);
       one->env = &env_;
-      if (one == &first_) {  // it stands in the scope
+      if (one == &first_) {  // it is a member of the scope, and not allocated
         one->next_ = free_;
         free_ = one;
       }
@@ -96,15 +96,16 @@ std::size_t scope_core::give_back_records() noexcept {
 
 // ---- starting a fork ------------------------------------------------------------------------------------------------
 
-// Whether what runs here is the body's own code. What a fork's first run calls when its root has been left, as a function
-// that cancels, runs on top of the body, which is in start() and has lent its spare record.
+// Whether the code of the body itself runs here. A fork in its first run may call back into the program after it has left its
+// root, as a function that cancels does. Then the body is current, too, but it is inside start(), which uses the spare
+// record.
 inline bool scope_core::runs_body(const worker& here) const noexcept {
   return here.current == &body_ && here.outer != &body_;
 }
 
-// Mostly the body forks, its spare record is there, and the fork runs through: that way calls nothing but the fork, and
-// saves and puts back no more than it must. The memory is the scope's already, nothing is being unwound, and there is no
-// fiber: where a fork runs through, it leaves those as it found them.
+// The fast path: the body forks, a spare record is there, and the fork runs through. It calls nothing but the fork, and saves
+// and restores as little as it can: the current memory is the scope's already, nothing is being unwound, and no fiber runs; a
+// fork that runs through leaves all three as it found them.
 std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of) {
   worker& here = this_worker();
   if (!runs_body(here) || spare_ == nullptr || here.nested_forks == deepest_nesting || here.of_pool != nullptr ||
@@ -115,7 +116,7 @@ std::uintptr_t scope_core::start(std::coroutine_handle<> frame, promise_base& pr
   const run_place before = here;
   static_cast<run_place&>(here) = {.current = one, .outer = &body_, .starting = one};
   ++here.nested_forks;
-  frame.resume();  // as the run loop does, which has mostly nothing left to do
+  frame.resume();  // as the run loop would; mostly nothing is left to run after it
   const bool is_through = !is_any(here.next.address(), here.local, here.deferred.first) &&
                           one->first_run_ == fork_record::first_run::ran_through;
   if (!is_through) [[unlikely]] {
@@ -152,7 +153,8 @@ std::uintptr_t scope_core::start_in_place(std::coroutine_handle<> frame, promise
   return start_in_another(frame, promise, failure_of, where_to_offer(this_worker()), true);
 }
 
-// Null: it is not for others to take.
+// Starts a fork that is not on the fast path. `offered_by`: the worker in whose deque it is put for others to take; null: it
+// starts here.
 [[gnu::noinline]] std::uintptr_t scope_core::start_in_another(std::coroutine_handle<> frame, promise_base& promise,
                                                               failure_function failure_of, pool_worker* offered_by,
                                                               bool has_place) {
@@ -185,10 +187,11 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
   one.function_ = code_of(frame);
 }
 
-// Runs a fork up to its first wait. True: it ran through.
+// Runs a fork until it first waits. True: it ran to its end.
 [[gnu::always_inline]] inline bool scope_core::run_first(worker& here, fork_record& one,
                                                          std::coroutine_handle<> frame) noexcept {
-  // What runs through is no task of its own; else it is counted as begun when it is back, since others may have it by then.
+  // A fork that runs through is not counted as a task of its own. One that waits is counted as begun here, after its first
+  // run, and not in its root, which other threads may use by then.
   const bool counts = one.is_counted_like(here.current);
   one.is_uncounted = !counts;
   const run_scope first{here};
@@ -196,7 +199,7 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
   here.starting = &one;
   here.frames.memory = env_.frames;
   ++here.nested_forks;
-  frame.resume();  // as the run loop does, which has mostly nothing left to do
+  frame.resume();  // as the run loop would; mostly nothing is left to run after it
   if (has_more(here)) [[unlikely]]
     detail::run(here, std::exchange(here.next, {}));
   --here.nested_forks;
@@ -208,7 +211,8 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
   return is_through;
 }
 
-// Where others take forks from, if this one is for them: a pool's worker that runs tasks of ours, and has not enough there.
+// The worker in whose deque a fork is put for others to take; null: it is not put there. That is the worker of this thread,
+// if the scope's tasks may run on its pool and its deque is not full enough.
 inline pool_worker* scope_core::where_to_offer(const worker& here) const noexcept {
   pool_worker* const mine = here.of_pool;
   if (mine == nullptr || !mine->has_others || current_env().executor != env_.executor) return nullptr;
@@ -216,7 +220,7 @@ inline pool_worker* scope_core::where_to_offer(const worker& here) const noexcep
   return mine->shares(env_.executor) && mine->forks.size() < enough_offered ? mine : nullptr;
 }
 
-// Not on a fiber's stack, which is as large as the fiber's own calls need: that one waits, and its thread comes to the fork.
+// Not on a fiber's stack, whose size is chosen for the calls of that fiber: the fiber waits, and its thread runs the fork.
 bool scope_core::take_back(fork_record& one) noexcept {
   worker& here = this_worker();
   if (here.of_pool == nullptr || here.nested_forks == deepest_nesting || here.fiber != nullptr) return false;
@@ -228,7 +232,8 @@ bool scope_core::take_back(fork_record& one) noexcept {
   return true;
 }
 
-// The record for a fork that is not one of many that the body makes: the next spare, or one for this fork alone.
+// The record for a fork that is not on the fast path: the spare one, if the body forks, or one taken for this fork.
+// Destroys the frame where it throws.
 fork_record& scope_core::prepare(std::coroutine_handle<> frame, bool has_place) {
   try {
     worker& here = this_worker();
@@ -249,7 +254,7 @@ fork_record& scope_core::prepare(std::coroutine_handle<> frame, bool has_place) 
   }
 }
 
-// After the first run of a fork that did not simply run through.
+// After the first run of a fork that waits, was stopped, or was not forked by the body.
 std::uintptr_t scope_core::settle(fork_record& one, std::coroutine_handle<> frame, bool is_spare) noexcept {
   const fork_record::first_run how = one.first_run_;
   one.first_run_ = fork_record::first_run::waits;
@@ -271,7 +276,7 @@ std::uintptr_t scope_core::settle_ended(fork_record& one, std::coroutine_handle<
     keep(one, fork_status::stopped);
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
   }
-  // It ran through, and whoever made it is not the body.
+  // It ran through, and was not forked by the body.
   if (const std::exception_ptr* failure = one.failure_of_(frame)) {
     failed(one, *failure);
     keep(one, fork_status::failed);
@@ -320,7 +325,8 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
   return reinterpret_cast<std::uintptr_t>(one) | has_record;
 }
 
-// Where a record is free and the last fork_on was for the same executor, the lock is taken once for all of it.
+// The fast path of fork_on: where a record is free and the last fork_on was for the same executor, all is done under one
+// lock. Null: it is not so.
 inline fork_record* scope_core::start_in_free_record(executor& where, std::coroutine_handle<> frame,
                                                      promise_base& promise, failure_function failure_of) noexcept {
   fork_record::own_env* unused;
@@ -344,7 +350,7 @@ inline fork_record* scope_core::start_in_free_record(executor& where, std::corou
   return one;
 }
 
-// That of the last fork_on, if it is for this executor; else a new one. One user more.
+// The environment for forks on this executor: that of the last fork_on if it fits, else a new one. Counts one more user.
 fork_record::own_env& scope_core::env_on(executor& where) {
   {
     std::lock_guard guard{lock_};
@@ -368,7 +374,8 @@ fork_record::own_env& scope_core::env_on(executor& where) {
   return *made;
 }
 
-// Enters a fork that has waited, unless it has ended meanwhile on another thread. A child needs no place besides.
+// Enters a fork that has waited into the list of running ones, unless it has ended meanwhile on another thread. Where
+// children are limited, it leaves its place, since it counts as a child now.
 void scope_core::link(fork_record& one) noexcept {
   {
     std::unique_lock guard{lock_};
@@ -376,7 +383,7 @@ void scope_core::link(fork_record& one) noexcept {
     if (is_limited_) [[unlikely]]
       leave_place(guard);
   }
-  if (source_.stop_requested()) one.request_stop();  // whoever told the others may have come before
+  if (source_.stop_requested()) one.request_stop();  // a stopper may have told the others before
 }
 
 inline void scope_core::count_in(fork_record& one) noexcept {
@@ -384,8 +391,8 @@ inline void scope_core::count_in(fork_record& one) noexcept {
   ++held_;
   if (one.status_.load(std::memory_order_relaxed) != fork_status::running) return;  // under the lock
   atomic<fork_record*>& entered = newest_[children_ % std::size(newest_)];
-  one.ahead_ = entered.load(std::memory_order_relaxed);  // as declared
-  entered.store(&one, std::memory_order_relaxed);
+  one.ahead_ = entered.load(std::memory_order_relaxed);  // under the lock
+  entered.store(&one, std::memory_order_relaxed);        // under the lock: others only fetch what it names
   ++live_, ++children_;
   add_running(one);
 }

@@ -1,4 +1,5 @@
-// How a scope is stopped, and stops its forks. Their state and who may touch it stands in scope/fork.hpp.
+// Stopping a scope, which stops its body and its forks. The state of both, and who may read and write it, is described in
+// scope/fork.hpp.
 #include <algorithm>
 #include <weft/scope.hpp>
 
@@ -13,23 +14,23 @@
 namespace weft::detail {
 namespace {
 
-// So many children are told to stop together.
+// So many forks are told to stop together.
 constexpr std::size_t told_at_once = 16;
 
-// Has these bytes fetched, for who is about to change them. Null: nothing.
+// Prefetches these bytes to be written. Does nothing where `at` is null.
 void prefetch(const void* at, std::size_t bytes) noexcept {
   if (at == nullptr) return;
   for (std::size_t offset = 0; offset < bytes; offset += 64)
     __builtin_prefetch(static_cast<const std::byte*>(at) + offset, 1);
 }
 
-// Of the frame of a fork that waits: those of a small one, or what lies at the front of a large one.
+// How much of the frame of a fork is prefetched: all of a small one, the front of a large one.
 constexpr std::size_t bytes_of_frame = 192;
 
-// Of its record: up to the root's flags.
+// How much of its record: up to the flags of the root.
 constexpr std::size_t bytes_of_record = 128;
 
-// Of what such a fork waits in.
+// How much of the waiter in which the fork waits.
 constexpr std::size_t bytes_of_wait = 256;
 
 }  // namespace
@@ -39,10 +40,11 @@ void fork_record::request_stop_because(const stop_cause& cause) noexcept {
   request_stop();
 }
 
-// Counts as live meanwhile: whoever is told may go on here and now, and the scope would end under the stopper's feet.
+// The stopper counts as live meanwhile: a fork that is told to stop may end here and now, and the scope would end while the
+// stopper still uses it.
 bool scope_core::request_stop(const stop_cause& cause) noexcept {
   std::unique_lock guard{lock_};
-  if (live_ == 0) return false;  // it has ended, and its task has not come by yet
+  if (live_ == 0) return false;  // it has ended, and the task that awaits it has not run yet
   ++live_;
   return request_stop_of_live(guard, cause);
 }
@@ -64,8 +66,9 @@ bool scope_core::request_stop_of_live(std::unique_lock<tiny_lock>& guard, const 
   return first;
 }
 
-// Those that are entered meanwhile find the stop set. Some at a time are taken in hand: the lock is taken twice for all of
-// them, and the caches fetch one beside the others. Those that have ended here are entered together.
+// Tells all running forks to stop. Forks that are entered meanwhile find the stop set. The forks are taken in hand in
+// batches: so the lock is taken twice a batch, the prefetches of one batch overlap, and the ends of those that end here are
+// entered together.
 void scope_core::tell_children(std::unique_lock<tiny_lock>& guard) noexcept {
   fork_record* some[told_at_once];
   if (running_ == nullptr) return;
@@ -79,7 +82,7 @@ void scope_core::tell_children(std::unique_lock<tiny_lock>& guard) noexcept {
     called_by_ends called;
     enter_unwound(guard, some, count, called);
     for (std::size_t i = 0; i != count; ++i) {
-      some[i]->in_hand_.store(fork_record::in_hand::no, std::memory_order_relaxed);
+      some[i]->transition_to_let_go();
       if (some[i]->holders_.load(std::memory_order_relaxed) == fork_record::nobody) give_back(*some[i]);
     }
     if (called.any()) [[unlikely]] {
@@ -90,13 +93,14 @@ void scope_core::tell_children(std::unique_lock<tiny_lock>& guard) noexcept {
   }
 }
 
-// From the front of those that are to be told, to the front of those that run. In the list each names the next alone, so
-// what `ahead_` names is fetched, too; it may be gone, since nobody follows it.
+// Moves a batch from the front of the forks that are to be told to the front of the running ones, and prefetches it. A list
+// gives only one address at a time, so the record that `ahead_` names is prefetched, too. That one may be gone: it is never
+// read.
 inline std::size_t scope_core::take_in_hand(fork_record** some) noexcept {
   fork_record *const first = telling_, *last = nullptr;
   std::size_t count = 0;
   for (fork_record* one = first; one != nullptr && count != told_at_once; one = one->next_) {
-    one->in_hand_.store(fork_record::in_hand::told, std::memory_order_relaxed);
+    one->transition_to_told();
     prefetch(one->ahead_, bytes_of_record);
     prefetch(one->frame_.address(), bytes_of_frame);
     some[count++] = last = one;
@@ -110,10 +114,10 @@ inline std::size_t scope_core::take_in_hand(fork_record** some) noexcept {
   return count;
 }
 
-// First all waits are claimed, and those that can leave do so, together where they are in one line; then all end in their turn.
-// None stays claimed without having left while code of the program may run, which may complete what it waits for, and destroy
-// it. A scope's wait is the exception: it stands in a frame that is not left meanwhile, and is claimed before its turn so that
-// it can be fetched.
+// Tells a batch of forks to stop. First it claims the waits of all, and has those leave that can, together where they are
+// in one line; then it ends them one after the other. A wait that is claimed leaves before code of the program runs, which
+// could complete what it waits for, and destroy that. The wait of a scope is the exception: it lies in a frame that stays
+// until its turn, and is claimed early so that it can be prefetched.
 void scope_core::tell(fork_record* const* some, std::size_t count) noexcept {
   if (wait_watch::now() != nullptr) [[unlikely]] {
     for (std::size_t i = 0; i != count; ++i) some[i]->request_stop();
@@ -154,9 +158,10 @@ void scope_core::tell(fork_record* const* some, std::size_t count) noexcept {
   end_here(those, ended);
 }
 
-// Of forks that have left their waits: those that go on wherever they are woken are unwound here and now, one after the
-// other; the rest is woken. Within a job of an inline executor their turn comes after it; and where children are limited, the
-// end of each makes room for what the next one's cleanup forks.
+// Ends forks that have left their waits. Those without an executor, which go on wherever they are woken, are unwound here,
+// one after the other; the others are woken. All are woken where this runs inside a job of an inline executor, since their
+// turn comes after that job; and where children are limited, since the end of each must make room for forks of the next
+// one's cleanup.
 void scope_core::end_here(fork_record** those, std::size_t count) noexcept {
   worker& here = this_worker();
   const bool together = here.inlined == nullptr && !is_limited_;
@@ -174,12 +179,12 @@ void scope_core::end_here(fork_record** those, std::size_t count) noexcept {
   here.inlined = &posted;
   for (std::size_t i = 0; i != ours; ++i) {
     const bool to_its_end = unwind_to_end(here, *those[i]);
-    if (to_its_end) those[i]->in_hand_.store(fork_record::in_hand::unwound, std::memory_order_relaxed);
+    if (to_its_end) those[i]->transition_to_unwound();
     expect_no_more_locks(locks);
     if (!is_any(here.next.address(), here.local, here.deferred.first, posted.first)) [[likely]]
       continue;
-    // Others run now, perhaps for long: who waits for those that have ended is told before that. None of it is a part of this
-    // fork, but what a boundary in it goes on with.
+    // Other code runs now, perhaps for long. So the tasks that await the forks which have ended are woken before that. None
+    // of that code belongs to this fork, but for what goes on behind a boundary in it.
     const std::coroutine_handle<> next = std::exchange(here.next, {});
     root* const goes_on = to_its_end ? nullptr : here.current;
     leave_root();
@@ -197,14 +202,14 @@ void scope_core::end_here(fork_record** those, std::size_t count) noexcept {
   here.inlined = nullptr;
 }
 
-// Their frames are gone, and the scope is here, since the stopper counts as live.
+// Enters the ends of forks that were unwound. Their frames are gone; the scope is alive, since the stopper counts as live.
 void scope_core::enter_unwound(std::unique_lock<tiny_lock>& guard, fork_record* const* those, std::size_t count,
                                called_by_ends& called) noexcept {
   bool any_was = false;
   for (std::size_t i = 0; i != count; ++i) {
     fork_record& one = *those[i];
     if (one.in_hand_.load(std::memory_order_relaxed) != fork_record::in_hand::unwound) continue;
-    one.in_hand_.store(fork_record::in_hand::told, std::memory_order_relaxed);
+    one.transition_to_told();
     one.frame_ = nullptr;
     any_was = true;
     static_cast<void>(enter_end(guard, one, fork_status::stopped, called));
@@ -215,18 +220,18 @@ void scope_core::enter_unwound(std::unique_lock<tiny_lock>& guard, fork_record* 
 void scope_core::fetch_children(const waiter& self) noexcept {
   prefetch(&static_cast<const scope_core&>(self).env_, sizeof(weft::env));
   for (const atomic<fork_record*>& one : static_cast<const scope_core&>(self).newest_)
-    prefetch(one.load(std::memory_order_relaxed), bytes_of_record);  // as declared
+    prefetch(one.load(std::memory_order_relaxed), bytes_of_record);  // nobody follows it
 }
 
-// Counts as live until its turn.
+// The parent was told to stop. A deferred stop counts as live until it runs.
 on_stop scope_core::stop_with_parent(waiter& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
   worker& here = this_worker();
   std::unique_lock guard{mine.lock_};
   if (mine.live_ == 0) return on_stop::forwarded;
   ++mine.live_;
-  if (stop_turn::is_put_off(here)) [[unlikely]] {
-    stop_turn::put_off(here, mine);
+  if (stop_turn::must_defer(here)) [[unlikely]] {
+    stop_turn::defer(here, mine);
     return on_stop::forwarded;
   }
   const stop_turn turn{here};
@@ -234,7 +239,7 @@ on_stop scope_core::stop_with_parent(waiter& self) noexcept {
   return on_stop::forwarded;
 }
 
-void scope_core::stop_in_turn(waiter& self) noexcept {
+void scope_core::run_deferred_stop(waiter& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
   std::unique_lock guard{mine.lock_};
   mine.request_stop_of_live(guard, mine.cause_from_parent());

@@ -29,7 +29,7 @@ void free_large_frame(void* frame, std::size_t size) noexcept {
 }
 void free_small_frame(void* frame, std::size_t size, std::size_t) noexcept { free_large_frame(frame, size); }
 #if !defined(MODEL_JOINS)
-root& lend_no_more(root& self) noexcept { return self; }  // no root is lent: nobody joins here
+root& promote_borrowers(root& self) noexcept { return self; }  // no root is lent: nobody joins here
 #endif
 const void* stack_walk::next() noexcept { return nullptr; }       // nobody here waits for itself
 letting_go*& lets_go_in(class fiber&) noexcept { std::abort(); }  // no model has fibers

@@ -67,7 +67,7 @@ struct worker : run_state {
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0, nested_stops = 0;
-  waiter* stops_put_off = nullptr;
+  waiter* deferred_stops = nullptr;
   inline_queue* inlined = nullptr;
   void* ended_below = nullptr;
   struct pool_worker* of_pool = nullptr;

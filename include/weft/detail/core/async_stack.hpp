@@ -37,7 +37,7 @@ void list_calls(const frame& one, call_list& into) noexcept;
 ///
 /// The root must not move meanwhile: walk on its own thread, or while its wait is held. Who waits for it does not move
 /// either, but for one thing: where the root is a child of a when_all that was stolen, a frame further out may be given a
-/// root of its own at that time (lend_no_more). So a walk asks each frame what comes behind it, and no frame for its root.
+/// root of its own at that time (promote_borrowers). So a walk asks each frame what comes behind it, and no frame for its root.
 class stack_walk {
  public:
   explicit stack_walk(const root& from) noexcept : root_{&from}, at_{from.innermost()} {}

@@ -251,14 +251,14 @@ void destroy_frame(std::coroutine_handle<> frame) noexcept;
 /// in bounded stack.
 void let_go(std::coroutine_handle<> frame) noexcept;
 
-/// By whoever runs in `self`, which is lent: gives the children that borrow it roots of their own (join/join.hpp).
-/// Returns the innermost one's, which is current now.
-root& lend_no_more(root& self) noexcept;
+/// Gives the children that borrow `self` roots of their own (join/join.hpp). By whoever runs in `self`. Returns the root of
+/// the innermost child, which is current from then on.
+root& promote_borrowers(root& self) noexcept;
 
 /// By whoever runs in `self` and needs a root of its own: for a wait, or to change what belongs to a root.
 inline root& take_root(root& self) noexcept {
   if (self.is_lent) [[unlikely]]
-    return lend_no_more(self);
+    return promote_borrowers(self);
   return self;
 }
 /// The same for the one that runs on this thread.

@@ -91,14 +91,14 @@ class group : public waiter, public job {
 
  private:
   static on_stop stop_children(waiter& self) noexcept;
-  static void stop_in_turn(waiter& self) noexcept;
+  static void run_deferred_stop(waiter& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const group&>(self));
   }
   static constexpr wait_type type{.leave = stop_children,
                                   .name = "children of a when_any or the like",
                                   .tell = tell,
-                                  .run_deferred_stop = stop_in_turn};
+                                  .run_deferred_stop = run_deferred_stop};
   static void go_on(job& self) noexcept;
 
   void start_next() noexcept;
@@ -122,7 +122,7 @@ class group : public waiter, public job {
   // Children that have waited and not ended, and one for the parent while it starts others.
   //   edge join  what the child did, and its result  ->  the parent
   atomic<std::size_t> pending_{0};
-  // Set by children before they count down, read by the last one: the countdown carries them.
+  // Set by children before they count down, read by the last one. Relaxed: the countdown carries them.
   atomic<bool> any_stopped_{false};
   atomic<bool> any_failed_{false};
 

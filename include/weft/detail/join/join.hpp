@@ -9,7 +9,7 @@
 // A child gets a root of its own
 //
 //   when it waits   for a wait, a stop and a hop belong to a root. Then all children that borrow the same root get theirs,
-//                   from the innermost outward, and their parents wait (take_root)
+//                   from the innermost outward, and their parents wait (promote_borrowers)
 //   when it is stolen, or taken by the run loop because an earlier one waits
 //   when it changes what belongs to a root: its environment, its shield
 //
@@ -28,10 +28,11 @@
 //
 // Children of when_all(n, make) are made as they begin, by whoever begins with them: the parent makes the next one when the
 // last has ended and gone, what was taken is made in its own root, by a frame that runs there first. Rooms for such roots are
-// allocated, and freed at the end; only that of the one that borrows is there before, since a wait must not fail. After that one
-// has waited, none borrows any more.
+// allocated, and freed at the end; only that of the one that borrows is there before, since a wait must not fail. After
+// that one has waited, none borrows any more.
 //
-// Source: the borrowed root is what Cilk calls the fast clone (Frigo, Leiserson, Randall, PLDI 1998).
+// Source: a child that borrows is what Cilk calls the fast clone, one with a root of its own the slow clone (Frigo,
+// Leiserson, Randall, PLDI 1998).
 //
 // Rejected: (a) a root for each child: 20 words to fill, 60 to 90 ns a call of fib. (b) A count of those who have not
 // ended: a read-modify-write for each child. (c) A child that waits in its parent's root: what its siblings are to be
@@ -83,7 +84,7 @@ class join_child : public root {
 
  private:
   friend join;
-  friend root& lend_no_more(root&) noexcept;
+  friend root& promote_borrowers(root&) noexcept;
 
   void take_over(std::coroutine_handle<> outermost) noexcept;
 
@@ -248,7 +249,7 @@ class join : boundary, job {
  private:
   friend join_child;
   friend made_child;
-  friend root& lend_no_more(root&) noexcept;
+  friend root& promote_borrowers(root&) noexcept;
 
   // What has become of any child; the second is told of children that are made as they begin.
   static constexpr unsigned char one_stopped = 1, one_failed = 2;
@@ -270,14 +271,14 @@ class join : boundary, job {
   static void take_piece(job& self) noexcept;
   static void start_in_turn(job& self) noexcept;
   static on_stop stop_children(waiter& self) noexcept;
-  static void stop_in_turn(waiter& self) noexcept;
+  static void run_deferred_stop(waiter& self) noexcept;
   void stop_all() noexcept;
   static void no_stop_ends_here(boundary& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
   }
   static constexpr wait_type type{
-      .leave = stop_children, .name = "children of a when_all", .tell = tell, .run_deferred_stop = stop_in_turn};
+      .leave = stop_children, .name = "children of a when_all", .tell = tell, .run_deferred_stop = run_deferred_stop};
   static void child_ended(root& self, bool stopped) noexcept;
 
   // To a child that begins now. It tells the root itself, if frames do (enter_root()).
@@ -375,8 +376,8 @@ struct into {
   [[no_unique_address]] Out out;
 };
 
-/// `co_await when_all(...)` of children that all give the same type: throws the first failure, or has `sink` take the values, in
-/// order. A sink has `take(count, give)`, where `give(put)` calls `put` with each.
+/// `co_await when_all(...)` of children that all give the same type: throws the first failure, or has `sink` take the
+/// values, in order. A sink has `take(count, give)`, where `give(put)` calls `put` with each.
 template <class Children, class Sink>
 class [[nodiscard("when_all does nothing until it is awaited")]] join_into final : public Children {
  public:

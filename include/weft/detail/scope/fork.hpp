@@ -109,6 +109,11 @@ struct fork_in_scope {
   enum class first_run : unsigned char { waits, ran_through, stopped };
   enum class verdict : unsigned char { none, go_on, fail };
   enum class in_hand : unsigned char { no, told, unwound };  // the last: its frames are gone, its end is not entered
+
+  // By the stopper: the first and the last under the lock.
+  void transition_to_told() noexcept { in_hand_.store(in_hand::told, std::memory_order_relaxed); }        // as declared
+  void transition_to_unwound() noexcept { in_hand_.store(in_hand::unwound, std::memory_order_relaxed); }  // as declared
+  void transition_to_let_go() noexcept { in_hand_.store(in_hand::no, std::memory_order_relaxed); }        // as declared
   static constexpr unsigned nobody = ~0U;
 
   fork_record* next_ = nullptr;    // in the scope's list of running ones, or of free ones; under the lock
@@ -119,7 +124,8 @@ struct fork_in_scope {
   //   edge ended  the result, and all that the fork did  ->  who sees that it ended
   //               Watched by test/model/scope_model.cpp.
   atomic<fork_status> status_{fork_status::running};  // written under the lock
-  // A stopper's, which takes it in hand and lets go of it under the lock. Others ask there whether it is in hand. Relaxed.
+  // Written by a stopper, which takes the fork in hand and lets go of it under the lock. Relaxed: others read under the lock
+  // whether it is in hand, and which of the other two it is, only the stopper reads.
   atomic<in_hand> in_hand_{in_hand::no};
   first_run first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
   verdict verdict_ = verdict::none;         // of starts_again(), for failed()
@@ -274,7 +280,7 @@ class scope_core : waiter, job {
   weft::clock& its_clock() const noexcept { return env_.clock != nullptr ? *env_.clock : real_clock(); }
 
   static on_stop stop_with_parent(waiter& self) noexcept;
-  static void stop_in_turn(waiter& self) noexcept;
+  static void run_deferred_stop(waiter& self) noexcept;
   bool request_stop_of_live(std::unique_lock<tiny_lock>& guard, const stop_cause& cause) noexcept;
   stop_cause cause_from_parent() const noexcept;
   bool is_stopped_from_outside() const noexcept;  // under the lock, as the next one
@@ -287,7 +293,7 @@ class scope_core : waiter, job {
                                   .name = "children of a scope",
                                   .tell = tell,
                                   .fetch = fetch_children,
-                                  .run_deferred_stop = stop_in_turn};
+                                  .run_deferred_stop = run_deferred_stop};
   static void body_waits(job& self) noexcept;
   static void body_ended(root& self, bool stopped) noexcept;
   static void fork_ended(root& self, bool stopped) noexcept;
