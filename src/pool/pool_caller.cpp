@@ -1,4 +1,5 @@
-// The place of a thread that calls run(): who takes it, works there until its task has ended, and gives it to the next.
+// The place among the workers for a thread that calls run(): the thread takes it, works there until its task has ended, and
+// gives it to the next one.
 #include <utility>
 
 #include "core/run_loop.hpp"
@@ -28,7 +29,8 @@ bool pool_core::wait_as_caller(bool& inside, const bool& over) noexcept {
   return true;
 }
 
-// The lock is held while it tells one that sleeps, who goes on behind it. Whoever destroys the pool waits for this thread.
+// It notifies under the lock, since a caller that sleeps may return, and destroy the pool, as soon as it sees `over`. The
+// hazard has whoever destroys the pool wait for this thread.
 void pool_core::tell_caller(const bool& inside, bool& over, job& end) noexcept {
   const post_hazard::mark mark{this_worker().hazard, this};
   {
@@ -41,7 +43,7 @@ void pool_core::tell_caller(const bool& inside, bool& over, job& end) noexcept {
   post_to(*seats_.back(), end);
 }
 
-// By the thread that has just been given the place.
+// Begins to work as a worker of the pool. By the thread that has just taken the place.
 void pool_core::work_as_caller() noexcept {
   holders_.add();
   seat& mine = *seats_.back();
@@ -53,7 +55,8 @@ void pool_core::work_as_caller() noexcept {
   call_hook(options_.on_start, mine);
 }
 
-// Forks stay where they are, for others to take; what lies in the line is taken from there only by halves.
+// Forks stay in the deque, where others take them. Jobs in the line go to the injection queue, since thieves take only half
+// of a line at a time.
 void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
   call_hook(options_.on_stop, mine);
@@ -69,7 +72,7 @@ void pool_core::leave_as_caller() noexcept {
   drop();
 }
 
-// Such a pool's end, by who has no place in it.
+// Runs what is left in a closed pool without threads of its own: by a thread that is not one of its workers.
 void pool_core::run_the_rest_as_caller() noexcept {
   if (has_ended()) return;
   bool inside = false;

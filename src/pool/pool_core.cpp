@@ -1,5 +1,5 @@
-// How a pool begins and ends, and what it says of itself. How its workers take turns is in pool_turn.cpp, how jobs are posted
-// to it in pool_posting.cpp, how they are stolen in pool_stealing.cpp.
+// How a pool begins and ends, and its figures. The loop of its workers is in pool_turn.cpp, posting in pool_posting.cpp,
+// stealing in pool_stealing.cpp, the place of a thread that calls in pool_caller.cpp.
 #include "pool/pool_core.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace weft::detail {
 namespace {
 
-// An error number.
+// Gives an error number; 0: it is pinned.
 int pin_to(pthread_t thread, unsigned processor) noexcept {
   const std::size_t bytes = CPU_ALLOC_SIZE(processor + 1);
   cpu_set_t* const set = CPU_ALLOC(processor + 1);
@@ -31,7 +31,7 @@ int pin_to(pthread_t thread, unsigned processor) noexcept {
 
 // ---- begin and end --------------------------------------------------------------------------------------------------
 
-// How many of its own threads may be awake at first.
+// How many of the pool's own threads may be awake at first: as many as there are processors.
 unsigned pool_core::first_awake(const pool_options& options, unsigned processors) noexcept {
   const unsigned callers = options.use_caller ? 1 : 0;
   return std::min(options.threads - callers, std::max(processors - callers, 1u));
@@ -54,7 +54,8 @@ pool_core::pool_core(const pool_options& options, unsigned processors, parkers b
 pool_core* pool_core::make(const pool_options& options, parkers beds) {
   prepare_fences();
   count_forks();
-  static_cast<void>(this_worker());  // what is begun once a process is, before a thread could be at it in a fork()
+  static_cast<void>(
+      this_worker());  // so that what a process initializes once is not under way in another thread during a fork()
   pool_options mine = options;
   const unsigned processors = available_processors();
   if (mine.threads == 0) mine.threads = processors;
@@ -64,7 +65,7 @@ pool_core* pool_core::make(const pool_options& options, parkers beds) {
   if (mine.pin) places = processors_here(allowed_processors());
   std::unique_ptr<pool_core> core{new pool_core{mine, processors, beds}};
   core->know_each_other(places);
-  pool_core* const started = core.release();  // whoever drops it last deletes
+  pool_core* const started = core.release();  // the last one to drop it deletes it
   if (const int refused = started->start_threads(mine.name != nullptr ? mine.name : "weft", places); refused != 0) {
     started->drop();
     throw error{std::error_code{refused, std::generic_category()}, "start the threads of a pool"};
@@ -72,7 +73,8 @@ pool_core* pool_core::make(const pool_options& options, parkers beds) {
   return started;
 }
 
-// Whom each takes work from: one group of all, or by what they share where each has its place.
+// Lists for each worker the others in the order in which it robs them: one group of all, or, where threads are pinned,
+// groups by what their processors share, the nearest first.
 void pool_core::know_each_other(const std::vector<processor>& places) {
   const auto place = [&](const seat* one) -> const processor& { return places[one->index % places.size()]; };
   for (const auto& mine : seats_) {
@@ -89,7 +91,7 @@ void pool_core::know_each_other(const std::vector<processor>& places) {
   }
 }
 
-// All or none: they wait at the gate for each other.
+// Starts all threads or none: they wait at the gate until all have started, or one could not be.
 int pool_core::start_threads(const char* name, const std::vector<processor>& places) noexcept {
   const helper_signals as_helper;
   int refused = 0;
@@ -138,10 +140,10 @@ void pool_core::join_threads() noexcept {
 }
 
 void pool_core::release() noexcept {
-  if (is_forked()) return;  // its threads, and what they held, stayed behind
+  if (is_forked()) return;  // its threads, and what they held, are in the parent process
   shut_down(pool_shutdown::drain);
   goes_with_caller_ = own_threads() == 0 && is_inside();
-  if (!joined_)  // on one of its threads
+  if (!joined_)  // release() was called on one of its threads
     for (unsigned i = 0; i != own_threads(); ++i) ::pthread_detach(seats_[i]->thread);
   wait_for_posters(this);
   drop();
@@ -155,7 +157,7 @@ void pool_core::drop() noexcept {
   delete this;
 }
 
-// Where no thread is left the counts are exact.
+// Called when no thread is left, so the counts are exact.
 void pool_core::expect_no_task() const noexcept {
   std::uint64_t begun = 0, ended = 0;
   for (const auto& one : seats_) begun += one->begun.get(), ended += one->ended.get();
@@ -165,7 +167,7 @@ void pool_core::expect_no_task() const noexcept {
       "that runs on a pool before it goes, in a scope or by sync_wait, or have it stopped");
 }
 
-// ---- what it says of itself ------------------------------------------------------------------------------------------
+// ---- figures ------------------------------------------------------------------------------------------
 
 bool pool_core::is_inside() const noexcept {
   const pool_worker* mine = this_worker().of_pool;
@@ -186,8 +188,9 @@ pool_stats pool_core::stats(unsigned which) const noexcept {
   const std::uint64_t now = nanoseconds_now();
   const std::uint64_t asleep = one.asleep.get(now).so_far;
   const std::uint64_t life = now - began_;
-  const std::uint64_t ended = one.ended.get(), begun = one.begun.get();        // ended first
-  const std::uint64_t taken_up = one.taken_up.get();                           // before
+  const std::uint64_t ended = one.ended.get(),
+                      begun = one.begun.get();        // `ended` is read first, so that it is not above `begun`
+  const std::uint64_t taken_up = one.taken_up.get();  // read before `handed`
   const std::uint64_t handed = one.handed_in.load(std::memory_order_relaxed);  // as declared
   return {
       .jobs = one.jobs.get(),

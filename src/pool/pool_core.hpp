@@ -1,9 +1,9 @@
 // What a pool is: its workers, the set of those that have nothing to do, the jobs from outside, and its end.
 //
-// How its workers sleep and when it ends stands in parking.hpp, how who destroys it waits for who posts in post_hazard.hpp.
+// How its workers sleep, and when it ends, is in parking.hpp; how its destruction waits for threads that post, in
+// post_hazard.hpp.
 //
-// The core belongs to the pool and to its threads, and goes with the last of them: a pool may be destroyed by a job of
-// its own.
+// The pool and its threads share the core, and the last of them deletes it: a job of the pool may destroy the pool.
 #pragma once
 
 #include <pthread.h>
@@ -41,7 +41,7 @@ inline std::uint64_t nanoseconds_now() noexcept {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
 }
 
-/// Gives each worker what it sleeps on, which outlives the pool's threads. Null: a futex of its own.
+/// Gives each worker the parker that it sleeps in, which outlives the pool's threads. Null: a futex of its own.
 struct parkers {
   parker& (*of)(unsigned worker, void* with) = nullptr;
   void* with = nullptr;
@@ -57,42 +57,43 @@ class pool_core final : public executor, private parking<pool_core> {
   void post(job& work) noexcept override;
   void post_behind(job& work) noexcept override;
   bool runs_in_parallel() const noexcept override { return true; }
-  /// Jobs that are linked, the first one first.
+  /// Posts linked jobs, the first one first.
   void post_all(job* first) noexcept;
 
   unsigned size() const noexcept { return static_cast<unsigned>(seats_.size()); }
   bool is_inside() const noexcept;
-  /// The one that runs what is posted to it on just this worker.
+  /// The executor that runs jobs on this worker alone.
   executor& executor_of(unsigned which) noexcept { return seats_[which]->own; }
   unsigned priorities() const noexcept { return options_.priorities; }
-  /// That of a priority.
+  /// The executor that runs jobs at this priority.
   executor& executor_at(unsigned priority) noexcept;
-  /// Of the calling thread; size() if it is none of them.
+  /// The number of the worker that the calling thread is; size() if it is none of this pool.
   unsigned worker_id() const noexcept;
   pool_stats stats(unsigned which) const noexcept;
   /// Jobs that no worker has taken yet.
   std::size_t waiting_for_any() const noexcept;
-  /// Before a job of a strand that stands on `below` is run: if that is a pool, on whose thread this is, or stands on one
-  /// itself, counts the job's task in, and tells it to stop if the pool is being cancelled. Whether it is.
+  /// Called before a job of a strand that runs on `below`. If this thread is a worker of the pool that `below` is, or
+  /// stands on, it counts the job's task in, and tells the task to stop if the pool is being cancelled. Whether this thread
+  /// is one.
   static bool look_at_job_above(worker& here, const executor& below, job& work) noexcept;
   void limit_awake(unsigned threads) noexcept;
   void shut_down(pool_shutdown how) noexcept;
 
-  /// Whether that is the place of a thread that calls, for the time of a call.
+  /// Whether that worker is the callers' place: that of a thread that calls run(), while it does.
   bool is_for_callers(unsigned which) const noexcept { return options_.use_caller && which + 1 == options_.threads; }
   bool has_callers_place() const noexcept { return options_.use_caller; }
-  /// The calling thread takes that place, which there is, and says so in `inside`, unless another one has it.
+  /// Takes the callers' place for the calling thread and sets `inside`, unless another thread has it.
   void enter_as_caller(bool& inside) noexcept;
-  /// The same as soon as nobody has it. False: before that its task has ended, which sets `over`.
+  /// The same as soon as the place is free. False: the caller's task ended before that, which sets `over`.
   bool wait_as_caller(bool& inside, const bool& over) noexcept;
-  /// By that thread: works until a job that was posted for it alone has set `over`.
+  /// By the thread in that place: works until a job that was posted for it alone has set `over`.
   void help_until(const bool& over) noexcept;
-  /// By that thread. This may be gone.
+  /// By the thread in that place: leaves it. The core may be gone after this call.
   void leave_as_caller() noexcept;
-  /// A caller's task has ended: if it is `inside`, `end` is posted to it alone; else sets `over`. It may be gone.
+  /// A caller's task has ended: posts `end` to the caller alone if it is `inside`; else sets `over`. The caller may be gone.
   void tell_caller(const bool& inside, bool& over, job& end) noexcept;
 
-  /// The pool goes.
+  /// Called by the destructor of the pool.
   void release() noexcept;
 
  private:
@@ -109,14 +110,14 @@ class pool_core final : public executor, private parking<pool_core> {
   static constexpr const char* posted_too_late =
       "a job was posted to a pool that has shut down: its task would wait for ever";
 
-  // What runs jobs on just one worker.
+  // The executor that runs jobs on one worker alone.
   struct own_executor final : executor {
     explicit own_executor(seat& one) noexcept : of{&one} {}
     void post(job& work) noexcept override;
     seat* of;
   };
 
-  // What runs jobs at one priority, but for the middle one, which is the core itself.
+  // The executor of one priority, but for the middle one, whose executor is the core itself.
   struct level_executor final : executor {
     level_executor(pool_core& core, unsigned at) noexcept : of{&core}, priority{at} {}
     void post(job& work) noexcept override { of->post_ranked(work, priority); }
@@ -125,7 +126,7 @@ class pool_core final : public executor, private parking<pool_core> {
     unsigned priority;
   };
 
-  // Jobs that one worker keeps: its thread's, but for how many there are.
+  // The jobs for one worker alone that it has taken over. Its thread's, but for the number, which any thread reads.
   class kept_jobs {
    public:
     void push(job& work) noexcept {
@@ -163,32 +164,32 @@ class pool_core final : public executor, private parking<pool_core> {
     ~seat();
 
     own_executor own;
-    kept_jobs kept;     // its thread's: what is for it alone, posted by itself or taken out of the next
-    inbox<job> posted;  // what others have posted for it alone. Its edge: what the poster wrote  ->  the job
-    std::atomic<std::uint64_t> handed_in{0};  // into that, so far. A figure, no edge
-    count taken_up;                           // out of it
-    // Of the only one: what it has taken from outside, the oldest first, its thread's; how many these were, and are. Figures,
-    // no edge
+    kept_jobs kept;     // its thread's: jobs for it alone, posted by itself or taken out of `posted`
+    inbox<job> posted;  // jobs for it alone that others have posted. Its edge: what the poster wrote  ->  the job
+    std::atomic<std::uint64_t> handed_in{0};  // how many were put into `posted` so far. A figure, no edge
+    count taken_up;                           // how many were taken out of it
+    // Of the only worker of a pool: the jobs that it has taken from the injection queue, the oldest first, its thread's;
+    // how many these were, and are. Figures, no edge.
     job* brought = nullptr;
     std::atomic<std::size_t> were_brought{0}, are_brought{0};
     pool_core* of;
     unsigned index;
-    std::vector<seat*> others;        // in groups, the nearest first
-    std::vector<std::size_t> nearer;  // how many there are up to the end of each group
+    std::vector<seat*> others;        // those that it robs, in groups, the nearest first
+    std::vector<std::size_t> nearer;  // for each group, the index of its end in `others`
     time_asleep asleep;
     std::uint32_t random = index * 2654435761u + 1;
     std::uint32_t looks = 0;
-    std::uint64_t jobs_of_other = 0;  // at its last look at one
+    std::uint64_t jobs_of_other = 0;  // the count of the other worker at take_from_stuck()'s first look
     futex_parker bed;
-    parker& sleeps;  // there, unless it was given another one
+    parker& sleeps;  // `bed`, unless the pool was given parkers
     yield_before_park yields;
     steal_pace pace;
     spin_budget budget;
-    std::atomic<std::uint64_t> jobs_when_watched{0};  // by whoever watches. A hint, no edge
+    std::atomic<std::uint64_t> jobs_when_watched{0};  // written by the worker that watches. A hint, no edge
     pthread_t thread{};
-    std::atomic<int> thread_number{0};  // the kernel's; 0: it has not begun. A figure, no edge
-    // Of who watches, at the last look: how long it had run and had waited for a processor, and the kernel's file
-    // of the latter; how far it had got, and since when it stands there.
+    std::atomic<int> thread_number{0};  // the kernel's number of the thread; 0: it has not begun. A figure, no edge
+    // Used by the worker that watches. At its last look: how long this thread had run, and had waited for a processor (from
+    // the kernel's file); how many jobs it had begun, and since when it has begun none.
     std::uint64_t processor_time = 0, waiting_time = 0;
     int schedule_file = -1;
     std::uint64_t looked_at = 0, had_slept = 0, got_to = 0, stands_since = 0;
@@ -218,7 +219,7 @@ class pool_core final : public executor, private parking<pool_core> {
   }
 
   void run(seat& mine) noexcept;
-  // Both in the loop of a worker itself, where each job passes.
+  // Each job passes these two, so they are inlined into the loops.
   [[gnu::always_inline]] inline void run_one(worker& here, seat& mine, job& work) noexcept;
   [[gnu::always_inline]] inline job* next(seat& mine) noexcept;
   job* look_outside(seat& mine) noexcept;
@@ -232,9 +233,9 @@ class pool_core final : public executor, private parking<pool_core> {
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
   void doze(seat& mine, parker::time_point until) noexcept;
 
-  // How many of them are awake, where not all may be: of more threads than processors, or below a limit.
+  // How many workers may be awake at once: limited where there are more threads than processors, or by limit_awake().
   static unsigned first_awake(const pool_options& options, unsigned processors) noexcept;
-  // Whether those that may be awake have each one.
+  // Whether each worker that may be awake has a processor.
   bool has_processors() const noexcept { return idle_.may_be_awake() <= processors_; }
   bool chooses_awake() const noexcept { return size() > processors_; }
   pool_load look(const seat& looks) noexcept;
@@ -284,31 +285,31 @@ class pool_core final : public executor, private parking<pool_core> {
 
   std::vector<std::unique_ptr<seat>> seats_;
   alignas(64) injection<job> injected_;
-  // How many are in there, or are about to be put there, or were taken by the only worker and are not begun. No edge: who
-  // looks behind a post that he knows of sees it counted in.
+  // How many jobs are in the injection queue, or are about to be, or were taken out by the only worker and have not begun.
+  // No edge: a thread that knows of a post sees it counted.
   std::atomic<std::size_t> waiting_{0};
   const std::atomic<std::size_t> always_{1};
-  ranked_jobs<job> before_, after_;  // what comes before what the workers have, and what comes when they have nothing
+  ranked_jobs<job> before_, after_;  // jobs that run before those in the workers' queues, and jobs that run after them
   std::vector<std::unique_ptr<level_executor>> levels_;
-  const bool is_ranked_;  // some jobs go through those
-  const bool is_alone_;   // there is one worker, and its thread is always the same
+  const bool is_ranked_;  // some jobs are ranked
+  const bool is_alone_;   // there is one worker, and it has a thread of its own
   const unsigned processors_;
   const pool_options options_;
   crowd crowd_;
-  std::chrono::steady_clock::time_point watched_{};  // when it was looked at last
-  tiny_lock watching_;                               // both are whose it is
-  std::atomic<bool> is_limited_{false};              // by limit_awake(). A hint, no edge
+  std::chrono::steady_clock::time_point watched_{};  // when choose_awake() looked last
+  tiny_lock watching_;                               // guards `crowd_` and `watched_`
+  std::atomic<bool> is_limited_{false};              // set by limit_awake(). A hint, no edge
   const std::uint64_t began_;
-  const std::uint32_t forks_before_;  // of the process: the generation that this pool belongs to
+  const std::uint32_t forks_before_;  // the value of forks_of_process when the pool was made
   bool joined_ = false;
-  bool goes_with_caller_ = false;          // the pool was destroyed by a caller's job, and has no thread of its own
-  pool_worker* callers_before_ = nullptr;  // what the thread that has the callers' place is a worker of otherwise
-  std::mutex callers_lock_;                // of whether somebody has it, and of what calls say of themselves
+  bool goes_with_caller_ = false;          // a caller's job destroyed the pool, which has no thread of its own
+  pool_worker* callers_before_ = nullptr;  // the worker that the thread in the callers' place was before
+  std::mutex callers_lock_;                // guards the next one, and `inside` and `over` of each call
   bool callers_place_taken_ = false;
-  std::condition_variable callers_turn_;  // for who waits for it, or for the end of his task
+  std::condition_variable callers_turn_;  // for callers that wait for the place, or for the end of their task
 
   starting_gate gate_;
-  holders holders_{1};  // the pool, its threads, and a caller; the last one deletes
+  holders holders_{1};  // the pool, its threads, and a caller; the last one deletes the core
 };
 
 }  // namespace weft::detail

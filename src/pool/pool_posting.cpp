@@ -23,9 +23,9 @@ void pool_core::post_behind(job& work) noexcept {
   post_from_outside(work, work, 1);
 }
 
-// By a worker of one's own, where something lies in its slot or waits for all workers: that goes before. Where more waits than
-// is taken at once, the only worker puts the job behind all of it: what is taken from there goes behind the line, too, so
-// the order is that of the posts.
+// By a worker of this pool, where its slot is not empty or the injection queue is not: those jobs come first, so they go into
+// the line before `work`. Where the injection queue has more than is taken at once, the only worker of a pool puts `work`
+// into that queue, behind all of it. So jobs run in the order in which they were posted.
 [[gnu::noinline]] void pool_core::post_behind_all(pool_worker& of, job& work) noexcept {
   seat& mine = static_cast<seat&>(of);
   pool_core& core = *mine.of;
@@ -49,7 +49,7 @@ void pool_core::post_all(job* first) noexcept {
   post_from_outside(*inbox<job>::turned_round(first), *first, how_many);
 }
 
-// The line is full: its newest half goes to where all take from, and then `work`, which came last.
+// The line is full: its newest half goes to the injection queue, and then `work`, which is newer.
 [[gnu::noinline]] void pool_core::make_room(pool_worker& of, job& work) noexcept {
   seat& mine = static_cast<seat&>(of);
   mine.of->spill(mine);
@@ -63,7 +63,7 @@ void pool_core::spill(seat& mine) noexcept {
   if (job* const newest = mine.line.spill(oldest, spilled); newest != nullptr) inject(*newest, *oldest, spilled);
 }
 
-// They are linked, the newest first.
+// The jobs are linked, the newest first.
 void pool_core::inject(job& newest, job& oldest, std::size_t how_many) noexcept {
   waiting_.fetch_add(how_many, std::memory_order_relaxed);  // as declared
   injected_.put(newest, oldest);
@@ -78,7 +78,7 @@ void pool_core::post_from_outside(job& newest, job& oldest, std::size_t how_many
   seats_.front()->call();
 }
 
-// False: it has none.
+// False: the job has no deadline.
 [[gnu::noinline]] bool pool_core::post_by_deadline(job& work) noexcept {
   const auto deadline = root::deadline_of(work);
   if (deadline == std::chrono::steady_clock::time_point::max()) return false;
@@ -97,7 +97,7 @@ void pool_core::post_ranked(job& work, unsigned priority) noexcept {
   put_ranked(work, priority, deadline);
 }
 
-// Where there is no memory for its rank, it comes in turn.
+// Where there is no memory to rank the job, it runs in the order of posts.
 void pool_core::put_ranked(job& work, unsigned priority, std::int64_t deadline) noexcept {
   ranked_jobs<job>& queue = priority <= middle() ? before_ : after_;
   if (!queue.put(work, priority, deadline)) inject(work);
@@ -106,11 +106,11 @@ void pool_core::put_ranked(job& work, unsigned priority, std::int64_t deadline) 
 
 void pool_core::own_executor::post(job& work) noexcept { of->of->post_to(*of, work); }
 
-// For one worker alone. What it posts for itself, it finds before it sleeps.
+// Posts a job for one worker alone. A worker that posts for itself need not be woken: it looks there before it sleeps.
 void pool_core::post_to(seat& one, job& work) noexcept {
   worker& here = this_worker();
   if (here.of_pool == &one) {
-    take_posted(one);  // they were there before
+    take_posted(one);  // those were posted before this one
     return one.kept.push(work);
   }
   if (here.of_pool != nullptr && here.of_pool->home == this) return hand_in(one, work);

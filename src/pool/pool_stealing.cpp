@@ -1,5 +1,5 @@
-// How a worker takes jobs from others: from whom first, how many, and of one that is at a job for long also what it would do
-// next.
+// How a worker steals jobs from others: whom it robs first, how many jobs it takes, and when it also takes the job that its
+// victim would run next.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -16,8 +16,8 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 
 }  // namespace
 
-// The near ones before the others, and among those as near, any one first. Who pauses does not even look, since that takes
-// the line of the cache that they write from those that work.
+// Robs the nearest workers first, and begins at a random one of those that are equally near. While it pauses
+// (steal_pace.hpp) it does not even look: a look takes from a victim the line of the cache which that one writes.
 job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
   if (mine.pace.may_pause()) {
     if (mine.pace.pauses(nanoseconds_now())) return nullptr;
@@ -37,8 +37,9 @@ job* pool_core::rob_others(seat& mine, bool desperate) noexcept {
   return nullptr;
 }
 
-// Every now and then, although there are jobs here: what waits at another worker that is at one job for long. Each is looked
-// at twice, and between these must have come on. All others may be busy, so that none watches.
+// Every now and then, although there are jobs here: takes from a worker that is stuck in one job. It looks at each of the
+// others twice, and takes all of its jobs if its count of jobs has not changed in between. It is needed where all workers
+// are busy, so that none watches.
 job* pool_core::take_from_stuck(seat& mine) noexcept {
   seat& other = *mine.others[mine.looks / (2 * look_at_others_every) % mine.others.size()];
   const std::uint64_t before = std::exchange(mine.jobs_of_other, other.jobs.get());
@@ -47,7 +48,7 @@ job* pool_core::take_from_stuck(seat& mine) noexcept {
 }
 
 job* pool_core::rob_watched(seat& mine, seat& victim, bool desperate) noexcept {
-  // What it does next is taken only if it has got nowhere since the watcher's last look.
+  // The job in the victim's slot is taken only if the victim has begun no job since the watcher's last look.
   bool stuck = false;
   if (desperate) {
     const std::uint64_t jobs = victim.jobs.get();
@@ -72,7 +73,7 @@ job* pool_core::rob(seat& mine, seat& victim, bool stuck) noexcept {
   return keep_rest(mine, some, count);
 }
 
-// Null: somebody else was faster.
+// Null: somebody else took it.
 job* pool_core::take_fork(seat& mine, seat& victim) noexcept {
   const std::uint64_t before = nanoseconds_now();
   job* one;
@@ -82,7 +83,7 @@ job* pool_core::take_fork(seat& mine, seat& victim) noexcept {
   return one;
 }
 
-// The first of them; the others go into the line.
+// Gives the first one to run, and puts the others into the line.
 job* pool_core::keep_rest(seat& mine, job** jobs, std::size_t count) noexcept {
   for (std::size_t i = 1; i != count; ++i)
     if (!mine.line.push(*jobs[i])) inject(*jobs[i]);

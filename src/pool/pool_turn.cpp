@@ -1,6 +1,5 @@
-// The loop of a worker: what it runs next, where it looks when it has nothing, and how it sleeps.
-//
-// Long because the order in which all of these places are looked at is what keeps any job from waiting for ever.
+// The loop of a worker: which job it runs next, where it looks when it has none, and how it sleeps. The order in which it
+// looks at the queues is what keeps a job from waiting for ever.
 #include <sched.h>
 #include <unistd.h>
 
@@ -15,7 +14,7 @@
 
 namespace weft::detail {
 
-// Null: there is none.
+// `hook` may be null.
 void pool_core::call_hook(void (*hook)(unsigned worker, void* with), const seat& mine) const noexcept {
   if (hook == nullptr) return;
   const auto call = [&] { hook(mine.index, options_.with); };
@@ -39,7 +38,7 @@ inline void pool_core::run_one(worker& here, seat& mine, job& work) noexcept {
   mine.jobs.add();
   if (state() == pool_state::cancelling) [[unlikely]]  // seen at some time
     root::tell_to_stop(work);
-  root::run_outermost(here, work);  // it may be gone
+  root::run_outermost(here, work);  // the job may be gone after this line
 }
 
 bool pool_core::look_at_job_above(worker& here, const executor& below, job& work) noexcept {
@@ -50,13 +49,13 @@ bool pool_core::look_at_job_above(worker& here, const executor& below, job& work
   return true;
 }
 
-// Null: the pool has ended.
+// The next job to run; waits until there is one. Null: the pool has ended.
 inline job* pool_core::next(seat& mine) noexcept {
   if (mine.jobs.get() == mine.looks_outside_at) [[unlikely]]
     if (job* work = look_outside(mine); work != nullptr || has_ended()) return work;
   if (is_ranked_)
     if (job* work = before_.take(); work != nullptr) return work;
-  if (mine.forks.in_slots() != 0)  // thieves only take
+  if (mine.forks.in_slots() != 0)  // a hint that holds: others only take from there
     if (job* work = mine.forks.pop(); work != nullptr) return work;
   if (job* work = mine.line.pop(); work != nullptr) return work;
   if (job* work = mine.forks.pop_stored(); work != nullptr) return work;
@@ -65,7 +64,7 @@ inline job* pool_core::next(seat& mine) noexcept {
   return look_elsewhere(mine);
 }
 
-// Every now and then, although there are jobs here: what else there is, so that nothing waits for ever.
+// Every now and then, although there are jobs here: looks at the other queues, so that no job in them waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   expect_not_forked();
   mine.sleeps.poll();
@@ -79,19 +78,20 @@ inline job* pool_core::next(seat& mine) noexcept {
     if (job* work = take_from_stuck(mine); work != nullptr) return work;
   if (own_first)
     if (job* work = take_own(mine); work != nullptr) return work;
-  if (size() == 1 && !mine.line.empty()) {  // none comes before what was there before
+  if (size() == 1 && !mine.line.empty()) {  // a job from outside must not overtake what is in the line
     if (mine.line.put_next_behind()) line_up_injected(mine);
   } else if (job* work = take_injected(mine); work != nullptr) {
     return work;
   }
   if (!own_first)
     if (job* work = take_own(mine); work != nullptr) return work;
-  if (job* work = mine.line.pop(); work != nullptr) return work;  // forks that fork come before it for ever
+  if (job* work = mine.line.pop(); work != nullptr) return work;  // else forks that fork would overtake it for ever
   if (job* work = mine.forks.pop(); work != nullptr) return work;
   return mine.forks.pop_stored();
 }
 
-// More are awake than limit_awake() lets: what is not for it alone is for those that stay awake.
+// More workers are awake than limit_awake() allows: gives all jobs that are not for this worker alone to the others, and then
+// goes to sleep, unless there is a job for it alone.
 [[gnu::noinline]] job* pool_core::step_back(seat& mine) noexcept {
   while (job* const work = mine.line.pop()) inject(*work);
   for (job* work; (work = mine.forks.pop()) != nullptr || (work = mine.forks.pop_stored()) != nullptr;) inject(*work);
@@ -109,10 +109,10 @@ inline job* pool_core::next(seat& mine) noexcept {
     if (work == nullptr && options_.on_idle != nullptr) {
       call_hook(options_.on_idle, mine);
       expect_not_forked();
-      work = mine.line.pop();  // it may have posted
+      work = mine.line.pop();  // the hook may have posted
       if (work == nullptr) work = take_own(mine);
     }
-    // At the end, what a job has woken is not left to come late: it belongs to what there is to run.
+    // A pool that is closed ends when no job is left, so late wake-ups (wait_watch) are done now.
     if (work == nullptr && state() != pool_state::open) {
       wait_watch::settle();
       work = mine.line.pop();
@@ -134,7 +134,7 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
   for (unsigned round = 0; round < patience || mine.pace.pauses(); ++round) {
     if (job* work = look_round(mine, desperate); work != nullptr) return work;
     if (round >= patience && !has_processors())
-      ::sched_yield();  // it pauses, and there may be one that has no processor
+      ::sched_yield();  // this worker pauses, and another thread may need the processor
     else
       for (int i = 0; i != 8; ++i) spin_wait::pause();
   }
@@ -151,8 +151,9 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
   return nullptr;
 }
 
-// With leave to search or without: for the others it is as awake as one that has a job. The more there are, the seldomer
-// each looks, since that takes the lines of the cache that they write from those that work.
+// Spins for as long as its spin_budget allows, and looks for jobs meanwhile, whether or not start_search() let it: for
+// posters it is a worker that is awake. The more workers there are, the more seldom each looks, since a look takes from a
+// worker the lines of the cache which that one writes.
 job* pool_core::look_on(seat& mine) noexcept {
   const std::uint64_t most = has_processors() ? mine.budget.left() : 0;
   if (most == 0) return nullptr;
@@ -170,7 +171,7 @@ job* pool_core::look_on(seat& mine) noexcept {
   return work;
 }
 
-// What is for it alone, and what its parker has for it, which may be posted here.
+// Looks for jobs for this worker alone, and for those that its parker posts.
 job* pool_core::poll(seat& mine) noexcept {
   if (mine.sleeps.poll())
     if (job* work = mine.line.pop(); work != nullptr) return work;
@@ -187,7 +188,7 @@ job* pool_core::look_round(seat& mine, bool desperate) noexcept {
   return after_.take();
 }
 
-// True: to be woken is to search. False: the pool has ended.
+// Sleeps until there may be a job. True: it is to search from here on. False: the pool has ended.
 bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
   const nap how = fall_asleep(mine, searched);
   if (how == nap::ended) return false;
@@ -218,7 +219,7 @@ void pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.budget.has_slept();
 }
 
-// The pool is marked as ended.
+// Called when the pool has been marked as ended.
 void pool_core::ends() noexcept { WEFT_EXPECTS(!any_job() && !any_own_job(), posted_too_late); }
 
 // ---- for a thread that calls ----------------------------------------------------------------------------------------
@@ -234,7 +235,7 @@ void pool_core::help_until(const bool& over) noexcept {
   if (goes_with_caller_) run_the_rest();
 }
 
-// By a caller, of a pool without a thread of its own that is closed.
+// Runs what is left in a closed pool without threads of its own. By the thread that has the callers' place.
 void pool_core::run_the_rest() noexcept {
   worker& here = this_worker();
   while (!has_ended())
@@ -244,7 +245,7 @@ void pool_core::run_the_rest() noexcept {
 // ---- where jobs come from -------------------------------------------------------------------------------------------
 
 job* pool_core::take_own(seat& mine) noexcept {
-  take_posted(mine);  // also where some are kept: a job that posts itself again would come before these for ever
+  take_posted(mine);  // also where it keeps some: a job that posts itself again would overtake them for ever
   return mine.kept.pop();
 }
 
@@ -255,7 +256,7 @@ job* pool_core::take_injected(seat& mine) noexcept {
   return count != 0 ? keep_rest(mine, some, count) : nullptr;
 }
 
-// So many of them at most, of as many workers' share. How many.
+// Takes jobs from the injection queue: this worker's share, if so many workers share them, but no more than `most`. How many.
 std::size_t pool_core::take_injected(seat& mine, job** into, std::size_t most, unsigned workers) noexcept {
   std::size_t count = 0;
   if (is_alone_) {
@@ -271,7 +272,8 @@ std::size_t pool_core::take_injected(seat& mine, job** into, std::size_t most, u
   return count;
 }
 
-// By the only worker, which takes all there are at once: they need not go through its line, which is for thieves, too.
+// By the only worker of a pool: it takes the whole injection queue at once, and then one job a call. They need not go
+// through its line, which exists for thieves.
 job* pool_core::take_brought(seat& mine) noexcept {
   if (mine.brought == nullptr) {
     mine.brought = injected_.take_all();
@@ -293,24 +295,24 @@ job* pool_core::take_brought(seat& mine) noexcept {
   return oldest;
 }
 
-// Some of what waits for all workers goes to the end of this one's line. Whether that is all.
+// Moves jobs from the injection queue to the end of this worker's line. Whether it has moved all of them.
 bool pool_core::line_up_injected(seat& mine) noexcept {
   job* some[decltype(mine.line)::most_stolen];
   const std::size_t most = std::min(std::size(some), mine.line.room());
   const std::size_t count = take_injected(mine, some, most, 1);
   std::size_t lined_up = 0;
   while (lined_up != count && mine.line.push(*some[lined_up])) ++lined_up;
-  for (std::size_t i = lined_up; i != count; ++i) inject(*some[i]);  // there is no memory
+  for (std::size_t i = lined_up; i != count; ++i) inject(*some[i]);  // the line could not grow
   return lined_up == count && count < most;
 }
 
-// The truth behind a heavy_fence(), for what was put anywhere before a light_fence().
+// Whether there is a job for any worker. Asked behind a heavy_fence(), it sees all that was posted before a light_fence().
 bool pool_core::any_job() const noexcept {
   if (!injected_.empty() || !before_.empty() || !after_.empty()) return true;
   return std::ranges::any_of(seats_, [](const auto& one) { return !one->forks.empty() || one->line.in_line() != 0; });
 }
 
-// The same for what is for one worker alone.
+// The same for jobs that are for one worker alone.
 bool pool_core::any_own_job() const noexcept {
   return std::ranges::any_of(seats_, [](const auto& one) { return !one->posted.empty(); });
 }

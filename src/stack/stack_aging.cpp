@@ -1,4 +1,4 @@
-// Gives memory of stacks back that nobody has used for some time, or at once where that is asked for.
+// Gives back the memory of idle stacks: of those that were not used for some time, or of all, by trim().
 #include <weft/stack_pool.hpp>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ long milliseconds_now() noexcept {
 
 }  // namespace
 
-// Lets go of as many as nobody took out since the last time.
+// Gives back the memory of as many stacks as nobody has taken since the last time.
 void stack_pool::age() noexcept {
   const long now = milliseconds_now();
   std::size_t unused[classes];
@@ -47,7 +47,8 @@ std::size_t stack_pool::trim() noexcept {
   return all;
 }
 
-// Lets go of `most` at most: of those that have been idle for the longest. Memory of a resource stays as it is.
+// Gives back the memory of at most so many stacks of a size class, those that have been idle for the longest. How many.
+// Memory that comes from a resource is kept.
 std::size_t stack_pool::cool(unsigned of, std::size_t most) noexcept {
   if (options_.memory != nullptr) return 0;
   std::lock_guard growing{growing_};

@@ -126,7 +126,7 @@ void note_exception_globals() noexcept {
     exception_globals_offset.store(offset, std::memory_order_relaxed);  // each thread comes by here before it is used
     return offset;
   }();
-  if (offset != first) exception_globals_offset.store(0, std::memory_order_relaxed);
+  if (offset != first) exception_globals_offset.store(0, std::memory_order_relaxed);  // as declared
 }
 
 }  // namespace
@@ -178,7 +178,8 @@ void prepare_thread_for_stacks() noexcept {
   worker& here = this_worker();
   if (!ready_for_stacks) {
     ready_for_stacks = true;
-    readiness_offset.store(reinterpret_cast<char*>(&ready_for_stacks) - thread_pointer(), std::memory_order_relaxed);
+    readiness_offset.store(reinterpret_cast<char*>(&ready_for_stacks) - thread_pointer(),
+                           std::memory_order_relaxed);  // as declared
     take_signal_stack(here.stacks);
   }
   errno = kept;

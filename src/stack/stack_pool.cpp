@@ -1,4 +1,4 @@
-// Taking and giving back stacks, and what is told of them. How their memory goes: stack_aging.cpp.
+// Taking stacks and giving them back, limits and figures. How their memory is given back to the system is in stack_aging.cpp.
 #include <weft/stack_pool.hpp>
 
 #include <sys/mman.h>

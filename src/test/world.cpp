@@ -1,5 +1,5 @@
 // No model: as in world.hpp.
-// What watches all waits of a run, what it finds out for reports, and the steps of the run.
+// Runs a test step by step, watches all waits of the process meanwhile, and reports what it has found.
 #include "test/world.hpp"
 
 #include <algorithm>
