@@ -108,7 +108,7 @@ class batcher {
   /// Each figure for itself: calls begin and end while they are read. Costs the channel's lock.
   batcher_stats stats() const noexcept {
     WEFT_EXPECTS(shared_ != nullptr, "a batcher that was moved from was asked for its figures");
-    const auto now = [](const auto& one) { return one.load(std::memory_order_relaxed); };  // as declared
+    const auto now = [](const auto& one) { return one.load(std::memory_order_relaxed); };  // each a figure
     return {shared_->requests.size(), now(shared_->running), now(shared_->calls), now(shared_->inputs),
             now(shared_->largest)};
   }

@@ -135,7 +135,7 @@ class future_state {
   // One for the promise, one for the future.
   //   edge last  the last use by one of them  ->  the destruction by the other
   atomic<unsigned> holders_{1};
-  // Whether somebody sets it, or has. Carries nothing: the outcome travels through the handover.
+  // Whether somebody sets it, or has. Relaxed, since it carries nothing: the outcome travels through the handover.
   atomic<bool> claimed_{false};
 };
 

@@ -7,17 +7,17 @@
 
 namespace weft::detail {
 
-/// One thread counts, any thread reads. No edge: it says nothing of anything else.
+/// One thread counts, any thread reads.
 class count {
  public:
   void add(std::uint64_t more = 1) noexcept {
-    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // as said
+    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // as declared
   }
   void subtract_one() noexcept { add(~std::uint64_t{0}); }
-  std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }  // as said
+  std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }  // as declared
 
  private:
-  std::atomic<std::uint64_t> value_{0};
+  std::atomic<std::uint64_t> value_{0};  // relaxed: a count says nothing of other memory
 };
 
 /// How long a thread has slept, in nanoseconds of a clock that goes on from above 0: all its sleeps, and the one at hand. That
@@ -37,17 +37,17 @@ class time_asleep {
     bool sleeps;
   };
   reading get(std::uint64_t now) const noexcept {
-    const std::int64_t value = value_.load(std::memory_order_relaxed);  // as said
+    const std::int64_t value = value_.load(std::memory_order_relaxed);  // as declared
     const std::int64_t so_far = value < 0 ? std::max(value + static_cast<std::int64_t>(now), std::int64_t{0}) : value;
     return {.so_far = static_cast<std::uint64_t>(so_far), .sleeps = value < 0};
   }
 
  private:
   void add(std::int64_t more) noexcept {
-    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // no edge, as in count
+    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // as declared
   }
 
-  std::atomic<std::int64_t> value_{0};
+  std::atomic<std::int64_t> value_{0};  // relaxed: a figure says nothing of other memory
 };
 
 }  // namespace weft::detail

@@ -6,8 +6,8 @@
 
 namespace weft::detail {
 
-/// Prints the async stack of the task that runs on this thread, if one does. Null until the first worker exists; a
-/// pointer to code, so it carries no data and needs no order.
+/// Prints the async stack of the task that runs on this thread, if one does. Null until the first worker exists.
+/// Relaxed: it points to code, and so carries no data.
 inline constinit std::atomic<void (*)() noexcept> print_running_stack{nullptr};
 
 }  // namespace weft::detail

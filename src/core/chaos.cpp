@@ -22,8 +22,8 @@ using when = std::chrono::steady_clock::time_point;
 
 // ---- dice: a sequence for each thread, begun by the seed and the thread's number --------------------------------------------
 
-constinit std::atomic<std::uint64_t> seed{0};     // written before the watch begins, whose edge carries it
-constinit std::atomic<std::uint64_t> threads{0};  // hands out numbers, no more: relaxed
+constinit std::atomic<std::uint64_t> seed{0};     // relaxed: written before the watch begins, whose edge carries it
+constinit std::atomic<std::uint64_t> threads{0};  // relaxed: it only hands out numbers
 
 // Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (splitmix64).
 unsigned roll(unsigned sides) noexcept {

@@ -118,7 +118,7 @@ struct stop_here {
   }
 
  private:
-  // Once it is claimed only its state is changed, by who ends what it waits for.
+  // Relaxed: the caller has claimed the wait, with the stop bit set, so of the rest of the word nothing changes any more.
   static std::uint64_t told(const sleeper& claimed) noexcept { return claimed.word_.load(std::memory_order_relaxed); }
 };
 

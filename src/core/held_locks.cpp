@@ -52,10 +52,11 @@ void unlocked(const pthread_mutex_t* lock) noexcept {
 // The C library's, found once. By hand: the guard of a static may lock.
 template <class Function>
 Function* next(std::atomic<Function*>& cache, const char* name) noexcept {
-  Function* found = cache.load(std::memory_order_relaxed);  // code, which was there before
+  Function* found = cache.load(
+      std::memory_order_relaxed);  // relaxed, as the store below: it points to code, which has been there before
   if (found == nullptr) {
     found = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-    cache.store(found, std::memory_order_relaxed);
+    cache.store(found, std::memory_order_relaxed);  // every thread finds the same function
   }
   return found;
 }

@@ -28,8 +28,8 @@ void stop_source::lock() noexcept {
   for (;;) {
     std::uint32_t state = state_.load(std::memory_order_relaxed);  // a guess; the exchange decides
     if ((state & locked) == 0 && state_.compare_exchange_weak(state, state | locked,
-                                                              std::memory_order_acquire,  // <- list
-                                                              std::memory_order_relaxed))
+                                                              std::memory_order_acquire,   // <- list
+                                                              std::memory_order_relaxed))  // tried again
       return;
     wait.once();
   }

@@ -48,9 +48,9 @@ inline bool sleeper::park_forwarding_now(waiter& one) noexcept {
 }
 
 bool sleeper::shield(bool on) noexcept {
-  const std::uint64_t before = on  // relaxed: the sleeper's own bit; it carries no data
-                                   ? word_.fetch_or(shield_bit, std::memory_order_relaxed)
-                                   : word_.fetch_and(~shield_bit, std::memory_order_relaxed);
+  // Relaxed: the sleeper's own bit, which carries no data.
+  const std::uint64_t before = on ? word_.fetch_or(shield_bit, std::memory_order_relaxed)
+                                  : word_.fetch_and(~shield_bit, std::memory_order_relaxed);
   return (before & shield_bit) != 0;
 }
 

@@ -69,7 +69,7 @@ fiber* fiber::of(const frame& one) noexcept {
     return {};
   // As the loop would, which has to look after something else first now and then.
   if (of.jobs.get() == of.looks_outside_at || of.others_wait() || of.is_ranked || of.forks.in_slots() != 0 ||
-      of.state_of_pool->load(std::memory_order_relaxed) == pool_state::cancelling) [[unlikely]]  // as declared
+      of.state_of_pool->load(std::memory_order_relaxed) == pool_state::cancelling) [[unlikely]]  // seen at some time
     return {};
   // Of thousands, each lies in no cache: where it says what it is, and then where it goes on.
   const auto fetch = [](job& near, job& far) noexcept {

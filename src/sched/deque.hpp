@@ -50,7 +50,7 @@ class deque_store {
  public:
   /// By the owner, with the lock: room for so many more. False: there is no memory.
   bool reserve(std::size_t more) noexcept {
-    const std::size_t length = size_.load(std::memory_order_relaxed);  // the lock has the order, as below
+    const std::size_t length = size_.load(std::memory_order_relaxed);  // as declared
     if (length + more <= room_) return true;
     std::size_t room = more;
     while (room < length + more) room *= 2;
@@ -64,12 +64,12 @@ class deque_store {
   }
   /// By the owner, with the lock and room for it: one that is newer than the others.
   void put(T* one) noexcept {
-    const std::size_t length = size_.load(std::memory_order_relaxed);  // as above
+    const std::size_t length = size_.load(std::memory_order_relaxed);  // as declared
     at(first_ + length) = one;
-    size_.store(length + 1, std::memory_order_relaxed);  // as above
+    size_.store(length + 1, std::memory_order_relaxed);  // as declared
   }
   /// With the lock, where there is one.
-  T* newest() noexcept { return at(first_ + size_.load(std::memory_order_relaxed) - 1); }  // as above
+  T* newest() noexcept { return at(first_ + size_.load(std::memory_order_relaxed) - 1); }  // as declared
   T* take_newest() noexcept {
     T* const one = newest();
     one_less();
@@ -83,20 +83,21 @@ class deque_store {
   }
 
   /// A hint without the lock.
-  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // as said
+  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // as declared
 
   tiny_lock lock;
 
  private:
   T*& at(std::size_t index) noexcept { return jobs_[index & (room_ - 1)]; }
   void one_less() noexcept {
-    const std::size_t left = size_.load(std::memory_order_relaxed) - 1;  // as above
-    size_.store(left, std::memory_order_relaxed);                        // as above
+    const std::size_t left = size_.load(std::memory_order_relaxed) - 1;  // as declared
+    size_.store(left, std::memory_order_relaxed);                        // as declared
     if (left != 0) return;
     jobs_.reset();
     room_ = 0;
   }
 
+  // Written under the lock. Relaxed: who reads it without the lock takes it for a hint.
   atomic<std::size_t> size_{0};
   plain<std::size_t> first_ = 0;
   plain<std::size_t> room_ = 0;  // a power of two
@@ -130,7 +131,7 @@ class deque {
     light_fence();
     const std::uint64_t top = top_.load(std::memory_order_relaxed);  // the slot is the owner's own
     if (static_cast<std::int64_t>(at - top / unit) > 0) [[likely]]
-      return slots_[at % capacity].load(std::memory_order_relaxed);  // as above
+      return slots_[at % capacity].load(std::memory_order_relaxed);  // the owner's own
     return pop_last(at, top);
   }
 
@@ -196,7 +197,7 @@ class deque {
       return theft::nothing;
     if ((top & wanted) != 0) return theft::lost;
     if (!top_.compare_exchange_strong(top, top | wanted, std::memory_order_relaxed,  // the fence has the order
-                                      std::memory_order_relaxed))                    // as above
+                                      std::memory_order_relaxed))                    // somebody was faster
       return theft::lost;
     heavy_fence();
     const std::uint64_t at = top / unit;
@@ -271,11 +272,11 @@ class deque {
   [[gnu::noinline]] T* pop_last(std::uint64_t at, std::uint64_t top) noexcept {
     while (top == at * unit + wanted)
       if (top_.compare_exchange_weak(top, (at + 1) * unit, std::memory_order_relaxed,  // the slot is the owner's own
-                                     std::memory_order_relaxed)) {                     // as above
+                                     std::memory_order_relaxed)) {                     // a thief took it
         bottom_.store(at + 1, std::memory_order_relaxed);              // an empty deque publishes nothing
-        return slots_[at % capacity].load(std::memory_order_relaxed);  // as above
+        return slots_[at % capacity].load(std::memory_order_relaxed);  // the owner's own
       }
-    if (top == at * unit) return slots_[at % capacity].load(std::memory_order_relaxed);  // as above
+    if (top == at * unit) return slots_[at % capacity].load(std::memory_order_relaxed);  // the owner's own
     bottom_.store(at + 1, std::memory_order_relaxed);  // it was empty, or a thief has just taken the last
     return nullptr;
   }

@@ -42,7 +42,7 @@ namespace weft::detail {
 /// A worker's place in the set.
 struct idler {
   plain<idler*> below = nullptr;  // under the set's lock, as the others
-  atomic<bool> inside{false};     // read without the lock as a hint: the two sides' fences have the order
+  atomic<bool> inside{false};     // relaxed: under the lock; or a hint, which the pairs of fences make true
   plain<bool> watches = false;
   plain<std::uint32_t> came = 0;  // the number of that move
 };
@@ -73,28 +73,28 @@ class idle_set {
     return beyond() != 0 && inside_of(state_.load(std::memory_order_relaxed)) < beyond();  // as declared
   }
 
-  /// By a worker that was none of them. It goes on behind a heavy_fence(), and looks for work.
+  /// Registers one more worker, which is awake. The caller goes on behind a heavy_fence(), and must then search.
   void come() noexcept { change(1); }
-  /// By a worker that is awake, and is none of them from here on. It goes on behind a heavy_fence(), and if there is a job,
-  /// or the pool is to end, wakes another one.
+  /// Takes out a worker that is awake. The caller goes on behind a heavy_fence(), and wakes another one if there is a job,
+  /// or the pool is to end.
   void go() noexcept { change(-1); }
 
-  /// By a worker without a job. False: enough are at it, or too many are awake, so it had better sleep.
+  /// By a worker without a job. False: enough workers search, or too many are awake, so it is not to search.
   bool start_search() noexcept {
-    std::uint32_t seen = state_.load(std::memory_order_relaxed);  // a count; the fences have the order
+    std::uint32_t seen = state_.load(std::memory_order_relaxed);  // as declared
     do {
       const std::uint32_t inside = inside_of(seen),
                           awake = workers_.load(std::memory_order_relaxed) - inside;  // as declared
       if (2 * (without_watcher(seen) / searching) >= awake || inside < beyond()) return false;
-    } while (!state_.compare_exchange_weak(seen, seen + searching, std::memory_order_relaxed,  // as above
-                                           std::memory_order_relaxed));  // as above
+    } while (!state_.compare_exchange_weak(seen, seen + searching, std::memory_order_relaxed,  // as declared
+                                           std::memory_order_relaxed));  // tried again
     return true;
   }
 
   /// By one that has found something. True: it was the last, and some sleep whom it would call, who may be told that it
   /// searches. Then it looks whether there is more, behind a heavy_fence(). Who falls asleep later looks for itself.
   bool stop_search() noexcept {
-    return calls_for_one(state_.fetch_sub(searching, std::memory_order_relaxed) - searching, false);  // as above
+    return calls_for_one(state_.fetch_sub(searching, std::memory_order_relaxed) - searching, false);  // as declared
   }
 
   struct entered {
@@ -110,14 +110,14 @@ class idle_set {
     self.inside.store(true, std::memory_order_relaxed);  // as declared
     self.came = moves_ = moves_ + 1;
     first_ = &self;
-    const std::uint32_t now = searched ? state_.fetch_sub(found, std::memory_order_relaxed) - found     // as above
-                                       : state_.fetch_add(parked, std::memory_order_relaxed) + parked;  // as above
+    const std::uint32_t now = searched ? state_.fetch_sub(found, std::memory_order_relaxed) - found     // as declared
+                                       : state_.fetch_add(parked, std::memory_order_relaxed) + parked;  // as declared
     const std::uint32_t inside = inside_of(now);
     const bool last = inside == workers_.load(std::memory_order_relaxed);  // as declared
     self.watches = !last && !is_watched_;
     if (self.watches) {
       is_watched_ = true;
-      state_.fetch_add(watched - beyond(), std::memory_order_relaxed);  // as above
+      state_.fetch_add(watched - beyond(), std::memory_order_relaxed);  // as declared
     }
     return {.last = last, .watches = self.watches, .enough = inside <= beyond()};
   }
@@ -138,7 +138,7 @@ class idle_set {
   }
   /// Whether pick() may give one. By the same, to know it at once.
   bool calls_for_one(bool hot = false) const noexcept {
-    return calls_for_one(state_.load(std::memory_order_relaxed), hot);  // as above
+    return calls_for_one(state_.load(std::memory_order_relaxed), hot);  // as declared
   }
   /// By whoever has put a job somewhere for just this one, behind a light_fence(). True: it is to be woken; else it will
   /// look before it sleeps.
@@ -167,7 +167,7 @@ class idle_set {
   // The packed word: parked:15, searching:16, watcher:1. While a worker watches, the word is biased by the number that is to
   // stay parked (beyond()), so that one compare says whether to notify.
   static constexpr std::uint32_t limit = 1 << 15, parked = 1, searching = limit, watched = std::uint32_t{1} << 31;
-  static constexpr std::uint32_t found = searching - parked;  // who was inside searches: that much more
+  static constexpr std::uint32_t found = searching - parked;  // added when a parked worker becomes one that searches
 
   std::uint32_t beyond() const noexcept { return beyond_.load(std::memory_order_relaxed); }  // as declared
   std::uint32_t without_watcher(std::uint32_t seen) const noexcept {
@@ -201,9 +201,9 @@ class idle_set {
     one.inside.store(false, std::memory_order_relaxed);  // under the lock
     moves_ = moves_ + 1;
     if (one.watches)
-      state_.fetch_sub(watched - beyond() - found, std::memory_order_relaxed);  // as above
+      state_.fetch_sub(watched - beyond() - found, std::memory_order_relaxed);  // as declared
     else
-      state_.fetch_add(found, std::memory_order_relaxed);  // as above
+      state_.fetch_add(found, std::memory_order_relaxed);  // as declared
     if (one.watches) one.watches = is_watched_ = false;
   }
 
@@ -215,13 +215,12 @@ class idle_set {
   }
 
   const std::uint32_t all_;
-  // Written under the lock; without it a hint.
+  // Written under the lock. Relaxed: without the lock they are hints.
   atomic<std::uint32_t> workers_;
-  atomic<std::uint32_t> beyond_;  // so many of all may not be awake
-  // How many are inside, at most 16,384; how many search, times `searching`; and, where one of those inside watches, that
-  // bit less beyond(). So where one watches and no more are inside than these, it is a number below that bit, and above
-  // all others: posters need one comparison for all of it. Counts: what posters and sleepers see of each other is ordered
-  // by their fences, all else by the lock.
+  atomic<std::uint32_t> beyond_;  // so many workers are to stay parked
+  // The packed word, as said at the constants. A poster needs one compare: where a worker watches and no more are parked than
+  // are to stay so, the word is below the watcher bit and above all other values. Relaxed: what posters and sleepers see of
+  // each other is ordered by their pairs of fences, all else by the lock.
   atomic<std::uint32_t> state_{0};
   mutable tiny_lock lock_;
   plain<bool> closed_ = false;

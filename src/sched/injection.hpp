@@ -33,7 +33,7 @@ class injection {
       length_ = length_ - of_these;
       taken += of_these;
     } while (takers == 1 && taken != most && !incoming_.empty());  // what is left of the last time is not all
-    left_.store(first_ != nullptr, std::memory_order_relaxed);  // a hint; the lock has the edge
+    left_.store(first_ != nullptr, std::memory_order_relaxed);  // as declared
     lock_.unlock();
     return taken;
   }
@@ -42,7 +42,7 @@ class injection {
   T* take_all() noexcept { return incoming_.empty() ? nullptr : incoming_.take(); }
 
   /// A hint; the truth behind a heavy_fence(), for what was put before a light_fence().
-  bool empty() const noexcept { return incoming_.empty() && !left_.load(std::memory_order_relaxed); }  // as said
+  bool empty() const noexcept { return incoming_.empty() && !left_.load(std::memory_order_relaxed); }  // as declared
 
  private:
   void bring_in() noexcept {
@@ -56,6 +56,8 @@ class injection {
   tiny_lock lock_;     // of what follows, but for the hint
   plain<T*> first_ = nullptr;
   plain<std::size_t> length_ = 0;
+  // Whether there is something in `first_`. Written under the lock. Relaxed: a hint, which the pairs of fences make true
+  // for who looks behind one.
   atomic<bool> left_{false};
 };
 

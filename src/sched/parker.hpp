@@ -38,21 +38,23 @@ class parker {
 
 class futex_parker final : public parker {
  public:
-  void prepare() noexcept override { word_.store(awake, std::memory_order_relaxed); }  // a flag; the set has the edge
+  void prepare() noexcept override { word_.store(awake, std::memory_order_relaxed); }  // as declared
 
   void commit(time_point until) noexcept override {
     std::uint32_t seen = awake;
-    if (word_.compare_exchange_strong(seen, asleep, std::memory_order_relaxed, std::memory_order_relaxed))  // as above
+    if (word_.compare_exchange_strong(seen, asleep, std::memory_order_relaxed,  // as declared
+                                      std::memory_order_relaxed))               // as declared
       word_futex{word_}.wait(asleep, until);
   }
 
   void wake() noexcept override {
     const word_futex sleeps_on{word_};
-    if (word_.exchange(woken, std::memory_order_relaxed) == asleep) sleeps_on.wake();  // as above
+    if (word_.exchange(woken, std::memory_order_relaxed) == asleep) sleeps_on.wake();  // as declared
   }
 
  private:
   static constexpr std::uint32_t awake = 0, asleep = 1, woken = 2;
+  // Relaxed: it says whether to sleep, and carries nothing. What the waker did, the idle set carries to the worker.
   atomic<std::uint32_t> word_{awake};
 };
 

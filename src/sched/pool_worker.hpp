@@ -45,9 +45,9 @@ struct pool_worker : notifier {
         is_ranked{ranked} {}
 
   executor* const home;
-  const atomic<pool_state>* const state_of_pool;  // a figure, as there
+  const atomic<pool_state>* const state_of_pool;  // read relaxed, as in parking.hpp: it carries nothing
   // Not 0: what goes behind all that waits does so by call_pool.post_behind. See pool_core.
-  const std::atomic<std::size_t>* const beside;
+  const std::atomic<std::size_t>* const beside;  // read relaxed: a hint, as pool_core::waiting_
   const calls call_pool;
   const bool has_others;  // who could take what it offers
   const bool orders;      // some of what is posted to its home on its thread is not for its line
@@ -87,7 +87,7 @@ struct pool_worker : notifier {
   }
 
   /// Whether that looks at more than the line.
-  bool others_wait() const noexcept { return beside->load(std::memory_order_relaxed) != 0; }  // as declared there
+  bool others_wait() const noexcept { return beside->load(std::memory_order_relaxed) != 0; }  // as declared
 
   /// By its thread. False: there is no memory, so the caller is to see to it.
   bool offer(job& fork) noexcept {

@@ -36,7 +36,7 @@ class ranked_jobs {
     }
     ++numbers_;
     std::ranges::push_heap(heap_, comes_later, &entry::rank);
-    size_.store(heap_.size(), std::memory_order_relaxed);  // a hint; the lock has the edge
+    size_.store(heap_.size(), std::memory_order_relaxed);  // as declared
     return true;
   }
 
@@ -48,12 +48,12 @@ class ranked_jobs {
     std::ranges::pop_heap(heap_, comes_later, &entry::rank);
     T* const first = heap_.back().one;
     heap_.pop_back();
-    size_.store(heap_.size(), std::memory_order_relaxed);  // as above
+    size_.store(heap_.size(), std::memory_order_relaxed);  // as declared
     return first;
   }
 
   /// A hint; the truth behind a heavy_fence(), for what was put before a light_fence().
-  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // as said
+  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // as declared
   bool empty() const noexcept { return size() == 0; }
 
  private:
@@ -70,6 +70,7 @@ class ranked_jobs {
   std::mutex lock_;  // of what follows, but for the hint
   std::vector<entry> heap_;
   std::uint64_t numbers_ = 0;
+  // Written under the lock. Relaxed: a hint, which the pairs of fences make true for who looks behind one.
   std::atomic<std::size_t> size_{0};
 };
 

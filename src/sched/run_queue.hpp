@@ -68,7 +68,7 @@ class run_queue {
   /// By the owner: how many more fit, if there is memory; perhaps more, as thieves take some.
   std::size_t room() const noexcept { return most - in_line(); }
   /// By the owner: whether something is next. A hint: a thief may take it.
-  bool has_next() const noexcept { return next_.load(std::memory_order_relaxed) != nullptr; }  // as said
+  bool has_next() const noexcept { return next_.load(std::memory_order_relaxed) != nullptr; }  // a hint
   /// By the owner, for one that must not come before that: what is next goes to the end. False: there is no room.
   bool put_next_behind() noexcept {
     lock_.enter();
@@ -153,11 +153,11 @@ class run_queue {
 
   /// How many there are, but for the one that is next. A hint; the truth behind a heavy_fence(), for what was pushed
   /// before a light_fence().
-  std::size_t in_line() const noexcept { return size_.load(std::memory_order_relaxed); }                      // as said
-  bool empty() const noexcept { return in_line() == 0 && next_.load(std::memory_order_relaxed) == nullptr; }  // as said
+  std::size_t in_line() const noexcept { return size_.load(std::memory_order_relaxed); }  // as declared
+  bool empty() const noexcept { return in_line() == 0 && next_.load(std::memory_order_relaxed) == nullptr; }  // a hint
   /// How many there are. A hint.
   std::size_t size() const noexcept {
-    return in_line() + (next_.load(std::memory_order_relaxed) != nullptr ? 1 : 0);  // as said
+    return in_line() + (next_.load(std::memory_order_relaxed) != nullptr ? 1 : 0);  // a hint
   }
 
  private:
@@ -216,7 +216,7 @@ class run_queue {
     return true;
   }
   void count() noexcept {
-    size_.store(end_ - first_, std::memory_order_relaxed);  // a hint for those without the lock
+    size_.store(end_ - first_, std::memory_order_relaxed);  // as declared
   }
 
   biased_lock lock_;                       // of all but what is put into the empty slot, and the hint
@@ -224,7 +224,8 @@ class run_queue {
   // The slot. Written by the owner, who needs the lock where it is not empty, and under the lock by a thief that takes it.
   //   edge next  the job  ->  who takes it out
   atomic<T*> next_{nullptr};
-  atomic<std::size_t> size_{0};  // of the line
+  // Of the line. Written under the lock. Relaxed: a hint, which the pairs of fences make true for who looks behind one.
+  atomic<std::size_t> size_{0};
   plain<std::uint32_t> first_ = 0;
   plain<std::uint32_t> end_ = 0;
   plain<std::uint32_t> mask_ = least - 1;

@@ -37,7 +37,7 @@ void sleeping_inbox<Node>::sleep(std::chrono::milliseconds most) noexcept {
   Node* nobody = nullptr;
   if (newest_.compare_exchange_strong(nobody, asleep<Node>(),
                                       std::memory_order_relaxed,   // a flag: take() has the edge
-                                      std::memory_order_relaxed))  // as above
+                                      std::memory_order_relaxed))  // something was put
     pointer_futex{newest_}.wait(asleep<Node>(), most);
 }
 

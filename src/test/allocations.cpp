@@ -52,7 +52,7 @@ void forget(void* block) noexcept {
 }
 
 void forget_all() noexcept {
-  for (auto& one : blocks) one.store(0, std::memory_order_relaxed);
+  for (auto& one : blocks) one.store(0, std::memory_order_relaxed);  // no run is under way
   live_blocks.store(0, std::memory_order_relaxed);
 }
 

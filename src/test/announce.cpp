@@ -13,7 +13,7 @@ extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)())
 namespace weft::test::detail {
 namespace {
 
-std::atomic<const char*> place_in_sweep{nullptr};  // by the sweep's thread; read by whichever ends the program
+std::atomic<const char*> place_in_sweep{nullptr};  // by the sweep's thread; relaxed: it names a string literal
 struct sigaction before_abort, before_fault;
 
 void say_place() noexcept {

@@ -16,7 +16,7 @@ void require(bool holds, std::string_view otherwise) {
 }
 
 namespace {
-std::atomic<bool (*)()> failure_probe{nullptr};  // a pointer to code: it carries no data
+std::atomic<bool (*)()> failure_probe{nullptr};  // relaxed: it points to code, and so carries no data
 }
 
 void set_failure_probe(bool (*failed)()) noexcept { failure_probe.store(failed, std::memory_order_relaxed); }

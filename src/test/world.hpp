@@ -71,7 +71,8 @@ class stopper {
   void run() noexcept;
 
   std::atomic<std::uint32_t> state_{idle};  // both ways it carries all that was written: acquire and release
-  std::atomic<std::size_t> late_{0};        // how many more claims until it is held up; 0: it is not
+  // How many more claims until it is held up; 0: it is not. Relaxed where `state_` carries it.
+  std::atomic<std::size_t> late_{0};
   void (*stop_)(void*) noexcept = nullptr;
   void* target_ = nullptr;
   std::thread thread_;
@@ -148,7 +149,7 @@ class world final : executor {
   bool wait_for_others() const noexcept;
 
   // Who waits: a sleeper's address, with a flag where it does not wait now; since when, in order; and the function that
-  // awaits there and its frame, for a report that comes when the sleeper may be gone.
+  // awaits there and its frame, for a report that comes when the sleeper may be gone. Relaxed, all: as `seen_` below.
   struct slot {
     std::atomic<std::uintptr_t> who{0};
     std::atomic<std::size_t> since{0};

@@ -35,7 +35,7 @@ class inbox {
   Node* take() noexcept { return turned_round(take_newest_first()); }
 
   /// A hint, where others put.
-  bool empty() const noexcept { return newest_.load(std::memory_order_relaxed) == nullptr; }
+  bool empty() const noexcept { return newest_.load(std::memory_order_relaxed) == nullptr; }  // a hint
 
   static Node* turned_round(Node* newest) noexcept {
     Node* oldest = nullptr;

@@ -76,8 +76,8 @@ void prepare_context(context& fresh, std::byte* top, void (*start)(void*, void*)
 extern bool loads_mxcsr;
 #endif
 
-/// Calls `call(argument)` on the stack that ends at `top`, and leaves alone what a leaf function keeps below its stack pointer.
-/// Exceptions pass.
+/// Calls `call(argument)` on the stack that ends at `top`, and leaves alone what a leaf function keeps below its stack
+/// pointer. Exceptions pass.
 void call_on_top_of(std::byte* top, void (*call)(void*), void* argument);
 
 /// Where context_start begins and ends: what is outermost on each stack.
@@ -336,6 +336,7 @@ struct exception_globals {
 };
 
 /// How far from its thread pointer each thread has them; 0: not all threads equally far. Set before the first switch.
+/// Relaxed: a thread reads what it has written itself before, or 0 from another one; either holds for it.
 extern std::atomic<std::ptrdiff_t> exception_globals_offset;
 
 /// The calling thread's, by way of the library.
@@ -362,7 +363,8 @@ void take_up(const side_state& own) noexcept;
 
 // ---- threads --------------------------------------------------------------------------------------------------------
 
-/// How far from its thread pointer each thread keeps whether it is ready for switches; 0: none is. The same for all.
+/// How far from its thread pointer each thread keeps whether it is ready for switches; 0: none is. The same for
+/// all. Relaxed: a constant, once it is there, and who reads 0 is not ready.
 extern std::atomic<std::ptrdiff_t> readiness_offset;
 
 [[gnu::always_inline]] inline bool thread_is_ready() noexcept {
