@@ -49,6 +49,7 @@ class shared_root : public root {
 
  private:
   static void ended(root& self, bool stopped) noexcept;
+  void transition_to_running() noexcept;
 
   tiny_lock lock_;
   waiter_line line_;              // under the lock

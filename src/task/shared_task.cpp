@@ -9,6 +9,11 @@ shared_root::shared_root(std::coroutine_handle<> outermost, promise_base& promis
   adopt(outermost, promise);
 }
 
+// Under the lock, or before other threads know of the task.
+inline void shared_root::transition_to_running() noexcept {
+  phase_.store(phase::running, std::memory_order_relaxed);  // carries nothing: `ended` has the edge
+}
+
 bool shared_root::wait(waiter& one, root& self) noexcept {
   std::unique_lock guard{lock_};
   const phase seen = phase_.load(std::memory_order_relaxed);  // under the lock
@@ -24,7 +29,7 @@ bool shared_root::wait(waiter& one, root& self) noexcept {
   }
   line_.push(one);
   if (seen != phase::unstarted) return true;
-  phase_.store(phase::running, std::memory_order_relaxed);  // only for holders of the lock
+  transition_to_running();
   retain();
   if (self.env != nullptr)
     own_env_ = weft::env{.executor = blocking_root::lasting_executor(self), .clock = self.env->clock};
@@ -35,7 +40,7 @@ bool shared_root::wait(waiter& one, root& self) noexcept {
 
 void shared_root::start_here() noexcept {
   runs_for_nobody_ = true;
-  phase_.store(phase::running, std::memory_order_relaxed);  // nobody else knows it
+  transition_to_running();
   retain();
   run_here();
 }
