@@ -1,5 +1,5 @@
-// Jobs that come to a pool from outside, or that did not fit into a worker's own line: any thread puts in, workers take
-// some at a time, in order.
+// The injection queue of a pool: jobs that come from outside, or that did not fit into a worker's own line. Any thread puts
+// jobs in, workers take several at a time, first in first out.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ class injection {
   /// The same with jobs that are linked, the newest first.
   void put(T& newest, T& oldest) noexcept { incoming_.put(newest, oldest); }
 
-  /// By a worker: takes as many as there are for it if `takers` share them, but no more than `most`. How many. 0 also
-  /// where another one is at it.
+  /// By a worker: takes its share, if so many workers share the jobs, but no more than `most`. How many. 0 also where
+  /// another worker takes some just now.
   std::size_t take(T** into, std::size_t most, std::size_t takers) noexcept {
     if (empty() || !lock_.try_lock()) return 0;
     std::size_t taken = 0;
@@ -32,16 +32,16 @@ class injection {
       first_ = one;
       length_ = length_ - of_these;
       taken += of_these;
-    } while (takers == 1 && taken != most && !incoming_.empty());  // what is left of the last time is not all
+    } while (takers == 1 && taken != most && !incoming_.empty());  // `first_` may have been a rest of the last time
     left_.store(first_ != nullptr, std::memory_order_relaxed);  // as declared
     lock_.unlock();
     return taken;
   }
 
-  /// By the only one that ever takes: all that there are, linked, the oldest first.
+  /// By the only worker of a pool: takes all jobs, linked, the oldest first.
   T* take_all() noexcept { return incoming_.empty() ? nullptr : incoming_.take(); }
 
-  /// A hint; the truth behind a heavy_fence(), for what was put before a light_fence().
+  /// A hint; behind a heavy_fence() it sees all that was put before a light_fence().
   bool empty() const noexcept { return incoming_.empty() && !left_.load(std::memory_order_relaxed); }  // as declared
 
  private:
@@ -52,8 +52,8 @@ class injection {
     length_ = length;
   }
 
-  inbox<T> incoming_;  // its edge: the job, and all before it was put  ->  who takes it
-  tiny_lock lock_;     // of what follows, but for the hint
+  inbox<T> incoming_;  // its edge: the job, and all before it was put  ->  the worker that takes it
+  tiny_lock lock_;     // guards what follows, but for reads of the hint
   plain<T*> first_ = nullptr;
   plain<std::size_t> length_ = 0;
   // Whether there is something in `first_`. Written under the lock. Relaxed: a hint, which the pairs of fences make true

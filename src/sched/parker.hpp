@@ -1,11 +1,11 @@
-// How a worker sleeps. A pool without I/O sleeps on a futex; where a worker looks after a ring or an epoll set, it sleeps
-// there, and whoever wakes it reaches it there.
+// How a worker sleeps: on a futex, or, where it serves an io_uring or an epoll set, in a wait for that, which a waker then
+// ends.
 //
 //   worker  prepare(); enters the set of idle workers; looks once more whether there is something to do; commit()
 //   waker   takes a worker out of the set; wake()
 //
-// A wake() after prepare() is not lost: commit() returns at once. One that comes later than its worker needs it makes a
-// later commit() return for no reason, which every caller allows for.
+// A wake() after prepare() is not lost: commit() returns at once. A wake() that comes late may make
+// a later commit() return without a reason, which every caller allows for.
 #pragma once
 
 #include <atomic>
@@ -27,12 +27,12 @@ class parker {
 
   /// By its worker.
   virtual void prepare() noexcept = 0;
-  /// By its worker: sleeps until it is woken, or until then; may return at any time.
+  /// By its worker: sleeps until it is woken, or until that time; may return at any time.
   virtual void commit(time_point until) noexcept = 0;
   /// Any thread.
   virtual void wake() noexcept = 0;
-  /// By its worker, every now and then between jobs, each time that it looks for one, and before it sleeps: sees to what
-  /// has happened, and does not wait. It may post, and resumes nothing. True: it has posted to the pool or to this worker.
+  /// By its worker, every now and then between jobs, each time that it looks for one, and before it sleeps: handles events
+  /// without waiting for any. It may post jobs, and resumes nothing. True: it has posted to the pool or to this worker.
   virtual bool poll() noexcept { return false; }
 };
 

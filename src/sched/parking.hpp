@@ -1,11 +1,11 @@
-// How a pool's workers fall asleep, how they are called for what was posted, and how the pool ends. What orders all this are
-// the pairs of fences that idle_set.hpp states, and each stands here: the pool and the models of it run the same.
+// How a pool's workers park, how a post wakes them, and how the pool ends. It is ordered by the pairs of fences that
+// idle_set.hpp describes, and all of these fences are here, so that the pool and the models of it run the same code.
 //
-// The end. A pool that is closed goes on until no job is left, which is when all its workers are in the idle set and the
-// last one that came has seen all queues empty; nobody but a worker that is awake, and whoever posts from outside, could
-// put anything there. That last one marks the pool as ended and wakes all, and each leaves.
+// The end. A closed pool goes on until no job is left. That is when all workers are in the idle set, and the last one that
+// entered it has seen all queues empty: only a worker that is awake, or a post from outside, could add a job. The last
+// worker marks the pool as ended and wakes all, and each returns.
 //
-//   open -> closing   by close(); wakes a worker, so that somebody looks
+//   open -> closing   by close(), which wakes a worker to look whether there are jobs
 //   closing -> ended  by the last worker in the idle set, with all queues empty
 #pragma once
 
@@ -42,38 +42,40 @@ struct notifier {
 
 enum class pool_state : std::uint8_t { open, draining, cancelling, ended };
 
-/// What became of a worker that wanted to sleep.
+/// What fall_asleep() has found.
 enum class nap : std::uint8_t { ended, has_job, sleeps, watches };
 
-/// The base of a Pool, which has wake(idler&), and, to be asked behind a heavy_fence() for what was put before a
-/// light_fence(): any_job(), any_own_job() (for some worker alone), has_own_job(worker).
+/// The base of a Pool. That has wake(idler&), and any_job(), any_own_job() (for some worker alone) and has_own_job(worker),
+/// which, asked behind a heavy_fence(), see all that was put before a light_fence().
 template <class Pool>
 class parking {
-  // Moves on as said above. Relaxed: `ended` is acted upon by who was woken for it, or saw it behind the set's lock, and
-  // carries nothing; closing is seen by all at some time.
+  // Its transitions stand above. Relaxed: it carries nothing. A worker that acts on `ended` was woken for it, or has seen
+  // it behind the lock of the idle set; closing is seen by all at some time.
   atomic<pool_state> state_{pool_state::open};
 
  protected:
   parking(std::uint32_t workers, std::uint32_t most_awake) noexcept : idle_{workers, most_awake} {}
 
   pool_state state() const noexcept { return state_.load(std::memory_order_relaxed); }  // as declared
-  const atomic<pool_state>& watched_state() const noexcept { return state_; }           // for who reads it at each turn
+  const atomic<pool_state>& watched_state() const noexcept { return state_; }           // read before each job
   bool has_ended() const noexcept { return state() == pool_state::ended; }
 
-  /// By who has put a job somewhere for just that worker.
+  /// Wakes that worker, if it is parked. Called after a push of a job for it alone.
   void call(idler& one) noexcept {
     light_fence();
     if (idle_.pick(one)) Pool::wake(one);
   }
 
-  /// By a worker that has found a job, before it runs it: the last one to search has another one look for more.
+  /// By a worker that has found a job, before it runs it. If it was the last one to search, it wakes another one if there
+  /// is more.
   void found(notifier& mine, bool searched, bool has_others) noexcept {
     if (!searched || !idle_.stop_search() || !has_others) return;
     heavy_fence();  // (no model: a job that is missed here waits for the one at hand, after which this worker looks again)
     if (pool().any_job()) mine.call();
   }
 
-  /// By a worker that has found none. It sleeps in `mine.sleeps` if that is what comes of it, and calls woke() then.
+  /// By a worker that has found no job: enters the idle set. Where the result says so, it sleeps in `mine.sleeps`, and
+  /// calls woke() then.
   template <class Seat>
   nap fall_asleep(Seat& mine, bool searched) noexcept {
     mine.sleeps.prepare();
@@ -85,14 +87,14 @@ class parking {
       idle_.leave(mine);
       return nap::has_job;
     }
-    // A job for another one alone: its poster is about to wake that one.
+    // Where any_own_job(), that job is for another worker alone, which its poster is about to wake.
     if (now != pool_state::open && last && !pool().any_own_job() && idle_.close_since(mine)) {
       end();
       return nap::ended;
     }
     return watches ? nap::watches : nap::sleeps;
   }
-  /// By that one: from here on it searches, if the pool has not ended. True: nobody had woken it.
+  /// By a worker that has slept: it searches from here on, if the pool has not ended. True: no other thread had woken it.
   bool woke(idler& mine) noexcept { return idle_.leave(mine); }
 
   /// Registers the calling thread as a worker, in a place that is free; the caller must then search.
@@ -100,35 +102,35 @@ class parking {
     idle_.come();
     heavy_fence();  // (no model: the set's lock orders what there is to see, too)
   }
-  /// Takes the calling thread out again. It has left no job where nobody takes from.
+  /// Takes the calling thread out again. It must have left no job where other workers do not look.
   void go() noexcept {
     idle_.go();
     heavy_fence();  // (no model: as above)
     wake_for_what_is_left();
   }
 
-  /// Any thread, one at a time: so many may be awake from now on. Where more may, one is woken for what they have left, and
-  /// calls the others; where fewer may, those awake find out by too_many().
+  /// By any thread, one at a time: how many workers may be awake from now on. Where more may than before, one is woken if
+  /// there is a job, and wakes others; where fewer may, those awake find out by too_many().
   void let_wake(std::uint32_t most) noexcept {
     idle_.let_wake(most);
     heavy_fence();
     wake_for_what_is_left();
   }
 
-  /// Any thread: the pool ends when there is nothing left to do. What drains may be cancelled later.
+  /// By any thread: has the pool end when no job is left. A pool that drains may be cancelled later.
   void close(pool_state wanted) noexcept {
     if (transition(pool_state::open, wanted) == pool_state::draining && wanted == pool_state::cancelling)
       transition(pool_state::draining, wanted);
-    heavy_fence();  // who enters the idle set last sees it, or is in there already (no model: the set's lock says so, too)
+    heavy_fence();  // the last worker to enter the idle set sees it, or is in there already (no model: the set's lock says so, too)
     if (idler* one = idle_.pick_any(); one != nullptr) Pool::wake(*one);
   }
 
-  alignas(64) idle_set idle_;  // apart from the state, which is read before each job, and from what the pool has before
+  alignas(64) idle_set idle_;  // on lines of its own: the state is read before each job
 
  private:
   Pool& pool() noexcept { return static_cast<Pool&>(*this); }
 
-  // Moves the state on, if it is `from`. Which state there was.
+  // Changes the state if it is `from`. Gives the state before.
   pool_state transition(pool_state from, pool_state to) noexcept {
     state_.compare_exchange_strong(from, to, std::memory_order_relaxed,  // as declared
                                    std::memory_order_relaxed);           // as declared
@@ -143,10 +145,10 @@ class parking {
       if (idler* one = closing ? idle_.pick_any() : idle_.pick(); one != nullptr) Pool::wake(*one);
   }
 
-  // By the last worker, in the idle set, which is closed.
+  // By the last worker, in the idle set, which is closed to others.
   void end() noexcept {
     transition_to_ended();
-    heavy_fence();  // (no model: it is for who posts too late, to be found)
+    heavy_fence();  // (no model: by it ends() finds a job that was posted too late)
     pool().ends();
     while (idler* one = idle_.pick_any()) Pool::wake(*one);
   }

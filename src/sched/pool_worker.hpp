@@ -21,15 +21,15 @@ class root;
 struct frame;
 
 struct pool_worker : notifier {
-  /// What a worker knows of its pool, besides whom to wake.
+  /// Functions of the pool that a worker calls, besides the notifier.
   struct calls {
-    /// By the worker's thread, for a job that its line has no room for.
+    /// Posts a job that the worker's line has no room for. By its thread.
     void (*make_room)(pool_worker&, job&) noexcept;
-    /// The same for one that goes behind all that waits, where not all of that is in the line.
+    /// Posts a job behind all that wait, where some of those are not in the line. By its thread.
     void (*post_behind)(pool_worker&, job&) noexcept;
-    /// Whether all workers run what is posted to `one`.
+    /// Whether all workers of the pool run jobs that are posted to `one`.
     bool (*shares)(const executor& home, const executor* one) noexcept;
-    /// Whether what is posted to `one` runs here.
+    /// Whether this worker runs jobs that are posted to `one`.
     bool (*runs)(const pool_worker&, const executor& one) noexcept;
   };
 
@@ -46,30 +46,31 @@ struct pool_worker : notifier {
 
   executor* const home;
   const atomic<pool_state>* const state_of_pool;  // read relaxed, as in parking.hpp: it carries nothing
-  // Not 0: what goes behind all that waits does so by call_pool.post_behind. See pool_core.
+  // Not 0: a job that goes behind all others is posted by call_pool.post_behind. See pool_core::waiting_.
   const std::atomic<std::size_t>* const beside;  // read relaxed: a hint, as pool_core::waiting_
   const calls call_pool;
-  const bool has_others;  // who could take what it offers
-  const bool orders;      // some of what is posted to its home on its thread is not for its line
+  const bool has_others;  // other workers could take what this one offers
+  const bool orders;      // some jobs that its thread posts to the pool do not go into its line
   const bool is_ranked;   // some jobs come before those of its line
 
-  /// Whether a task of `its` may go on in any of the pool's workers.
+  /// Whether a task with the executor `its` may go on in any of the pool's workers.
   bool shares(const executor* its) const noexcept { return its == home || call_pool.shares(*home, its); }
 
-  /// Whether a task of `its`, which may be null, is one of the pool's.
+  /// Whether a task with the executor `its`, which may be null, is one of the pool's.
   bool runs(const executor* its) const noexcept {
     return its == home || (its != nullptr && call_pool.runs(*this, *its));
   }
 
-  deque<job, 1024> forks;            // children that wait for a thread: their parents go on here
-  run_queue<job, 256, 65'536> line;  // what was posted here
+  deque<job, 1024> forks;            // forks, which other workers may take
+  run_queue<job, 256, 65'536> line;  // jobs that this worker has posted
 
-  count begun, ended;  // tasks: begun on this worker, ended on it or gone on to another executor
+  // Tasks that have begun on this worker, and tasks that have ended on it, or left it for another executor.
+  count begun, ended;
   count jobs;
-  std::uint64_t looks_outside_at = 60;  // as many jobs: then it looks what there is besides its own
+  std::uint64_t looks_outside_at = 60;  // when `jobs` has this value, the worker looks at queues besides its own
   count steals, failed_steals, parks, wakes, injected;
 
-  /// By its thread: `work` is next.
+  /// By its thread: posts a job to run next.
   void post(job& work) noexcept {
     bool first;
     if (job* const before = line.push_next(work, first); before != nullptr) [[unlikely]]
@@ -77,7 +78,7 @@ struct pool_worker : notifier {
     call(first);
   }
 
-  /// The same behind all that waits: here, and for all workers.
+  /// By its thread: posts a job behind all that wait, in its line and for all workers.
   [[gnu::always_inline]] void post_behind(job& work) noexcept {
     if (static_cast<bool>(static_cast<int>(line.has_next()) | static_cast<int>(others_wait()))) [[unlikely]]
       return call_pool.post_behind(*this, work);
@@ -86,17 +87,17 @@ struct pool_worker : notifier {
     call();
   }
 
-  /// Whether that looks at more than the line.
+  /// Whether post_behind() has to look at more than the line.
   bool others_wait() const noexcept { return beside->load(std::memory_order_relaxed) != 0; }  // as declared
 
-  /// By its thread. False: there is no memory, so the caller is to see to it.
+  /// By its thread: offers a fork to other workers. False: there is no memory, so the caller runs it.
   bool offer(job& fork) noexcept {
     if (!forks.push(fork)) [[unlikely]]
       return offer_beyond(fork);
     call();
     return true;
   }
-  /// The same where the deque has no slot for it.
+  /// The same where all slots of the deque are taken.
   [[gnu::noinline]] bool offer_beyond(job& fork) noexcept {
     if (!forks.push_beyond(fork)) return false;
     call();

@@ -1,11 +1,11 @@
-// Jobs in the order of their rank: the level first, then the deadline, then the order in which they came. Any thread puts
-// in, workers take the first.
+// Jobs in the order of their rank: first by level, then by deadline, then in the order of posts. Any thread puts jobs in,
+// workers take the first.
 //
-// It is a heap under a mutex, one for all workers, so that what is first is first for all of them. Only what was given a
-// rank goes through it.
+// It is one heap under a mutex, for all workers, so that they agree on which job is first. Only jobs with a rank go through
+// it.
 //
-// Rejected: a heap for each worker (what is urgent would wait behind the worker that it was posted on, and stealing would
-// have to compare all).
+// Rejected: a heap for each worker: an urgent job would wait for the worker that it was posted on, and a thief would have to
+// compare the heaps of all.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace weft::detail {
 template <class T>
 class ranked_jobs {
  public:
-  /// Of one that has none.
+  /// The deadline of a job that has none.
   static constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
 
   /// False: there is no memory.
@@ -40,7 +40,7 @@ class ranked_jobs {
     return true;
   }
 
-  /// The first; null if there is none.
+  /// Takes the first job; null if there is none.
   T* take() noexcept {
     if (empty()) return nullptr;
     const std::lock_guard guard{lock_};
@@ -52,7 +52,7 @@ class ranked_jobs {
     return first;
   }
 
-  /// A hint; the truth behind a heavy_fence(), for what was put before a light_fence().
+  /// A hint; behind a heavy_fence() it sees all that was put before a light_fence().
   std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // as declared
   bool empty() const noexcept { return size() == 0; }
 
@@ -65,9 +65,9 @@ class ranked_jobs {
 
     std::tuple<unsigned, std::int64_t, std::uint64_t> rank() const noexcept { return {level, deadline, number}; }
   };
-  static constexpr std::ranges::greater comes_later{};  // of a heap, the last in order is on top
+  static constexpr std::ranges::greater comes_later{};  // std::ranges::push_heap() has the last in order on top
 
-  std::mutex lock_;  // of what follows, but for the hint
+  std::mutex lock_;  // guards what follows, but for reads of the hint
   std::vector<entry> heap_;
   std::uint64_t numbers_ = 0;
   // Written under the lock. Relaxed: a hint, which the pairs of fences make true for who looks behind one.

@@ -1,17 +1,17 @@
-// The jobs of a strand, and whose turn it is: any thread puts in, one thread at a time serves, and who that is passes on
+// The jobs of a strand. Any thread puts jobs in; one thread at a time, the server, runs them; which thread that is changes
 // without a lock.
 //
-//   idle    nobody serves, and nothing waits
-//   served  somebody serves, and nothing has come since its last look
-//   gone    as served, but whom it belonged to has left it: who serves sees to its end
-//   a node  somebody serves, or is about to; the newest of what has come since its last look
+//   idle    there is no server, and no job
+//   served  there is a server, and no job has come since it looked last
+//   gone    as served, but the owner has abandoned the queue: the server destroys it
+//   a node  there is a server, or is about to be one; the newest job that has come since it looked last
 //
-//   idle -> node             by put(), which tells its caller to see to it that somebody serves
-//   served -> node           by put(), as node -> node: who serves will find it
-//   node -> served           by take(), of who serves
-//   served -> idle           by leave(), of who serves, who touches nothing after that
-//   idle -> gone             by abandon(): nobody is inside, the caller sees to its end
-//   served -> gone           by abandon(): who serves will find that out as it leaves
+//   idle -> node             by put(), whose caller then starts a server
+//   served -> node           by put(), as node -> node: the server will find the job
+//   node -> served           by take(), of the server
+//   served -> idle           by leave(), of the server, which touches nothing after that
+//   idle -> gone             by abandon(), whose caller destroys the queue
+//   served -> gone           by abandon(): the server finds it in leave()
 //
 // Rejected: a count beside a queue (two read-modify-writes a job); a lock (who loses its processor inside holds up all).
 #pragma once
@@ -27,7 +27,7 @@ namespace weft::detail {
 template <class Node>
 class serial_queue {
  public:
-  /// Any thread. True: nobody serves, and the caller is to see to it that somebody does. False: this may be gone.
+  /// By any thread. True: there was no server, and the caller is to start one. False: this queue may be gone.
   bool put(Node& one) noexcept {
     Node* newest = newest_.load(std::memory_order_relaxed);  // a guess: the exchange decides
     do {
@@ -38,17 +38,17 @@ class serial_queue {
     return newest == mark(idle);
   }
 
-  /// By who serves, when there is something: takes all, linked, the oldest first.
+  /// By the server, when there is a job: takes all, linked, the oldest first.
   Node* take() noexcept {
     return inbox<Node>::turned_round(newest_.exchange(mark(served), std::memory_order_acquire));  // <- put
   }
 
   enum class left : unsigned char {
-    idle,  ///< it serves no more; this may be gone
-    more,  ///< something has come: it serves on
-    last,  ///< it was left, and belongs to the caller
+    idle,  ///< the caller is the server no more; this queue may be gone
+    more,  ///< jobs have come: it goes on as the server
+    last,  ///< the queue was abandoned, and the caller destroys it
   };
-  /// By who serves, when it has served all that it took.
+  /// By the server, when it has run all that it took.
   left leave() noexcept {
     Node* seen = mark(served);
     if (newest_.compare_exchange_strong(seen, mark(idle),
@@ -59,11 +59,11 @@ class serial_queue {
   }
 
   enum class abandoned : unsigned char {
-    free,    ///< nobody serves, nobody will: it belongs to the caller
-    served,  ///< it belongs to who serves
-    full,    ///< there is something inside; nothing was done
+    free,    ///< there is no server: the caller destroys the queue
+    served,  ///< the server destroys the queue
+    full,    ///< there are jobs; nothing was done
   };
-  /// By whom it belongs to, once, when nobody puts in any more.
+  /// By the owner, once, when nobody puts jobs in any more.
   abandoned abandon() noexcept {
     Node* seen = mark(idle);
     if (newest_.compare_exchange_strong(seen, mark(gone),
@@ -86,9 +86,9 @@ class serial_queue {
   static Node* mark(state which) noexcept { return reinterpret_cast<Node*>(std::uintptr_t{which}); }
   static bool is_mark(const Node* newest) noexcept { return reinterpret_cast<std::uintptr_t>(newest) <= gone; }
 
-  //   edge put   the node, and all before it was put  ->  who serves it
-  //   edge turn  all that who served did              ->  who puts in next, and so who serves next; who abandons
-  //   edge gone  all that whom it belonged to did     ->  who serves, and sees to its end
+  //   edge put   the node, and all before it was put  ->  the server that takes it
+  //   edge turn  all that a server did                ->  the next put(), and so the next server; abandon()
+  //   edge gone  all that the owner did               ->  the server that destroys the queue
   // test/model/strand_model.cpp fails without any of them.
   atomic<Node*> newest_{nullptr};
 };

@@ -1,4 +1,5 @@
-// The inbox of a thread that sleeps on it, for whoever instantiates it; see weft/detail/base/inbox.hpp.
+// The definitions of sleeping_inbox, an inbox whose reader sleeps on it, for sources that instantiate it; see
+// weft/detail/base/inbox.hpp.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,7 @@ void sleeping_inbox<Node>::put(Node& one) noexcept {
   } while (!newest_.compare_exchange_weak(newest, &one,
                                           std::memory_order_release,  // -> put
                                           std::memory_order_relaxed));  // only the address is used
-  if (newest == asleep<Node>()) sleeps_on.wake();  // this may be gone
+  if (newest == asleep<Node>()) sleeps_on.wake();  // the inbox may be gone
 }
 
 template <class Node>
