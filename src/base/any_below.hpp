@@ -1,7 +1,8 @@
-// A number below `count`, another one each time: where to begin, so that all are served alike.
+// A number below `count`, another one at each call: where a search begins, so that all are served alike.
 //
-// Each thread has numbers of its own, from its first one on: else threads that choose once each would all choose the same.
-// Which, the order says in which they first ask; so a program of one thread does the same in each run.
+// Each thread has a sequence of its own, with a first number of its own: else threads that choose once each would all
+// choose the same. The order in which threads first ask says which sequence each gets; so a program of one thread does the
+// same in each run.
 #pragma once
 
 #include <atomic>
@@ -13,8 +14,7 @@ namespace weft::detail {
 /// Not 0. Source: the finalizer of MurmurHash3, of a Weyl sequence.
 [[gnu::noinline]] inline std::uint32_t first_number_of_thread() noexcept {
   static constinit std::atomic<std::uint32_t> threads{0};
-  std::uint32_t one =
-      threads.fetch_add(0x9e3779b9, std::memory_order_relaxed);  // each gets another one; it leads nowhere
+  std::uint32_t one = threads.fetch_add(0x9e3779b9, std::memory_order_relaxed);  // it only hands out numbers
   one = (one ^ one >> 16) * 0x85ebca6b;
   one = (one ^ one >> 13) * 0xc2b2ae35;
   one ^= one >> 16;

@@ -1,5 +1,5 @@
-// What the address sanitizer is told, if it watches this program: whichever of its objects were compiled with it, and
-// whether the library was. It is asked for at run time, so that a library without it serves a program with it.
+// What the address sanitizer is told, if it watches this program. Whether it does is asked at run time, so that a library
+// that was compiled without it serves a program that was compiled with it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace weft::detail {
 
 inline bool asan_watches() noexcept { return __asan_poison_memory_region != nullptr; }
 
-/// From here on, who reads or writes there is reported.
+/// Has every access to these bytes reported from now on.
 inline void poison(void* at, std::size_t bytes) noexcept {
   if (asan_watches()) [[unlikely]]
     __asan_poison_memory_region(at, bytes);

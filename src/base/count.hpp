@@ -1,4 +1,4 @@
-// Numbers that one thread counts.
+// Figures that one thread writes and any thread reads.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,9 @@ class count {
   std::atomic<std::uint64_t> value_{0};  // relaxed: a count says nothing of other memory
 };
 
-/// How long a thread has slept, in nanoseconds of a clock that goes on from above 0: all its sleeps, and the one at hand. That
-/// thread says when, any thread reads. It is one number, so that nobody sees a sleep twice, or not at all: while the
-/// thread sleeps, it is less by the time at which it fell asleep, and so below zero.
+/// How long a thread has slept, in nanoseconds of a clock that began above 0: its past sleeps, and the present one. That
+/// thread says when it begins and ends, any thread reads. It is one number, so that a reader sees no sleep twice, or not at
+/// all: while the thread sleeps, the time at which it fell asleep is subtracted, so the number is below zero.
 class time_asleep {
  public:
   time_asleep() noexcept = default;

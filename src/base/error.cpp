@@ -39,8 +39,8 @@ void print_lost_error(const char* operation, const std::exception_ptr& failure) 
   }
 }
 
-// Who sets it has what the handler uses ready before, for all threads:
-//   edge handler  what led to its being set  ->  its calls. No model: relacy has no words of the whole program.
+// Whoever sets the handler has written before what the handler uses:
+//   edge handler  all before it was set  ->  its calls. No model: relacy has no statics.
 std::atomic<lost_error_handler> handler_of_lost_errors{print_lost_error};
 
 }  // namespace
@@ -67,7 +67,7 @@ namespace detail {
 void rethrow(const std::exception_ptr& failure) { std::rethrow_exception(failure); }
 void rethrow(std::exception_ptr&& failure) { std::rethrow_exception(std::move(failure)); }
 
-// What is no exception of C++ has none: a thread is being ended.
+// Where nothing can be caught, a thread is being cancelled, which is no exception of C++.
 std::exception_ptr caught() noexcept {
   std::exception_ptr exception = std::current_exception();
   WEFT_EXPECTS(
@@ -84,7 +84,7 @@ std::error_code code_of(const std::exception_ptr& failure) noexcept {
     std::rethrow_exception(failure);
   } catch (const std::system_error& known) {
     return known.code();
-  } catch (...) {  // any other exception has no code: that is the answer, and `failure` still holds it
+  } catch (...) {  // any other exception has no code, and `failure` still holds it
     return {};
   }
 }

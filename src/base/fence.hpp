@@ -1,11 +1,12 @@
-// A fence whose price one side pays. Two threads that each write one word and then read the other's must not both miss
-// the other's write; by the book, each needs a sequentially consistent fence in between. Where one side does it a hundred
-// million times a second and the other a few thousand times, the frequent side keeps only the compiler from reordering,
-// and the rare one asks the kernel (membarrier) for a fence on every processor that runs this process.
+// An asymmetric fence, whose cost one side pays. Two threads that each write one word and then read the other's must not
+// both miss the other's write; by the book, each needs a sequentially consistent fence in between. Where one side does it a
+// hundred million times a second and the other a few thousand times, the frequent side keeps only the compiler from
+// reordering, and the rare one asks the kernel (membarrier) for a fence on every processor that runs this process.
 //
 // Where the kernel refuses, both are ordinary fences.
 //
-// No model: what a pair orders is the same either way, so models have two ordinary ones in its place, and miss each.
+// No model: a pair of these orders the same as two ordinary fences, which models have in their place; and a model fails
+// without either of those.
 #pragma once
 
 #include <atomic>
@@ -16,13 +17,13 @@ namespace weft::detail {
 /// may ask, and learn it late. No edge. Hidden, so that it is read without a look where it lies: 6 % of skynet.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<bool> fences_are_asymmetric;
 
-/// Whether the frequent side's are free.
+/// Whether fences of the frequent side are free.
 inline bool light_fences_are_free() noexcept { return fences_are_asymmetric.load(std::memory_order_relaxed); }
 
-/// Asks the kernel. By whoever makes threads that will use these fences; any number of times.
+/// Asks the kernel for these fences. Called, any number of times, before threads are made that use them.
 void prepare_fences() noexcept;
 
-/// The frequent side's, between its write and its read.
+/// The fence of the frequent side, between its write and its read.
 inline void light_fence() noexcept {
   if (light_fences_are_free()) [[likely]]
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -30,10 +31,11 @@ inline void light_fence() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-/// The same, by who knows that it is free: who has been told so once.
+/// The same where light_fences_are_free() was true once.
 inline void free_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-/// The rare side's. Some 130 ns alone, 400 where other processors are busy with this process.
+/// The fence of the rare side, between its write and its read. Some 130 ns alone, 400 where other processors are busy with
+/// this process.
 void heavy_fence() noexcept;
 
 }  // namespace weft::detail

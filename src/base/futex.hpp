@@ -1,4 +1,4 @@
-// Sleeping on a word, and waking who sleeps there. A wake-up takes only the address: the word may be gone.
+// Sleeping on a word, and waking threads that sleep there. A wake-up only uses the address of the word, which may be gone.
 #pragma once
 
 #include <linux/futex.h>

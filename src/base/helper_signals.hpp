@@ -1,13 +1,14 @@
-// The signals of threads that the library makes: those of the process are for the program's own threads, which know what to
-// do. What a thread brings upon itself is its own: blocked, a fault would end the program past whoever handles it, also past
-// the sentence about a stack that ran over. SIGPROF is sent to whoever uses the processor, and is how profilers find out.
+// Which signals threads of the library block: those sent to the process, which are for the program's own threads. Signals
+// that a thread causes itself stay unblocked: a blocked fault would end the program without calling its handlers, among
+// them the one that reports an overflow of a stack. So does SIGPROF, by which profilers sample the threads that use a
+// processor.
 #pragma once
 
 #include <signal.h>
 
 namespace weft::detail {
 
-/// While it lives, threads that this one makes begin with the signals of the process blocked.
+/// While it lives, threads that this one makes begin with those signals blocked.
 class helper_signals {
  public:
   helper_signals() noexcept {

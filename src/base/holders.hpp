@@ -1,4 +1,4 @@
-// How many hold something: whoever is the last to let go sees to its end.
+// A count of references: whoever drops the last one destroys the object.
 #pragma once
 
 #include <atomic>
@@ -11,17 +11,17 @@ class holders {
  public:
   explicit holders(std::uint32_t first) noexcept : count_{first} {}
 
-  /// By one that holds it, for another one.
-  void add() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }  // there is one, so it is not at its end
-  /// Takes that back, by the same: the other one has never been.
+  /// By a holder, for another one.
+  void add() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }  // the caller holds it, so it is not 0
+  /// Takes an add() back, by the same holder: the other one does not come to be.
   void take_back() noexcept { count_.fetch_sub(1, std::memory_order_relaxed); }  // nothing was done with it
-  /// By one that goes. True: it was the last.
+  /// By a holder, which it is not any more. True: it was the last.
   [[nodiscard]] bool let_go() noexcept {
     return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // -> gone, <- gone
   }
 
  private:
-  //   edge gone  all that a holder did with it  ->  the last one, which ends it
+  //   edge gone  all that a holder did with the object  ->  the last one, which destroys it
   atomic<std::uint32_t> count_;
 };
 

@@ -1,4 +1,4 @@
-// What fail() says before its sentence. It stands in the lowest layer and knows no tasks, so whoever does leaves a
+// What fail() prints before its sentence. fail() is in the lowest layer, which knows no tasks, so a higher one sets a
 // function here.
 #pragma once
 

@@ -27,7 +27,7 @@ class post_hazard {
     }
     mark(const mark&) = delete;
     ~mark() {
-      mine_.it_.store(outer_, std::memory_order_release);  // -> posted: what it posted to may be gone from here on
+      mine_.it_.store(outer_, std::memory_order_release);  // -> posted: the object may be gone after this line
     }
 
    private:
@@ -42,7 +42,7 @@ class post_hazard {
   }
 
  private:
-  //   edge posted  all that it did with it  ->  who waits
+  //   edge posted  all that the thread did with the object  ->  its destroyer
   atomic<const void*> it_{nullptr};
 };
 

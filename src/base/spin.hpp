@@ -1,4 +1,4 @@
-// Waiting for another thread that is a few instructions from done: a few pauses, then the processor is given away.
+// Spins while another thread does a few instructions: pauses a few times, and then yields the processor at each round.
 #pragma once
 
 #include <sched.h>
@@ -17,7 +17,7 @@ class spin_wait {
     pause();
   }
 
-  /// A few cycles, for who shares a core with another thread.
+  /// A few cycles, which the core gives to its other hardware thread.
   static void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

@@ -1,4 +1,4 @@
-// What threads wait at when they begin, until all are there, or it turns out that they can't be.
+// Where new threads wait until all have been started, or one could not be.
 #pragma once
 
 #include <atomic>
@@ -12,12 +12,12 @@ namespace weft::detail {
 
 class starting_gate {
  public:
-  /// By who has started them, once.
+  /// By the thread that has started them, once. `all`: none is missing.
   void open(bool all) noexcept {
     word_.store(all ? opened : shut, std::memory_order_release);  // -> gate
     word_futex{word_}.wake();
   }
-  /// By each. False: it leaves again.
+  /// By each of them: waits. False: one is missing, so it is to end.
   bool pass() noexcept {
     std::uint32_t seen;
     while ((seen = word_.load(std::memory_order_acquire)) == closed)  // <- gate
@@ -27,7 +27,7 @@ class starting_gate {
 
  private:
   static constexpr std::uint32_t closed = 0, opened = 1, shut = 2;
-  //   edge gate  all threads, by their numbers  ->  each of them
+  //   edge gate  the handles of all threads  ->  each of them
   atomic<std::uint32_t> word_{closed};
 };
 

@@ -5,7 +5,7 @@
 
 namespace weft::detail {
 
-/// Not 0, and no other thread's that is alive.
+/// Not 0, and different for any two threads that are alive.
 inline std::uintptr_t this_thread_id() noexcept {
   [[gnu::tls_model("initial-exec")]] static thread_local constinit char here = 0;  // its address
   return reinterpret_cast<std::uintptr_t>(&here);

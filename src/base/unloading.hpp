@@ -1,32 +1,33 @@
-// Whether a library with weft inside is unloaded (dlclose), so that all that it has goes with it, or its process ends, where
-// nothing of that goes: other threads may still use it. Nothing says so, but the order of three kinds of functions does:
+// Tells whether a library that contains weft is unloaded (dlclose), and must free all that it has, or the process ends,
+// where it must free nothing, since other threads may still use it. Only the order tells in which three kinds of functions
+// are called:
 //
 //   the process ends          at_end()'s | [[gnu::destructor]] | [[gnu::destructor(number)]], the largest first
 //   the library is unloaded   [[gnu::destructor]] | at_end()'s | [[gnu::destructor(number)]], the largest first
 //
 // Destructors of statics come among at_end()'s functions, so those with a number are the last to run.
 //
-// Hidden, so that each library and program that weft is linked into asks for itself: of two with weft inside, the loader would
-// else take one's functions for both.
+// Hidden, so that each library and program that weft is linked into has these for itself: else the loader would use the
+// functions of one of them for all.
 //
-// Rejected: a function of the C library's that on_exit() calls at the end of the process and that leaves a trace: the trace
-// itself stays behind at each unloading.
+// Rejected: to note the end of the process in a function that is registered by on_exit(): the registration would stay
+// behind at each unloading.
 #pragma once
 
 namespace weft::detail {
 
-/// At the end of the process, and before the library is unloaded, `f` is called, once. False: there is no memory for that.
+/// Has `f` called once, at the end of the process or when the library is unloaded. False: there is no memory for that.
 [[gnu::visibility("hidden")]] bool at_end(void (*f)()) noexcept;
 
-/// In a function of at_end(): the library is being unloaded.
+/// To be asked in a function of at_end(): whether the library is being unloaded.
 [[gnu::visibility("hidden")]] bool is_unloading() noexcept;
 
-/// Called when anything was made that is to go with the library.
+/// Called when something was made that is to be destroyed when the library is unloaded.
 [[gnu::visibility("hidden")]] void note_that_something_stays() noexcept;
-/// In a destructor with one of the numbers below: what was made goes.
+/// To be asked in a destructor with one of the numbers below: whether it is to destroy what was made.
 [[gnu::visibility("hidden")]] bool is_unloaded() noexcept;
 
-/// What goes first has the largest number: threads use stacks, stacks' users have frames.
+/// The largest number is destroyed first: threads use stacks, and what runs on stacks has frames.
 inline constexpr int unloads_stacks = 303, unloads_workers = 302;
 
 }  // namespace weft::detail

@@ -27,7 +27,7 @@ bool channel_core::is_closed() const noexcept {
 
 namespace {
 
-// Of a line that is not empty. Those whom a stop has claimed are out of it, and forgotten.
+// Takes the first waiter of a line whose wait it can claim. Waiters that a stop has claimed are taken out and dropped.
 inline channel_waiter* first_claimed(waiter_line& line) noexcept {
   do {
     auto* const one = static_cast<channel_waiter*>(line.pop_first());
@@ -39,16 +39,16 @@ inline channel_waiter* first_claimed(waiter_line& line) noexcept {
   return nullptr;
 }
 
-// A fiber waits in the middle of what it needs to go on, on a stack that may be cold: above its place in line is what called
-// the wait, up to the fiber itself, below it where it was left. Fetched one after the other as they are touched, they were
-// most of a round trip where there are thousands of fibers.
+// Prefetches what a fiber needs to go on. It waits on a stack that may be in no cache: above its waiter are the callers of
+// the wait, up to the fiber itself, below it the saved registers. With thousands of fibers, to load these one after the
+// other was most of a round trip.
 inline void fetch_around(std::uintptr_t at) noexcept {
   for (std::uintptr_t line = at - 128; line <= at + 384; line += 64)
     __builtin_prefetch(reinterpret_cast<const void*>(line), 1);
 }
 
-// The same for the one that is served after the next, where those are as far apart as the last ones were. A processor does
-// so by itself where what it reads lies close together, as tasks do, but not for so many lines in pages far apart.
+// The same for the fiber that is served after the next, if they lie at a constant stride, as the last ones did. A processor
+// does so by itself for addresses close together, as those of tasks are, but not for stacks in pages far apart.
 inline void fetch_fiber(worker& here, const waiter& one) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(&one);
   fetch_around(at);
@@ -88,7 +88,7 @@ void channel_core::close() noexcept {
     }
 }
 
-// In a line. Gives the lock back, to which `entrance` led.
+// Gets in line, and unlocks the lock that was entered by `entrance`.
 [[gnu::always_inline]] inline void channel_core::wait_here(root& self, channel_waiter& one, waiter_line& line,
                                                            std::uintptr_t entrance) noexcept {
   line.push(one);

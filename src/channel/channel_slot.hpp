@@ -1,4 +1,4 @@
-// What channels keep in each worker: how far apart those lie whom it serves.
+// What channels keep in each worker: the stride of the waiters that it serves.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 namespace weft::detail {
 
-/// How far apart things lie that are come to one after the other.
+/// Detects a constant stride in a sequence of addresses.
 struct stride {
   std::uintptr_t last = 0, step = 0;
   bool was_off = false;
 
-  /// Whether `at` is a step from the last one. One that is not, as where colours of stacks begin again, changes nothing;
-  /// the second in a row begins another stride.
+  /// Whether `at` is one stride from the last address. One address that is not, as where the colours of stacks begin again,
+  /// changes nothing; a second one in a row begins another stride.
   bool goes_on_at(std::uintptr_t at) noexcept {
     const std::uintptr_t now = at - std::exchange(last, at);
     if (now == step) {
@@ -25,7 +25,7 @@ struct stride {
 };
 
 struct channel_slot {
-  stride served;  // the fibers that were woken here, by their places in line
+  stride served;  // of the waiters of fibers that were woken here
 };
 
 }  // namespace weft::detail

@@ -18,7 +18,7 @@ inline void case_lock::lock_on(const worker& here) const noexcept {
 
 std::size_t select_wait::any_of(std::size_t count) noexcept { return any_below(count); }
 
-// By address, each once. Mostly few, and in order already.
+// Sorts the locks by address, and leaves out duplicates. Mostly they are few, and in order already.
 std::size_t select_wait::lock_all(case_lock* locks, std::size_t count) noexcept {
   case_lock* end = locks;
   if (count == 2) {
@@ -54,7 +54,7 @@ void select_wait::enter_in_this_order() noexcept {
   for (std::size_t i = 0; i != count_; ++i) cases_[i]->enter(*this);
 }
 
-// Each of those found so far is as likely, at any time.
+// Reservoir sampling: each of those found so far is equally likely.
 channel_waiter& select_wait::choose_at(const channel_core& one) noexcept {
   channel_waiter* place = nullptr;
   std::size_t found = 0;
@@ -65,7 +65,7 @@ channel_waiter& select_wait::choose_at(const channel_core& one) noexcept {
 }
 
 void select_wait::unlock_all(const case_lock* locks, std::size_t count) noexcept {
-  while (count != 0) locks[--count].unlock();  // `locks` may be gone when the last is
+  while (count != 0) locks[--count].unlock();  // `locks` may be gone once the last one is unlocked
 }
 
 void select_wait::tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
@@ -79,7 +79,7 @@ void select_wait::leave_all() noexcept {
 }
 
 void happening::leave() noexcept {
-  const std::lock_guard guard{lock_};  // whoever ended the wait may still hold it
+  const std::lock_guard guard{lock_};  // whoever has ended the wait may still hold the lock
   waits_ = nullptr;
 }
 
@@ -141,7 +141,7 @@ void after_case::fire_now(timer& self) noexcept {
 
 // ---- on_stop ----------------------------------------------------------------------------------------------------------------
 
-// Called here and at once if it was told to stop by now.
+// Calls the callback here and now if the stop was requested already.
 void stop_case::begin(detail::root&) noexcept { callback_.emplace(of_, says_so{requested_}); }
 
 // Out of the line first: whoever runs the callback then finds nobody, and this waits for that.

@@ -180,7 +180,7 @@ void weft_call_on_top(void* argument, void (*call)(void*), void* top);
 namespace weft::detail {
 
 #if defined(__x86_64__)
-// False for contexts that are prepared before it is set, which is right, too.
+// Contexts that are prepared before it is set read false, which is right for them, too.
 bool loads_mxcsr = [] {
   __builtin_cpu_init();
   return __builtin_cpu_is("amd") != 0;
@@ -193,7 +193,7 @@ std::byte* aligned_to_16(std::byte* top) noexcept {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(top) & ~std::uintptr_t{15});
 }
 
-// What the calling thread rounds by.
+// The rounding mode and control words of the calling thread.
 control_words read_words() noexcept {
 #if defined(__x86_64__)
   control_words now{};

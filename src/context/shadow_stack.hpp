@@ -1,4 +1,4 @@
-// Apart, so that a test can say what the kernel would.
+// Shadow stacks, which weft can't switch. A header of its own, so that a test can take the kernel's part.
 #pragma once
 
 namespace weft::detail {
@@ -7,10 +7,10 @@ namespace weft::detail {
 /// prctl(PR_GET_SHADOW_STACK_STATUS) elsewhere. False: it knows no such thing.
 bool shadow_stack_features(unsigned long& features) noexcept;
 
-/// Ends the program if those have a shadow stack on.
+/// Ends the program if these features say that a shadow stack is on.
 void expect_no_shadow_stack(unsigned long features) noexcept;
 
-/// The same with what the kernel says.
+/// The same with the features that the kernel gives.
 void refuse_shadow_stacks() noexcept;
 
 }  // namespace weft::detail

@@ -82,7 +82,7 @@ class text_to_stderr {
   void flush() noexcept {
     for (std::size_t done = 0; done < size_;) {
       const ssize_t written = ::write(STDERR_FILENO, buffer_ + done, size_ - done);
-      if (written <= 0) break;  // nobody reads, and there is nobody left to tell
+      if (written <= 0) break;  // nobody reads stderr, so nothing more can be said
       done += static_cast<std::size_t>(written);
     }
     size_ = 0;
@@ -97,13 +97,13 @@ enum class names {
   mangled,  // allocates nothing: abort() may have been called by malloc itself, under its lock
 };
 
-// A stack that is deeper shows its two ends.
+// Of a deeper stack the two ends are printed.
 constexpr std::size_t innermost_shown = 40;
 constexpr std::size_t outermost_shown = 8;
 
-constinit std::atomic<bool> printed{false};  // the first one says what happened; abort() follows from it
+constinit std::atomic<bool> printed{false};  // only the first failure prints, and abort() follows
 
-// `next` gives one resume function a call, then null.
+// `next` gives one resume function at each call, and null after the last.
 template <class Next>
 void print_stack(std::string_view title, names how, Next next) noexcept {
   if (printed.exchange(true, std::memory_order_relaxed)) return;  // guards nothing but this output
@@ -129,7 +129,7 @@ void print_stack(std::string_view title, names how, Next next) noexcept {
   for (std::size_t at = resumed_at; at != depth; ++at) line(at, outermost[at % outermost_shown]);
 }
 
-// From a signal handler, too, so it makes no worker.
+// May be called in a signal handler, so it makes no worker.
 const root* running_root() noexcept { return worker_of_thread != nullptr ? worker_of_thread->current : nullptr; }
 
 void print_running(names how) noexcept {
@@ -144,8 +144,9 @@ void print_running(names how) noexcept {
 
 // ---- exceptions -------------------------------------------------------------------------------------------------------
 
-// Where exceptions were thrown that left a task, found by the exception's address. Two that share a place, or meet in it
-// at the same time, keep one of them: this is for the last words, which do without rather than wait.
+// Remembers where exceptions that left a task were thrown, by the address of the exception. Where two exceptions share an
+// entry, or two threads write it at once, one of them is kept: this is only for the report before abort(), which must not
+// wait.
 struct throw_site {
   tiny_lock busy;  // of what follows
   const void* exception = nullptr;
@@ -178,8 +179,8 @@ bool comes_from_throw(const void* object) noexcept {
   return 0 < distance && distance <= largest_header;
 }
 
-// An exception that tasks have passed on came out of an exception_ptr; a thrown one may have got the address of one that
-// was noted and is gone.
+// Only an exception that comes out of an exception_ptr was passed on by tasks. One that was just thrown may lie at the
+// address of an earlier one that was noted and is gone.
 void print_where_thrown() noexcept {
   const std::exception_ptr exception = std::current_exception();
   const void* object = object_of(exception);
@@ -208,7 +209,7 @@ constinit std::terminate_handler previous_terminate = nullptr;
 // When it returns, abort() goes on as if there had been no handler.
 void on_abort(int, siginfo_t* from, void*) {
   const int kept = errno;
-  if (from->si_pid == ::getpid()) print_running(names::mangled);  // not where another process sent it, at any time
+  if (from->si_pid == ::getpid()) print_running(names::mangled);  // not if another process sent the signal
   errno = kept;
 }
 
@@ -238,7 +239,7 @@ const void* thrown_in(const std::exception_ptr& exception) noexcept {
 
 namespace {
 
-// A library that is unloaded takes its last words with it.
+// Where the library is unloaded, the handlers go with it.
 [[gnu::destructor]] void forget_last_words() noexcept {
   if (std::get_terminate() == on_terminate) std::set_terminate(previous_terminate);
   struct sigaction now{};

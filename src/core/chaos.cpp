@@ -37,7 +37,7 @@ unsigned roll(unsigned sides) noexcept {
   return static_cast<unsigned>((z ^ (z >> 31)) % sides);
 }
 
-// Mostly nothing; sometimes the processor is given away, seldom for a while.
+// Mostly does nothing; sometimes yields the processor, seldom sleeps for a moment.
 void give_way() noexcept {
   const unsigned side = roll(32);
   if (side < 8) ::sched_yield();
@@ -49,7 +49,7 @@ void give_way() noexcept {
 
 // ---- late wake-ups ------------------------------------------------------------------------------------------------------
 
-// Claimed sleepers that are woken by a thread of its own, each at its time. What finds no room is woken at once.
+// Claimed sleepers that a thread of chaos wakes later, each at its time. Where there is no room, a sleeper is woken at once.
 class late_wake_ups {
  public:
   constexpr late_wake_ups() = default;
@@ -63,7 +63,7 @@ class late_wake_ups {
     return true;
   }
 
-  // Makes one of them now, here; or waits for the one that the thread is about to make. False: there is none.
+  // Makes one of the late wake-ups now, on this thread, or waits for the one that the thread is making. False: there is none.
   bool hurry() noexcept {
     std::unique_lock guard{lock_};
     if (count_ != 0) {
@@ -73,8 +73,8 @@ class late_wake_ups {
       return true;
     }
     if (waker_ == 0 || waker_ == this_thread_id()) return false;
-    // What it wakes may go on inside of that, and wait for who asks: it is given the time that a post takes where a loaded
-    // machine has taken the thread from the processor.
+    // What the thread wakes may go on inside the wake-up, and wait for the caller of this function. So this waits only for
+    // as long as a post takes where a loaded machine has preempted the thread.
     const when enough = std::chrono::steady_clock::now() + std::chrono::seconds{5};
     while (waker_ != 0 && std::chrono::steady_clock::now() < enough) {
       guard.unlock();
@@ -84,7 +84,7 @@ class late_wake_ups {
     return waker_ == 0;
   }
 
-  // After fork(): the thread stayed behind, and so did chaos; those that it had are woken here, by whom there is.
+  // In the child of a fork(), which has neither the thread nor chaos: wakes the sleepers that the thread had, on this thread.
   void before_fork() noexcept { lock_.lock(); }
   void in_parent() noexcept { lock_.unlock(); }
   void in_child() noexcept {

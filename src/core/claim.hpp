@@ -1,5 +1,6 @@
-// Parking, and claiming a wait, for the sources of primitives: where each send and each lock passes, a call is a part of the
-// price. What both mean, and why the orders are what they are: weft/detail/core/waiter.hpp.
+// Parking and claiming a wait, inline, for the sources of primitives: each send and each lock that waits does both, and a
+// call would be a part of its cost. What they mean, and why the orders are as they are, is described in
+// weft/detail/core/waiter.hpp.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ inline std::uint64_t sleeper::begin_wait(waiter& one, std::uint64_t word) noexce
   return ticket;
 }
 
-// A sleeper that was not told to stop, and is not shielded, which most are: its word is a ticket and nothing else.
+// Parks a sleeper that is neither shielded nor told to stop, as most are: its word is a ticket and nothing else.
 inline bool sleeper::park_now(waiter& one) noexcept {
   std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
   if ((word & ~ticket_mask) == running) [[likely]] {
@@ -38,7 +39,7 @@ inline bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_
                                       std::memory_order_acq_rel,   // -> wake, look, <- park, look
                                       std::memory_order_relaxed))  // tried again
         return true;
-    } else if ((word ^ rest) == (ticket | tentative) && from == waiting) {  // decided in a moment, one way or the other
+    } else if ((word ^ rest) == (ticket | tentative) && from == waiting) {  // its holder is about to decide
       word = decided(ticket);
     } else {
       return false;
@@ -46,7 +47,8 @@ inline bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_
   }
 }
 
-// By a stopper. 0: it was told before. In the state `stopping`: its wait is claimed, and to be ended.
+// Sets the stop bit, by a stopper. Gives 0 if it was set before, else the word; if that is in the state `stopping`, the
+// wait is claimed, and the stopper ends it.
 inline std::uint64_t sleeper::set_stop_bit() noexcept {
   std::uint64_t word = word_.load(std::memory_order_relaxed);  // a guess: the exchange below decides
   for (;;) {
@@ -62,8 +64,9 @@ inline std::uint64_t sleeper::set_stop_bit() noexcept {
   }
 }
 
-// Nobody else writes the word: it has its stop bit, the sleeper sleeps, and who left ends by no finish(). No model fails
-// where this is relaxed: relacy has it in the release sequence of the exchange before it, as C++17 had.
+// Nobody else writes the word: the stop bit is set, the sleeper sleeps, and a wait that has left is not ended by finish().
+// No model fails where this store is relaxed: to relacy it continues the release sequence of the exchange before it, as it
+// did in C++17.
 inline void sleeper::has_left(std::uint64_t told) noexcept {
   word_.store(told & ~state_mask, std::memory_order_release);  // -> wake, asked (no model: as said above)
 }
@@ -85,33 +88,33 @@ struct claim_here {
   }
 };
 
-/// What sleeper::request_stop() does, in its parts, for who stops many.
+/// The parts of sleeper::request_stop(), for a stopper of many sleepers.
 struct stop_here {
-  /// False: there is no wait to be ended, or it has ended. Else it is claimed.
+  /// Claims the wait. False: there is none to be ended, or it has ended.
   static bool claim(sleeper& one) noexcept { return (one.set_stop_bit() & sleeper::state_mask) == sleeper::stopping; }
 
-  // ---- of one that is claimed
+  // ---- of a sleeper whose wait is claimed
 
   static waiter& wait_of(const sleeper& claimed) noexcept { return *claimed.current_; }
   static bool can_be_fetched(const waiter& one) noexcept { return one.type_->fetch != nullptr; }
-  /// What the end of its wait touches first is fetched, of one for which that can be done.
+  /// Prefetches what the end of its wait touches first. Only where can_be_fetched().
   static void fetch(const sleeper& claimed) noexcept { claimed.current_->type_->fetch(*claimed.current_); }
-  /// Has it leave. True: it has, and is to be woken as stopped.
+  /// Has the wait leave. True: it has left, and the sleeper is to be woken as stopped.
   static bool leave(sleeper& claimed) noexcept { return claimed.leave_wait(told(claimed)); }
-  /// Wakes one that has left.
+  /// Wakes a sleeper whose wait has left.
   static void wake(sleeper& one) noexcept;
 
-  // ---- of one that was put off
+  // ---- of a wait whose stop was deferred
 
   static void tell(waiter& one) noexcept { one.type_->run_deferred_stop(one); }
 
-  // ---- of several that are claimed
+  // ---- of several waits that are claimed
 
   static bool can_leave_together(const waiter& one) noexcept { return one.type_->leave_together != nullptr; }
   static bool is_like(const waiter& one, const waiter& other) noexcept {
     return one.type_->leave_together == other.type_->leave_together;
   }
-  /// Has those leave, which can.
+  /// Has these leave. Only where can_leave_together().
   static void leave(waiter* const* those, std::size_t count) noexcept {
     for (std::size_t i = 0; i != count;) i += those[i]->type_->leave_together(those + i, count - i);
     for (std::size_t i = 0; i != count; ++i) those[i]->sleeper_->has_left(told(*those[i]->sleeper_));

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-// The armed timers, by time: a pairing heap, whose nodes are the timers. `child` is the first of those below, `next` the
-// sibling; `prev` the sibling before, or for a first one its parent.
+// The armed timers, by time: a pairing heap whose nodes are the timers. `child` is the first child of a node, `next` its next
+// sibling, `prev` its previous sibling, or, of a first child, its parent.
 //
 // Source: Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1 (1986).
 class timer_heap {
@@ -40,7 +40,7 @@ class timer_heap {
   }
 
  private:
-  // Two heaps as one. Neither has siblings.
+  // Merges two heaps, neither of which has siblings.
   static timer* meld(timer* a, timer* b) noexcept {
     if (a == nullptr || b == nullptr) return a != nullptr ? a : b;
     if (b->when < a->when) std::swap(a, b);
@@ -51,7 +51,7 @@ class timer_heap {
     return a;
   }
 
-  // Siblings as one heap: in pairs from the first, then these from the last.
+  // Merges siblings into one heap: in pairs from the first, then the pairs from the last.
   static timer* meld_pairs(timer* sibling) noexcept {
     timer* pairs = nullptr;  // the last one first, linked by `prev`
     while (sibling != nullptr) {
@@ -88,7 +88,7 @@ class steady final : public clock {
     {
       std::lock_guard guard{lock_};
       if (!running_) start();
-      if (firing_ == &one) firing_ = nullptr;  // by its own function, or where an ended one stood
+      if (firing_ == &one) firing_ = nullptr;  // by its own function, or at the address of one that has ended
       one.when = when;
       one.armed = true;
       one.armed_by = who_arms();
@@ -116,13 +116,13 @@ class steady final : public clock {
   }
 
  private:
-  // What tells the calling thread from others that are alive; 0: a pool's worker, whose tasks no forked child has.
+  // A number that tells the calling thread from others that are alive; 0: a pool's worker, whose tasks no forked child has.
   static std::uint32_t who_arms() noexcept {
     return detail::this_worker().of_pool != nullptr ? 0 : static_cast<std::uint32_t>(detail::this_thread_id() >> 8);
   }
 
-  // In a forked child, which has of all threads the calling one: what others have armed may lie on a stack that the next
-  // thread gets, and wakes nobody but what stayed behind.
+  // In the child of a fork(), which has only the calling thread: drops the timers of other threads. They may lie on a stack
+  // that the child's next thread gets, and would only wake what is in the parent.
   void forget_those_of_others() noexcept {
     const std::uint32_t mine = who_arms();
     timer_heap kept;
@@ -139,8 +139,8 @@ class steady final : public clock {
   // Under the lock, as all that follows.
   void start() noexcept {
     static const bool once = [] {
-      static_cast<void>(detail::this_worker());  // what that has done at a fork() comes before this in the child
-      // A fork() takes the lock over into the child whole; the threads stay behind.
+      static_cast<void>(detail::this_worker());  // so that its fork handlers run before these in the child
+      // The lock is held over a fork(), so that the child gets it in a consistent state; the clock's thread is in the parent.
       pthread_atfork([] { instance().lock_.lock(); }, [] { instance().lock_.unlock(); },
                      [] {
                        instance().running_ = false;
@@ -198,17 +198,17 @@ class steady final : public clock {
     }
   }
 
-  // At the end of the process, or of the library's time in it.
+  // Called at the end of the process, or when the library is unloaded.
   void end() noexcept {
     {
       std::lock_guard guard{lock_};
-      if (detail::is_unloading()) ends_in_time_ = false;  // a destructor of a static may start it again
+      if (detail::is_unloading()) ends_in_time_ = false;  // the destructor of a static may start the thread again
       if (!running_ || pthread_equal(thread_, pthread_self()) != 0) return;
       ending_ = true;
       changes_.fetch_add(1, std::memory_order_relaxed);  // as in arm()
     }
     detail::futex_wake(&changes_);
-    pthread_join(thread_, nullptr);  // other threads still arm timers, and none of them starts another thread meanwhile
+    pthread_join(thread_, nullptr);  // other threads may arm timers meanwhile, but start no thread
     std::lock_guard guard{lock_};
     running_ = false;
   }
@@ -225,7 +225,8 @@ class steady final : public clock {
   bool ends_in_time_ = false;  // end() will be called, or was, at the end of the process
   pthread_t thread_{};
 
-  // What the thread sleeps on, and who waits for a function to return. Words of the kernel's: all else is under the lock.
+  // Futexes: what the clock's thread sleeps on, and what threads sleep on that wait for a function to return. All else is
+  // under the lock.
   std::atomic<std::uint32_t> changes_{0};
   std::atomic<std::uint32_t> fired_{0};
 };
@@ -270,7 +271,7 @@ void sleep_awaiter::fire_now(timer& self) noexcept {
   if (waiter* one = static_cast<sleep_awaiter&>(self).fired_.complete(); one != nullptr) one->finish();
 }
 
-// If it fires meanwhile, it finds nobody.
+// If the timer fires meanwhile, the wait has ended, and it wakes nobody.
 on_stop sleep_awaiter::leave(waiter& self) noexcept {
   auto& mine = static_cast<sleep_awaiter&>(self);
   if (!mine.fired_.leave(mine)) return on_stop::forwarded;

@@ -39,7 +39,7 @@ manual_executor::~manual_executor() {
 
 void manual_executor::post(job& work) noexcept { posted_.put(work); }
 
-// Turns what was posted since the last time into a queue, oldest first.
+// Turns the jobs posted since the last time into a queue, the oldest first.
 bool manual_executor::refill() noexcept {
   ready_ = posted_.take();
   return ready_ != nullptr;
@@ -71,7 +71,7 @@ namespace {
 
 void run_on_this_thread(job& work, const executor& of) noexcept {
   const void* const outer = std::exchange(detail::this_worker().pools.only_for, &of);
-  work.run(work);  // it may be gone
+  work.run(work);  // the job may be gone after this line
   detail::this_worker().pools.only_for = outer;
 }
 
@@ -79,7 +79,7 @@ void run_on_this_thread(job& work, const executor& of) noexcept {
 
 void new_thread_executor::post(job& work) noexcept {
   running_.fetch_add(1, std::memory_order_relaxed);  // the destructor can't run beside a post
-  // The thread needs two addresses and gets one argument: that of the executor travels in the job's link.
+  // The thread needs two addresses and gets one argument: the address of the executor travels in the link of the job.
   work.next = reinterpret_cast<job*>(this);
   const auto body = [](void* argument) -> void* {
     job& mine = *static_cast<job*>(argument);

@@ -1,5 +1,6 @@
-// How a thread gets its worker, at the first use of weft, and leaves it to the next thread at its end. Apart from worker.hpp,
-// which all of core builds on: here what the first worker of a program begins is known, too.
+// How a thread gets its worker, at its first use of weft, and how it leaves that worker to the next thread when it ends.
+// Not in worker.hpp, which all of core includes, since the first worker of a program begins parts of core that include that
+// header.
 #include "core/worker.hpp"
 
 #include <pthread.h>
@@ -22,8 +23,9 @@ constinit std::mutex spare_lock;
 constinit worker* spare_workers = nullptr;
 constinit worker* all_workers = nullptr;  // under the same lock; none is ever taken out
 
-// At the end of a thread its worker waits for the next thread: frames that are alive elsewhere still come home to it. By
-// a key, not by a thread_local's destructor: keys come after all of those, and again if one needs frames after that.
+// Called at the end of a thread, whose worker is kept for the next thread: frames that are alive elsewhere will be given
+// back to it. By a pthread key and not by the destructor of a thread_local: keys run after all of those, and run again if
+// one of them makes a frame after that.
 void leave(void* worker_of_ending_thread) noexcept {
   worker* leaving = static_cast<worker*>(worker_of_ending_thread);
   worker_of_thread = nullptr;
@@ -37,8 +39,8 @@ void leave(void* worker_of_ending_thread) noexcept {
 constexpr auto no_key = static_cast<pthread_key_t>(-1);
 constinit pthread_key_t key_to_forget = no_key;
 
-// Any thread may be at these locks when another one forks, as it begins or ends, or gets memory for frames: so a fork() takes
-// them over into the child whole.
+// A thread may hold these locks while another one forks: as it begins or ends, or gets memory for frames. So they are taken
+// around a fork(), and the child gets them in a consistent state.
 void keep_locks_over_forks() noexcept {
   const auto let_go = [] {
     slab_source::the_one().after_fork();
@@ -93,8 +95,8 @@ WEFT_SELDOM worker& first_use() noexcept {
   return *worker_of_thread;
 }
 
-// A library that is unloaded takes leave() with it, and threads that have used it go on, without their workers. The alternate
-// signal stack of such a thread, but for this one, stays: there is no way to take it from another thread.
+// When the library is unloaded, leave() is gone, too, and threads that have used it go on without their workers. Their
+// alternate signal stacks stay, but for that of this thread: no thread can remove another one's.
 [[gnu::destructor(unloads_workers)]] static void end_workers() noexcept {
   if (key_to_forget != no_key) pthread_key_delete(key_to_forget);
   if (!is_unloaded()) return;

@@ -49,11 +49,10 @@ void unlocked(const pthread_mutex_t* lock) noexcept {
     }
 }
 
-// The C library's, found once. By hand: the guard of a static may lock.
+// The function of the C library, which is looked up once. Not in a local static, since its guard may take a lock.
 template <class Function>
 Function* next(std::atomic<Function*>& cache, const char* name) noexcept {
-  Function* found = cache.load(
-      std::memory_order_relaxed);  // relaxed, as the store below: it points to code, which has been there before
+  Function* found = cache.load(std::memory_order_relaxed);  // it points to code, which has always been there
   if (found == nullptr) {
     found = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
     cache.store(found, std::memory_order_relaxed);  // every thread finds the same function
@@ -73,7 +72,7 @@ unsigned locks_held() noexcept { return held.count; }
 void expect_no_more_locks(unsigned before) noexcept {
   if (held.count <= before) [[likely]]
     return;
-  worker_of_thread->current = nullptr;  // it may run elsewhere, or be gone: fail() must not look at it
+  worker_of_thread->current = nullptr;  // the root may run elsewhere, or be gone, so fail() must not look at it
   const std::string function = async_frame{held.of[held.count - 1].function}.function();
   fail(("a task waits while it holds a std::mutex, which " + (function.empty() ? "it" : function) +
         " has locked: whoever wants that on this thread blocks it for ever, and the task may go on on another one. "
@@ -90,7 +89,7 @@ void expect_no_locks() noexcept {
 
 }  // namespace weft::detail
 
-// In front of the C library's.
+// These take the place of the C library's functions, and call them.
 extern "C" {
 
 int pthread_mutex_lock(pthread_mutex_t* one) noexcept {

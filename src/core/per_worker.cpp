@@ -1,5 +1,5 @@
-// Rejected: (a) a lock around the resource: each frame would take it. (b) A block goes home to the worker that it came from:
-// its owner would have to stand in it, which at an alignment of 32 costs 32 bytes.
+// Rejected: (a) a lock around the resource: each frame would take it. (b) Blocks go back to the worker that they came from:
+// each would have to hold its owner, which at an alignment of 32 costs 32 bytes.
 #include <weft/detail/core/per_worker.hpp>
 
 #include <array>
@@ -28,7 +28,7 @@ class per_worker_memory final : public std::pmr::memory_resource {
       one = next;
     }
     for (const auto& one : caches_)
-      if (cache* const of = one.load(std::memory_order_relaxed); of != nullptr)  // nobody uses it any more
+      if (cache* const of = one.load(std::memory_order_relaxed); of != nullptr)  // no thread uses it any more
         upstream_->deallocate(of, sizeof(cache), alignof(cache));
   }
 
@@ -66,7 +66,7 @@ class per_worker_memory final : public std::pmr::memory_resource {
     }
   };
 
-  // What a worker has. Its own, but for `owner`, which does not change.
+  // The blocks that a worker keeps. Its own, but for `owner`, which does not change.
   struct cache {
     explicit cache(const worker* of) noexcept : owner{of} {}
     const worker* owner;
@@ -80,7 +80,7 @@ class per_worker_memory final : public std::pmr::memory_resource {
     return bytes <= small && alignment <= granule;
   }
 
-  // That of the calling thread's worker; null: there are too many. Throws std::bad_alloc.
+  // The cache of the calling thread's worker; null: there are too many workers. Throws std::bad_alloc.
   cache* mine() {
     const worker* const here = &this_worker();
     std::size_t at = reinterpret_cast<std::uintptr_t>(here) / 64 % slots;
@@ -117,7 +117,7 @@ class per_worker_memory final : public std::pmr::memory_resource {
     return take(latecomers_, size);
   }
 
-  // Null: it has none of this size.
+  // A block of the cache; null: it has none of this size.
   static void* take(cache& from, std::size_t size) noexcept {
     if (block* one = from.lists[size].pop()) {
       unpoison(one->behind(), block::bytes_behind(size));
@@ -150,7 +150,7 @@ class per_worker_memory final : public std::pmr::memory_resource {
     cache* to = nullptr;
     try {
       to = mine();
-    } catch (const std::bad_alloc&) {  // then nobody has it for himself
+    } catch (const std::bad_alloc&) {  // then it stays in the shared list
       to = nullptr;
     }
     if (to == nullptr) {
@@ -168,11 +168,11 @@ class per_worker_memory final : public std::pmr::memory_resource {
 
   std::pmr::memory_resource* upstream_;
   // By the address of their worker. Written once, under the lock.
-  //   edge made  the cache  ->  who finds it, to see whose it is
+  //   edge made  the cache  ->  a thread that finds it, and reads its owner
   std::array<std::atomic<cache*>, slots> caches_{};
-  std::mutex lock_;                   // of the resource, and of all that follows
-  std::array<list, classes> shared_;  // blocks that somebody had too many of
-  cache latecomers_{nullptr};         // of those who have no cache
+  std::mutex lock_;                   // guards the resource, and all that follows
+  std::array<list, classes> shared_;  // blocks that caches had too many of
+  cache latecomers_{nullptr};         // shared by threads without a cache
   chunk* chunks_ = nullptr;
   std::size_t count_ = 0;
 };

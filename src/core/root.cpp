@@ -36,7 +36,7 @@ std::chrono::steady_clock::time_point root::deadline_of(job& work) noexcept {
   return its != nullptr ? its->deadline : std::chrono::steady_clock::time_point::max();
 }
 
-// A callee that has ended, and is still there, is on top until another one starts. Its resume function is null.
+// The top frame may be that of a callee that has ended and is not destroyed yet. Its resume function is null.
 std::coroutine_handle<> root::innermost() const noexcept {
   std::coroutine_handle<> at = top;
   while (at && !is_end(at) && static_cast<const frame*>(at.address())->resume == nullptr)
@@ -92,7 +92,7 @@ executor* blocking_root::lasting_executor(const root& self) noexcept {
   return its;
 }
 
-// Sleeps until there is one. Null: it has run something else, by which all may be over.
+// Takes a job, and sleeps until there is one. Null: it has run something else, by which the wait may be over.
 job* blocking_root::take_all() noexcept {
   for (;;) {
     if (job* work = posted_.take(); work != nullptr) return work;

@@ -3,26 +3,27 @@
 namespace weft::detail {
 namespace {
 
-// Destroys the frames of `self` from `outer` outward, up to a boundary. `ended`, which `outer` owns, is destroyed.
+// Destroys the frames of `self` from `outer` outward, up to a boundary. `ended`, a frame that `outer` owns, is destroyed
+// already.
 void unwind_outward(worker& here, root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
   here.unwinds = unwind_kind::frames;
   for (;;) {
     auto* caller = static_cast<frame*>(outer.address());
     self.top = outer;
     if (caller->destroy == boundary::arrive_stopped) {
-      here.unwinds = unwind_kind::nothing;  // what a boundary does is none of it
+      here.unwinds = unwind_kind::nothing;  // what runs behind the boundary is no part of the unwinding
       here.unwound = nullptr;
       here.ended_below = ended.address();
       return caller->destroy(caller);
     }
-    here.unwound = ended.address();  // its owner, which is destroyed first in the caller's frame, knows it by this
+    here.unwound = ended.address();  // by this its owner, which is destroyed next, knows that the frame is gone
     ended = outer;
     outer = promise_base::of(outer).continuation;
     ended.destroy();
   }
 }
 
-// Destroys the frames of `self` from the innermost outward, up to a boundary. A fiber that waits is one.
+// Destroys the frames of `self` from the innermost outward, up to a boundary. The frame of a fiber that waits is one, too.
 void unwind(worker& here, root& self) noexcept {
   const std::coroutine_handle<> innermost = self.top;
   if (auto* leaf = static_cast<frame*>(innermost.address()); leaf->destroy == boundary::arrive_stopped) {
@@ -66,7 +67,7 @@ constinit frame unwinding_frame{unwind_current, never_destroyed};
 
 void leave(worker& here) noexcept {
   here.current = here.outer;
-  here.frames.memory = nullptr;  // not that of `outer`, which may have ended and only wakes others
+  here.frames.memory = nullptr;  // not the memory of `outer`, which may have ended and only wakes others
 }
 
 }  // namespace
@@ -85,8 +86,7 @@ void run(worker& here, std::coroutine_handle<> next) noexcept {
       here.local = work->next;
       work->run(*work);
       next = std::exchange(here.next, {});
-    } else if (job* deferred =
-                   here.deferred.pop()) {  // not by run_job(): that would nest, which is why it was deferred
+    } else if (job* deferred = here.deferred.pop()) {  // run here, since run_job() would nest
       root& self = static_cast<root&>(*deferred);
       enter(here, &self);
       next = self.top;
@@ -162,8 +162,9 @@ WEFT_SELDOM std::coroutine_handle<> root::where_it_ends_stopped() noexcept {
   return unwinding_frame.handle();
 }
 
-// By itself, as it suspends, too: what runs here until it goes on is no part of it, and it may be gone by then. What its
-// executor is a pool for, on one of the pool's threads, goes into that one's line at once: this is most of all wake-ups.
+// Posts a root to its executor. A root also posts itself, as it suspends: code that runs here after that is no part of it,
+// and it may be gone by then. Most wake-ups are of a root whose executor is a pool, by a thread of that pool: those go
+// directly into the line of its worker.
 [[gnu::always_inline]] inline void root::schedule_on(worker& here) noexcept {
   if (here.current == this) leave(here);
   executor* const its = env != nullptr ? env->executor : nullptr;
@@ -196,7 +197,7 @@ void root::woken(sleeper& sleeping, wake_up how) noexcept {
 
 void root::returned(frame* end) {
   root& self = *static_cast<boundary*>(end)->owner;
-  self.top = end->handle();  // its frames go, and whoever it wakes meanwhile may look at its stack
+  self.top = end->handle();  // its frames are destroyed next, and a task that this wakes may walk its stack meanwhile
   if (!self.is_uncounted) [[unlikely]]
     self.count_out(this_worker());
   self.done_(self, false);

@@ -1,4 +1,4 @@
-// The run loop and what a nested run leaves as it found it. For the sources that start roots.
+// The run loop, and what a nested run of it restores. For the sources that start roots.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace weft::detail {
 
-/// `self` runs from here on; null: nobody. Its frames come from where its env says.
+/// Makes `self` the current root; null: none. Its frames come from the memory that its env names.
 inline void enter(worker& here, root* self) noexcept {
   here.current = self;
   here.frames.memory = self != nullptr && self->env != nullptr ? self->env->frames : nullptr;
@@ -18,17 +18,17 @@ inline void enter(worker& here, root* self) noexcept {
     here.frames.memory->enter(self->env->executor, here);
 }
 
-/// The run loop: every resume of a coroutine in a root comes from here, so a coroutine that suspends returns to here,
-/// and what it leaves in the worker is where to go on.
+/// The run loop. It resumes every coroutine in a root, so a coroutine that suspends returns here, and has left in the
+/// worker where the loop goes on.
 void run(worker& here, std::coroutine_handle<> next) noexcept;
 
-/// Whether the run loop has something to go on with. One branch, after each coroutine that has suspended.
+/// Whether the run loop has something left to run. One branch, after each coroutine that has suspended.
 inline bool has_more(const worker& here) noexcept {
   return ((here.next.address() != nullptr) | (here.local != nullptr) | (here.deferred.first != nullptr)) != 0;
 }
 
-// It is a pool's task from its first turn there until it ends or leaves for another executor, so it does both on that pool's
-// threads: what has no executor of its own, and goes on wherever it is woken, is none of its tasks.
+// A root is a task of a pool from its first turn there until it ends, or leaves for another executor. It begins and ends
+// that on threads of the pool: a root without an executor, which goes on wherever it is woken, is none of the pool's tasks.
 inline void root::count_in(worker& here) noexcept {
   if (!is_uncounted) return;
   is_uncounted = false;
@@ -52,12 +52,12 @@ inline void root::leave_pool(worker& here) noexcept {
   is_uncounted = true;
 }
 
-// What an executor of the user's own hands on to a pool is none of that pool's tasks: it may go on, and end, anywhere.
+// Jobs that an executor of the user's own posts to a pool are none of the pool's tasks: they may go on, and end, anywhere.
 inline bool is_of_pool(const root& one, const worker& here) noexcept {
   return one.env != nullptr && here.of_pool->runs(one.env->executor);
 }
 
-// For the loop of a pool's worker, where each job passes: no call but that of the coroutine.
+// For the loop of a pool's worker, which each job passes: it calls nothing but the coroutine.
 [[gnu::always_inline]] inline void root::run_outermost(worker& here, job& work) noexcept {
   if (work.run != run_job) [[unlikely]]
     return work.run(work);
@@ -83,12 +83,12 @@ inline bool is_of_pool(const root& one, const worker& here) noexcept {
   here.frames.memory = nullptr;
 }
 
-/// Destroys all frames of `self`, which was told to stop and has left what it waited in. True: it has reached its end, which
-/// knows nothing of it yet. False: something in between has taken over, and the run loop is to go on.
+/// Destroys all frames of `self`, which was told to stop, and whose wait has left. True: all are gone, and the end of the
+/// root is yet to be called. False: a boundary goes on instead, and the run loop is to run it.
 bool unwind_to_end(worker& here, root& self) noexcept;
 
-/// A nested run: nothing is begun in it, and at its end all is as it was. In the middle of a fiber, as where one wakes a
-/// task that has no executor, what runs in it rounds as code of the thread does, and none of its exceptions is the fiber's.
+/// A nested run of the loop. It saves the state of the worker and restores it at its end. Inside a fiber, as where the
+/// fiber wakes a task without an executor, what runs in it has the thread's rounding mode, and exceptions of its own.
 class run_scope {
  public:
   explicit run_scope(worker& here) noexcept : here_{here}, before_{here}, memory_before_{here.frames.memory} {

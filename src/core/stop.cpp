@@ -5,9 +5,9 @@
 
 namespace weft {
 
-/// The request_stop() that calls callbacks. It does so under no lock, and by then the source may be destroyed: by who was
-/// stopped, on this thread or another. So whether the source is still there is asked of this record, which stands on the
-/// stack, and which the source's destructor finds through the source.
+/// A request_stop() that is calling callbacks. It holds no lock meanwhile, and a callback may have the source destroyed, on
+/// this thread or another. So it asks this record whether the source is still there. The record lies on its stack, and the
+/// destructor of the source finds it through the source.
 struct detail::stop_run {
   enum class place : std::uint32_t {
     in_callback,  // touches this record and its node, not the source: the destructor may let it go
@@ -17,8 +17,8 @@ struct detail::stop_run {
 
   const std::uintptr_t thread = this_thread_id();
   plain<stop_node*> node = nullptr;  // whose callback it calls; under the source's lock
-  bool node_is_gone = false;         // it has destroyed itself, by this thread
-  // Back from a callback by this thread, all else under the source's lock.
+  bool node_is_gone = false;         // the callback has destroyed its own node, on this thread
+  // Written by this thread after a callback, and else under the source's lock.
   //   edge let go  the destructor's last access to this record  ->  the return of request_stop()
   atomic<place> at{place::at_source};
 };
@@ -36,7 +36,7 @@ void stop_source::lock() noexcept {
 }
 
 void stop_source::unlock(std::uint32_t set) noexcept {
-  const std::uint32_t state = state_.load(std::memory_order_relaxed);  // ours while locked
+  const std::uint32_t state = state_.load(std::memory_order_relaxed);  // only the holder of the lock changes it
   state_.store((state & ~locked) | set, std::memory_order_release);    // -> list, asked
 }
 
@@ -58,7 +58,7 @@ void stop_source::let_go_of_run() noexcept {
     auto at = detail::stop_run::place::in_callback;
     if (run->at.compare_exchange_strong(at, detail::stop_run::place::let_go,
                                         std::memory_order_release,   // -> let go
-                                        std::memory_order_relaxed))  // it waits for the lock
+                                        std::memory_order_relaxed))  // the runner waits for the lock
       return;
     unlock();
     wait.once();
@@ -88,12 +88,12 @@ void stop_source::remove(detail::stop_node& node) noexcept {
     return;
   }
   if (run_ != nullptr && run_->node == &node && run_->thread == detail::this_thread_id()) {
-    run_->node_is_gone = true;  // it destroys itself: the runner touches it no more
+    run_->node_is_gone = true;  // it destroys itself inside its callback: the runner does not touch it after that
     unlock();
     return;
   }
   unlock();
-  // It has run or is running on another thread: wait until that is over.
+  // The callback has run, or runs on another thread: waits until it has returned.
   detail::spin_wait wait;
   while (!node.ended_.load(std::memory_order_acquire)) wait.once();  // <- ran
 }
@@ -105,7 +105,7 @@ bool stop_source::request_stop(stop_cause cause) noexcept {
     return false;
   }
   cause_ = cause;
-  if (nodes_ == nullptr) {  // nobody is to be called: who comes later finds it requested
+  if (nodes_ == nullptr) {  // there are no callbacks; one that is registered later finds the stop requested
     unlock(requested);      // the source may be gone after this line
     return true;
   }

@@ -9,7 +9,7 @@ constinit std::atomic<const wait_watch*> wait_watch::the_one{nullptr};
 
 // ---- by the sleeper -----------------------------------------------------------------------------------------------------
 
-// Under the eyes of a watch. Apart, so that those without one save no registers.
+// park() where a wait_watch is installed. Not inline, so that park() without one saves no registers.
 WEFT_SELDOM bool sleeper::park_watched(const wait_watch& watch, waiter& one, bool forwarding) noexcept {
   watch.parking(*this);
   const bool answer = forwarding ? park_forwarding_now(one) : park_now(one);
@@ -17,7 +17,7 @@ WEFT_SELDOM bool sleeper::park_watched(const wait_watch& watch, waiter& one, boo
   return answer;
 }
 
-// The same of one that is shielded, or was told to stop.
+// park() of a sleeper that is shielded, or was told to stop.
 WEFT_SELDOM bool sleeper::park_with_bits(waiter& one) noexcept {
   std::uint64_t word = word_.load(std::memory_order_acquire);  // <- asked
   const std::uint64_t ticket = begin_wait(one, word);
@@ -56,13 +56,13 @@ bool sleeper::shield(bool on) noexcept {
 
 // ---- by wakers ------------------------------------------------------------------------------------------------------------
 
-// The word, as soon as it is not held tentatively for this wait.
+// Waits until the word is not held tentatively for this wait, and gives it.
 WEFT_SELDOM std::uint64_t sleeper::decided(std::uint64_t ticket) noexcept {
   spin_wait wait;
   std::uint64_t word;
   do {
     wait.once();
-    word = word_.load(std::memory_order_relaxed);  // the exchange of who asked decides
+    word = word_.load(std::memory_order_relaxed);  // a guess: the exchange of the caller decides
   } while ((word & (ticket_mask | state_mask)) == (ticket | tentative));
   return word;
 }
@@ -102,7 +102,7 @@ void waiter::wake_as_ended(wake_up how) noexcept {
 
 void waiter::finish(wake_up how) noexcept {
   sleeper* const self = sleeper_;
-  const std::uint64_t ticket = ticket_;  // after a move the sleeper, or the stopper, may end this waiter
+  const std::uint64_t ticket = ticket_;  // read first: after move() the sleeper, or the stopper, may end this waiter
   for (;;) {
     if (self->move(ticket, sleeper::waiting, sleeper::running)) return self->go_on(how);
     if (self->move(ticket, sleeper::stopping, how == wake_up::stopped ? sleeper::finished_stopped : sleeper::finished))
@@ -110,7 +110,7 @@ void waiter::finish(wake_up how) noexcept {
   }
 }
 
-// Lower address first, so that two pairs that share sleepers can't hold each other up.
+// Holds the sleeper at the lower address first, so that two pairs which share sleepers can't deadlock.
 bool waiter::try_claim_both(waiter& a, waiter& b) noexcept {
   waiter& first = a.sleeper_ < b.sleeper_ ? a : b;
   waiter& second = a.sleeper_ < b.sleeper_ ? b : a;
@@ -129,13 +129,13 @@ bool sleeper::request_stop() noexcept {
   return told != 0;
 }
 
-// A wait that somebody held when the stop bit was set. False: there was none, or it has ended.
+// Claims a wait that was held tentatively when the stop bit was set. False: there was none, or it has ended.
 bool sleeper::claim_held_wait(std::uint64_t word) noexcept {
   return (word & (state_mask | shield_bit)) == tentative && move(word & ticket_mask, waiting, stopping);
 }
 
-// Ends the wait that was claimed when the stop bit was set. A later one saw the bit as it parked. True: it has left, and is
-// to be woken as stopped.
+// Has the wait leave that was claimed when the stop bit was set. A later wait saw the bit as it parked. True: it has left,
+// and is to be woken as stopped.
 bool sleeper::leave_wait(std::uint64_t told) noexcept {
   if (const wait_watch* watch = wait_watch::now()) [[unlikely]]
     watch->stopping(*this);

@@ -1,7 +1,7 @@
-// All that belongs to one running thread hangs off one pointer, and only the library's own functions read it, which no
-// coroutine inlines: a coroutine may go on on another thread, and the address of a thread-local that a compiler kept
-// over that would belong to the thread it left. Memory belongs to the worker, not to the thread: a thread that ends
-// leaves its worker to the next one that starts, with the frames that are still alive in it.
+// All that weft keeps for one running thread is in its worker, which one thread-local pointer leads to. Only functions of
+// the library that no coroutine inlines read it: a coroutine may go on on another thread, and a compiler may keep the
+// address of a thread-local over that. Memory belongs to the worker, not to the thread: a thread that ends leaves its
+// worker, with the frames that are still alive in it, to the next thread that starts.
 #pragma once
 
 #include <atomic>
@@ -47,56 +47,57 @@ struct job_queue {
 /// The jobs posted to an inline executor from within one of its jobs on this thread.
 struct inline_queue : job_queue {};
 
-/// So many runs nest on a thread's stack; what would be deeper goes through the run loop or an executor.
+/// So many runs nest on a thread's stack; deeper ones go through the run loop or an executor.
 inline constexpr unsigned deepest_nesting = 64;
-/// So many waits forward their stops by the call that stops the one around them: up to 700 bytes of stack each.
+/// So many stops nest, each in the call that stops the parent, with up to 700 bytes of stack each; deeper ones are deferred.
 inline constexpr unsigned deepest_stop = 16;
 
-/// Whose code runs on a thread's stack. All that the first run of a fork changes, if that runs through.
+/// Which root runs on a thread's stack. A fork that runs through changes nothing of a worker but this.
 struct run_place {
-  root* current = nullptr;         // whose code runs now
-  root* outer = nullptr;           // whose code called the run loop; null: none's
-  job* local = nullptr;            // what the run loop does when nothing is next: starting siblings, last in first out
-  const root* starting = nullptr;  // the child that was started here and has not been away from this stack since
+  root* current = nullptr;         // the root that runs now
+  root* outer = nullptr;           // the root whose code called the run loop; null: none
+  job* local = nullptr;            // jobs for the run loop when nothing is next: starting siblings, last in first out
+  const root* starting = nullptr;  // the child that was started on this stack and has not suspended since
 };
 
-/// What a stop, or the end of a coroutine half-way, destroys on a thread.
+/// What is being destroyed on a thread by a stop, or by the destruction of a coroutine that has not ended.
 enum class unwind_kind : std::uintptr_t {
   nothing,
-  frames,  ///< those of the root that runs
-  stack,   ///< that of a coroutine, by an exception
+  frames,  ///< the frames of the root that runs
+  stack,   ///< the stack of a coroutine, by an exception
 };
 
-/// What a nested run of the run loop must leave as it found it, besides where frames come from.
+/// What a nested run of the run loop restores, besides the memory for frames.
 struct run_state : run_place {
-  // The loop of a pool's worker has resumed what runs, and nothing has run on this stack since but what went on from that by
-  // transfer: so a fiber may go across to the next one. Written by root::run_outermost() and run().
+  // Whether the loop of a pool's worker has resumed what runs here, with nothing but symmetric transfers since. Then a
+  // fiber may switch directly to the next one. Written by root::run_outermost() and run().
   bool is_outermost = false;
   unwind_kind unwinds = unwind_kind::nothing;
-  void* unwound = nullptr;       // the frame that a stop has just destroyed: its owner's destructor skips it
-  class fiber* fiber = nullptr;  // whose stack this runs on, in the root that runs
-  // Of that fiber, or of the one that made this call outside of its stack: it has the control words of the thread's own code.
+  void* unwound = nullptr;  // the frame that a stop has just destroyed, so that the destructor of its owner skips it
+  class fiber* fiber = nullptr;  // on whose stack this runs, in the current root
+  // The context that switched to that fiber, or to the fiber that made this call outside of its stack. It has the control
+  // words of the thread's own code.
   const context* left_by = nullptr;
-  letting_go* lets_go = nullptr;  // the destruction of frames that runs on this stack, if it is no fiber's
+  letting_go* lets_go = nullptr;  // the outermost destruction of frames on this stack, if it is not that of a fiber
 };
-/// The same of a fiber's stack.
+/// The same for the stack of a fiber.
 letting_go*& lets_go_in(class fiber& self) noexcept;
 
 struct worker : run_state {
-  heap frames;                     // its `memory` follows `current` and its env
-  std::coroutine_handle<> next{};  // where the run loop goes on, instead of a nested resume
-  job_queue deferred;              // what the run loop does after that: forks that nested too deep to start at once
-  unsigned nested_forks = 0;       // how many forks are in their first run on this stack, or stopped ones in their last
-  unsigned nested_stops = 0;       // how many waits forward their stops, each inside the one before
-  waiter* deferred_stops = nullptr;       // stops that wait until the outermost of these has returned
-  inline_queue* inlined = nullptr;        // the innermost run of inline_executor on this thread
-  void* ended_below = nullptr;            // for a boundary where a stop arrives: the frame that was destroyed last
-  worker* spare = nullptr;                // link in the list of workers without a thread
-  worker* made_before = nullptr;          // link in the list of all
-  struct pool_worker* of_pool = nullptr;  // what the thread runs of a pool; null: it is none of a pool's
+  heap frames;                       // its `memory` follows `current` and its env
+  std::coroutine_handle<> next{};    // what the run loop resumes next
+  job_queue deferred;                // run by the run loop after all that: forks that nested too deep to start at once
+  unsigned nested_forks = 0;         // forks in their first run on this stack, and stopped ones in their last
+  unsigned nested_stops = 0;         // waits that forward a stop, each inside the one before
+  waiter* deferred_stops = nullptr;  // stops that wait until the outermost of these has returned
+  inline_queue* inlined = nullptr;   // the innermost run of inline_executor on this thread
+  void* ended_below = nullptr;       // read by a boundary where a stop arrives: the frame that was destroyed last
+  worker* spare = nullptr;           // link in the list of workers without a thread
+  worker* made_before = nullptr;     // link in the list of all
+  struct pool_worker* of_pool = nullptr;  // the worker of a pool that the thread is; null: none
   post_hazard hazard;
 
-  // What subsystems above keep in a worker. It knows none of their fields.
+  // What subsystems of higher layers keep in a worker, which knows none of their fields.
   fiber_slot fibers;
   channel_slot channels;
   stack_slot stacks;
@@ -106,8 +107,8 @@ struct worker : run_state {
 /// The calling thread's worker; null before its first use. Read it through this_worker().
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local worker* worker_of_thread;
 
-/// The calling thread was looked after: it has a signal stack, that of its worker or one of its own. What switches stacks
-/// reads it by its distance from the thread pointer; see context.hpp.
+/// Whether the calling thread is prepared for switches of stacks: it has a signal stack, that of its worker or one of its
+/// own. Code that switches reads it by its distance from the thread pointer; see context.hpp.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local bool ready_for_stacks;
 
 /// Makes the calling thread's worker, or takes over that of a thread that ended.
@@ -123,14 +124,14 @@ inline worker& this_worker() noexcept {
 /// The worker that was made last; the others by `made_before`. None is ever taken out.
 worker* newest_worker() noexcept;
 
-/// Waits for each thread that is posting to `it`. By whoever is about to destroy it, when all that was posted has run.
+/// Waits until no thread is posting to `it`. Called before `it` is destroyed, when all that was posted to it has run.
 void wait_for_posters(const void* it) noexcept;
 
-/// The calling thread's worker where a root runs, so that there is one.
+/// The calling thread's worker where a root runs, and so there is one.
 inline worker& running_worker() noexcept { return *worker_of_thread; }
 
-/// Runs one of the jobs posted from within the present run of an inline_executor on this thread: by a job of that run
-/// that is about to block, perhaps for just that one. False: there was none.
+/// Runs one of the jobs that were posted from within the present run of an inline_executor on this thread. Called by a job
+/// of that run which is about to block, perhaps until just that job has run. False: there was none.
 bool run_inlined(worker& here) noexcept;
 
 }  // namespace weft::detail

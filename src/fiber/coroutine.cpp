@@ -68,7 +68,7 @@ void coroutine_core::refuse_to_yield() {
   fail("yield was called by something else than the coroutine that it belongs to");
 }
 
-// The outermost function on a stack. It never returns: the last switch leaves it for good.
+// The outermost function on a stack. It never returns: the last switch does not come back.
 void coroutine_core::start(void* argument, void* passed) noexcept {
   auto& self = *static_cast<coroutine_core*>(argument);
   away_from_the_line& rest = self.rest();
@@ -77,8 +77,8 @@ void coroutine_core::start(void* argument, void* passed) noexcept {
   try {
     last = rest.start(self, passed);
   } catch (const stopped&) {
-    if (self.here_.mark != unwinding) rest.failure = std::current_exception();  // the function's own
-  } catch (...) {                                                               // resume() throws it
+    if (self.here_.mark != unwinding) rest.failure = std::current_exception();  // a failure of the function
+  } catch (...) {                                                               // resume() rethrows it
     rest.failure = caught();
   }
   self.here_.mark = ended;

@@ -20,7 +20,7 @@ constexpr unsigned looked_at = 1u << 23;
 constexpr unsigned looked_at = 0;
 #endif
 
-// Whether the thread handles an exception, or one is on its way.
+// Whether the thread handles an exception, or one is being thrown.
 WEFT_SELDOM bool asks_for_exceptions() noexcept {
   const exception_globals& exceptions = exceptions_here();
   return exceptions.caught != nullptr || exceptions.uncaught != 0;
@@ -54,9 +54,9 @@ fiber* fiber::of(const frame& one) noexcept {
   return const_cast<fiber*>(static_cast<const fiber*>(static_cast<const boundary*>(&one)));
 }
 
-// Null where anything is not as it mostly is, so that the fiber goes the way of all waits. What comes first says that the
-// loop of a pool's worker has resumed this fiber, in a root of the pool. Apart, since a thread's own things are asked for; of
-// what is called but seldom, nothing makes it save registers.
+// The fiber that this one can switch to directly when it waits. Null in any uncommon case, where it returns to the run
+// loop, as all waits can. The first condition is that the loop of a pool's worker has resumed this fiber, in a root of the
+// pool. Not inline, since it reads thread-locals; and all that it calls is rare and apart, so it saves no registers.
 [[gnu::noinline]] fiber::pair fiber::next_across() noexcept {
   worker& here = this_worker();
   class fiber* const self = here.fiber;
@@ -67,11 +67,11 @@ fiber* fiber::of(const frame& one) noexcept {
   if (has_more(here) || here.current != &mine || here.starting != nullptr || mine.is_lent || mine.env == nullptr ||
       mine.env->executor != of.home || mine.sleeper::stop_requested() || handles_exceptions()) [[unlikely]]
     return {};
-  // As the loop would, which has to look after something else first now and then.
+  // The loop is needed where it has something else to look at first.
   if (of.jobs.get() == of.looks_outside_at || of.others_wait() || of.is_ranked || of.forks.in_slots() != 0 ||
       of.state_of_pool->load(std::memory_order_relaxed) == pool_state::cancelling) [[unlikely]]  // seen at some time
     return {};
-  // Of thousands, each lies in no cache: where it says what it is, and then where it goes on.
+  // Of thousands of fibers each is in no cache: prefetches first what it is, and then where it goes on.
   const auto fetch = [](job& near, job& far) noexcept {
     root::fetch_frame(near);
     root::fetch(far);
@@ -94,7 +94,7 @@ fiber* fiber::of(const frame& one) noexcept {
 
 namespace {
 
-// What the system says here is not the fiber's.
+// Saves errno: calls of the system outside of the fiber must not change it for the fiber.
 WEFT_SELDOM void call_for(pool_worker& of, int& errno_here) noexcept {
   const int kept = errno_here;
   of.call_one();
@@ -103,7 +103,7 @@ WEFT_SELDOM void call_for(pool_worker& of, int& errno_here) noexcept {
 
 }  // namespace
 
-// The one before may go on elsewhere, or be gone, after has_left().
+// After has_left() the fiber before may go on on another thread, or be gone.
 [[gnu::noinline]] void coroutine_core::came_across(coroutine_core& before) noexcept {
   auto& self = static_cast<class fiber&>(before);
   self.waits_at_ = self.lowest_frame();
@@ -114,7 +114,7 @@ WEFT_SELDOM void call_for(pool_worker& of, int& errno_here) noexcept {
     call_for(of, *here.fibers.errno_at);
 }
 
-// On the fiber's stack, as the next one, so that last words show it.
+// On the fiber's stack, as the next one, so that a report of its failure shows the stack.
 void fiber::expect_may_leave() noexcept {
   expect_no_locks();
   if (stays_ == looked_at) return;
@@ -147,7 +147,8 @@ void fiber::expect_stayed() noexcept {
       "thread");
 }
 
-// What a fiber throws. Caught for good, it goes, and what the fiber throws later is an error like any other.
+// The exception that unwinds a stopped fiber. Where the program catches it and does not rethrow it, later exceptions of the
+// fiber are failures as any others.
 class fiber::stop_on_its_way final : public stopped {
  public:
   explicit stop_on_its_way(fiber& in) noexcept : in_{&in} {
@@ -155,7 +156,7 @@ class fiber::stop_on_its_way final : public stopped {
     in.stop_on_its_way_ = this;
   }
   stop_on_its_way(const stop_on_its_way&) noexcept : stopped{}, in_{nullptr} {}
-  // Perhaps kept by an exception_ptr until the fiber has gone, or on another thread.
+  // An exception_ptr may keep it until the fiber is gone, or destroy it on another thread.
   ~stop_on_its_way() {
     if (in_ == nullptr || this_worker().fiber != in_) return;
     if (in_->stop_on_its_way_ == this) in_->stop_on_its_way_ = nullptr;
@@ -168,7 +169,7 @@ class fiber::stop_on_its_way final : public stopped {
 // Not inlined, since exceptions on their way are counted for each thread.
 [[gnu::noinline]] void fiber::throw_stop() { throw stop_on_its_way{*this}; }
 
-// On the fiber's stack, outermost but for the core.
+// The outermost function on the fiber's stack, but for that of the context switch.
 void* fiber::run(coroutine_core& core, void* nothing) {
   auto& self = static_cast<fiber&>(core);
   core.begin();
@@ -180,7 +181,7 @@ void* fiber::run(coroutine_core& core, void* nothing) {
   return nothing;
 }
 
-// It runs from here on.
+// Switches to the fiber, which runs from here on.
 inline void fiber::begin_turn(worker& here) noexcept {
   if (ran_on_ != &here) {
     if (ran_on_ != nullptr) here.fibers.migrations.add();
@@ -190,8 +191,8 @@ inline void fiber::begin_turn(worker& here) noexcept {
   here.left_by = &left();
 }
 
-// By the run loop, as a coroutine's resume function. What comes back here may be another fiber, which the one that went away
-// has crossed to; that one may be gone.
+// Called by the run loop, as the resume function of a coroutine. The fiber that switches back here may be another one, to
+// which the first one has switched directly; the first one may be gone.
 void fiber::go_on(frame* frame) {
   auto* self = static_cast<class fiber*>(static_cast<boundary*>(frame));
   worker& here = this_worker();

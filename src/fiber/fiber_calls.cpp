@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::size_t room_for_unwinding = std::size_t{16} << 10;
 
-// Two functions of the library are outermost on each fiber's stack: of the core, and of the fiber.
+// Two functions of the library are outermost on each fiber's stack: that of the context switch, and that of the fiber.
 constexpr std::size_t outermost_calls = 2;
 
 struct unwinding {
   call_list& into;
   const void* waits_at;  // where the stack of a fiber ended that waits; null: it runs
-  bool inside;           // past whoever asks
+  bool inside;           // whether the walk has passed the caller
 };
 
 // Whether the function's own stack pointer was at `stack_pointer`, or above.
@@ -41,7 +41,7 @@ _Unwind_Reason_Code add_call(_Unwind_Context* at, void* argument) {
   if (!self.inside && !(self.waits_at != nullptr ? is_above(at, self.waits_at) : code == into.after))
     return _URC_NO_REASON;
   self.inside = true;
-  into.code[into.count++] = code - 1;  // in the call, where this is the instruction after it
+  into.code[into.count++] = code - 1;  // inside the call; the return address is that of the instruction after it
   return into.count == std::size(into.code) ? _URC_NORMAL_STOP : _URC_NO_REASON;
 }
 

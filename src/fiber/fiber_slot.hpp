@@ -7,9 +7,9 @@ namespace weft::detail {
 
 struct fiber_slot {
   count created, ended;
-  count switches;           // to one, from the run loop
-  count across;             // to one, from another one
-  count migrations;         // to one that was on another worker before
+  count switches;           // from the run loop to a fiber
+  count across;             // from a fiber to another one
+  count migrations;         // to a fiber that was on another worker before
   int* errno_at = nullptr;  // the thread's
 };
 
