@@ -10,7 +10,7 @@
 namespace weft::detail {
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local heap* heap_of_thread = nullptr;
-// Named by the code of programs alone, which no compiler looks into for names.
+// Used only by code that programs inline, so the compiler of this file sees no use of it.
 [[gnu::used, gnu::tls_model("initial-exec")]] constinit thread_local frame_front* front_of_thread = &no_front;
 constinit frame_front no_front;
 
@@ -20,13 +20,13 @@ void release_to_operator_delete(void*, void* block, std::size_t) noexcept {
   ::operator delete(block, std::align_val_t{heap::granule});
 }
 
-// What others' lists hold is theirs alone: they look when they sleep.
+// Drains all heaps. Free lists belong to their owners alone, who sweep them before they sleep.
 void drain_all() noexcept {
   for (heap* one = newest_heap(); one != nullptr; one = one->made_before)
     if (one->is_worth_a_drain()) one->drain();
 }
 
-// What `take` gives. If there is no memory, it is asked once more after all that is cached was given back.
+// Gives what `take` gives. If that finds no memory, calls it once more after all cached memory was given back.
 template <class Take>
 void* with_what_is_cached(Take take) {
   try {
@@ -58,12 +58,13 @@ void free_foreign(void* frame, std::size_t size) noexcept {
 
 // ---- the interface ------------------------------------------------------------------------------------------------------
 
-// All but small frames of a worker, too: apart from those, whose way saves no registers and asks as little as it can.
+// Allocates any frame but a small one of a worker. Those have a path of their own, which saves no registers and checks as
+// little as it can.
 [[gnu::noinline]] void* allocate_large_frame(std::size_t size) {
   heap& here = this_heap();
   if (here.memory != nullptr) return here.memory->allocate(size);
   if (size > heap::large || asan_watches())
-    return allocate_large(size);  // there, each is known by who made and freed it
+    return allocate_large(size);  // the sanitizer then knows where each was made and freed
   return with_what_is_cached(
       [&, size] { return size <= heap::small ? here.allocate_small(small_frame_bytes(size)) : here.allocate(size); });
 }
@@ -106,7 +107,7 @@ frame_source::~frame_source() {
 }
 
 bool frame_source::trim() noexcept {
-  if (is_shared()) return false;  // others may look for a block
+  if (is_shared()) return false;  // other threads may use the cache
   bool any = false;
   for (std::size_t i = 0; i != kept_sizes; ++i)
     if (void* const block = std::exchange(kept_[i], nullptr)) {
@@ -118,7 +119,7 @@ bool frame_source::trim() noexcept {
 
 namespace { constexpr std::size_t busy = ~(~std::size_t{0} >> 1); }
 
-// How many frames are alive. Of a source that is not shared.
+// How many frames of a source that is not shared are alive.
 inline std::size_t frame_source::live_in_here() const noexcept {
   const std::size_t live = live_.load(std::memory_order_relaxed);  // as declared, like all below
   WEFT_EXPECTS((live & busy) == 0,
@@ -127,7 +128,7 @@ inline std::size_t frame_source::live_in_here() const noexcept {
   return live;
 }
 
-// Mostly there is a block that was just freed: that way calls nothing.
+// Mostly a block was just freed and is there: that path calls nothing.
 void* frame_source::allocate(std::size_t size) {
   const std::size_t bytes = foreign_frame_bytes(size), at = bytes / foreign_frame_alignment;
   if (at < kept_sizes) [[likely]]
@@ -140,7 +141,7 @@ void* frame_source::allocate(std::size_t size) {
   return allocate_anew(bytes);
 }
 
-// It may have memory again once it has back what is kept.
+// The resource may have memory again once it has back the blocks that are kept.
 inline void* frame_source::ask_resource(std::size_t bytes) {
   try {
     return resource_->allocate(bytes, foreign_frame_alignment);
@@ -172,7 +173,7 @@ inline void* frame_source::ask_resource(std::size_t bytes) {
 void frame_source::release(void* source, void* block, std::size_t frame_size) noexcept {
   auto& mine = *static_cast<frame_source*>(source);
   const std::size_t bytes = foreign_frame_bytes(frame_size);
-  if (bytes < mine.keeps_below_ && !asan_watches()) [[likely]]  // which sees at once what uses a frame after its end
+  if (bytes < mine.keeps_below_ && !asan_watches()) [[likely]]  // which is to see each use after a frame's end
     if (foreign_frame_header*& kept = mine.kept_[bytes / foreign_frame_alignment]; kept == nullptr) [[likely]] {
       mine.live_.store(mine.live_in_here() - 1, std::memory_order_relaxed);
       kept = static_cast<foreign_frame_header*>(block);
@@ -192,7 +193,7 @@ void frame_source::release(void* source, void* block, std::size_t frame_size) no
 void frame_source::enter(const executor* where, const worker& here) noexcept {
   if (is_shared()) return;
   const void* const user = where != nullptr ? static_cast<const void*>(where) : &here;
-  const void* found = user_.load(std::memory_order_relaxed);  // as declared, three times
+  const void* found = user_.load(std::memory_order_relaxed);  // as declared
   if (found == user) [[likely]]
     return;
   WEFT_EXPECTS(found == nullptr &&

@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-// Any block but the one on top. Apart, so that the way of that one saves no registers.
+// Frees any block but the one on top of the slab. Not inline, so that the path of that one saves no registers.
 [[gnu::noinline]] void heap::free_below(void* block, std::size_t bytes) noexcept {
   const std::size_t size_class = class_of(bytes);
   if (heap& home = *slab::of(block)->owner; &home != this) [[unlikely]]
@@ -20,8 +20,8 @@ namespace weft::detail {
     look();
 }
 
-// What goes home is two read-modify-writes on words that its owner, and whoever else frees there, writes: shared out over
-// some blocks.
+// To send blocks home takes two read-modify-writes, on words that the owner and other threads write. So several blocks are
+// sent together.
 [[gnu::noinline]] void heap::free_others(heap& home, void* block, std::size_t size_class, std::size_t bytes) noexcept {
   if (bytes > small) {
     auto& one = *::new (block) free_block{nullptr, size_class};
@@ -45,15 +45,15 @@ namespace weft::detail {
 }
 
 inline void heap::deliver(heap& home, free_block& newest, free_block& oldest, std::size_t bytes) noexcept {
-  const std::size_t all = home.waiting.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // before they are there
+  const std::size_t all = home.waiting.fetch_add(bytes, std::memory_order_relaxed) + bytes;  // before the put
   home.returned.put(newest, oldest);
   if (all <= home.keeps_waiting.load(std::memory_order_relaxed)) return;  // a hint
   sent_much = true;
   if (all > home.drain_at.load(std::memory_order_relaxed)) home.drain();  // the same
 }
 
-// The current slab has no room: what came home first, then a new slab. The rest of the old one is lost until it is empty:
-// at most one frame's worth of every slab.
+// The current slab has no room: takes blocks that came home, else a new slab. The rest of the old slab, less than one
+// frame, is not used until that slab is empty.
 [[gnu::noinline]] void* heap::cut(std::size_t bytes, std::size_t size_class) {
   take_returned();
   if (free_block* block = lists[size_class]) {
@@ -71,7 +71,7 @@ inline void heap::deliver(heap& home, free_block& newest, free_block& oldest, st
   return fresh->begin();
 }
 
-// From here on frames are cut from `one`, the first slab, or from none. Under the lock.
+// Makes `one` the current slab, which frames are cut from; null: none is. Under the lock.
 void heap::cut_from(slab* one, std::byte* at) noexcept {
   current = one;
   const slab* before = one != nullptr ? one->next : slabs;
@@ -81,8 +81,8 @@ void heap::cut_from(slab* one, std::byte* at) noexcept {
   below = before != nullptr ? before->top : nullptr;
 }
 
-// The current slab is empty, and `block` is on top of the one before: that is the current one again. So a call chain of
-// any depth comes back on a stack of slabs, and none of its frames goes through a list.
+// The current slab is empty, and `block` is on top of the slab before it, which becomes the current one again. So a call
+// chain of any depth unwinds along a stack of slabs, and none of its frames goes through a list.
 [[gnu::noinline]] void heap::step_back(std::byte* block) noexcept {
   slab* empty;
   {
@@ -132,8 +132,8 @@ bool heap::drain_at_times(long now) noexcept {
   return !is_time;
 }
 
-// For an owner that may be idle. By the amount that waits, as a sweep by the amount cached, its cost is shared out over as
-// many frees; by time, see patience_after(). What is taken here, nobody else has meanwhile. How many blocks were there.
+// Does for an owner that may be idle what a sweep does. It runs when much waits, so its cost is amortized over as many
+// frees, or after some time (patience_after()). Nobody else can find the blocks meanwhile. How many there were.
 std::size_t heap::drain_under_lock() noexcept {
   std::size_t blocks = 0;
   constexpr std::size_t whole = ~std::size_t{0};
@@ -190,7 +190,7 @@ bool heap::were_many_for_long(long now) noexcept {
   return now - many_since >= patience;
 }
 
-// A peak often comes again, and to walk over what it left costs a cache miss for each block.
+// A peak often comes again, and to walk over the blocks that it left costs a cache miss for each.
 [[gnu::noinline]] void heap::look() noexcept {
   if (cached > too_many || (cached > keep && were_many_for_long(coarse_milliseconds()))) return sweep();
   look_later();
@@ -210,8 +210,8 @@ bool heap::age(long now) noexcept {
   return held.load(std::memory_order_relaxed) > keep / slab::bytes;
 }
 
-// Gives back the slabs of which every byte ever cut lies in a free list. Linear in the free blocks. Run when these have
-// doubled since the last time, so its cost is shared out over as many frees, or when they have been many for long.
+// Gives back the slabs all of whose blocks are in free lists. Linear in the free blocks. It runs when these have doubled
+// since the last time, so its cost is amortized over as many frees, or when they have been many for long.
 [[gnu::noinline]] void heap::sweep() noexcept {
   send();
   take_returned();
@@ -265,7 +265,7 @@ bool heap::age(long now) noexcept {
   look_later();
 }
 
-// What is in the lists lies with what others free from now on, so that a drain sees whole slabs.
+// Moves the free blocks to `returned`, with those that others free from now on, so that a drain sees whole slabs.
 void heap::hand_in_lists() noexcept {
   free_block *newest = nullptr, *oldest = nullptr;
   for (std::size_t c = 1; c < classes; ++c)
@@ -282,7 +282,7 @@ void heap::hand_in_lists() noexcept {
   returned.put(*newest, *oldest);
 }
 
-// Nobody is there to take what comes home, so little of it may wait.
+// No owner takes what comes home, so little of it may wait.
 void heap::leave() noexcept {
   keeps_waiting.store(slab::bytes, std::memory_order_relaxed);
   sweep();

@@ -1,19 +1,19 @@
-// A worker's heap: where its frames lie, and how those that others freed come home. What a frame costs stands in
-// memory/frame_memory.hpp.
+// A worker's heap: where its frames lie, and how blocks that other workers have freed come back to it. What a frame costs
+// is described in memory/frame_memory.hpp.
 //
-//   owner   takes from a class's list, else cuts from the current slab; puts back, or moves `bump` down again
-//   others  put blocks into `returned`, some together, which the owner takes all at once where it needs a slab, and before
-//           a sweep. What one of them has not sent yet, it sends before it sleeps or ends, so few blocks of one heap at a
-//           time lie with each
-//   drain   by any of those, when much waits there: takes all, finds the slabs of which everything that was cut is in its
-//           hand, which so nobody else can have, and puts the rest back. The owner may be idle for ever
-//   age     by a thread that is about to sleep, and once a second while it sleeps: sweeps its own lists if they have been
-//           long for a second, and drains what it has sent to others
+//   owner   takes a block from the free list of its size class, else cuts one from the current slab; frees into the list, or moves
+//           `bump` down again
+//   others  put blocks that they free into `returned`, several at once; the owner takes all of them where it needs a slab, and
+//           before a sweep. A worker sends the blocks that it still holds back before it sleeps or ends, so each holds few of them
+//   drain   by any worker, when much waits in `returned`: takes all, gives back the slabs all of whose blocks it has then, and puts
+//           the rest back. Needed since the owner may be idle for ever
+//   age     by a thread that is about to sleep, and once a second while it sleeps: sweeps its own lists if they have been long for
+//           a second, and drains the heaps to which it has sent much
 //
-// A sweep, or a drain, finds the slabs that are whole at that moment. A peak that ends leaves most of them with one frame
-// alive for a while, so what one of them left is looked at again as soon as anything else was freed. By the amount freed
-// alone that would not do: the last frames of many slabs are few bytes. So time decides; a walk over many blocks is
-// repeated after a longer time, which bounds its share of the processor.
+// A sweep, or a drain, finds the slabs that are wholly free at that moment. When a peak ends, most slabs have one frame
+// that lives for a while, so the blocks that one run left are looked at again when anything else was freed. The amount
+// freed is no measure for that: the last frames of many slabs are few bytes. So time decides; the more blocks there are,
+// the longer the time until the next walk over them, which bounds its share of the processor.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 
 namespace weft::detail {
 
-/// One worker's frames. Touched by its own thread only, but for what stands below `returned`.
+/// One worker's frames. Used by its own thread only, but for `returned` and what stands below it.
 struct heap : frame_front {
   static constexpr std::size_t granule = frame_granule;
   static constexpr std::size_t small = small_frame;  // up to here a class every 32 bytes
@@ -38,43 +38,45 @@ struct heap : frame_front {
   static constexpr std::size_t classes = frame_classes;
   // Bytes in free lists: more is swept when it has lain there for a second; and so much at once.
   static constexpr std::size_t keep = std::size_t{32} << 20, keep_for_a_second = std::size_t{128} << 20;
-  // In milliseconds: how long blocks must have been many before they are walked over, and again after a walk over `blocks`.
+  // In milliseconds: how long there must have been many blocks before a walk over them, and before the next one, after a
+  // walk over so many.
   static constexpr long patience_after(std::size_t blocks) noexcept {
     return std::max(1000L, static_cast<long>(blocks / 500));  // some 20 ns each: a hundredth of the time
   }
 
-  std::byte* base = nullptr;                 // of the current slab, as `bump`; null: there is none
-  std::byte* below = nullptr;                // the top of the slab before it
-  std::size_t freed = 0;                     // bytes that were ever put into lists
-  std::size_t swept_at = 0;                  // what that was at the last sweep
-  std::size_t look_at = keep;                // when so many were, one looks how much is cached, and for how long
-  std::size_t too_many = keep_for_a_second;  // or twice what the last sweep left
-  long many_since = 0;  // in milliseconds; 0: they are few, or nobody has looked since the last sweep
+  std::byte* base = nullptr;   // of the current slab, as `bump`; null: there is none
+  std::byte* below = nullptr;  // the top of the slab before it
+  std::size_t freed = 0;       // bytes that were ever put into free lists
+  std::size_t swept_at = 0;    // the value of `freed` at the last sweep
+  std::size_t look_at = keep;  // the value of `freed` at which it looks again how much is cached, and for how long
+  // From so many bytes in the lists on, it sweeps; twice what the last sweep left, if that is more.
+  std::size_t too_many = keep_for_a_second;
+  long many_since = 0;  // when the lists were first seen to be long, in milliseconds; 0: not since the last sweep
   long patience = patience_after(0);
 
-  // Small blocks of another heap that are to go home together: its own thread's.
+  // Small blocks of another heap that are to be sent back together. Its own thread's.
   heap* sends_to = nullptr;
   free_block* newest_to_send = nullptr;
   free_block* oldest_to_send = nullptr;
   std::size_t bytes_to_send = 0;
   unsigned blocks_to_send = 0;
-  bool sent_much = false;  // to a heap where much waits, so it is to be drained when time has passed
+  bool sent_much = false;  // it has sent blocks to a heap where much waits, which it is to drain later
   static constexpr unsigned most_together = 16;
 
   // Blocks that other workers freed.
-  inbox<free_block> returned;               // its edge: the last use of the block  ->  who hands it out again
-  atomic<std::size_t> waiting{0};           // bytes in there. A count, no edge: at least what one can find there
-  atomic<std::size_t> drain_at{keep};       // so many are enough to look for whole slabs. A hint, no edge
-  atomic<std::size_t> keeps_waiting{keep};  // what `drain_at` is at least. The same
-  // What the last drain left there, and nothing was taken since. A hint, no edge: as long as no more waits, the next one
-  // would find nothing.
+  inbox<free_block> returned;          // its edge: the last use of the block  ->  the thread that hands it out again
+  atomic<std::size_t> waiting{0};      // bytes in `returned`, or more. A count, no edge
+  atomic<std::size_t> drain_at{keep};  // a drain is worth while from so many bytes on. A hint, no edge
+  atomic<std::size_t> keeps_waiting{keep};  // the least value of `drain_at`. A hint, no edge
+  // The bytes that the last drain left, if none were taken since. A hint, no edge: as long as no more bytes wait, another
+  // drain would find nothing.
   atomic<std::size_t> stayed{0};
   atomic<std::size_t> held{0};  // slabs. Written under `lock`; a count, no edge
-  tiny_lock draining;           // held by who looks
-  plain<long> drained_at = 0;   // in milliseconds, and how long the next one waits: under `draining`
+  tiny_lock draining;           // held during a drain
+  plain<long> drained_at = 0;   // in milliseconds; with the time until the next drain, under `draining`
   plain<long> drain_patience = 0;
   heap* made_before = nullptr;     // link in the list of all
-  tiny_lock lock;                  // of the list, and of `current`; the owner alone adds to it
+  tiny_lock lock;                  // guards `slabs` and `current`; only the owner adds a slab
   plain<slab*> slabs = nullptr;    // all, the current one first
   plain<slab*> current = nullptr;  // the one that frames are cut from; null: none
 
@@ -82,33 +84,33 @@ struct heap : frame_front {
   void* allocate(std::size_t size);         // above `small`, up to `large`
   void free(void* block, std::size_t bytes) noexcept;
 
-  /// Sends home what was freed here and is another's.
+  /// Sends blocks of another heap that were freed here back to that one.
   void send() noexcept {
     if (blocks_to_send != 0) send_all();
   }
 
   /// Gives back the slabs that hold no live frame.
   void sweep() noexcept;
-  /// False: nothing was freed since the last one, so it would find none.
+  /// False: nothing was freed since the last sweep, so another one would find no slab.
   bool is_worth_a_sweep() const noexcept {
     return freed != swept_at || waiting.load(std::memory_order_relaxed) != 0;  // a count
   }
 
-  /// Sweeps if free blocks have been many for a second at `now`, in milliseconds. True: it has many slabs, of which others
-  /// may free all frames, so ask again in a while.
+  /// Sweeps if the lists have been long for a second at `now`, in milliseconds. True: there are many slabs, and other
+  /// threads may free their frames, so it is to be called again in a while.
   bool age(long now) noexcept;
 
-  /// By any thread: gives back the slabs of which all that was cut waits in `returned`.
+  /// By any thread: gives back the slabs all of whose blocks are in `returned`.
   void drain() noexcept;
-  /// False: nothing came since the last one, so it would find none.
+  /// False: nothing was returned since the last drain, so another one would find no slab.
   bool is_worth_a_drain() const noexcept {
     return waiting.load(std::memory_order_relaxed) != stayed.load(std::memory_order_relaxed);  // as declared, both
   }
-  /// The same if much waits there, more than the last one left, and that was some time before `now`. True: it has not been
-  /// so long, so ask again in a while.
+  /// Drains if much waits, more than the last drain left, and that was some time before `now`. True: it was not long enough
+  /// ago, so this is to be called again in a while.
   bool drain_at_times(long now) noexcept;
 
-  /// Its thread ends, or another one takes it over.
+  /// Called when its thread ends, and when another one takes the heap over.
   void leave() noexcept;
   void take_over() noexcept;
 
@@ -166,13 +168,13 @@ inline void* heap::allocate(std::size_t size) {
 /// The heap of the calling thread's worker; null before its first use.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local heap* heap_of_thread;
 
-/// What programs take frames from: that heap, or `no_front` where there is none. See frames_here().
+/// Where code in headers takes frames from: that heap, or `no_front` where there is none. See frames_here().
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local frame_front* front_of_thread __asm__(
     "weft_frames_here");
-/// Has nothing, and is never written.
+/// A front without blocks, which is never written.
 extern constinit frame_front no_front;
 
-/// Makes the calling thread's worker, whose heap it gives. Of core, as the next one.
+/// Makes the calling thread's worker, and gives its heap. Defined in core, as the next one.
 WEFT_SELDOM heap& first_heap() noexcept;
 /// The heap that was made last; the others by `made_before`. None is ever taken out.
 heap* newest_heap() noexcept;
@@ -186,11 +188,12 @@ inline heap& this_heap() noexcept {
 /// The calling thread takes its frames from `here` from now on.
 void begin_frame_memory(heap& here) noexcept;
 
-/// Lets go of blocks and slabs that nobody has needed lately. True: there are more, so ask again in a while. By a thread
-/// that is about to sleep.
+/// Gives back blocks and slabs that were not needed lately. By a thread that is about to sleep. True: there are more, so it
+/// is to be called again in a while.
 bool age_frame_memory() noexcept;
 
-/// The thread of `here` ends: its heap waits for the next one, and what it has sent to others is looked at.
+/// Called when the thread of `here` ends: the heap waits for the next thread, and heaps that it has sent blocks to are
+/// drained.
 void leave_frame_memory(heap& here) noexcept;
 
 }  // namespace weft::detail

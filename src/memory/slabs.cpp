@@ -22,7 +22,7 @@ slab* pop(slab*& list) noexcept {
   return one;
 }
 
-// Null: there is no room for it.
+// Null: the system has no room for it.
 std::byte* map_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   void* mapped =
       ::mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -85,7 +85,7 @@ void slab_source::let_go_of_all() noexcept {
   warm_count_ = least_ = 0;
 }
 
-// One by one: where the system refuses, since it would have too many mappings, the rest stays.
+// One by one: where the system refuses, since there would be too many mappings, the others stay mapped.
 void slab_source::unmap_all() noexcept {
   std::lock_guard guard{lock_};
   slab* kept = nullptr;
@@ -101,7 +101,7 @@ std::size_t slab_source::bytes_in_use() noexcept {
   return (in_use_ + warm_count_) * slab::bytes;
 }
 
-// Large pages are asked for from the second region on, and where one worker fills more than a slab: a small program stays
+// Asks for huge pages from the second region on, and where one worker fills more than a slab. So a small program stays
 // small, and so does one of many threads that each need little.
 void slab_source::reserve(bool large_pages) {
   std::size_t bytes = region;
@@ -112,13 +112,13 @@ void slab_source::reserve(bool large_pages) {
   for (std::byte* at = mapped + bytes; at != mapped;) push(cold_, reinterpret_cast<slab*>(at -= slab::bytes));
 }
 
-// Only its first page stays resident.
+// Gives the pages of a slab back to the system, but for the first one.
 void slab_source::cool(slab* one) noexcept {
   ::madvise(reinterpret_cast<std::byte*>(one) + page, slab::bytes - page, MADV_DONTNEED);
   push(cold_, one);
 }
 
-// Once a second, lets go of as many as nobody took out in that second, and of no more than leaves the few.
+// Once a second, gives back as many warm slabs as nobody has taken in that second, but for a few.
 void slab_source::age(long now) noexcept {
   if (now - last_aged_ < 1000) return;
   const std::size_t left = warm_count_ - (least_ > always_warm ? least_ - always_warm : 0);

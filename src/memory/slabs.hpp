@@ -1,9 +1,10 @@
 // Pieces of memory from which workers cut frames, from the system and back to it.
 //
-// Address space is taken 4 MiB at a time and kept, until there is none. What lies in it stays warm for a while after it was given back, since
-// a peak often comes again: a recursion of a million levels needs 90 MiB each time, which is 25,000 page faults if it has
-// to fetch them anew. What nobody has needed for a second goes back to the system, but for a few slabs. There is no
-// thread for that: whoever gives a slab back, or is about to sleep, looks at the clock.
+// Address space is taken from the system 4 MiB at a time and kept, as long as the system has some. A slab that was given
+// back keeps its memory for a while (it is warm), since a peak often comes again: a recursion of a million levels needs 90
+// MiB each time, which is 25,000 page faults if it has to get them anew. Slabs that were not needed for a second go back to
+// the system, but for a few. There is no thread for that: a thread that gives a slab back, or is about to sleep, looks at
+// the clock.
 #pragma once
 
 #include <cstddef>
@@ -37,25 +38,25 @@ struct slab {
   std::size_t cut() noexcept { return static_cast<std::size_t>(top - begin()); }
 };
 
-/// Slabs that no worker uses. All from any thread.
+/// Slabs that no worker uses. Any thread may call all of it.
 class slab_source {
  public:
   static slab_source& the_one() noexcept;
 
-  /// Throws std::bad_alloc. `one_more`: it has one already.
+  /// Throws std::bad_alloc. `one_more`: the heap has a slab already.
   slab* take(heap& owner, bool one_more);
   void give_back(slab* one) noexcept;
 
-  /// True: some are warm that may go later.
+  /// True: some slabs are warm that may go back later.
   bool let_go_of_unused(long now) noexcept;
   void let_go_of_all() noexcept;
   /// With their addresses: for what else needs memory where there is none, and where the library is unloaded.
   void unmap_all() noexcept;
 
-  /// Those in use, and the warm ones.
+  /// How many are in use or warm.
   std::size_t bytes_in_use() noexcept;
 
-  /// By a thread that forks, and by it and its like in the child: nobody is at it meanwhile.
+  /// Around a fork(), in the parent and in the child, so that no thread holds the lock meanwhile.
   void before_fork() noexcept { lock_.lock(); }
   void after_fork() noexcept { lock_.unlock(); }
 
@@ -71,7 +72,7 @@ class slab_source {
   slab* warm_ = nullptr;  // the one that was given back last comes first
   slab* cold_ = nullptr;
   std::size_t warm_count_ = 0;
-  std::size_t least_ = 0;  // warm ones, at the least, since `last_aged_`
+  std::size_t least_ = 0;  // the least number of warm slabs since `last_aged_`
   long last_aged_ = 0;     // in milliseconds
   std::size_t in_use_ = 0;
   std::size_t regions_ = 0;

@@ -20,7 +20,7 @@ constexpr int madv_guard_remove = 103;
 constexpr int madv_populate_write = 23;  // Linux 5.14
 constexpr int this_process = -10'001;    // Linux 6.15: instead of a descriptor, PIDFD_SELF_THREAD_GROUP
 
-// In one call of the system. False: it knows no such call, or did not get to the end.
+// Advises all ranges in one system call. False: the system has no such call, or did not advise all.
 bool advise_all(std::span<const iovec> ranges, int advice) noexcept {
   std::size_t bytes = 0;
   for (const iovec& one : ranges) bytes += one.iov_len;
@@ -28,7 +28,7 @@ bool advise_all(std::span<const iovec> ranges, int advice) noexcept {
          process_madvise(this_process, ranges.data(), ranges.size(), advice, 0) == static_cast<ssize_t>(bytes);
 }
 
-// How many of them, the first ones first.
+// Advises the ranges one by one, in order. How many it could.
 std::size_t advise(std::span<const iovec> ranges, int advice) noexcept {
   if (ranges.size() > 1 && advise_all(ranges, advice)) return ranges.size();
   std::size_t done = 0;
@@ -36,7 +36,7 @@ std::size_t advise(std::span<const iovec> ranges, int advice) noexcept {
   return done;
 }
 
-// Has the kernel write a byte there: where that faults, a program's write would, and no signal is needed to see it.
+// Whether a write there would fault. The kernel writes the byte, so no signal handler is needed to see it.
 bool can_be_written(std::byte* at) noexcept { return ::getrandom(at, 1, GRND_NONBLOCK) == 1 || errno == EAGAIN; }
 
 bool try_guard(stack_guard kind) noexcept {
@@ -89,7 +89,7 @@ void populate(std::span<const iovec> ranges) noexcept { static_cast<void>(advise
 void let_go(std::span<const iovec> ranges) noexcept {
   while (!ranges.empty()) {
     const std::size_t done = advise(ranges, MADV_DONTNEED);
-    ranges = ranges.subspan(done < ranges.size() ? done + 1 : done);  // one that the system refuses stays as it is
+    ranges = ranges.subspan(done < ranges.size() ? done + 1 : done);  // a range that the system refuses stays as it is
   }
 }
 

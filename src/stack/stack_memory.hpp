@@ -1,4 +1,4 @@
-// What the memory of a stack says of who was there.
+// What can be read from the memory of a stack: how much was used, and whether it ran over.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-/// So many bytes stand at the bottom of a stack that no guard protects: whoever runs over it writes there first.
+/// The canary: so many bytes at the bottom of a stack without a guard, which an overflow overwrites first.
 inline constexpr std::size_t canary_bytes = 64;
 
 void set_canary(stack_header& one) noexcept;

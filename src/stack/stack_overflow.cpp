@@ -38,7 +38,7 @@ void describe_user(const stack_user& who, bool demangled, symbolizer& symbols, P
     put(type_in(who.type != nullptr ? who.type : "F = a function that is not known"));
 }
 
-// By write(2), since it says what it has to say in a signal handler.
+// Prints by write(2), since it does so in a signal handler.
 class sentence {
  public:
   sentence& operator<<(std::string_view text) noexcept {
@@ -51,7 +51,7 @@ class sentence {
     return *this << std::string_view{digits, end};
   }
   void print() const noexcept {
-    if (::write(STDERR_FILENO, text_, size_) < 0) return;  // nobody reads, and there is nobody left to tell
+    if (::write(STDERR_FILENO, text_, size_) < 0) return;  // nobody reads stderr, so nothing more can be said
   }
 
  private:
@@ -84,8 +84,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     const auto begin = reinterpret_cast<std::uintptr_t>(in->slot_begin(slot));
     const bool in_guard = at < begin + in->guard_bytes();
     const auto top = reinterpret_cast<std::uintptr_t>(&one);
-    // A slot that nothing ever ran on has a guard, too, and no header. Whoever grows the stack by a large frame has moved
-    // its pointer first, perhaps below the slot.
+    // A slot that nothing ever ran on has a guard, too, but no header. A function with a large frame has moved the stack
+    // pointer first, perhaps below the slot.
     if (in_guard && one.region == in && stack_pointer < top &&
         top - stack_pointer < in->slot_bytes() + (std::size_t{1} << 30))
       fail_overflow(one, top - std::min(at, stack_pointer), naming::mangled);
@@ -93,10 +93,10 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const struct sigaction& before = before_us[signal == SIGSEGV ? 0 : 1];
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  ::sigaction(signal, &before, nullptr);  // the instruction runs again, and the system does what it does
+  ::sigaction(signal, &before, nullptr);  // the instruction runs again, and the fault goes to the handler of before
 }
 
-// A library that is unloaded takes on_fault() with it.
+// Where the library is unloaded, on_fault() is gone, so the handlers of before are restored.
 [[gnu::destructor]] void forget_faults() noexcept {
   for (const int signal : {SIGSEGV, SIGBUS}) {
     struct sigaction now{};
@@ -119,7 +119,7 @@ void watch_faults() noexcept {
   static_cast<void>(once);
 }
 
-// Where it finds exceptions' globals by distance; see context.hpp.
+// Finds the distance of the exception globals from the thread pointer; see context.hpp.
 void note_exception_globals() noexcept {
   const std::ptrdiff_t offset = reinterpret_cast<char*>(&exception_globals_of_thread()) - thread_pointer();
   static const std::ptrdiff_t first = [offset] {
@@ -139,7 +139,7 @@ std::string name_of(const stack_user& who) {
 }
 
 void fail_overflow(const stack_header& one, std::size_t bytes, naming how) noexcept {
-  static symbolizer symbols;  // large; and this is the last thing that happens
+  static symbolizer symbols;  // large, so not on the stack; and used once
   sentence text;
   text << "weft: a stack ran over: ";
   if (one.name != nullptr) text << "'" << one.name << "', which runs ";
@@ -153,7 +153,7 @@ void fail_overflow(const stack_header& one, std::size_t bytes, naming how) noexc
 
 namespace {
 
-// So that an overflow of one of weft's stacks is caught on another one. What fails here sets errno.
+// Gives the thread an alternate signal stack, on which an overflow of one of weft's stacks is reported. May change errno.
 void take_signal_stack(stack_slot& here) noexcept {
   stack_t now{};
   if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;  // the program has its own
@@ -170,7 +170,7 @@ void take_signal_stack(stack_slot& here) noexcept {
 
 }  // namespace
 
-// On the way to a stack, whose errno may have been set.
+// Called before a thread's first switch to a stack. Keeps errno, which its caller may be about to read.
 void prepare_thread_for_stacks() noexcept {
   const int kept = errno;
   watch_faults();
@@ -185,7 +185,7 @@ void prepare_thread_for_stacks() noexcept {
   errno = kept;
 }
 
-// The next thread on this worker gets it, so this one must not.
+// The next thread of this worker gets the signal stack, so this thread must not keep it.
 void stack_slot::leave() noexcept {
   signal_stack_is_in_use = false;
   stack_t now{};

@@ -1,4 +1,4 @@
-// What is said when a stack has run over.
+// The report when a stack has overflowed.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace weft::detail {
 
 enum class naming {
   demangled,
-  mangled,  // allocates nothing: malloc itself may have run over, under its lock
+  mangled,  // allocates nothing: the overflow may be inside malloc, which holds its lock
 };
 
 /// Ends the program: `one` has run over, and would have needed `bytes`, or more.

@@ -36,7 +36,7 @@ namespace weft {
 namespace detail {
 namespace {
 
-// Whatever a sanitizer remembers of the frames that were there.
+// Clears what sanitizers remember of the frames that were on a stack.
 void forget_frames(stack_header& one) noexcept {
   unpoison(one.bottom, one.usable());
   if (one.fiber != nullptr && __tsan_destroy_fiber != nullptr) __tsan_destroy_fiber(std::exchange(one.fiber, nullptr));
@@ -105,7 +105,7 @@ std::size_t slots_in_region(std::size_t usable) noexcept {
 
 }  // namespace
 
-// What was measured of whom.
+// The measured use of stacks, by user.
 struct stack_pool::all_uses {
   struct use {
     detail::stack_user who;
@@ -119,12 +119,12 @@ stack_pool::stack_pool(const stack_pool_options& options) : options_{options}, g
   if (options.guard == stack_guard::automatic && guard_ != stack_guard::madvise) state_limits();
 }
 
-// Once: before a program meets them.
+// Prints the limits, once, before a program reaches them.
 void stack_pool::state_limits() const noexcept {
   static const bool once = [this] {
     try {
       std::fprintf(stderr, "weft: %s\n", limits().sentence.c_str());
-    } catch (const std::bad_alloc&) {  // said by limits(), when there is memory again
+    } catch (const std::bad_alloc&) {  // limits() says them when there is memory again
     }
     return true;
   }();
@@ -139,7 +139,7 @@ stack_pool::~stack_pool() {
 
 namespace { constinit stack_pool* pool_of_process = nullptr; }
 
-// Made by whoever comes first. Statics may own coroutines, so it is destroyed only where its library is unloaded.
+// Made by the first call. Statics may own coroutines, so it is destroyed only where the library is unloaded.
 stack_pool& stack_pool::process_wide(const stack_pool_options* asked) {
   alignas(stack_pool) static std::byte storage[sizeof(stack_pool)];
   static auto* const pool = [&asked] {
@@ -155,8 +155,8 @@ stack_pool& stack_pool::process_wide(const stack_pool_options* asked) {
   return *pool;
 }
 
-// What still runs on its stacks can't go on, for its code goes. Memory of the program's own is not given back: it may be a
-// static that has gone before.
+// Destroys the pool of the process when the library is unloaded. What runs on its stacks can't go on, since its code is
+// unloaded. Memory of the program's own is not given back: its resource may be a static that is destroyed already.
 [[gnu::destructor(detail::unloads_stacks)]] void detail::end_stacks() noexcept {
   if (!is_unloaded()) return;
   if (pool_of_process != nullptr && pool_of_process->options_.memory == nullptr) {
@@ -191,7 +191,7 @@ stack_header& stack_pool::take(std::size_t size, const detail::stack_user& user)
   }
   try {
     if (one == nullptr) one = &take_cold(of);
-  } catch (...) {  // counted back, and thrown on
+  } catch (...) {  // uncounts it, and rethrows
     std::lock_guard held{lock_};
     --in_use_, --taken_;
     throw;
@@ -273,7 +273,7 @@ stack_pool_stats stack_pool::stats() const noexcept {
   return seen;
 }
 
-// Of a stack whose pages were zero, or of one that is given zero pages again for the next. With growing_.
+// Measures a stack whose pages were zero, or gives it zero pages again, so that the next use can be measured. Takes growing_.
 [[gnu::noinline]] void stack_pool::measure(stack_header& one) const noexcept {
   std::lock_guard held{growing_};
   measure_held(one);
@@ -285,7 +285,7 @@ void stack_pool::measure_held(stack_header& one) const noexcept {
   const bool known = one.fresh;
   one.fresh = false;
   std::byte* const from = one.guarded ? one.bottom : one.bottom + detail::canary_bytes;
-#if defined(VALGRIND_MAKE_MEM_DEFINED)  // which holds frames that are gone for lost
+#if defined(VALGRIND_MAKE_MEM_DEFINED)  // to valgrind, memory of frames that are gone is not to be read
   static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(from, one.top() - from));
 #endif
   const std::size_t used = static_cast<std::size_t>(one.top() - detail::lowest_written(from, one.top()));
@@ -303,14 +303,14 @@ void stack_pool::measure_held(stack_header& one) const noexcept {
     if (uses_ == nullptr) uses_ = std::make_unique<all_uses>();
     const auto known_one = std::ranges::find(uses_->each, who, &use::who);
     at = known_one != uses_->each.end() ? &*known_one : &uses_->each.emplace_back(use{.who = who});
-  } catch (const std::bad_alloc&) {  // a statistic less
+  } catch (const std::bad_alloc&) {  // then this use is not recorded
     return;
   }
   at->high_water = std::max(at->high_water, used);
   ++at->measured;
 }
 
-// Nobody takes them meanwhile.
+// Measures all idle stacks of a size class, which nobody can take meanwhile.
 void stack_pool::measure_idle(size_class& here) const noexcept {
   stack_header* all;
   {

@@ -18,12 +18,12 @@
 namespace weft::detail {
 namespace {
 
-constinit std::mutex all_lock;                    // of those that change the list
-constinit stack_region* spare_regions = nullptr;  // records in the list that are no pool's; under all_lock
+constinit std::mutex all_lock;                    // held to change the list
+constinit stack_region* spare_regions = nullptr;  // records in the list that no pool uses; under all_lock
 constinit std::size_t next_colour = 0;            // of the first stack of the next region; under all_lock
-// edge region  what a region is  ->  who finds it in the list
-//              No model: a list that is only pushed to, and its reader's own stack came to it by its pool's lock; what the
-//              edge carries is the other regions, which that one passes over.
+// edge region  the fields of a region  ->  a thread that finds it in the list
+//              No model: the list is only pushed to. A reader looks for the region of its own stack, which it got under the
+//              lock of a pool; the edge is for the other regions, which it passes over.
 constinit std::atomic<stack_region*> all_regions{nullptr};
 
 std::byte* map(std::size_t bytes, bool huge) {
@@ -33,7 +33,7 @@ std::byte* map(std::size_t bytes, bool huge) {
   if (mapped == MAP_FAILED) throw std::bad_alloc{};
   auto* begin = static_cast<std::byte*>(mapped);
   if (!huge) {
-    ::madvise(begin, bytes, MADV_NOHUGEPAGE);  // a page each: a huge one would be 15 stacks' worth for one
+    ::madvise(begin, bytes, MADV_NOHUGEPAGE);  // a huge page would make 16 stacks resident where one is used
     return begin;
   }
   auto* aligned =
@@ -98,17 +98,17 @@ void stack_region::end(std::pmr::memory_resource* memory) noexcept {
     if (memory != nullptr && guard_ != stack_guard::none) remove_guard(guard_, slot_begin(slot), guard_bytes_);
   }
   next_of_class = std::exchange(spare_regions, this);
-  std::byte* const begin = begin_.exchange(nullptr, std::memory_order_relaxed);  // see begin_
+  std::byte* const begin = begin_.exchange(nullptr, std::memory_order_relaxed);  // as declared
   if (memory != nullptr)
     memory->deallocate(begin, bytes(), page_bytes);
   else
     ::munmap(begin, bytes());
 }
 
-// That of a pool which nobody has destroyed stays with its region.
+// A region of a pool that was not destroyed keeps its record.
 void stack_region::forget_all() noexcept {
   std::lock_guard held{all_lock};
-  stack_region* one = all_regions.exchange(nullptr, std::memory_order_relaxed);  // nobody else is here
+  stack_region* one = all_regions.exchange(nullptr, std::memory_order_relaxed);  // no other thread uses the library
   while (one != nullptr) {
     stack_region* const gone = std::exchange(one, one->next_in_all_);
     if (gone->begin() == nullptr) delete gone;

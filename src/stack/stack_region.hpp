@@ -37,14 +37,14 @@ class stack_region {
 
   bool is_full() const noexcept { return cut_ == slots_ && cold_count_ == 0; }
 
-  /// A slot that nothing runs on, guarded, with a header. Throws where the system has no more guards.
+  /// Takes a slot that nothing runs on; it has a guard and a header. Throws where the system has no more guards.
   stack_header& take();
 
   /// Has it among the cold ones: where that was the first, returns true. The caller lets go of memory_of(one).
   bool cool(const stack_header& one) noexcept;
   iovec memory_of(const stack_header& one) const noexcept;
 
-  /// Lets go of what was made ready, and is not used.
+  /// Gives back the memory that was made ready and is not used.
   void let_go_of_ready() noexcept;
 
   stack_header& header_of(std::size_t slot) noexcept;

@@ -10,9 +10,9 @@ struct stack_slot {
   std::size_t signal_stack_bytes = 0;
   bool signal_stack_is_in_use = false;  // by the worker's present thread
 
-  /// The worker's thread ends, and the next one gets the memory. In stack_overflow.cpp, as the next one.
+  /// Called when the worker's thread ends; its next thread gets the memory. Defined in stack_overflow.cpp, as the next one.
   void leave() noexcept;
-  /// The library is unloaded.
+  /// Called when the library is unloaded.
   void end() noexcept;
 };
 

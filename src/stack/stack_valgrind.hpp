@@ -1,4 +1,4 @@
-// What valgrind is told of stacks: so it takes a switch for one, and not for a frame that grows by so much.
+// Tells valgrind where stacks are, so that it sees a switch of stacks as such, and not as a very large frame.
 #pragma once
 
 #include <cstddef>

@@ -15,8 +15,9 @@
 namespace weft::test::detail {
 namespace {
 
-// The blocks that the present run has, by address: a table with open addressing. Any thread frees; relaxed: an address that
-// one finds was put there before it was handed on, and a freed one is no longer anybody's.
+// The blocks that the present run has allocated, by address: a table with open addressing. Any thread frees. Relaxed: an
+// address that a thread looks for was entered before it was handed on to that thread, and nobody uses a block that was
+// freed.
 constexpr std::size_t slots = std::size_t{1} << 15;
 constexpr std::uintptr_t was_here = 1;
 constinit std::atomic<std::uintptr_t> blocks[slots];
@@ -96,7 +97,7 @@ class allocation_sweep {
   }
 
   std::size_t all() {
-    run(0);  // what is made once and kept is made now
+    run(0);  // so that what is allocated once and kept is there
     kept_ = run(0);
     std::size_t at = 1;
     while (run(at), failed_) ++at;
@@ -107,7 +108,7 @@ class allocation_sweep {
   }
 
  private:
-  // With allocation `at` failing. Returns how many blocks are left.
+  // Runs with allocation number `at` failing. Returns how many blocks are left.
   std::size_t run(std::size_t at) {
     const std::string place = name_ + ": allocation " + std::to_string(at) + " fails";
     if (trace_) std::fprintf(stderr, "weft: sweep of %s\n", place.c_str());
@@ -126,7 +127,7 @@ class allocation_sweep {
     std::exception_ptr thrown, broken;
     try {
       ended = here->run(what_);
-    } catch (...) {  // the scenario was not even made
+    } catch (...) {  // the scenario could not be made
       made = false;
       thrown = std::current_exception();
     }
@@ -210,8 +211,8 @@ no_memory::~no_memory() {
 
 // ---- operator new -------------------------------------------------------------------------------------------------------
 
-// Weak, so that a program may have its own, as the thread sanitizer does. The address sanitizer's are weak, too, and come
-// first: there these are not.
+// Weak, so that a program may have its own, as the thread sanitizer does. Not with the address sanitizer, whose own are
+// weak, too, and come first.
 #if defined(__SANITIZE_ADDRESS__)
 #define WEFT_REPLACES
 #elif defined(__has_feature)
@@ -227,7 +228,7 @@ using weft::test::detail::allocate;
 using weft::test::detail::allocate_or_null;
 using weft::test::detail::release;
 
-// All forms: those of the standard library come here, but not those of a sanitizer.
+// All forms: those of the standard library call these, but those of a sanitizer do not.
 WEFT_REPLACES void* operator new(std::size_t size) { return allocate(size, 1); }
 WEFT_REPLACES void* operator new[](std::size_t size) { return allocate(size, 1); }
 WEFT_REPLACES void* operator new(std::size_t size, std::align_val_t alignment) {

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstring>
 
-// Sanitizers end a program without abort(), and tell by this, where one is linked.
+// Sanitizers end a program without abort(), and call this before, where one is linked.
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());  // NOLINT: its name
 
 namespace weft::test::detail {
@@ -35,14 +35,14 @@ void on_signal(int signal, siginfo_t* from, void* context) {
   else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
     before.sa_handler(signal);
   else
-    ::signal(signal, SIG_DFL);  // and again
+    ::signal(signal, SIG_DFL);  // the signal is raised again
 }
 
 }  // namespace
 
 void announce(const char* where) noexcept {
   static const bool once = [] {
-    weft::detail::current_root();  // makes a worker, which sees to the last words of its own: they come after this
+    weft::detail::current_root();  // makes a worker, whose own handlers are installed first, and run last
     struct sigaction action{};
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;

@@ -1,9 +1,10 @@
-// Where a sweep is, for a program that ends in it. Part of the test kit.
+// Prints where a sweep was when the program ends in it. Part of the test kit.
 #pragma once
 
 namespace weft::test::detail {
 
-/// Says on stderr where a sweep is if the program ends now. `where` lives until the next call; null: nowhere.
+/// Has `where` printed to stderr if the program ends before the next call. It must live until that call. Null: nothing is
+/// printed.
 void announce(const char* where) noexcept;
 
 }  // namespace weft::test::detail

@@ -14,7 +14,7 @@ allocation_faults& faults_of_thread() noexcept {
   return mine;
 }
 
-// Stands before the frame's memory. What made the frame is kept as addresses; names are looked up for a report.
+// Lies before the frame's memory. Has the functions that made the frame, as addresses; names are looked up for a report.
 struct alignas(weft::detail::foreign_frame_alignment) frame_tracker::block {
   static constexpr std::size_t kept = 8;
 
@@ -63,7 +63,7 @@ void frame_tracker::do_deallocate(void* memory, std::size_t bytes, std::size_t) 
     if (one.older != nullptr) one.older->newer = one.newer;
     --live_;
   }
-  std::memset(memory, 0xdd, bytes);  // what is used after its end is seen by that
+  std::memset(memory, 0xdd, bytes);  // makes a use after its end visible
   std::free(&one);
 }
 
@@ -72,7 +72,7 @@ std::size_t frame_tracker::live() const noexcept {
   return live_;
 }
 
-// One that was elided lies in the frame of who made it.
+// A frame that was elided lies in that of its caller.
 bool frame_tracker::find_maker(const void* frame, const void*& maker) const noexcept {
   const std::lock_guard guard{lock_};
   const auto at = reinterpret_cast<std::uintptr_t>(frame);

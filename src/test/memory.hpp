@@ -1,4 +1,4 @@
-// The memory of a run: it knows each frame, and fails when told to. Part of the test kit.
+// The memory of a run: it knows each frame, and fails an allocation when told to. Part of the test kit.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct allocation_faults {
   std::size_t fail_at = 0;  // the one that fails, from 1 on; 0: none
   bool all_fail = false;
 
-  /// Counts one. True: it fails.
+  /// Counts an allocation. True: it is to fail.
   bool next() noexcept { return armed && (++count == fail_at || all_fail); }
 };
 allocation_faults& faults_of_thread() noexcept;
@@ -32,7 +32,7 @@ class kit_allocates {
   bool before_;
 };
 
-/// Where the frames of one run come from. Each block stands in a list, with the stack of who asked for it.
+/// Where the frames of one run come from. Each block is in a list, with the stack of its allocation.
 class frame_tracker final : std::pmr::memory_resource {
  public:
   frame_tracker() = default;
@@ -43,9 +43,9 @@ class frame_tracker final : std::pmr::memory_resource {
 
   /// How many frames are alive.
   std::size_t live() const noexcept;
-  /// Which ones, for people.
+  /// A text about them, for people.
   std::string describe() const;
-  /// Whether one of these is there now; and the function that made it, null if that was outside of all tasks. Any thread.
+  /// By any thread: whether this frame is alive; and the function that made it, null if that was outside of all tasks.
   bool find_maker(const void* frame, const void*& maker) const noexcept;
 
  private:
@@ -58,7 +58,7 @@ class frame_tracker final : std::pmr::memory_resource {
   mutable std::mutex lock_;  // of the list
   block* newest_ = nullptr;
   std::size_t live_ = 0;
-  weft::detail::frame_source source_{this, true};  // counts, too, and ends the program where it dies before a frame
+  weft::detail::frame_source source_{this, true};  // counts, too; ends the program where a frame outlives it
 };
 
 }  // namespace weft::test::detail

@@ -150,7 +150,7 @@ class sweep {
     return found;
   }
 
-  // The scenario is still there.
+  // The scenario is still alive here.
   template <class Fails>
   void judge(const stop_plan& plan, const Fails& fails) {
     bool looked_at_outcome = false;
@@ -160,7 +160,7 @@ class sweep {
       throw fails(std::string{"its check fails: "} + e.what());
     } catch (...) {
       std::fprintf(stderr, "%s\n", fails("its check fails").what());
-      throw;  // a framework's own
+      throw;  // an exception of the test framework
     }
     const std::exception_ptr thrown = what_.thrown();
     if (looked_at_outcome || !thrown || (options_.may_throw && plan.index != 0)) return;

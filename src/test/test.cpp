@@ -81,7 +81,7 @@ bool virtual_clock::advance_to_next(time_point until) {
   firing_ = &one;
   firer_ = weft::detail::this_thread_id();
   guard.unlock();
-  one.fire(one);  // may be gone after this line
+  one.fire(one);  // the timer may be gone after this line
   if (here.is_gone()) {
     guard.release();
     return true;
@@ -217,7 +217,7 @@ void detail::run_once(subject& what, const run_options& options) {
     world::abandon(std::move(here), what);
     throw failure{report};
   }
-  // The outcome is the caller's to take, so the scenario stays; its frame has ended.
+  // The caller takes the outcome out of the scenario, which stays alive; its frame has ended.
   const std::string bad = here->complaints() + here->leaks();
   if (!bad.empty()) {
     world::abandon(std::move(here), what);

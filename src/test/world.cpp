@@ -36,15 +36,16 @@ const char* name_of(by one) noexcept {
 
 namespace {
 
-// The world that watches. Threads that park or wake may be on their way in when it ends, so they are counted, and it waits.
-//   edge world  the world's making  ->  who enters;  and what a thread did in there  ->  its end
+// The world that watches. Threads that park or wake may be about to use it when it ends, so they are counted, and its end
+// waits.
+//   edge world  the construction of the world  ->  a thread that enters;  what such a thread did  ->  the world's end
 std::atomic<world*> watching{nullptr};
 std::atomic<unsigned> inside{0};
 
 class entered {
  public:
   entered() noexcept {
-    inside.fetch_add(1, std::memory_order_seq_cst);   // before the look: whoever sees a world is counted
+    inside.fetch_add(1, std::memory_order_seq_cst);   // before the look: each thread that sees a world is counted
     here = watching.load(std::memory_order_seq_cst);  // <- world
   }
   entered(const entered&) = delete;
@@ -73,7 +74,7 @@ constexpr weft::detail::wait_watch the_watch{.parking =
                                                  },
                                              .ran_dry = []() noexcept { return false; }};
 
-constinit const weft::detail::wait_watch* watch_before = nullptr;  // chaos, perhaps; it waits meanwhile
+constinit const weft::detail::wait_watch* watch_before = nullptr;  // that of chaos, perhaps, which waits
 
 }  // namespace
 
@@ -132,13 +133,13 @@ bool world::run(subject& what) {
     while (options_.other->busy()) std::this_thread::yield();
   if (ended) stop_it_.reset();
   for (std::size_t i = 0; i != places; ++i) findings_.seen[i] = seen_[i].load(std::memory_order_relaxed);
-  // A root that gives way is posted without having waited; one that was woken is posted for that.
+  // A root that yields is posted without having waited; one that was woken is posted once for that.
   const std::size_t wakes = wakes_.load(std::memory_order_relaxed), posts = posts_.load(std::memory_order_relaxed);
   findings_.awaits = findings_.seen[0] + (posts > wakes ? posts - wakes : 0);
   return ended;
 }
 
-// True: all is over. False: it hangs.
+// Runs until all has ended. False: it hangs.
 bool world::drive() noexcept {
   for (;;) {
     if (tell_others_) {
@@ -153,8 +154,8 @@ bool world::drive() noexcept {
       std::this_thread::yield();
     } else if (const auto due = clock_.next()) {
       begin_step();
-      // Unless a stop has made work; and no further, since one that is under way may have taken this timer, and what it
-      // wakes comes before all later ones.
+      // Not if a stop has made work. And to this timer only: a stop that is under way may have taken it, and what that
+      // wakes comes before all later timers.
       if (loop_.empty()) clock_.advance_to_next(*due);
       end_step();
     } else if (root_->over()) {
@@ -169,7 +170,7 @@ bool world::drive() noexcept {
 
 bool world::something_to_do() const noexcept { return !loop_.empty() || clock_.armed() != 0 || root_->over(); }
 
-// Other threads may yet post, arm a timer or end it all. Nobody tells, so this looks: often at first.
+// Other threads may still post, arm a timer or end the run. There is no notification of that, so this polls: often at first.
 bool world::wait_for_others() const noexcept {
   const auto begin = std::chrono::steady_clock::now();
   for (unsigned round = 0;; ++round) {
@@ -226,7 +227,8 @@ void world::stop_as_planned(weft::detail::sleeper* who) noexcept {
     return options_.other->stop([](void* here) noexcept { static_cast<world*>(here)->request_stop(); }, this,
                                 plan.who == by::late_thread ? plan.which : 0);
   if (plan.where != place::before) return request_stop();
-  // Whoever parks may hold the lock of what others wait in, too. A root that does not wait only takes note.
+  // The thread that parks may hold the lock of a primitive in which others wait, too. A root that does not wait only notes
+  // the stop.
   if (const weft::detail::held_wait waits{*root_}; waits) {
     findings_.stopped = false;
     return;
@@ -235,7 +237,7 @@ void world::stop_as_planned(weft::detail::sleeper* who) noexcept {
   tell_others_ = true;
 }
 
-// Before it parks and when it was woken it only takes note.
+// A sleeper that is about to park, or was woken, only notes the stop.
 void world::stop_alone(weft::detail::sleeper& one) noexcept {
   if (options_.plan.who == by::same_thread) {
     one.request_stop();
@@ -255,7 +257,7 @@ world::slot& world::slot_of(const weft::detail::sleeper& one) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(&one);
   std::size_t at = (address >> 4) * 0x9e3779b97f4a7c15U >> 54;
   for (std::size_t tries = 0; tries != slots; ++tries, at = (at + 1) % slots) {
-    std::uintptr_t found = table_[at].who.load(std::memory_order_relaxed);  // as declared, as all of these
+    std::uintptr_t found = table_[at].who.load(std::memory_order_relaxed);  // as declared
     if (found == 0 && table_[at].who.compare_exchange_strong(found, address | unknown, std::memory_order_relaxed))
       return table_[at];
     if ((found & ~flags) == address) return table_[at];
@@ -264,7 +266,7 @@ world::slot& world::slot_of(const weft::detail::sleeper& one) noexcept {
   return table_[0];
 }
 
-// The oldest first.
+// Those that wait, the oldest first.
 std::vector<weft::detail::sleeper*> world::waiting() const {
   std::vector<std::pair<std::size_t, weft::detail::sleeper*>> found;
   for (std::size_t i = 0; i != slots; ++i) {
@@ -282,7 +284,8 @@ std::vector<weft::detail::sleeper*> world::waiting() const {
 void world::parking(weft::detail::sleeper& one) noexcept {
   slot& mine = slot_of(one);
   mine.since.store(seen_[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
-  const auto* root = weft::detail::root::of(one);  // whose innermost frame is this thread's; further out others may run
+  // Its innermost frame is used by this thread alone; frames further out may belong to roots that run.
+  const auto* root = weft::detail::root::of(one);
   mine.in.store(root != nullptr ? weft::detail::stack_walk{*root}.next() : nullptr, std::memory_order_relaxed);
   mine.frame.store(root != nullptr ? root->innermost().address() : nullptr, std::memory_order_relaxed);
   mine.who.store(reinterpret_cast<std::uintptr_t>(&one), std::memory_order_relaxed);
@@ -296,7 +299,7 @@ void world::parked(weft::detail::sleeper& one, bool waits) noexcept {
     reach(place::inside, &one);
 }
 
-// A sleeper that was never seen to park began to wait before this world did, and is none of its business.
+// A sleeper that was never seen to park began to wait before this world was made, and does not count.
 void world::waking(weft::detail::sleeper& one) noexcept {
   wakes_.fetch_add(1, std::memory_order_relaxed);
   const std::uintptr_t now = reinterpret_cast<std::uintptr_t>(&one) | woken;
@@ -347,7 +350,7 @@ std::string world::complaints() const {
 }
 
 std::string world::leaks() const {
-  for (unsigned round = 0; frames_->live() != 0 && round != 200; ++round)  // of a thread that is about to end
+  for (unsigned round = 0; frames_->live() != 0 && round != 200; ++round)  // a thread that ends may have some
     std::this_thread::sleep_for(std::chrono::milliseconds{round < 20 ? 0 : 1});
   const std::size_t left = frames_->live();
   if (left == 0) return {};

@@ -1,5 +1,5 @@
-// The world of a run: who pumps, what time it is, where frames come from, and who watches the waits. Part of the test kit.
-// No model: threads that take turns for a test, and are no part of a program.
+// The world of a run: its executor, its clock, its memory for frames, and the watch of all waits. Part of the test kit.
+// No model: these threads take turns for a test, and are no part of a program.
 #pragma once
 
 #include <atomic>
@@ -18,21 +18,21 @@
 
 namespace weft::test::detail {
 
-/// Where a stop may come. The first three are counted by the watch, process-wide; a step is the world's own.
+/// Where a stop may come. The watch counts the first three in the whole process; a step is one of the world.
 enum class place : std::uint8_t {
   before,  // a sleeper is about to park
-  inside,  // it has parked, and what it waits in has not got it yet: another thread only
+  inside,  // it has parked, and is not in its line yet: stopped by another thread only
   woken,   // its wait was claimed, and it is about to be woken
-  step,    // between two things that the world does: while all waits, or when what was woken has not gone on
+  step,    // between two steps of the world: while all wait, or before a task that was woken goes on
 };
 inline constexpr std::size_t places = 4;
 const char* name_of(place one) noexcept;
 
-/// Who stops.
+/// Which thread stops it.
 enum class by : std::uint8_t {
   same_thread,
   other_thread,
-  // Another thread, that has claimed a wait and is held up before the sleeper leaves its line, while the world makes a
+  // Another thread, which has claimed a wait, and is delayed before the sleeper leaves its line while the world makes a
   // step. Only at a step.
   late_thread,
 };
@@ -56,22 +56,22 @@ class stopper {
   stopper(const stopper&) = delete;
   ~stopper();
 
-  /// Has it call `stop(target)`, which stops something. Returns when it has, or when it has claimed a wait, and then
-  /// perhaps is held up: by a lock of whoever asks, or, if `late` is not 0, at the wait of this number until let_go().
+  /// Has the thread call `stop(target)`. Returns when that has returned, or when it has claimed a wait and is perhaps
+  /// blocked: by a lock of the caller, or, if `late` is not 0, at the claim of that number until let_go().
   void stop(void (*stop)(void*) noexcept, void* target, std::size_t late = 0) noexcept;
   void let_go() noexcept { late_.store(0, std::memory_order_release); }
-  /// Whether it is still at it.
+  /// Whether it is still stopping.
   bool busy() const noexcept { return state_.load(std::memory_order_acquire) != idle; }
 
-  /// By the watch: a wait was claimed. Perhaps by this thread.
+  /// Called by the watch when a wait was claimed, perhaps by this thread.
   void claimed() noexcept;
 
  private:
   enum state : std::uint32_t { idle, asked, begun, has_claimed, ending };
   void run() noexcept;
 
-  std::atomic<std::uint32_t> state_{idle};  // both ways it carries all that was written: acquire and release
-  // How many more claims until it is held up; 0: it is not. Relaxed where `state_` carries it.
+  std::atomic<std::uint32_t> state_{idle};  // acquire and release: it carries all that was written, in both directions
+  // How many more claims until it blocks; 0: it does not. Relaxed where `state_` carries it.
   std::atomic<std::size_t> late_{0};
   void (*stop_)(void*) noexcept = nullptr;
   void* target_ = nullptr;
@@ -116,7 +116,7 @@ class world final : executor {
   /// After `what` was cleared: the frames that are left; empty if there are none.
   std::string leaks() const;
 
-  /// What it refers to will never end: it keeps all of it.
+  /// For a run that will never end: keeps all that it refers to.
   static void abandon(std::unique_ptr<world> one, subject& what) noexcept;
 
   stop_token token() noexcept { return source_.token(); }
@@ -166,10 +166,10 @@ class world final : executor {
   env env_;
   tested_root* root_ = nullptr;
   std::optional<stop_callback<stop_root>> stop_it_;
-  bool tell_others_ = false;  // the root alone was told to stop, under a lock: its source still has to be
+  bool tell_others_ = false;  // the root alone was told to stop, under a lock; the stop source is yet to be
 
-  // Written by any thread that parks or wakes. Relaxed all: figures and addresses, read when all is over or for a report;
-  // an order here would hide that one is missing in what is tested.
+  // Written by any thread that parks or wakes. Relaxed, all: figures and addresses, read after the end or for a
+  // report. A stronger order here could hide that one is missing in the code under test.
   std::atomic<std::size_t> seen_[places]{};
   std::atomic<std::size_t> wakes_{0}, posts_{0};
   std::atomic<const weft::detail::sleeper*> woken_twice_{nullptr};
@@ -187,7 +187,7 @@ class world final : executor {
   world_findings findings_;
 };
 
-/// Whether the framework's checks have failed, as far as the kit was told how to ask.
+/// Whether a check of the test framework has failed, if the kit was given a function that tells.
 bool probe_failed() noexcept;
 
 }  // namespace weft::test::detail
