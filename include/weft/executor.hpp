@@ -13,7 +13,10 @@
 
 namespace weft {
 
-namespace detail { class pumping; }
+namespace detail {
+class pumping;
+class io_service;
+}  // namespace detail
 
 /// What an executor runs, once a post. It must stay alive and in no other queue until it runs.
 struct job {
@@ -35,6 +38,9 @@ class executor {
 
   /// Whether it may run two jobs at once.
   virtual bool runs_in_parallel() const noexcept { return false; }
+
+  /// What watches the descriptors that tasks on it make, as a runtime's does; null: what the process has for all.
+  virtual detail::io_service* io() const noexcept { return nullptr; }
 
  protected:
   executor() = default;

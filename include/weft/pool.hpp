@@ -208,6 +208,8 @@ class pool {
   void shutdown(pool_shutdown how = pool_shutdown::drain) noexcept;
 
  private:
+  friend class runtime;
+  explicit pool(detail::pool_core& core) noexcept : core_{&core} {}
   detail::pool_core* core_;
 };
 
@@ -257,6 +259,7 @@ class strand final : public weft::executor {
   ~strand();
 
   void post(job& work) noexcept override;
+  detail::io_service* io() const noexcept override;
 
   /// Itself: as a pool has one, and for a strand over a strand, which `strand{other}` would copy.
   weft::executor& executor() noexcept { return *this; }

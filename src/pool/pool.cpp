@@ -112,6 +112,7 @@ strand::~strand() {
 }
 
 void strand::post(job& work) noexcept { core_->post(work); }
+detail::io_service* strand::io() const noexcept { return core_->below().io(); }
 bool strand::is_inside() const noexcept { return core_->is_inside(); }
 
 }  // namespace weft

@@ -43,6 +43,7 @@ pool_core::pool_core(const pool_options& options, unsigned processors, parkers b
       is_alone_{options.threads == 1 && !options.use_caller},
       processors_{processors},
       options_{options},
+      io_{beds.io},
       crowd_{own_threads(), first_awake(options, processors)},
       began_{nanoseconds_now()},
       forks_before_{forks_of_process.load(std::memory_order_relaxed)} {  // as declared

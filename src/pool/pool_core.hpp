@@ -45,6 +45,7 @@ inline std::uint64_t nanoseconds_now() noexcept {
 struct parkers {
   parker& (*of)(unsigned worker, void* with) = nullptr;
   void* with = nullptr;
+  io_service* io = nullptr;  ///< what tasks on the pool have their descriptors watched by; null: that of the process
 };
 
 class pool_core final : public executor, private parking<pool_core> {
@@ -57,6 +58,7 @@ class pool_core final : public executor, private parking<pool_core> {
   void post(job& work) noexcept override;
   void post_behind(job& work) noexcept override;
   bool runs_in_parallel() const noexcept override { return true; }
+  io_service* io() const noexcept override { return io_; }
   /// Posts linked jobs, the first one first.
   void post_all(job* first) noexcept;
 
@@ -114,6 +116,7 @@ class pool_core final : public executor, private parking<pool_core> {
   struct own_executor final : executor {
     explicit own_executor(seat& one) noexcept : of{&one} {}
     void post(job& work) noexcept override;
+    io_service* io() const noexcept override;
     seat* of;
   };
 
@@ -122,6 +125,7 @@ class pool_core final : public executor, private parking<pool_core> {
     level_executor(pool_core& core, unsigned at) noexcept : of{&core}, priority{at} {}
     void post(job& work) noexcept override { of->post_ranked(work, priority); }
     bool runs_in_parallel() const noexcept override { return true; }
+    io_service* io() const noexcept override { return of->io_; }
     pool_core* of;
     unsigned priority;
   };
@@ -231,7 +235,7 @@ class pool_core final : public executor, private parking<pool_core> {
   job* rob_others(seat& mine, bool desperate) noexcept;
   job* step_back(seat& mine) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
-  void doze(seat& mine, parker::time_point until) noexcept;
+  bool doze(seat& mine, parker::time_point until) noexcept;
 
   // How many workers may be awake at once: limited where there are more threads than processors, or by limit_awake().
   static unsigned first_awake(const pool_options& options, unsigned processors) noexcept;
@@ -295,6 +299,7 @@ class pool_core final : public executor, private parking<pool_core> {
   const bool is_alone_;   // there is one worker, and it has a thread of its own
   const unsigned processors_;
   const pool_options options_;
+  io_service* const io_;
   crowd crowd_;
   std::chrono::steady_clock::time_point watched_{};  // when choose_awake() looked last
   tiny_lock watching_;                               // guards `crowd_` and `watched_`

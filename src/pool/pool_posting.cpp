@@ -105,6 +105,7 @@ void pool_core::put_ranked(job& work, unsigned priority, std::int64_t deadline) 
 }
 
 void pool_core::own_executor::post(job& work) noexcept { of->of->post_to(*of, work); }
+io_service* pool_core::own_executor::io() const noexcept { return of->of->io_; }
 
 // Posts a job for one worker alone. A worker that posts for itself need not be woken: it looks there before it sleeps.
 void pool_core::post_to(seat& one, job& work) noexcept {

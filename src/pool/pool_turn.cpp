@@ -67,7 +67,7 @@ inline job* pool_core::next(seat& mine) noexcept {
 // Every now and then, although there are jobs here: looks at the other queues, so that no job in them waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   expect_not_forked();
-  mine.sleeps.poll();
+  mine.sleeps.poll(true);
   mine.looks_outside_at = mine.jobs.get() + look_outside_every;
   if (is_limited_.load(std::memory_order_relaxed) && idle_.too_many() && mine.kept.empty()) [[unlikely]]  // as declared
     return step_back(mine);
@@ -173,7 +173,7 @@ job* pool_core::look_on(seat& mine) noexcept {
 
 // Looks for jobs for this worker alone, and for those that its parker posts.
 job* pool_core::poll(seat& mine) noexcept {
-  if (mine.sleeps.poll())
+  if (mine.sleeps.poll(false))
     if (job* work = mine.line.pop(); work != nullptr) return work;
   return take_own(mine);
 }
@@ -199,24 +199,28 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
   auto until = parker::time_point::max();
   if (how == nap::watches)
     until = std::chrono::steady_clock::now() + (chooses_awake() ? begin_to_watch(mine, desperate) : watch_every);
-  doze(mine, until);
+  const bool is_late = doze(mine, until);
   const bool by_itself = woke(mine);
-  desperate = by_itself && how == nap::watches;
+  desperate = by_itself && is_late && how == nap::watches;  // an event of its parker's ends a sleep, too
   if (desperate && chooses_awake()) choose_awake(mine);
   if (!by_itself) mine.wakes.add();
   return !has_ended();
 }
 
-void pool_core::doze(seat& mine, parker::time_point until) noexcept {
+// Whether it has slept until then.
+bool pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.parks.add();
-  if (age_frame_memory()) until = std::min(until, std::chrono::steady_clock::now() + std::chrono::milliseconds{1000});
+  auto wakes_at = until;
+  if (age_frame_memory())
+    wakes_at = std::min(until, std::chrono::steady_clock::now() + std::chrono::milliseconds{1000});
   const std::uint64_t fell_asleep = nanoseconds_now();
   mine.asleep.begins(fell_asleep);
-  mine.sleeps.commit(until);
+  mine.sleeps.commit(wakes_at);
   const std::uint64_t woke_up = nanoseconds_now();
   mine.asleep.ends(woke_up);
   mine.yields.slept(woke_up - fell_asleep);
   mine.budget.has_slept();
+  return std::chrono::nanoseconds{woke_up} >= until.time_since_epoch();
 }
 
 // Called when the pool has been marked as ended.

@@ -21,6 +21,7 @@ class strand_core final : private job {
     if (jobs_.put(work)) below_->post(*this);  // else this may be gone
   }
   bool is_inside() const noexcept;
+  executor& below() const noexcept { return *below_; }
   /// The strand goes.
   void release() noexcept;
 

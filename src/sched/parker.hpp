@@ -31,9 +31,9 @@ class parker {
   virtual void commit(time_point until) noexcept = 0;
   /// Any thread.
   virtual void wake() noexcept = 0;
-  /// By its worker, every now and then between jobs, each time that it looks for one, and before it sleeps: handles events
-  /// without waiting for any. It may post jobs, and resumes nothing. True: it has posted to the pool or to this worker.
-  virtual bool poll() noexcept { return false; }
+  /// By its worker, each time that it looks for a job, so at once after a sleep, and every now and then between jobs: handles
+  /// events without waiting for any. True: it may have posted to the pool or to this worker.
+  virtual bool poll([[maybe_unused]] bool between_jobs) noexcept { return false; }
 };
 
 class futex_parker final : public parker {

@@ -29,7 +29,7 @@ using weft::detail::inbox;
 using weft::detail::parker;
 using weft::detail::pool_core;
 
-static_assert(noexcept(std::declval<parker&>().poll()));
+static_assert(noexcept(std::declval<parker&>().poll(true)));
 
 class device final : public parker {
  public:
@@ -52,7 +52,7 @@ class device final : public parker {
     const std::uint64_t one = 1;
     EXPECT_EQ(::write(wakes_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
   }
-  bool poll() noexcept override {
+  bool poll(bool) noexcept override {
     ++polls_;
     if (polling != nullptr) polling(*this);
     job* arrived = arrived_.empty() ? nullptr : arrived_.take();
