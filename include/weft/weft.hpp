@@ -19,12 +19,14 @@
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
 #include <weft/hop.hpp>
+#include <weft/net.hpp>
 #include <weft/nothrow.hpp>
 #include <weft/observe.hpp>
 #include <weft/on_scope_exit.hpp>
 #include <weft/parallel.hpp>
 #include <weft/pool.hpp>
 #include <weft/registry.hpp>
+#include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
 #include <weft/sequence.hpp>

@@ -15,6 +15,7 @@
 #include "base/post_hazard.hpp"
 #include "channel/channel_slot.hpp"
 #include "fiber/fiber_slot.hpp"
+#include "io/io_slot.hpp"
 #include "memory/heap.hpp"
 #include "pool/pool_slot.hpp"
 #include "stack/stack_slot.hpp"
@@ -99,6 +100,7 @@ struct worker : run_state {
 
   // What subsystems of higher layers keep in a worker, which knows none of their fields.
   fiber_slot fibers;
+  io_slot io;
   channel_slot channels;
   stack_slot stacks;
   pool_slot pools;

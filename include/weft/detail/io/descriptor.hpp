@@ -1,0 +1,133 @@
+// A file descriptor that an I/O service watches for readiness, and who is at it.
+//
+// Readiness. Each direction is an event that the service sets and an operation resets. An operation is tried while the event
+// is set, and waits for it otherwise. The service reports edges: it sets an event when something has changed, and never
+// again for the same change. So a reader resets the event *before* it calls the system; what arrives in between sets it
+// anew. A read that filled its buffer sets it again, since there may be more. Once the peer has closed its side (`ended`),
+// nothing new will be reported, and a try never finds that it has to wait: from then on each is worth it, for good.
+//
+// Use. The low bits of a word say whether the descriptor is open, is being read, is being written, has an owner; the rest
+// counts other operations. close() wakes who waits; where anybody is at it, it shuts the connection down, so that the peer
+// hears of it at once. The number is given back to the system
+// once no operation is under way, so that none calls the system with a number that somebody else has been given meanwhile;
+// the descriptor, once it has no owner either.
+//
+// Rejected: (a) to clear readiness after a short read. Where the data and the end of the connection come as one change, a
+// reader that has taken the data would wait for ever. (b) To forget the end where a try finds nothing: it may have come, and
+// been reported, between the two.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <weft/detail/base/config.hpp>
+#include <weft/sync.hpp>
+
+namespace weft::detail {
+
+class io_service;
+
+/// Which half of a descriptor.
+enum class direction : std::uint8_t { in, out };
+
+/// Belongs to an I/O service, which uses its memory again for another descriptor, and never for anything else.
+class descriptor {
+ public:
+  descriptor() = default;
+  descriptor(const descriptor&) = delete;
+
+  /// The system's number.
+  int number() const noexcept { return number_.load(std::memory_order_relaxed); }  // see `left`
+
+  /// Whether an operation in this direction may succeed now.
+  bool may_try(direction which) const noexcept { return event_of(which).is_set() || has_ended(which); }
+  /// Before a try after which there is a wait.
+  void expect_change(direction which) noexcept {
+    if (!has_ended(which)) event_of(which).reset();
+  }
+  /// A try that was expected to exhaust it has not.
+  void has_more(direction which) noexcept { event_of(which).set(); }
+  /// To be awaited. Behind it, is_closed() says whether somebody has closed the descriptor meanwhile.
+  auto until_ready(direction which) noexcept { return event_of(which).wait(); }
+  bool is_closed() const noexcept {
+    return (use_.load(std::memory_order_relaxed) & open) == 0;  // ordered by the event, which close() sets behind it
+  }
+
+  /// Closes its write side, and wakes who waits there: writes fail from now on. An error number. Any thread that uses it.
+  int shut_down_writes() noexcept;
+
+  /// By its owner: wakes who waits, and shuts a connection down at once, also while somebody uses it. A second time it does
+  /// nothing.
+  void close() noexcept;
+  /// By its owner, instead of close(), where nothing is under way: gives the number to the caller.
+  int release() noexcept;
+  /// By its owner, which closes it with that.
+  void drop() noexcept;
+
+  // ---- for its I/O service
+
+  /// One that is fresh, or was given back, is for `number` from now on, and `is_ready` until a try says otherwise.
+  void begin(io_service& of, int number, bool is_ready) noexcept;
+  /// A change that the system reported for the descriptor of that generation. A late one finds another generation, or wakes
+  /// somebody who tries once in vain.
+  void report(std::uint16_t generation, bool in, bool out, bool in_ended, bool out_ended) noexcept;
+  std::uint16_t generation() const noexcept {
+    return generation_.load(std::memory_order_relaxed);  // a hint, as report() says
+  }
+  descriptor* next_unused = nullptr;
+
+ private:
+  friend class descriptor_use;
+
+  static constexpr std::uint32_t open = 1, read = 2, written = 4, owned = 8, one_use = 16;
+  static constexpr std::uint8_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
+  event& event_of(direction which) noexcept { return which == direction::in ? readable_ : writable_; }
+  const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
+  bool has_ended(direction which) const noexcept {
+    return (ended_.load(std::memory_order_relaxed) & bit(which)) != 0;  // as declared: a try decides
+  }
+  void leave(std::uint32_t uses) noexcept;
+  void close_number() noexcept;
+
+  event readable_, writable_;
+  //   edge left  all that an operation did with the descriptor  ->  who closes its number, and who begins it anew. No model: the
+  //              word is changed by read-modify-writes alone, so each of them has what all before it released
+  std::atomic<std::uint32_t> use_{0};
+  std::atomic<std::uint8_t> ended_{0};  // by direction, until it begins anew. A hint, no edge
+  std::atomic<std::uint16_t> generation_{0};
+  std::atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
+  io_service* of_ = nullptr;
+};
+
+/// An operation's use of a descriptor, from its beginning to its end, however that comes. As long as it lives, the number of
+/// a descriptor that was open stays.
+class descriptor_use {
+ public:
+  /// To read or to write: one at a time in each direction. Null: there is no descriptor.
+  descriptor_use(descriptor* of, direction which, const char* if_taken) noexcept
+      : of_{of}, uses_{which == direction::in ? descriptor::read : descriptor::written} {
+    if (of == nullptr) return;
+    const std::uint32_t before = of->use_.fetch_or(uses_, std::memory_order_acquire);  // <- left (no model: see it)
+    WEFT_EXPECTS((before & uses_) == 0, if_taken);
+    was_open_ = (before & descriptor::open) != 0;
+  }
+  /// One of any number.
+  explicit descriptor_use(descriptor* of) noexcept : of_{of}, uses_{descriptor::one_use} {
+    if (of == nullptr) return;
+    was_open_ =
+        (of->use_.fetch_add(uses_, std::memory_order_acquire) & descriptor::open) != 0;  // <- left (no model: see it)
+  }
+  descriptor_use(const descriptor_use&) = delete;
+  ~descriptor_use() {
+    if (of_ != nullptr) of_->leave(uses_);
+  }
+
+  /// Whether there is one, which was open at the beginning.
+  explicit operator bool() const noexcept { return was_open_; }
+
+ private:
+  descriptor* of_;
+  std::uint32_t uses_;
+  bool was_open_ = false;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,345 @@
+// TCP: endpoints, listeners and streams.
+//
+//     w::task<> echo(w::net::stream peer) {
+//       std::array<std::byte, 4096> buffer;
+//       while (const std::size_t size = co_await peer.read(buffer)) co_await peer.write(std::span{buffer}.first(size));
+//     }
+//
+// All of it works in tasks, in fibers (weft::await) and on plain threads (sync_wait). Inside of a runtime its workers wait
+// for sockets, elsewhere a thread of the process.
+//
+// The kernel never holds a caller's buffer: each operation is tried at once, and where it can't go on, it waits until the
+// socket is ready and is tried again. So one that is stopped while it waits has had no effect, and its buffer is free.
+//
+// Every descriptor is non-blocking and close-on-exec. No operation raises SIGPIPE.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <weft/detail/io/descriptor.hpp>
+#include <weft/error.hpp>
+#include <weft/hop.hpp>
+#include <weft/task.hpp>
+#include <weft/with.hpp>
+
+namespace weft::net {
+
+// ---- endpoints ------------------------------------------------------------------------------------------------------------
+
+/// An address and a port: IPv4, or IPv6 with its scope.
+class endpoint {
+ public:
+  endpoint() = default;  ///< 0.0.0.0:0
+  /// `address` in numbers: "127.0.0.1", "::1", "fe80::1%eth0" or "fe80::1%2". Throws error where it is none, or the
+  /// interface is not known.
+  endpoint(std::string_view address, std::uint16_t port);
+  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80". Throws error.
+  static endpoint parse(std::string_view text);
+
+  bool is_v6() const noexcept { return is_v6_; }
+  std::uint16_t port() const noexcept { return port_; }
+  /// The address in numbers, with its scope as a number.
+  std::string address() const;
+  /// As parse() takes it.
+  std::string to_string() const;
+
+  friend auto operator<=>(const endpoint&, const endpoint&) = default;
+
+ private:
+  friend struct system_address;
+  bool is_v6_ = false;
+  std::uint16_t port_ = 0;
+  std::uint32_t scope_ = 0;               // of an IPv6 address: the interface's number; 0: none
+  std::array<std::uint8_t, 16> bytes_{};  // in the order of the network; of IPv4 the first four
+};
+
+// ---- streams --------------------------------------------------------------------------------------------------------------
+
+}  // namespace weft::net
+
+namespace weft::detail {
+
+/// What came of a try: so many bytes, or a wait for readiness.
+struct tried {
+  std::size_t size = 0;
+  bool must_wait = false;
+};
+// Each throws error where the system refuses for good.
+tried try_receive(descriptor& from, std::span<std::byte> into);
+tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts);
+/// A descriptor number as `size`.
+tried try_accept(descriptor& from);
+/// Whether the running task has had so many operations that were ready since it last waited that others are to run.
+bool has_had_its_turn() noexcept;
+[[noreturn]] void throw_closed(const char* operation);
+
+inline constexpr const char* two_writers =
+    "two tasks write to one stream at once: what each writes could come apart in the middle";
+
+/// What is left of a write. If it goes while some of the data was sent and some not, it closes the stream's write side.
+class unfinished_write {
+ public:
+  unfinished_write(descriptor& to, std::span<std::span<const std::byte>> parts) noexcept : to_{&to}, left_{parts} {
+    skip_empty();
+  }
+  unfinished_write(const unfinished_write&) = delete;
+  ~unfinished_write() {
+    if (has_begun_ && !is_done()) cut();
+  }
+
+  bool is_done() const noexcept { return left_.empty(); }
+  std::span<const std::span<const std::byte>> left() const noexcept { return left_; }
+  void sent(std::size_t size) noexcept {
+    has_begun_ = true;
+    while (size != 0) {
+      const std::size_t here = size < left_.front().size() ? size : left_.front().size();
+      left_.front() = left_.front().subspan(here);
+      size -= here;
+      skip_empty();
+    }
+  }
+
+ private:
+  void skip_empty() noexcept {
+    while (!left_.empty() && left_.front().empty()) left_ = left_.subspan(1);
+  }
+  void cut() noexcept;
+
+  descriptor* to_;
+  std::span<std::span<const std::byte>> left_;
+  bool has_begun_ = false;
+};
+
+}  // namespace weft::detail
+
+namespace weft::net {
+
+class listener;
+
+/// A connection. Reads and writes are for one task at a time each, and both may go on at once.
+///
+/// Threads   any, but for moves, destruction and release(), which are for when nothing else goes on; close() may come while
+///           a read or a write waits, which ends with the error `closed`.
+/// Lifetime  a read or a write that is under way keeps what it needs of a stream that is destroyed; it fails with `closed`.
+///           The runtime in which it was made outlives it.
+class stream {
+ public:
+  /// None: every operation fails with `closed`.
+  stream() noexcept = default;
+  stream(stream&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
+  stream& operator=(stream&& other) noexcept {
+    stream old{std::move(*this)};
+    at_ = std::exchange(other.at_, nullptr);
+    return *this;
+  }
+  ~stream() {
+    if (at_ != nullptr) at_->drop();
+  }
+
+  /// Takes over a connected socket, which becomes non-blocking and close-on-exec. Throws error; then it is the caller's
+  /// still.
+  static stream adopt(int number);
+
+  /// Reads what has come, as much as `into` holds. 0: the peer has closed its side, or `into` is empty.
+  ///
+  /// Suspends  only where nothing has come, and after 128 operations in a row that did not.
+  /// Cancel    has had no effect.
+  /// Fails     with an error of the system's, such as connection_reset; `closed` where this was closed here.
+  /// Misuse    two tasks that read at once end the program with a sentence.
+  /// Cost      one system call where something has come; none that fails, but for a stream's first.
+  [[nodiscard("nothing happens until it is awaited")]] task<std::size_t> read(std::span<std::byte> into) const {
+    return read_from(at_, into);
+  }
+
+  /// Writes some of it, at least a byte, unless it is empty. Otherwise as read(), in the other direction.
+  [[nodiscard("nothing happens until it is awaited")]] task<std::size_t> write_some(
+      std::span<const std::byte> data) const {
+    return write_some_to(at_, data);
+  }
+
+  /// Writes all of it.
+  ///
+  /// Cancel    one that is stopped, or fails, before its first byte has had no effect. After that the peer can't tell what it
+  ///           has from what it lacks: so the stream's write side is closed, and later writes fail with `closed`.
+  [[nodiscard("nothing happens until it is awaited")]] task<> write(std::span<const std::byte> data) const {
+    return write_all_to(at_, data);
+  }
+  [[nodiscard("nothing happens until it is awaited")]] task<> write(std::string_view text) const {
+    return write(std::as_bytes(std::span{text}));
+  }
+  /// The same for several parts, one after the other, by as few system calls as the system allows. The array of parts, which
+  /// changes meanwhile, stays until this has ended.
+  [[nodiscard("nothing happens until it is awaited")]] task<> write(std::span<std::span<const std::byte>> parts) const {
+    return write_parts_to(at_, parts);
+  }
+
+  /// Closes its write side: the peer reads to the end, then 0. Does not wait. Throws error.
+  void shutdown() const;
+  /// Closes it in both directions. Who reads or writes ends with `closed`. Does not wait, and may be called again.
+  void close() noexcept {
+    if (at_ != nullptr) at_->close();
+  }
+  bool is_open() const noexcept { return at_ != nullptr && !at_->is_closed(); }
+
+  /// Gives its descriptor to the caller; where nothing reads or writes.
+  [[nodiscard("the descriptor is nobody's then")]] int release() noexcept;
+  /// Its descriptor, which stays its own; -1: none.
+  int native_handle() const noexcept { return at_ != nullptr ? at_->number() : -1; }
+
+  endpoint local() const;  ///< throws error
+  endpoint peer() const;   ///< throws error
+
+  /// Whether small writes are sent at once. They are unless it is turned off: otherwise the system holds back the second of
+  /// two small writes until the first is acknowledged, up to 40 ms. Throws error, as the following.
+  void set_no_delay(bool on) const;
+  void set_keep_alive(bool on) const;
+  /// In bytes, as the system takes them: Linux doubles it.
+  void set_receive_buffer(int bytes) const;
+  void set_send_buffer(int bytes) const;
+
+ private:
+  friend class listener;
+  friend task<stream> connect(endpoint to);
+  explicit stream(detail::descriptor& at) noexcept : at_{&at} {}
+  static stream take_over(int number);
+
+  static task<std::size_t> read_from(detail::descriptor* at, std::span<std::byte> into);
+  static task<std::size_t> write_some_to(detail::descriptor* at, std::span<const std::byte> data);
+  static task<> write_all_to(detail::descriptor* at, std::span<const std::byte> data);
+  static task<> write_parts_to(detail::descriptor* at, std::span<std::span<const std::byte>> parts);
+
+  detail::descriptor* at_ = nullptr;
+};
+
+/// Connects.
+///
+/// Cancel    closes the attempt.
+/// Fails     with an error of the system's: connection_refused, network_unreachable, ...
+[[nodiscard("nothing happens until it is awaited")]] task<stream> connect(endpoint to);
+
+// ---- listeners ------------------------------------------------------------------------------------------------------------
+
+struct listen_options {
+  int backlog = 1024;         ///< how many connections wait to be accepted; the system may allow fewer
+  bool reuse_address = true;  ///< a server that starts again need not wait for its old connections to be forgotten
+  bool reuse_port = false;    ///< several listeners share the port, and the system spreads connections
+  bool only_v6 = false;       ///< of an IPv6 address: takes no IPv4 connections
+};
+
+/// What connections are accepted from. As a stream, but that several tasks may accept at once.
+class listener {
+ public:
+  listener() noexcept = default;
+  listener(listener&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
+  listener& operator=(listener&& other) noexcept {
+    listener old{std::move(*this)};
+    at_ = std::exchange(other.at_, nullptr);
+    return *this;
+  }
+  ~listener() {
+    if (at_ != nullptr) at_->drop();
+  }
+
+  /// Takes over a listening socket, as stream::adopt().
+  static listener adopt(int number);
+
+  /// The next connection. One that its peer has given up meanwhile is passed over.
+  ///
+  /// Cancel    has had no effect: a connection that has come is the next accept's.
+  /// Fails     with an error of the system's, such as too_many_files_open, behind which it may be called again; `closed`.
+  [[nodiscard("nothing happens until it is awaited")]] task<stream> accept() const { return accept_from(at_); }
+
+  /// Where it listens: the port that the system has chosen, where 0 was asked for. Throws error.
+  endpoint local() const;
+  void close() noexcept {
+    if (at_ != nullptr) at_->close();
+  }
+  bool is_open() const noexcept { return at_ != nullptr && !at_->is_closed(); }
+  int native_handle() const noexcept { return at_ != nullptr ? at_->number() : -1; }
+
+ private:
+  friend task<listener> listen(listen_options options, endpoint where);
+  explicit listener(detail::descriptor& at) noexcept : at_{&at} {}
+  static task<stream> accept_from(detail::descriptor* at);
+
+  detail::descriptor* at_ = nullptr;
+};
+
+/// Listens at `where`; port 0: the system chooses one. Does not suspend.
+/// Fails  with an error of the system's: address_in_use, permission_denied, ...
+[[nodiscard("nothing happens until it is awaited")]] task<listener> listen(listen_options options, endpoint where);
+[[nodiscard("nothing happens until it is awaited")]] inline task<listener> listen(endpoint where) {
+  return listen({}, where);
+}
+
+// ---- readiness of others' descriptors -----------------------------------------------------------------------------------------
+
+enum class readiness : std::uint8_t { readable = 1, writable = 2, either = 3 };
+
+/// Waits until a descriptor of another library is ready, which stays that one's: for libraries that have sockets of their
+/// own. Gives what it is ready for, which may be more than was asked: an error, or the end, is both.
+///
+/// Cancel    has no effect on the descriptor.
+/// Fails     with an error of the system's, also for a regular file, which is always ready.
+/// Cost      four system calls.
+[[nodiscard("nothing happens until it is awaited")]] task<readiness> ready(int number, readiness wanted);
+
+// ---- what the operations do -----------------------------------------------------------------------------------------------
+
+inline task<std::size_t> stream::read_from(detail::descriptor* at, std::span<std::byte> into) {
+  const detail::descriptor_use use{at, detail::direction::in,
+                                   "two tasks read from one stream at once: which of them gets what would be chance"};
+  if (!use) detail::throw_closed("read");
+  co_await check_stop();
+  if (detail::has_had_its_turn()) co_await yield();
+  if (into.empty()) co_return 0;
+  for (;;) {
+    if (at->may_try(detail::direction::in))
+      if (const detail::tried got = detail::try_receive(*at, into); !got.must_wait) co_return got.size;
+    co_await at->until_ready(detail::direction::in);
+    if (at->is_closed()) detail::throw_closed("read");
+  }
+}
+
+inline task<std::size_t> stream::write_some_to(detail::descriptor* at, std::span<const std::byte> data) {
+  const detail::descriptor_use use{at, detail::direction::out, detail::two_writers};
+  if (!use) detail::throw_closed("write");
+  co_await check_stop();
+  if (detail::has_had_its_turn()) co_await yield();
+  if (data.empty()) co_return 0;
+  for (;;) {
+    if (at->may_try(detail::direction::out))
+      if (const detail::tried sent = detail::try_send(*at, {&data, 1}); !sent.must_wait) co_return sent.size;
+    co_await at->until_ready(detail::direction::out);
+    if (at->is_closed()) detail::throw_closed("write");
+  }
+}
+
+inline task<> stream::write_all_to(detail::descriptor* at, std::span<const std::byte> data) {
+  std::span<const std::byte> part = data;
+  co_await write_parts_to(at, {&part, 1});
+}
+
+inline task<> stream::write_parts_to(detail::descriptor* at, std::span<std::span<const std::byte>> parts) {
+  const detail::descriptor_use use{at, detail::direction::out, detail::two_writers};
+  if (!use) detail::throw_closed("write");
+  co_await check_stop();
+  if (detail::has_had_its_turn()) co_await yield();
+  for (detail::unfinished_write unfinished{*at, parts}; !unfinished.is_done();) {
+    if (at->may_try(detail::direction::out))
+      if (const detail::tried sent = detail::try_send(*at, unfinished.left()); !sent.must_wait) {
+        unfinished.sent(sent.size);
+        continue;
+      }
+    co_await at->until_ready(detail::direction::out);
+    if (at->is_closed()) detail::throw_closed("write");
+  }
+}
+
+}  // namespace weft::net

@@ -1,0 +1,83 @@
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <weft/detail/io/descriptor.hpp>
+
+#include "io/io_service.hpp"
+
+namespace weft::detail {
+
+void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
+  of_ = &of;
+  number_.store(number, std::memory_order_relaxed);  // nobody else has it yet
+  ended_.store(0, std::memory_order_relaxed);        // as above
+  for (event* one : {&readable_, &writable_}) is_ready ? one->set() : one->reset();
+  use_.store(open | owned, std::memory_order_relaxed);  // as above
+}
+
+void descriptor::report(std::uint16_t of_generation, bool in, bool out, bool in_ended, bool out_ended) noexcept {
+  if (of_generation != generation()) return;
+  const auto ended =
+      static_cast<std::uint8_t>((in_ended ? bit(direction::in) : 0) | (out_ended ? bit(direction::out) : 0));
+  if (ended != 0) ended_.fetch_or(ended, std::memory_order_relaxed);  // as declared; the event carries it to who waits
+  if (in || in_ended) readable_.set();
+  if (out || out_ended) writable_.set();
+}
+
+void descriptor::close() noexcept {
+  std::uint32_t before = use_.load(std::memory_order_relaxed);  // a guess: the exchange decides
+  do {
+    if ((before & open) == 0) return;
+    // In use until who waits was woken, so that the number stays.
+  } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
+                                       std::memory_order_acq_rel,  // ->, <- left (no model: see it)
+                                       std::memory_order_relaxed));  // tried again
+  // What others have of the file, by a duplicate or in another process, stays as it is where nothing is under way here.
+  if ((before & ~(open | owned)) != 0) ::shutdown(number(), SHUT_RDWR);
+  readable_.set();
+  writable_.set();
+  leave(one_use);
+}
+
+int descriptor::shut_down_writes() noexcept {
+  if (::shutdown(number(), SHUT_WR) != 0) return errno;
+  // The system reports nothing of what is done on this side.
+  ended_.fetch_or(bit(direction::out), std::memory_order_relaxed);  // as declared
+  writable_.set();
+  return 0;
+}
+
+int descriptor::release() noexcept {
+  const int number = number_.exchange(-1, std::memory_order_relaxed);  // as declared
+  of_->stop_watching(number);
+  leave(open);
+  return number;
+}
+
+void descriptor::drop() noexcept {
+  close();
+  leave(owned);
+}
+
+void descriptor::close_number() noexcept {
+  const int number = number_.exchange(-1, std::memory_order_relaxed);  // as declared
+  if (number < 0) return;
+  of_->stop_watching(number);  // of a file that others have, too, nothing else would end it
+  ::close(number);
+}
+
+// The number is closed by one who still uses the descriptor, so that it belongs to nobody else yet.
+void descriptor::leave(std::uint32_t uses) noexcept {
+  std::uint32_t before = use_.load(std::memory_order_relaxed);  // a guess: the exchange decides
+  do {
+    if (((before - uses) & ~owned) == 0) close_number();
+  } while (!use_.compare_exchange_weak(before, before - uses,
+                                       std::memory_order_acq_rel,  // ->, <- left (no model: see it)
+                                       std::memory_order_relaxed));  // tried again
+  if (before != uses) return;
+  generation_.fetch_add(1, std::memory_order_relaxed);  // as declared
+  of_->give_back(*this);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,129 @@
+#include "io/epoll.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <weft/error.hpp>
+
+namespace weft::detail {
+namespace {
+
+// An address and, in the bits that no address of a program has, the generation.
+std::uint64_t packed(const descriptor& one) noexcept {
+  return reinterpret_cast<std::uintptr_t>(&one) | std::uint64_t{one.generation()} << 48;
+}
+descriptor* address_in(std::uint64_t word) noexcept {
+  return reinterpret_cast<descriptor*>(word & ((std::uint64_t{1} << 48) - 1));  // NOLINT: an address, as packed
+}
+
+int made(int number, const char* what) {
+  if (number < 0) throw error{std::error_code{errno, std::generic_category()}, what};
+  return number;
+}
+
+// Rounded up, so that who waits for a time does not look too early, again and again. -1: without end.
+int milliseconds_until(epoll::time_point until) noexcept {
+  if (until == until.max()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+}
+
+}  // namespace
+
+epoll::epoll()
+    : set_{made(::epoll_create1(EPOLL_CLOEXEC), "make an epoll set")}, bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+  epoll_event each{.events = EPOLLIN | EPOLLET, .data = {.u64 = 0}};
+  if (bell_ < 0 || ::epoll_ctl(set_, EPOLL_CTL_ADD, bell_, &each) != 0) {
+    const int refused = errno;
+    if (bell_ >= 0) ::close(bell_);
+    ::close(set_);
+    throw error{std::error_code{refused, std::generic_category()}, "make an epoll set"};
+  }
+}
+
+epoll::~epoll() {
+  WEFT_EXPECTS(watched() == 0,
+               "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
+               "uses that would meet what is gone");
+  ::close(bell_);
+  ::close(set_);
+}
+
+int epoll::begin_to_watch(descriptor& one) noexcept {
+  epoll_event each{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = packed(one)}};
+  return ::epoll_ctl(set_, EPOLL_CTL_ADD, one.number(), &each) == 0 ? 0 : errno;
+}
+
+void epoll::stop_watching(int number) noexcept { ::epoll_ctl(set_, EPOLL_CTL_DEL, number, nullptr); }
+
+void epoll::wait_alone(time_point until, changes& into) noexcept {
+  epoll_event events[changes::most];
+  const int found = ::epoll_wait(set_, events, changes::most, milliseconds_until(until));  // interrupted: none
+  into.count_ = 0;
+  for (int i = 0; i < found; ++i)
+    if (descriptor* const of = address_in(events[i].data.u64); of != nullptr)  // null: the eventfd
+      into.list_[into.count_++] = {
+          .of = of, .generation = static_cast<std::uint16_t>(events[i].data.u64 >> 48), .events = events[i].events};
+  const auto count = static_cast<std::uint64_t>(into.count_);
+  waits_.store(waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);          // as declared
+  changes_.store(changes_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);  // as declared
+}
+
+void epoll::changes::report() noexcept {
+  for (int i = 0; i != count_; ++i) {
+    const change& one = list_[i];
+    // An error is what the next try in either direction fails with; it need not be the end.
+    const bool all = (one.events & EPOLLHUP) != 0, failed = (one.events & EPOLLERR) != 0;
+    one.of->report(one.generation, failed || (one.events & EPOLLIN) != 0, failed || (one.events & EPOLLOUT) != 0,
+                   all || (one.events & EPOLLRDHUP) != 0, all);
+  }
+  count_ = 0;
+}
+
+void epoll::interrupt() noexcept {
+  const std::uint64_t one = 1;
+  interrupts_.fetch_add(1, std::memory_order_relaxed);   // as declared
+  static_cast<void>(!::write(bell_, &one, sizeof one));  // full after 2^64 of them
+}
+
+epoll::counts epoll::so_far() const noexcept {
+  return {.waits = waits_.load(std::memory_order_relaxed),  // as declared
+          .changes = changes_.load(std::memory_order_relaxed),
+          .interrupts = interrupts_.load(std::memory_order_relaxed)};
+}
+
+// ---- a worker's sleep ---------------------------------------------------------------------------------------------------------
+
+void epoll_parker::commit(time_point until) noexcept {
+  std::uint32_t seen = awake;
+  const auto falls_asleep = [&](std::uint32_t where) noexcept {
+    return word_.compare_exchange_strong(seen, where, std::memory_order_relaxed,
+                                         std::memory_order_relaxed);  // as prepare()
+  };
+  const bool waited = set_->wait(until, changes_, [&] { return falls_asleep(in_set); });
+  if (waited)
+    word_.store(awake, std::memory_order_relaxed);  // as in prepare(): from here on no interrupt is needed
+  else if (falls_asleep(asleep))
+    word_futex{word_}.wait(asleep, until);
+}
+
+void epoll_parker::wake() noexcept {
+  const word_futex sleeps_on{word_};
+  epoll& set = *set_;
+  const std::uint32_t before = word_.exchange(woken, std::memory_order_relaxed);  // as in prepare()
+  if (before == asleep) sleeps_on.wake();
+  if (before == in_set) set.interrupt();
+}
+
+// Between jobs it asks the system; one that looks for work will do so when it falls asleep.
+bool epoll_parker::poll(bool between_jobs) noexcept {
+  if (between_jobs && changes_.empty()) set_->wait({}, changes_, [] { return true; });
+  if (changes_.empty()) return false;
+  changes_.report();
+  return true;
+}
+
+}  // namespace weft::detail

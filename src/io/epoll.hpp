@@ -1,0 +1,101 @@
+// Readiness by epoll: one set for all workers of a runtime.
+//
+// A descriptor enters the set once, edge-triggered in both directions, and leaves it when it is closed: no wait costs a
+// system call. One thread at a time waits in the set. Of a runtime's idle workers one sleeps there and the others on their
+// futex. When that one has something to run, nobody sleeps in the set until a worker looks for work again: in a pool of
+// several, an idle one looks every 5 ms, and one that has jobs asks between some dozens of them.
+//
+// Who is asleep in the set is woken through an eventfd in the set, edge-triggered, too, so that nobody needs to read it.
+//
+// Rejected: a set for each worker. Sockets whose worker computes would wait for it, and a connection accepted here but
+// served there would have to move.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "io/io_service.hpp"
+#include "sched/parker.hpp"
+
+namespace weft::detail {
+
+class epoll final : public io_service {
+ public:
+  using time_point = parker::time_point;
+
+  /// Throws error.
+  epoll();
+  ~epoll();
+
+  /// What the system has reported in one wait.
+  class changes {
+   public:
+    bool empty() const noexcept { return count_ == 0; }
+    /// Wakes who waited for them. Of those that have no executor, code runs within this.
+    void report() noexcept;
+
+   private:
+    friend class epoll;
+    struct change {  // what epoll_event is, without <sys/epoll.h>
+      descriptor* of;
+      std::uint16_t generation;
+      std::uint32_t events;
+    };
+    static constexpr int most = 128;
+    int count_ = 0;
+    change list_[most];
+  };
+
+  /// Waits for changes until then, unless another thread does; time_point::max(): without end, and not at all if it has
+  /// passed. False: another one does.
+  template <class Going>
+  bool wait(time_point until, changes& into, Going goes) noexcept {
+    if (waited_in_.load(std::memory_order_relaxed) ||          // a guess: the exchange decides
+        waited_in_.exchange(true, std::memory_order_acquire))  // <- turn (no model: a try-lock)
+      return false;
+    if (goes()) wait_alone(until, into);
+    waited_in_.store(false, std::memory_order_release);  // -> turn (no model: as above)
+    return true;
+  }
+
+  /// Ends a wait() that goes on, or the next one.
+  void interrupt() noexcept;
+  void stop_watching(int number) noexcept override;
+
+  struct counts {
+    std::uint64_t waits, changes, interrupts;
+  };
+  counts so_far() const noexcept;
+
+ private:
+  int begin_to_watch(descriptor& one) noexcept override;
+  void wait_alone(time_point until, changes& into) noexcept;
+
+  const int set_;
+  const int bell_;
+  //   edge turn  what one who waited has counted  ->  who waits next
+  std::atomic<bool> waited_in_{false};
+  std::atomic<std::uint64_t> waits_{0}, changes_{0}, interrupts_{0};  // figures, no edge
+};
+
+/// How a worker of a runtime sleeps: in the set, if nobody else does.
+class epoll_parker final : public parker {
+ public:
+  explicit epoll_parker(epoll& set) noexcept : set_{&set} {}
+
+  void prepare() noexcept override {
+    word_.store(awake, std::memory_order_relaxed);
+  }  // a flag; the set of idle has the edge
+  void commit(time_point until) noexcept override;
+  void wake() noexcept override;
+  bool poll(bool between_jobs) noexcept override;
+
+ private:
+  static constexpr std::uint32_t awake = 0, asleep = 1, in_set = 2, woken = 3;
+  atomic<std::uint32_t> word_{awake};
+  epoll* set_;
+  epoll::changes changes_;
+};
+
+}  // namespace weft::detail

@@ -1,0 +1,44 @@
+#include "io/io_service.hpp"
+
+#include <weft/error.hpp>
+
+namespace weft::detail {
+
+descriptor& io_service::watch(int number, bool tries_first) {
+  descriptor* one;
+  {
+    const std::lock_guard guard{lock_};
+    if (unused_ == nullptr) {
+      slabs_.reserve(slabs_.size() + 1);
+      slabs_.push_back(std::make_unique<descriptor[]>(slab));
+      for (std::size_t i = slab; i-- != 0;) {
+        slabs_.back()[i].next_unused = unused_;
+        unused_ = &slabs_.back()[i];
+      }
+    }
+    one = unused_;
+    unused_ = one->next_unused;
+    ++watched_;
+  }
+  one->begin(*this, number, tries_first);
+  if (const int refused = begin_to_watch(*one); refused != 0) {
+    static_cast<void>(one->release());
+    one->drop();
+    throw error{std::error_code{refused, std::generic_category()}, "watch a file descriptor"};
+  }
+  return *one;
+}
+
+void io_service::give_back(descriptor& one) noexcept {
+  const std::lock_guard guard{lock_};
+  one.next_unused = unused_;
+  unused_ = &one;
+  --watched_;
+}
+
+std::size_t io_service::watched() const noexcept {
+  const std::lock_guard guard{lock_};
+  return watched_;
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,45 @@
+// What watches descriptors: the epoll set of a runtime, or that of the process, for programs without a runtime.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+#include <weft/detail/io/descriptor.hpp>
+
+namespace weft::detail {
+
+class io_service {
+ public:
+  io_service() = default;
+  io_service(const io_service&) = delete;
+
+  /// Watches `number`, which is non-blocking, and is the service's from now on. Throws error, or std::bad_alloc; then it is
+  /// the caller's still. `tries_first`: it counts as ready, since who comes first tries.
+  descriptor& watch(int number, bool tries_first);
+  /// Reports no more changes of that number.
+  virtual void stop_watching(int number) noexcept = 0;
+  /// By who was the last to use it.
+  void give_back(descriptor& one) noexcept;
+
+  /// How many descriptors it watches. For people and tests: it is over when it is read.
+  std::size_t watched() const noexcept;
+
+ protected:
+  ~io_service() = default;  // by who knows that nothing is watched
+  /// An error number.
+  virtual int begin_to_watch(descriptor& one) noexcept = 0;
+
+ private:
+  static constexpr std::size_t slab = 64;
+
+  mutable std::mutex lock_;
+  std::vector<std::unique_ptr<descriptor[]>> slabs_;  // what is in them is used again, and goes with the service
+  descriptor* unused_ = nullptr;
+  std::size_t watched_ = 0;
+};
+
+/// That of the running task's executor; the process's own, where that has none.
+io_service& io_service_here();
+
+}  // namespace weft::detail

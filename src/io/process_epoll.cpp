@@ -1,0 +1,83 @@
+// The epoll set of the process, for descriptors that are made outside of a runtime.
+#include <pthread.h>
+
+#include <atomic>
+#include <mutex>
+#include <system_error>
+#include <weft/env.hpp>
+#include <weft/error.hpp>
+
+#include "base/helper_signals.hpp"
+#include "base/unloading.hpp"
+#include "io/epoll.hpp"
+
+namespace weft::detail {
+namespace {
+
+// Has a thread that sleeps in it; what waits there and has no executor goes on on that thread. Never destroyed, since
+// streams may be used by the last destructors of the process. The thread ends before the library is unloaded.
+class process_epoll {
+ public:
+  epoll& with_thread() {
+    const std::lock_guard guard{lock_};
+    if (!running_) start();
+    return set_;
+  }
+
+  static process_epoll& instance() {
+    static auto* const one = new process_epoll;
+    return *one;
+  }
+
+ private:
+  void start() {
+    if (!ends_in_time_) ends_in_time_ = at_end([] { instance().end(); });
+    ending_.store(false, std::memory_order_relaxed);  // the thread begins behind it
+    const helper_signals as_helper;
+    const int refused = ::pthread_create(
+        &thread_, nullptr,
+        [](void* its) -> void* {
+          static_cast<process_epoll*>(its)->run();
+          return nullptr;
+        },
+        this);
+    if (refused != 0)
+      throw error{std::error_code{refused, std::generic_category()}, "start the thread that waits for sockets"};
+    ::pthread_setname_np(thread_, "weft-io");
+    running_ = true;
+  }
+
+  void run() noexcept {
+    epoll::changes changes;
+    while (!ending_.load(std::memory_order_relaxed)) {  // the kernel orders it, by the interrupt
+      set_.wait(epoll::time_point::max(), changes, [] { return true; });
+      changes.report();
+    }
+  }
+
+  void end() noexcept {
+    const std::lock_guard guard{lock_};
+    if (is_unloading()) ends_in_time_ = false;  // a destructor of a static may start it again
+    if (!running_ || pthread_equal(thread_, pthread_self()) != 0) return;
+    ending_.store(true, std::memory_order_relaxed);  // as in run()
+    set_.interrupt();
+    ::pthread_join(thread_, nullptr);
+    running_ = false;
+  }
+
+  epoll set_;
+  std::mutex lock_;  // of what follows
+  bool running_ = false, ends_in_time_ = false;
+  pthread_t thread_{};
+  std::atomic<bool> ending_{false};
+};
+
+}  // namespace
+
+io_service& io_service_here() {
+  const executor* const where = current_env().executor;
+  io_service* const its = where != nullptr ? where->io() : nullptr;
+  return its != nullptr ? *its : process_epoll::instance().with_thread();
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,94 @@
+// What a runtime is besides its sockets, which net_test.cpp has. See weft/runtime.hpp.
+#include "support/weft_test.hpp"
+
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <string>
+#include <weft/net.hpp>
+#include <weft/runtime.hpp>
+#include <weft/with.hpp>
+
+namespace {
+
+using weft::task;
+
+task<int> answer() { co_return 42; }
+task<> fail() {
+  throw std::runtime_error{"out of luck"};
+  co_return;
+}
+
+TEST(runtime, runs_a_task_on_its_own_workers) {
+  weft::runtime rt{{.threads = 2, .name = "server"}};
+  EXPECT_EQ(rt.run(answer()), 42);
+  const auto where = [](weft::runtime& mine) -> task<bool> { co_return mine.workers().is_inside(); };
+  EXPECT_TRUE(rt.run(where(rt)));
+  EXPECT_FALSE(rt.workers().is_inside());
+  EXPECT_EQ(rt.workers().size(), 2u);
+  EXPECT_THROW(rt.run(fail()), std::runtime_error);
+}
+
+TEST(runtime, is_an_executor) {
+  weft::runtime rt{{.threads = 1}};
+  EXPECT_EQ(weft::sync_wait(weft::start_on(rt, answer())), 42);
+  EXPECT_EQ(&static_cast<weft::executor&>(rt), &rt.executor());
+}
+
+TEST(runtime, a_stop_reaches_its_task) {
+  weft::runtime rt{{.threads = 1}};
+  weft::stop_source source;
+  source.request_stop();
+  EXPECT_THROW(rt.run(weft::sleep_for(std::chrono::hours{1}), source.token()), weft::stopped);
+}
+
+TEST(runtime, free_run_makes_one) { EXPECT_EQ(weft::run(answer()), 42); }
+
+TEST(runtime, run_main_says_how_it_ended) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(weft::run_main(answer()), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(weft::run_main(fail()), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "out of luck\n");
+  const auto stop_itself = []() -> task<> {
+    weft::stop_source source;
+    source.request_stop();
+    co_await weft::with_stop(source.token(), [] { return weft::sleep_for(std::chrono::hours{1}); });
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(weft::run_main(stop_itself()), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "stopped\n");
+}
+
+TEST(runtime, says_how_it_waits) {
+  weft::runtime rt{{.threads = 1, .io = weft::io_backend::epoll}};
+  EXPECT_EQ(rt.backend(), weft::io_backend::epoll);
+  EXPECT_NE(rt.explain().find("epoll"), std::string::npos);
+}
+
+TEST(runtime, the_environment_chooses) {
+  ASSERT_EQ(::setenv("WEFT_IO", "carrier pigeons", 1), 0);
+  EXPECT_THROW(weft::runtime{}, weft::error);
+  ASSERT_EQ(::setenv("WEFT_IO", "epoll", 1), 0);
+  EXPECT_EQ(weft::runtime{}.backend(), weft::io_backend::epoll);
+  ::unsetenv("WEFT_IO");
+}
+
+TEST(runtime_misuse, ends_the_program_where_a_stream_outlives_it) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        weft::net::stream late;
+        weft::runtime rt{{.threads = 1}};
+        rt.run([](weft::net::stream& into) -> task<> {
+          int both[2];
+          EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, both), 0);
+          into = weft::net::stream::adopt(both[0]);
+          co_return;
+        }(late));
+      },
+      "a runtime was destroyed before a stream");
+}
+
+}  // namespace
