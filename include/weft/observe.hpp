@@ -3,10 +3,10 @@
 #pragma once
 
 #include <vector>
+#include <weft/async_frame.hpp>
 #include <weft/detail/base/config.hpp>
-#include <weft/detail/base/items.hpp>
-#include <weft/detail/trace/async_frame.hpp>
-#include <weft/detail/trace/wait_subject.hpp>
+#include <weft/items.hpp>
+#include <weft/wait_subject.hpp>
 
 namespace weft {
 

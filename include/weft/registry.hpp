@@ -24,9 +24,9 @@
 #include <weft/clock.hpp>
 #include <weft/coroutine.hpp>
 #include <weft/detail/base/invoke.hpp>
-#include <weft/detail/base/items.hpp>
 #include <weft/detail/base/lock.hpp>
 #include <weft/fiber.hpp>
+#include <weft/items.hpp>
 #include <weft/stop.hpp>
 #include <weft/with.hpp>
 

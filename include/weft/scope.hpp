@@ -622,7 +622,7 @@ task<R> scope_access::run(scope_options options, const env* exactly, F f, Args..
 ///           `.stop` or `.deadline`) that ended a fork or the body ends this stopped, and the body's value is destroyed; one
 ///           from inside (by request_stop, a handle, a failure) that ended forks alone leaves the value. Who wants what there
 ///           is by then forks `as_result(…)`.
-/// Fails     throws the first failure of the body or of a fork, if there is one (see scope/error_policy.hpp for
+/// Fails     throws the first failure of the body or of a fork, if there is one (see error_policy.hpp for
 ///           other policies); later ones are in `.errors`. Else ends stopped if the body did, or as said above.
 /// Memory    with `.memory`, all frames below come from there, the body's and the records of forks, too. One that is
 ///           alive at the end ends the program with a sentence.

@@ -36,9 +36,9 @@
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/duration.hpp>
 #include <weft/detail/base/forward.hpp>
-#include <weft/detail/base/items.hpp>
 #include <weft/detail/base/lock.hpp>
 #include <weft/detail/stack/stack_header.hpp>
+#include <weft/items.hpp>
 #include <weft/stack_guard.hpp>
 
 namespace weft {

@@ -1,6 +1,7 @@
 // All of weft but what is a target of its own (TLS, hooks, the test kit) and adapters to other libraries.
 #pragma once
 
+#include <weft/async_frame.hpp>
 #include <weft/batcher.hpp>
 #include <weft/blocking.hpp>
 #include <weft/broadcast.hpp>
@@ -12,6 +13,7 @@
 #include <weft/detach_on_stop.hpp>
 #include <weft/env.hpp>
 #include <weft/error.hpp>
+#include <weft/error_policy.hpp>
 #include <weft/executor.hpp>
 #include <weft/executor_set.hpp>
 #include <weft/fiber.hpp>
@@ -19,11 +21,14 @@
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
 #include <weft/hop.hpp>
+#include <weft/items.hpp>
 #include <weft/net.hpp>
 #include <weft/nothrow.hpp>
 #include <weft/observe.hpp>
 #include <weft/on_scope_exit.hpp>
+#include <weft/overdue.hpp>
 #include <weft/parallel.hpp>
+#include <weft/per_worker.hpp>
 #include <weft/pool.hpp>
 #include <weft/registry.hpp>
 #include <weft/runtime.hpp>
@@ -37,4 +42,5 @@
 #include <weft/sync.hpp>
 #include <weft/task.hpp>
 #include <weft/version.hpp>
+#include <weft/wait_subject.hpp>
 #include <weft/with.hpp>

@@ -14,8 +14,8 @@
 #include <vector>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/invoke.hpp>
-#include <weft/detail/base/items.hpp>
 #include <weft/detail/base/standard.hpp>
+#include <weft/items.hpp>
 #include <weft/scope.hpp>
 
 namespace weft {

@@ -9,8 +9,8 @@
 #include <atomic>
 #include <coroutine>
 #include <string>
+#include <weft/async_frame.hpp>
 #include <weft/detail/core/root.hpp>
-#include <weft/detail/trace/async_frame.hpp>
 
 #include "core/worker.hpp"
 

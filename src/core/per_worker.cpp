@@ -1,6 +1,6 @@
 // Rejected: (a) a lock around the resource: each frame would take it. (b) Blocks go back to the worker that they came from:
 // each would have to hold its owner, which at an alignment of 32 costs 32 bytes.
-#include <weft/detail/core/per_worker.hpp>
+#include <weft/per_worker.hpp>
 
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
 // What a scope's clock tells it: its deadline, and that its stop takes too long.
-#include <weft/detail/scope/overdue.hpp>
+#include <weft/overdue.hpp>
 
 #include <algorithm>
 #include <cstdio>

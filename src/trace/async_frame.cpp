@@ -1,4 +1,4 @@
-#include <weft/detail/trace/async_frame.hpp>
+#include <weft/async_frame.hpp>
 
 #include <ostream>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include <weft/detail/trace/wait_subject.hpp>
+#include <weft/wait_subject.hpp>
 
 #include <ostream>
 #include <string_view>

@@ -30,7 +30,7 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/peeked.hpp>
-#include <weft/detail/trace/wait_subject.hpp>
+#include <weft/wait_subject.hpp>
 
 namespace weft::detail {
 

@@ -50,9 +50,9 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/lock.hpp>
 #include <weft/detail/base/standard.hpp>
-#include <weft/detail/core/per_worker.hpp>
-#include <weft/detail/scope/error_policy.hpp>
-#include <weft/detail/scope/overdue.hpp>
+#include <weft/error_policy.hpp>
+#include <weft/overdue.hpp>
+#include <weft/per_worker.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

@@ -1,4 +1,4 @@
-// Memory of the user's choice for work on several threads. Part of scope.hpp.
+// Memory of the user's choice for work on several threads: what a scope may be given as `.memory`.
 #pragma once
 
 #include <weft/detail/base/forward.hpp>

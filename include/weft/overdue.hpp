@@ -1,4 +1,4 @@
-// What a scope reports when it was told to stop, and has not ended after a time of its user's choosing. Part of scope.hpp.
+// What a scope reports when it was told to stop, and has not ended after a time of its user's choosing.
 //
 //     co_await w::with_scope({.stop_within = 2s}, serve);  // a child that has not ended 2 s after a stop is named on stderr
 //
@@ -12,13 +12,13 @@
 #include <source_location>
 #include <string>
 #include <type_traits>
+#include <weft/async_frame.hpp>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/forward.hpp>
 #include <weft/detail/base/invoke.hpp>
-#include <weft/detail/base/items.hpp>
-#include <weft/detail/trace/async_frame.hpp>
-#include <weft/detail/trace/wait_subject.hpp>
+#include <weft/items.hpp>
 #include <weft/stop.hpp>
+#include <weft/wait_subject.hpp>
 
 namespace weft {
 

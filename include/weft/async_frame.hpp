@@ -1,4 +1,4 @@
-// A function of an async stack, and its name. Part of observe.hpp; below it, since a scope reports stacks, too.
+// A function of an async stack: an address, and its name. What gives such stacks is in observe.hpp.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// What a scope does when a fork fails. Part of scope.hpp.
+// What a scope does when a fork fails: what it may be given as `.on_error`.
 //
 //   fail_fast           the default: the siblings and the body are told to stop, all are joined, the failure is thrown
 //   collect_all_errors  nobody is told to stop; at the end an error_list with all failures is thrown
@@ -18,7 +18,7 @@
 #include <weft/detail/base/duration.hpp>
 #include <weft/detail/base/forward.hpp>
 #include <weft/detail/base/invoke.hpp>
-#include <weft/detail/base/items.hpp>
+#include <weft/items.hpp>
 
 namespace weft {
 

@@ -1,5 +1,5 @@
-// What a wait is for, told to whoever looks at a sleeper from outside: the hook of a wait-for graph. Part of
-// observe.hpp; below it, since every wait tells it, and a scope reports it.
+// What a wait is for, told to whoever looks at a sleeper from outside: the hook of a wait-for graph. What asks for it is in
+// observe.hpp.
 //
 // Nothing is recorded. A wait has a pointer to what its type knows (waiter.hpp), so who asks gets it from the wait itself,
 // and who holds a mutex is in the mutex's own word.
