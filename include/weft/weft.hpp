@@ -17,6 +17,8 @@
 #include <weft/executor.hpp>
 #include <weft/executor_set.hpp>
 #include <weft/fiber.hpp>
+#include <weft/fork.hpp>
+#include <weft/fork_status.hpp>
 #include <weft/from_callback.hpp>
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
@@ -33,6 +35,7 @@
 #include <weft/registry.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
+#include <weft/scope_options.hpp>
 #include <weft/select.hpp>
 #include <weft/sequence.hpp>
 #include <weft/shared_task.hpp>

@@ -1,10 +1,10 @@
 // What the sources of scopes share and inline: the records of forks, the count of their holders, and the entering of a fork's
 // end, by the fork itself or by the stopper that has unwound it. The state of a fork, and who may read and write it, is
-// described in scope/fork.hpp.
+// described in scope/scope_core.hpp.
 #pragma once
 
 #include <mutex>
-#include <weft/detail/scope/fork.hpp>
+#include <weft/detail/scope/scope_core.hpp>
 
 #include "core/letting_go.hpp"
 #include "core/worker.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 #include <weft/detail/core/async_stack.hpp>
-#include <weft/detail/scope/fork.hpp>
+#include <weft/detail/scope/scope_core.hpp>
 #include <weft/stack_pool.hpp>
 
 namespace weft {

@@ -1,5 +1,5 @@
 // The lifetime of a scope: its construction, its body, its end, and how it handles failures. The state of a scope, and who
-// may read and write it, is described in scope/fork.hpp; forks start, end and stop in scope_start.cpp, scope_end.cpp and
+// may read and write it, is described in scope/scope_core.hpp; forks start, end and stop in scope_start.cpp, scope_end.cpp and
 // scope_stop.cpp.
 #include <memory>
 #include <new>

@@ -1,5 +1,5 @@
 // The end of a fork: waking the tasks that await it, counting the holders of its record, and making room for other forks.
-// The state of a fork, and who may read and write it, is described in scope/fork.hpp.
+// The state of a fork, and who may read and write it, is described in scope/scope_core.hpp.
 #include <weft/detail/core/async_stack.hpp>
 #include <weft/scope.hpp>
 

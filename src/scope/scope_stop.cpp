@@ -1,5 +1,5 @@
 // Stopping a scope, which stops its body and its forks. The state of both, and who may read and write it, is described in
-// scope/fork.hpp.
+// scope/scope_core.hpp.
 #include <algorithm>
 #include <weft/scope.hpp>
 

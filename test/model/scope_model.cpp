@@ -1,6 +1,6 @@
 // The ends of forks and of their scope: against a view, against a handle that goes, against a stop. Forks go on where they
 // are woken, by an executor that runs at once, and so end on another thread than their scope.
-// Mutates: include/weft/detail/scope/fork.hpp src/scope/fork_end.hpp
+// Mutates: include/weft/detail/scope/scope_core.hpp src/scope/fork_end.hpp
 #include <optional>
 #include <weft/future.hpp>
 #include <weft/scope.hpp>

@@ -50,38 +50,11 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/lock.hpp>
 #include <weft/detail/base/standard.hpp>
-#include <weft/error_policy.hpp>
-#include <weft/overdue.hpp>
-#include <weft/per_worker.hpp>
+#include <weft/fork_status.hpp>
+#include <weft/scope_options.hpp>
 #include <weft/task.hpp>
 
-namespace weft {
-
-/// How far a fork is.
-enum class fork_status : unsigned char {
-  running,    ///< it has not ended
-  succeeded,  ///< with a value
-  failed,     ///< with an exception
-  stopped,
-};
-
-/// What a scope is given. Written in this order: `{.memory = &arena, .on_error = w::collect_all_errors}`.
-struct scope_options {
-  std::pmr::memory_resource* memory = nullptr;  ///< where all frames below come from; null: from where they do outside
-  detail::executor_pointer executor = nullptr;  ///< `&pool`, say: where body and forks run; null: as the task outside
-  stop_token stop{};                            ///< whose stop stops it, beside that of the task outside
-  detail::time_mark deadline = std::chrono::steady_clock::time_point::max();  ///< stops it then
-  error_policy on_error = fail_fast;                        ///< what a fork that fails does to the others
-  std::size_t max_children = static_cast<std::size_t>(-1);  ///< how many may run at once; see scope::fork_when_room
-  bool memory_is_shared = false;                            ///< whether several executors may use `memory` at once
-  error_list* errors = nullptr;  ///< gets all failures, also those after the one that is thrown
-  /// How long it may take to end once it was told to stop; then who ignores that is told to `on_overdue`, once.
-  detail::time_span stop_within = std::chrono::steady_clock::duration::max();
-  overdue_handler on_overdue{};                                  ///< prints to stderr, unless something else is given
-  std::source_location where = std::source_location::current();  ///< for why_stopped()
-};
-
-namespace detail {
+namespace weft::detail {
 
 class scope_core;
 class room_wait;
@@ -416,5 +389,4 @@ struct scope_run : knows_roots {
   scope_core* of;
 };
 
-}  // namespace detail
-}  // namespace weft
+}  // namespace weft::detail
