@@ -97,7 +97,7 @@ class sequence_range {
 ///     }
 ///
 /// Cost  to publish, a lock of one byte, and a look at each that waits; to ask, or to wait for what is there, a load.
-class sequence_barrier : public detail::gate {
+class sequence_barrier : detail::gate {
  public:
   explicit sequence_barrier(sequence_number published = nothing_yet) noexcept : published_{published} {}
 
@@ -109,6 +109,8 @@ class sequence_barrier : public detail::gate {
   void publish(sequence_number last) noexcept;
   /// Waits until `target` is published. Gives the last one that is, which may be later.
   [[nodiscard("nothing happens until it is awaited")]] auto wait_until_published(sequence_number target) noexcept;
+  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  using gate::stats;
 
  private:
   friend class single_producer_sequencer;

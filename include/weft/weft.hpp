@@ -2,6 +2,7 @@
 #pragma once
 
 #include <weft/async_frame.hpp>
+#include <weft/barrier.hpp>
 #include <weft/batcher.hpp>
 #include <weft/blocking.hpp>
 #include <weft/broadcast.hpp>
@@ -9,11 +10,13 @@
 #include <weft/channel_ends.hpp>
 #include <weft/clock.hpp>
 #include <weft/combine.hpp>
+#include <weft/condition_variable.hpp>
 #include <weft/coroutine.hpp>
 #include <weft/detach_on_stop.hpp>
 #include <weft/env.hpp>
 #include <weft/error.hpp>
 #include <weft/error_policy.hpp>
+#include <weft/event.hpp>
 #include <weft/executor.hpp>
 #include <weft/executor_set.hpp>
 #include <weft/fiber.hpp>
@@ -22,12 +25,16 @@
 #include <weft/from_callback.hpp>
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
+#include <weft/guarded.hpp>
 #include <weft/hop.hpp>
 #include <weft/items.hpp>
+#include <weft/latch.hpp>
+#include <weft/mutex.hpp>
 #include <weft/net.hpp>
 #include <weft/nothrow.hpp>
 #include <weft/observe.hpp>
 #include <weft/on_scope_exit.hpp>
+#include <weft/once.hpp>
 #include <weft/overdue.hpp>
 #include <weft/parallel.hpp>
 #include <weft/per_worker.hpp>
@@ -37,12 +44,15 @@
 #include <weft/scope.hpp>
 #include <weft/scope_options.hpp>
 #include <weft/select.hpp>
+#include <weft/semaphore.hpp>
 #include <weft/sequence.hpp>
+#include <weft/shared_mutex.hpp>
 #include <weft/shared_task.hpp>
 #include <weft/stack_guard.hpp>
 #include <weft/stack_pool.hpp>
 #include <weft/stop.hpp>
 #include <weft/sync.hpp>
+#include <weft/sync_stats.hpp>
 #include <weft/task.hpp>
 #include <weft/version.hpp>
 #include <weft/wait_subject.hpp>

@@ -1,6 +1,6 @@
 // Mutex, shared_mutex, semaphore, event, condition_variable and once: who holds, who waits, who is stopped. What they guard
 // is watched, so a hand-over without its edge is found.
-// Mutates: src/sync/mutex.cpp src/sync/event.cpp include/weft/sync.hpp
+// Mutates: src/sync/mutex.cpp src/sync/event.cpp include/weft/mutex.hpp include/weft/event.hpp include/weft/once.hpp
 //
 // Long because what is compiled with the model's atomics takes longer than to run most of these.
 #include <optional>

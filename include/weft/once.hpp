@@ -1,0 +1,107 @@
+// What is done once, whoever comes first. What holds for all primitives stands in sync.hpp.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <weft/detail/base/atomic.hpp>
+#include <weft/detail/sync/gate.hpp>
+#include <weft/mutex.hpp>
+#include <weft/sync_stats.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+/// Does something once, whoever comes first; the others wait for it. If it fails or is stopped, the next one tries.
+///
+/// Fails     the function must not call this again, and wait for it: where it does in its own task, the program ends with a
+///           sentence.
+/// Lifetime  whoever call() let through may destroy this, also while the one that did it is still on its way out. Who only
+///           asked is_done() may not.
+/// Cost      once it is done, two loads, and the frame of a task that ends at once; ask is_done() first where that counts.
+class once {
+ public:
+  /// `fn()` gives something to await, or does all at once. What it throws is thrown to who called it.
+  template <class F>
+  auto call(F&& fn) {
+    WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+    return run<std::decay_t<F>>(*this, std::forward<F>(fn));
+  }
+  bool is_done() const noexcept { return state_.load(std::memory_order_acquire) == done; }  // <- done
+  /// Of those who found somebody at it, and waited for that one.
+  sync_stats stats() const noexcept { return mutex_.stats(); }
+
+ private:
+  class awaiter;
+  class turn;
+  /// Ends the program if the coroutine is awaited, in its own task, by the one that has its turn.
+  void expect_others(std::coroutine_handle<> caller) const noexcept;
+  template <class F>
+  static task<> run(once& self, F fn);
+
+  mutex mutex_;
+  static constexpr std::uintptr_t open = 0, done = 1;
+  // open, done, or the address of the coroutine that runs the function. Written by the holder of the mutex. Relaxed but for
+  // `done`: nobody follows the address. A coroutine compares it with those that await it, each of which has written it
+  // before, or never.
+  //
+  //   edge done  what it did  ->  who finds it done
+  detail::atomic<std::uintptr_t> state_{open};
+};
+
+/// Of the one that does it, or finds it done.
+class once::turn {
+ public:
+  turn(mutex::guard held, once& of, std::uintptr_t mine) noexcept : held_{std::move(held)}, of_{of}, mine_{mine} {}
+  turn(const turn&) = delete;
+  // And then it gives the mutex back.
+  ~turn() {
+    if (!of_.is_done()) of_.state_.store(open, std::memory_order_relaxed);  // as declared
+  }
+
+  /// False: it is done.
+  bool begins() const noexcept {
+    if (of_.is_done()) return false;
+    of_.state_.store(mine_, std::memory_order_relaxed);  // as declared
+    return true;
+  }
+
+ private:
+  mutex::guard held_;
+  once& of_;
+  std::uintptr_t mine_;
+};
+
+class once::awaiter : public mutex::awaiter {
+ public:
+  explicit awaiter(once& of, std::size_t) noexcept : mutex::awaiter{of.mutex_, 0}, of_{of} {}
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    caller_ = reinterpret_cast<std::uintptr_t>(caller.address());
+    if (of_.mutex_.is_locked()) [[unlikely]]
+      of_.expect_others(caller);
+    return mutex::awaiter::await_suspend(caller);
+  }
+  turn await_resume() noexcept { return turn{mutex::awaiter::await_resume(), of_, caller_}; }
+
+ private:
+  once& of_;
+  std::uintptr_t caller_ = 0;
+};
+
+template <class F>
+task<> once::run(once& self, F fn) {
+  if (self.is_done() && !self.mutex_.is_locked()) co_return;  // who did it has left: nobody comes back here
+  const turn mine = co_await detail::at_gate<awaiter, once>{self};
+  if (!mine.begins()) co_return;
+  if constexpr (awaitable<std::invoke_result_t<F&>>)
+    static_cast<void>(co_await fn());
+  else
+    fn();
+  self.state_.store(done, std::memory_order_release);  // -> done
+}
+
+}  // namespace weft
