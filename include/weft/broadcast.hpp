@@ -1,10 +1,8 @@
-// Values of which each goes to all: broadcast and watch.
+// Values of which each goes to all. Its receivers are in receiver_of.hpp, the like of one value that changes in watch.hpp.
 //
 // A broadcast keeps what it sends in a ring until all that subscribed before have received it; each slot counts those that
 // have not. Numbers of values only grow, so a receiver is a number: the next value that it gets. One that waits is at the
 // end of what was sent, so a send gives it its copy at once, and keeps the value for the others.
-//
-// A watch has one value, and a number that says how often it was set.
 //
 // Copies are made under the lock, of a receiver that waits by the sender. So they must not throw: where a copy costs much,
 // send a std::shared_ptr<const T>. A value that is dropped since its last receiver has left, or was too slow, is destroyed
@@ -12,8 +10,6 @@
 //
 // Rejected: copying out of the ring under a count of readers for each slot, as tokio does: two read-modify-writes more for
 // each value, for types that are better shared.
-//
-// Long because the two share their receivers, awaiters and lines.
 #pragma once
 
 #include <algorithm>
@@ -22,17 +18,22 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <weft/async_generator.hpp>
 #include <weft/channel.hpp>
 #include <weft/detail/base/peeked.hpp>
+#include <weft/detail/channel/channel_core.hpp>
+#include <weft/detail/channel/ring.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/detail/core/waiter.hpp>
-#include <weft/error.hpp>
-#include <weft/sync.hpp>
+#include <weft/detail/sync/gate.hpp>
+#include <weft/receiver_of.hpp>
+#include <weft/watch.hpp>
 
 namespace weft {
 
-/// What a broadcast does with a receiver that is as far behind as there is room, when another value is sent.
+namespace detail {
+template <class T>
+class broadcast_send_case;
+}  // namespace detail
 enum class slow_receiver : unsigned char {
   wait,         ///< the sender waits for it
   drop_oldest,  ///< it misses the oldest value, which it is told: receiver_of::missed
@@ -43,105 +44,6 @@ struct broadcast_options {
   std::size_t capacity = 16;  ///< values that it keeps for receivers that are behind; at least one
   slow_receiver slow = slow_receiver::wait;
 };
-
-/// What a receiver of a broadcast fails with when it was too slow and that ends it: errc::closed.
-class receiver_too_slow : public error {
- public:
-  receiver_too_slow() : error{errc::closed, "receive", "too slow"} {}
-};
-
-namespace detail {
-
-enum class receipt : unsigned char { done, over, too_slow, must_wait };
-
-/// Somebody in the line of a broadcast or a watch.
-template <class Source>
-struct subscriber : channel_waiter {
-  subscriber(const wait_type& type, typename Source::place& mine,
-             std::optional<typename Source::value_type>& to) noexcept
-      : channel_waiter{type}, at{mine}, slot{to} {}
-  typename Source::place& at;
-  std::optional<typename Source::value_type>& slot;
-};
-
-template <class Source>
-class subscriber_awaiter;
-template <class Source>
-class subscriber_receiving;
-template <class Source>
-class subscriber_case;
-template <class T>
-class broadcast_send_case;
-
-}  // namespace detail
-
-/// A receiver of a broadcast or a watch: what its `subscribe()` gives. It gets all that is sent from then on, by its own
-/// count. Moves, but not while it waits.
-///
-/// Threads   one receive at a time: who else wants to receive has a receiver of its own.
-/// Lifetime  what it receives from outlives it (asserted).
-template <class Source>
-class [[nodiscard("it receives while it lives")]] receiver_of {
- public:
-  using value_type = typename Source::value_type;
-
-  receiver_of() noexcept = default;
-  receiver_of(receiver_of&& other) noexcept
-      : from_{(other.expect_nobody(), std::exchange(other.from_, nullptr))}, at_{other.at_} {}
-  receiver_of& operator=(receiver_of&& other) noexcept {
-    if (this == &other) return *this;
-    other.expect_nobody();
-    leave();
-    from_ = std::exchange(other.from_, nullptr);
-    at_ = other.at_;
-    return *this;
-  }
-  ~receiver_of() { leave(); }
-
-  explicit operator bool() const noexcept { return from_ != nullptr; }
-
-  /// Receives the next value, or nothing once there is no other and it is closed.
-  ///
-  /// Suspends  only where there is none.
-  /// Cancel    leaves the line; the value that comes next stays to be received.
-  /// Fails     receiver_too_slow, of a broadcast with slow_receiver::end.
-  /// Cost      no allocation; one copy of the value.
-  [[nodiscard("nothing happens until it is awaited")]] detail::subscriber_receiving<Source> receive() noexcept;
-  /// What is there, without waiting.
-  [[nodiscard("what was received is lost")]] std::optional<value_type> try_receive();
-  /// All that is received, up to the end, for pipelines: `r.values() | transform(f)`.
-  async_generator<value_type> values() {
-    while (std::optional<value_type> value = co_await receive()) co_yield std::move(*value);
-  }
-
-  /// How many values it has missed, being too slow. Known when it receives the next one.
-  std::uint64_t missed() const noexcept { return at_.missed; }
-
-  /// Receives nothing more.
-  void leave() noexcept {
-    if (from_ == nullptr) return;
-    expect_nobody();
-    detail::let_through through;
-    Source& from = *std::exchange(from_, nullptr);
-    from.lock.lock();
-    from.drop(at_, through);
-    from.lock.unlock();
-  }
-
- private:
-  friend Source;
-  friend detail::subscriber_awaiter<Source>;
-  friend detail::subscriber_case<Source>;
-  receiver_of(Source& from, const typename Source::place& at) noexcept : from_{&from}, at_{at} {}
-  void expect_nobody() const noexcept {
-    WEFT_EXPECTS(!at_.awaited, "a receiver was moved, destroyed or told to leave while somebody waits with it");
-  }
-
-  Source* from_ = nullptr;
-  typename Source::place at_{};
-};
-
-// ---- broadcast ------------------------------------------------------------------------------------------------------------
 
 /// Each value goes to all that have subscribed before it was sent. Where nobody has, it goes nowhere.
 ///
@@ -410,209 +312,5 @@ class [[nodiscard("nothing is sent until it is awaited")]] broadcast<T>::sending
   broadcast* to_;
   T value_;
 };
-
-// ---- watch ----------------------------------------------------------------------------------------------------------------
-
-/// A value that changes, and that is waited for to change. Who is slow gets the latest value, not each.
-///
-///     watch<std::shared_ptr<const settings>> current{read_settings()};
-///     auto mine = current.subscribe();
-///     while (auto s = co_await mine.receive()) apply(**s);  // as they are now, and again when they were set
-///
-/// Cost  no allocation. Setting it: a copy and a wake-up for each receiver that waits.
-template <class T>
-class watch : detail::channel_core {
-  static_assert(std::is_nothrow_copy_constructible_v<T> && std::is_nothrow_swappable_v<T>,
-                "a watch copies its value under its lock, so that must not throw: use a std::shared_ptr<const T>");
-
- public:
-  using value_type = T;
-  using receiver = receiver_of<watch>;
-
-  explicit watch(T value) noexcept : value_(std::move(value)) {}
-  ~watch() {
-    lock.lock();
-    WEFT_EXPECTS(handles_ == 0, "a watch was destroyed while a receiver of it is left");
-    lock.unlock();
-  }
-
-  /// A receiver, which gets the present value first.
-  receiver subscribe() noexcept {
-    lock.lock();
-    ++handles_;
-    const place before{set_ - 1};
-    lock.unlock();
-    return receiver{*this, before};
-  }
-
-  /// False: it is closed, and keeps the value that it has. Never waits.
-  bool set(T value) noexcept;
-  T get() const noexcept {
-    lock.lock();
-    T copy(value_);
-    lock.unlock();
-    return copy;
-  }
-
-  /// It is not set any more. Receivers get a value that they have not seen, and then nothing.
-  using channel_core::close;
-  using channel_core::is_closed;
-  /// Of those that wait.
-  using channel_core::stats;
-
- private:
-  template <class>
-  friend class receiver_of;
-  template <class>
-  friend class detail::subscriber_awaiter;
-  template <class>
-  friend class detail::subscriber_case;
-  template <class>
-  friend struct detail::subscriber;
-
-  using node = detail::subscriber<watch>;
-  static constexpr const char* to_receive = "watch, to receive";
-  using receipt = detail::receipt;
-  struct place {
-    std::uint64_t seen = 0;
-    std::uint64_t missed = 0;
-    bool awaited = false;  // as in a broadcast
-  };
-
-  receipt try_receive_now(place& at, std::optional<T>& to, detail::let_through&) noexcept {
-    if (at.seen == set_) return closed ? receipt::over : receipt::must_wait;
-    at.missed += set_ - at.seen - 1;
-    at.seen = set_;
-    to.emplace(std::as_const(value_));
-    return receipt::done;
-  }
-  void drop(place&, detail::let_through&) noexcept { --handles_; }
-  detail::waiter_line& line() noexcept { return channel_core::receivers; }
-  // Without the lock, for a guess. By the receiver whose place that is.
-  bool may_receive(const place& at) const noexcept { return at.seen != set_.peek() || closed.peek(); }
-
-  T value_;
-  detail::peeked<std::uint64_t> set_ = 1;  // how often
-  std::size_t handles_ = 0;                // receivers
-};
-
-template <class T>
-bool watch<T>::set(T value) noexcept {
-  detail::let_through through;
-  lock.lock();
-  if (closed) return (lock.unlock(), false);
-  using std::swap;
-  swap(value_, value);  // what it was is destroyed when the lock is free
-  set_ = set_ + 1;
-  while (auto* one = static_cast<node*>(pop(line()))) {
-    one->slot.emplace(std::as_const(value_));
-    one->at.seen = set_;
-    through.push(*one);
-  }
-  lock.unlock();
-  return true;
-}
-
-// ---- to receive from either -----------------------------------------------------------------------------------------------
-
-namespace detail {
-
-template <class Source>
-class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_awaiter<Source>> {
-  using value_type = typename Source::value_type;
-
- public:
-  explicit subscriber_awaiter(receiver_of<Source>& by) noexcept
-      : subscriber<Source>{type, by.at_, value_}, from_{by.from_} {
-    WEFT_EXPECTS(from_ != nullptr, "a receiver that has left was told to receive");
-  }
-  ~subscriber_awaiter() { wait_is_over(); }
-
-  bool suspend(root& self) noexcept {
-    if (self.sleeper::stop_requested()) return (end_stopped(self), true);
-    expect_one(this->at);
-    let_through through;
-    from_->lock.lock();
-    const receipt how = from_->try_receive_now(this->at, value_, through);
-    if (how == receipt::must_wait) {
-      waits_ = this->at.awaited = true;
-      return (from_->wait(self, *this, from_->line()), true);  // the task may be gone after this line
-    }
-    from_->lock.unlock();
-    too_slow_ = how == receipt::too_slow;
-    return false;
-  }
-  // See detail::may_need_no_wait.
-  bool seems_ready() const noexcept { return from_->may_receive(this->at); }
-  bool done_at_once(const root& self) noexcept {
-    if (self.sleeper::stop_requested()) return false;
-    let_through through;
-    from_->lock.lock();
-    const receipt how = from_->try_receive_now(this->at, value_, through);
-    from_->lock.unlock();
-    too_slow_ = how == receipt::too_slow;
-    return how != receipt::must_wait;
-  }
-  std::optional<value_type> await_resume() {
-    wait_is_over();
-    if (too_slow_) throw receiver_too_slow{};
-    return std::move(value_);
-  }
-
-  template <class Place>
-  static void expect_one(const Place& at) noexcept {
-    WEFT_EXPECTS(!at.awaited, "two wait with one receiver: who else wants to receive subscribes, too");
-  }
-
- private:
-  void wait_is_over() noexcept {
-    if (std::exchange(waits_, false)) this->at.awaited = false;
-  }
-  static on_stop leave(waiter& self) noexcept {
-    auto& mine = static_cast<subscriber_awaiter&>(self);
-    mine.from_->channel_core::leave(mine, mine.from_->line());
-    return on_stop::left;
-  }
-  static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
-    into.add(what, static_cast<const subscriber_awaiter&>(self).from_);
-  }
-  static constexpr wait_type type{.leave = leave, .name = Source::to_receive, .tell = tell};
-
-  Source* from_;
-  std::optional<value_type> value_;
-  bool too_slow_ = false;
-  bool waits_ = false;  // in line, or woken and not gone on yet
-};
-
-template <class Source>
-class [[nodiscard("nothing is received until it is awaited")]] subscriber_receiving : public knows_roots {
- public:
-  using may_be_a_case = void;
-  explicit subscriber_receiving(receiver_of<Source>& by) noexcept : by_{&by} {}
-  subscriber_awaiter<Source> operator co_await() const noexcept { return subscriber_awaiter<Source>{*by_}; }
-  subscriber_case<Source> as_case() const noexcept { return subscriber_case<Source>{*by_}; }
-
- private:
-  receiver_of<Source>* by_;
-};
-
-}  // namespace detail
-
-template <class Source>
-detail::subscriber_receiving<Source> receiver_of<Source>::receive() noexcept {
-  return detail::subscriber_receiving<Source>{*this};
-}
-
-template <class Source>
-auto receiver_of<Source>::try_receive() -> std::optional<value_type> {
-  WEFT_EXPECTS(from_ != nullptr, "a receiver that has left was told to receive");
-  detail::let_through through;
-  std::optional<value_type> value;
-  from_->lock.lock();
-  const detail::receipt how = from_->try_receive_now(at_, value, through);
-  from_->lock.unlock();
-  if (how == detail::receipt::too_slow) throw receiver_too_slow{};
-  return value;
-}
 
 }  // namespace weft

@@ -20,7 +20,6 @@
 // Long because a send, a receive and what they share with the cases of a select are one protocol.
 #pragma once
 
-#include <atomic>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +31,12 @@
 #include <utility>
 #include <weft/async_generator.hpp>
 #include <weft/detail/base/peeked.hpp>
+#include <weft/detail/channel/channel_core.hpp>
+#include <weft/detail/channel/ring.hpp>
+#include <weft/detail/channel/thrown_value.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/detail/core/waiter.hpp>
-#include <weft/detail/sync/learning_lock.hpp>
+#include <weft/detail/sync/gate.hpp>
 #include <weft/error.hpp>
 #include <weft/fiber.hpp>
 #include <weft/sync.hpp>
@@ -53,42 +55,6 @@ template <class T>
 class send_state;
 }  // namespace detail
 
-namespace detail {
-
-/// A value in an exception, which no compiler aligns for more than operator new does by itself.
-template <class T>
-class thrown_value {
- public:
-  explicit thrown_value(T&& from) noexcept : value_(std::move(from)) {}
-  T& get() noexcept { return value_; }
-
- private:
-  T value_;
-};
-template <class T>
-  requires(alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
-class thrown_value<T> {
- public:
-  explicit thrown_value(T&& from) noexcept { ::new (place()) T(std::move(from)); }
-  thrown_value(thrown_value&& other) noexcept : thrown_value{std::move(other.get())} {}
-  thrown_value(const thrown_value& other)
-    requires std::is_copy_constructible_v<T>
-  {
-    ::new (place()) T(std::as_const(const_cast<thrown_value&>(other).get()));
-  }
-  ~thrown_value() { get().~T(); }
-  T& get() noexcept { return *std::launder(static_cast<T*>(place())); }
-
- private:
-  void* place() noexcept {  // wherever this lies now
-    const std::uintptr_t misfit = reinterpret_cast<std::uintptr_t>(bytes_) % alignof(T);
-    return bytes_ + (misfit == 0 ? 0 : alignof(T) - misfit);
-  }
-  unsigned char bytes_[sizeof(T) + alignof(T) - 1];
-};
-
-}  // namespace detail
-
 /// What a send fails with when the channel is closed: errc::closed, and the value.
 template <class T>
 class channel_closed : public error {
@@ -105,147 +71,6 @@ struct unbounded_t {
   explicit unbounded_t() = default;
 };
 inline constexpr unbounded_t unbounded{};
-
-namespace detail {
-
-class select_wait;
-
-/// Somebody in a channel's line: a send or receive alone, or a case of a select.
-class channel_waiter : public waiter {
- public:
-  explicit channel_waiter(const wait_type& type) noexcept : waiter{type} {}
-
-  select_wait* select = nullptr;  // of which this is a case
-  std::size_t index = 0;
-  bool closed = false;  // woken since the channel was closed
-
- protected:
-  ~channel_waiter() = default;
-};
-
-/// A channel without its values. All under the lock, but for its users.
-class channel_core {
- public:
-  explicit channel_core(bool is_unbounded = false) noexcept : unbounded{is_unbounded} {}
-  channel_core(const channel_core&) = delete;
-
-  sync_stats stats() const noexcept;
-  bool is_closed() const noexcept;
-  void close() noexcept;
-
-  /// The first in line that no stop has claimed, claimed; or null.
-  channel_waiter* pop(waiter_line& line) noexcept { return line.empty() ? nullptr : pop_claimed(line); }
-
-  /// Takes the lock; if somebody is in line, claims the first, gives it, and lets go of the lock. Else null, and the caller
-  /// has the lock. Who was claimed waits until it is woken, so what it gets may be handed over without the lock.
-  channel_waiter* lock_or_claim(waiter_line& line) noexcept;
-
-  /// Takes the lock; if nothing is there to be received, waits, and lets go of the lock: true. `one` may be gone then. Else
-  /// the caller has the lock.
-  bool lock_or_wait(root& self, channel_waiter& one, const peeked<std::uint32_t>& values) noexcept;
-
-  /// Gets in line and lets go of the lock. `one` may be gone after this.
-  void wait(root& self, channel_waiter& one, waiter_line& line) noexcept;
-  void leave(waiter& one, waiter_line& line) noexcept;
-
-  // As they lie, most of what a send that finds a receiver, and a receive that waits, touch is in one cache line.
-  [[no_unique_address]] mutable learning_lock lock;
-  peeked<bool> closed = false;  // in the lock's last word, as the next one
-  const bool unbounded;
-  bool waits_on_stack = false;  // who got in line last: a fiber does, a task in its frame. To fetch it early; a guess
-  waiter_line receivers;
-  waiter_line senders;
-  std::uint64_t waits = 0;
-  peeked<std::uint32_t> changes = 0;  // before what somebody could do becomes what must wait
-
- private:
-  channel_waiter* pop_claimed(waiter_line& line) noexcept;
-  void wait_here(root& self, channel_waiter& one, waiter_line& line, std::uintptr_t entrance) noexcept;
-  WEFT_SELDOM void end_wait_stopped(root& self, channel_waiter& one, waiter_line& line) noexcept;
-
- protected:
-  /// Waits for who is still inside.
-  ~channel_core();
-};
-
-/// Values in order, in a ring. All under its owner's lock, but for what only seems so.
-template <class T>
-class ring {
- public:
-  ring() = default;
-  ring(const ring&) = delete;
-  ~ring() {
-    while (count_ != 0) static_cast<void>(pop());
-    release(items_);
-  }
-
-  std::size_t size() const noexcept { return count_; }
-  const peeked<std::uint32_t>& count() const noexcept { return count_; }
-  std::size_t capacity() const noexcept { return capacity_; }
-  bool is_full() const noexcept { return count_ == capacity_; }
-  bool seems_empty() const noexcept { return count_.peek() == 0; }
-  bool seems_full() const noexcept { return count_.peek() == capacity_.peek(); }
-  /// From the oldest on.
-  T& operator[](std::size_t i) noexcept { return items_[at(i)]; }
-
-  void push(T&& value) noexcept {
-    ::new (static_cast<void*>(items_ + at(count_))) T(std::move(value));
-    count_ = count_ + 1;
-  }
-  T pop() noexcept {
-    T& front = items_[first_];
-    T value(std::move(front));
-    front.~T();
-    if (++first_ == capacity_) first_ = 0;
-    count_ = count_ - 1;
-    return value;
-  }
-  /// The same where it is full, and stays so: `last` comes in at once.
-  T pop_and_push(T&& last) noexcept {
-    T& front = items_[first_];
-    T value(std::move(front));
-    front.~T();
-    ::new (static_cast<void*>(items_ + first_)) T(std::move(last));
-    if (++first_ == capacity_) first_ = 0;
-    return value;
-  }
-
-  static T* allocate(std::size_t capacity) {
-    if (capacity > most || capacity > std::size_t(-1) / sizeof(T)) throw std::bad_alloc{};
-    return static_cast<T*>(::operator new(capacity * sizeof(T), std::align_val_t{alignof(T)}));
-  }
-  static void release(T* items) noexcept {
-    if (items != nullptr) ::operator delete(items, std::align_val_t{alignof(T)});
-  }
-  /// Moves into `items`, and returns what it had before, to be released.
-  T* move_into(T* items, std::size_t capacity) noexcept {
-    for (std::size_t i = 0; i != count_; ++i) {  // which stays: who only looks sees all that is there
-      T& from = items_[at(i)];
-      ::new (static_cast<void*>(items + i)) T(std::move(from));
-      from.~T();
-    }
-    first_ = 0;
-    capacity_ = static_cast<std::uint32_t>(capacity);
-    return std::exchange(items_, items);
-  }
-
- private:
-  std::size_t at(std::size_t i) const noexcept {
-    i += first_;
-    return i >= capacity_ ? i - capacity_ : i;
-  }
-
-  static constexpr std::size_t most = std::uint32_t(-1);
-
-  peeked<std::uint32_t> count_ = 0;
-  peeked<std::uint32_t> capacity_ = 0;
-  std::uint32_t first_ = 0;
-  T* items_ = nullptr;
-};
-
-}  // namespace detail
-
-// ---- channel --------------------------------------------------------------------------------------------------------------
 
 /// Values from senders to receivers, see above.
 ///

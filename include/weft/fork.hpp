@@ -17,8 +17,6 @@ struct scope_options;
 template <class T>
 class fork_view;
 
-namespace detail { struct scope_access; }
-
 /// A piece of work that a scope runs beside its body. Move-only; dropped, it runs on, and its scope waits for it.
 ///
 ///     int n = co_await std::move(f);  // the value, moved out

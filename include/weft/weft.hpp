@@ -39,6 +39,7 @@
 #include <weft/parallel.hpp>
 #include <weft/per_worker.hpp>
 #include <weft/pool.hpp>
+#include <weft/receiver_of.hpp>
 #include <weft/registry.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
@@ -56,4 +57,5 @@
 #include <weft/task.hpp>
 #include <weft/version.hpp>
 #include <weft/wait_subject.hpp>
+#include <weft/watch.hpp>
 #include <weft/with.hpp>

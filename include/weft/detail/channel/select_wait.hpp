@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <weft/channel.hpp>
 #include <weft/detail/base/lock.hpp>
+#include <weft/detail/channel/channel_core.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/detail/core/waiter.hpp>
 #include <weft/detail/sync/learning_lock.hpp>

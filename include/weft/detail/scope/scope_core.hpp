@@ -59,6 +59,7 @@ namespace weft::detail {
 class scope_core;
 class room_wait;
 struct pool_worker;
+struct scope_access;
 
 /// The failure that a frame ended with; null if it has a value.
 using failure_function = const std::exception_ptr* (*)(std::coroutine_handle<>) noexcept;
