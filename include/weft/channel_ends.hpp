@@ -17,7 +17,7 @@
 #include <utility>
 #include <weft/async_generator.hpp>
 #include <weft/channel.hpp>
-#include <weft/detail/channel/select_cases.hpp>
+#include <weft/select_cases.hpp>
 
 namespace weft {
 

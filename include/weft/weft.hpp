@@ -1,6 +1,7 @@
 // All of weft but what is a target of its own (TLS, hooks, the test kit) and adapters to other libraries.
 #pragma once
 
+#include <weft/any_case.hpp>
 #include <weft/async_frame.hpp>
 #include <weft/barrier.hpp>
 #include <weft/batcher.hpp>
@@ -45,6 +46,9 @@
 #include <weft/scope.hpp>
 #include <weft/scope_options.hpp>
 #include <weft/select.hpp>
+#include <weft/select_cases.hpp>
+#include <weft/select_holes.hpp>
+#include <weft/select_on.hpp>
 #include <weft/semaphore.hpp>
 #include <weft/sequence.hpp>
 #include <weft/shared_mutex.hpp>

@@ -1,4 +1,4 @@
-#include <weft/detail/channel/select_core.hpp>
+#include <weft/select.hpp>
 
 #include <algorithm>
 #include <mutex>

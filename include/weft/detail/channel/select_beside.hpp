@@ -17,8 +17,12 @@
 #include <utility>
 #include <variant>
 #include <vector>
+#include <weft/detail/channel/select_cases.hpp>
 #include <weft/detail/channel/select_core.hpp>
+#include <weft/detail/channel/select_wait.hpp>
+#include <weft/detail/join/group.hpp>
 #include <weft/scope.hpp>
+#include <weft/select_on.hpp>
 #include <weft/task.hpp>
 
 namespace weft::detail {
@@ -130,7 +134,7 @@ struct selection_beside {
 
   template <std::size_t... I>
   static auto choose(parts& of, std::index_sequence<I...>) {
-    return select(case_of_part(std::get<I>(of))...);
+    return select_each(case_of_part(std::get<I>(of))...);
   }
   template <std::size_t... I>
   static void start(scope& s, parts& of, std::array<fork<>, sizeof...(Cases)>& running, std::index_sequence<I...>) {
@@ -194,7 +198,7 @@ struct range_selection_beside {
     std::vector<ended_case<T>> cases;
     cases.reserve(parts.size());
     for (on_state<T>& one : parts) cases.emplace_back(one);
-    auto first = select(std::move(cases));
+    auto first = selecting_of<ended_case<T>>{std::move(cases)};
     const auto got = co_await std::move(first);
     for (fork<>& one : running) one.request_stop();
     co_return got.index;

@@ -12,8 +12,8 @@
 // the first of them is served; so do those that a clock or a stop_source serves in turn; and what ends all waits in several
 // lines at once, a close, chooses any of them.
 //
-// What it waits with is in channel/select_wait.hpp, its cases in channel/select_cases.hpp and select_on.hpp, one of any kind in
-// channel/any_case.hpp. What can only be run does so beside it: channel/select_beside.hpp.
+// What it waits with is in channel/select_wait.hpp, and what its cases do in channel/select_cases.hpp and select_on.hpp. What can
+// only be run does so beside it: channel/select_beside.hpp.
 //
 // Source: the order of select is that of Go's runtime; there, too, all channels are locked.
 #pragma once
@@ -31,19 +31,17 @@
 #include <vector>
 #include <weft/detail/channel/select_cases.hpp>
 #include <weft/detail/channel/select_on.hpp>
+#include <weft/detail/channel/select_wait.hpp>
 #include <weft/detail/core/root.hpp>
-#include <weft/detail/sync/learning_lock.hpp>
+#include <weft/detail/sync/gate.hpp>
+#include <weft/select_cases.hpp>
 
 namespace weft {
-
-/// Which case of a select was done, and what it gave: alternative `index` of `value`.
 template <class... Results>
-struct selected {
-  std::size_t index;
-  std::variant<Results...> value;
-};
+struct selected;
+}  // namespace weft
 
-namespace detail {
+namespace weft::detail {
 
 template <class Case>
 struct select_case_of {
@@ -213,6 +211,12 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting : public kn
   std::tuple<Cases...> cases_;
 };
 
+/// Of cases of which none runs beside it.
+template <class... Cases>
+auto select_each(Cases... cases) {
+  return selecting<typename select_case_of<Cases>::type...>{as_case(cases)...};
+}
+
 /// What a select of many gives.
 template <class Case>
 struct selected_of_many {
@@ -334,53 +338,4 @@ class [[nodiscard("nothing happens until it is awaited")]] WEFT_CONTAINERS selec
   std::vector<Case> cases_;
 };
 
-}  // namespace detail
-
-/// Does one of the cases, whichever is ready first; if several are, any of them, each as likely, also where one event makes
-/// several of them ready while it waits. Each gives what it gives alone; a send to a closed channel that was chosen throws.
-///
-///     auto got = co_await select(on_receive(numbers), after(5ms));
-///     if (got.index == 0) use(std::get<0>(got.value));
-///
-/// Suspends  where none is ready, and there is no `otherwise`; resumes on its own executor.
-/// Cancel    leaves all lines, and ends stopped. A case that was chosen before wins: what it received is there.
-/// Fails     as the case that was chosen.
-/// Lifetime  the channels outlive it.
-/// Threads   any.
-/// Cost      a lock where one is ready, none where none is and there is `otherwise`, else one for each channel; no memory;
-///           with an on() that runs, the frames of a scope and of a fork for each.
-template <class... Cases>
-  requires(sizeof...(Cases) > 0)
-auto select(Cases... cases) {
-  if constexpr ((detail::runs_beside<Cases> || ...)) {
-    static_assert(
-        !(std::is_same_v<typename detail::select_case_of<Cases>::type, detail::otherwise_case> || ...),
-        "a select with otherwise never waits, so what runs beside it could not end: fork it, and give the fork by "
-        "its name, on(f)");
-    using selection = detail::selection_beside<Cases...>;
-    return selection::run(typename selection::parts{std::move(cases)...});
-  } else {
-    return detail::selecting<typename detail::select_case_of<Cases>::type...>{detail::as_case(cases)...};
-  }
-}
-
-/// The same where only the run knows how many there are, all of one kind: gives {index, value}. Of none, it
-/// waits until it is stopped.
-///
-///     std::vector<receive_case<int>> all;
-///     for (auto& one : channels) all.push_back(on_receive(one));
-///     auto [index, value] = co_await select(std::move(all));
-///
-/// Suspends, Cancel, Fails, Lifetime and Threads as above.
-/// Cost      four allocations more.
-template <class Case>
-  requires std::is_base_of_v<detail::select_case, typename Case::state>
-auto select(std::vector<Case> cases) {
-  return detail::selecting_of<Case>{std::move(cases)};
-}
-template <class T>
-auto select(std::vector<on_case<T>> cases) {
-  return detail::range_selection_beside<T>::run(std::move(cases));
-}
-
-}  // namespace weft
+}  // namespace weft::detail

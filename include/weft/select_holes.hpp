@@ -1,0 +1,68 @@
+// Cases of a select that are not there now, and what never is. Part of select.hpp.
+//
+// Where it depends on the moment whether a select may do something, its case is on_if(), so that all keep their numbers. Go
+// has nil channels for this: on_receive(pointer) and on_send(pointer, value) are the same.
+#pragma once
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <weft/channel.hpp>
+#include <weft/detail/channel/select_holes.hpp>
+#include <weft/select_cases.hpp>
+
+namespace weft {
+
+/// A case that is there, or not: see on_if().
+template <class Case>
+class case_if {
+ public:
+  using result_type = typename Case::result_type;
+  using state = detail::state_if<Case>;
+  explicit case_if(std::optional<Case> one) noexcept : one_{std::move(one)} {}
+
+ private:
+  friend state;
+  std::optional<Case> one_;
+};
+
+/// A case that is there only if `holds`; else it is never ready, and the select has it all the same, by its index.
+///
+///     auto got = co_await select(on_receive(in), on_if(!queue.empty(), on_send(out, next)));
+///
+/// A vector of cases has holes so: `std::vector<case_if<receive_case<int>>>`. What runs beside its select, and `otherwise`,
+/// can't stand in it.
+///
+/// Cost  a flag, and a look at it.
+template <class Case>
+case_if<Case> on_if(bool holds, Case one) {
+  static_assert(detail::waits_in_a_line<Case>,
+                "on_if() takes a case that waits in a line: leave out what runs beside its select, and otherwise");
+  return case_if<Case>{holds ? std::optional<Case>{std::move(one)} : std::nullopt};
+}
+
+/// A receive from a channel that is there, or not: a null pointer is Go's nil channel, never ready.
+template <class T>
+case_if<receive_case<T>> on_receive(channel<T>* from) {
+  using found = std::optional<receive_case<T>>;
+  return case_if<receive_case<T>>{from != nullptr ? found{on_receive(*from)} : found{}};
+}
+/// The same of a send. The value ends with the select where there is no channel.
+template <class T, class U = T>
+  requires std::is_constructible_v<T, U&&>
+case_if<send_case<T>> on_send(channel<T>* to, U&& value) {
+  using found = std::optional<send_case<T>>;
+  return case_if<send_case<T>>{to != nullptr ? found{on_send(*to, std::forward<U>(value))} : found{}};
+}
+
+/// Never completes: `co_await never();` waits until it is stopped. `never<T>()` stands where a T would come.
+///
+/// Suspends  always.
+/// Cancel    ends stopped. As a case of a select, on(never()), it is never chosen.
+/// Cost      no allocation.
+template <class T = void>
+detail::never_ending<T> never() noexcept {
+  return {};
+}
+
+}  // namespace weft
