@@ -30,6 +30,7 @@
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/detail/task/pipe.hpp>
+#include <weft/pipe.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

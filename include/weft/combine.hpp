@@ -1,7 +1,6 @@
-// Several at once, and one in another way: when_all and windowed here; when_any, when_some and when in join/race.hpp;
-// timeout and retry in join/timed.hpp; merge and for_each in join/merge.hpp; detach_on_stop in detach_on_stop.hpp;
-// resume_on, start_on, continue_on and yield in hop.hpp; then, on_value, on_error and on_stop in
-// task/pipe.hpp.
+// Several at once, and one in another way: when_all and windowed here; when_any, when_some and when in race.hpp; timeout and
+// retry in timed.hpp; merge, for_each and as_completed in merge.hpp; detach_on_stop in detach_on_stop.hpp; resume_on,
+// start_on, continue_on and yield in hop.hpp; then, on_value, on_error and on_stop in pipe.hpp. This header includes all.
 //
 // All of them wait until everything that they started has ended, whoever won: nothing outlives its block. How is told in
 // join/group.hpp.
@@ -17,14 +16,14 @@
 #include <weft/detail/join/group.hpp>
 #include <weft/detail/join/join.hpp>
 #include <weft/detail/join/made_join.hpp>
-#include <weft/detail/join/merge.hpp>
-#include <weft/detail/join/race.hpp>
 #include <weft/detail/join/range_join.hpp>
-#include <weft/detail/join/timed.hpp>
 #include <weft/detail/join/tuple_join.hpp>
-#include <weft/detail/task/pipe.hpp>
 #include <weft/hop.hpp>
+#include <weft/merge.hpp>
+#include <weft/pipe.hpp>
+#include <weft/race.hpp>
 #include <weft/task.hpp>
+#include <weft/timed.hpp>
 
 namespace weft {
 

@@ -19,7 +19,7 @@
 #include <utility>
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/core/handover.hpp>
-#include <weft/detail/task/pipe.hpp>
+#include <weft/pipe.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

@@ -27,8 +27,8 @@
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/task/pipe.hpp>
 #include <weft/on_scope_exit.hpp>
+#include <weft/pipe.hpp>
 #include <weft/task.hpp>
 
 namespace weft {

@@ -30,6 +30,7 @@
 #include <weft/hop.hpp>
 #include <weft/items.hpp>
 #include <weft/latch.hpp>
+#include <weft/merge.hpp>
 #include <weft/mutex.hpp>
 #include <weft/net.hpp>
 #include <weft/nothrow.hpp>
@@ -39,7 +40,9 @@
 #include <weft/overdue.hpp>
 #include <weft/parallel.hpp>
 #include <weft/per_worker.hpp>
+#include <weft/pipe.hpp>
 #include <weft/pool.hpp>
+#include <weft/race.hpp>
 #include <weft/receiver_of.hpp>
 #include <weft/registry.hpp>
 #include <weft/runtime.hpp>
@@ -59,6 +62,7 @@
 #include <weft/sync.hpp>
 #include <weft/sync_stats.hpp>
 #include <weft/task.hpp>
+#include <weft/timed.hpp>
 #include <weft/version.hpp>
 #include <weft/wait_subject.hpp>
 #include <weft/watch.hpp>

@@ -1,6 +1,6 @@
 // expect[gcc]: this compiler destroys a lambda that is written inside a co_await expression twice: name it, pass the lvalue
 #include <memory>
-#include <weft/detail/task/pipe.hpp>
+#include <weft/pipe.hpp>
 
 weft::task<int> one();
 weft::task<int> doomed(std::shared_ptr<int> held) {

@@ -1,5 +1,5 @@
 // expect: on_error\(g\): what g gives takes the place of the value, and must convert to its type
-#include <weft/detail/task/pipe.hpp>
+#include <weft/pipe.hpp>
 
 weft::task<int> one();
 weft::task<> asks() {

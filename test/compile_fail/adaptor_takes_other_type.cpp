@@ -1,6 +1,6 @@
 // expect: on_value\(f\): f takes the value
 #include <string>
-#include <weft/detail/task/pipe.hpp>
+#include <weft/pipe.hpp>
 
 weft::task<int> one();
 weft::task<> asks() {

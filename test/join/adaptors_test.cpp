@@ -8,9 +8,9 @@
 #include <thread>
 #include <utility>
 #include <weft/combine.hpp>
-#include <weft/detail/task/pipe.hpp>
 #include <weft/from_callback.hpp>
 #include <weft/future.hpp>
+#include <weft/pipe.hpp>
 #include <weft/select.hpp>
 
 #include "support/weft_test.hpp"

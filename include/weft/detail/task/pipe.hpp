@@ -1,19 +1,19 @@
-// What follows an awaitable: `t | then(f)`, `t | on_value(f) | on_error(g) | on_stop(h)`. Part of combine.hpp.
+// What the adaptors of pipe.hpp are made of, and the calls of functions that may give something to await.
 //
 // Each adaptor is a coroutine around what stands before it: nothing runs before the whole is awaited, and what a
 // function gives is awaited, too, if it can be.
 #pragma once
 
+#include <coroutine>
 #include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/base/invoke.hpp>
+#include <weft/detail/core/root.hpp>
 #include <weft/task.hpp>
 
-namespace weft {
-
-namespace detail {
+namespace weft::detail {
 
 // ---- what the functions take and give -------------------------------------------------------------------------------
 
@@ -243,40 +243,4 @@ adaptor<Kind, std::decay_t<F>> make_adaptor(F&& f) {
   return adaptor<Kind, std::decay_t<F>>{std::in_place, std::forward<F>(f)};
 }
 
-}  // namespace detail
-
-/// `t | on_value(f)`: awaits t, then f of its value. A failure or a stop passes f by. Like all adaptors, it awaits what
-/// the function gives, if that can be awaited, and moves the function into its frame.
-///
-///     int n = co_await (read(file) | on_value(parse) | on_error([](const parse_error&) { return 0; }));
-template <class F>
-auto on_value(F&& f) {
-  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::make_adaptor<detail::on_value_kind>(std::forward<F>(f));
-}
-
-/// `t | then(f)`: the same; but an f that takes a `result<T>` and no T is called with that, however t ended.
-template <class F>
-auto then(F&& f) {
-  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
-  return detail::make_adaptor<detail::then_kind>(std::forward<F>(f));
-}
-
-/// `t | on_error(g)`: if t fails, what g gives takes the place of its value. g takes a std::exception_ptr and is called
-/// for every failure, or an exception type, `[](const std::system_error& e) { … }`, and is called for those; others
-/// pass it by. Cost: nothing beside the await, until something is thrown.
-template <class G>
-auto on_error(G&& g) {
-  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(G);
-  return detail::make_adaptor<detail::on_error_kind>(std::forward<G>(g));
-}
-
-/// `t | on_stop(h)`: if t ends stopped, what h gives takes the place of its value. Where the awaiting task itself was
-/// told to stop, its next wait stops again: that can be an await of h's.
-template <class H>
-auto on_stop(H&& h) {
-  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(H);
-  return detail::make_adaptor<detail::on_stop_kind>(std::forward<H>(h));
-}
-
-}  // namespace weft
+}  // namespace weft::detail

@@ -1,0 +1,132 @@
+// Several async_generators as one: merge. What ends first comes first: as_completed. The sources run side by side, and their
+// values are handed to a function one at a time; how, and why there is no generator of all values, is told in join/merge.hpp.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <weft/async_generator.hpp>
+#include <weft/detail/base/forward.hpp>
+#include <weft/detail/join/group.hpp>
+#include <weft/detail/join/merge.hpp>
+#include <weft/error.hpp>
+#include <weft/task.hpp>
+
+namespace weft {
+
+/// Consumes an async_generator: calls `f(value)` for each, and awaits what that gives, if it can be awaited. An `f` that
+/// gives a bool ends it by false.
+///
+///     co_await (lines(in) | w::for_each(print));
+///
+/// Lifetime  `f` is moved into the frame.
+template <class F>
+detail::for_each_stage<std::decay_t<F>> for_each(F&& f) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  return detail::for_each_stage<std::decay_t<F>>{std::in_place, std::forward<F>(f)};
+}
+
+/// `for_each(numbers(), f)` is the same.
+template <class T, class F>
+WEFT_COROUTINE_TAKES_OVER task<> for_each(async_generator<T> source, F&& f) {
+  return std::move(source) | weft::for_each(std::forward<F>(f));
+}
+
+/// Runs several async_generators side by side: `merge(a(), b()) | for_each(f)` hands their values to `f` as they come, one at
+/// a time; a source waits while another's value is in `f`. `| collect()` gives them in a vector; `| accumulate(init, fn)`
+/// what that makes of them. Between stand transform, filter and take, whose functions are called in turn as `f` is.
+///
+/// Suspends  until all sources are at their ends, or `f` wants no more; then those that wait are stopped and joined.
+/// Cancel    a stop goes to all sources, and to `f` if that waits.
+/// Fails     the first failure, of a source or of `f`, stops the others and is thrown; later ones are lost errors.
+/// Threads   each source runs in a child of its own, on the executor of who awaits it. Calls of `f` never overlap.
+template <class T, std::same_as<async_generator<T>>... Rest>
+detail::merged<T> merge(async_generator<T> first, Rest... rest) {
+  std::vector<async_generator<T>> sources;
+  sources.reserve(1 + sizeof...(rest));
+  sources.push_back(std::move(first));
+  (sources.push_back(std::move(rest)), ...);
+  return detail::merged<T>{std::move(sources)};
+}
+template <class T>
+detail::merged<T> merge(std::vector<async_generator<T>> sources) {
+  return detail::merged<T>{std::move(sources)};
+}
+
+// The adaptors in their other form, as of an async_generator.
+
+template <class T, class... Stages, class Fn>
+auto transform(detail::merged<T, Stages...> sources, Fn&& fn) {
+  return std::move(sources) | transform(std::forward<Fn>(fn));
+}
+template <class T, class... Stages, class Fn>
+auto filter(detail::merged<T, Stages...> sources, Fn&& keep) {
+  return std::move(sources) | filter(std::forward<Fn>(keep));
+}
+template <class T, class... Stages>
+auto take(detail::merged<T, Stages...> sources, std::size_t count) {
+  return std::move(sources) | take(count);
+}
+template <class T, class... Stages, class Result, class Fn>
+WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(detail::merged<T, Stages...> sources, Result init, Fn&& fn) {
+  return std::move(sources) | accumulate(std::move(init), std::forward<Fn>(fn));
+}
+template <class T, class... Stages, class Result>
+WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(detail::merged<T, Stages...> sources, Result init) {
+  using value_type = typename detail::behind<T, Stages...>::type;
+  return accumulate(std::move(sources), std::move(init),
+                    [](Result&& sum, value_type&& value) { return std::move(sum) + static_cast<value_type&&>(value); });
+}
+template <class T, class... Stages>
+auto collect(detail::merged<T, Stages...> sources) {
+  return std::move(sources) | collect();
+}
+template <class T, class... Stages, class F>
+WEFT_COROUTINE_TAKES_OVER task<> for_each(detail::merged<T, Stages...> sources, F&& f) {
+  return std::move(sources) | weft::for_each(std::forward<F>(f));
+}
+
+// ---- as_completed -----------------------------------------------------------------------------------------------------
+
+/// What as_completed gives of each: which one it was, and how it ended.
+template <class T>
+struct completed {
+  std::size_t index;  ///< of the range's element
+  result<T> outcome;
+};
+
+namespace detail {
+
+template <class T>
+async_generator<completed<T>> completion_of(std::size_t index, task<T> one) {
+  auto outcome = co_await as_result(std::move(one));
+  completed<T> ended{index, std::move(outcome)};
+  co_yield std::move(ended);
+}
+
+}  // namespace detail
+
+/// Runs the elements of a range side by side: `as_completed(range) | for_each(f)` hands each to `f` when it has ended, as a
+/// completed<T>, in the order in which they end, one at a time. All else that stands behind a merge stands here, too.
+///
+///     auto show = [&](w::completed<std::string> page) { if (page.outcome) print(urls[page.index], *page.outcome); };
+///     co_await (w::as_completed(urls | std::views::transform(fetch)) | w::for_each(show));
+///
+/// Suspends  until all have ended, or `f` wants no more (it gives false); then those that run are stopped and joined.
+/// Cancel    a stop goes to all of them, and to `f` if that waits.
+/// Fails     with what `f` throws; then the others are stopped and joined. An element's failure is an outcome.
+/// Threads   as merge: children of who awaits it, on its executor. Calls of `f` never overlap.
+/// Cost      two frames for each.
+template <detail::awaitable_range Range>
+auto as_completed(Range&& range) {
+  using value_type = detail::range_result<Range>;
+  auto tasks = detail::tasks_of(std::forward<Range>(range));
+  std::vector<async_generator<completed<value_type>>> all;
+  all.reserve(tasks.size());
+  for (auto& one : tasks) all.push_back(detail::completion_of<value_type>(all.size(), std::move(one)));
+  return detail::merged<completed<value_type>>{std::move(all)};
+}
+
+}  // namespace weft
