@@ -15,8 +15,6 @@
 // An adaptor is an async_generator around an async_generator: each level costs a value an await. Rejected: fusing them at
 // compile time, as std::views do, since their types would be in every signature, and most sources wait for something
 // that takes longer; a source that runs ahead of its consumer, since that is what a channel is for.
-//
-// Long because the adaptors, half of it, are part of what one reads this file for.
 #pragma once
 
 #include <concepts>
@@ -29,29 +27,12 @@
 #include <vector>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/core/root.hpp>
-#include <weft/detail/task/pipe.hpp>
+#include <weft/detail/task/async_generator_promise.hpp>
+#include <weft/detail/task/async_stages.hpp>
 #include <weft/pipe.hpp>
 #include <weft/task.hpp>
 
 namespace weft {
-
-namespace detail {
-template <class T>
-class async_generator_promise;
-
-template <class Fn>
-struct transforming;
-template <class Fn>
-struct filtering;
-struct taking;
-template <class Result, class Fn>
-struct accumulating;
-struct WEFT_CONTAINERS collecting;
-
-/// What fn(args...) gives, at once or when it is awaited.
-template <class Fn, class... Args>
-using call_result = outcome_of_call<std::decay_t<Fn>&, Args...>;
-}  // namespace detail
 
 /// What a coroutine returns that yields values of type T, and may wait before each.
 ///
@@ -160,68 +141,6 @@ WEFT_COROUTINE_TAKES_OVER task<std::vector<std::remove_cvref_t<T>>> collect(asyn
 WEFT_CONTAINERS detail::collecting collect() noexcept;
 
 // ---- implementation: the generator ----------------------------------------------------------------------------------
-
-namespace detail {
-
-// Its outcome is what it shows to the consumer: where the value is, null at the end, or what was thrown.
-template <class T>
-class async_generator_promise : public awaiting_promise, public outcome<std::add_pointer_t<T>> {
-  /// Control goes back to whoever awaits next(), and the body leaves that root.
-  struct yielded {
-    bool await_ready() const noexcept { return false; }
-    WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(
-        std::coroutine_handle<async_generator_promise> body) const noexcept {
-      async_generator_promise& promise = body.promise();
-      root& consumer = *std::exchange(promise.owner, nullptr);
-      consumer.top = promise.continuation;
-      return transfer(consumer, promise.continuation);
-    }
-    void await_resume() const noexcept {}
-  };
-
-  struct yielded_copy : yielded {
-    explicit yielded_copy(const std::remove_reference_t<T>& value) : copy(value) {}
-    WEFT_PER_AWAIT std::coroutine_handle<> await_suspend(std::coroutine_handle<async_generator_promise> body) noexcept {
-      body.promise().set_value(std::addressof(copy));
-      return yielded::await_suspend(body);
-    }
-    std::remove_cvref_t<T> copy;
-  };
-
- public:
-  async_generator<T> get_return_object() noexcept {
-    return async_generator<T>{std::coroutine_handle<async_generator_promise>::from_promise(*this)};
-  }
-  std::suspend_always initial_suspend() const noexcept { return {}; }
-  final_awaiter final_suspend() const noexcept { return {}; }
-
-  void return_void() noexcept { this->set_value(nullptr); }
-  [[gnu::noinline]] void unhandled_exception() noexcept { this->set_exception(caught()); }
-
-  yielded yield_value(T&& value) noexcept {
-    this->set_value(std::addressof(value));
-    return {};
-  }
-  // An lvalue, where the consumer may move from what it gets: it gets a copy, which lives in the co_yield expression.
-  yielded_copy yield_value(const std::remove_reference_t<T>& value)
-    requires std::is_rvalue_reference_v<T&&> &&
-             std::constructible_from<std::remove_cvref_t<T>, const std::remove_reference_t<T>&>
-  {
-    return yielded_copy{value};
-  }
-
-  /// By resume_on: where the body goes on from now on. Null: where its consumer is. Gives what was before.
-  executor* goes_on_on(executor* where) noexcept { return std::exchange(on_, where); }
-  executor* is_on() const noexcept { return on_; }
-
- private:
-  executor* on_ = nullptr;
-};
-
-/// In hop.hpp, which is not to be included by who never hops.
-bool hop_to(std::coroutine_handle<> self, root& mine, executor& to);
-
-}  // namespace detail
 
 template <class T>
 class async_generator<T>::next_awaiter : public detail::knows_roots {
@@ -339,89 +258,6 @@ class async_generator<T>::increment_awaiter : public next_awaiter {
 };
 
 // ---- implementation: the adaptors -----------------------------------------------------------------------------------
-
-namespace detail {
-
-/// Base of what stands right of a `|`: an adaptor's parameters, and its coroutine `run(source, parameters)`.
-struct async_stage {};
-
-template <class T, std::derived_from<async_stage> Stage>
-WEFT_COROUTINE_TAKES_OVER auto operator|(async_generator<T> source, Stage stage) {
-  return Stage::run(std::move(source), std::move(stage));
-}
-
-template <class Fn>
-struct transforming : async_stage {
-  explicit transforming(auto&& from) : fn(std::forward<decltype(from)>(from)) {}
-
-  template <class T>
-  static async_generator<call_result<Fn, T&&>> run(async_generator<T> source, transforming self) {
-    while (auto* value = co_await source.next()) {
-      auto&& made = call(self.fn, static_cast<T&&>(*value));
-      co_yield co_await std::forward<decltype(made)>(made);
-    }
-  }
-
-  Fn fn;
-};
-
-template <class Fn>
-struct filtering : async_stage {
-  explicit filtering(auto&& from) : keep(std::forward<decltype(from)>(from)) {}
-
-  template <class T>
-  static async_generator<T> run(async_generator<T> source, filtering self) {
-    while (auto* value = co_await source.next()) {
-      auto&& kept = call(self.keep, std::as_const(*value));
-      if (co_await std::forward<decltype(kept)>(kept)) co_yield static_cast<T&&>(*value);
-    }
-  }
-
-  Fn keep;
-};
-
-struct taking : async_stage {
-  explicit taking(std::size_t how_many) noexcept : count{how_many} {}
-
-  template <class T>
-  static async_generator<T> run(async_generator<T> source, taking self) {
-    for (; self.count > 0; --self.count) {
-      auto* value = co_await source.next();
-      if (value == nullptr) break;
-      co_yield static_cast<T&&>(*value);
-    }
-  }
-
-  std::size_t count;
-};
-
-template <class Result, class Fn>
-struct accumulating : async_stage {
-  accumulating(Result&& init, auto&& from) : result(std::move(init)), fn(std::forward<decltype(from)>(from)) {}
-
-  template <class T>
-  static task<Result> run(async_generator<T> source, accumulating self) {
-    while (auto* value = co_await source.next()) {
-      auto&& next = call(self.fn, std::move(self.result), static_cast<T&&>(*value));
-      self.result = co_await std::forward<decltype(next)>(next);
-    }
-    co_return std::move(self.result);
-  }
-
-  Result result;
-  Fn fn;
-};
-
-struct collecting : async_stage {
-  template <class T>
-  static task<std::vector<std::remove_cvref_t<T>>> run(async_generator<T> source, collecting) {
-    std::vector<std::remove_cvref_t<T>> values;
-    while (auto* value = co_await source.next()) values.push_back(static_cast<T&&>(*value));
-    co_return values;
-  }
-};
-
-}  // namespace detail
 
 template <class Fn>
 detail::transforming<std::decay_t<Fn>> transform(Fn&& fn) {
