@@ -3,6 +3,7 @@
 
 #include <weft/any_case.hpp>
 #include <weft/async_frame.hpp>
+#include <weft/async_generator.hpp>
 #include <weft/barrier.hpp>
 #include <weft/batcher.hpp>
 #include <weft/blocking.hpp>

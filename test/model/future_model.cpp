@@ -1,5 +1,5 @@
 // What is handed from one thread to another: through promise and future, and through a shared task.
-// Mutates: include/weft/detail/core/handover.hpp include/weft/detail/task/handed.hpp include/weft/shared_task.hpp
+// Mutates: include/weft/detail/core/handover.hpp include/weft/detail/task/handed.hpp include/weft/detail/task/shared_root.hpp
 // Mutates: src/task/shared_task.cpp src/base/lock.cpp
 #include <optional>
 #include <weft/future.hpp>
