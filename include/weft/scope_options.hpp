@@ -1,9 +1,7 @@
 // What a scope is given beside its body: limits, memory, a policy for failures. Part of scope.hpp.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <memory_resource>
 #include <source_location>
 #include <weft/clock.hpp>
 #include <weft/detail/base/duration.hpp>

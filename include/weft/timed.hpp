@@ -1,7 +1,6 @@
 // Against time: timeout and retry.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>

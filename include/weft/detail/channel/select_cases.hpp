@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
 #include <variant>
 #include <weft/broadcast.hpp>
 #include <weft/channel.hpp>
+#include <weft/detail/base/forward.hpp>
 #include <weft/detail/base/peeked.hpp>
 #include <weft/detail/channel/select_wait.hpp>
 #include <weft/detail/core/root.hpp>

@@ -14,7 +14,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
 #include <tuple>
 #include <utility>
 #include <variant>

@@ -1,14 +1,13 @@
 // Environments, stops and deadlines of a block. Part of with.hpp.
 #pragma once
 
-#include <chrono>
-#include <memory_resource>
 #include <source_location>
 #include <type_traits>
 #include <utility>
 #include <weft/clock.hpp>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/duration.hpp>
+#include <weft/detail/base/forward.hpp>
 #include <weft/detail/base/standard.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/env.hpp>

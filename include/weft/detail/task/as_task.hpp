@@ -2,7 +2,6 @@
 #pragma once
 
 #include <coroutine>
-#include <memory>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/core/root.hpp>

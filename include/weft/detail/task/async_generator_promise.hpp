@@ -4,7 +4,6 @@
 #include <concepts>
 #include <coroutine>
 #include <exception>
-#include <memory>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/core/root.hpp>

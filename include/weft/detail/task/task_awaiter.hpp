@@ -4,7 +4,6 @@
 #include <coroutine>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/core/async_stack.hpp>
