@@ -11,9 +11,9 @@ namespace weft::detail {
 void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
   of_ = &of;
   number_.store(number, std::memory_order_relaxed);  // nobody else has it yet
-  ended_.store(0, std::memory_order_relaxed);        // as above
+  ended_.store(0, std::memory_order_relaxed);        // nobody else has it yet
   for (event* one : {&readable_, &writable_}) is_ready ? one->set() : one->reset();
-  use_.store(open | owned, std::memory_order_relaxed);  // as above
+  use_.store(open | owned, std::memory_order_relaxed);  // nobody else has it yet
 }
 
 void descriptor::report(std::uint16_t of_generation, bool in, bool out, bool in_ended, bool out_ended) noexcept {

@@ -1,5 +1,6 @@
 // latch and barrier: waits for a number of arrivals.
-#include <weft/sync.hpp>
+#include <weft/barrier.hpp>
+#include <weft/latch.hpp>
 
 #include <mutex>
 

@@ -1,4 +1,4 @@
-#include <weft/sync.hpp>
+#include <weft/condition_variable.hpp>
 
 #include <mutex>
 #include <weft/with.hpp>

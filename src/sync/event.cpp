@@ -1,5 +1,5 @@
 // event, which stays set until it is reset, and auto_event, which lets one waiter through.
-#include <weft/sync.hpp>
+#include <weft/event.hpp>
 
 #include <mutex>
 

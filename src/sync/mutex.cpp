@@ -1,6 +1,6 @@
 // A barging mutex: unlocking it wakes the first in line, which takes the mutex if nobody has taken it meanwhile. A waiter
 // that was overtaken once is handed the mutex by the next unlock.
-#include <weft/sync.hpp>
+#include <weft/mutex.hpp>
 
 #include <mutex>
 

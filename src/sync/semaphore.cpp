@@ -1,4 +1,4 @@
-#include <weft/sync.hpp>
+#include <weft/semaphore.hpp>
 
 #include <mutex>
 

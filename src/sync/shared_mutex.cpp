@@ -1,4 +1,4 @@
-#include <weft/sync.hpp>
+#include <weft/shared_mutex.hpp>
 
 #include <mutex>
 #include <utility>

@@ -10,7 +10,8 @@
 #include "sync/barrier.cpp"
 #include "sync/event.cpp"
 #include "sync/mutex.cpp"
-#include "sync/sync.cpp"
+#include "sync/gate.cpp"
+#include "sync/once.cpp"
 
 namespace {
 

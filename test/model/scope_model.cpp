@@ -11,7 +11,8 @@
 #include "scope/scope_start.cpp"
 #include "scope/scope_stop.cpp"
 #include "sync/event.cpp"
-#include "sync/sync.cpp"
+#include "sync/gate.cpp"
+#include "sync/once.cpp"
 
 #include "world.hpp"
 

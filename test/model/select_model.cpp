@@ -9,7 +9,8 @@
 #include "world.hpp"
 //
 #include "channel/channel.cpp"
-#include "sync/sync.cpp"
+#include "sync/gate.cpp"
+#include "sync/once.cpp"
 //
 #include "channel/select.cpp"
 #include "sync/learning_lock.cpp"

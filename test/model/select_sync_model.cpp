@@ -10,7 +10,8 @@
 #include "channel/channel.cpp"
 #include "sync/event.cpp"
 #include "sync/mutex.cpp"
-#include "sync/sync.cpp"
+#include "sync/gate.cpp"
+#include "sync/once.cpp"
 //
 #include "channel/select.cpp"
 #include "sync/learning_lock.cpp"

@@ -13,7 +13,8 @@
 #include "sync/mutex.cpp"
 #include "sync/semaphore.cpp"
 #include "sync/shared_mutex.cpp"
-#include "sync/sync.cpp"
+#include "sync/gate.cpp"
+#include "sync/once.cpp"
 
 namespace {
 

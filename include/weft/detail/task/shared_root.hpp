@@ -45,6 +45,7 @@ class shared_root : public root {
   virtual void destroy() noexcept = 0;
 
  private:
+  void transition_to_running() noexcept;
   static void ended(root& self, bool stopped) noexcept;
 
   tiny_lock lock_;
