@@ -1,4 +1,4 @@
-// Workers of a pool that sleep, are called, come, go and end as those of src/pool/pool_core.cpp do, by the same code
+// Workers of a pool that sleep, are called, come, go and end as those of src/pool/pool_turn.cpp do, by the same code
 // (parking.hpp); only the jobs are none: of these there are counts. For parking_model.cpp and pool_end_model.cpp,
 // which say what they do.
 #pragma once

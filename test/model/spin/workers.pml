@@ -1,4 +1,4 @@
-/* Workers, who wakes them, and how they end: src/sched/idle_set.hpp, parker.hpp, and what pool_core.cpp does with
+/* Workers, who wakes them, and how they end: src/sched/idle_set.hpp, parker.hpp, and what pool_turn.cpp does with
    them. Here every step is seen by all at once, so fences are none of this model's: they are the relacy model's
    (parking_model.cpp). What that one can't say is said here: what must happen at last, if every thread that can go on
    does.
