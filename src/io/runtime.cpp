@@ -37,7 +37,13 @@ bool wants_epoll_by_environment() {
 }  // namespace
 
 runtime::runtime(runtime_options options) : parts_{(wants_epoll_by_environment(), std::make_unique<parts>(options))} {}
-runtime::~runtime() = default;
+
+runtime::~runtime() {
+  WEFT_EXPECTS(
+      !workers().is_inside(),
+      "a runtime was destroyed on one of its own threads, which sleep in what goes with it: destroy it where it "
+      "was made");
+}
 
 const pool& runtime::workers() const noexcept { return parts_->pool; }
 io_backend runtime::backend() const noexcept { return io_backend::epoll; }

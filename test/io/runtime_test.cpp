@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <weft/net.hpp>
 #include <weft/runtime.hpp>
@@ -89,6 +90,20 @@ TEST(runtime_misuse, ends_the_program_where_a_stream_outlives_it) {
         }(late));
       },
       "a runtime was destroyed before a stream");
+}
+
+TEST(runtime_misuse, ends_the_program_where_it_is_destroyed_on_a_thread_of_its_own) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto rt = std::make_unique<weft::runtime>(weft::runtime_options{.threads = 1});
+        weft::runtime& same = *rt;
+        same.run([](std::unique_ptr<weft::runtime> mine) -> task<> {
+          mine.reset();
+          co_return;
+        }(std::move(rt)));
+      },
+      "a runtime was destroyed on one of its own threads");
 }
 
 }  // namespace
