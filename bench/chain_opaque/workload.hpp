@@ -21,7 +21,7 @@
 
 namespace bench {
 
-#ifdef BENCH_CHAIN_LEVELS  // fewer, which compile faster, where instructions are counted
+#ifdef BENCH_CHAIN_LEVELS  // fewer, which compile faster, where instructions are counted or nobody looks
 inline constexpr int chain_levels = BENCH_CHAIN_LEVELS;
 #else
 inline constexpr int chain_levels = 1000;

@@ -16,7 +16,7 @@
 
 namespace bench {
 
-inline constexpr std::uint64_t frame_awaits = 1000;
+inline constexpr std::uint64_t frame_awaits = chain_levels;
 
 enum class frame_shape : std::size_t { straight, likely, recursive, opaque };
 
