@@ -153,13 +153,10 @@ class stream {
   /// Fails     with an error of the system's, such as connection_reset; `closed` where this was closed here.
   /// Misuse    two tasks that read at once end the program with a sentence.
   /// Cost      one system call where something has come; none that fails, but for a stream's first.
-  [[nodiscard("nothing happens until it is awaited")]] task<std::size_t> read(std::span<std::byte> into) const {
-    return read_from(at_, into);
-  }
+  WEFT_COROUTINE_WRAPPER task<std::size_t> read(std::span<std::byte> into) const { return read_from(at_, into); }
 
   /// Writes some of it, at least a byte, unless it is empty. Otherwise as read(), in the other direction.
-  [[nodiscard("nothing happens until it is awaited")]] task<std::size_t> write_some(
-      std::span<const std::byte> data) const {
+  WEFT_COROUTINE_WRAPPER task<std::size_t> write_some(std::span<const std::byte> data) const {
     return write_some_to(at_, data);
   }
 
@@ -167,15 +164,11 @@ class stream {
   ///
   /// Cancel    one that is stopped, or fails, before its first byte has had no effect. After that the peer can't tell what it
   ///           has from what it lacks: so the stream's write side is closed, and later writes fail with `closed`.
-  [[nodiscard("nothing happens until it is awaited")]] task<> write(std::span<const std::byte> data) const {
-    return write_all_to(at_, data);
-  }
-  [[nodiscard("nothing happens until it is awaited")]] task<> write(std::string_view text) const {
-    return write(std::as_bytes(std::span{text}));
-  }
+  WEFT_COROUTINE_WRAPPER task<> write(std::span<const std::byte> data) const { return write_all_to(at_, data); }
+  WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) const { return write(std::as_bytes(std::span{text})); }
   /// The same for several parts, one after the other, by as few system calls as the system allows. The array of parts, which
   /// changes meanwhile, stays until this has ended.
-  [[nodiscard("nothing happens until it is awaited")]] task<> write(std::span<std::span<const std::byte>> parts) const {
+  WEFT_COROUTINE_WRAPPER task<> write(std::span<std::span<const std::byte>> parts) const {
     return write_parts_to(at_, parts);
   }
 
@@ -221,7 +214,7 @@ class stream {
 ///
 /// Cancel    closes the attempt.
 /// Fails     with an error of the system's: connection_refused, network_unreachable, ...
-[[nodiscard("nothing happens until it is awaited")]] task<stream> connect(endpoint to);
+task<stream> connect(endpoint to);
 
 // ---- listeners ------------------------------------------------------------------------------------------------------------
 
@@ -253,7 +246,7 @@ class listener {
   ///
   /// Cancel    has had no effect: a connection that has come is the next accept's.
   /// Fails     with an error of the system's, such as too_many_files_open, behind which it may be called again; `closed`.
-  [[nodiscard("nothing happens until it is awaited")]] task<stream> accept() const { return accept_from(at_); }
+  WEFT_COROUTINE_WRAPPER task<stream> accept() const { return accept_from(at_); }
 
   /// Where it listens: the port that the system has chosen, where 0 was asked for. Throws error.
   endpoint local() const;
@@ -273,10 +266,8 @@ class listener {
 
 /// Listens at `where`; port 0: the system chooses one. Does not suspend.
 /// Fails  with an error of the system's: address_in_use, permission_denied, ...
-[[nodiscard("nothing happens until it is awaited")]] task<listener> listen(listen_options options, endpoint where);
-[[nodiscard("nothing happens until it is awaited")]] inline task<listener> listen(endpoint where) {
-  return listen({}, where);
-}
+task<listener> listen(listen_options options, endpoint where);
+WEFT_COROUTINE_WRAPPER inline task<listener> listen(endpoint where) { return listen({}, where); }
 
 // ---- readiness of others' descriptors -----------------------------------------------------------------------------------------
 
@@ -288,7 +279,7 @@ enum class readiness : std::uint8_t { readable = 1, writable = 2, either = 3 };
 /// Cancel    has no effect on the descriptor.
 /// Fails     with an error of the system's, also for a regular file, which is always ready.
 /// Cost      four system calls.
-[[nodiscard("nothing happens until it is awaited")]] task<readiness> ready(int number, readiness wanted);
+task<readiness> ready(int number, readiness wanted);
 
 // ---- what the operations do -----------------------------------------------------------------------------------------------
 

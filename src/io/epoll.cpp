@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <weft/error.hpp>
 
+#include "pool/pool_core.hpp"
+
 namespace weft::detail {
 namespace {
 
@@ -95,6 +97,26 @@ epoll::counts epoll::so_far() const noexcept {
           .interrupts = interrupts_.load(std::memory_order_relaxed)};
 }
 
+// ---- the guard of the set ---------------------------------------------------------------------------------------------------
+
+epoll_guard::~epoll_guard() {
+  if (looks_.load(std::memory_order_relaxed)) steady_clock().cancel(*this);  // the pool has ended, and nobody arms it
+}
+
+void epoll_guard::arm() noexcept { steady_clock().arm(*this, std::chrono::steady_clock::now() + every); }
+
+void epoll_guard::look(timer& self) noexcept {
+  auto& mine = static_cast<epoll_guard&>(self);
+  pool_core* const workers = mine.workers_.load(std::memory_order_acquire);  // <- pool (no model: once)
+  if (workers->is_asleep()) {
+    mine.looks_.exchange(false, std::memory_order_acq_rel);  // <-, -> left (no model: see it)
+    if (workers->is_asleep() || mine.looks_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: as above)
+  } else if (!mine.set_->is_waited_in()) {
+    workers->call_one();
+  }
+  mine.arm();
+}
+
 // ---- a worker's sleep ---------------------------------------------------------------------------------------------------------
 
 void epoll_parker::commit(time_point until) noexcept {
@@ -122,6 +144,7 @@ void epoll_parker::wake() noexcept {
 bool epoll_parker::poll(bool between_jobs) noexcept {
   if (between_jobs && changes_.empty()) set_->wait({}, changes_, [] { return true; });
   if (changes_.empty()) return false;
+  guard_->has_left();
   changes_.report();
   return true;
 }

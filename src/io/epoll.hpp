@@ -15,10 +15,14 @@
 #include <chrono>
 #include <cstdint>
 
+#include <weft/clock.hpp>
+
 #include "io/io_service.hpp"
 #include "sched/parker.hpp"
 
 namespace weft::detail {
+
+class pool_core;
 
 class epoll final : public io_service {
  public:
@@ -59,6 +63,9 @@ class epoll final : public io_service {
     return true;
   }
 
+  /// Whether a thread waits in it. A hint.
+  bool is_waited_in() const noexcept { return waited_in_.load(std::memory_order_relaxed); }  // a hint, no edge
+
   /// Ends a wait() that goes on, or the next one.
   void interrupt() noexcept;
   void stop_watching(int number) noexcept override;
@@ -79,10 +86,36 @@ class epoll final : public io_service {
   std::atomic<std::uint64_t> waits_{0}, changes_{0}, interrupts_{0};  // figures, no edge
 };
 
+/// Looks every few milliseconds, while workers are busy, whether somebody waits in the set, and wakes one that sleeps on its
+/// futex if nobody does: a worker that left the set may be at one job for long. While all workers sleep, so does it.
+class epoll_guard final : timer {
+ public:
+  explicit epoll_guard(const epoll& set) noexcept : timer{look}, set_{&set} {}
+  ~epoll_guard();
+
+  /// Before the first worker sleeps in the set.
+  void begin(pool_core& workers) noexcept { workers_.store(&workers, std::memory_order_release); }  // -> pool (no model: once)
+  /// By a worker that has left the set, and the set of idle workers, with something to do.
+  void has_left() noexcept {
+    if (!looks_.exchange(true, std::memory_order_acq_rel)) arm();  // <-, -> left (no model: see it)
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds every{5};
+  static void look(timer& self) noexcept;
+  void arm() noexcept;
+
+  const epoll* set_;
+  std::atomic<pool_core*> workers_{nullptr};  // edge pool: the pool  ->  who looks at it
+  //   edge left  a worker has left the set of idle workers  ->  who finds it true, and looks whether all are asleep. No model:
+  //              both exchange it
+  std::atomic<bool> looks_{false};
+};
+
 /// How a worker of a runtime sleeps: in the set, if nobody else does.
 class epoll_parker final : public parker {
  public:
-  explicit epoll_parker(epoll& set) noexcept : set_{&set} {}
+  epoll_parker(epoll& set, epoll_guard& guard) noexcept : set_{&set}, guard_{&guard} {}
 
   void prepare() noexcept override {
     word_.store(awake, std::memory_order_relaxed);
@@ -95,6 +128,7 @@ class epoll_parker final : public parker {
   static constexpr std::uint32_t awake = 0, asleep = 1, in_set = 2, woken = 3;
   atomic<std::uint32_t> word_{awake};
   epoll* set_;
+  epoll_guard* guard_;
   epoll::changes changes_;
 };
 

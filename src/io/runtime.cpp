@@ -17,7 +17,8 @@ struct runtime::parts {
                                       {.of = parker_of, .with = this, .io = &set})} {}
 
   static detail::parker& parker_of(unsigned, void* its) {
-    return static_cast<parts*>(its)->parkers.emplace_back(static_cast<parts*>(its)->set);
+    auto& mine = *static_cast<parts*>(its);
+    return mine.parkers.emplace_back(mine.set, mine.guard);
   }
 
   detail::epoll set;

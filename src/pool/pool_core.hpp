@@ -79,6 +79,12 @@ class pool_core final : public executor, private parking<pool_core> {
   /// is one.
   static bool look_at_job_above(worker& here, const executor& below, job& work) noexcept;
   void limit_awake(unsigned threads) noexcept;
+  /// Whether all its workers sleep, or are about to. A hint.
+  bool is_asleep() const noexcept { return idle_.all_inside(); }
+  /// Wakes one that sleeps, if any does, to look for work. Any thread, before the pool goes.
+  void call_one() noexcept {
+    if (idler* one = idle_.pick_any(); one != nullptr) wake(*one);
+  }
   void shut_down(pool_shutdown how) noexcept;
 
   /// Whether that worker is the callers' place: that of a thread that calls run(), while it does.

@@ -122,6 +122,11 @@ class idle_set {
     return {.last = last, .watches = self.watches, .enough = inside <= beyond()};
   }
 
+  /// Whether all workers are inside. A hint.
+  bool all_inside() const noexcept {
+    return inside_of(state_.load(std::memory_order_relaxed)) == workers_.load(std::memory_order_relaxed);  // as declared
+  }
+
   /// By one that is inside, or was: it searches from here on. True: nobody had woken it.
   bool leave(idler& self) noexcept {
     const std::lock_guard guard{lock_};
