@@ -99,20 +99,20 @@ epoll::counts epoll::so_far() const noexcept {
 
 // ---- the guard of the set ---------------------------------------------------------------------------------------------------
 
-epoll_guard::~epoll_guard() {
-  if (looks_.load(std::memory_order_relaxed)) steady_clock().cancel(*this);  // the pool has ended, and nobody arms it
-}
+void epoll_guard::end() noexcept { real_clock().cancel(*this); }
 
-void epoll_guard::arm() noexcept { steady_clock().arm(*this, std::chrono::steady_clock::now() + every); }
+void epoll_guard::arm() noexcept { real_clock().arm(*this, std::chrono::steady_clock::now() + every); }
 
 void epoll_guard::look(timer& self) noexcept {
   auto& mine = static_cast<epoll_guard&>(self);
-  pool_core* const workers = mine.workers_.load(std::memory_order_acquire);  // <- pool (no model: once)
-  if (workers->is_asleep()) {
+  pool_core& workers = *mine.workers_.load(std::memory_order_acquire);  // <- pool (no model: it is written once)
+  if (workers.is_asleep()) {
+    // Who leaves from here on arms it, or is seen here.
     mine.looks_.exchange(false, std::memory_order_acq_rel);  // <-, -> left (no model: see it)
-    if (workers->is_asleep() || mine.looks_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: as above)
+    if (workers.is_asleep()) return;
+    if (mine.looks_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: see it)
   } else if (!mine.set_->is_waited_in()) {
-    workers->call_one();
+    workers.call_one();
   }
   mine.arm();
 }

@@ -91,10 +91,13 @@ class epoll final : public io_service {
 class epoll_guard final : timer {
  public:
   explicit epoll_guard(const epoll& set) noexcept : timer{look}, set_{&set} {}
-  ~epoll_guard();
 
-  /// Before the first worker sleeps in the set.
-  void begin(pool_core& workers) noexcept { workers_.store(&workers, std::memory_order_release); }  // -> pool (no model: once)
+  /// Before there is a descriptor in the set.
+  void begin(pool_core& workers) noexcept {
+    workers_.store(&workers, std::memory_order_release);  // -> pool (no model: it is written once)
+  }
+  /// When the workers have ended, before they go.
+  void end() noexcept;
   /// By a worker that has left the set, and the set of idle workers, with something to do.
   void has_left() noexcept {
     if (!looks_.exchange(true, std::memory_order_acq_rel)) arm();  // <-, -> left (no model: see it)
@@ -118,8 +121,8 @@ class epoll_parker final : public parker {
   epoll_parker(epoll& set, epoll_guard& guard) noexcept : set_{&set}, guard_{&guard} {}
 
   void prepare() noexcept override {
-    word_.store(awake, std::memory_order_relaxed);
-  }  // a flag; the set of idle has the edge
+    word_.store(awake, std::memory_order_relaxed);  // a flag; the set of idle workers has the edge
+  }
   void commit(time_point until) noexcept override;
   void wake() noexcept override;
   bool poll(bool between_jobs) noexcept override;

@@ -13,8 +13,16 @@ namespace weft {
 
 struct runtime::parts {
   explicit parts(const runtime_options& options)
-      : pool{*detail::pool_core::make({.threads = options.threads, .name = options.name, .pin = options.pin},
-                                      {.of = parker_of, .with = this, .io = &set})} {}
+      : core{detail::pool_core::make({.threads = options.threads, .name = options.name, .pin = options.pin},
+                                     {.of = parker_of, .with = this, .io = &set})},
+        pool{*core} {
+    guard.begin(*core);
+  }
+  parts(const parts&) = delete;
+  ~parts() {
+    pool.shutdown();
+    guard.end();
+  }
 
   static detail::parker& parker_of(unsigned, void* its) {
     auto& mine = *static_cast<parts*>(its);
@@ -22,8 +30,10 @@ struct runtime::parts {
   }
 
   detail::epoll set;
+  detail::epoll_guard guard{set};
   std::deque<detail::epoll_parker> parkers;
-  weft::pool pool;  // ends first
+  detail::pool_core* const core;
+  weft::pool pool;
 };
 
 namespace {

@@ -124,7 +124,8 @@ class idle_set {
 
   /// Whether all workers are inside. A hint.
   bool all_inside() const noexcept {
-    return inside_of(state_.load(std::memory_order_relaxed)) == workers_.load(std::memory_order_relaxed);  // as declared
+    return inside_of(state_.load(std::memory_order_relaxed)) ==
+           workers_.load(std::memory_order_relaxed);  // as declared
   }
 
   /// By one that is inside, or was: it searches from here on. True: nobody had woken it.

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
@@ -554,6 +556,35 @@ TEST(net, sockets_are_reached_while_one_worker_computes) {
     co_await std::move(computing);
   };
   rt.run(weft::with_scope(body));
+}
+
+// The worker that slept in the set is the one that computes, and the other one had nothing to look after when it fell asleep.
+TEST(net, sockets_are_reached_while_the_worker_computes_that_waited_for_them) {
+  int first[2], second[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, first), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, second), 0);
+  weft::runtime rt{{.threads = 2}};
+  std::atomic<bool> computes{false}, served{false};
+  std::jthread peer{[&] {
+    std::this_thread::sleep_for(20ms);  // all sleep by then, or the test says less
+    EXPECT_EQ(::write(first[1], "x", 1), 1);
+    while (!computes) std::this_thread::yield();
+    EXPECT_EQ(::write(second[1], "x", 1), 1);
+  }};
+  const auto body = [&](scope& inside) -> task<> {
+    inside.fork([](stream from, std::atomic<bool>& now, const std::atomic<bool>& until) -> task<> {
+      EXPECT_EQ(co_await read_exactly(from, 1), "x");
+      now = true;
+      while (!until) std::this_thread::yield();
+    }(stream::adopt(first[0]), computes, served));
+    const stream other = stream::adopt(second[0]);
+    EXPECT_EQ(co_await read_exactly(other, 1), "x");
+    served = true;
+  };
+  rt.run(weft::with_scope(body));
+  peer.join();
+  ::close(first[1]);
+  ::close(second[1]);
 }
 
 }  // namespace
