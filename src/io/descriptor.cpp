@@ -11,16 +11,22 @@ namespace weft::detail {
 void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
   of_ = &of;
   number_.store(number, std::memory_order_relaxed);  // nobody else has it yet
-  ended_.store(0, std::memory_order_relaxed);        // nobody else has it yet
   for (event* one : {&readable_, &writable_}) is_ready ? one->set() : one->reset();
   use_.store(open | owned, std::memory_order_relaxed);  // nobody else has it yet
 }
 
+// False: it is another one by now.
+bool descriptor::end(std::uint16_t of_generation, std::uint32_t directions) noexcept {
+  std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // a guess: the exchange decides
+  do {
+    if (seen >> 16 != of_generation) return false;
+  } while (!ended_.compare_exchange_weak(seen, seen | directions, std::memory_order_relaxed,  // the event carries it
+                                         std::memory_order_relaxed));  // tried again
+  return true;
+}
+
 void descriptor::report(std::uint16_t of_generation, bool in, bool out, bool in_ended, bool out_ended) noexcept {
-  if (of_generation != generation()) return;
-  const auto ended =
-      static_cast<std::uint8_t>((in_ended ? bit(direction::in) : 0) | (out_ended ? bit(direction::out) : 0));
-  if (ended != 0) ended_.fetch_or(ended, std::memory_order_relaxed);  // as declared; the event carries it to who waits
+  if (!end(of_generation, (in_ended ? bit(direction::in) : 0) | (out_ended ? bit(direction::out) : 0))) return;
   if (in || in_ended) readable_.set();
   if (out || out_ended) writable_.set();
 }
@@ -43,7 +49,7 @@ void descriptor::close() noexcept {
 int descriptor::shut_down_writes() noexcept {
   if (::shutdown(number(), SHUT_WR) != 0) return errno;
   // The system reports nothing of what is done on this side.
-  ended_.fetch_or(bit(direction::out), std::memory_order_relaxed);  // as declared
+  end(generation(), bit(direction::out));
   writable_.set();
   return 0;
 }
@@ -76,7 +82,7 @@ void descriptor::leave(std::uint32_t uses) noexcept {
                                        std::memory_order_acq_rel,  // ->, <- left (no model: see it)
                                        std::memory_order_relaxed));  // tried again
   if (before != uses) return;
-  generation_.fetch_add(1, std::memory_order_relaxed);  // as declared
+  ended_.store((std::uint32_t{generation()} + 1) << 16, std::memory_order_relaxed);  // as declared
   of_->give_back(*this);
 }
 

@@ -71,7 +71,7 @@ class descriptor {
   /// somebody who tries once in vain.
   void report(std::uint16_t generation, bool in, bool out, bool in_ended, bool out_ended) noexcept;
   std::uint16_t generation() const noexcept {
-    return generation_.load(std::memory_order_relaxed);  // a hint, as report() says
+    return static_cast<std::uint16_t>(ended_.load(std::memory_order_relaxed) >> 16);  // as declared
   }
   descriptor* next_unused = nullptr;
 
@@ -79,21 +79,23 @@ class descriptor {
   friend class descriptor_use;
 
   static constexpr std::uint32_t open = 1, read = 2, written = 4, owned = 8, one_use = 16;
-  static constexpr std::uint8_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
+  static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   event& event_of(direction which) noexcept { return which == direction::in ? readable_ : writable_; }
   const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
   bool has_ended(direction which) const noexcept {
     return (ended_.load(std::memory_order_relaxed) & bit(which)) != 0;  // as declared: a try decides
   }
   void leave(std::uint32_t uses) noexcept;
+  bool end(std::uint16_t of_generation, std::uint32_t directions) noexcept;
   void close_number() noexcept;
 
   event readable_, writable_;
   //   edge left  all that an operation did with the descriptor  ->  who closes its number, and who begins it anew. No model: the
   //              word is changed by read-modify-writes alone, so each of them has what all before it released
   std::atomic<std::uint32_t> use_{0};
-  std::atomic<std::uint8_t> ended_{0};  // by direction, until it begins anew. A hint, no edge
-  std::atomic<std::uint16_t> generation_{0};
+  // The directions that have ended and, in the high half, the generation, so that what is reported late ends nothing of the
+  // next one. A hint, no edge.
+  std::atomic<std::uint32_t> ended_{0};
   std::atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
   io_service* of_ = nullptr;
 };
