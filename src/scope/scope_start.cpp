@@ -1,3 +1,4 @@
+// Long because the ways to start a fork share one record, one lock and one count.
 // The start of a fork: at once, within fork(), or by another worker that takes it from the deque. The state of a fork, and
 // who may read and write it, is described in scope/scope_core.hpp.
 #include <weft/detail/core/async_stack.hpp>

@@ -9,8 +9,8 @@
 //
 #include "sync/barrier.cpp"
 #include "sync/event.cpp"
-#include "sync/mutex.cpp"
 #include "sync/gate.cpp"
+#include "sync/mutex.cpp"
 #include "sync/once.cpp"
 
 namespace {

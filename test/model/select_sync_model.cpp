@@ -9,8 +9,8 @@
 //
 #include "channel/channel.cpp"
 #include "sync/event.cpp"
-#include "sync/mutex.cpp"
 #include "sync/gate.cpp"
+#include "sync/mutex.cpp"
 #include "sync/once.cpp"
 //
 #include "channel/select.cpp"

@@ -10,11 +10,11 @@
 //
 #include "sync/condition_variable.cpp"
 #include "sync/event.cpp"
+#include "sync/gate.cpp"
 #include "sync/mutex.cpp"
+#include "sync/once.cpp"
 #include "sync/semaphore.cpp"
 #include "sync/shared_mutex.cpp"
-#include "sync/gate.cpp"
-#include "sync/once.cpp"
 
 namespace {
 
