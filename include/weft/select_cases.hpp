@@ -23,8 +23,8 @@ template <class T>
 class receive_case;
 template <class T>
 class send_case;
-class after_case;
-class stop_case;
+class after_case;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+class stop_case;   // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// A receive as a case. It gives std::optional<T>: nothing, once the channel is closed and drained.
 ///

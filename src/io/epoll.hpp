@@ -22,7 +22,7 @@
 
 namespace weft::detail {
 
-class pool_core;
+class pool_core;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 class epoll final : public io_service {
  public:
