@@ -49,11 +49,11 @@ inline rl::iteration_t at_length() {
 }
 
 /// Many random executions: for scenarios of which one can't have all, with however few switches. Beside the other tests,
-/// which set WEFT_MODEL_QUARTER, a quarter of them.
+/// which set WEFT_MODEL_SHORT, a tenth of them.
 template <class Scenario>
 void check_some(const char* name, rl::iteration_t count = 100'000) {
   rl::test_params params;
-  if (std::getenv("WEFT_MODEL_QUARTER") != nullptr) count /= 4;
+  if (std::getenv("WEFT_MODEL_SHORT") != nullptr) count /= 10;
   params.execution_depth_limit = 10'000;
   params.search_type = rl::sched_random;
   params.iteration_count = std::max(count, at_length());
