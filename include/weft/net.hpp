@@ -289,7 +289,7 @@ inline task<std::size_t> stream::read_from(detail::descriptor* at, std::span<std
   if (!use) detail::throw_closed("read");
   co_await check_stop();
   if (detail::has_had_its_turn()) co_await yield();
-  if (into.empty()) co_return 0;
+  if (into.empty()) co_return std::size_t{0};
   for (;;) {
     if (at->may_try(detail::direction::in))
       if (const detail::tried got = detail::try_receive(*at, into); !got.must_wait) co_return got.size;
@@ -303,7 +303,7 @@ inline task<std::size_t> stream::write_some_to(detail::descriptor* at, std::span
   if (!use) detail::throw_closed("write");
   co_await check_stop();
   if (detail::has_had_its_turn()) co_await yield();
-  if (data.empty()) co_return 0;
+  if (data.empty()) co_return std::size_t{0};
   for (;;) {
     if (at->may_try(detail::direction::out))
       if (const detail::tried sent = detail::try_send(*at, {&data, 1}); !sent.must_wait) co_return sent.size;
