@@ -153,7 +153,7 @@ w::task<> reports() {
     s.request_stop();
     co_await w::shielded(reported.wait());
   };
-  const auto ended = co_await w::as_result(w::with_scope({.stop_within = 1ms, .on_overdue = note}, stubborn));
+  const auto ended = co_await w::as_result(w::with_scope({.stop_within = 50ms, .on_overdue = note}, stubborn));
   EXPECT(!ended.exception() && told.size() == 1);
   EXPECT(told[0].ignoring == 1 && told[0].children.size() == 1 && told[0].children[0].is_shielded);
   const std::vector<w::async_frame> waits = told[0].children[0].stack;
