@@ -36,7 +36,7 @@ w::task<> talk(const w::net::stream& peer) {
   }
 }
 
-// A connection that is silent for a minute, or that breaks, ends here, and no other one.
+// A connection ends after a minute, or when it breaks, and no other one with it.
 w::task<> serve_one(w::net::stream peer) {
   const auto ended = co_await w::as_result(w::timeout(1min, talk(peer)));
   if (ended.error() && ended.error() != w::errc::timed_out)

@@ -8,9 +8,8 @@
 //
 // Use. The low bits of a word say whether the descriptor is open, is being read, is being written, has an owner; the rest
 // counts other operations. close() wakes who waits; where anybody is at it, it shuts the connection down, so that the peer
-// hears of it at once. The number is given back to the system
-// once no operation is under way, so that none calls the system with a number that somebody else has been given meanwhile;
-// the descriptor, once it has no owner either.
+// hears of it at once. The number is given back to the system once no operation is under way, so that none calls the system
+// with a number that somebody else has been given meanwhile; the descriptor, once it has no owner either.
 //
 // Rejected: (a) to clear readiness after a short read. Where the data and the end of the connection come as one change, a
 // reader that has taken the data would wait for ever. (b) To forget the end where a try finds nothing: it may have come, and
