@@ -87,6 +87,10 @@ class any_state final : public select_case {
   void enter(const waiter& parked) noexcept override { of_->enter(parked); }
   channel_waiter* place_at(const channel_core& one) noexcept override { return of_->place_at(one); }
   bool ended_stopped() const noexcept { return of_->has_ended_stopped(); }
+  static constexpr bool may_be_in_vain = true;  // perhaps
+  bool was_in_vain() noexcept { return of_->in_vain(); }
+  bool turn_is_over() const noexcept { return of_->has_had_its_turn(); }
+  void is_beside_otherwise() noexcept { of_->stands_beside_otherwise(); }
   void take() { of_->take(); }
   void leave(bool was_in_line) noexcept override { of_->leave(was_in_line); }
 

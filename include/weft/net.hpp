@@ -23,10 +23,14 @@
 #include <string_view>
 #include <utility>
 #include <weft/detail/io/descriptor.hpp>
+#include <weft/detail/net/operation.hpp>
 #include <weft/error.hpp>
-#include <weft/hop.hpp>
 #include <weft/task.hpp>
-#include <weft/with.hpp>
+
+namespace weft::detail {
+struct accepting;
+struct getting_ready;
+}  // namespace weft::detail
 
 namespace weft::net {
 
@@ -61,67 +65,6 @@ class endpoint {
 
 // ---- streams --------------------------------------------------------------------------------------------------------------
 
-}  // namespace weft::net
-
-namespace weft::detail {
-
-/// What came of a try: so many bytes, or a wait for readiness.
-struct tried {
-  std::size_t size = 0;
-  bool must_wait = false;
-};
-// Each throws error where the system refuses for good.
-tried try_receive(descriptor& from, std::span<std::byte> into);
-tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts);
-/// A descriptor number as `size`.
-tried try_accept(descriptor& from);
-/// Whether the running task has had so many operations that were ready since it last waited that others are to run.
-bool has_had_its_turn() noexcept;
-[[noreturn]] void throw_closed(const char* operation);
-
-inline constexpr const char* two_writers =
-    "two tasks write to one stream at once: what each writes could come apart in the middle";
-
-/// What is left of a write. If it goes while some of the data was sent and some not, it closes the stream's write side.
-class unfinished_write {
- public:
-  unfinished_write(descriptor& to, std::span<std::span<const std::byte>> parts) noexcept : to_{&to}, left_{parts} {
-    skip_empty();
-  }
-  unfinished_write(const unfinished_write&) = delete;
-  ~unfinished_write() {
-    if (has_begun_ && !is_done()) cut();
-  }
-
-  bool is_done() const noexcept { return left_.empty(); }
-  std::span<const std::span<const std::byte>> left() const noexcept { return left_; }
-  void sent(std::size_t size) noexcept {
-    has_begun_ = true;
-    while (size != 0) {
-      const std::size_t here = size < left_.front().size() ? size : left_.front().size();
-      left_.front() = left_.front().subspan(here);
-      size -= here;
-      skip_empty();
-    }
-  }
-
- private:
-  void skip_empty() noexcept {
-    while (!left_.empty() && left_.front().empty()) left_ = left_.subspan(1);
-  }
-  void cut() noexcept;
-
-  descriptor* to_;
-  std::span<std::span<const std::byte>> left_;
-  bool has_begun_ = false;
-};
-
-}  // namespace weft::detail
-
-namespace weft::net {
-
-class listener;
-
 /// A connection. Reads and writes are for one task at a time each, and both may go on at once.
 ///
 /// Threads   any, but for moves, destruction and release(), which are for when nothing else goes on; close() may come while
@@ -153,23 +96,23 @@ class stream {
   /// Fails     with an error of the system's, such as connection_reset; `closed` where this was closed here.
   /// Misuse    two tasks that read at once end the program with a sentence.
   /// Cost      one system call where something has come; none that fails, but for a stream's first.
-  WEFT_COROUTINE_WRAPPER task<std::size_t> read(std::span<std::byte> into) const { return read_from(at_, into); }
+  detail::operation<detail::reading> read(std::span<std::byte> into) const noexcept { return {{at_, into}}; }
 
   /// Writes some of it, at least a byte, unless it is empty. Otherwise as read(), in the other direction.
-  WEFT_COROUTINE_WRAPPER task<std::size_t> write_some(std::span<const std::byte> data) const {
-    return write_some_to(at_, data);
+  detail::operation<detail::writing_some> write_some(std::span<const std::byte> data) const noexcept {
+    return {{at_, data}};
   }
 
   /// Writes all of it.
   ///
   /// Cancel    one that is stopped, or fails, before its first byte has had no effect. After that the peer can't tell what it
   ///           has from what it lacks: so the stream's write side is closed, and later writes fail with `closed`.
-  WEFT_COROUTINE_WRAPPER task<> write(std::span<const std::byte> data) const { return write_all_to(at_, data); }
-  WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) const { return write(std::as_bytes(std::span{text})); }
+  detail::writing write(std::span<const std::byte> data) const noexcept { return detail::writing{at_, data}; }
+  detail::writing write(std::string_view text) const noexcept { return write(std::as_bytes(std::span{text})); }
   /// The same for several parts, one after the other, by as few system calls as the system allows. The array of parts, which
   /// changes meanwhile, stays until this has ended.
-  WEFT_COROUTINE_WRAPPER task<> write(std::span<std::span<const std::byte>> parts) const {
-    return write_parts_to(at_, parts);
+  detail::writing write(std::span<std::span<const std::byte>> parts) const noexcept {
+    return detail::writing{at_, parts};
   }
 
   /// Closes its write side: the peer reads to the end, then 0. Does not wait. Throws error.
@@ -197,15 +140,10 @@ class stream {
   void set_send_buffer(int bytes) const;
 
  private:
-  friend class listener;
+  friend detail::accepting;
   friend task<stream> connect(endpoint to);
   explicit stream(detail::descriptor& at) noexcept : at_{&at} {}
   static stream take_over(int number);
-
-  static task<std::size_t> read_from(detail::descriptor* at, std::span<std::byte> into);
-  static task<std::size_t> write_some_to(detail::descriptor* at, std::span<const std::byte> data);
-  static task<> write_all_to(detail::descriptor* at, std::span<const std::byte> data);
-  static task<> write_parts_to(detail::descriptor* at, std::span<std::span<const std::byte>> parts);
 
   detail::descriptor* at_ = nullptr;
 };
@@ -217,6 +155,26 @@ class stream {
 task<stream> connect(endpoint to);
 
 // ---- listeners ------------------------------------------------------------------------------------------------------------
+
+}  // namespace weft::net
+
+namespace weft::detail {
+
+struct accepting {
+  using value_type = net::stream;
+  static constexpr const char* name = "accept";
+  static constexpr const char* if_taken = nullptr;
+  static constexpr direction which() noexcept { return direction::in; }
+  bool may_try() const noexcept { return at->may_try(which()); }
+  tried attempt() const noexcept { return try_accept(*at); }
+  static net::stream give(const tried& got) { return net::stream::take_over(static_cast<int>(got.size)); }
+
+  descriptor* at;
+};
+
+}  // namespace weft::detail
+
+namespace weft::net {
 
 struct listen_options {
   int backlog = 1024;         ///< how many connections wait to be accepted; the system may allow fewer
@@ -246,7 +204,7 @@ class listener {
   ///
   /// Cancel    has had no effect: a connection that has come is the next accept's.
   /// Fails     with an error of the system's, such as too_many_files_open, behind which it may be called again; `closed`.
-  WEFT_COROUTINE_WRAPPER task<stream> accept() const { return accept_from(at_); }
+  detail::operation<detail::accepting> accept() const noexcept { return {{at_}}; }
 
   /// Where it listens: the port that the system has chosen, where 0 was asked for. Throws error.
   endpoint local() const;
@@ -259,7 +217,6 @@ class listener {
  private:
   friend task<listener> listen(listen_options options, endpoint where);
   explicit listener(detail::descriptor& at) noexcept : at_{&at} {}
-  static task<stream> accept_from(detail::descriptor* at);
 
   detail::descriptor* at_ = nullptr;
 };
@@ -273,64 +230,76 @@ WEFT_COROUTINE_WRAPPER inline task<listener> listen(endpoint where) { return lis
 
 enum class readiness : std::uint8_t { readable = 1, writable = 2, either = 3 };
 
+}  // namespace weft::net
+
+namespace weft::detail {
+
+/// A duplicate of somebody's descriptor, since the same number may be watched already, for somebody else.
+class twin {
+ public:
+  /// Throws error. `merges`: a change in either direction counts as one of the first.
+  twin(int of, bool merges);
+  twin(twin&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
+  ~twin() {
+    if (at_ != nullptr) at_->drop();
+  }
+  descriptor* get() const noexcept { return at_; }
+
+ private:
+  descriptor* at_;
+};
+
+struct getting_ready {
+  using value_type = net::readiness;
+  static constexpr const char* name = "wait for a descriptor";
+  static constexpr const char* if_taken = nullptr;
+  getting_ready(int number, net::readiness for_what)
+      : wanted{for_what}, watched{number, for_what == net::readiness::either}, at{watched.get()} {}
+  direction which() const noexcept { return wanted == net::readiness::writable ? direction::out : direction::in; }
+  bool may_try() const noexcept { return at->may_try(which()); }
+  tried attempt() const noexcept;
+  static net::readiness give(const tried& got) noexcept { return static_cast<net::readiness>(got.size); }
+
+  net::readiness wanted;
+  twin watched;
+  descriptor* at;
+};
+
+/// What ready() returns: the descriptor is looked at, and may be refused, where it is awaited or made a case.
+class [[nodiscard("nothing happens until it is awaited")]] until_others_ready : public knows_roots {
+ public:
+  using value_type = net::readiness;
+  using may_be_a_case = void;
+  until_others_ready(int number, net::readiness wanted) noexcept : number_{number}, wanted_{wanted} {}
+
+  WEFT_COROUTINE_WRAPPER task<net::readiness> as_task() && { return run(number_, wanted_); }
+  WEFT_COROUTINE_WRAPPER operator task<net::readiness>() && { return run(number_, wanted_); }
+  task_awaiter<net::readiness> operator co_await() && {
+    task<net::readiness> work = run(number_, wanted_);
+    return task_access::take_awaiter(work);
+  }
+  operation_case<getting_ready> as_case() && { return operation_case<getting_ready>{getting_ready{number_, wanted_}}; }
+
+ private:
+  static task<net::readiness> run(int number, net::readiness wanted) {
+    co_await check_stop();
+    co_return co_await run_operation(getting_ready{number, wanted});
+  }
+
+  int number_;
+  net::readiness wanted_;
+};
+
+}  // namespace weft::detail
+
+namespace weft::net {
+
 /// Waits until a descriptor of another library is ready, which stays that one's: for libraries that have sockets of their
 /// own. Gives what it is ready for, which may be more than was asked: an error, or the end, is both.
 ///
 /// Cancel    has no effect on the descriptor.
 /// Fails     with an error of the system's, also for a regular file, which is always ready.
-/// Cost      four system calls.
-task<readiness> ready(int number, readiness wanted);
-
-// ---- what the operations do -----------------------------------------------------------------------------------------------
-
-inline task<std::size_t> stream::read_from(detail::descriptor* at, std::span<std::byte> into) {
-  const detail::descriptor_use use{at, detail::direction::in,
-                                   "two tasks read from one stream at once: which of them gets what would be chance"};
-  if (!use) detail::throw_closed("read");
-  co_await check_stop();
-  if (detail::has_had_its_turn()) co_await yield();
-  if (into.empty()) co_return std::size_t{0};
-  for (;;) {
-    if (at->may_try(detail::direction::in))
-      if (const detail::tried got = detail::try_receive(*at, into); !got.must_wait) co_return got.size;
-    co_await at->until_ready(detail::direction::in);
-    if (at->is_closed()) detail::throw_closed("read");
-  }
-}
-
-inline task<std::size_t> stream::write_some_to(detail::descriptor* at, std::span<const std::byte> data) {
-  const detail::descriptor_use use{at, detail::direction::out, detail::two_writers};
-  if (!use) detail::throw_closed("write");
-  co_await check_stop();
-  if (detail::has_had_its_turn()) co_await yield();
-  if (data.empty()) co_return std::size_t{0};
-  for (;;) {
-    if (at->may_try(detail::direction::out))
-      if (const detail::tried sent = detail::try_send(*at, {&data, 1}); !sent.must_wait) co_return sent.size;
-    co_await at->until_ready(detail::direction::out);
-    if (at->is_closed()) detail::throw_closed("write");
-  }
-}
-
-inline task<> stream::write_all_to(detail::descriptor* at, std::span<const std::byte> data) {
-  std::span<const std::byte> part = data;
-  co_await write_parts_to(at, {&part, 1});
-}
-
-inline task<> stream::write_parts_to(detail::descriptor* at, std::span<std::span<const std::byte>> parts) {
-  const detail::descriptor_use use{at, detail::direction::out, detail::two_writers};
-  if (!use) detail::throw_closed("write");
-  co_await check_stop();
-  if (detail::has_had_its_turn()) co_await yield();
-  for (detail::unfinished_write unfinished{*at, parts}; !unfinished.is_done();) {
-    if (at->may_try(detail::direction::out))
-      if (const detail::tried sent = detail::try_send(*at, unfinished.left()); !sent.must_wait) {
-        unfinished.sent(sent.size);
-        continue;
-      }
-    co_await at->until_ready(detail::direction::out);
-    if (at->is_closed()) detail::throw_closed("write");
-  }
-}
+/// Cost      five system calls.
+inline detail::until_others_ready ready(int number, readiness wanted) noexcept { return {number, wanted}; }
 
 }  // namespace weft::net

@@ -53,7 +53,7 @@ auto select(Cases... cases) {
     using selection = detail::selection_beside<Cases...>;
     return selection::run(typename selection::parts{std::move(cases)...});
   } else {
-    return detail::selecting<typename detail::select_case_of<Cases>::type...>{detail::as_case(cases)...};
+    return detail::select_each(std::move(cases)...);
   }
 }
 
@@ -69,7 +69,7 @@ auto select(Cases... cases) {
 template <class Case>
   requires std::is_base_of_v<detail::select_case, typename Case::state>
 auto select(std::vector<Case> cases) {
-  return detail::selecting_of<Case>{std::move(cases)};
+  return detail::select_many(std::move(cases));
 }
 template <class T>
 auto select(std::vector<on_case<T>> cases) {
@@ -80,6 +80,6 @@ auto select(std::vector<on_case<T>> cases) {
 ///
 /// Suspends, Cancel, Fails, Lifetime and Threads as above; never waits where `otherwise` is among them.
 /// Cost      four allocations more, besides those of the cases.
-inline auto select(std::vector<any_case> cases) { return detail::selecting_of<any_case>{std::move(cases)}; }
+inline auto select(std::vector<any_case> cases) { return detail::select_many(std::move(cases)); }
 
 }  // namespace weft

@@ -15,8 +15,8 @@ namespace weft {
 ///     auto got = co_await select(on_receive(orders), on(work), on(door.wait()));  // `work` is a fork
 ///
 /// What weft has to wait for has no effect where another case is chosen: each function of mutex, shared_mutex, semaphore,
-/// event, auto_event and guarded, latch::wait, what channels, broadcasts and watches send and receive, and a fork or a view,
-/// given by its name. So it may stand beside `otherwise`, too: `select(on(work), otherwise)` asks whether the fork has ended.
+/// event, auto_event and guarded, latch::wait, what channels, broadcasts and watches send and receive, a fork or a view,
+/// given by its name, and what streams and listeners do: read, write_some, accept, ready. So it may stand beside `otherwise`, too: `select(on(work), otherwise)` asks whether the fork has ended.
 ///
 /// All else (a task, sleep_for, what others have made) runs, beside the other cases, from the moment at which the select is
 /// awaited, several started in any order, and is chosen when it has ended, if no other was before. Where another is chosen it is told to stop, and joined.
@@ -26,7 +26,7 @@ namespace weft {
 /// give it by its name.
 ///
 /// What can't stand for that does not compile: a latch's and a barrier's arrive_and_wait(), which have arrived whichever case
-/// is chosen; a timeout of what would be a case by itself (after(d) is the time); a select, whose cases the other one takes.
+/// is chosen; a stream's write, of which a part may be sent; a timeout of what would be a case by itself (after(d) is the time); a select, whose cases the other one takes.
 ///
 /// Suspends  until those that run and were not chosen have ended, too.
 /// Cancel    a stop goes to all that run; all else leaves its line. One that ends stopped by itself, and is chosen, ends the
@@ -96,6 +96,10 @@ auto on(Awaitable&& work) {
         !detail::limits_a_case<type>,
         "a timeout runs beside the other cases, and would lose what it has received or taken: give what it limits, "
         "on(c.receive()), and after(d)");
+    static_assert(
+        !detail::is_whole_write<type>,
+        "a write as a case would have sent a part although another case is chosen: fork it, and give the fork by its "
+        "name, on(f); or give on(s.write_some(data)), which has sent something or nothing");
     static_assert(
         !detail::is_select<type>,
         "a select as a case would do one of its own although another one is chosen: give its cases to the one "

@@ -127,7 +127,11 @@ void outcome_case::completed(waiter& self, wake_up how) noexcept { static_cast<p
 
 void after_case::begin(detail::root& self) noexcept {
   clock_ = &detail::clock_of(self);
-  clock_->arm(*this, is_absolute_ ? until_ : detail::later(clock_->now(), for_));
+  if (!is_absolute_) {  // from now on, also where the select waits once more
+    until_ = detail::later(clock_->now(), for_);
+    is_absolute_ = true;
+  }
+  clock_->arm(*this, until_);
 }
 
 void after_case::leave(bool was_in_line) noexcept {

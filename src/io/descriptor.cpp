@@ -10,6 +10,7 @@ namespace weft::detail {
 
 void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
   of_ = &of;
+  merges_.store(false, std::memory_order_relaxed);   // nobody else has it yet
   number_.store(number, std::memory_order_relaxed);  // nobody else has it yet
   for (event* one : {&readable_, &writable_}) is_ready ? one->set() : one->reset();
   use_.store(open | owned, std::memory_order_relaxed);  // nobody else has it yet
@@ -27,7 +28,7 @@ bool descriptor::end(std::uint16_t of_generation, std::uint32_t directions) noex
 
 void descriptor::report(std::uint16_t of_generation, bool in, bool out, bool in_ended, bool out_ended) noexcept {
   if (!end(of_generation, (in_ended ? bit(direction::in) : 0) | (out_ended ? bit(direction::out) : 0))) return;
-  if (in || in_ended) readable_.set();
+  if (in || in_ended || merges_.load(std::memory_order_relaxed)) readable_.set();  // as declared
   if (out || out_ended) writable_.set();
 }
 

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -9,7 +10,6 @@
 #include <iterator>
 #include <utility>
 #include <weft/net.hpp>
-#include <weft/select.hpp>
 
 #include "core/worker.hpp"
 #include "io/io_service.hpp"
@@ -22,14 +22,21 @@ namespace {
 std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
 
 [[noreturn]] void throw_errno(const char* operation) { throw error{system_error(errno), operation}; }
+[[noreturn]] void throw_closed(const char* operation) { throw error{detail::closed_here(), operation}; }
 
 }  // namespace
 
 namespace detail {
 
-void throw_closed(const char* operation) { throw error{make_error_code(errc::closed), operation}; }
+std::exception_ptr failure_of(std::error_code refused, const char* operation) noexcept {
+  try {
+    return std::make_exception_ptr(error{refused, operation});
+  } catch (...) {  // no memory for its text
+    return std::current_exception();
+  }
+}
 
-tried try_receive(descriptor& from, std::span<std::byte> into) {
+tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   from.expect_change(direction::in);
   ssize_t size;
   do size = ::recv(from.number(), into.data(), into.size(), 0);
@@ -38,7 +45,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) {
     if (static_cast<std::size_t>(size) == into.size()) from.has_more(direction::in);
     return {.size = static_cast<std::size_t>(size)};
   }
-  if (errno != EAGAIN) throw_errno("read");
+  if (errno != EAGAIN) return {.refused = system_error(errno)};
   return {.must_wait = true};
 }
 
@@ -67,7 +74,7 @@ ssize_t send(descriptor& to, std::span<const std::span<const std::byte>> parts) 
 }  // namespace
 
 // Room is seldom lacking: so readiness is cleared only after a try that found none, and before another one.
-tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) {
+tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept {
   ssize_t size = send(to, parts);
   if (size < 0 && errno == EAGAIN) {
     to.expect_change(direction::out);
@@ -76,11 +83,10 @@ tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts
     if (size >= 0) to.has_more(direction::out);
   }
   if (size >= 0) return {.size = static_cast<std::size_t>(size)};
-  if (errno == EPIPE) throw_closed("write");
-  throw_errno("write");
+  return {.refused = errno == EPIPE ? closed_here() : system_error(errno)};
 }
 
-tried try_accept(descriptor& from) {
+tried try_accept(descriptor& from) noexcept {
   for (bool again = false;; again = true) {
     const int number = ::accept4(from.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (number >= 0) {
@@ -96,8 +102,8 @@ tried try_accept(descriptor& from) {
         from.expect_change(direction::in);
         break;
       default:
-        if (from.is_closed()) throw_closed("accept");  // it was shut down meanwhile
-        throw_errno("accept");
+        return {.refused =
+                    from.is_closed() ? closed_here() : system_error(errno)};  // closed: it was shut down meanwhile
     }
   }
 }
@@ -162,7 +168,7 @@ void make_non_blocking(int number, const char* what) {
 
 endpoint name_of(const detail::descriptor* at, int (*get)(int, sockaddr*, socklen_t*), const char* what) {
   const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: it is the caller's, who may write
-  if (!use) detail::throw_closed(what);
+  if (!use) throw_closed(what);
   system_address found;
   if (get(at->number(), &found.any, &found.size) != 0) throw_errno(what);
   return found.to_endpoint();
@@ -194,7 +200,7 @@ int stream::release() noexcept {
 
 void stream::shutdown() const {
   const detail::descriptor_use use{at_};
-  if (!use) detail::throw_closed("shut a stream down");
+  if (!use) throw_closed("shut a stream down");
   if (const int refused = at_->shut_down_writes(); refused != 0)
     throw error{system_error(refused), "shut a stream down"};
 }
@@ -218,7 +224,8 @@ task<stream> connect(endpoint to) {
   int refused = 0;
   if (::connect(made.number(), &address.any, address.size) != 0) refused = errno;
   if (refused == EINTR) refused = EINPROGRESS;  // it goes on
-  if (refused != 0 && refused != EINPROGRESS) throw error{system_error(refused), "connect", to.to_string()};
+  if (refused != 0 && refused != EINPROGRESS)
+    co_await fail_with(error{system_error(refused), "connect", to.to_string()});
   stream connected = stream::take_over(made.give());
   if (refused == EINPROGRESS) {
     detail::descriptor& at = *connected.at_;
@@ -229,7 +236,7 @@ task<stream> connect(endpoint to) {
       socklen_t size = sizeof refused;
       refused = 0;
       ::getsockopt(at.number(), SOL_SOCKET, SO_ERROR, &refused, &size);
-      if (refused != 0) throw error{system_error(refused), "connect", to.to_string()};
+      if (refused != 0) co_await fail_with(error{system_error(refused), "connect", to.to_string()});
       co_await at.until_ready(detail::direction::out);
     }
     at.has_more(detail::direction::out);
@@ -247,7 +254,7 @@ task<listener> listen(listen_options options, endpoint where) {
   if (options.reuse_port) set(number, SOL_SOCKET, SO_REUSEPORT, 1, "listen");
   if (where.is_v6()) set(number, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6, "listen");
   if (::bind(number, &address.any, address.size) != 0 || ::listen(number, options.backlog) != 0)
-    throw error{system_error(errno), "listen", where.to_string()};
+    co_await fail_with(error{system_error(errno), "listen", where.to_string()});
   co_return listener{made.watch()};
 }
 
@@ -258,55 +265,32 @@ listener listener::adopt(int number) {
 
 endpoint listener::local() const { return name_of(at_, ::getsockname, "ask for a listener's endpoint"); }
 
-task<stream> listener::accept_from(detail::descriptor* at) {
-  const detail::descriptor_use use{at};
-  if (!use) detail::throw_closed("accept");
-  co_await check_stop();
-  if (detail::has_had_its_turn()) co_await yield();
-  for (;;) {
-    if (at->may_try(detail::direction::in))
-      if (const detail::tried got = detail::try_accept(*at); !got.must_wait)
-        co_return stream::take_over(static_cast<int>(got.size));
-    co_await at->until_ready(detail::direction::in);
-    if (at->is_closed()) detail::throw_closed("accept");
-  }
-}
+}  // namespace net
 
 // ---- others' descriptors --------------------------------------------------------------------------------------------------
 
-namespace {
+namespace detail {
 
-// A duplicate of somebody's descriptor, since the same number may be watched already, for somebody else.
-class twin {
- public:
-  explicit twin(int of) {
-    new_socket mine{::fcntl(of, F_DUPFD_CLOEXEC, 0)};
-    if (mine.number() < 0) throw_errno("wait for a descriptor");
-    at_ = &mine.watch(false);
-  }
-  twin(const twin&) = delete;
-  ~twin() { at_->drop(); }
-  detail::descriptor& operator*() const noexcept { return *at_; }
-
- private:
-  detail::descriptor* at_;
-};
-
-}  // namespace
-
-task<readiness> ready(int number, readiness wanted) {
-  co_await check_stop();
-  const twin watched{number};
-  detail::descriptor& at = *watched;
-  switch (wanted) {
-    case readiness::readable: co_await at.until_ready(detail::direction::in); break;
-    case readiness::writable: co_await at.until_ready(detail::direction::out); break;
-    case readiness::either:
-      co_await select(on(at.until_ready(detail::direction::in)), on(at.until_ready(detail::direction::out)));
-  }
-  co_return static_cast<readiness>((at.may_try(detail::direction::in) ? 1 : 0) |
-                                   (at.may_try(detail::direction::out) ? 2 : 0));
+twin::twin(int of, bool merges) {
+  net::new_socket mine{::fcntl(of, F_DUPFD_CLOEXEC, 0)};
+  if (mine.number() < 0) throw_errno("wait for a descriptor");
+  at_ = &mine.watch(true);  // the first try asks the system
+  if (merges) at_->merge_directions();
 }
 
-}  // namespace net
+tried getting_ready::attempt() const noexcept {
+  at->expect_change(which());
+  const auto asks = [this](net::readiness which) { return (static_cast<int>(wanted) & static_cast<int>(which)) != 0; };
+  pollfd one{.fd = at->number(),
+             .events = static_cast<short>((asks(net::readiness::readable) ? POLLIN : 0) |
+                                          (asks(net::readiness::writable) ? POLLOUT : 0)),
+             .revents = 0};
+  if (::poll(&one, 1, 0) < 0) return {.refused = system_error(errno)};
+  const bool all = (one.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+  const std::size_t found =
+      (all || (one.revents & POLLIN) != 0 ? 1U : 0U) | (all || (one.revents & POLLOUT) != 0 ? 2U : 0U);
+  return {.size = found, .must_wait = found == 0};
+}
+
+}  // namespace detail
 }  // namespace weft

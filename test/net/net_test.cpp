@@ -21,6 +21,8 @@
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
 
+#include "net/sockets.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -30,46 +32,13 @@ using weft::net::endpoint;
 using weft::net::listener;
 using weft::net::stream;
 
-const endpoint anywhere{"127.0.0.1", 0};
-
-std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span{text}); }
-
-// Two ends of a connection, of which each is watched by where this runs.
-struct connection {
-  stream here, there;
-};
-connection connected() {
-  int both[2];
-  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both), 0);
-  return {stream::adopt(both[0]), stream::adopt(both[1])};
-}
-
-task<connection> connected_by_tcp() {
-  listener at = co_await weft::net::listen(anywhere);
-  stream here = co_await weft::net::connect(at.local());
-  stream there = co_await at.accept();
-  co_return connection{std::move(here), std::move(there)};
-}
-
-task<std::string> read_exactly(const stream& from, std::size_t size) {
-  std::string text(size, '\0');
-  std::span<std::byte> left = std::as_writable_bytes(std::span{text});
-  while (!left.empty()) {
-    const std::size_t got = co_await from.read(left);
-    if (got == 0) break;
-    left = left.subspan(got);
-  }
-  text.resize(size - left.size());
-  co_return text;
-}
-
-task<std::string> read_all(const stream& from) {
-  std::string text;
-  std::array<std::byte, 4096> buffer;
-  while (const std::size_t got = co_await from.read(buffer))
-    text.append(reinterpret_cast<const char*>(buffer.data()), got);
-  co_return text;
-}
+using test::anywhere;
+using test::bytes;
+using test::connected;
+using test::connected_by_tcp;
+using test::connection;
+using test::read_all;
+using test::read_exactly;
 
 task<> echo(stream peer) {
   std::array<std::byte, 512> buffer;

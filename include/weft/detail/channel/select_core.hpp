@@ -62,11 +62,11 @@ typename select_case_of<Case>::type as_case(Case& one) {
 
 template <class... Cases>
 class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
-  using result_type = selected<typename Cases::result_type...>;
   using indices = std::index_sequence_for<Cases...>;
   static constexpr std::size_t count = sizeof...(Cases);
 
  public:
+  using result_type = selected<typename Cases::result_type...>;
   explicit select_awaiter(std::tuple<Cases...>&& cases) noexcept : states_(std::move(cases)) {}
   select_awaiter(const select_awaiter&) = delete;
 
@@ -91,12 +91,18 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
     return !chosen_ended_stopped(indices{});  // it stays so
   }
   result_type await_resume() {
-    if constexpr (!never_waits)
-      if (waiting_.wait) {
-        chosen = waiting_.wait->chosen;
-        waiting_.wait->end(*this);
-      }
+    end_wait();
     return take<0>();
+  }
+  // False: it is awaited once more.
+  bool is_settled() noexcept {
+    end_wait();
+    return !chosen_in_vain(indices{});
+  }
+  // Before it is awaited. Whether others are to run first.
+  bool begin() noexcept {
+    if constexpr (never_waits) each([](auto& one, std::size_t) { one.is_beside_otherwise(); });
+    return turn_is_over(indices{});
   }
 
   // For its wait.
@@ -172,6 +178,22 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   static void each_of(Function& f, State& one, std::size_t i) noexcept {
     if constexpr (!std::is_same_v<State, otherwise_case>) f(one, i);
   }
+  void end_wait() noexcept {
+    if constexpr (!never_waits)
+      if (waiting_.wait) {
+        chosen = waiting_.wait->chosen;
+        waiting_.wait->end(*this);
+        waiting_.wait.reset();
+      }
+  }
+  template <std::size_t... I>
+  bool chosen_in_vain(std::index_sequence<I...>) noexcept {
+    return ((I == chosen && std::get<I>(states_).was_in_vain()) || ...);
+  }
+  template <std::size_t... I>
+  bool turn_is_over(std::index_sequence<I...>) const noexcept {
+    return (std::get<I>(states_).turn_is_over() || ...);
+  }
   template <std::size_t... I>
   bool chosen_ended_stopped(std::index_sequence<I...>) const noexcept {
     return ((I == chosen && std::get<I>(states_).ended_stopped()) || ...);
@@ -211,10 +233,59 @@ class [[nodiscard("nothing happens until it is awaited")]] selecting : public kn
   std::tuple<Cases...> cases_;
 };
 
+/// One wait of a select that may have to wait several times.
+template <class Awaiter>
+class waits_once : public knows_roots {
+ public:
+  explicit waits_once(Awaiter& all) noexcept : all_{all} {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    return all_.await_suspend(caller);
+  }
+  bool await_resume() noexcept { return all_.is_settled(); }
+
+ private:
+  Awaiter& all_;
+};
+
+/// Where a case may be chosen in vain.
+template <class Awaiter, class Cases>
+task<typename Awaiter::result_type> select_until_settled(Cases cases) {
+  Awaiter all{std::move(cases)};
+  if (all.begin()) co_await yield();
+  while (!co_await waits_once{all}) {
+  }
+  co_return all.await_resume();
+}
+template <class Awaiter, class Cases>
+class [[nodiscard("nothing happens until it is awaited")]] WEFT_CONTAINERS selecting_until_settled
+    : public knows_roots {
+ public:
+  using is_select = void;
+  using value_type = typename Awaiter::result_type;
+  explicit selecting_until_settled(Cases&& cases) noexcept : cases_(std::move(cases)) {}
+  WEFT_COROUTINE_WRAPPER task<value_type> as_task() && {
+    return select_until_settled<Awaiter, Cases>(std::move(cases_));
+  }
+  task_awaiter<value_type> operator co_await() && {
+    task<value_type> work = std::move(*this).as_task();
+    return task_access::take_awaiter(work);
+  }
+
+ private:
+  Cases cases_;
+};
+
 /// Of cases of which none runs beside it.
 template <class... Cases>
 auto select_each(Cases... cases) {
-  return selecting<typename select_case_of<Cases>::type...>{as_case(cases)...};
+  if constexpr ((select_case_of<Cases>::type::state::may_be_in_vain || ...))
+    return selecting_until_settled<select_awaiter<typename select_case_of<Cases>::type...>,
+                                   std::tuple<typename select_case_of<Cases>::type...>>{
+        std::tuple<typename select_case_of<Cases>::type...>{as_case(cases)...}};
+  else
+    return selecting<typename select_case_of<Cases>::type...>{as_case(cases)...};
 }
 
 /// What a select of many gives.
@@ -266,11 +337,18 @@ class WEFT_CONTAINERS select_range_awaiter : public gate_awaiter<select_range_aw
     return !self.sleeper::stop_requested() && try_without_waiting() && !chosen_ended_stopped();
   }
   result_type await_resume() {
-    if (wait_) {
-      chosen = wait_->chosen;
-      wait_->end(*this);
-    }
+    end_wait();
     return selected_of_many<Case>::take(chosen, states_[chosen]);
+  }
+  // False: it is awaited once more.
+  bool is_settled() noexcept {
+    end_wait();
+    return !states_[chosen].was_in_vain();
+  }
+  // Before it is awaited. Whether others are to run first.
+  bool begin() noexcept {
+    if (never_waits()) each([](auto& one, std::size_t) { one.is_beside_otherwise(); });
+    return std::any_of(states_.begin(), states_.end(), [](const auto& one) { return one.turn_is_over(); });
   }
 
   // For its wait.
@@ -299,6 +377,13 @@ class WEFT_CONTAINERS select_range_awaiter : public gate_awaiter<select_range_aw
   std::size_t chosen;
 
  private:
+  void end_wait() noexcept {
+    if (wait_) {
+      chosen = wait_->chosen;
+      wait_->end(*this);
+      wait_.reset();
+    }
+  }
   bool never_waits() const noexcept { return otherwise_at_ != select_wait::none; }
   bool any_may_be_ready() const noexcept {
     return std::any_of(states_.begin(), states_.end(), [](const auto& one) { return one.may_be_ready(); });
@@ -337,5 +422,13 @@ class [[nodiscard("nothing happens until it is awaited")]] WEFT_CONTAINERS selec
  private:
   std::vector<Case> cases_;
 };
+
+template <class Case>
+auto select_many(std::vector<Case>&& cases) {
+  if constexpr (Case::state::may_be_in_vain)
+    return selecting_until_settled<select_range_awaiter<Case>, std::vector<Case>>{std::move(cases)};
+  else
+    return selecting_of<Case>{std::move(cases)};
+}
 
 }  // namespace weft::detail

@@ -32,6 +32,7 @@ class state_if final : public select_case {
   }
 
   static constexpr bool begins = inner::begins;
+  static constexpr bool may_be_in_vain = inner::may_be_in_vain;
   static constexpr bool may_need_no_lock = true;
   bool may_be_ready() const noexcept { return of_ && of_->may_be_ready(); }
   std::uint32_t changes() const noexcept { return of_ ? of_->changes() : 0; }
@@ -39,6 +40,11 @@ class state_if final : public select_case {
   bool try_now() noexcept { return of_ && of_->try_now(); }
   void finish() noexcept { of_->finish(); }
   bool ended_stopped() const noexcept { return of_ && of_->ended_stopped(); }
+  bool was_in_vain() noexcept { return of_->was_in_vain(); }
+  bool turn_is_over() const noexcept { return of_ && of_->turn_is_over(); }
+  void is_beside_otherwise() noexcept {
+    if (of_) of_->is_beside_otherwise();
+  }
   auto take() { return of_->take(); }
   void prepare(select_wait& of, std::size_t index, root& self) noexcept {
     if (of_) of_->prepare(of, index, self);

@@ -270,6 +270,9 @@ inline constexpr bool is_fork_view<fork_view<T>> = true;
 /// Of a timeout: that of what would be a case by itself.
 template <class Awaitable>
 inline constexpr bool limits_a_case = requires { typename Awaitable::limits_a_case; };
+/// Of a write that sends all of it.
+template <class Awaitable>
+inline constexpr bool is_whole_write = requires { typename Awaitable::is_whole_write; };
 template <class Awaitable>
 inline constexpr bool is_select = requires { typename Awaitable::is_select; };
 

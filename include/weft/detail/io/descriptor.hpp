@@ -66,6 +66,10 @@ class descriptor {
 
   /// One that is fresh, or was given back, is for `number` from now on, and `is_ready` until a try says otherwise.
   void begin(io_service& of, int number, bool is_ready) noexcept;
+  /// From now on a change in either direction is reported as one for reading, too.
+  void merge_directions() noexcept {
+    merges_.store(true, std::memory_order_relaxed);
+  }  // a hint, no edge: a try decides
   /// A change that the system reported for the descriptor of that generation. A late one finds another generation, or wakes
   /// somebody who tries once in vain.
   void report(std::uint16_t generation, bool in, bool out, bool in_ended, bool out_ended) noexcept;
@@ -95,7 +99,8 @@ class descriptor {
   // The directions that have ended and, in the high half, the generation, so that what is reported late ends nothing of the
   // next one. A hint, no edge.
   std::atomic<std::uint32_t> ended_{0};
-  std::atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
+  std::atomic<int> number_{-1};      // no edge: who finds the descriptor open finds it, too
+  std::atomic<bool> merges_{false};  // as declared
   io_service* of_ = nullptr;
 };
 

@@ -58,7 +58,7 @@ task<typename awaited<Awaitable&>::type> await_in_task_by_reference(Awaitable& a
   co_return co_await awaitable;
 }
 
-/// A task as it is; any other awaitable inside one.
+/// A task as it is, and that of an awaitable that is one inside; any other awaitable inside one.
 template <class Awaitable>
 WEFT_COROUTINE_WRAPPER auto as_task(Awaitable&& awaitable) {
   using plain = std::remove_cvref_t<Awaitable>;
@@ -66,6 +66,8 @@ WEFT_COROUTINE_WRAPPER auto as_task(Awaitable&& awaitable) {
                 "a task is awaited once, as an rvalue: pass std::move(t)");
   if constexpr (is_task<plain>)
     return std::forward<Awaitable>(awaitable);
+  else if constexpr (requires { std::forward<Awaitable>(awaitable).as_task(); })
+    return std::forward<Awaitable>(awaitable).as_task();
   else if constexpr (std::is_lvalue_reference_v<Awaitable>)
     return await_in_task_by_reference<std::remove_reference_t<Awaitable>>(awaitable);
   else

@@ -219,6 +219,11 @@ struct task_access {
   static task_awaiter<T>& awaiter(task<T>& of) noexcept {
     return of;
   }
+  /// Of an awaitable that is a task inside, and awaited as that one.
+  template <class T>
+  static task_awaiter<T> take_awaiter(task<T>& of) noexcept {
+    return task_awaiter<T>{std::move(awaiter(of))};
+  }
 };
 
 }  // namespace weft::detail

@@ -1,0 +1,288 @@
+// Operations on sockets: what a read, a write or an accept does where it is awaited, and as a case of a select. Part of
+// net.hpp.
+//
+// An operation is tried at once, and where it can't go on, it waits until the socket is ready and is tried again. What fails
+// fails by fail_with: as_result gets it without a throw.
+//
+// As a case of a select it waits in the line of the descriptor's event. It is tried by the select itself, after it was
+// chosen and outside of all locks. The try may find nothing, where others accept from the same listener. Such a case was chosen in vain, and the select waits again, for all of its cases. So an operation that was
+// not chosen was not tried either, and has had no effect.
+//
+// Rejected: that who reports the readiness tries for the select, before it claims its wait. It would call the system under a
+// lock, on a thread that has all others' readiness to report; and one who has tried and then can't claim holds data for
+// nobody.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <weft/detail/channel/select_wait.hpp>
+#include <weft/detail/io/descriptor.hpp>
+#include <weft/detail/task/task_awaiter.hpp>
+#include <weft/error.hpp>
+#include <weft/hop.hpp>
+#include <weft/nothrow.hpp>
+#include <weft/select_on.hpp>
+#include <weft/task.hpp>
+#include <weft/with.hpp>
+
+namespace weft::detail {
+
+/// What came of a try: so many bytes, or a descriptor's number; a wait for readiness; or an error.
+struct tried {
+  std::size_t size = 0;
+  bool must_wait = false;
+  std::error_code refused{};
+};
+tried try_receive(descriptor& from, std::span<std::byte> into) noexcept;
+tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept;
+/// A descriptor number as `size`.
+tried try_accept(descriptor& from) noexcept;
+/// Whether the running task has had so many operations that were ready since it last waited that others are to run.
+bool has_had_its_turn() noexcept;
+
+/// What an operation fails with.
+std::exception_ptr failure_of(std::error_code refused, const char* operation) noexcept;
+inline std::error_code closed_here() noexcept { return make_error_code(errc::closed); }
+
+// ---- one try is all of it ---------------------------------------------------------------------------------------------------
+
+// An act:
+//   value_type, name           what it gives, and what it is called in errors
+//   if_taken                   what is said where another one is under way in its direction; null: any number may be
+//   at                         the descriptor; null: there is none, and it fails with `closed`
+//   direction which()          whose readiness it waits for
+//   bool may_try()             whether a try may find something
+//   tried attempt()
+//   value_type give(tried)     of one that neither failed nor has to wait
+
+template <class Act>
+descriptor_use use_of(const Act& act) noexcept {
+  if constexpr (Act::if_taken == nullptr)
+    return descriptor_use{act.at};
+  else
+    return descriptor_use{act.at, act.which(), Act::if_taken};
+}
+
+template <class Act>
+task<typename Act::value_type> run_operation(Act act) {
+  const descriptor_use use = use_of(act);
+  if (!use) co_await fail_with(failure_of(closed_here(), Act::name));
+  co_await check_stop();
+  if (has_had_its_turn()) co_await yield();
+  for (;;) {
+    if (act.may_try())
+      if (const tried got = act.attempt(); !got.must_wait) {
+        if (got.refused) co_await fail_with(failure_of(got.refused, Act::name));
+        co_return act.give(got);
+      }
+    co_await act.at->until_ready(act.which());
+    if (act.at->is_closed()) co_await fail_with(failure_of(closed_here(), Act::name));
+  }
+}
+
+/// One as a case of a select.
+template <class Act>
+class operation_case final : public select_case {
+  using line = decltype(std::declval<descriptor&>().until_ready({}).as_case());
+
+ public:
+  using result_type = typename Act::value_type;
+  using state = operation_case;
+  explicit operation_case(Act act) : act_(std::move(act)) { take_a_place(); }
+  operation_case(operation_case&& other) : operation_case{std::move(other.act_)} {}  // before it is awaited
+
+  bool may_be_ready() const noexcept { return true; }  // it takes the lock to know
+  std::uint32_t changes() const noexcept { return 0; }
+  case_lock its_lock() noexcept { return place_ ? case_lock{place_->its_lock()} : case_lock{}; }
+  // Whether it may try. It does when the locks are free.
+  bool try_now() noexcept { return !is_in_use() || asks_system_ || act_.may_try() || act_.at->is_closed(); }
+  void finish() noexcept {}
+  void prepare(select_wait& of, std::size_t index, root& self) noexcept {
+    take_a_place();
+    if (place_) place_->prepare(of, index, self);
+  }
+  void enter(const waiter& parked) noexcept override { place_->enter(parked); }
+  void leave(bool was_in_line) noexcept override {
+    if (place_) place_->leave(was_in_line);
+  }
+  result_type take() {
+    if (came_.refused) std::rethrow_exception(failure_of(came_.refused, Act::name));
+    return act_.give(came_);
+  }
+
+  // For a select whose cases may be chosen in vain.
+  static constexpr bool may_be_in_vain = true;
+  bool was_in_vain() noexcept {
+    if (!is_in_use() || act_.at->is_closed())
+      came_ = {.refused = closed_here()};
+    else if (asks_system_ || act_.may_try())
+      came_ = act_.attempt();
+    asks_system_ = false;
+    return came_.must_wait;
+  }
+  void is_beside_otherwise() noexcept { asks_system_ = true; }
+  static bool turn_is_over() noexcept { return has_had_its_turn(); }
+
+ private:
+  void tell(wait_subjects& into) const noexcept override {
+    static_cast<const select_case&>(*place_).tell(into);  // NOLINT: it is private there
+  }
+  void take_a_place() noexcept {
+    if (act_.at != nullptr) place_.emplace(act_.at->until_ready(act_.which()).as_case());
+  }
+  // From the first try on. False: there is nothing to try.
+  bool is_in_use() noexcept {
+    if (!use_) {
+      if constexpr (Act::if_taken == nullptr)
+        use_.emplace(act_.at);
+      else
+        use_.emplace(act_.at, act_.which(), Act::if_taken);
+    }
+    return static_cast<bool>(*use_);
+  }
+
+  Act act_;
+  std::optional<line> place_;
+  std::optional<descriptor_use> use_;
+  tried came_{.must_wait = true};
+  bool asks_system_ = false;  // now, since nobody will wait for what it reports
+};
+
+/// What a function such as stream::read returns: nothing happens until it is awaited.
+template <class Act>
+class [[nodiscard("nothing happens until it is awaited")]] operation : public knows_roots {
+ public:
+  using value_type = typename Act::value_type;
+  using may_be_a_case = void;
+  operation(Act act) noexcept : act_(std::move(act)) {}
+
+  WEFT_COROUTINE_WRAPPER task<value_type> as_task() && { return run_operation<Act>(std::move(act_)); }
+  WEFT_COROUTINE_WRAPPER operator task<value_type>() && { return std::move(*this).as_task(); }
+  task_awaiter<value_type> operator co_await() && {
+    task<value_type> work = std::move(*this).as_task();
+    return task_access::take_awaiter(work);
+  }
+  operation_case<Act> as_case() && { return operation_case<Act>{std::move(act_)}; }
+
+ private:
+  Act act_;
+};
+
+// ---- reads and writes -------------------------------------------------------------------------------------------------------
+
+inline constexpr const char* two_writers =
+    "two tasks write to one stream at once: what each writes could come apart in the middle";
+
+struct reading {
+  using value_type = std::size_t;
+  static constexpr const char* name = "read";
+  static constexpr const char* if_taken =
+      "two tasks read from one stream at once: which of them gets what would be chance";
+  static constexpr direction which() noexcept { return direction::in; }
+  bool may_try() const noexcept { return into.empty() || at->may_try(which()); }
+  tried attempt() const noexcept { return into.empty() ? tried{} : try_receive(*at, into); }
+  static std::size_t give(const tried& got) noexcept { return got.size; }
+
+  descriptor* at;
+  std::span<std::byte> into;
+};
+
+struct writing_some {
+  using value_type = std::size_t;
+  static constexpr const char* name = "write";
+  static constexpr const char* if_taken = two_writers;
+  static constexpr direction which() noexcept { return direction::out; }
+  bool may_try() const noexcept { return data.empty() || at->may_try(which()); }
+  tried attempt() const noexcept { return data.empty() ? tried{} : try_send(*at, {&data, 1}); }
+  static std::size_t give(const tried& sent) noexcept { return sent.size; }
+
+  descriptor* at;
+  std::span<const std::byte> data;
+};
+
+/// What is left of a write. If it goes while some of the data was sent and some not, it closes the stream's write side.
+class unfinished_write {
+ public:
+  unfinished_write(descriptor& to, std::span<std::span<const std::byte>> parts) noexcept : to_{&to}, left_{parts} {
+    skip_empty();
+  }
+  unfinished_write(const unfinished_write&) = delete;
+  ~unfinished_write() {
+    if (has_begun_ && !is_done()) cut();
+  }
+
+  bool is_done() const noexcept { return left_.empty(); }
+  std::span<const std::span<const std::byte>> left() const noexcept { return left_; }
+  void sent(std::size_t size) noexcept {
+    has_begun_ = true;
+    while (size != 0) {
+      const std::size_t here = size < left_.front().size() ? size : left_.front().size();
+      left_.front() = left_.front().subspan(here);
+      size -= here;
+      skip_empty();
+    }
+  }
+
+ private:
+  void skip_empty() noexcept {
+    while (!left_.empty() && left_.front().empty()) left_ = left_.subspan(1);
+  }
+  void cut() noexcept;
+
+  descriptor* to_;
+  std::span<std::span<const std::byte>> left_;
+  bool has_begun_ = false;
+};
+
+inline task<> write_parts(descriptor* at, std::span<std::span<const std::byte>> parts) {
+  const descriptor_use use{at, direction::out, two_writers};
+  if (!use) co_await fail_with(failure_of(closed_here(), "write"));
+  co_await check_stop();
+  if (has_had_its_turn()) co_await yield();
+  for (unfinished_write unfinished{*at, parts}; !unfinished.is_done();) {
+    if (at->may_try(direction::out))
+      if (const tried sent = try_send(*at, unfinished.left()); !sent.must_wait) {
+        if (sent.refused) co_await fail_with(failure_of(sent.refused, "write"));
+        unfinished.sent(sent.size);
+        continue;
+      }
+    co_await at->until_ready(direction::out);
+    if (at->is_closed()) co_await fail_with(failure_of(closed_here(), "write"));
+  }
+}
+
+inline task<> write_all(descriptor* at, std::span<const std::byte> data) {
+  std::span<const std::byte> part = data;
+  co_await nothrow(write_parts(at, {&part, 1}));
+}
+
+/// A write of all of it, which is no case of a select: it would have sent a part although another one is chosen.
+class [[nodiscard("nothing happens until it is awaited")]] writing : public knows_roots {
+ public:
+  using value_type = void;
+  using is_whole_write = void;
+  writing(descriptor* at, std::span<const std::byte> data) noexcept : at_{at}, data_{data} {}
+  writing(descriptor* at, std::span<std::span<const std::byte>> parts) noexcept
+      : at_{at}, parts_{parts}, is_of_parts_{true} {}
+
+  WEFT_COROUTINE_WRAPPER task<> as_task() && { return is_of_parts_ ? write_parts(at_, parts_) : write_all(at_, data_); }
+  WEFT_COROUTINE_WRAPPER operator task<>() && { return std::move(*this).as_task(); }
+  task_awaiter<void> operator co_await() && {
+    task<> work = std::move(*this).as_task();
+    return task_access::take_awaiter(work);
+  }
+
+ private:
+  descriptor* at_;
+  std::span<const std::byte> data_;
+  std::span<std::span<const std::byte>> parts_;
+  bool is_of_parts_ = false;
+};
+
+}  // namespace weft::detail
