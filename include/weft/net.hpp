@@ -125,8 +125,9 @@ class stream {
 
   /// Gives its descriptor to the caller; where nothing reads or writes.
   [[nodiscard("the descriptor is nobody's then")]] int release() noexcept;
-  /// Its descriptor, which stays its own; -1: none.
-  int native_handle() const noexcept { return at_ != nullptr ? at_->number() : -1; }
+  /// Its descriptor, which stays its own; -1: none. Who asks may make a duplicate of it: the connection is shut down then only
+  /// by shutdown(), and where it is closed while a read or a write waits.
+  int native_handle() const noexcept { return at_ != nullptr ? at_->shown_number() : -1; }
 
   endpoint local() const;  ///< throws error
   endpoint peer() const;   ///< throws error
@@ -212,7 +213,7 @@ class listener {
     if (at_ != nullptr) at_->close();
   }
   bool is_open() const noexcept { return at_ != nullptr && !at_->is_closed(); }
-  int native_handle() const noexcept { return at_ != nullptr ? at_->number() : -1; }
+  int native_handle() const noexcept { return at_ != nullptr ? at_->shown_number() : -1; }
 
  private:
   friend task<listener> listen(listen_options options, endpoint where);

@@ -7,8 +7,8 @@
 //     w::runtime rt{{.threads = 4}};
 //     rt.run(serve());
 //
-// What is made inside of it (net.hpp) is watched by the runtime's own epoll set. Outside of any, sockets work as well: a
-// thread of the process waits for them.
+// What is made inside of it (net.hpp) is watched by the runtime itself, by io_uring or by epoll. Outside of any, sockets work
+// as well: a thread of the process waits for them.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@ namespace weft {
 
 /// How a runtime learns that a socket is ready.
 enum class io_backend : unsigned char {
-  automatic,  ///< the best that the system allows; WEFT_IO=epoll in the environment chooses
-  epoll,
+  automatic,  ///< what WEFT_IO in the environment says (epoll, uring); else the best that the system allows
+  epoll,      ///< one set for all workers
+  uring,      ///< a ring a worker: Linux 6.1, where nothing forbids io_uring, and a weft that was built with liburing
 };
 
 /// `runtime rt{{.threads = 4}};`
@@ -50,9 +51,10 @@ struct io_stats {
 /// Threads   any, but for construction and destruction.
 /// Lifetime  outlives all that was started on it, as a pool does, and all streams, listeners and other descriptors that were
 ///           made in it: else it ends the program with a sentence.
-/// Fails     the constructor throws error where the system gives no thread or no epoll set, where WEFT_IO names what there
-///           is not; and std::bad_alloc.
-/// Cost      that of a pool, two descriptors, and 2 KiB a worker.
+/// Fails     the constructor throws error where the system gives no thread or no epoll set, and where its options or WEFT_IO
+///           ask for what there is not; and std::bad_alloc.
+/// Cost      that of a pool; on epoll two descriptors, and 2 KiB a worker; on io_uring two descriptors and some 40 KiB a
+///           worker, which count against RLIMIT_MEMLOCK.
 class runtime {
  public:
   explicit runtime(runtime_options options = {});
@@ -83,7 +85,7 @@ class runtime {
 
  private:
   struct parts;
-  const std::unique_ptr<parts> parts_;
+  std::unique_ptr<parts> parts_;
 };
 
 /// Runs an awaitable in a runtime of its own.

@@ -13,7 +13,10 @@ void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
   merges_.store(false, std::memory_order_relaxed);   // nobody else has it yet
   number_.store(number, std::memory_order_relaxed);  // nobody else has it yet
   for (event* one : {&readable_, &writable_}) is_ready ? one->set() : one->reset();
-  use_.store(open | owned, std::memory_order_relaxed);  // nobody else has it yet
+  ended_.store(std::uint32_t{generation()} << 16, std::memory_order_relaxed);  // as declared
+  armed_.store(0, std::memory_order_relaxed);                                  // as `number_`
+  is_shared_.store(true, std::memory_order_relaxed);                           // as `number_`
+  use_.store(open | owned, std::memory_order_relaxed);                         // nobody else has it yet
 }
 
 // False: it is another one by now.
@@ -32,6 +35,17 @@ void descriptor::report(std::uint16_t of_generation, bool in, bool out, bool in_
   if (out || out_ended) writable_.set();
 }
 
+void descriptor::arm(direction which) noexcept {
+  of_->arm(*this, which);
+  if (merges_.load(std::memory_order_relaxed)) of_->arm(*this, direction::out);  // as declared
+}
+
+// By the service: changes in this direction are reported no more, until somebody who waits has it armed anew.
+void descriptor::disarm(direction which) noexcept {
+  armed_.fetch_and(~bit(which), std::memory_order_relaxed);                         // as declared
+  event_of(merges_.load(std::memory_order_relaxed) ? direction::in : which).set();  // as declared
+}
+
 void descriptor::close() noexcept {
   std::uint32_t before = use_.load(std::memory_order_relaxed);  // a guess: the exchange decides
   do {
@@ -40,8 +54,11 @@ void descriptor::close() noexcept {
   } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
                                        std::memory_order_acq_rel,  // ->, <- left (no model: see it)
                                        std::memory_order_relaxed));  // tried again
-  // What others have of the file, by a duplicate or in another process, stays as it is where nothing is under way here.
-  if ((before & ~(open | owned)) != 0) ::shutdown(number(), SHUT_RDWR);
+  // What others have of the file, by a duplicate or in another process, stays as it is where nothing is under way here. What
+  // is armed in a ring keeps the file open until the ring's owner has cancelled it: so the peer is told by this.
+  const bool is_kept = (armed_.load(std::memory_order_relaxed) & kept) != 0 &&  // as declared
+                       !is_shared_.load(std::memory_order_relaxed);             // as declared
+  if ((before & ~(open | owned)) != 0 || is_kept) ::shutdown(number(), SHUT_RDWR);
   readable_.set();
   writable_.set();
   leave(one_use);

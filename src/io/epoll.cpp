@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <weft/error.hpp>
 
-#include "pool/pool_core.hpp"
+#include "io/back_end.hpp"
 
 namespace weft::detail {
 namespace {
@@ -55,6 +56,7 @@ epoll::~epoll() {
 }
 
 int epoll::begin_to_watch(descriptor& one) noexcept {
+  one.is_armed_from_the_beginning();
   epoll_event each{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = packed(one)}};
   return ::epoll_ctl(set_, EPOLL_CTL_ADD, one.number(), &each) == 0 ? 0 : errno;
 }
@@ -97,26 +99,6 @@ epoll::counts epoll::so_far() const noexcept {
           .interrupts = interrupts_.load(std::memory_order_relaxed)};
 }
 
-// ---- the guard of the set ---------------------------------------------------------------------------------------------------
-
-void epoll_guard::end() noexcept { real_clock().cancel(*this); }
-
-void epoll_guard::arm() noexcept { real_clock().arm(*this, std::chrono::steady_clock::now() + every); }
-
-void epoll_guard::look(timer& self) noexcept {
-  auto& mine = static_cast<epoll_guard&>(self);
-  pool_core& workers = *mine.workers_.load(std::memory_order_acquire);  // <- pool (no model: it is written once)
-  if (workers.is_asleep()) {
-    // Who leaves from here on arms it, or is seen here.
-    mine.looks_.exchange(false, std::memory_order_acq_rel);  // <-, -> left (no model: see it)
-    if (workers.is_asleep()) return;
-    if (mine.looks_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: see it)
-  } else if (!mine.set_->is_waited_in()) {
-    workers.call_one();
-  }
-  mine.arm();
-}
-
 // ---- a worker's sleep ---------------------------------------------------------------------------------------------------------
 
 void epoll_parker::commit(time_point until) noexcept {
@@ -148,5 +130,35 @@ bool epoll_parker::poll(bool between_jobs) noexcept {
   changes_.report();
   return true;
 }
+
+// ---- the back end -------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+class epoll_back_end final : public back_end {
+ public:
+  io_service& service() noexcept override { return set_; }
+  parker& parker_of(unsigned) override { return parkers_.emplace_back(set_, guard_); }
+  void begin(pool_core& workers) noexcept override { guard_.begin(workers); }
+  void end() noexcept override { guard_.end(); }
+  io_backend kind() const noexcept override { return io_backend::epoll; }
+  io_stats stats() const noexcept override {
+    const auto [waits, changes, interrupts] = set_.so_far();
+    return {.watched = set_.watched(), .waits = waits, .changes = changes, .interrupts = interrupts};
+  }
+  std::string explain(unsigned workers) const override {
+    return std::to_string(workers) +
+           " workers share one edge-triggered set; one that has nothing to do sleeps in it, the others on a futex.";
+  }
+
+ private:
+  epoll set_;
+  epoll_guard guard_{set_};
+  std::deque<epoll_parker> parkers_;
+};
+
+}  // namespace
+
+std::unique_ptr<back_end> make_epoll_back_end() { return std::make_unique<epoll_back_end>(); }
 
 }  // namespace weft::detail

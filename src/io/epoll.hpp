@@ -15,14 +15,11 @@
 #include <chrono>
 #include <cstdint>
 
-#include <weft/clock.hpp>
-
+#include "io/io_guard.hpp"
 #include "io/io_service.hpp"
 #include "sched/parker.hpp"
 
 namespace weft::detail {
-
-class pool_core;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 class epoll final : public io_service {
  public:
@@ -69,6 +66,7 @@ class epoll final : public io_service {
   /// Ends a wait() that goes on, or the next one.
   void interrupt() noexcept;
   void stop_watching(int number) noexcept override;
+  void arm(descriptor&, direction) noexcept override {}  // both are, from the beginning on
 
   struct counts {
     std::uint64_t waits, changes, interrupts;
@@ -86,33 +84,15 @@ class epoll final : public io_service {
   std::atomic<std::uint64_t> waits_{0}, changes_{0}, interrupts_{0};  // figures, no edge
 };
 
-/// Looks every few milliseconds, while workers are busy, whether somebody waits in the set, and wakes one that sleeps on its
-/// futex if nobody does: a worker that left the set may be at one job for long. While all workers sleep, so does it.
-class epoll_guard final : timer {
+/// Wakes a worker that sleeps on its futex if nobody waits in the set.
+class epoll_guard final : public io_guard {
  public:
-  explicit epoll_guard(const epoll& set) noexcept : timer{look}, set_{&set} {}
-
-  /// Before there is a descriptor in the set.
-  void begin(pool_core& workers) noexcept {
-    workers_.store(&workers, std::memory_order_release);  // -> pool (no model: it is written once)
-  }
-  /// When the workers have ended, before they go.
-  void end() noexcept;
-  /// By a worker that has left the set, and the set of idle workers, with something to do.
-  void has_left() noexcept {
-    if (!looks_.exchange(true, std::memory_order_acq_rel)) arm();  // <-, -> left (no model: see it)
-  }
+  explicit epoll_guard(const epoll& set) noexcept : set_{&set} {}
 
  private:
-  static constexpr std::chrono::milliseconds every{5};
-  static void look(timer& self) noexcept;
-  void arm() noexcept;
+  bool needs_one() noexcept override { return !set_->is_waited_in(); }
 
   const epoll* set_;
-  std::atomic<pool_core*> workers_{nullptr};  // edge pool: the pool  ->  who looks at it
-  //   edge left  a worker has left the set of idle workers  ->  who finds it true, and looks whether all are asleep. No model:
-  //              both exchange it
-  std::atomic<bool> looks_{false};
 };
 
 /// How a worker of a runtime sleeps: in the set, if nobody else does.

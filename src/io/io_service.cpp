@@ -12,12 +12,12 @@ descriptor& io_service::watch(int number, bool tries_first) {
       slabs_.reserve(slabs_.size() + 1);
       slabs_.push_back(std::make_unique<descriptor[]>(slab));
       for (std::size_t i = slab; i-- != 0;) {
-        slabs_.back()[i].next_unused = unused_;
+        slabs_.back()[i].next = unused_;
         unused_ = &slabs_.back()[i];
       }
     }
     one = unused_;
-    unused_ = one->next_unused;
+    unused_ = one->next;
     ++watched_;
   }
   one->begin(*this, number, tries_first);
@@ -30,10 +30,15 @@ descriptor& io_service::watch(int number, bool tries_first) {
 }
 
 void io_service::give_back(descriptor& one) noexcept {
+  if (retire(one)) use_again(one);
   const std::lock_guard guard{lock_};
-  one.next_unused = unused_;
+  --watched_;  // the last: the service may be gone then
+}
+
+void io_service::use_again(descriptor& one) noexcept {
+  const std::lock_guard guard{lock_};
+  one.next = unused_;
   unused_ = &one;
-  --watched_;
 }
 
 std::size_t io_service::watched() const noexcept {

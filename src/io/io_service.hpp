@@ -19,6 +19,8 @@ class io_service {
   descriptor& watch(int number, bool tries_first);
   /// Reports no more changes of that number.
   virtual void stop_watching(int number) noexcept = 0;
+  /// By who is about to wait: has changes in that direction reported from now on.
+  virtual void arm(descriptor& one, direction which) noexcept = 0;
   /// By who was the last to use it.
   void give_back(descriptor& one) noexcept;
 
@@ -29,6 +31,21 @@ class io_service {
   ~io_service() = default;  // by who knows that nothing is watched
   /// An error number.
   virtual int begin_to_watch(descriptor& one) noexcept = 0;
+  /// Whether what nobody has any more can be used again at once. Otherwise the service calls use_again() later.
+  virtual bool retire(descriptor&) noexcept { return true; }
+  void use_again(descriptor& one) noexcept;
+  /// Calls `each` for all descriptors from that number on, the unused ones, too, until it says no, and counts. False: that were
+  /// all. None comes meanwhile, and none is used again.
+  template <class Each>
+  bool for_each(std::size_t& from, Each each) noexcept {
+    const std::lock_guard guard{lock_};
+    while (from != slabs_.size() * slab) {
+      descriptor& one = slabs_[from / slab][from % slab];
+      ++from;
+      if (!each(one)) return true;
+    }
+    return false;
+  }
 
  private:
   static constexpr std::size_t slab = 64;

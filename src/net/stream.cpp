@@ -139,8 +139,10 @@ class new_socket {
     if (number_ >= 0) ::close(number_);
   }
   int number() const noexcept { return number_; }
-  detail::descriptor& watch(bool tries_first = true) {
-    detail::descriptor& watched = detail::io_service_here().watch(number_, tries_first);
+  // Whoever comes first tries, so it counts as ready. A duplicate: others have the file, too.
+  detail::descriptor& watch(bool is_duplicate = false) {
+    detail::descriptor& watched = detail::io_service_here().watch(number_, true);
+    if (!is_duplicate) watched.is_of_ours_alone();
     number_ = -1;
     return watched;
   }
@@ -159,6 +161,8 @@ int open_socket(const system_address& for_address) {
 void set(int number, int level, int option, int value, const char* what) {
   if (::setsockopt(number, level, option, &value, sizeof value) != 0) throw_errno(what);
 }
+
+int number_of(const detail::descriptor* at) noexcept { return at != nullptr ? at->number() : -1; }
 
 void make_non_blocking(int number, const char* what) {
   const int flags = ::fcntl(number, F_GETFL);
@@ -208,13 +212,13 @@ void stream::shutdown() const {
 endpoint stream::local() const { return name_of(at_, ::getsockname, "ask for a stream's own endpoint"); }
 endpoint stream::peer() const { return name_of(at_, ::getpeername, "ask for a stream's peer"); }
 
-void stream::set_no_delay(bool on) const { set(native_handle(), IPPROTO_TCP, TCP_NODELAY, on, "set no_delay"); }
-void stream::set_keep_alive(bool on) const { set(native_handle(), SOL_SOCKET, SO_KEEPALIVE, on, "set keep_alive"); }
+void stream::set_no_delay(bool on) const { set(number_of(at_), IPPROTO_TCP, TCP_NODELAY, on, "set no_delay"); }
+void stream::set_keep_alive(bool on) const { set(number_of(at_), SOL_SOCKET, SO_KEEPALIVE, on, "set keep_alive"); }
 void stream::set_receive_buffer(int bytes) const {
-  set(native_handle(), SOL_SOCKET, SO_RCVBUF, bytes, "set a receive buffer");
+  set(number_of(at_), SOL_SOCKET, SO_RCVBUF, bytes, "set a receive buffer");
 }
 void stream::set_send_buffer(int bytes) const {
-  set(native_handle(), SOL_SOCKET, SO_SNDBUF, bytes, "set a send buffer");
+  set(number_of(at_), SOL_SOCKET, SO_SNDBUF, bytes, "set a send buffer");
 }
 
 task<stream> connect(endpoint to) {
@@ -274,7 +278,7 @@ namespace detail {
 twin::twin(int of, bool merges) {
   net::new_socket mine{::fcntl(of, F_DUPFD_CLOEXEC, 0)};
   if (mine.number() < 0) throw_errno("wait for a descriptor");
-  at_ = &mine.watch(true);  // the first try asks the system
+  at_ = &mine.watch(true);
   if (merges) at_->merge_directions();
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <weft/net.hpp>
 #include <weft/runtime.hpp>
@@ -65,15 +66,51 @@ TEST(runtime, run_main_says_how_it_ended) {
 TEST(runtime, says_how_it_waits) {
   weft::runtime rt{{.threads = 1, .io = weft::io_backend::epoll}};
   EXPECT_EQ(rt.backend(), weft::io_backend::epoll);
-  EXPECT_NE(rt.explain().find("epoll"), std::string::npos);
+  EXPECT_NE(rt.explain().find("waited for by epoll, as its options ask"), std::string::npos) << rt.explain();
+}
+
+// Sets WEFT_IO, and puts it back.
+class environment {
+ public:
+  explicit environment(const char* value) {
+    if (const char* const now = std::getenv("WEFT_IO"); now != nullptr) before_ = now;
+    set(value);
+  }
+  environment(const environment&) = delete;
+  ~environment() { set(before_ ? before_->c_str() : nullptr); }
+
+ private:
+  static void set(const char* value) {
+    EXPECT_EQ(value != nullptr ? ::setenv("WEFT_IO", value, 1) : ::unsetenv("WEFT_IO"), 0);
+  }
+  std::optional<std::string> before_;
+};
+
+TEST(runtime, takes_the_best_that_there_is_and_says_why) {
+  const environment none{nullptr};
+  const weft::runtime rt{{.threads = 1}};
+  const std::string how = rt.explain();
+  EXPECT_NE(how.find(rt.backend() == weft::io_backend::uring ? "by io_uring, which" : "by epoll, not by io_uring: "),
+            std::string::npos)
+      << how;
 }
 
 TEST(runtime, the_environment_chooses) {
-  ASSERT_EQ(::setenv("WEFT_IO", "carrier pigeons", 1), 0);
-  EXPECT_THROW(weft::runtime{}, weft::error);
-  ASSERT_EQ(::setenv("WEFT_IO", "epoll", 1), 0);
-  EXPECT_EQ(weft::runtime{}.backend(), weft::io_backend::epoll);
-  ::unsetenv("WEFT_IO");
+  {
+    const environment wrong{"carrier pigeons"};
+    EXPECT_THROW(weft::runtime{}, weft::error);
+  }
+  {
+    const environment epoll{"epoll"};
+    const weft::runtime rt;
+    EXPECT_EQ(rt.backend(), weft::io_backend::epoll);
+    EXPECT_NE(rt.explain().find("as WEFT_IO asks"), std::string::npos) << rt.explain();
+  }
+  if (weft::runtime{}.backend() == weft::io_backend::uring) {
+    const environment ring{"uring"};
+    EXPECT_EQ(weft::runtime{}.backend(), weft::io_backend::uring);
+    EXPECT_EQ((weft::runtime{{.io = weft::io_backend::epoll}}.backend()), weft::io_backend::epoll);  // over it
+  }
 }
 
 TEST(runtime_misuse, ends_the_program_where_a_stream_outlives_it) {

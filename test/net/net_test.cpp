@@ -1,4 +1,6 @@
 // TCP on real sockets of this machine, in a runtime and outside of one. See weft/net.hpp.
+//
+// With WEFT_TEST_IN_RUNTIME in the environment all bodies run in a runtime, whose back end WEFT_IO chooses.
 #include "support/weft_test.hpp"
 
 #include <fcntl.h>
@@ -8,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>

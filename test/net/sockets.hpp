@@ -6,12 +6,16 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <weft/net.hpp>
+#include <weft/runtime.hpp>
 #include <weft/task.hpp>
+
+#include "support/weft_test.hpp"
 
 namespace test {
 
@@ -19,6 +23,12 @@ using weft::task;
 using weft::net::endpoint;
 using weft::net::listener;
 using weft::net::stream;
+
+// WEFT_TEST_IN_RUNTIME in the environment: all bodies run in a runtime.
+[[maybe_unused]] inline const bool bodies_run_in_a_runtime = std::getenv("WEFT_TEST_IN_RUNTIME") != nullptr && [] {
+  run_body = [](task<> body) { weft::runtime{{.threads = 2}}.run(std::move(body)); };
+  return true;
+}();
 
 inline const endpoint anywhere{"127.0.0.1", 0};
 

@@ -39,15 +39,17 @@
 #endif
 #endif
 
-/// Defines a test whose body is a task<>, run by sync_wait. What stands before the colon is the suite's name. In a
+/// Defines a test whose body is a task<>, run by sync_wait, or by what the file has set test::run_body to. What stands before the colon is the suite's name. In a
 /// coroutine EXPECT_* works, ASSERT_* does not, since it returns.
-#define WEFT_TEST(sentence)                                                                                           \
-  static ::weft::task<> WEFT_CONCAT(weft_test_body_, __LINE__)();                                                     \
-  [[maybe_unused]] static const bool WEFT_CONCAT(weft_test_added_, __LINE__) =                                        \
-      ::test::add(sentence, __FILE__, __LINE__, [] { ::weft::sync_wait(WEFT_CONCAT(weft_test_body_, __LINE__)()); }); \
+#define WEFT_TEST(sentence)                                                                                          \
+  static ::weft::task<> WEFT_CONCAT(weft_test_body_, __LINE__)();                                                    \
+  [[maybe_unused]] static const bool WEFT_CONCAT(weft_test_added_, __LINE__) =                                       \
+      ::test::add(sentence, __FILE__, __LINE__, [] { ::test::run_body(WEFT_CONCAT(weft_test_body_, __LINE__)()); }); \
   static ::weft::task<> WEFT_CONCAT(weft_test_body_, __LINE__)()
 
 namespace test {
+
+inline void (*run_body)(weft::task<>) = [](weft::task<> body) { weft::sync_wait(std::move(body)); };
 
 inline bool add(std::string_view sentence, const char* file, int line, void (*body)()) {
   class one : public testing::Test {

@@ -46,7 +46,13 @@ class descriptor {
   /// A try that was expected to exhaust it has not.
   void has_more(direction which) noexcept { event_of(which).set(); }
   /// To be awaited. Behind it, is_closed() says whether somebody has closed the descriptor meanwhile.
-  auto until_ready(direction which) noexcept { return event_of(which).wait(); }
+  auto until_ready(direction which) noexcept {
+    if (!is_armed(which)) [[unlikely]]
+      arm(which);
+    return event_of(which).wait();
+  }
+  /// Its line alone, of which a place is taken later; what comes meanwhile may not be reported.
+  auto line_of(direction which) noexcept { return event_of(which).wait(); }
   bool is_closed() const noexcept {
     return (use_.load(std::memory_order_relaxed) & open) == 0;  // ordered by the event, which close() sets behind it
   }
@@ -54,8 +60,16 @@ class descriptor {
   /// Closes its write side, and wakes who waits there: writes fail from now on. An error number. Any thread that uses it.
   int shut_down_writes() noexcept;
 
-  /// By its owner: wakes who waits, and shuts a connection down at once, also while somebody uses it. A second time it does
-  /// nothing.
+  /// Others may have duplicates of a number, unless weft has made it and never shown it. The file of one that nobody else has
+  /// is shut down when it is closed, where the system would keep it open for what is armed.
+  void is_of_ours_alone() noexcept { is_shared_.store(false, std::memory_order_relaxed); }  // as declared
+  int shown_number() noexcept {
+    is_shared_.store(true, std::memory_order_relaxed);  // as declared
+    return number();
+  }
+
+  /// By its owner: wakes who waits, and shuts a connection down at once, also while somebody uses it, or the system keeps it
+  /// for what is armed. A second time it does nothing.
   void close() noexcept;
   /// By its owner, instead of close(), where nothing is under way: gives the number to the caller.
   int release() noexcept;
@@ -76,10 +90,28 @@ class descriptor {
   std::uint16_t generation() const noexcept {
     return static_cast<std::uint16_t>(ended_.load(std::memory_order_relaxed) >> 16);  // as declared
   }
-  descriptor* next_unused = nullptr;
+  /// What must be armed before a wait; epoll has both directions from the beginning on.
+  bool is_armed(direction which) const noexcept {
+    return (armed_.load(std::memory_order_relaxed) & bit(which)) != 0;  // as declared
+  }
+  void is_armed_from_the_beginning() noexcept { armed_.store(3, std::memory_order_relaxed); }  // nobody else has it yet
+  descriptor* next = nullptr;  // in the list of unused ones, or in the inbox of its ring
+
+  /// What a ring keeps in it. The descriptor goes back when the kernel has let go of it: so no completion comes too late.
+  struct in_ring {
+    // Where its directions are armed, from the first wait on. No edge: rings are there before any descriptor is.
+    std::atomic<class uring_worker*> home{nullptr};
+    //   edge asks  all that was done with the descriptor  ->  the ring's owner, which lets it be used again. No model: the word
+    //              is changed by read-modify-writes alone
+    std::atomic<std::uint32_t> asks{0};  // of the ring's owner; it is in that one's inbox unless this is 0
+    std::uint8_t armed = 0;              // by the ring's owner: the directions that the kernel polls
+    bool is_retired = false;             // by the ring's owner: nobody has the descriptor any more
+  } ring;
 
  private:
   friend class descriptor_use;
+  friend class uring;
+  friend class uring_worker;
 
   static constexpr std::uint32_t open = 1, read = 2, written = 4, owned = 8, one_use = 16;
   static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
@@ -88,6 +120,9 @@ class descriptor {
   bool has_ended(direction which) const noexcept {
     return (ended_.load(std::memory_order_relaxed) & bit(which)) != 0;  // as declared: a try decides
   }
+  static constexpr std::uint32_t kept = 4;  // in armed_
+  void arm(direction which) noexcept;
+  void disarm(direction which) noexcept;
   void leave(std::uint32_t uses) noexcept;
   bool end(std::uint16_t of_generation, std::uint32_t directions) noexcept;
   void close_number() noexcept;
@@ -99,8 +134,12 @@ class descriptor {
   // The directions that have ended and, in the high half, the generation, so that what is reported late ends nothing of the
   // next one. A hint, no edge.
   std::atomic<std::uint32_t> ended_{0};
-  std::atomic<int> number_{-1};      // no edge: who finds the descriptor open finds it, too
-  std::atomic<bool> merges_{false};  // as declared
+  std::atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
+  // The directions of which changes will be reported, and whether the system keeps the file open for that (`kept`). Relaxed:
+  // who waits has reset its event before, under a lock, and who disarms a direction sets its event behind that.
+  std::atomic<std::uint32_t> armed_{0};
+  std::atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
+  std::atomic<bool> merges_{false};    // as declared
   io_service* of_ = nullptr;
 };
 

@@ -89,12 +89,14 @@ task<typename Act::value_type> run_operation(Act act) {
 /// One as a case of a select.
 template <class Act>
 class operation_case final : public select_case {
-  using line = decltype(std::declval<descriptor&>().until_ready({}).as_case());
+  using line = decltype(std::declval<descriptor&>().line_of({}).as_case());
 
  public:
   using result_type = typename Act::value_type;
   using state = operation_case;
-  explicit operation_case(Act act) : act_(std::move(act)) { take_a_place(); }
+  explicit operation_case(Act act) : act_(std::move(act)) {
+    if (act_.at != nullptr) place_.emplace(act_.at->line_of(act_.which()).as_case());
+  }
   operation_case(operation_case&& other) : operation_case{std::move(other.act_)} {}  // before it is awaited
 
   bool may_be_ready() const noexcept { return true; }  // it takes the lock to know
@@ -104,8 +106,9 @@ class operation_case final : public select_case {
   bool try_now() noexcept { return !is_in_use() || asks_system_ || act_.may_try() || act_.at->is_closed(); }
   void finish() noexcept {}
   void prepare(select_wait& of, std::size_t index, root& self) noexcept {
-    take_a_place();
-    if (place_) place_->prepare(of, index, self);
+    if (!place_) return;
+    place_.emplace(act_.at->until_ready(act_.which()).as_case());
+    place_->prepare(of, index, self);
   }
   void enter(const waiter& parked) noexcept override { place_->enter(parked); }
   void leave(bool was_in_line) noexcept override {
@@ -132,9 +135,6 @@ class operation_case final : public select_case {
  private:
   void tell(wait_subjects& into) const noexcept override {
     static_cast<const select_case&>(*place_).tell(into);  // NOLINT: it is private there
-  }
-  void take_a_place() noexcept {
-    if (act_.at != nullptr) place_.emplace(act_.at->until_ready(act_.which()).as_case());
   }
   // From the first try on. False: there is nothing to try.
   bool is_in_use() noexcept {

@@ -1,0 +1,25 @@
+#include "io/io_guard.hpp"
+
+#include "pool/pool_core.hpp"
+
+namespace weft::detail {
+
+void io_guard::end() noexcept { real_clock().cancel(*this); }
+
+void io_guard::arm() noexcept { real_clock().arm(*this, std::chrono::steady_clock::now() + every); }
+
+void io_guard::look(timer& self) noexcept {
+  auto& mine = static_cast<io_guard&>(self);
+  pool_core& pool = *mine.workers();
+  if (pool.is_asleep()) {
+    // Who leaves from here on arms it, or is seen here.
+    mine.looks_.exchange(false, std::memory_order_acq_rel);  // <-, -> left (no model: see it)
+    if (pool.is_asleep()) return;
+    if (mine.looks_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: see it)
+  } else if (mine.needs_one()) {
+    pool.call_one();
+  }
+  mine.arm();
+}
+
+}  // namespace weft::detail

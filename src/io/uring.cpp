@@ -1,0 +1,503 @@
+#include "io/uring.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <thread>
+#include <weft/error.hpp>
+
+#include "base/thread_id.hpp"
+#include "io/back_end.hpp"
+#include "pool/pool_core.hpp"
+
+namespace weft::detail {
+namespace {
+
+constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
+
+// A descriptor's address and, in its lowest bit, which direction.
+std::uint64_t packed(const descriptor& one, direction which) noexcept {
+  static_assert(alignof(descriptor) >= 2);
+  return reinterpret_cast<std::uintptr_t>(&one) | (which == direction::in ? 0 : 1);
+}
+
+constexpr unsigned needed_features =
+    IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP | IORING_FEAT_SUBMIT_STABLE;
+
+}  // namespace
+
+// ---- a ring as the kernel has it ----------------------------------------------------------------------------------------------
+
+int kernel_ring::make(ring_size size) noexcept {
+  io_uring_params how{};
+  how.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
+              IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
+  how.cq_entries = size.completions;
+  if (const int refused = ::io_uring_queue_init_params(size.submissions, &ring_, &how); refused < 0) return refused;
+  is_made_ = true;
+  if ((how.features & needed_features) != needed_features) return -ENOSYS;
+  return ::fcntl(ring_.ring_fd, F_SETFD, FD_CLOEXEC) == 0 ? 0 : -errno;
+}
+
+// liburing 2.3 declares io_uring_enable_rings(), and does not export it.
+int kernel_ring::begin() noexcept {
+  return ::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) == 0 ? 0 : -errno;
+}
+
+io_uring_sqe* kernel_ring::submission() noexcept {
+  if (io_uring_sqe* const free = ::io_uring_get_sqe(&ring_); free != nullptr) return free;
+  ::io_uring_submit(&ring_);
+  return ::io_uring_get_sqe(&ring_);
+}
+
+void kernel_ring::wait(parker::time_point until) noexcept {
+  if (until == until.max()) {
+    ::io_uring_submit_and_wait(&ring_, 1);  // interrupted: as if woken
+    return;
+  }
+  const auto left = std::chrono::ceil<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now());
+  const std::int64_t nanoseconds = std::max<std::int64_t>(left.count(), 0);
+  __kernel_timespec most{.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
+  io_uring_cqe* first = nullptr;
+  ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &most, nullptr);
+}
+
+unsigned kernel_ring::take(io_uring_cqe* into, unsigned most) noexcept {
+  unsigned head = 0, count = 0;
+  io_uring_cqe* one;
+  io_uring_for_each_cqe(&ring_, head, one) {
+    if (count == most) break;
+    into[count++] = *one;
+  }
+  ::io_uring_cq_advance(&ring_, count);
+  return count;
+}
+
+// ---- a worker -----------------------------------------------------------------------------------------------------------------
+
+uring_worker::uring_worker(uring& of) : of_{&of}, bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+  if (bell_ < 0) throw error{std::error_code{errno, std::generic_category()}, "make a ring"};
+}
+
+uring_worker::~uring_worker() { ::close(bell_); }
+
+std::uintptr_t uring_worker::this_owner() noexcept { return this_thread_id(); }
+
+void uring_worker::begin_here() noexcept {
+  if (is_here()) return;
+  WEFT_EXPECTS(ring_.begin() == 0, "the kernel has refused to begin a ring that it has made");
+  owner_.store(this_owner(), std::memory_order_relaxed);  // as declared
+}
+
+void uring_worker::listen_to_bell() noexcept {
+  io_uring_sqe* const to = ring_.submission();
+  if (to == nullptr) return;
+  ::io_uring_prep_poll_multishot(to, bell_, POLLIN);
+  ::io_uring_sqe_set_data64(to, of_bell);
+  hears_bell_ = true;
+}
+
+void uring_worker::commit(time_point until) noexcept {
+  const bool uses_ring = polled_ != 0 || ring_.has_submissions();
+  if (uses_ring && !hears_bell_) listen_to_bell();
+  if (uses_ring && !hears_bell_) return;  // it is tried again
+  std::uint32_t seen = awake;
+  if (!word_.compare_exchange_strong(seen, uses_ring ? in_ring : asleep,
+                                     std::memory_order_acquire,   // <- asked (no model: see it)
+                                     std::memory_order_acquire))  // <- asked (no model: see it)
+    return;
+  has_slept_ = true;
+  if (descriptor* const asked = inbox_.take(); asked != nullptr)
+    perform(asked);
+  else if (uses_ring)
+    ring_.wait(until), count(waits_, 1);
+  else
+    return word_futex{word_}.wait(asleep, until);
+  // From here on no interrupt is needed.
+  word_.exchange(awake, std::memory_order_acquire);  // <- asked (no model: see it)
+  note_unfinished();
+}
+
+void uring_worker::wake() noexcept {
+  const word_futex sleeps_on{word_};
+  const int bell = bell_;
+  const std::uint32_t before = word_.exchange(woken, std::memory_order_release);  // -> asked (no model: see it)
+  if (before == asleep) sleeps_on.wake();
+  if (before != in_ring) return;
+  const std::uint64_t one = 1;
+  interrupts_.fetch_add(1, std::memory_order_relaxed);  // as declared
+  static_cast<void>(!::write(bell, &one, sizeof one));  // full after 2^64 of them
+}
+
+// No system call, unless the kernel has something.
+bool uring_worker::poll(bool between_jobs) noexcept {
+  count(looks_, 1);
+  if (!inbox_.empty()) perform(inbox_.take());
+  const bool has_looked = of_->look_after_stuck(*this);
+  if (polled_ == 0 && !ring_.has_submissions()) return has_looked;
+  if (has_slept_) {
+    has_slept_ = false;
+    of_->has_left();
+  }
+  if (ring_.has_work() || (between_jobs && ring_.has_submissions())) {
+    ring_.enter();
+    count(waits_, 1);
+  }
+  if (!ring_.has_completions()) return has_looked;
+  return reap() || has_looked;
+}
+
+bool uring_worker::reap() noexcept {
+  std::array<io_uring_cqe, 128> those;  // a copy: code that runs within this may enter the ring
+  const unsigned count_taken = ring_.take(those.data(), static_cast<unsigned>(those.size()));
+  for (unsigned i = 0; i != count_taken; ++i) completed(those[i]);
+  note_unfinished();
+  return count_taken != 0;
+}
+
+void uring_worker::completed(const io_uring_cqe& what) noexcept {
+  const bool goes_on = (what.flags & IORING_CQE_F_MORE) != 0;
+  if (what.user_data == of_nobody) return;
+  if (what.user_data == of_bell) {
+    hears_bell_ = goes_on;
+    return;
+  }
+  auto& one = *reinterpret_cast<descriptor*>(what.user_data & ~std::uint64_t{1});  // NOLINT: an address, as packed
+  const direction which = (what.user_data & 1) == 0 ? direction::in : direction::out;
+  count(changes_, 1);
+  if (!goes_on) {
+    one.ring.armed &= static_cast<std::uint8_t>(~bit(which));
+    --polled_;
+  }
+  if (one.ring.is_retired) {
+    // Unless it is in the inbox once more, since the kernel took no cancellation.
+    if (one.ring.armed == 0 && one.ring.asks.load(std::memory_order_relaxed) == 0)  // only this thread asks any more
+      of_->use_again(one);  // it may be another's after this line
+    return;
+  }
+  const auto events = what.res < 0 ? POLLERR : what.res;
+  const bool all = (events & POLLHUP) != 0, failed = (events & POLLERR) != 0;
+  // Of a failed poll it is not known what has happened since: who tries finds out, and has it armed anew.
+  if (!goes_on) one.disarm(which);
+  one.report(one.generation(), which == direction::in && (failed || (events & POLLIN) != 0),
+             which == direction::out && (failed || (events & POLLOUT) != 0), all || (events & POLLRDHUP) != 0, all);
+}
+
+void uring_worker::note_unfinished() noexcept {
+  const bool now = ring_.has_submissions() || ring_.has_completions();
+  if (has_unfinished_.load(std::memory_order_relaxed) != now)  // as declared
+    has_unfinished_.store(now, std::memory_order_relaxed);     // as declared
+}
+
+// ---- what others ask for ------------------------------------------------------------------------------------------------------
+
+void uring_worker::ask(descriptor& one, std::uint32_t what) noexcept {
+  if (one.ring.asks.fetch_or(what, std::memory_order_acq_rel) != 0) return;  // ->, <- asks (no model: see it)
+  if (is_here()) return perform_one(one);
+  inbox_.put(one);
+  wake();
+}
+
+void uring_worker::perform(descriptor* asked) noexcept {
+  while (asked != nullptr) {
+    descriptor& one = *asked;
+    asked = one.next;
+    perform_one(one);
+  }
+}
+
+void uring_worker::perform_one(descriptor& one) noexcept {
+  begin_here();
+  const std::uint32_t what = one.ring.asks.exchange(0, std::memory_order_acq_rel);  // ->, <- asks (no model: see it)
+  std::uint32_t left = 0;
+  if ((what & retire) != 0) {
+    if (!cancel(one)) left = retire;
+  } else {
+    for (const direction which : {direction::in, direction::out})
+      if ((what & bit(which)) != 0 && !arm(one, which)) left |= bit(which);
+  }
+  note_unfinished();
+  // The kernel takes no submission now: at the next look.
+  if (left != 0 && one.ring.asks.fetch_or(left, std::memory_order_acq_rel) == 0)  // ->, <- asks (no model: see it)
+    inbox_.put(one);
+}
+
+bool uring_worker::arm(descriptor& one, direction which) noexcept {
+  io_uring_sqe* const to = ring_.submission();
+  if (to == nullptr) return false;
+  ::io_uring_prep_poll_multishot(to, one.number(), which == direction::in ? POLLIN | POLLRDHUP : POLLOUT);
+  ::io_uring_sqe_set_data64(to, packed(one, which));
+  one.ring.armed |= static_cast<std::uint8_t>(bit(which));
+  ++polled_;
+  return true;
+}
+
+// Whether all has been handed to the kernel.
+bool uring_worker::cancel(descriptor& one) noexcept {
+  one.ring.is_retired = true;
+  if (one.ring.armed == 0) {
+    of_->use_again(one);  // it may be another's after this line
+    return true;
+  }
+  for (const direction which : {direction::in, direction::out}) {
+    if ((one.ring.armed & bit(which)) == 0) continue;
+    io_uring_sqe* const to = ring_.submission();
+    if (to == nullptr) return false;
+    ::io_uring_prep_cancel64(to, packed(one, which), 0);
+    ::io_uring_sqe_set_data64(to, of_nobody);
+    to->flags |= IOSQE_CQE_SKIP_SUCCESS;
+  }
+  return true;
+}
+
+// ---- the guard ----------------------------------------------------------------------------------------------------------------
+
+bool uring_worker::is_stuck() noexcept {
+  const std::uint64_t looks = looks_.load(std::memory_order_relaxed);  // as declared
+  const bool same = std::exchange(looks_seen_, looks) == looks;
+  const std::uint32_t now = word_.load(std::memory_order_relaxed);  // a hint
+  if (!same || now == asleep || now == in_ring) return false;
+  return has_unfinished_.load(std::memory_order_relaxed) || !inbox_.empty() || ring_.has_work();  // as declared
+}
+
+bool uring::needs_one() noexcept {
+  bool any = false;
+  for (const auto& one : workers_)
+    if (one->is_stuck()) {
+      one->has_stuck.store(true, std::memory_order_relaxed);  // as declared
+      any = true;
+    }
+  if (any) is_any_stuck_.store(true, std::memory_order_relaxed);  // as declared
+  return any;
+}
+
+bool uring::look_after_stuck(const uring_worker& by) noexcept {
+  if (!is_any_stuck_.load(std::memory_order_relaxed)) [[likely]]  // as declared
+    return false;
+  if (!is_any_stuck_.exchange(false, std::memory_order_relaxed)) return false;  // as declared
+  for (const auto& one : workers_)
+    if (one->has_stuck.exchange(false, std::memory_order_relaxed) && one.get() != &by)  // as declared
+      look_after(*one);
+  return true;
+}
+
+// Asks the system about what is waited for in that one's ring. Who waits is woken; the ring tells it once more, later, which
+// makes somebody try in vain at most.
+void uring::look_after(uring_worker& stuck) noexcept {
+  constexpr std::size_t at_once = 256;
+  struct asked {
+    descriptor* of;
+    std::uint16_t generation;
+  };
+  std::array<pollfd, at_once> states;
+  std::array<asked, at_once> those;
+  std::size_t from = 0;
+  for (bool more = true; more;) {
+    std::size_t count = 0;
+    more = for_each(from, [&](descriptor& one) {
+      if (one.ring.home.load(std::memory_order_relaxed) != &stuck || one.is_closed()) return true;  // as declared
+      short events = 0;
+      if (one.is_armed(direction::in) && !one.may_try(direction::in)) events |= POLLIN | POLLRDHUP;
+      if (one.is_armed(direction::out) && !one.may_try(direction::out)) events |= POLLOUT;
+      if (events == 0) return true;
+      states[count] = {.fd = one.number(), .events = events, .revents = 0};
+      those[count++] = {.of = &one, .generation = one.generation()};
+      return count != at_once;
+    });
+    if (count == 0 || ::poll(states.data(), count, 0) <= 0) continue;
+    for (std::size_t i = 0; i != count; ++i) {
+      const int events = states[i].revents;
+      if (events == 0 || (events & POLLNVAL) != 0) continue;  // it was closed meanwhile
+      const bool either = (events & (POLLERR | POLLHUP)) != 0;
+      those[i].of->report(those[i].generation, either || (events & (POLLIN | POLLRDHUP)) != 0,
+                          either || (events & POLLOUT) != 0, false, false);
+    }
+  }
+}
+
+// ---- the service --------------------------------------------------------------------------------------------------------------
+
+uring::uring(unsigned workers) {
+  for (unsigned i = 0; i != workers; ++i) workers_.push_back(std::make_unique<uring_worker>(*this));
+}
+
+uring::~uring() {
+  WEFT_EXPECTS(watched() == 0,
+               "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
+               "uses that would meet what is gone");
+}
+
+// Smaller where the memory is not there that a process may lock; what others have given back comes a moment late.
+int uring::make_rings() noexcept {
+  int refused = 0, tries = 0;
+  for (const auto& one : workers_)
+    while ((refused = one->make_ring(size_)) != 0) {
+      if (refused != -ENOMEM || tries == 6) return -refused;
+      if (size_.submissions > 8)
+        size_ = {.submissions = size_.submissions / 2, .completions = size_.completions / 2};
+      else
+        std::this_thread::sleep_for(std::chrono::milliseconds{1 << tries++});
+    }
+  return 0;
+}
+
+int uring::begin_to_watch(descriptor& one) noexcept {
+  one.ring.home.store(nullptr, std::memory_order_relaxed);  // nobody else has it yet
+  one.ring.is_retired = false;
+  struct stat what;
+  if (::fstat(one.number(), &what) != 0) return errno;
+  return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;  // as epoll says it
+}
+
+void uring::arm(descriptor& one, direction which) noexcept {
+  if ((one.armed_.fetch_or(bit(which) | descriptor::kept, std::memory_order_relaxed) & bit(which)) != 0)  // as declared
+    return;
+  uring_worker* home = one.ring.home.load(std::memory_order_relaxed);  // as declared
+  if (home == nullptr) {
+    const pool_core* const pool = workers();
+    const auto size = static_cast<unsigned>(workers_.size());
+    unsigned which_worker = pool != nullptr ? pool->worker_id() : size;
+    if (which_worker == size) which_worker = next_home_.fetch_add(1, std::memory_order_relaxed) % size;  // as declared
+    uring_worker* const chosen = workers_[which_worker].get();
+    if (one.ring.home.compare_exchange_strong(home, chosen, std::memory_order_relaxed,  // as declared
+                                              std::memory_order_relaxed))               // as declared
+      home = chosen;
+  }
+  home->ask(one, bit(which));
+  has_left();
+}
+
+bool uring::retire(descriptor& one) noexcept {
+  uring_worker* const home = one.ring.home.load(std::memory_order_relaxed);  // as declared
+  if (home == nullptr) return true;
+  home->ask(one, uring_worker::retire);
+  return false;
+}
+
+io_stats uring_worker::so_far() const noexcept {
+  return {.watched = 0,
+          .waits = waits_.load(std::memory_order_relaxed),  // as declared
+          .changes = changes_.load(std::memory_order_relaxed),
+          .interrupts = interrupts_.load(std::memory_order_relaxed)};
+}
+
+io_stats uring::stats() const noexcept {
+  io_stats all{.watched = watched()};
+  for (const auto& one : workers_) {
+    const io_stats its = one->so_far();
+    all.waits += its.waits;
+    all.changes += its.changes;
+    all.interrupts += its.interrupts;
+  }
+  return all;
+}
+
+// ---- the back end -------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+class uring_back_end final : public back_end {
+ public:
+  explicit uring_back_end(unsigned workers) : rings_{workers} {}
+  int make_rings() noexcept { return rings_.make_rings(); }
+
+  io_service& service() noexcept override { return rings_; }
+  parker& parker_of(unsigned worker) override { return rings_.worker(worker); }
+  void begin(pool_core& workers) noexcept override { rings_.begin(workers); }
+  void end() noexcept override { rings_.end(); }
+  io_backend kind() const noexcept override { return io_backend::uring; }
+  io_stats stats() const noexcept override { return rings_.stats(); }
+  std::string explain(unsigned workers) const override {
+    const ring_size size = rings_.size();
+    return "Each of " + std::to_string(workers) + " workers has a ring, of " + std::to_string(size.submissions) +
+           " submissions and " + std::to_string(size.completions) +
+           " completions; one that has nothing to do sleeps in its ring if it waits for sockets there, else on a "
+           "futex.";
+  }
+
+ private:
+  uring rings_;
+};
+
+// Not what distributions of old kernels have added to them: a version below that is refused whatever it can do.
+bool is_kernel_old(std::string& why_not) {
+  utsname system;
+  int major = 0, minor = 0;
+  if (::uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &major, &minor) != 2) return false;
+  if (major > 6 || (major == 6 && minor >= 1)) return false;
+  why_not = "Linux " + std::to_string(major) + "." + std::to_string(minor) + " is older than 6.1";
+  return true;
+}
+
+std::string locked_memory_allowed() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "its limit";
+  return std::to_string(limit.rlim_cur / 1024) + " KiB";
+}
+
+std::string reason_of(int refused) {
+  switch (refused) {
+    case EPERM:
+    case EACCES:
+      return "the system forbids it to this process, by a filter of system calls, as containers have, or by "
+             "kernel.io_uring_disabled";
+    case ENOSYS:
+    case EINVAL: return "the kernel, or what emulates one, has no io_uring, or lacks a part of it that weft needs";
+    case ENOMEM:
+      return "the memory that this process may lock (RLIMIT_MEMLOCK, " + locked_memory_allowed() +
+             ") has no room for its rings";
+    default: return "the system refused a ring: " + std::error_code{refused, std::generic_category()}.message();
+  }
+}
+
+// An edge-triggered poll of an eventfd that reports twice, in a ring as weft makes them: 0, or what is wrong.
+int try_a_ring() {
+  struct eventfd {
+    const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ~eventfd() { ::close(number); }
+  } const bell;
+  if (bell.number < 0) return errno;
+  kernel_ring ring;
+  if (const int refused = ring.make({.submissions = 4, .completions = 8}); refused != 0) return -refused;
+  if (const int refused = ring.begin(); refused != 0) return -refused;
+  io_uring_sqe* const to = ring.submission();
+  if (to == nullptr) return ENOSYS;
+  ::io_uring_prep_poll_multishot(to, bell.number, POLLIN);
+  ::io_uring_sqe_set_data64(to, 7);
+  for (int i = 0; i != 2; ++i) {
+    const std::uint64_t one = 1;
+    if (i == 1 && ::write(bell.number, &one, sizeof one) < 0) return errno;
+    ring.enter();
+    if (i == 0) {
+      if (ring.has_completions() || ::write(bell.number, &one, sizeof one) < 0) return ENOSYS;
+      ring.wait(std::chrono::steady_clock::now() + std::chrono::milliseconds{100});
+    }
+    io_uring_cqe found;
+    if (ring.take(&found, 1) != 1 || found.user_data != 7 || found.res < 0 || (found.flags & IORING_CQE_F_MORE) == 0)
+      return ENOSYS;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<back_end> make_uring_back_end(unsigned workers, std::string& why_not) {
+  if (is_kernel_old(why_not)) return nullptr;
+  int refused = try_a_ring();
+  auto made = std::make_unique<uring_back_end>(workers);
+  if (refused == 0 || refused == ENOMEM) refused = made->make_rings();
+  if (refused == 0) return made;
+  why_not = reason_of(refused);
+  return nullptr;
+}
+
+}  // namespace weft::detail

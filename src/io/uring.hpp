@@ -1,0 +1,171 @@
+// Readiness by io_uring: a ring for each worker of a runtime.
+//
+// A direction of a descriptor is armed once, by a multishot poll, when somebody first waits for it: in the ring of the worker
+// where that is, or of some worker if it is on another thread. No later wait costs a system call for itself. An idle worker
+// sleeps in its ring if something is armed there, and on its futex otherwise; who sleeps in a ring is woken through an eventfd,
+// which the ring polls, too, edge-triggered, so that nobody reads it.
+//
+// Only the owner of a ring ever touches it: rings are made for a single issuer, and the kernel does their work when the owner
+// enters them (SINGLE_ISSUER, DEFER_TASKRUN), which costs least. Others ask: they put the descriptor into the owner's inbox,
+// and wake the owner.
+//
+// What is in the kernel keeps the file open. So close() shuts a connection down, and the ring's owner cancels the polls when it
+// next enters the ring. A descriptor is used again only when the last completion for it has come: none comes too late.
+//
+// An owner that computes sees nothing of its ring. The guard notices that within 10 ms, by a flag that the kernel sets, and
+// wakes an idle worker, which asks the system for the readiness of what is waited for there (poll()).
+//
+// Rejected: (a) a signal that has the computing owner enter its ring. It would end system calls of programs early, and take a
+// signal from them. (b) Rings that any thread may enter: 1.2 to 2.5 times the processor time. (c) Completions that others
+// reap: they have to wait for the owner anyway.
+#pragma once
+
+#include <liburing.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+#include <weft/detail/base/inbox.hpp>
+#include <weft/runtime.hpp>
+
+#include "io/io_guard.hpp"
+#include "io/io_service.hpp"
+#include "sched/parker.hpp"
+
+namespace weft::detail {
+
+/// How many submissions and completions a ring has room for. Neither limits what can be armed: the first are handed to the
+/// kernel when they are full, and it keeps completions that find no room.
+struct ring_size {
+  unsigned submissions = 128, completions = 1024;
+};
+
+/// A ring as the kernel has it, which begins when its worker is there.
+class kernel_ring {
+ public:
+  /// A negative error number: refused.
+  int make(ring_size size) noexcept;
+  kernel_ring() = default;
+  kernel_ring(const kernel_ring&) = delete;
+  ~kernel_ring() {
+    if (is_made_) ::io_uring_queue_exit(&ring_);
+  }
+  /// By its owner from now on.
+  int begin() noexcept;
+
+  /// Null: the kernel takes none just now.
+  io_uring_sqe* submission() noexcept;
+  bool has_submissions() const noexcept { return ::io_uring_sq_ready(&ring_) != 0; }
+  bool has_completions() const noexcept { return ::io_uring_cq_ready(&ring_) != 0; }
+  /// Whether the kernel has work that is done when the owner enters. Any thread.
+  bool has_work() const noexcept {
+    return (io_uring_smp_load_acquire(ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
+  }
+  void enter() noexcept { ::io_uring_submit_and_get_events(&ring_); }
+  void wait(parker::time_point until) noexcept;
+  unsigned take(io_uring_cqe* into, unsigned most) noexcept;
+
+ private:
+  io_uring ring_{};
+  bool is_made_ = false;
+};
+
+class uring;
+
+/// How a worker sleeps, and its ring.
+class uring_worker final : public parker {
+ public:
+  /// Throws error.
+  explicit uring_worker(uring& of);
+  ~uring_worker() override;
+  /// A negative error number: the system refuses it. At last by a smaller ring.
+  int make_ring(ring_size& size) noexcept { return ring_.make(size); }
+
+  void prepare() noexcept override {
+    word_.exchange(awake, std::memory_order_acquire);  // <- asked (no model: see it)
+  }
+  void commit(time_point until) noexcept override;
+  void wake() noexcept override;
+  bool poll(bool between_jobs) noexcept override;
+
+  /// Any thread: has its owner arm a direction, or let go of the descriptor (`retire`).
+  void ask(descriptor& one, std::uint32_t what) noexcept;
+  static constexpr std::uint32_t retire = 4;
+
+  /// By the guard: whether it runs the same job as at the last look, while something waits in its ring.
+  bool is_stuck() noexcept;
+  std::atomic<bool> has_stuck{false};  // since a look of the guard. A hint, no edge
+
+  io_stats so_far() const noexcept;
+
+ private:
+  static constexpr std::uint32_t awake = 0, asleep = 1, in_ring = 2, woken = 3;
+  static constexpr std::uint64_t of_nobody = 0, of_bell = 1;  // user data that is no descriptor's
+
+  bool is_here() const noexcept { return owner_.load(std::memory_order_relaxed) == this_owner(); }  // as declared
+  static std::uintptr_t this_owner() noexcept;
+  void begin_here() noexcept;
+  void listen_to_bell() noexcept;
+  void perform(descriptor* asked) noexcept;
+  void perform_one(descriptor& one) noexcept;
+  bool arm(descriptor& one, direction which) noexcept;
+  bool cancel(descriptor& one) noexcept;
+  bool reap() noexcept;
+  void completed(const io_uring_cqe& what) noexcept;
+  void note_unfinished() noexcept;
+  void count(std::atomic<std::uint64_t>& figure, std::uint64_t more) noexcept {
+    figure.store(figure.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // its owner's alone writes
+  }
+
+  uring* const of_;
+  kernel_ring ring_;
+  const int bell_;
+  bool hears_bell_ = false;  // its owner's: the ring polls the eventfd
+  bool has_slept_ = false;   // its owner's: since it has last told the guard
+  std::size_t polled_ = 0;   // its owner's: directions that the kernel polls
+  inbox<descriptor> inbox_;  // of descriptors that others ask something for
+  //   edge asked  a descriptor was put into the inbox  ->  the owner, before it sleeps. No model: both sides change the word by
+  //               read-modify-writes alone, and who asks does so behind its put, the owner before its take
+  atomic<std::uint32_t> word_{awake};
+  std::atomic<std::uintptr_t> owner_{0};  // its thread; relaxed: another one finds that it is none, whatever it reads
+  // Figures, no edge.
+  std::atomic<std::uint64_t> waits_{0}, changes_{0}, interrupts_{0}, looks_{0};
+  std::atomic<bool> has_unfinished_{false};  // submissions or completions that it has not come to. A hint, no edge
+  std::uint64_t looks_seen_ = 0;             // the guard's
+};
+
+class uring final : public io_service, private io_guard {
+ public:
+  /// Throws error.
+  explicit uring(unsigned workers);
+  ~uring();
+  /// 0, or why the system refuses rings.
+  int make_rings() noexcept;
+
+  using io_guard::begin;
+  using io_guard::end;
+  uring_worker& worker(unsigned which) noexcept { return *workers_[which]; }
+  void arm(descriptor& one, direction which) noexcept override;
+  void stop_watching(int) noexcept override {}  // the rings keep it open, not the number
+
+  ring_size size() const noexcept { return size_; }
+  io_stats stats() const noexcept;
+
+ private:
+  friend class uring_worker;
+
+  bool needs_one() noexcept override;
+  int begin_to_watch(descriptor& one) noexcept override;
+  bool retire(descriptor& one) noexcept override;
+  bool look_after_stuck(const uring_worker& by) noexcept;
+  void look_after(uring_worker& stuck) noexcept;
+
+  std::vector<std::unique_ptr<uring_worker>> workers_;
+  ring_size size_;
+  std::atomic<unsigned> next_home_{0};     // for who is no worker. No edge: any will do
+  std::atomic<bool> is_any_stuck_{false};  // some worker `has_stuck`. A hint, no edge
+};
+
+}  // namespace weft::detail
