@@ -29,6 +29,7 @@
 #include <weft/generator.hpp>
 #include <weft/guarded.hpp>
 #include <weft/hop.hpp>
+#include <weft/io.hpp>
 #include <weft/items.hpp>
 #include <weft/latch.hpp>
 #include <weft/merge.hpp>
