@@ -33,8 +33,8 @@ std::uint32_t scope_of(std::string_view name, std::string_view whole) {
 
 endpoint::endpoint(std::string_view address, std::uint16_t port) : port_{port} {
   const std::size_t percent = address.find('%');
-  const std::string numbers{address.substr(0, percent)};  // with a zero at its end
-  if (numbers.find('\0') != std::string::npos) refuse(address);
+  if (address.find('\0') != address.npos) refuse(address);  // where the system would take it to end
+  const std::string numbers{address.substr(0, percent)};    // with a zero at its end
   if (percent == address.npos && ::inet_pton(AF_INET, numbers.c_str(), bytes_.data()) == 1) return;
   if (::inet_pton(AF_INET6, numbers.c_str(), bytes_.data()) != 1) refuse(address);
   is_v6_ = true;
