@@ -101,6 +101,15 @@ std::vector<shape> beside_others_and_inside() {
           {102, "from a task, 2 threads", false, false}};
 }
 
+/// So many connections, see tcp_pingpong/workload.hpp.
+std::vector<shape> connections() {
+  return {{1, "1 connection", false},
+          {20, "20 connections"},
+          {1000, "1000 connections", false},
+          {1'000'020, "20 connections, 2 threads", false, false},
+          {1'001'000, "1000 connections, 2 threads", false, false}};
+}
+
 /// One alone is on one thread.
 std::vector<shape> contenders(bool headline) {
   return {{1, "1", headline},       {2, "2", headline, false}, {4, "4", false, false},  {8, "8", false, false},
@@ -300,6 +309,12 @@ std::span<const workload> catalogue() {
        .about = "so many share a mutex, and each takes it alone every hundredth time, on two threads",
        .unit = "ns a lock",
        .shapes = contenders(false)},
+      {.name = "tcp_pingpong",
+       .about = "64 bytes are sent to a server and come back, over so many connections; its processor time",
+       .unit = "us a request",
+       .scale = 1e-3,
+       .weight = 1,
+       .shapes = connections()},
       {.name = "generator",
        .about = "the sum over a plain generator",
        .unit = "ns a value",

@@ -28,9 +28,9 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-state::clock::duration processor_time() noexcept {
+state::clock::duration processor_time(clockid_t of = CLOCK_PROCESS_CPUTIME_ID) noexcept {
   timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  ::clock_gettime(of, &now);
   return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
 
@@ -79,6 +79,7 @@ void state::begin(double items) {
   warm_ = false;
   batches_.clear();
   cpu_.clear();
+  wall_.clear();
   measured_items_ = 0;
   allocations_ = allocated_bytes_ = 0;
   phase_start_ = clock::now();
@@ -106,10 +107,11 @@ std::size_t state::next_batch() {
 }
 
 void state::start_clock() noexcept {
-  if (batch_ended_) batch_time_ = batch_cpu_ = {};
+  if (batch_ended_) batch_time_ = batch_cpu_ = batch_watched_ = {};
   batch_ended_ = false;
   allocations_before_ = allocation_count().calls;
   bytes_before_ = allocation_count().bytes;
+  watched_start_ = watched_time();
   cpu_start_ = processor_time();
   batch_start_ = clock::now();
 }
@@ -117,6 +119,7 @@ void state::start_clock() noexcept {
 void state::stop_clock() noexcept {
   batch_time_ += clock::now() - batch_start_;
   batch_cpu_ += processor_time() - cpu_start_;
+  batch_watched_ += watched_time() - watched_start_;
   if (!warm_) return;
   allocations_ += allocation_count().calls - allocations_before_;
   allocated_bytes_ += allocation_count().bytes - bytes_before_;
@@ -126,24 +129,45 @@ void state::end_batch(std::size_t calls) {
   batch_ended_ = true;
   batch_time_ = std::max<clock::duration>(batch_time_, 1ns);
   if (!warm_ && batch_time_ < too_long_to_repeat) return;
-  measured_items_ += static_cast<double>(calls) * items_;
-  batches_.push_back(nanoseconds(batch_time_) / (static_cast<double>(calls) * items_));
-  cpu_.push_back(nanoseconds(batch_cpu_) / (static_cast<double>(calls) * items_));
+  const double items = static_cast<double>(calls) * items_;
+  measured_items_ += items;
+  if (watched_) {
+    batches_.push_back(nanoseconds(batch_watched_) / items);
+    wall_.push_back(nanoseconds(batch_time_) / items);
+  } else {
+    batches_.push_back(nanoseconds(batch_time_) / items);
+  }
+  cpu_.push_back(nanoseconds(batch_cpu_ + batch_watched_) / items);
+}
+
+void state::measured(double figure) {
+  batches_.assign(1, figure);
+  measured_items_ = 1;
+}
+
+state::clock::duration state::watched_time() const noexcept {
+  return watched_ ? processor_time(*watched_) : clock::duration{};
 }
 
 std::string state::to_json() const {
   if (batches_.empty()) throw std::logic_error{"the adapter measured nothing"};
   std::ostringstream out;
   out.precision(std::numeric_limits<double>::digits10);
-  out << "{\"ns\":" << median(batches_) << ",\"cpu_ns\":" << median(cpu_) << ",\"batches\":" << batches_.size()
-      << ",\"items\":" << measured_items_ << ",\"size\":" << size_ << ",\"peak_rss_kib\":" << status_kib("VmHWM")
-      << ",\"start_rss_kib\":" << own_rss_kib_ << ",\"allocator\":\"" << allocator_name() << '"';
+  out << "{\"ns\":" << median(batches_) << ",\"batches\":" << batches_.size() << ",\"items\":" << measured_items_
+      << ",\"size\":" << size_ << ",\"peak_rss_kib\":" << status_kib("VmHWM") << ",\"start_rss_kib\":" << own_rss_kib_
+      << ",\"allocator\":\"" << allocator_name() << '"';
   if (counts_allocations()) {
     out << ",\"allocations\":" << static_cast<double>(allocations_) / measured_items_
         << ",\"bytes\":" << static_cast<double>(allocated_bytes_) / measured_items_;
   }
+  if (!cpu_.empty()) out << ",\"cpu_ns\":" << median(cpu_);
   out << ",\"extra\":{";
-  for (const char* comma = ""; const auto& [name, value] : extra_) {
+  const char* comma = "";
+  if (!wall_.empty()) {
+    out << "\"ns that passed\":" << median(wall_);
+    comma = ",";
+  }
+  for (const auto& [name, value] : extra_) {
     out << comma << '"' << name << "\":" << value;
     comma = ",";
   }

@@ -15,14 +15,18 @@
 // all); timing from outside (starting a process costs more than most rounds).
 #pragma once
 
+#include <ctime>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -58,6 +62,17 @@ class state {
 
   /// One that was given, and that nobody has asked for; empty: there is none.
   [[nodiscard]] std::string unknown_option() const;
+
+  /// The program that is to be measured, in a workload whose harness runs in a client; else empty. See net/client.hpp.
+  [[nodiscard]] const std::string& server() const noexcept { return server_; }
+  void set_server(std::string path) { server_ = std::move(path); }
+
+  /// From now on an item's time is the processor time that another process takes for it, by that process's clock. The time
+  /// that passes is reported besides, and as processor time that of both processes.
+  void measure_process(clockid_t its_processor_time) noexcept { watched_ = its_processor_time; }
+
+  /// A figure that is no time, instead of measure(): the round's.
+  void measured(double figure);
 
   /// Times `body()` again and again until the round's time is used up.
   ///
@@ -131,6 +146,7 @@ class state {
   void start_clock() noexcept;
   void stop_clock() noexcept;
   void end_batch(std::size_t calls);
+  [[nodiscard]] clock::duration watched_time() const noexcept;
 
   std::size_t size_;
   bool full_;
@@ -138,18 +154,23 @@ class state {
   clock::duration budget_;
   long own_rss_kib_;  // before the workload began
   options options_, unknown_options_;
+  std::string server_;
+  std::optional<clockid_t> watched_;
 
   double items_ = 0;                 // units of work in one call
   std::size_t calls_ = 1;            // calls in the next batch
   bool warm_ = false;                // true: batches count
   clock::time_point phase_start_{};  // of the warm-up, then of the measuring
   clock::time_point batch_start_{};
-  clock::duration cpu_start_{};   // what all threads of the process had used then
-  clock::duration batch_time_{};  // of the last batch, and of the one that runs so far
+  clock::duration cpu_start_{};      // what all threads of the process had used then
+  clock::duration watched_start_{};  // what the watched process had used then
+  clock::duration batch_time_{};     // of the last batch, and of the one that runs so far
   clock::duration batch_cpu_{};
+  clock::duration batch_watched_{};
   bool batch_ended_ = true;
   std::vector<double> batches_;  // ns an item
   std::vector<double> cpu_;      // the same, of processor time
+  std::vector<double> wall_;     // the same, of time, where another process is watched
   double measured_items_ = 0;
   std::uint64_t allocations_ = 0;  // inside timed batches, where the program counts them
   std::uint64_t allocated_bytes_ = 0;

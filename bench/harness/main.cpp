@@ -1,6 +1,6 @@
 // main() of every benchmark program: runs one round and prints it as one line of JSON.
 //
-//     bench_chain_weft [--size N] [--ms MEASURED] [--warm-up MS] [--full 0|1] [--OPTION N]...
+//     bench_chain_weft [--size N] [--ms MEASURED] [--warm-up MS] [--full 0|1] [--server PROGRAM] [--OPTION N]...
 //
 // OPTIONs are those of the workload: see its workload.hpp.
 // Exit status: 0, or 1 after a sentence on stderr (a wrong result, an exception, an option it doesn't know).
@@ -20,6 +20,7 @@ int run_round(int argc, char** argv) {
   std::chrono::milliseconds budget = 200ms;
   std::chrono::milliseconds warm_up = 50ms;
   bool full = false;
+  std::string server;
   std::map<std::string, std::size_t, std::less<>> options;
   for (int i = 1; i < argc; i += 2) {
     const std::string_view option = argv[i];
@@ -33,11 +34,14 @@ int run_round(int argc, char** argv) {
       warm_up = std::chrono::milliseconds{value};
     } else if (option == "--full") {
       full = value != 0;
+    } else if (option == "--server") {
+      server = argv[i + 1];
     } else {
       options.emplace(option, value);
     }
   }
   state round{size, warm_up, budget, full, std::move(options)};
+  round.set_server(std::move(server));
   run(round);
   if (const auto unknown = round.unknown_option(); !unknown.empty())
     throw std::invalid_argument{"unknown option " + unknown};

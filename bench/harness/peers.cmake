@@ -89,6 +89,15 @@ foreach(id IN ITEMS plain handwritten std)
   add_library(bench::${id} ALIAS bench_peer_${id})
 endforeach()
 target_link_libraries(bench_peer_std INTERFACE Threads::Threads)
+find_path(BENCH_liburing_INCLUDE liburing.h)  # of the programs handwritten.io_uring
+find_library(BENCH_liburing_LIBRARY uring)
+mark_as_advanced(BENCH_liburing_INCLUDE BENCH_liburing_LIBRARY)
+if(BENCH_liburing_INCLUDE AND BENCH_liburing_LIBRARY)
+  add_library(bench_peer_handwritten_io_uring INTERFACE)
+  add_library(bench::handwritten_io_uring ALIAS bench_peer_handwritten_io_uring)
+  target_include_directories(bench_peer_handwritten_io_uring SYSTEM INTERFACE ${BENCH_liburing_INCLUDE})
+  target_link_libraries(bench_peer_handwritten_io_uring INTERFACE ${BENCH_liburing_LIBRARY} Threads::Threads)
+endif()
 bench_library(weft "weft" TRUE "${PROJECT_VERSION}")
 bench_library(plain "plain calls" TRUE "")
 bench_library(handwritten "hand-written" TRUE "")
@@ -127,6 +136,8 @@ bench_peer(taskflow NAME "Taskflow" PACKAGE taskflow HEADER taskflow/taskflow.hp
 bench_peer(citor NAME "citor" PACKAGE citor HEADER citor/thread_pool.h)
 
 bench_peer(corral NAME "corral" PACKAGE corral HEADER corral/corral.h)
+
+bench_peer(libuv NAME "libuv" PACKAGE libuv HEADER uv.h LIBRARY uv)
 
 bench_peer(moodycamel NAME "moodycamel" PACKAGE concurrentqueue HEADER concurrentqueue/blockingconcurrentqueue.h)
 

@@ -84,7 +84,7 @@ manifest read_manifest(const std::string& path) {
     for (const auto& [id, each] : in.at("libraries").items())
       out.libraries.push_back({id, each.at("name"), each.at("version"), each.at("option"), each.at("found")});
     for (const auto& each : in.at("programs")) {
-      if (each.value("optional", false) && !std::filesystem::exists(each.at("command").at(0).get<std::string>())) {
+      if (each.value("optional", false) && !std::filesystem::exists(each.at("command").back().get<std::string>())) {
         if (each.value("variant", "").empty())
           std::ranges::find(out.libraries, each.at("library").get<std::string>(), &library::id)->found = false;
         continue;

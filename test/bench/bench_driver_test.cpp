@@ -238,6 +238,15 @@ TEST_F(driver, program_that_may_be_missing_makes_its_library_absent) {
   EXPECT_TRUE(said("tokio is not here: install it, or configure with -DX_ROOT=/its/prefix")) << out_;
 }
 
+TEST_F(driver, missing_server_leaves_the_library_out_though_its_client_is_there) {
+  program("tcp_pingpong", "weft", prints(8));
+  program("tcp_pingpong", "tokio", prints(9));
+  manifest_["programs"].back()["command"] = {"/bin/sh", "--server", "/nowhere/bench"};
+  manifest_["programs"].back()["optional"] = true;
+  EXPECT_EQ(run({"tcp_pingpong", "20", "--rounds", "5", "--minutes", "0.01"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("tokio is not here: install it, or configure with -DX_ROOT=/its/prefix")) << out_;
+}
+
 TEST_F(driver, missing_variant_of_a_library_leaves_the_library_there) {
   program("chain", "weft", prints(8));
   program("chain", "go", prints(9));

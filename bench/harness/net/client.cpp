@@ -1,0 +1,183 @@
+#include "client.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+#include <thread>
+
+#include "server.hpp"
+
+namespace bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int backlog = 4096;
+constexpr std::uint32_t own_addresses = 64;  // 127.0.0.1 and those behind it
+
+[[noreturn]] void fail(const char* what) { throw std::system_error{errno, std::generic_category(), what}; }
+int checked(int result, const char* what) {
+  if (result < 0) fail(what);
+  return result;
+}
+
+void set(int socket, int level, int option, int value) {
+  checked(::setsockopt(socket, level, option, &value, sizeof value), "setsockopt");
+}
+
+int make_socket(int flags) {
+  const int made = checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0), "socket");
+  set(made, IPPROTO_TCP, TCP_NODELAY, 1);
+  checked(::setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, congestion_control, std::strlen(congestion_control)),
+          "TCP_CONGESTION");
+  return made;
+}
+
+sockaddr_in loopback(std::uint16_t port, std::uint32_t behind_first = 0) {
+  sockaddr_in out{};
+  out.sin_family = AF_INET;
+  out.sin_port = htons(port);
+  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK + behind_first);
+  return out;
+}
+
+const sockaddr* as_system(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
+
+/// In the child: between fork and exec only what is allowed there.
+[[noreturn]] void become(const std::vector<char*>& words, int listening) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it never outlives its client
+  if (listening == listening_socket) {
+    ::fcntl(listening, F_SETFD, 0);
+  } else {
+    ::dup2(listening, listening_socket);
+  }
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);  // stdout is the client's line of JSON
+  ::execv(words[0], words.data());
+  ::_exit(127);
+}
+
+}  // namespace
+
+server_process::server_process(state& round, const std::vector<std::string>& arguments) {
+  if (round.server().empty()) throw std::invalid_argument{"--server PROGRAM says what to measure"};
+  const int listening = make_socket(SOCK_NONBLOCK);
+  set(listening, SOL_SOCKET, SO_REUSEADDR, 1);
+  sockaddr_in address = loopback(0);
+  socklen_t size = sizeof address;
+  checked(::bind(listening, as_system(address), size), "bind");
+  checked(::listen(listening, backlog), "listen");
+  checked(::getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size), "getsockname");
+  port_ = ntohs(address.sin_port);
+
+  std::vector<std::string> words{round.server()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  start(words, listening);
+  ::close(listening);
+  if (const int why = ::clock_getcpuclockid(id_, &clock_); why != 0) {
+    errno = why;
+    fail("clock_getcpuclockid");
+  }
+  round.measure_process(clock_);
+}
+
+void server_process::start(const std::vector<std::string>& words, int listening) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  id_ = checked(::fork(), "fork");
+  if (id_ == 0) become(pointers, listening);
+}
+
+server_process::~server_process() {
+  ::kill(id_, SIGKILL);
+  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void server_process::settle() const {
+  constexpr long long little = 50'000;  // ns in one look: what a runtime's watcher may take that finds nothing
+  const auto used = [this] {
+    timespec now{};
+    ::clock_gettime(clock_, &now);
+    return static_cast<long long>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  };
+  for (long long before = used();;) {
+    std::this_thread::sleep_for(10ms);
+    const long long now = used();
+    if (now - before < little) return;
+    before = now;
+  }
+}
+
+std::size_t server_process::own_bytes() const {
+  std::ifstream lines{"/proc/" + std::to_string(id_) + "/smaps_rollup"};
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("Anonymous:")) return std::stoull(line.substr(std::strlen("Anonymous:"))) * 1024;
+  throw wrong_result{"the server's memory can't be seen in /proc"};
+}
+
+std::size_t server_process::descriptors() const {
+  DIR* all = ::opendir(("/proc/" + std::to_string(id_) + "/fd").c_str());
+  if (all == nullptr) throw wrong_result{"the server's descriptors can't be seen in /proc"};
+  std::size_t count = 0;
+  while (::readdir(all) != nullptr) ++count;
+  ::closedir(all);
+  return count;
+}
+
+connection::connection(const server_process& to, std::size_t number) : socket_{make_socket(0)} {
+  set(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  const sockaddr_in from = loopback(0, static_cast<std::uint32_t>(number % own_addresses));
+  checked(::bind(socket_, as_system(from), sizeof from), "bind");
+  const sockaddr_in address = loopback(to.port());
+  checked(::connect(socket_, as_system(address), sizeof address), "connect");
+}
+
+connection::~connection() {
+  if (socket_ >= 0) ::close(socket_);
+}
+
+void connection::send(const void* data, std::size_t size) const {
+  const ssize_t sent = ::send(socket_, data, size, MSG_NOSIGNAL);
+  if (sent != static_cast<ssize_t>(size)) throw wrong_result{"the server has closed a connection"};
+}
+
+void connection::receive(void* into, std::size_t size) const {
+  if (::recv(socket_, into, size, MSG_WAITALL) != static_cast<ssize_t>(size))
+    throw wrong_result{"the server has closed a connection"};
+}
+
+void connection::shut_down() const { checked(::shutdown(socket_, SHUT_WR), "shutdown"); }
+
+bool connection::has_ended() const {
+  char more;
+  return ::recv(socket_, &more, 1, 0) == 0;
+}
+
+void connection::reset_when_closed() const {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  checked(::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), "SO_LINGER");
+}
+
+std::size_t raise_descriptor_limit() {
+  rlimit limit{};
+  checked(::getrlimit(RLIMIT_NOFILE, &limit), "getrlimit");
+  limit.rlim_cur = limit.rlim_max;
+  checked(::setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+  return limit.rlim_cur;
+}
+
+}  // namespace bench

@@ -1,0 +1,75 @@
+// The client's side of a workload over a network. bench/<workload>/client.cpp defines bench::run(state&), as an adapter does,
+// but the library that is measured is in another process, the server: it is started anew for each round, on the same
+// processors, and what counts is its processor time, read from outside. So every server has the same client and the same
+// clock, and none has anything in it but the work.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../harness.hpp"
+
+namespace bench {
+
+/// Of all sockets, so that what the system's default is does not count: the oldest, which every Linux has.
+inline constexpr const char* congestion_control = "reno";
+
+/// The server, from its start to its end.
+class server_process {
+ public:
+  /// Starts `state.server()` with these arguments, and has `state` measure its processor time.
+  /// Fails  with std::system_error.
+  server_process(state& round, const std::vector<std::string>& arguments);
+  server_process(const server_process&) = delete;
+  ~server_process();
+
+  std::uint16_t port() const noexcept { return port_; }
+  /// Waits until it has had nothing to do for a while.
+  void settle() const;
+  /// What it has of memory that is its own: heap and stacks, not its code.
+  std::size_t own_bytes() const;
+  std::size_t descriptors() const;
+
+ private:
+  void start(const std::vector<std::string>& words, int listening);
+
+  pid_t id_ = -1;
+  clockid_t clock_{};
+  std::uint16_t port_ = 0;
+};
+
+/// A connection to it, whose calls block.
+class connection {
+ public:
+  /// Its own address is one of many, by `number`: so that there are ports enough while the system remembers those of old
+  /// connections.
+  explicit connection(const server_process& to, std::size_t number = 0);
+  connection(connection&& other) noexcept : socket_{std::exchange(other.socket_, -1)} {}
+  connection& operator=(connection&&) = delete;
+  ~connection();
+
+  int socket() const noexcept { return socket_; }
+  void send(const void* data, std::size_t size) const;
+  /// So many bytes. Fails  with wrong_result where the server closes the connection.
+  void receive(void* into, std::size_t size) const;
+  void shut_down() const;
+  /// Whether the server has closed it, once it has done something.
+  bool has_ended() const;
+  /// When it is destroyed, the server gets an error, and not an end.
+  void reset_when_closed() const;
+
+ private:
+  int socket_;
+};
+
+/// As many descriptors as the system gives a process, for this one and the server that it starts.
+std::size_t raise_descriptor_limit();
+
+}  // namespace bench

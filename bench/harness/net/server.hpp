@@ -1,0 +1,30 @@
+// What a server program of a workload over a network is given: its client (client.hpp) starts it as
+//
+//     bench_tcp_pingpong_weft THREADS BYTES
+//
+// with a socket that listens as descriptor 3: so backlog, congestion control and TCP_NODELAY are the same for all servers,
+// which inherit them. It serves until it is killed, measures nothing, and may print what it likes.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+
+namespace bench {
+
+inline constexpr int listening_socket = 3;
+
+struct server_options {
+  std::size_t threads = 1;
+  std::size_t buffer = 4096;  ///< bytes that each connection has to read into: this or small_buffer
+};
+
+inline constexpr std::size_t large_buffer = 4096, small_buffer = 64;
+
+inline server_options read_server_options(int count, char** words) {
+  server_options out;
+  if (count > 1) out.threads = std::strtoull(words[1], nullptr, 10);
+  if (count > 2) out.buffer = std::strtoull(words[2], nullptr, 10);
+  return out;
+}
+
+}  // namespace bench
