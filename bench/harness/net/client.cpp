@@ -1,6 +1,5 @@
 #include "client.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <thread>
@@ -129,12 +129,12 @@ std::size_t server_process::own_bytes() const {
   throw wrong_result{"the server's memory can't be seen in /proc"};
 }
 
-std::size_t server_process::descriptors() const {
-  DIR* all = ::opendir(("/proc/" + std::to_string(id_) + "/fd").c_str());
-  if (all == nullptr) throw wrong_result{"the server's descriptors can't be seen in /proc"};
+std::size_t server_process::sockets() const {
+  namespace fs = std::filesystem;
+  std::error_code gone;  // one that is closed meanwhile
   std::size_t count = 0;
-  while (::readdir(all) != nullptr) ++count;
-  ::closedir(all);
+  for (const auto& each : fs::directory_iterator{"/proc/" + std::to_string(id_) + "/fd"})
+    count += fs::read_symlink(each.path(), gone).native().starts_with("socket:");
   return count;
 }
 

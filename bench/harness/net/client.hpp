@@ -35,7 +35,8 @@ class server_process {
   void settle() const;
   /// What it has of memory that is its own: heap and stacks, not its code.
   std::size_t own_bytes() const;
-  std::size_t descriptors() const;
+  /// Descriptors of sockets that it has.
+  std::size_t sockets() const;
 
  private:
   void start(const std::vector<std::string>& words, int listening);
