@@ -97,8 +97,9 @@ class fiber final : public coroutine_core, public boundary {
 
   /// Waits by `awaiter`: switches away, and its await_suspend runs on the worker's stack and says where that goes on: here,
   /// if it gives the handle. False: what was waited for ended stopped. Throws what await_suspend throws.
+  /// Inlined in every build, so that the fiber's async stack begins with the program's own call.
   template <class Awaiter>
-  [[nodiscard]] WEFT_ALWAYS_INLINE inline bool suspend(Awaiter& awaiter) {
+  [[nodiscard, gnu::always_inline]] inline bool suspend(Awaiter& awaiter) {
     wait one{suspend_by<Awaiter>, place_of(awaiter)};
     if (stays_ != 0) [[unlikely]]
       expect_may_leave();
