@@ -18,9 +18,12 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <weft/detail/io/descriptor.hpp>
 #include <weft/detail/net/operation.hpp>
@@ -29,6 +32,7 @@
 
 namespace weft::detail {
 struct accepting;
+struct receiving;
 struct getting_ready;
 }  // namespace weft::detail
 
@@ -65,6 +69,62 @@ class endpoint {
 
 // ---- streams --------------------------------------------------------------------------------------------------------------
 
+/// What a stream has received, in a buffer that is the library's: it goes back when this goes, on whatever thread.
+class lent_buffer {
+ public:
+  lent_buffer() noexcept = default;  ///< empty, as at the end of a stream
+  lent_buffer(lent_buffer&& other) noexcept : memory_{std::move(other.memory_)}, size_{std::exchange(other.size_, 0)} {}
+  lent_buffer& operator=(lent_buffer&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+  ~lent_buffer() = default;
+
+  std::span<const std::byte> bytes() const noexcept { return {memory_.get(), size_}; }
+  operator std::span<const std::byte>() const noexcept { return bytes(); }  // NOLINT: stands for it
+  std::string_view text() const noexcept { return {reinterpret_cast<const char*>(memory_.get()), size_}; }
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+ private:
+  friend detail::receiving;
+  lent_buffer(std::unique_ptr<std::byte[]> memory, std::size_t size) noexcept
+      : memory_{std::move(memory)}, size_{size} {}
+
+  std::unique_ptr<std::byte[]> memory_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace weft::net
+
+namespace weft::detail {
+
+struct receiving {
+  using value_type = net::lent_buffer;
+  static constexpr const char* name = "receive";
+  static constexpr const char* if_taken = reading::if_taken;
+  static constexpr std::size_t size = std::size_t{16} * 1024;
+  static constexpr direction which() noexcept { return direction::in; }
+  bool may_try() const noexcept { return at->may_try(which()); }
+  // Only now a buffer is needed.
+  tried attempt() noexcept {
+    memory.reset(new (std::nothrow) std::byte[size]);
+    if (!memory) return {.refused = std::make_error_code(std::errc::not_enough_memory)};
+    const tried got = try_receive(*at, {memory.get(), size});
+    if (got.must_wait) memory.reset();
+    return got;
+  }
+  net::lent_buffer give(const tried& got) noexcept { return {std::move(memory), got.size}; }
+
+  descriptor* at;
+  std::unique_ptr<std::byte[]> memory{};
+};
+
+}  // namespace weft::detail
+
+namespace weft::net {
+
 /// A connection. Reads and writes are for one task at a time each, and both may go on at once.
 ///
 /// Threads   any, but for moves, destruction and release(), which are for when nothing else goes on; close() may come while
@@ -97,6 +157,12 @@ class stream {
   /// Misuse    two tasks that read at once end the program with a sentence.
   /// Cost      one system call where something has come; none that fails, but for a stream's first.
   detail::operation<detail::reading> read(std::span<std::byte> into) const noexcept { return {{at_, into}}; }
+
+  /// Reads what has come, up to 16 KiB, into a buffer that is lent for it: one that waits has none, so an idle connection
+  /// costs no buffer. Empty: the peer has closed its side. Otherwise as read(), and fails with not_enough_memory.
+  ///
+  ///     while (const w::net::lent_buffer got = co_await peer.receive(); !got.empty()) co_await peer.write(got);
+  detail::operation<detail::receiving> receive() const noexcept { return detail::receiving{at_}; }
 
   /// Writes some of it, at least a byte, unless it is empty. Otherwise as read(), in the other direction.
   detail::operation<detail::writing_some> write_some(std::span<const std::byte> data) const noexcept {

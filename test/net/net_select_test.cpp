@@ -125,6 +125,14 @@ TEST(net_select, loses_no_byte_between_a_read_and_a_channel) {
   rt.run(weft::with_scope(body));
 }
 
+WEFT_TEST("a receive as a case") {
+  const connection both = connected();
+  EXPECT_EQ((co_await select(on(both.here.receive()), after(1ms))).index, 1u);
+  co_await both.there.write("lent");
+  const auto got = co_await select(on(both.here.receive()), after(10s));
+  EXPECT_EQ(std::get<0>(got.value).text(), "lent");
+}
+
 WEFT_TEST("a read as a case: beside otherwise asks whether there is something") {
   const connection both = connected();
   std::array<std::byte, 8> buffer;

@@ -205,6 +205,42 @@ WEFT_TEST("stream: data and the end come as one change") {
   }
 }
 
+WEFT_TEST("stream: receives into buffers that are lent") {
+  const connection both = connected();
+  std::string large(1 << 18, '\0');
+  for (std::size_t i = 0; i != large.size(); ++i) large[i] = static_cast<char>(i * 31 >> 4);
+  const auto write = [](const stream& to, std::string_view text) -> task<> {
+    co_await to.write(text);
+    to.shutdown();
+  };
+  const auto receive = [](const stream& from) -> task<std::string> {
+    std::string text;
+    weft::net::lent_buffer kept;
+    for (;;) {
+      weft::net::lent_buffer got = co_await from.receive();
+      if (got.empty()) break;
+      text += got.text();
+      kept = std::move(got);
+      EXPECT_TRUE(got.empty());
+    }
+    EXPECT_TRUE(std::string_view{text}.ends_with(kept.text()));
+    co_return text;
+  };
+  const auto [none, got] = co_await weft::when_all(write(both.here, large), receive(both.there));
+  EXPECT_TRUE(got == large);
+  EXPECT_TRUE((co_await both.there.receive()).empty());
+}
+
+WEFT_TEST("stream: a receive that is stopped has had no effect") {
+  const connection both = connected();
+  for (int i = 0; i != 20; ++i) {
+    const auto stopped = co_await weft::as_result(weft::timeout(1ms, both.here.receive()));
+    EXPECT_EQ(stopped.error(), weft::errc::timed_out);
+    co_await both.there.write("kept");
+    EXPECT_EQ((co_await both.here.receive()).text(), "kept");
+  }
+}
+
 WEFT_TEST("stream: an empty read gives nothing, and does not wait") {
   const connection both = connected();
   EXPECT_EQ(co_await both.here.read({}), 0u);
@@ -229,6 +265,16 @@ TEST(stream_misuse, two_readers_end_the_program) {
                  const connection both = connected();
                  std::array<std::byte, 4> a, b;
                  co_await weft::when_all(both.here.read(a), both.here.read(b));
+               }()),
+               "two tasks read from one stream at once");
+}
+
+TEST(stream_misuse, one_that_receives_is_a_reader) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(weft::sync_wait([]() -> task<> {
+                 const connection both = connected();
+                 std::array<std::byte, 4> a;
+                 co_await weft::when_all(both.here.read(a), both.here.receive());
                }()),
                "two tasks read from one stream at once");
 }
