@@ -11,24 +11,20 @@
 // as well: a thread of the process waits for them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <weft/executor.hpp>
 #include <weft/hop.hpp>
+#include <weft/io_backend.hpp>
 #include <weft/pool.hpp>
 #include <weft/stop.hpp>
 #include <weft/task.hpp>
 
 namespace weft {
-
-/// How a runtime learns that a socket is ready.
-enum class io_backend : unsigned char {
-  automatic,  ///< what WEFT_IO in the environment says (epoll, uring); else the best that the system allows
-  epoll,      ///< one set for all workers
-  uring,      ///< a ring a worker: Linux 6.1, where nothing forbids io_uring, and a weft that was built with liburing
-};
 
 /// `runtime rt{{.threads = 4}};`
 struct runtime_options {
@@ -36,14 +32,7 @@ struct runtime_options {
   io_backend io = io_backend::automatic;
   const char* name = "weft";  ///< of its threads, as pool_options::name
   bool pin = false;           ///< each stays on one processor, as pool_options::pin
-};
-
-/// What a runtime has done for sockets so far. Figures of one moment each.
-struct io_stats {
-  std::size_t watched = 0;       ///< descriptors that are open
-  std::uint64_t waits = 0;       ///< system calls that asked for changes
-  std::uint64_t changes = 0;     ///< what these reported
-  std::uint64_t interrupts = 0;  ///< of these waits, that were ended for what was posted
+  bool guest = false;         ///< no threads: it runs where another library's loop calls run_ready()
 };
 
 /// Workers that share their tasks, and wait for sockets when they have nothing to do.
@@ -68,15 +57,45 @@ class runtime {
   ///           sentence: co_await start_on() there.
   template <awaitable Awaitable>
   await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) {
-    return sync_wait(start_on(executor(), std::forward<Awaitable>(awaitable)), stop);
+    if (!is_guest()) return sync_wait(start_on(executor(), std::forward<Awaitable>(awaitable)), stop);
+    using value_type = await_result<Awaitable>;
+    bool over = false;
+    std::optional<result<value_type>> ended;
+    weft::start(
+        executor(), std::forward<Awaitable>(awaitable),
+        [&](result<value_type> how) {
+          ended.emplace(std::move(how));
+          over = true;
+        },
+        stop);
+    run_until(over);
+    return (*std::move(ended)).value();
   }
 
   /// A runtime is an executor wherever one is taken.
   operator weft::executor&() const noexcept { return executor(); }  // NOLINT: stands for it
-  weft::executor& executor() const noexcept { return workers().executor(); }
+  weft::executor& executor() const noexcept;
 
-  /// Its workers, to be counted or limited.
+  /// Its workers, to be counted or limited. Of a guest, which has none, it ends the program with a sentence.
   const pool& workers() const noexcept;
+
+  // ---- a guest in another library's loop
+  //
+  //     w::runtime rt{{.guest = true}};
+  //     w::start(rt, session(), [](w::result<void>) {});
+  //     toolkit.watch_readable(rt.descriptor(), [&] { rt.run_ready(100); });
+  //
+  // One thread runs it, the first that does. It waits by epoll. Timers are the process's own, and post to it as other threads
+  // may.
+
+  bool is_guest() const noexcept;
+  /// Readable when there is something to run. Stays its own, and is the same for its whole life.
+  int descriptor() const noexcept;
+  /// Runs up to `budget` jobs that are ready, which may be fewer tasks, and does not wait. Gives how many; where some are left,
+  /// the descriptor is readable.
+  ///
+  /// Misuse  on a second thread, or by one of its tasks, it ends the program with a sentence.
+  std::size_t run_ready(std::size_t budget = 64);
 
   io_backend backend() const noexcept;
   io_stats stats() const noexcept;
@@ -85,6 +104,7 @@ class runtime {
 
  private:
   struct parts;
+  void run_until(const bool& over) noexcept;
   std::unique_ptr<parts> parts_;
 };
 

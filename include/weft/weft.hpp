@@ -30,6 +30,7 @@
 #include <weft/guarded.hpp>
 #include <weft/hop.hpp>
 #include <weft/io.hpp>
+#include <weft/io_backend.hpp>
 #include <weft/items.hpp>
 #include <weft/latch.hpp>
 #include <weft/merge.hpp>

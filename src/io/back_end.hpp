@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include <weft/runtime.hpp>
+#include <weft/io_backend.hpp>
 
 namespace weft::detail {
 

@@ -72,6 +72,8 @@ class epoll final : public io_service {
     std::uint64_t waits, changes, interrupts;
   };
   counts so_far() const noexcept;
+  /// Of the set itself, which another one may wait for.
+  int number() const noexcept { return set_; }
 
  private:
   int begin_to_watch(descriptor& one) noexcept override;

@@ -2,10 +2,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <weft/error.hpp>
 
 #include "io/back_end.hpp"
+#include "io/guest_loop.hpp"
 #include "pool/pool_core.hpp"
 
 namespace weft {
@@ -52,47 +54,92 @@ std::unique_ptr<detail::back_end> detail::make_uring_back_end(unsigned, std::str
 #endif
 
 struct runtime::parts {
-  explicit parts(const runtime_options& options) : parts{options, choose(options)} {}  // of so many threads
-  parts(const runtime_options& options, choice chosen)
-      : io{std::move(chosen.io)},
-        why{std::move(chosen.why)},
-        core{detail::pool_core::make({.threads = options.threads, .name = options.name, .pin = options.pin},
-                                     {.of = parker_of, .with = io.get(), .io = &io->service()})},
-        pool{*core} {
-    io->begin(*core);
+  // Threads, and what they wait by.
+  struct crew {
+    explicit crew(const runtime_options& options) : crew{options, choose(options)} {}  // of so many threads
+    crew(const runtime_options& options, choice chosen)
+        : io{std::move(chosen.io)},
+          why{std::move(chosen.why)},
+          core{detail::pool_core::make({.threads = options.threads, .name = options.name, .pin = options.pin},
+                                       {.of = parker_of, .with = io.get(), .io = &io->service()})},
+          pool{*core} {
+      io->begin(*core);
+    }
+    crew(const crew&) = delete;
+    ~crew() {
+      pool.shutdown();
+      io->end();
+    }
+
+    static detail::parker& parker_of(unsigned worker, void* by) {
+      return static_cast<detail::back_end*>(by)->parker_of(worker);
+    }
+
+    const std::unique_ptr<detail::back_end> io;
+    const std::string why;
+    detail::pool_core* const core;
+    weft::pool pool;
+  };
+
+  detail::guest_loop& as_guest() noexcept {
+    WEFT_EXPECTS(guest.has_value(),
+                 "a runtime that is no guest was used as one: it has threads, which run what is ready");
+    return *guest;
   }
-  parts(const parts&) = delete;
-  ~parts() {
-    pool.shutdown();
-    io->end();
+  crew& with_workers() noexcept {
+    WEFT_EXPECTS(workers.has_value(), "a guest runtime was asked for its workers: it has none");
+    return *workers;
   }
 
-  static detail::parker& parker_of(unsigned worker, void* by) {
-    return static_cast<detail::back_end*>(by)->parker_of(worker);
-  }
-
-  const std::unique_ptr<detail::back_end> io;
-  const std::string why;
-  detail::pool_core* const core;
-  weft::pool pool;
+  std::optional<crew> workers;  // one of the two
+  std::optional<detail::guest_loop> guest;
 };
 
-runtime::runtime(runtime_options options) {
+runtime::runtime(runtime_options options) : parts_{std::make_unique<parts>()} {
+  if (options.guest) {
+    if (options.io == io_backend::uring)
+      throw error{std::make_error_code(std::errc::not_supported), "start a guest runtime on io_uring",
+                  "it waits by epoll"};
+    parts_->guest.emplace();
+    return;
+  }
   if (options.threads == 0) options.threads = available_processors();
-  parts_ = std::make_unique<parts>(options);
+  parts_->workers.emplace(options);
 }
 
 runtime::~runtime() {
   WEFT_EXPECTS(
-      !workers().is_inside(),
+      is_guest() || !workers().is_inside(),
       "a runtime was destroyed on one of its own threads, which sleep in what goes with it: destroy it where it "
       "was made");
 }
 
-const pool& runtime::workers() const noexcept { return parts_->pool; }
-io_backend runtime::backend() const noexcept { return parts_->io->kind(); }
-io_stats runtime::stats() const noexcept { return parts_->io->stats(); }
-std::string runtime::explain() const { return parts_->why + " " + parts_->io->explain(workers().size()) + "\n"; }
+bool runtime::is_guest() const noexcept { return parts_->guest.has_value(); }
+int runtime::descriptor() const noexcept { return parts_->as_guest().number(); }
+std::size_t runtime::run_ready(std::size_t budget) { return parts_->as_guest().run_ready(budget); }
+void runtime::run_until(const bool& over) noexcept { parts_->as_guest().run_until(over); }
+
+executor& runtime::executor() const noexcept {
+  if (is_guest()) return *parts_->guest;
+  return workers().executor();
+}
+const pool& runtime::workers() const noexcept { return parts_->with_workers().pool; }
+
+io_backend runtime::backend() const noexcept { return is_guest() ? io_backend::epoll : parts_->workers->io->kind(); }
+io_stats runtime::stats() const noexcept {
+  if (!is_guest()) return parts_->workers->io->stats();
+  const auto so_far = parts_->guest->so_far();
+  return {.watched = parts_->guest->watched(),
+          .waits = so_far.waits,
+          .changes = so_far.changes,
+          .interrupts = so_far.interrupts};
+}
+std::string runtime::explain() const {
+  if (is_guest())
+    return "Sockets are waited for by epoll, in the loop that this guest has its descriptor watched by; it has no "
+           "threads.\n";
+  return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) + "\n";
+}
 
 int detail::report_failure() noexcept {
   try {

@@ -28,7 +28,7 @@
 #include <memory>
 #include <vector>
 #include <weft/detail/base/inbox.hpp>
-#include <weft/runtime.hpp>
+#include <weft/io_backend.hpp>
 
 #include "io/io_guard.hpp"
 #include "io/io_service.hpp"

@@ -111,13 +111,13 @@ tried try_accept(descriptor& from) noexcept {
 bool has_had_its_turn() noexcept {
   constexpr unsigned most_in_a_turn = 128;
   worker& here = this_worker();
-  const pool_worker* const mine = here.of_pool;
-  if (mine == nullptr) return false;
   io_slot& slot = here.io;
-  if (const std::uint64_t turn = mine->jobs.get(); turn != slot.turn) {
-    slot.turn = turn;
-    slot.operations = 0;
-  }
+  // Elsewhere than on a pool a turn has no number, and all operations count.
+  if (const pool_worker* const mine = here.of_pool; mine != nullptr)
+    if (const std::uint64_t turn = mine->jobs.get(); turn != slot.turn) {
+      slot.turn = turn;
+      slot.operations = 0;
+    }
   if (++slot.operations < most_in_a_turn) return false;
   slot.operations = 0;
   return true;
