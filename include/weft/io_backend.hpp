@@ -8,7 +8,8 @@ namespace weft {
 
 /// How a runtime learns that a socket is ready.
 enum class io_backend : unsigned char {
-  automatic,  ///< what WEFT_IO in the environment says (epoll, uring); else the best that the system allows
+  automatic,  ///< what WEFT_IO in the environment says (epoll, uring); else a ring for one worker where the system allows
+              ///< it, and epoll for several
   epoll,      ///< one set for all workers
   uring,      ///< a ring a worker: Linux 6.1, where nothing forbids io_uring, and a weft that was built with liburing
 };

@@ -147,6 +147,7 @@ class epoll_back_end final : public back_end {
     return {.watched = set_.watched(), .waits = waits, .changes = changes, .interrupts = interrupts};
   }
   std::string explain(unsigned workers) const override {
+    if (workers == 1) return "Its worker sleeps in an edge-triggered set when it has nothing to do.";
     return std::to_string(workers) +
            " workers share one edge-triggered set; one that has nothing to do sleeps in it, the others on a futex.";
   }

@@ -94,7 +94,8 @@ std::uintptr_t uring_worker::this_owner() noexcept { return this_thread_id(); }
 
 void uring_worker::begin_here() noexcept {
   if (is_here()) return;
-  WEFT_EXPECTS(ring_.begin() == 0, "the kernel has refused to begin a ring that it has made");
+  const int refused = ring_.begin();
+  WEFT_EXPECTS(refused == 0, "the kernel has refused to begin a ring that it has made");
   owner_.store(this_owner(), std::memory_order_relaxed);  // as declared
 }
 
@@ -107,6 +108,7 @@ void uring_worker::listen_to_bell() noexcept {
 }
 
 void uring_worker::commit(time_point until) noexcept {
+  has_slept_ = true;  // it was in the set of idle workers
   const bool uses_ring = polled_ != 0 || ring_.has_submissions();
   if (uses_ring && !hears_bell_) listen_to_bell();
   if (uses_ring && !hears_bell_) return;  // it is tried again
@@ -115,14 +117,15 @@ void uring_worker::commit(time_point until) noexcept {
                                      std::memory_order_acquire,   // <- asked (no model: see it)
                                      std::memory_order_acquire))  // <- asked (no model: see it)
     return;
-  has_slept_ = true;
-  if (descriptor* const asked = inbox_.take(); asked != nullptr)
+  if (descriptor* const asked = inbox_.take(); asked != nullptr) {
     perform(asked);
-  else if (uses_ring)
-    ring_.wait(until), count(waits_, 1);
-  else
-    return word_futex{word_}.wait(asleep, until);
-  // From here on no interrupt is needed.
+  } else if (uses_ring) {
+    ring_.wait(until);
+    count(waits_, 1);
+  } else {
+    word_futex{word_}.wait(asleep, until);
+  }
+  // From here on no interrupt is needed, and the guard looks.
   word_.exchange(awake, std::memory_order_acquire);  // <- asked (no model: see it)
   note_unfinished();
 }
@@ -256,6 +259,8 @@ bool uring_worker::cancel(descriptor& one) noexcept {
     ::io_uring_sqe_set_data64(to, of_nobody);
     to->flags |= IOSQE_CQE_SKIP_SUCCESS;
   }
+  // It was not shut down, so its peer hears of the end by this alone.
+  if (one.is_shared_.load(std::memory_order_relaxed)) ring_.enter();  // as declared
   return true;
 }
 
@@ -326,7 +331,7 @@ void uring::look_after(uring_worker& stuck) noexcept {
 
 // ---- the service --------------------------------------------------------------------------------------------------------------
 
-uring::uring(unsigned workers) {
+uring::uring(unsigned workers, ring_size size) : size_{size} {
   for (unsigned i = 0; i != workers; ++i) workers_.push_back(std::make_unique<uring_worker>(*this));
 }
 
@@ -418,9 +423,10 @@ class uring_back_end final : public back_end {
   io_stats stats() const noexcept override { return rings_.stats(); }
   std::string explain(unsigned workers) const override {
     const ring_size size = rings_.size();
-    return "Each of " + std::to_string(workers) + " workers has a ring, of " + std::to_string(size.submissions) +
-           " submissions and " + std::to_string(size.completions) +
-           " completions; one that has nothing to do sleeps in its ring if it waits for sockets there, else on a "
+    return (workers == 1 ? "Its worker has a ring, of "
+                         : "Each of " + std::to_string(workers) + " workers has a ring, of ") +
+           std::to_string(size.submissions) + " submissions and " + std::to_string(size.completions) +
+           " completions; a worker that has nothing to do sleeps in its ring if it waits for sockets there, else on a "
            "futex.";
   }
 

@@ -139,7 +139,7 @@ class uring_worker final : public parker {
 class uring final : public io_service, private io_guard {
  public:
   /// Throws error.
-  explicit uring(unsigned workers);
+  explicit uring(unsigned workers, ring_size size = {});
   ~uring();
   /// 0, or why the system refuses rings.
   int make_rings() noexcept;

@@ -99,6 +99,9 @@ TEST(runtime, takes_the_best_that_there_is_and_says_why) {
   const environment none{nullptr};
   const weft::runtime rt{{.threads = 1}};
   const std::string how = rt.explain();
+  const weft::runtime several{{.threads = 2}};
+  EXPECT_EQ(several.backend(), weft::io_backend::epoll);
+  EXPECT_NE(several.explain().find("since there are several workers"), std::string::npos) << several.explain();
   EXPECT_NE(how.find(rt.backend() == weft::io_backend::uring ? "by io_uring, which" : "by epoll, not by io_uring: "),
             std::string::npos)
       << how;
@@ -115,7 +118,7 @@ TEST(runtime, the_environment_chooses) {
     EXPECT_EQ(rt.backend(), weft::io_backend::epoll);
     EXPECT_NE(rt.explain().find("as WEFT_IO asks"), std::string::npos) << rt.explain();
   }
-  if (weft::runtime{}.backend() == weft::io_backend::uring) {
+  if (weft::runtime{{.threads = 1}}.backend() == weft::io_backend::uring) {
     const environment ring{"uring"};
     EXPECT_EQ(weft::runtime{}.backend(), weft::io_backend::uring);
     EXPECT_EQ((weft::runtime{{.io = weft::io_backend::epoll}}.backend()), weft::io_backend::epoll);  // over it

@@ -1,6 +1,7 @@
 // TCP on real sockets of this machine, in a runtime and outside of one. See weft/net.hpp.
 //
-// With WEFT_TEST_IN_RUNTIME in the environment all bodies run in a runtime, whose back end WEFT_IO chooses.
+// With WEFT_TEST_IN_RUNTIME=epoll or =uring in the environment all bodies run in a runtime, and all runtimes wait by that, or
+// by epoll where the system has no rings.
 #include "support/weft_test.hpp"
 
 #include <fcntl.h>

@@ -24,8 +24,12 @@ using weft::net::endpoint;
 using weft::net::listener;
 using weft::net::stream;
 
-// WEFT_TEST_IN_RUNTIME in the environment: all bodies run in a runtime.
-[[maybe_unused]] inline const bool bodies_run_in_a_runtime = std::getenv("WEFT_TEST_IN_RUNTIME") != nullptr && [] {
+// WEFT_TEST_IN_RUNTIME in the environment names a back end: all bodies run in a runtime on that.
+[[maybe_unused]] inline const bool bodies_run_in_a_runtime = [] {
+  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
+  if (by == nullptr) return false;
+  const bool has_rings = weft::runtime{{.threads = 1}}.backend() == weft::io_backend::uring;
+  ::setenv("WEFT_IO", has_rings ? by : "epoll", 1);
   run_body = [](task<> body) { weft::runtime{{.threads = 2}}.run(std::move(body)); };
   return true;
 }();
