@@ -21,6 +21,10 @@
 // each frame. Whenever nothing can run, time goes on to the next timer; if there is none, the test hangs, which fails with
 // the async stacks of all that waits. Other threads may take part: before it calls a hang a hang, the world waits for them.
 //
+// Sockets that are made in a run, outside of a runtime, are watched by the world, which asks the system before time goes on.
+// So what goes over a local socket, as of a socketpair(), takes no time, and runs are repeatable. What goes through a network
+// takes time of its own, which the world does not wait for.
+//
 // Threads   a run belongs to the thread that calls it; one at a time in a process, since it watches all waits.
 //
 // Long because a run and a sweep share one world, and the templates that fill it.

@@ -58,5 +58,7 @@ class io_service {
 
 /// That of the running task's executor; the process's own, where that has none.
 io_service& io_service_here();
+/// By the test kit: what is watched by the process's own otherwise, this gives the service for. Null: back to that.
+void watch_elsewhere(io_service& (*its)()) noexcept;
 
 }  // namespace weft::detail

@@ -152,6 +152,8 @@ bool world::drive() noexcept {
       end_step();
     } else if (options_.other != nullptr && options_.other->busy()) {
       std::this_thread::yield();
+    } else if (report_of_sockets()) {
+      continue;  // before time goes on
     } else if (const auto due = clock_.next()) {
       begin_step();
       // Not if a stop has made work. And to this timer only: a stop that is under way may have taken it, and what that
@@ -168,13 +170,22 @@ bool world::drive() noexcept {
   }
 }
 
+// Whether sockets had something.
+bool world::report_of_sockets() noexcept {
+  if (!sockets_.look()) return false;
+  begin_step();
+  sockets_.report();
+  end_step();
+  return true;
+}
+
 bool world::something_to_do() const noexcept { return !loop_.empty() || clock_.armed() != 0 || root_->over(); }
 
 // Other threads may still post, arm a timer or end the run. There is no notification of that, so this polls: often at first.
-bool world::wait_for_others() const noexcept {
+bool world::wait_for_others() noexcept {
   const auto begin = std::chrono::steady_clock::now();
   for (unsigned round = 0;; ++round) {
-    if (something_to_do()) return true;
+    if (something_to_do() || report_of_sockets()) return true;
     if (std::chrono::steady_clock::now() - begin > options_.patience) return false;
     if (round < 100)
       std::this_thread::yield();
@@ -363,6 +374,7 @@ void world::abandon(std::unique_ptr<world> one, subject& what) noexcept {
   static std::vector<world*>* kept = new std::vector<world*>;  // so that a leak checker finds them
   weft::detail::wait_watch::begin(watch_before);
   watching.store(nullptr, std::memory_order_seq_cst);
+  one->sockets_.end();
   what.abandon();
   const std::lock_guard guard{lock};
   kept->push_back(one.release());

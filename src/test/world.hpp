@@ -15,6 +15,7 @@
 #include <weft/test.hpp>
 
 #include "test/memory.hpp"
+#include "test/sockets.hpp"
 
 namespace weft::test::detail {
 
@@ -146,7 +147,8 @@ class world final : executor {
   static std::vector<async_frame> stack_of(weft::detail::sleeper& one);
   bool drive() noexcept;
   bool something_to_do() const noexcept;
-  bool wait_for_others() const noexcept;
+  bool wait_for_others() noexcept;
+  bool report_of_sockets() noexcept;
 
   // Who waits: a sleeper's address, with a flag where it does not wait now; since when, in order; and the function that
   // awaits there and its frame, for a report that comes when the sleeper may be gone. Relaxed, all: as `seen_` below.
@@ -161,6 +163,7 @@ class world final : executor {
   world_options options_;
   seeded_executor loop_;
   virtual_clock clock_;
+  sockets sockets_;
   stop_source source_;
   std::unique_ptr<frame_tracker> frames_ = std::make_unique<frame_tracker>();
   env env_;

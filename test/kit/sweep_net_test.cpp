@@ -1,0 +1,278 @@
+// Streams and listeners, with a stop at each place of each await, and without memory: no byte is lost or comes twice. On local
+// sockets, which a run of the kit waits for itself.
+#include <weft/net.hpp>
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <weft/io.hpp>
+
+#include "support/sweep.hpp"
+
+namespace {
+
+using namespace test::in_sweeps;
+using weft::net::listener;
+using weft::net::stream;
+
+std::string_view text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span{text}); }
+
+void must(bool holds) {
+  if (holds) return;
+  std::perror("a system call");
+  std::abort();
+}
+
+// Two ends of a connection; and what was sent from one to the other, where it goes around them.
+struct connection {
+  stream here, there;
+  std::string sent, received;
+
+  connection() {
+    int both[2];
+    must(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) == 0);
+    here = adopted(both[0]);
+    there = adopted(both[1]);
+    sent.reserve(64);  // what was passed is noted, also without memory
+    received.reserve(64);
+  }
+  static stream adopted(int number) {
+    try {
+      return stream::adopt(number);
+    } catch (...) {
+      ::close(number);
+      throw;
+    }
+  }
+  // What nobody has read.
+  void drain() {
+    char buffer[64];
+    for (ssize_t got; (got = ::recv(there.native_handle(), buffer, sizeof buffer, MSG_DONTWAIT)) > 0;)
+      received.append(buffer, static_cast<std::size_t>(got));
+  }
+};
+
+template <class By>
+struct reads_and_writes : connection {
+  part<By> writes() {
+    for (const std::string_view piece : {"ab", "cde", "f"}) {
+      const std::size_t written = co_await here.write_some(bytes(piece));
+      sent += piece.substr(0, written);
+      co_await rest(1);
+    }
+    here.shutdown();
+  }
+  part<By> reads() {
+    std::array<std::byte, 2> buffer;
+    for (;;) {
+      const std::size_t got = co_await there.read(buffer);
+      if (got == 0) break;
+      received += text(std::span{buffer}.first(got));
+    }
+    require(received == "abcdef", "it has ended too early");
+  }
+  part<By> run() { co_await together(reads(), writes()); }
+  void check() {
+    drain();
+    require(received == sent, "a byte was lost, or came twice");
+  }
+};
+TEST(sweep, stream) { sweep_both<reads_and_writes>("stream::read, stream::write_some", waits_for_the_other); }
+
+// A stream without room: a write that is ended half-way closes its side.
+template <class By>
+struct writes_much : connection {
+  std::size_t before = 0, got = 0;
+  bool was_written = false;
+  static constexpr std::size_t size = 3 * 4096;
+
+  writes_much() { here.set_send_buffer(4096); }
+  part<By> writes() {
+    const std::array<std::byte, size> data{};
+    co_await here.write(std::span<const std::byte>{data});
+    was_written = true;
+    here.shutdown();
+  }
+  part<By> reads() {
+    co_await rest(1);
+    std::array<std::byte, 1000> buffer;
+    for (;;) {
+      const std::size_t some = co_await there.read(buffer);
+      if (some == 0) break;
+      got += some;
+    }
+  }
+  part<By> run() { co_await together(writes(), reads()); }
+  void check() {
+    std::array<std::byte, 1000> buffer;
+    ssize_t some = 1;
+    while ((some = ::recv(there.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0)
+      got += static_cast<std::size_t>(some);
+    require(was_written ? got == size : got < size, "a byte was lost, or came twice");
+    require(got == 0 || some == 0, "half of it was written, and the other side is not told");
+  }
+};
+TEST(sweep, stream_write) { sweep_both<writes_much>("stream::write", waits_for_the_other); }
+
+// A connection that is not taken stays to be taken.
+template <class By>
+struct accepts {
+  listener at;
+  sockaddr_un name{};
+  int connected = 0, accepted = 0;
+
+  accepts() {
+    const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    name.sun_family = AF_UNIX;  // a name that the system chooses
+    socklen_t size = sizeof(sa_family_t);
+    must(number >= 0 && ::bind(number, reinterpret_cast<const sockaddr*>(&name), size) == 0 &&
+         ::listen(number, 8) == 0);
+    size_ = sizeof name;
+    must(::getsockname(number, reinterpret_cast<sockaddr*>(&name), &size_) == 0);
+    at = listener::adopt(number);
+  }
+  part<By> connects() {
+    for (int i = 0; i != 2; ++i) {
+      co_await rest(1);
+      const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      must(number >= 0 && ::connect(number, reinterpret_cast<const sockaddr*>(&name), size_) == 0);
+      ::close(number);
+      ++connected;
+    }
+  }
+  part<By> takes() {
+    for (int i = 0; i != 2; ++i) {
+      const stream one = co_await at.accept();
+      ++accepted;
+      require(one.is_open(), "it is closed");
+    }
+  }
+  part<By> run() { co_await together(takes(), connects()); }
+  void check() {
+    for (int number; (number = ::accept4(at.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;
+         ::close(number))
+      ++accepted;
+    require(accepted == connected, "a connection was lost");
+  }
+
+ private:
+  socklen_t size_ = 0;
+};
+TEST(sweep, accept) { sweep_both<accepts>("listener::accept", waits_for_the_other); }
+
+template <class By>
+struct listens {
+  part<By> run() {
+    auto listening = weft::net::listen(weft::net::endpoint{"127.0.0.1", 0});
+    const listener at = co_await std::move(listening);
+    require(at.local().port() != 0, "it listens nowhere");
+    co_await rest(1);
+  }
+};
+TEST(sweep, listen) { sweep_both<listens>("net::listen"); }
+
+template <class By>
+struct waits_until_ready {
+  const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ~waits_until_ready() { ::close(number); }
+  part<By> waits() {
+    const auto got = co_await weft::net::ready(number, weft::net::readiness::readable);
+    require(got == weft::net::readiness::either, "it is ready for something else");
+  }
+  part<By> sets() {
+    co_await rest(1);
+    must(::eventfd_write(number, 1) == 0);
+  }
+  part<By> run() { co_await together(waits(), sets()); }
+};
+TEST(sweep, ready) { sweep_both<waits_until_ready>("net::ready", waits_for_the_other); }
+
+// ---- the kit itself -------------------------------------------------------------------------------------------------------
+
+// Time goes on when nothing is on its way: so a read that is answered in time does not time out, however long that takes.
+TEST(sockets_of_a_run, come_before_time_goes_on) {
+  weft::test::run([]() -> task<> {
+    connection both;
+    const auto answers = [](const stream& end) -> task<> {
+      std::array<std::byte, 4> buffer;
+      for (int i = 0; i != 100; ++i) {
+        const std::size_t got = co_await end.read(buffer);
+        co_await end.write(std::span{buffer}.first(got));
+      }
+    };
+    const auto asks = [](const stream& end) -> task<> {
+      std::array<std::byte, 4> buffer;
+      for (int i = 0; i != 100; ++i) {
+        co_await end.write("ask");
+        const std::size_t got = co_await weft::timeout(1ns, end.read(buffer));
+        EXPECT_EQ(got, 3U);
+      }
+      EXPECT_EQ(weft::test::elapsed(), 0ns);
+      const auto late = co_await as_result(weft::timeout(1h, end.read(buffer)));
+      EXPECT_EQ(late.error(), weft::errc::timed_out);
+      EXPECT_EQ(weft::test::elapsed(), 1h);
+    };
+    co_await weft::when_all(asks(both.here), answers(both.there));
+  });
+}
+
+TEST(sockets_of_a_run, may_outlive_it) {
+  std::optional<connection> both;
+  weft::test::run([&]() -> task<> {
+    both.emplace();
+    co_await both->here.write("kept");
+  });
+  weft::test::run([&]() -> task<> {
+    std::array<std::byte, 4> buffer;
+    const std::size_t got = co_await both->there.read(buffer);
+    EXPECT_EQ(got, 4U);
+  });
+}
+
+TEST(sockets_of_a_run, that_nobody_answers_hang_and_are_told_of) {
+  try {
+    weft::test::run({.patience = 1ms}, []() -> task<> {
+      const connection both;
+      std::array<std::byte, 4> buffer;
+      static_cast<void>(co_await both.here.read(buffer));
+    });
+    ADD_FAILURE() << "it has ended";
+  } catch (const weft::test::failure& hang) {
+    EXPECT_NE(std::string_view{hang.what()}.find("hangs"), std::string_view::npos) << hang.what();
+  }
+}
+
+TEST(sockets_of_a_run, are_the_processs_again_behind_it) {
+  weft::test::run([]() -> task<> {
+    const connection both;
+    co_await both.here.write("x");
+  });
+  const auto body = []() -> task<std::size_t> {
+    const connection both;
+    const auto later = [](const stream& end) -> task<> {
+      co_await weft::sleep_for(1ms);
+      co_await end.write("abc");
+    };
+    std::array<std::byte, 4> buffer;
+    const auto [got, none] = co_await weft::when_all(both.here.read(buffer), later(both.there));
+    co_return got;
+  };
+  EXPECT_EQ(weft::sync_wait(body()), 3U);
+}
+
+}  // namespace
