@@ -183,6 +183,12 @@ bench_peer(libgo NAME "libgo" PACKAGE libgo HEADER libgo/coroutine.h LIBRARY lib
 bench_peer(lionet NAME "LioNet" PACKAGE LioNet HEADER LioNet/scheduler.h LIBRARY lionet)
 bench_peer(sylar NAME "sylar" PACKAGE sylar HEADER sylar/scheduler.h LIBRARY sylar)
 
+# What http_hello is driven by, and what its servers parse with that have no HTTP.
+find_program(BENCH_WRK wrk)
+find_path(BENCH_http_parser_INCLUDE http_parser.h)
+find_library(BENCH_http_parser_LIBRARY http_parser)
+mark_as_advanced(BENCH_WRK BENCH_http_parser_INCLUDE BENCH_http_parser_LIBRARY)
+
 # Other languages: a toolchain, and a small harness of their own beside ours.
 set(GO_ROOT "" CACHE PATH "Where Go is installed")
 find_program(BENCH_GO go HINTS ${GO_ROOT}/bin PATHS /usr/local/go/bin)

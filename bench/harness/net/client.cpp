@@ -107,16 +107,17 @@ server_process::~server_process() {
   }
 }
 
+std::chrono::nanoseconds server_process::processor_time() const noexcept {
+  timespec now{};
+  ::clock_gettime(clock_, &now);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
 void server_process::settle() const {
-  constexpr long long little = 50'000;  // ns in one look: what a runtime's watcher may take that finds nothing
-  const auto used = [this] {
-    timespec now{};
-    ::clock_gettime(clock_, &now);
-    return static_cast<long long>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-  };
-  for (long long before = used();;) {
+  constexpr auto little = 50us;  // in one look: what a runtime's watcher may take that finds nothing
+  for (auto before = processor_time();;) {
     std::this_thread::sleep_for(10ms);
-    const long long now = used();
+    const auto now = processor_time();
     if (now - before < little) return;
     before = now;
   }

@@ -31,6 +31,8 @@ class server_process {
   ~server_process();
 
   std::uint16_t port() const noexcept { return port_; }
+  /// What it has used so far.
+  std::chrono::nanoseconds processor_time() const noexcept;
   /// Waits until it has had nothing to do for a while.
   void settle() const;
   /// What it has of memory that is its own: heap and stacks, not its code.
