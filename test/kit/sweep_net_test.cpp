@@ -192,7 +192,7 @@ struct waits_until_ready {
   ~waits_until_ready() { ::close(number); }
   part<By> waits() {
     const auto got = co_await weft::net::ready(number, weft::net::readiness::readable);
-    require(got == weft::net::readiness::either, "it is ready for something else");
+    require(got == weft::net::readiness::readable, "it is ready for something else");
   }
   part<By> sets() {
     co_await rest(1);
