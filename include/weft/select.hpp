@@ -41,7 +41,7 @@ struct selected {
 /// Lifetime  the channels outlive it.
 /// Threads   any.
 /// Cost      a lock where one is ready, none where none is and there is `otherwise`, else one for each channel; no memory;
-///           with an on() that runs, the frames of a scope and of a fork for each.
+///           with an operation on a socket, a frame; with an on() that runs, the frames of a scope and of a fork for each.
 template <class... Cases>
   requires(sizeof...(Cases) > 0)
 auto select(Cases... cases) {
@@ -79,7 +79,7 @@ auto select(std::vector<on_case<T>> cases) {
 /// The same of cases of any kind, each with its function: gives the index of the one that was done. See any_case.
 ///
 /// Suspends, Cancel, Fails, Lifetime and Threads as above; never waits where `otherwise` is among them.
-/// Cost      four allocations more, besides those of the cases.
+/// Cost      four allocations and a frame more, besides those of the cases.
 inline auto select(std::vector<any_case> cases) { return detail::select_many(std::move(cases)); }
 
 }  // namespace weft
