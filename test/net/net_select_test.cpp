@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -185,7 +186,7 @@ WEFT_TEST("an accept as a case: what was chosen in vain waits on") {
   const listener at = co_await weft::net::listen(anywhere);
   channel<int> numbers{0};
   weft::event over;
-  int accepted = 0, received = 0, stopped = 0;
+  std::atomic<int> accepted = 0, received = 0, stopped = 0;
   const auto waits = [&]() -> task<> {
     const auto got = co_await select(on(at.accept()), on_receive(numbers), on(over.wait()), after(60s));
     EXPECT_NE(got.index, 3u);
@@ -212,7 +213,7 @@ WEFT_TEST("an accept as a case: what it sends, or locks, beside it stays as it i
   const listener at = co_await weft::net::listen(anywhere);
   channel<std::unique_ptr<int>> values{0};
   weft::mutex door;
-  int accepted = 0;
+  std::atomic<int> accepted = 0;
   const auto waits = [&](int value) -> task<> {
     auto got = co_await select(on(at.accept()), weft::on_send(values, std::make_unique<int>(value)), on(door.lock()));
     if (got.index == 0) ++accepted;
