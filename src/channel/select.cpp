@@ -64,8 +64,11 @@ channel_waiter& select_wait::choose_at(const channel_core& one) noexcept {
   return *place;
 }
 
+// `locks` may be gone once the last one is unlocked; those that are none come first, and end nothing.
 void select_wait::unlock_all(const case_lock* locks, std::size_t count) noexcept {
-  while (count != 0) locks[--count].unlock();  // `locks` may be gone once the last one is unlocked
+  const case_lock* last = locks;
+  while (last != locks + count && !*last) ++last;
+  for (const case_lock* one = locks + count; one != last;) (--one)->unlock();
 }
 
 void select_wait::tell(const waiter& self, const char* what, wait_subjects& into) noexcept {

@@ -2,6 +2,7 @@
 #include <weft/channel.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -12,7 +13,10 @@
 #include <vector>
 #include <weft/broadcast.hpp>
 #include <weft/combine.hpp>
+#include <weft/event.hpp>
 #include <weft/fiber.hpp>
+#include <weft/hop.hpp>
+#include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
 #include <weft/test.hpp>
@@ -293,6 +297,34 @@ TEST(at, ticks_beside_a_channel) {
     // Values at 6, 12, 18, 24 and 30, ticks at 10, 20 and 30: at 30 either may be first.
     EXPECT_TRUE(seen == "ctcctcct" || seen == "ctcctctc") << seen;
   });
+}
+
+// Whoever ends the wait goes on, and frees the select, while the select still gives its locks back.
+TEST(select_holes, is_gone_as_soon_as_its_last_lock_is_free) {
+  const weft::pool workers{{.threads = 2}};
+  const int rounds = test::rounds(50'000);
+  channel<int> absent{0};
+  weft::auto_event bell;
+  auto one = [&]() -> task<int> {
+    auto got = co_await select(on_if(false, on_receive(absent)), on_if(true, on(bell.wait())));
+    co_return static_cast<int>(got.index);
+  };
+  auto waits = [&]() -> task<int> {
+    int sum = 0;
+    for (int i = 0; i != rounds; ++i) sum += co_await one();
+    co_return sum;
+  };
+  // From a thread of its own, so that it is there while the select falls asleep.
+  std::atomic<bool> over = false;
+  std::jthread rings{[&] {
+    while (!over) {
+      bell.set();
+      std::this_thread::yield();
+    }
+  }};
+  const int sum = sync_wait(weft::start_on(workers, waits()));
+  over = true;
+  EXPECT_EQ(sum, rounds);
 }
 
 }  // namespace
