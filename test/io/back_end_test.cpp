@@ -181,7 +181,9 @@ TEST_P(on_each, a_peer_hears_of_the_end_although_the_worker_computes_that_has_cl
     const blocking_peer peer{at.local()};
     std::optional<stream> here{co_await at.accept()};
     EXPECT_EQ((co_await weft::as_result(weft::timeout(1ms, read_some(*here)))).error(), weft::errc::timed_out);
-    if (somebody_may_have_a_duplicate) EXPECT_GE(here->native_handle(), 0);
+    if (somebody_may_have_a_duplicate) {
+      EXPECT_GE(here->native_handle(), 0);
+    }
     here.reset();
     EXPECT_TRUE(peer.hears_the_end(10'000));  // which blocks this worker
   };
