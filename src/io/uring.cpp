@@ -1,3 +1,4 @@
+// Long because a ring, its worker, and the look after a worker that computes are one protocol.
 #include "io/uring.hpp"
 
 #include <fcntl.h>

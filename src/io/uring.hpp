@@ -72,7 +72,7 @@ class kernel_ring {
   bool is_made_ = false;
 };
 
-class uring;
+class uring;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// How a worker sleeps, and its ring.
 class uring_worker final : public parker {

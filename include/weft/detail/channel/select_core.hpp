@@ -15,6 +15,8 @@
 // What it waits with is in channel/select_wait.hpp, and what its cases do in channel/select_cases.hpp and select_on.hpp. What can
 // only be run does so beside it: channel/select_beside.hpp.
 //
+// Long because a select of cases that the types tell and one of a vector wait alike.
+//
 // Source: the order of select is that of Go's runtime; there, too, all channels are locked.
 #pragma once
 

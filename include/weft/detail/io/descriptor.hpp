@@ -110,7 +110,7 @@ class descriptor {
 
  private:
   friend class descriptor_use;
-  friend class uring;
+  friend class uring;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
   friend class uring_worker;
 
   static constexpr std::uint32_t open = 1, read = 2, written = 4, owned = 8, one_use = 16;

@@ -94,10 +94,10 @@ class operation_case final : public select_case {
  public:
   using result_type = typename Act::value_type;
   using state = operation_case;
-  explicit operation_case(Act act) : act_(std::move(act)) {
+  explicit operation_case(Act act) noexcept : act_(std::move(act)) {
     if (act_.at != nullptr) place_.emplace(act_.at->line_of(act_.which()).as_case());
   }
-  operation_case(operation_case&& other) : operation_case{std::move(other.act_)} {}  // before it is awaited
+  operation_case(operation_case&& other) noexcept : operation_case{std::move(other.act_)} {}  // before it is awaited
 
   bool may_be_ready() const noexcept { return true; }  // it takes the lock to know
   std::uint32_t changes() const noexcept { return 0; }
