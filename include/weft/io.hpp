@@ -370,6 +370,10 @@ pipe_ends pipe(std::size_t capacity = default_limit);
 namespace weft::detail {
 
 [[noreturn]] void throw_too_long(const char* what, std::size_t limit);
+// Of what write_some() gives: with less a loop would have no end.
+inline void expect_some(std::size_t taken, [[maybe_unused]] std::size_t of) noexcept {
+  WEFT_EXPECTS(taken != 0 && taken <= of, "a writer has taken no byte, or more than it was given");
+}
 template <class T>
 inline constexpr bool is_buffered_reader = false;
 template <class Source>
@@ -517,7 +521,7 @@ template <writer Sink>
 task<> buffered_writer<Sink>::flush_all() {
   while (buffer_.size() != 0) {
     const std::size_t written = co_await sink_.write_some(buffer_.held());
-    WEFT_EXPECTS(written != 0 && written <= buffer_.size(), "a writer has taken no byte, or more than it was given");
+    detail::expect_some(written, buffer_.size());
     buffer_.consume(written);
   }
 }
@@ -578,6 +582,7 @@ task<std::uint64_t> copy(From& from, To& to, std::uint64_t limit) {
       if (there.empty()) break;
       there = there.first(at_most(there.size()));
       const std::size_t written = co_await to.write_some(there);
+      detail::expect_some(written, there.size());
       from.consume(written);
       copied += written;
     }

@@ -451,6 +451,31 @@ WEFT_TEST("buffered_writer: a flush or a write that is stopped loses no byte and
   EXPECT_EQ(all, "abcdefghij");
 }
 
+// Neither a copy nor a flush may try such a one for ever.
+struct takes_nothing {
+  task<std::size_t> write_some(std::span<const std::byte>) { co_return std::size_t{0}; }
+  task<> write(std::span<const std::byte>) { co_return; }
+};
+
+TEST(buffered_writer_misuse, a_writer_that_takes_no_byte_ends_the_program) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(weft::sync_wait([]() -> task<> {
+                 takes_nothing to;
+                 weft::io::buffered_writer out{to};
+                 co_await out.write("x");
+                 co_await out.flush();
+               }()),
+               "a writer has taken no byte");
+  EXPECT_DEATH(weft::sync_wait([]() -> task<> {
+                 auto [from, into] = weft::io::pipe();
+                 co_await into.write("x");
+                 weft::io::buffered_reader in{from};
+                 takes_nothing to;
+                 co_await weft::io::copy(in, to);
+               }()),
+               "a writer has taken no byte");
+}
+
 TEST(buffered_writer_misuse, two_writers_end_the_program) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(weft::sync_wait([]() -> task<> {
