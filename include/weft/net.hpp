@@ -159,7 +159,10 @@ class stream {
   detail::operation<detail::reading> read(std::span<std::byte> into) const noexcept { return {{at_, into}}; }
 
   /// Reads what has come, up to 16 KiB, into a buffer that is lent for it: one that waits has none, so an idle connection
-  /// costs no buffer. Empty: the peer has closed its side. Otherwise as read(), and fails with not_enough_memory.
+  /// costs no buffer. Empty: the peer has closed its side. Otherwise as read().
+  ///
+  /// Fails     with not_enough_memory, too; nothing has been read then.
+  /// Cost      that of read(), and an allocation of 16 KiB.
   ///
   ///     while (const w::net::lent_buffer got = co_await peer.receive(); !got.empty()) co_await peer.write(got);
   detail::operation<detail::receiving> receive() const noexcept { return detail::receiving{at_}; }

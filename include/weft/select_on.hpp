@@ -16,7 +16,8 @@ namespace weft {
 ///
 /// What weft has to wait for has no effect where another case is chosen: each function of mutex, shared_mutex, semaphore,
 /// event, auto_event and guarded, latch::wait, what channels, broadcasts and watches send and receive, a fork or a view,
-/// given by its name, and what streams and listeners do: read, receive, write_some, accept, ready. So it may stand beside `otherwise`, too: `select(on(work), otherwise)` asks whether the fork has ended.
+/// given by its name, and what streams and listeners do: read, receive, write_some, accept, ready. So it may stand beside
+/// `otherwise`, too: `select(on(work), otherwise)` asks whether the fork has ended.
 ///
 /// All else (a task, sleep_for, what others have made) runs, beside the other cases, from the moment at which the select is
 /// awaited, several started in any order, and is chosen when it has ended, if no other was before. Where another is chosen it is told to stop, and joined.
@@ -26,7 +27,8 @@ namespace weft {
 /// give it by its name.
 ///
 /// What can't stand for that does not compile: a latch's and a barrier's arrive_and_wait(), which have arrived whichever case
-/// is chosen; a stream's write, of which a part may be sent; a timeout of what would be a case by itself (after(d) is the time); a select, whose cases the other one takes.
+/// is chosen; a stream's write, of which a part may be sent; a timeout of what would be a case by itself (after(d) is the
+/// time); a select, whose cases the other one takes.
 ///
 /// Suspends  until those that run and were not chosen have ended, too.
 /// Cancel    a stop goes to all that run; all else leaves its line. One that ends stopped by itself, and is chosen, ends the

@@ -39,8 +39,8 @@
 #endif
 #endif
 
-/// Defines a test whose body is a task<>, run by sync_wait, or by what the file has set test::run_body to. What stands before the colon is the suite's name. In a
-/// coroutine EXPECT_* works, ASSERT_* does not, since it returns.
+/// Defines a test whose body is a task<>, run by sync_wait, or by what the file has set test::run_body to. What stands before
+/// the colon is the suite's name. In a coroutine EXPECT_* works, ASSERT_* does not, since it returns.
 #define WEFT_TEST(sentence)                                                                                          \
   static ::weft::task<> WEFT_CONCAT(weft_test_body_, __LINE__)();                                                    \
   [[maybe_unused]] static const bool WEFT_CONCAT(weft_test_added_, __LINE__) =                                       \

@@ -55,7 +55,7 @@ class case_lock {
 ///   may_need_no_lock           whether it may wait with none
 ///   bool ended_stopped() const  of one that was done at once: the select ends stopped. Where it was waited for, who woke it
 ///                              has had the others leave (waiter::wake_as_ended)
-///   may_be_in_vain             whether one that was waited for may have been chosen in vain. Then it has two more:
+///   may_be_in_vain             whether one that was waited for may have been chosen in vain. Then it has three more:
 ///   bool was_in_vain()         of the one that was chosen: whether all wait once more
 ///   bool turn_is_over()        whether others are to run before any is tried
 ///   void is_beside_otherwise()  in a select that will not wait: is told so before it is tried

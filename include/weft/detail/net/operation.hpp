@@ -5,8 +5,9 @@
 // fails by fail_with: as_result gets it without a throw.
 //
 // As a case of a select it waits in the line of the descriptor's event. It is tried by the select itself, after it was
-// chosen and outside of all locks. The try may find nothing, where others accept from the same listener. Such a case was chosen in vain, and the select waits again, for all of its cases. So an operation that was
-// not chosen was not tried either, and has had no effect.
+// chosen and outside of all locks. The try may find nothing, where others accept from the same listener. Such a case was
+// chosen in vain, and the select waits again, for all of its cases. So an operation that was not chosen was not tried
+// either, and has had no effect.
 //
 // Rejected: that who reports the readiness tries for the select, before it claims its wait. It would call the system under a
 // lock, on a thread that has all others' readiness to report; and one who has tried and then can't claim holds data for
