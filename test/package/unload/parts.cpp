@@ -1,6 +1,7 @@
 // A plugin with weft inside of it, for grows.cpp: each function uses another part, and returns 0.
 #include <chrono>
 #include <cstdlib>
+#include <memory_resource>
 #include <weft/weft.hpp>
 
 namespace {
@@ -47,7 +48,19 @@ struct late_user {
 
 }  // namespace
 
+// Frames of a scope from memory of the plugin's own, which is gone when a thread that used them goes on.
+w::task<int> in_memory() {
+  static std::pmr::unsynchronized_pool_resource memory;
+  const auto many = [](w::scope& s) -> w::task<int> {
+    int all = 0;
+    for (int i = 0; i != 20; ++i) all += co_await s.fork(one());
+    co_return all;
+  };
+  co_return co_await w::with_scope({.memory = &memory}, many);
+}
+
 extern "C" {
+int use_memory() { return w::sync_wait(in_memory()) - 20; }
 int use_tasks() { return w::sync_wait(one()) - 1; }
 int use_fibers() {
   const w::pool workers{{.threads = 2}};
