@@ -103,11 +103,13 @@ std::vector<shape> beside_others_and_inside() {
 
 /// So many connections, see tcp_pingpong/workload.hpp.
 std::vector<shape> connections() {
-  return {{1, "1 connection", false},
+  return {{1, "1 connection", false, true, false},
           {20, "20 connections"},
-          {1000, "1000 connections", false},
+          {1000, "1000 connections", false, true, false},
+          {10'000, "10,000 connections", false},
           {1'000'020, "20 connections, 2 threads", false, false},
-          {1'001'000, "1000 connections, 2 threads", false, false}};
+          {1'001'000, "1000 connections, 2 threads", false, false},
+          {1'010'000, "10,000 connections, 2 threads", false, false}};
 }
 
 /// One alone is on one thread.
@@ -315,6 +317,15 @@ std::span<const workload> catalogue() {
        .scale = 1e-3,
        .weight = 1,
        .shapes = connections()},
+      {.name = "tcp_pingpong_open",
+       .about = "the same at a fixed rate, half of what epoll by hand can do; its processor time, and how long an "
+                "answer takes",
+       .unit = "us a request",
+       .scale = 1e-3,
+       .weight = 1,
+       .shapes = {{20, "20 connections", false, false}, {1000, "1000 connections", false, false}},
+       .paced = true,
+       .parameters = {"rate"}},
       {.name = "http_hello",
        .about = "wrk gets \"Hello, world\" on 20 connections for a second; the server's processor time",
        .unit = "us a request",

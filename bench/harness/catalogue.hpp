@@ -36,7 +36,9 @@ struct workload {
   metric kind = metric::time;
   double weight = 0.5;  ///< its share of the time, for each shape and library
   std::vector<shape> shapes{{}};
-  bool longer_in_full = false;                 ///< its programs are told of a full run
+  bool longer_in_full = false;  ///< its programs are told of a full run
+  /// Its programs are told --rate, how many items there are in a second: the same for all libraries, see pace() in measure.cpp.
+  bool paced = false;
   std::vector<std::string_view> parameters{};  ///< what they can be told besides the size: "kib" is --kib
 };
 

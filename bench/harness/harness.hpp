@@ -36,6 +36,11 @@ class wrong_result : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The workload can't be run on this machine, for the reason that it says: no figure, and no failure either.
+class not_here : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Makes the compiler believe that `value` is used, so that what computed it stays.
 template <class Value>
 inline void keep(const Value& value) noexcept {
@@ -53,6 +58,10 @@ class state {
 
   /// The workload's parameter (a depth, a count); 0 where it has none.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// How long to measure, and for how long to run before that: for an adapter that doesn't use measure().
+  [[nodiscard]] clock::duration budget() const noexcept { return budget_; }
+  [[nodiscard]] clock::duration warm_up() const noexcept { return warm_up_; }
 
   /// In a full run: the workload at its own length, where a quick run has no time for that.
   [[nodiscard]] bool full() const noexcept { return full_; }

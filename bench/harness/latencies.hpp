@@ -36,12 +36,20 @@ class latencies {
     return 1;
   }
 
+  /// One that was timed elsewhere.
+  void add(state::clock::duration took) { all_.push_back(std::chrono::duration<double, std::micro>{took}.count()); }
+
   void report(state& to) {
     if (all_.empty()) return;
+    to.report("p50 us", quantile(0.5));
+    to.report("p99 us", quantile(0.99));
+    to.report("p99.9 us", quantile(0.999));
+  }
+
+  /// Microseconds; of at least one.
+  double quantile(double share) {
     std::ranges::sort(all_);
-    to.report("p50 us", at(0.5));
-    to.report("p99 us", at(0.99));
-    to.report("p99.9 us", at(0.999));
+    return all_[static_cast<std::size_t>(share * static_cast<double>(all_.size() - 1))];
   }
 
  private:
@@ -50,7 +58,6 @@ class latencies {
     __builtin_ia32_pause();
 #endif
   }
-  double at(double share) const { return all_[static_cast<std::size_t>(share * static_cast<double>(all_.size() - 1))]; }
 
   std::vector<double> all_;
 };

@@ -50,15 +50,19 @@ std::vector<program> candidates(const manifest& built, const workload& work, con
 }
 
 /// Takes over what one process reported.
-void record(entry& into, const workload& work, const process_result& result) {
+entry::status record(entry& into, const workload& work, const process_result& result) {
   if (!result.ok()) throw std::runtime_error{result.failure()};
   if (work.kind == metric::command) {
     into.rounds.push_back(result.seconds);
     into.peak_rss_kib = std::max(into.peak_rss_kib, result.peak_rss_kib);
-    return;
+    return entry::status::measured;
   }
   if (result.out.empty()) throw std::runtime_error{"printed no result"};
   const auto line = json::parse(result.out);
+  if (line.contains("not here")) {
+    into.note = line.at("not here");
+    return entry::status::not_here;
+  }
   into.peak_rss_kib = std::max(into.peak_rss_kib, line.at("peak_rss_kib").get<long>());
   into.own_rss_kib = line.at("start_rss_kib").get<long>();
   into.allocator = line.value("allocator", "");
@@ -71,6 +75,7 @@ void record(entry& into, const workload& work, const process_result& result) {
     into.rounds.push_back(line.at("ns").get<double>() * work.scale);
     if (line.contains("cpu_ns")) into.cpu_rounds.push_back(line.at("cpu_ns").get<double>() * work.scale);
   }
+  return entry::status::measured;
 }
 
 /// An allocation count is exact, and compilers are slow: not every round needs them.
@@ -84,11 +89,10 @@ double round_ms(const workload& work, const schedule& when) {
   return std::max(shortest_ms, when.ms * (work.weight == 0 ? 0 : work.weight));
 }
 
-void run_once(row& in, const assignment& what, const schedule& when, int core) {
-  auto& into = in.entries[what.entry];
+process_result run_program(const row& in, const program& what, const schedule& when, int core) {
   process_options options{.cpu = {}, .limit = when.limit};
   if (in.form.pinned) options.cpu = core;
-  auto command = what.what->command;
+  auto command = what.command;
   if (in.work->kind != metric::command) {
     const auto ms = round_ms(*in.work, when);
     command.insert(command.end(), {"--size", std::to_string(in.form.size), "--ms", std::to_string(std::lround(ms)),
@@ -96,12 +100,48 @@ void run_once(row& in, const assignment& what, const schedule& when, int core) {
     command.insert(command.end(), in.form.options.begin(), in.form.options.end());
     if (when.full && in.work->longer_in_full) command.insert(command.end(), {"--full", "1"});
   }
+  return run_process(command, options);
+}
+
+void run_once(row& in, const assignment& what, const schedule& when, int core) {
+  auto& into = in.entries[what.entry];
   try {
-    record(into, *in.work, run_process(command, options));
-    into.state = entry::status::measured;
+    into.state = record(into, *in.work, run_program(in, *what.what, when, core));
   } catch (const std::exception& e) {
     into.state = entry::status::failed;
     into.note = e.what();
+  }
+}
+
+/// What `pacer` does in a second when it is told no rate: the median of three runs. 0: this machine can't run it.
+double fastest_rate(const row& in, const program& pacer, const schedule& when, int core) {
+  entry found;
+  for (int i = 0; i != 3; ++i)
+    if (record(found, *in.work, run_program(in, pacer, when, core)) != entry::status::measured) return 0;
+  return 1e9 / median(found.extra_rounds.at("ns that passed"));
+}
+
+/// Tells all programs of a paced workload one rate: half of the fastest of the limit by hand, else of the first program.
+void pace(plan& what, std::size_t which, const schedule& when, int core, progress& shown) {
+  row& in = what.rows[which];
+  const assignment* pacer = nullptr;
+  for (const auto& each : what.assignments) {
+    if (each.row != which) continue;
+    if (pacer == nullptr || in.entries[each.entry].key() == "handwritten") pacer = &each;
+  }
+  if (pacer == nullptr) return;
+  shown.step(row_title(*in.work, in.form) + " · at which rate?");
+  try {
+    const auto rate = std::lround(fastest_rate(in, *pacer->what, when, core) / 2);
+    if (rate > 0) in.form.options.insert(in.form.options.end(), {"--rate", std::to_string(rate)});
+  } catch (const std::exception& e) {
+    const std::string why = "has no rate, as " + in.entries[pacer->entry].key() + " failed: " + e.what();
+    for (const auto& each : what.assignments) {
+      if (each.row != which) continue;
+      in.entries[each.entry].state = entry::status::failed;
+      in.entries[each.entry].note = why;
+    }
+    shown.complain(row_title(*in.work, in.form) + " " + why);
   }
 }
 
@@ -163,7 +203,12 @@ std::vector<row> measure(plan what, const schedule& when) {
   for (std::size_t round = 0; round != when.rounds; ++round)
     for (const auto& each : what.assignments) steps += runs_in_round(*what.rows[each.row].work, round);
 
+  const auto is_paced = [](const row& each) { return each.work->paced && each.form.options.empty(); };
+  steps += static_cast<std::size_t>(std::ranges::count_if(what.rows, is_paced));
+
   progress shown{steps};
+  for (std::size_t i = 0; i != what.rows.size(); ++i)
+    if (is_paced(what.rows[i])) pace(what, i, when, core, shown);
   for (std::size_t round = 0; round != when.rounds; ++round) {
     for (std::size_t i = 0, all = what.assignments.size(); i != all; ++i) {
       const auto& each = what.assignments[round % 2 == 0 ? i : all - 1 - i];  // the other way round in every second one
@@ -172,7 +217,7 @@ std::vector<row> measure(plan what, const schedule& when) {
       if (!runs_in_round(*in.work, round)) continue;
       shown.step("round " + std::to_string(round + 1) + " of " + std::to_string(when.rounds) + "  " +
                  row_title(*in.work, in.form) + " · " + into.key());
-      if (into.state == entry::status::failed) continue;  // it had its chance
+      if (into.state == entry::status::failed || into.state == entry::status::not_here) continue;  // it had its chance
       run_once(in, each, when, core);
       if (into.state == entry::status::failed)
         shown.complain(row_title(*in.work, in.form) + ", " + into.key() + " " + into.note);

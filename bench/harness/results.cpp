@@ -29,6 +29,7 @@ std::string_view status_name(entry::status status) {
     case entry::status::failed: return "failed";
     case entry::status::recorded: return "recorded";
     case entry::status::absent: return "absent";
+    case entry::status::not_here: return "not here";
   }
   return "";
 }

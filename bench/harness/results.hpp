@@ -59,12 +59,13 @@ struct entry {
     failed,    ///< it was run, and gave no result or a wrong one
     recorded,  ///< not in this run: an earlier ratio
     absent,    ///< not in this run, and nothing is recorded
+    not_here,  ///< it says why this machine can't run it
   };
 
   std::string library;
   std::string variant{};
   status state = status::absent;
-  std::string note{};                ///< why it failed; where a recorded ratio is from
+  std::string note{};                ///< why it failed, or isn't run; where a recorded ratio is from
   std::vector<double> rounds{};      ///< the row's unit, one value a round
   std::vector<double> cpu_rounds{};  ///< the same, of processor time, where the program says
   estimate figure{};                 ///< the median of `rounds` and its interval

@@ -101,6 +101,7 @@ void print_entry(std::ostream& out, const row& in, const entry& e, const manifes
       out << look.faint << name << pad_left("–", figure_width) << "  " << pad_right(ratio_text(*e.ratio), ratio_width)
           << "  not measured in this run; recorded " << e.note << look.plain << '\n';
       break;
+    case entry::status::not_here: out << look.faint << name << "  left out: " << e.note << look.plain << '\n'; break;
     case entry::status::absent: break;
   }
 }

@@ -66,7 +66,7 @@ function barSvg(r, largest) {
 
 function barsHtml(row) {
   const base = measured(row).find(r => r.library === 'weft');
-  const results = row.results.filter(r => r.status !== 'absent').map(r => ({...r, ghost: ghostOf(row, r, base)}));
+  const results = row.results.filter(r => r.status !== 'absent' && r.status !== 'not here').map(r => ({...r, ghost: ghostOf(row, r, base)}));
   const value = r => Math.max(r.figure?.value ?? 0, r.ghost?.value ?? 0);
   results.sort((a, b) => (a.status === 'failed') - (b.status === 'failed') || value(a) - value(b));
   const largest = 1.06 * Math.max(...results.map(value)) || 1;

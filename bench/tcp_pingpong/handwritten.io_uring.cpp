@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +21,7 @@
 
 namespace {
 
-constexpr unsigned entries = 1024, completions = 8192;
-constexpr unsigned buffers = 2048;  // more than there are connections: each has one message under way
+constexpr unsigned entries = 1024;
 constexpr unsigned buffer_bytes = 512;
 constexpr std::uint16_t group = 0;
 
@@ -39,22 +40,27 @@ void check(int result, const char* what) {
 
 class ring {
  public:
+  /// With a buffer for each connection, each of which has one message under way.
+  explicit ring(std::size_t connections)
+      : buffers_{static_cast<unsigned>(std::bit_ceil(std::clamp<std::size_t>(connections, 2048, 32'768)))},
+        memory_(std::size_t{buffers_} * buffer_bytes) {}
+
   /// On the thread that runs it.
   void set_up() {
     io_uring_params options{};
     options.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE;
-    options.cq_entries = completions;
+    options.cq_entries = 4 * buffers_;  // a receive and a send each, and room
     check(io_uring_queue_init_params(entries, &ring_, &options), "io_uring_setup");
     void* list = nullptr;
-    if (::posix_memalign(&list, 4096, buffers * sizeof(io_uring_buf)) != 0) std::abort();
+    if (::posix_memalign(&list, 4096, buffers_ * sizeof(io_uring_buf)) != 0) std::abort();
     list_ = static_cast<io_uring_buf_ring*>(list);
     io_uring_buf_reg where{};
     where.ring_addr = reinterpret_cast<std::uintptr_t>(list);
-    where.ring_entries = buffers;
+    where.ring_entries = buffers_;
     where.bgid = group;
     check(io_uring_register_buf_ring(&ring_, &where, 0), "io_uring_register_buf_ring");
     io_uring_buf_ring_init(list_);
-    for (unsigned i = 0; i != buffers; ++i) lend(i);
+    for (unsigned i = 0; i != buffers_; ++i) lend(i);
     is_ready_.store(true, std::memory_order_release);
     is_ready_.notify_all();
   }
@@ -84,7 +90,7 @@ class ring {
 
   void lend(unsigned buffer) {
     io_uring_buf_ring_add(list_, at(buffer), buffer_bytes, static_cast<std::uint16_t>(buffer),
-                          io_uring_buf_ring_mask(buffers), 0);
+                          io_uring_buf_ring_mask(buffers_), 0);
     io_uring_buf_ring_advance(list_, 1);
   }
 
@@ -138,7 +144,8 @@ class ring {
 
   io_uring ring_{};
   io_uring_buf_ring* list_ = nullptr;
-  std::vector<char> memory_ = std::vector<char>(std::size_t{buffers} * buffer_bytes);
+  unsigned buffers_;
+  std::vector<char> memory_;
   std::size_t accepted_ = 0;
   std::atomic<bool> is_ready_{false};  // release by its thread -> who sends to it
 };
@@ -148,7 +155,7 @@ class ring {
 int main(int count, char** words) {
   const auto options = bench::read_server_options(count, words);
   std::vector<std::unique_ptr<ring>> all;
-  for (std::size_t i = 0; i != options.threads; ++i) all.push_back(std::make_unique<ring>());
+  for (std::size_t i = 0; i != options.threads; ++i) all.push_back(std::make_unique<ring>(options.connections));
   for (std::size_t i = 1; i != options.threads; ++i)
     std::thread{[&all, i] {
       all[i]->set_up();

@@ -419,6 +419,46 @@ TEST_F(driver, smoke_takes_one_peer_and_quick_says_what_it_left_out) {
   EXPECT_TRUE(said("Left out: generator")) << out_;
 }
 
+TEST_F(driver, tells_all_programs_of_a_paced_workload_half_of_what_the_limit_can_do) {
+  const auto at_rest = [](int ns) {  // told no rate
+    return "case \"$*\" in *--rate*) echo \"$*\" | sed 's/.*--rate //' >>" + std::string{"RATES"} + "; " + prints(8) +
+           ";; *) echo '{\"ns\":1,\"peak_rss_kib\":1,\"start_rss_kib\":1,\"extra\":{\"ns that passed\":" +
+           std::to_string(ns) + "}}';; esac";
+  };
+  const auto writing = [&](std::string script, const std::string& name) {
+    return script.replace(script.find("RATES"), 5, path(name));
+  };
+  program("tcp_pingpong_open", "weft", writing(at_rest(1), "rates"));
+  program("tcp_pingpong_open", "handwritten", writing(at_rest(10'000), "rates"));
+  ASSERT_EQ(run({"tcp_pingpong_open", "20", "--rounds", "2"}), 0) << out_ << err_;
+  std::ifstream in{path("rates")};
+  std::vector<long> rates;
+  for (long rate = 0; in >> rate;) rates.push_back(rate);
+  EXPECT_EQ(rates, (std::vector<long>{50'000, 50'000, 50'000, 50'000}));  // half of a request every 10 us
+
+  ASSERT_EQ(run({"tcp_pingpong_open", "20", "700", "--rounds", "1"}), 0) << out_ << err_;
+  std::ifstream again{path("rates")};
+  std::string text{std::istreambuf_iterator<char>{again}, {}};
+  EXPECT_TRUE(text.ends_with("700\n700\n")) << "one's own rate: " << text;
+}
+
+TEST_F(driver, says_which_rate_could_not_be_found) {
+  program("tcp_pingpong_open", "weft", prints(8));
+  program("tcp_pingpong_open", "handwritten", "echo no epoll >&2; exit 3");
+  EXPECT_EQ(run({"tcp_pingpong_open", "20", "--rounds", "1"}), 1);
+  EXPECT_TRUE(said("has no rate, as handwritten failed: ended with status 3: no epoll")) << out_ << err_;
+}
+
+TEST_F(driver, leaves_out_what_this_machine_cannot_run) {
+  program("chain", "weft", prints(8));
+  program("chain", "cppcoro", "echo '{\"not here\":\"it takes more descriptors\"}'");
+  ASSERT_EQ(run({"chain", "--rounds", "2"}), 0) << out_ << err_;
+  EXPECT_TRUE(said("left out: it takes more descriptors")) << out_;
+  const auto other = results()["rows"][0]["results"][1];
+  EXPECT_EQ(other["status"], "not here");
+  EXPECT_FALSE(other.contains("figure"));
+}
+
 TEST_F(driver, names_that_do_not_exist_are_refused) {
   program("chain", "weft", prints(8));
   EXPECT_EQ(run({"chian"}), 2);

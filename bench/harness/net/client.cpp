@@ -101,8 +101,19 @@ void server_process::start(const std::vector<std::string>& words, int listening)
   if (id_ == 0) become(pointers, listening);
 }
 
+void server_process::follow_child() {
+  const std::string id = std::to_string(id_);
+  std::ifstream children{"/proc/" + id + "/task/" + id + "/children"};
+  if (!(children >> child_)) return;
+  if (const int why = ::clock_getcpuclockid(child_, &clock_); why != 0) {
+    errno = why;
+    fail("clock_getcpuclockid");
+  }
+}
+
 server_process::~server_process() {
-  ::kill(id_, SIGKILL);
+  ::kill(id_, SIGKILL);  // first: it may start another child
+  if (child_ > 0) ::kill(child_, SIGKILL);
   while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
@@ -179,6 +190,13 @@ std::size_t raise_descriptor_limit() {
   limit.rlim_cur = limit.rlim_max;
   checked(::setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
   return limit.rlim_cur;
+}
+
+void need_descriptors(std::size_t connections) {
+  constexpr std::size_t others = 64;  // descriptors that are no connections
+  if (const std::size_t given = raise_descriptor_limit(); given < connections + others)
+    throw not_here{"the system gives a process " + std::to_string(given) + " descriptors (ulimit -Hn), and " +
+                   std::to_string(connections) + " connections need more"};
 }
 
 }  // namespace bench

@@ -31,6 +31,9 @@ class server_process {
   ~server_process();
 
   std::uint16_t port() const noexcept { return port_; }
+  /// What is said of its processor time is from now on that of its child, where it has one: of a server whose first process
+  /// only keeps watch over the one that serves.
+  void follow_child();
   /// What it has used so far.
   std::chrono::nanoseconds processor_time() const noexcept;
   /// Waits until it has had nothing to do for a while.
@@ -43,7 +46,7 @@ class server_process {
  private:
   void start(const std::vector<std::string>& words, int listening);
 
-  pid_t id_ = -1;
+  pid_t id_ = -1, child_ = -1;
   clockid_t clock_{};
   std::uint16_t port_ = 0;
 };
@@ -74,5 +77,7 @@ class connection {
 
 /// As many descriptors as the system gives a process, for this one and the server that it starts.
 std::size_t raise_descriptor_limit();
+/// Fails  with not_here where the system does not give so many connections to a process.
+void need_descriptors(std::size_t connections);
 
 }  // namespace bench
