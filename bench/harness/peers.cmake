@@ -118,6 +118,27 @@ bench_peer(concurrencpp NAME "concurrencpp" PACKAGE concurrencpp TARGET concurre
   MAIN_HEADERS concurrencpp/concurrencpp.h)
 bench_peer(toomanycooks NAME "TooManyCooks" PACKAGE TooManyCooks TARGET TooManyCooks::TooManyCooks
   MAIN_HEADERS tmc/task.hpp tmc/spawn_many.hpp tmc/sync.hpp)
+# bench::<library>_net is what the programs of a network workload link. libcoro has sockets where it was built with c-ares.
+find_library(BENCH_cares_LIBRARY cares)
+mark_as_advanced(BENCH_cares_LIBRARY)
+if(TARGET bench_peer_libcoro AND BENCH_cares_LIBRARY)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_INCLUDES ${BENCH_libcoro_INCLUDE})
+  set(CMAKE_REQUIRED_LIBRARIES ${BENCH_libcoro_LIBRARY} ${BENCH_cares_LIBRARY} Threads::Threads)
+  set(CMAKE_CXX_STANDARD 20)
+  check_cxx_source_compiles("#include <span>
+    #include <coro/net/socket.hpp>
+    int main() { return coro::net::socket{}.blocking(coro::net::socket::blocking_t::no); }" BENCH_libcoro_has_sockets)
+  unset(CMAKE_REQUIRED_INCLUDES)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  unset(CMAKE_CXX_STANDARD)
+  if(BENCH_libcoro_has_sockets)
+    add_library(bench_peer_libcoro_net INTERFACE)
+    add_library(bench::libcoro_net ALIAS bench_peer_libcoro_net)
+    target_link_libraries(bench_peer_libcoro_net INTERFACE bench_peer_libcoro ${BENCH_cares_LIBRARY})
+    target_compile_definitions(bench_peer_libcoro_net INTERFACE LIBCORO_FEATURE_NETWORKING)
+  endif()
+endif()
 bench_peer(libfork NAME "libfork" PACKAGE libfork TARGET libfork::libfork
   MAIN_HEADERS libfork.hpp)
 if(TARGET bench_peer_libfork)
@@ -156,6 +177,19 @@ endif()
 bench_library(boost_asio "Boost.Asio" "${Boost_FOUND}" "${Boost_VERSION_STRING}"
   boost/asio/awaitable.hpp boost/asio/co_spawn.hpp boost/asio/detached.hpp boost/asio/io_context.hpp)
 
+if(TARGET bench_peer_toomanycooks AND Boost_FOUND)  # its sockets are Asio's
+  find_path(BENCH_toomanycooks_asio_INCLUDE tmc/asio/ex_asio.hpp
+    PATHS ${TOOMANYCOOKS_ROOT}/include ${WEFT_PEERS}/TooManyCooks/include)
+  mark_as_advanced(BENCH_toomanycooks_asio_INCLUDE)
+  if(BENCH_toomanycooks_asio_INCLUDE)
+    add_library(bench_peer_toomanycooks_net INTERFACE)
+    add_library(bench::toomanycooks_net ALIAS bench_peer_toomanycooks_net)
+    target_include_directories(bench_peer_toomanycooks_net SYSTEM INTERFACE ${BENCH_toomanycooks_asio_INCLUDE})
+    target_link_libraries(bench_peer_toomanycooks_net INTERFACE bench_peer_toomanycooks Boost::headers)
+    target_compile_definitions(bench_peer_toomanycooks_net INTERFACE TMC_USE_BOOST_ASIO)
+  endif()
+endif()
+
 # Its parts that have a library.
 foreach(part IN ITEMS context coroutine2 fiber)
   set(library ${part})
@@ -183,6 +217,20 @@ bench_peer(photon NAME "PhotonLibOS" PACKAGE PhotonLibOS HEADER photon/thread/th
 bench_peer(libgo NAME "libgo" PACKAGE libgo HEADER libgo/coroutine.h LIBRARY libgo)
 bench_peer(lionet NAME "LioNet" PACKAGE LioNet HEADER LioNet/scheduler.h LIBRARY lionet)
 bench_peer(sylar NAME "sylar" PACKAGE sylar HEADER sylar/scheduler.h LIBRARY sylar)
+
+# nginx, a program: http_hello/nginx.cpp starts it.
+set(NGINX_ROOT "" CACHE PATH "Where nginx is installed")
+find_program(BENCH_NGINX nginx HINTS ${NGINX_ROOT}/sbin PATHS /usr/sbin)
+mark_as_advanced(BENCH_NGINX)
+set(version "")
+if(BENCH_NGINX)
+  execute_process(COMMAND ${BENCH_NGINX} -v ERROR_VARIABLE version ERROR_STRIP_TRAILING_WHITESPACE)
+  string(REGEX REPLACE "^.*nginx/([0-9.]*).*$" "\\1" version "${version}")
+  add_library(bench_peer_nginx INTERFACE)
+  add_library(bench::nginx ALIAS bench_peer_nginx)
+  target_compile_definitions(bench_peer_nginx INTERFACE BENCH_NGINX="${BENCH_NGINX}")
+endif()
+bench_library(nginx "nginx" "${BENCH_NGINX}" "${version}")
 
 # What http_hello is driven by, and what its servers parse with that have no HTTP.
 find_program(BENCH_WRK wrk)

@@ -1,6 +1,9 @@
 // In the clock: what the server's process does in a second of wrk, its accepting 20 connections included.
+#include <stdlib.h>  // mkdtemp
+
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -10,6 +13,24 @@
 namespace {
 
 constexpr std::string_view body = "Hello, world\n";
+
+/// For a server that needs one: BYTES and CONNECTIONS are followed by its path.
+class temporary_folder {
+ public:
+  temporary_folder() : path_{(std::filesystem::temp_directory_path() / "weft-bench-XXXXXX").native()} {
+    if (::mkdtemp(path_.data()) == nullptr) throw bench::wrong_result{"a temporary folder can't be made"};
+  }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  ~temporary_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
 
 /// Whether the server answers as it should.
 void try_once(const bench::server_process& server) {
@@ -51,8 +72,10 @@ double requests_in(const std::string& out) {
 }  // namespace
 
 void bench::run(state& state) {
-  const server_process server{state, {std::to_string(state.size()), std::to_string(large_buffer)}};
+  const temporary_folder folder;
+  server_process server{state, {std::to_string(state.size()), std::to_string(large_buffer), "20", folder.path()}};
   try_once(server);
+  server.follow_child();
   server.settle();
   const auto before = server.processor_time();
   const double requests = requests_in(run_wrk(server));
