@@ -109,7 +109,7 @@ void bench::run(state& state) {
   stay_on(where.client);
   players all{server, count};
   if (rate == 0) {
-    const std::size_t requests = 20 * count;
+    const std::size_t requests = std::min<std::size_t>(20 * count, 5000);
     state.measure(static_cast<double>(requests), requests, [&] { return all.play(requests); });
     return;
   }
