@@ -59,6 +59,7 @@
 #include <weft/sequence.hpp>
 #include <weft/shared_mutex.hpp>
 #include <weft/shared_task.hpp>
+#include <weft/signals.hpp>
 #include <weft/stack_guard.hpp>
 #include <weft/stack_pool.hpp>
 #include <weft/stop.hpp>

@@ -2,6 +2,7 @@
 // sockets, which a run of the kit waits for itself.
 #include <weft/net.hpp>
 
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -18,6 +19,7 @@
 #include <string_view>
 #include <utility>
 #include <weft/io.hpp>
+#include <weft/signals.hpp>
 
 #include "support/sweep.hpp"
 
@@ -201,6 +203,57 @@ struct waits_until_ready {
   part<By> run() { co_await together(waits(), sets()); }
 };
 TEST(sweep, ready) { sweep_both<waits_until_ready>("net::ready", waits_for_the_other); }
+
+// Heard from the construction on: so what a stop leaves is there for the next wait. A signal that is not heard is ignored, as
+// it was before.
+template <class By>
+struct hears_signals {
+  weft::signals of{SIGUSR1};
+  int sent = 0, got = 0;
+  part<By> sends() {
+    for (int i = 0; i != 2; ++i) {
+      co_await rest(2);
+      must(::raise(SIGUSR1) == 0);
+      ++sent;
+    }
+  }
+  part<By> takes() {
+    for (int i = 0; i != 2; ++i) {
+      const int number = co_await of.next();
+      require(number == SIGUSR1, "it is another one");
+      ++got;
+    }
+  }
+  part<By> run() { co_await together(takes(), sends()); }
+  void check() {
+    const auto left = weft::sync_wait(as_result(weft::timeout(0ms, of.next())));
+    got += left.has_value() ? 1 : 0;
+    require(sent == 0 ? got == 0 : got >= 1 && got <= sent, "a signal was lost, or came twice");
+  }
+};
+TEST(sweep, signals) { sweep_both<hears_signals>("signals::next", waits_for_the_other); }
+
+template <class By>
+struct is_interrupted {
+  struct sigaction before{};
+  is_interrupted() {
+    struct sigaction ignored{};
+    ignored.sa_handler = SIG_IGN;
+    must(::sigaction(SIGTERM, &ignored, &before) == 0);
+  }
+  ~is_interrupted() { ::sigaction(SIGTERM, &before, nullptr); }
+  part<By> sends() {
+    co_await rest(2);
+    must(::raise(SIGTERM) == 0);
+  }
+  part<By> run() { co_await together(weft::interrupted(), sends()); }
+  void check() {
+    struct sigaction now{};
+    must(::sigaction(SIGTERM, nullptr, &now) == 0);
+    require(now.sa_handler == SIG_IGN, "the handler of before is not back");
+  }
+};
+TEST(sweep, interrupted) { sweep_both<is_interrupted>("interrupted", waits_for_the_other); }
 
 // ---- the kit itself -------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,199 @@
+// What hears signals: a handler for each that is heard, one eventfd for all of them, and watches that compare counts.
+//
+// The handler adds one to the count of its signal, then writes to the eventfd. Each watch has a duplicate of that, which is
+// watched where the watch was made. It is never read: each write is a change. A watch that is told of a change compares the
+// counts with those that it has given.
+//
+// A signal that only `interrupted` waits for has its default action back by SA_RESETHAND, with which the system does it when
+// it calls the handler. Rejected: that the handler does it, since another thread may install the handler anew in between.
+#include <weft/signals.hpp>
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+#include <system_error>
+#include <vector>
+#include <weft/error.hpp>
+#include <weft/net.hpp>
+
+namespace weft {
+namespace {
+namespace hearing {
+
+std::error_code refusal(int number) noexcept { return {number, std::generic_category()}; }
+
+constexpr int signal_count = 65;  // SIGRTMAX is 64
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+// Relaxed: the handler writes to the eventfd behind it, and the kernel orders that before what it reports.
+std::atomic<std::uint32_t> came[signal_count];
+std::atomic<int> event_number{-1};  // no edge: it is there before the first handler is
+
+extern "C" void weft_count_signal(int number) {
+  const int error_before = errno;
+  came[number].fetch_add(1, std::memory_order_relaxed);  // as declared
+  const std::uint64_t one = 1;
+  const auto written = ::write(event_number.load(std::memory_order_relaxed), &one, sizeof one);  // as declared
+  static_cast<void>(written);  // with 2^64 - 2 in it, it is a change already
+  errno = error_before;
+}
+
+// Who hears a signal, and what was done about it before.
+struct heard_signal {
+  unsigned all = 0;             // who hears it
+  unsigned more_than_once = 0;  // and are not for the first one alone
+  struct sigaction before{};
+};
+
+std::mutex lock;  // of all but the handler's
+heard_signal heard[signal_count];
+
+bool install(int number, struct sigaction* before) noexcept {
+  struct sigaction ours{};
+  ours.sa_handler = weft_count_signal;
+  sigemptyset(&ours.sa_mask);
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's stack may have no room for it
+  if (heard[number].more_than_once == 0) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
+  return ::sigaction(number, &ours, before) == 0;
+}
+
+bool can_be_heard(int number) noexcept {
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+    if (number == fault) return false;
+  return number > 0 && number < signal_count;
+}
+
+void begin_to_hear(int number, bool once) {
+  const std::lock_guard guard{lock};
+  if (!can_be_heard(number)) throw error{refusal(EINVAL), "hear a signal", std::to_string(number)};
+  heard_signal& of = heard[number];
+  if (!once) ++of.more_than_once;
+  struct sigaction before;
+  if (!install(number, &before)) {
+    if (!once) --of.more_than_once;
+    throw error{refusal(errno), "hear a signal", std::to_string(number)};
+  }
+  if (of.all++ == 0) of.before = before;
+}
+
+void end_to_hear(int number, bool once) noexcept {
+  const std::lock_guard guard{lock};
+  heard_signal& of = heard[number];
+  const bool was_last_for_more = !once && --of.more_than_once == 0;
+  --of.all;
+  if (of.all != 0 && !was_last_for_more) return;
+  struct sigaction now;
+  ::sigaction(number, nullptr, &now);
+  const bool is_ours = now.sa_handler == weft_count_signal;
+  if (of.all != 0) {
+    if (is_ours) install(number, nullptr);
+  } else if (is_ours || now.sa_handler == SIG_DFL) {  // else the program has a handler by now, which stays
+    ::sigaction(number, &of.before, nullptr);
+  }
+}
+
+// Never closed: a handler may be about to write to it.
+int shared_event() {
+  static const int made = [] {
+    const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (number < 0) throw error{refusal(errno), "hear signals"};
+    event_number.store(number, std::memory_order_relaxed);  // as declared
+    return number;
+  }();
+  return made;
+}
+
+}  // namespace hearing
+}  // namespace
+
+namespace detail {
+
+class signal_watch {
+ public:
+  signal_watch(std::initializer_list<int> numbers, bool once) : event_{hearing::shared_event(), false}, once_{once} {
+    signals_.reserve(numbers.size());
+    for (const int number : numbers) {
+      // Before it is heard: what comes from then on is given.
+      const std::uint32_t before =
+          hearing::can_be_heard(number) ? hearing::came[number].load(std::memory_order_relaxed) : 0;  // as declared
+      begin_to_hear_or_end(number);
+      signals_.push_back({number, before});
+    }
+  }
+  signal_watch(const signal_watch&) = delete;
+  ~signal_watch() { end(); }
+
+  descriptor* at() const noexcept { return event_.get(); }
+
+  /// Whether one has come that was not given.
+  bool has_some() const noexcept {
+    for (const one_signal& one : signals_)
+      if (one.came_so_far() != one.given) return true;
+    return false;
+  }
+  /// The number of one that has come, and was not given; 0: none has.
+  int take() noexcept {
+    for (one_signal& one : signals_)
+      if (const std::uint32_t now = one.came_so_far(); now != one.given) {
+        one.given = now;
+        return one.number;
+      }
+    return 0;
+  }
+
+ private:
+  struct one_signal {
+    std::uint32_t came_so_far() const noexcept {
+      return hearing::came[number].load(std::memory_order_relaxed);
+    }  // as declared
+    int number;
+    std::uint32_t given;
+  };
+
+  void begin_to_hear_or_end(int number) {
+    try {
+      hearing::begin_to_hear(number, once_);
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
+  void end() noexcept {
+    for (const one_signal& one : signals_) hearing::end_to_hear(one.number, once_);
+    signals_.clear();
+  }
+
+  twin event_;
+  bool once_;
+  std::vector<one_signal> signals_;
+};
+
+void delete_signal_watch::operator()(signal_watch* one) const noexcept { delete one; }
+
+bool awaiting_signal::may_try() const noexcept { return at->may_try(which()) || watch->has_some(); }
+
+tried awaiting_signal::attempt() const noexcept {
+  at->expect_change(which());
+  const int number = watch->take();
+  if (number == 0) return {.must_wait = true};
+  return {.size = static_cast<std::size_t>(number)};
+}
+
+}  // namespace detail
+
+signals::signals(std::initializer_list<int> numbers) : signals{numbers, false} {}
+signals::signals(std::initializer_list<int> numbers, bool are_for_once)
+    : watch_{new detail::signal_watch{numbers, are_for_once}}, at_{watch_->at()} {}
+
+task<int> interrupted() {
+  co_await check_stop();
+  const signals both{{SIGINT, SIGTERM}, true};
+  co_return co_await both.next();
+}
+
+}  // namespace weft
