@@ -66,6 +66,7 @@
 #include <weft/sync.hpp>
 #include <weft/sync_stats.hpp>
 #include <weft/task.hpp>
+#include <weft/time.hpp>
 #include <weft/timed.hpp>
 #include <weft/version.hpp>
 #include <weft/wait_subject.hpp>

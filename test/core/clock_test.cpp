@@ -12,8 +12,11 @@
 #include <random>
 #include <thread>
 #include <vector>
+#include <weft/combine.hpp>
 #include <weft/pool.hpp>
 #include <weft/shared_task.hpp>
+#include <weft/time.hpp>
+#include <weft/timed.hpp>
 
 #include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
@@ -64,6 +67,119 @@ TEST(sleep, of_no_time_does_not_suspend) {
   EXPECT_TRUE(run_timed(time, none()));
   EXPECT_EQ(time.armed_so_far(), 0U);
 }
+
+// ---- intervals, in virtual time -------------------------------------------------------------------------------------
+
+using weft::interval;
+using weft::missed_ticks;
+
+// When each of some ticks was taken, and when it was due, where the second one comes `late` after the first.
+struct taken_ticks {
+  std::vector<std::chrono::nanoseconds> at, due;
+};
+taken_ticks ticks_taken(missed_ticks missed, std::chrono::nanoseconds late) {
+  virtual_clock time;
+  taken_ticks all;
+  const auto takes = [&]() -> task<> {
+    co_await sleep_for(7ms);  // it begins with its first wait, not here
+    interval every{10ms, missed};
+    for (int i = 0; i != 6; ++i) {
+      const auto was_due = co_await every.next();
+      all.due.push_back(was_due - virtual_clock::begin());
+      all.at.push_back(time.elapsed());
+      if (i == 0) co_await sleep_for(late);
+    }
+  };
+  EXPECT_TRUE(run_timed(time, takes()));
+  return all;
+}
+
+TEST(interval, ticks_once_a_period) {
+  const std::vector<std::chrono::nanoseconds> on_time{17ms, 27ms, 37ms, 47ms, 57ms, 67ms};
+  for (const missed_ticks missed : {missed_ticks::skip, missed_ticks::burst, missed_ticks::delay}) {
+    EXPECT_EQ(ticks_taken(missed, 0ms).at, on_time);
+    EXPECT_EQ(ticks_taken(missed, 9ms).at, on_time) << "it drifts";
+    EXPECT_EQ(ticks_taken(missed, 10ms).due, on_time);
+  }
+}
+TEST(interval, leaves_out_ticks_that_were_missed) {
+  const taken_ticks all = ticks_taken(missed_ticks::skip, 35ms);
+  EXPECT_EQ(all.at, (std::vector<std::chrono::nanoseconds>{17ms, 52ms, 57ms, 67ms, 77ms, 87ms}));
+  EXPECT_EQ(all.due, (std::vector<std::chrono::nanoseconds>{17ms, 27ms, 57ms, 67ms, 77ms, 87ms}));
+}
+TEST(interval, makes_up_for_ticks_that_were_missed) {
+  const taken_ticks all = ticks_taken(missed_ticks::burst, 35ms);
+  EXPECT_EQ(all.at, (std::vector<std::chrono::nanoseconds>{17ms, 52ms, 52ms, 52ms, 57ms, 67ms}));
+  EXPECT_EQ(all.due, (std::vector<std::chrono::nanoseconds>{17ms, 27ms, 37ms, 47ms, 57ms, 67ms}));
+}
+TEST(interval, delays_ticks_behind_one_that_is_late) {
+  const taken_ticks all = ticks_taken(missed_ticks::delay, 35ms);
+  EXPECT_EQ(all.at, (std::vector<std::chrono::nanoseconds>{17ms, 52ms, 62ms, 72ms, 82ms, 92ms}));
+  EXPECT_EQ(all.due, (std::vector<std::chrono::nanoseconds>{17ms, 27ms, 62ms, 72ms, 82ms, 92ms}));
+}
+
+TEST(interval, begins_anew) {
+  virtual_clock time;
+  const auto takes = [&]() -> task<> {
+    interval every{10ms};
+    EXPECT_EQ(every.period(), 10ms);
+    co_await every.next();
+    co_await sleep_for(5ms);
+    every.reset();
+    co_await every.next();
+    EXPECT_EQ(time.elapsed(), 25ms);
+    co_await every.next();
+    EXPECT_EQ(time.elapsed(), 35ms);
+  };
+  EXPECT_TRUE(run_timed(time, takes()));
+}
+
+TEST(interval, of_any_length_never_overflows) {
+  for (const missed_ticks missed : {missed_ticks::skip, missed_ticks::burst, missed_ticks::delay}) {
+    virtual_clock time;
+    const auto takes = [&]() -> task<> {
+      interval longest{std::chrono::hours::max(), missed}, infinite{std::chrono::duration<double>{1e300}, missed},
+          shortest{std::chrono::duration<double, std::pico>{0.1}, missed};
+      const auto none = co_await weft::as_result(weft::timeout(24h, longest.next()));
+      EXPECT_EQ(none.error(), weft::errc::timed_out);
+      const auto first = co_await shortest.next();
+      co_await sleep_for(1h);
+      EXPECT_EQ(co_await shortest.next(), first + 1ns);
+      EXPECT_FALSE(co_await weft::as_result(weft::timeout(24h, infinite.next())));
+    };
+    EXPECT_TRUE(run_timed(time, takes()));
+  }
+}
+
+TEST(interval, keeps_a_tick_that_a_stop_has_not_let_come) {
+  virtual_clock time;
+  const auto takes = [&]() -> task<> {
+    interval every{10ms};
+    for (int i = 0; i != 3; ++i) {
+      const auto early = co_await weft::as_result(weft::timeout(3ms, every.next()));
+      EXPECT_EQ(early.error(), weft::errc::timed_out);
+    }
+    co_await every.next();
+    EXPECT_EQ(time.elapsed(), 10ms);
+  };
+  EXPECT_TRUE(run_timed(time, takes()));
+}
+
+TEST(interval_death, by_no_period) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(interval{0ms}, "an interval was given a period that is no time");
+  EXPECT_DEATH(interval{-1ms}, "an interval was given a period that is no time");
+}
+TEST(interval_death, by_two_that_await_it) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(weft::sync_wait([]() -> task<> {
+                 interval every{1h};
+                 co_await weft::when_all(every.next(), every.next());
+               }()),
+               "two tasks await the next tick of one interval at once");
+}
+
+// ---- the virtual clock ----------------------------------------------------------------------------------------------
 
 TEST(virtual_clock, goes_no_further_than_told) {
   struct counted : weft::timer {

@@ -2,6 +2,7 @@
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
 #include <weft/task.hpp>
+#include <weft/time.hpp>
 
 #include <chrono>
 #include <coroutine>
@@ -47,6 +48,22 @@ struct tasks : counts_values {
   }
 };
 TEST(sweep, task) { sweep_both<tasks>("task, sleep_for, sleep_until"); }
+
+// A tick that a stop has not let come is the next one's.
+template <class By>
+struct takes_ticks {
+  weft::interval every{3ms, weft::missed_ticks::burst};
+  int taken = 0;
+  part<By> run() {
+    for (int i = 0; i != 3; ++i) {
+      const auto due = co_await every.next();
+      ++taken;
+      require(due == weft::test::virtual_clock::begin() + taken * 3ms, "a tick was lost, or came twice");
+      co_await rest(i == 1 ? 5 : 1);
+    }
+  }
+};
+TEST(sweep, interval) { sweep_both<takes_ticks>("interval::next"); }
 
 template <class By>
 struct fails : counts_values {

@@ -1,0 +1,121 @@
+// Time that comes again: interval. Sleeping, and clocks, are in clock.hpp; timeout and retry in timed.hpp.
+//
+//     w::task<> beat(heart& of) {
+//       for (w::interval every{100ms};;) {
+//         co_await every.next();
+//         of.beat();
+//       }
+//     }
+//
+// A timer that repeats is such a loop, forked: a stop of the fork ends it, and so does a `co_return` in it, where a condition
+// no longer holds. See the book.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <weft/clock.hpp>
+#include <weft/detail/base/config.hpp>
+#include <weft/detail/base/duration.hpp>
+
+namespace weft {
+
+/// What an interval does about ticks that nobody awaited in time.
+enum class missed_ticks : std::uint8_t {
+  skip,   ///< leaves them out: the next tick is the next multiple of the period that has not passed
+  burst,  ///< makes up for them: they come one after the other, at once, until none is late
+  delay,  ///< has the next tick a whole period later than the one that came late, and those behind it with it
+};
+
+class interval;
+
+namespace detail {
+class tick_awaiter;
+struct next_tick;
+}  // namespace detail
+
+/// Ticks once a period, by the clock of the task that awaits it. Does not drift: however late one tick is taken, the next is
+/// due a period after that one was (but for missed_ticks::delay).
+///
+/// It begins when its first tick is awaited, which comes a period later.
+///
+/// Misuse    a period that is not above zero ends the program with a sentence; so do two tasks that await it at once.
+/// Threads   any, one at a time. It stays where it is while it is awaited.
+class interval {
+ public:
+  template <class Rep, class Period>
+  explicit interval(std::chrono::duration<Rep, Period> period, missed_ticks missed = missed_ticks::skip) noexcept
+      : interval{at_full_width{}, detail::saturated(period), missed} {}
+
+  /// The next tick. Gives when it was due, which is earlier than now where it is late.
+  ///
+  /// Suspends  unless it is due; resumes on its own executor, not earlier.
+  /// Cancel    wakes at once, and ends stopped. It has taken no tick.
+  /// Cost      that of a sleep_until; no allocation.
+  [[nodiscard("nothing happens until it is awaited")]] detail::next_tick next() noexcept;
+
+  /// Has it begin anew: the next tick comes a period after it is awaited.
+  void reset() noexcept { has_begun_ = false; }
+
+  clock::duration period() const noexcept { return period_; }
+
+ private:
+  friend detail::tick_awaiter;
+  struct at_full_width {};
+  interval(at_full_width, clock::duration period, missed_ticks missed) noexcept : period_{period}, missed_{missed} {
+    WEFT_EXPECTS(period > clock::duration::zero(), "an interval was given a period that is no time");
+  }
+
+  // When the next tick is due; now, if it has not begun, is `now`.
+  clock::time_point due(clock::time_point now) noexcept {
+    if (!std::exchange(has_begun_, true)) due_ = detail::later(now, period_);
+    return due_;
+  }
+  // That was taken. `now` is not before it.
+  void taken(clock::time_point now) noexcept {
+    switch (missed_) {
+      case missed_ticks::skip: due_ += (now - due_) / period_ * period_; break;  // the last one that has passed
+      case missed_ticks::burst: break;
+      case missed_ticks::delay: due_ = now; break;
+    }
+    due_ = detail::later(due_, period_);
+  }
+
+  clock::time_point due_{};
+  clock::duration period_;
+  missed_ticks missed_;
+  bool has_begun_ = false;
+  bool is_awaited_ = false;
+};
+
+namespace detail {
+
+class tick_awaiter : public sleep_awaiter {
+ public:
+  explicit tick_awaiter(interval& of) noexcept : sleep_awaiter{of.due(current_clock().now())}, of_{of} {
+    WEFT_EXPECTS(!std::exchange(of.is_awaited_, true),
+                 "two tasks await the next tick of one interval at once: which of them gets it would be chance");
+  }
+  tick_awaiter(const tick_awaiter&) = delete;
+  ~tick_awaiter() { of_.is_awaited_ = false; }
+
+  clock::time_point await_resume() const noexcept {
+    const clock::time_point was_due = of_.due_;
+    of_.taken(current_clock().now());
+    return was_due;
+  }
+
+ private:
+  interval& of_;
+};
+
+struct [[nodiscard("nothing happens until it is awaited")]] next_tick : knows_roots {
+  explicit next_tick(interval& ticks) noexcept : of{ticks} {}
+  tick_awaiter operator co_await() const noexcept { return tick_awaiter{of}; }
+  interval& of;
+};
+
+}  // namespace detail
+
+inline detail::next_tick interval::next() noexcept { return detail::next_tick{*this}; }
+
+}  // namespace weft
