@@ -98,6 +98,9 @@ tried try_accept(descriptor& from) noexcept {
       case ECONNABORTED:
       case EPROTO: continue;  // that connection is gone before it was there
       case EAGAIN:
+        // A Unix socket that somebody has shut down says so for ever, and reports nothing more.
+        if (again && from.has_ended(direction::in))
+          return {.refused = from.is_closed() ? closed_here() : system_error(EINVAL)};
         if (again) return {.must_wait = true};
         from.expect_change(direction::in);
         break;

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -471,6 +472,25 @@ WEFT_TEST("listener: an accept that is stopped has had no effect") {
   EXPECT_EQ((co_await weft::as_result(weft::timeout(1ms, at.accept()))).error(), weft::errc::timed_out);
   const stream to = co_await weft::net::connect(at.local());
   EXPECT_EQ((co_await at.accept()).peer(), to.local());
+}
+
+// On a Unix socket the system says "try again" then, and never again that one may.
+WEFT_TEST("listener: an accept fails where somebody has shut the socket down") {
+  const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;  // one that the system chooses
+  EXPECT_EQ(::bind(number, reinterpret_cast<const sockaddr*>(&name), sizeof(sa_family_t)), 0);
+  EXPECT_EQ(::listen(number, 1), 0);
+  const listener at = listener::adopt(number);
+  const auto breaks = [number]() -> task<> {
+    co_await weft::sleep_for(1ms);
+    EXPECT_EQ(::shutdown(number, SHUT_RDWR), 0);
+  };
+  auto both = weft::when_all(at.accept(), breaks());
+  const auto how = co_await weft::as_result(std::move(both));
+  EXPECT_EQ(how.error(), std::errc::invalid_argument);
+  const auto again = co_await weft::as_result(at.accept());
+  EXPECT_EQ(again.error(), std::errc::invalid_argument);
 }
 
 WEFT_TEST("listener: an address in use is refused by name") {

@@ -39,6 +39,10 @@ class descriptor {
 
   /// Whether an operation in this direction may succeed now.
   bool may_try(direction which) const noexcept { return event_of(which).is_set() || has_ended(which); }
+  /// Whether the system has reported that nothing more will come, or go.
+  bool has_ended(direction which) const noexcept {
+    return (ended_.load(std::memory_order_relaxed) & bit(which)) != 0;  // as declared: a try decides
+  }
   /// Before a try after which there is a wait.
   void expect_change(direction which) noexcept {
     if (!has_ended(which)) event_of(which).reset();
@@ -117,9 +121,6 @@ class descriptor {
   static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   event& event_of(direction which) noexcept { return which == direction::in ? readable_ : writable_; }
   const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
-  bool has_ended(direction which) const noexcept {
-    return (ended_.load(std::memory_order_relaxed) & bit(which)) != 0;  // as declared: a try decides
-  }
   static constexpr std::uint32_t kept = 4;  // in armed_
   void arm(direction which) noexcept;
   void disarm(direction which) noexcept;
