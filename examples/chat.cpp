@@ -1,16 +1,15 @@
 // A chat: `example_chat 7777`, then several of `nc 127.0.0.1 7777`. The first line is a name; each line after it goes to all
-// others. It ends when its standard input does.
+// others. It ends at Ctrl-C.
 //
 // Nobody waits for a client that is slow. What is said goes into one ring, out of which each client is written to by a task of
 // its own; one that is 256 lines behind, or takes nothing for half a minute, is told so, if it still listens, and dropped.
-#include <unistd.h>
-
-#include <array>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <weft/weft.hpp>
 
 namespace w = weft;
@@ -58,36 +57,17 @@ w::task<> take_part(const w::net::stream& peer, room& all, int self) {
   co_await w::timeout(1s, peer.write("* you are too slow\n"sv));
 }
 
-w::task<> serve_one(w::net::stream peer, room& all, int self) {
-  try {
-    peer.set_send_buffer(16 * 1024);  // what waits for a client waits in the room rather
-    co_await take_part(peer, all, self);
-  } catch (const w::error& lost) {
-    std::fprintf(stderr, "%s\n", lost.what());  // a connection that breaks ends here, and no other one
-  }
-}
-
-w::task<> accept_all(w::scope& connections, const w::net::listener& at, room& all) {
-  for (int number = 0;; ++number) connections.fork(serve_one(co_await at.accept(), all, number));
-}
-
-w::task<> end_of_input() {
-  std::array<char, 256> ignored;
-  do co_await w::net::ready(STDIN_FILENO, w::net::readiness::readable);
-  while (::read(STDIN_FILENO, ignored.data(), ignored.size()) > 0);
-}
-
 w::task<> serve(std::uint16_t port) {
-  const w::net::listener at = co_await w::net::listen(w::net::endpoint{"127.0.0.1", port});
+  w::net::listener at = co_await w::net::listen(w::net::endpoint{"127.0.0.1", port});
   std::printf("listening on %s\n", at.local().to_string().c_str());
   std::fflush(stdout);
   room all{{.capacity = 256, .slow = w::slow_receiver::end}};
-  auto connections = [&](w::scope& inside) -> w::task<> {
-    inside.fork(accept_all(inside, at, all));
-    co_await end_of_input();
-    inside.request_stop();
+  std::atomic<int> next{0};  // handlers run at once, on several threads
+  const auto handle = [&](w::net::stream peer) -> w::task<> {
+    peer.set_send_buffer(16 * 1024);  // what waits for a client waits in the room rather
+    co_await take_part(peer, all, next++);
   };
-  co_await w::with_scope(connections);
+  co_await w::net::serve({.grace = 1s}, std::move(at), handle);
 }
 
 int main(int count, char** arguments) {
@@ -96,5 +76,5 @@ int main(int count, char** arguments) {
     const std::string_view text = arguments[1];
     std::from_chars(text.data(), text.data() + text.size(), port);
   }
-  return w::run_main(serve(port));
+  return w::run_main(w::when_any(serve(port), w::interrupted()));
 }

@@ -1,12 +1,12 @@
 // Says hello by HTTP/1.1, and keeps connections: `example_http_hello 8080`, then `curl http://127.0.0.1:8080/`. It reads no
-// more of a request than where its head ends, so it is for requests without a body. It ends when its standard input does.
-#include <unistd.h>
+// more of a request than where its head ends, so it is for requests without a body. It ends at Ctrl-C.
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 #include <weft/weft.hpp>
 
 namespace w = weft;
@@ -16,7 +16,7 @@ constexpr std::string_view hello =
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, world\n";
 constexpr std::string_view too_large = "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\n\r\n";
 
-w::task<> talk(const w::net::stream& peer) {
+w::task<> talk(w::net::stream peer) {
   std::array<char, 8192> buffer;
   std::size_t filled = 0;
   for (;;) {
@@ -30,39 +30,18 @@ w::task<> talk(const w::net::stream& peer) {
       continue;
     }
     if (filled == buffer.size()) co_return co_await peer.write(too_large);
-    const std::size_t got = co_await peer.read(std::as_writable_bytes(std::span{buffer}.subspan(filled)));
-    if (got == 0) co_return;
-    filled += got;
+    const auto room = std::as_writable_bytes(std::span{buffer}.subspan(filled));
+    const auto next = co_await w::select(w::on(peer.read(room)), w::on(w::net::draining()));
+    if (next.index == 1 || std::get<0>(next.value) == 0) co_return;  // the server ends, or the client has
+    filled += std::get<0>(next.value);
   }
 }
 
-// A connection ends after a minute, or when it breaks, and no other one with it.
-w::task<> serve_one(w::net::stream peer) {
-  const auto ended = co_await w::as_result(w::timeout(1min, talk(peer)));
-  if (ended.error() && ended.error() != w::errc::timed_out)
-    std::fprintf(stderr, "%s\n", ended.error().message().c_str());
-}
-
-w::task<> accept_all(w::scope& connections, const w::net::listener& at) {
-  for (;;) connections.fork(serve_one(co_await at.accept()));
-}
-
-w::task<> end_of_input() {
-  std::array<char, 256> ignored;
-  do co_await w::net::ready(STDIN_FILENO, w::net::readiness::readable);
-  while (::read(STDIN_FILENO, ignored.data(), ignored.size()) > 0);
-}
-
 w::task<> serve(std::uint16_t port) {
-  const w::net::listener at = co_await w::net::listen(w::net::endpoint{"127.0.0.1", port});
+  w::net::listener at = co_await w::net::listen(w::net::endpoint{"127.0.0.1", port});
   std::printf("listening on %s\n", at.local().to_string().c_str());
   std::fflush(stdout);
-  auto connections = [&](w::scope& inside) -> w::task<> {
-    inside.fork(accept_all(inside, at));
-    co_await end_of_input();
-    inside.request_stop();
-  };
-  co_await w::with_scope(connections);
+  co_await w::net::serve({.idle_timeout = 1min}, std::move(at), talk);
 }
 
 int main(int count, char** arguments) {
@@ -71,5 +50,5 @@ int main(int count, char** arguments) {
     const std::string_view text = arguments[1];
     std::from_chars(text.data(), text.data() + text.size(), port);
   }
-  return w::run_main(serve(port));
+  return w::run_main(w::when_any(serve(port), w::interrupted()));
 }

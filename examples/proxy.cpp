@@ -1,14 +1,15 @@
-// Passes connections on to another server: `example_proxy 127.0.0.1:80 7777`, then `curl http://127.0.0.1:7777/`. It ends when
-// its standard input does, and its connections with it.
-#include <unistd.h>
-
+// Passes connections on to another server: `example_proxy 127.0.0.1:80 7777`, then `curl http://127.0.0.1:7777/`. It ends at
+// Ctrl-C, and its connections with it.
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <exception>
 #include <string_view>
+#include <utility>
 #include <weft/weft.hpp>
 
 namespace w = weft;
+using namespace std::literals;
 
 // One direction, up to its end, of which the other side is told; it may still have much to say.
 w::task<> pass_on(const w::net::stream& from, const w::net::stream& to) {
@@ -16,36 +17,23 @@ w::task<> pass_on(const w::net::stream& from, const w::net::stream& to) {
   to.shutdown();
 }
 
-w::task<> serve_one(w::net::stream client, w::net::endpoint target) {
-  try {
+w::task<> serve(w::net::endpoint target, std::uint16_t port) {
+  w::net::listener at = co_await w::net::listen(w::net::endpoint{"127.0.0.1", port});
+  std::printf("listening on %s\n", at.local().to_string().c_str());
+  std::fflush(stdout);
+  const auto handle = [target](w::net::stream client) -> w::task<> {
     const w::net::stream server = co_await w::net::connect(target);
     co_await w::when_all(pass_on(client, server),
                          pass_on(server, client));  // where one fails, the other one is stopped
-  } catch (const w::error& lost) {
-    std::fprintf(stderr, "%s\n", lost.what());  // a connection that breaks ends here, and no other one
-  }
-}
-
-w::task<> accept_all(w::scope& connections, const w::net::listener& at, w::net::endpoint target) {
-  for (;;) connections.fork(serve_one(co_await at.accept(), target));
-}
-
-w::task<> end_of_input() {
-  std::array<char, 256> ignored;
-  do co_await w::net::ready(STDIN_FILENO, w::net::readiness::readable);
-  while (::read(STDIN_FILENO, ignored.data(), ignored.size()) > 0);
-}
-
-w::task<> serve(w::net::endpoint target, std::uint16_t port) {
-  const w::net::listener at = co_await w::net::listen(w::net::endpoint{"127.0.0.1", port});
-  std::printf("listening on %s\n", at.local().to_string().c_str());
-  std::fflush(stdout);
-  auto connections = [&](w::scope& inside) -> w::task<> {
-    inside.fork(accept_all(inside, at, target));
-    co_await end_of_input();
-    inside.request_stop();
   };
-  co_await w::with_scope(connections);
+  const auto print = [](const w::net::endpoint& client, const std::exception_ptr& failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& known) {
+      std::fprintf(stderr, "%s: %s\n", client.to_string().c_str(), known.what());
+    }
+  };
+  co_await w::net::serve({.grace = 1s, .on_error = print}, std::move(at), handle);
 }
 
 int main(int count, char** arguments) {
@@ -59,7 +47,7 @@ int main(int count, char** arguments) {
     std::from_chars(text.data(), text.data() + text.size(), port);
   }
   try {
-    return w::run_main(serve(w::net::endpoint::parse(arguments[1]), port));
+    return w::run_main(w::when_any(serve(w::net::endpoint::parse(arguments[1]), port), w::interrupted()));
   } catch (const w::error& wrong) {
     std::fprintf(stderr, "%s\n", wrong.what());
     return 2;

@@ -32,6 +32,8 @@
 
 namespace weft::detail {
 struct accepting;
+struct accepting_for_server;
+class server;
 struct receiving;
 struct getting_ready;
 }  // namespace weft::detail
@@ -211,6 +213,8 @@ class stream {
 
  private:
   friend detail::accepting;
+  friend detail::accepting_for_server;
+  friend detail::server;
   friend task<stream> connect(endpoint to);
   explicit stream(detail::descriptor& at) noexcept : at_{&at} {}
   static stream take_over(int number);
@@ -285,6 +289,7 @@ class listener {
   int native_handle() const noexcept { return at_ != nullptr ? at_->shown_number() : -1; }
 
  private:
+  friend detail::server;
   friend task<listener> listen(listen_options options, endpoint where);
   explicit listener(detail::descriptor& at) noexcept : at_{&at} {}
 

@@ -57,6 +57,7 @@
 #include <weft/select_on.hpp>
 #include <weft/semaphore.hpp>
 #include <weft/sequence.hpp>
+#include <weft/serve.hpp>
 #include <weft/shared_mutex.hpp>
 #include <weft/shared_task.hpp>
 #include <weft/signals.hpp>

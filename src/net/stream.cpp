@@ -42,6 +42,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   do size = ::recv(from.number(), into.data(), into.size(), 0);
   while (size < 0 && errno == EINTR);
   if (size >= 0) {
+    from.has_moved(direction::in);
     if (static_cast<std::size_t>(size) == into.size()) from.has_more(direction::in);
     return {.size = static_cast<std::size_t>(size)};
   }
@@ -82,14 +83,20 @@ tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts
     if (size < 0 && errno == EAGAIN) return {.must_wait = true};
     if (size >= 0) to.has_more(direction::out);
   }
-  if (size >= 0) return {.size = static_cast<std::size_t>(size)};
+  if (size >= 0) {
+    to.has_moved(direction::out);
+    return {.size = static_cast<std::size_t>(size)};
+  }
   return {.refused = errno == EPIPE ? closed_here() : system_error(errno)};
 }
 
-tried try_accept(descriptor& from) noexcept {
+tried try_accept(descriptor& from, net::endpoint* peer) noexcept {
   for (bool again = false;; again = true) {
-    const int number = ::accept4(from.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    net::system_address its;
+    const int number = peer == nullptr ? ::accept4(from.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)
+                                       : ::accept4(from.number(), &its.any, &its.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (number >= 0) {
+      if (peer != nullptr && (its.any.sa_family == AF_INET || its.any.sa_family == AF_INET6)) *peer = its.to_endpoint();
       from.has_more(direction::in);  // perhaps: others that accept look, too
       return {.size = static_cast<std::size_t>(number)};
     }

@@ -19,6 +19,9 @@
 #include <string_view>
 #include <utility>
 #include <weft/io.hpp>
+#include <weft/race.hpp>
+#include <weft/select.hpp>
+#include <weft/serve.hpp>
 #include <weft/signals.hpp>
 
 #include "support/sweep.hpp"
@@ -254,6 +257,68 @@ struct is_interrupted {
   }
 };
 TEST(sweep, interrupted) { sweep_both<is_interrupted>("interrupted", waits_for_the_other); }
+
+// A server and its clients: each of which gets its answer, unless the server was told to stop, or lacked memory, before. What
+// was accepted has ended, however that came.
+template <class By>
+struct serves {
+  sockaddr_un name{};
+  socklen_t size = sizeof name;
+  weft::net::server_stats stats;
+  listener at;
+  int answered = 0;
+
+  serves() {
+    const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    name.sun_family = AF_UNIX;  // a name that the system chooses
+    must(number >= 0 && ::bind(number, any(), sizeof(sa_family_t)) == 0 && ::listen(number, 8) == 0);
+    must(::getsockname(number, any(), &size) == 0);
+    try {
+      at = listener::adopt(number);
+    } catch (...) {
+      ::close(number);
+      throw;
+    }
+  }
+  sockaddr* any() noexcept { return reinterpret_cast<sockaddr*>(&name); }
+  static task<> handle(stream peer) {
+    std::array<std::byte, 1> request;
+    const auto next = co_await weft::select(weft::on(peer.read(request)), weft::on(weft::net::draining()));
+    if (next.index == 1 || std::get<0>(next.value) == 0) co_return;
+    co_await rest(1);
+    co_await peer.write("y");
+  }
+  part<By> asks() {
+    for (int i = 0; i != 2; ++i) {
+      const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      must(number >= 0);
+      if (::connect(number, any(), size) != 0) {  // the server was told to stop
+        ::close(number);
+        co_return;
+      }
+      const stream to = connection::adopted(number);
+      co_await to.write("x");
+      std::array<std::byte, 1> answer;
+      auto reading = as_result(to.read(answer));
+      const auto got = co_await std::move(reading);
+      if (got.error()) co_return;  // the server has dropped it
+      answered += got.has_value() ? static_cast<int>(*got) : 0;
+    }
+  }
+  part<By> run() {
+    const auto ignores = [](const weft::net::endpoint&, const std::exception_ptr&) {};  // want of memory
+    weft::net::serve_options options{
+        .max_connections = 1, .idle_timeout = 1h, .grace = 1s, .on_error = ignores, .stats = &stats};
+    auto server = weft::net::serve(options, std::move(at), handle);
+    auto clients = test::as_played(asks());
+    co_await weft::when_any(std::move(server), std::move(clients));
+  }
+  void check() const {
+    require(stats.active() == 0, "a handler has not ended");
+    require(answered <= static_cast<int>(stats.accepted()), "somebody else has answered");
+  }
+};
+TEST(sweep, serve) { sweep_both<serves>("net::serve, net::draining", waits_for_the_other); }
 
 // ---- the kit itself -------------------------------------------------------------------------------------------------------
 

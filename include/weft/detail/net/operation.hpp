@@ -32,6 +32,8 @@
 #include <weft/task.hpp>
 #include <weft/with.hpp>
 
+namespace weft::net { class endpoint; }  // namespace weft::net
+
 namespace weft::detail {
 
 /// What came of a try: so many bytes, or a descriptor's number; a wait for readiness; or an error.
@@ -42,8 +44,8 @@ struct tried {
 };
 tried try_receive(descriptor& from, std::span<std::byte> into) noexcept;
 tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept;
-/// A descriptor number as `size`.
-tried try_accept(descriptor& from) noexcept;
+/// A descriptor number as `size`. `peer`, if it is not null, is set to the other side's address, where that is one of TCP.
+tried try_accept(descriptor& from, net::endpoint* peer = nullptr) noexcept;
 /// Whether the running task has had so many operations that were ready since it last waited that others are to run.
 bool has_had_its_turn() noexcept;
 
