@@ -1,9 +1,6 @@
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <weft/detail/io/descriptor.hpp>
 
+#include "io/file.hpp"
 #include "io/io_service.hpp"
 
 namespace weft::detail {
@@ -52,20 +49,20 @@ void descriptor::close() noexcept {
     if ((before & open) == 0) return;
     // In use until who waits was woken, so that the number stays.
   } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
-                                       std::memory_order_acq_rel,  // ->, <- left (no model: see it)
+                                       std::memory_order_relaxed,  // leave() has the edge
                                        std::memory_order_relaxed));  // tried again
   // What others have of the file, by a duplicate or in another process, stays as it is where nothing is under way here. What
   // is armed in a ring keeps the file open until the ring's owner has cancelled it: so the peer is told by this.
   const bool is_kept = (armed_.load(std::memory_order_relaxed) & kept) != 0 &&  // as declared
                        !is_shared_.load(std::memory_order_relaxed);             // as declared
-  if ((before & ~(open | owned)) != 0 || is_kept) ::shutdown(number(), SHUT_RDWR);
+  if ((before & ~(open | owned)) != 0 || is_kept) shut_down_file(number());
   readable_.set();
   writable_.set();
   leave(one_use);
 }
 
 int descriptor::shut_down_writes() noexcept {
-  if (::shutdown(number(), SHUT_WR) != 0) return errno;
+  if (const int refused = shut_down_writes_of(number()); refused != 0) return refused;
   // The system reports nothing of what is done on this side.
   end(generation(), bit(direction::out));
   writable_.set();
@@ -88,17 +85,17 @@ void descriptor::close_number() noexcept {
   const int number = number_.exchange(-1, std::memory_order_relaxed);  // as declared
   if (number < 0) return;
   of_->stop_watching(number);  // of a file that others have, too, nothing else would end it
-  ::close(number);
+  close_file(number);
 }
 
 // The number is closed by one who still uses the descriptor, so that it belongs to nobody else yet.
 void descriptor::leave(std::uint32_t uses) noexcept {
-  std::uint32_t before = use_.load(std::memory_order_relaxed);  // a guess: the exchange decides
+  std::uint32_t before = use_.load(std::memory_order_acquire);  // <- left
   do {
     if (((before - uses) & ~owned) == 0) close_number();
   } while (!use_.compare_exchange_weak(before, before - uses,
-                                       std::memory_order_acq_rel,  // ->, <- left (no model: see it)
-                                       std::memory_order_relaxed));  // tried again
+                                       std::memory_order_release,  // -> left
+                                       std::memory_order_acquire));  // <- left
   if (before != uses) return;
   ended_.store((std::uint32_t{generation()} + 1) << 16, std::memory_order_relaxed);  // as declared
   of_->give_back(*this);

@@ -102,24 +102,14 @@ epoll::counts epoll::so_far() const noexcept {
 // ---- a worker's sleep ---------------------------------------------------------------------------------------------------------
 
 void epoll_parker::commit(time_point until) noexcept {
-  std::uint32_t seen = awake;
-  const auto falls_asleep = [&](std::uint32_t where) noexcept {
-    return word_.compare_exchange_strong(seen, where, std::memory_order_relaxed,
-                                         std::memory_order_relaxed);  // as prepare()
-  };
-  const bool waited = set_->wait(until, changes_, [&] { return falls_asleep(in_set); });
-  if (waited)
-    word_.store(awake, std::memory_order_relaxed);  // as in prepare(): from here on no interrupt is needed
-  else if (falls_asleep(asleep))
-    word_futex{word_}.wait(asleep, until);
+  if (set_->wait(until, changes_, [this] { return word_.fall_asleep(sleep_word::in_kernel); }))
+    word_.rise();
+  else if (word_.fall_asleep(sleep_word::on_word))
+    word_.sleep_on_word(until);
 }
 
 void epoll_parker::wake() noexcept {
-  const word_futex sleeps_on{word_};
-  epoll& set = *set_;
-  const std::uint32_t before = word_.exchange(woken, std::memory_order_relaxed);  // as in prepare()
-  if (before == asleep) sleeps_on.wake();
-  if (before == in_set) set.interrupt();
+  word_.wake([&set = *set_] { set.interrupt(); });
 }
 
 // Between jobs it asks the system; one that looks for work will do so when it falls asleep.

@@ -18,6 +18,7 @@
 #include "io/io_guard.hpp"
 #include "io/io_service.hpp"
 #include "sched/parker.hpp"
+#include "sched/sleep_word.hpp"
 
 namespace weft::detail {
 
@@ -102,16 +103,13 @@ class epoll_parker final : public parker {
  public:
   epoll_parker(epoll& set, epoll_guard& guard) noexcept : set_{&set}, guard_{&guard} {}
 
-  void prepare() noexcept override {
-    word_.store(awake, std::memory_order_relaxed);  // a flag; the set of idle workers has the edge
-  }
+  void prepare() noexcept override { word_.prepare(); }
   void commit(time_point until) noexcept override;
   void wake() noexcept override;
   bool poll(bool between_jobs) noexcept override;
 
  private:
-  static constexpr std::uint32_t awake = 0, asleep = 1, in_set = 2, woken = 3;
-  atomic<std::uint32_t> word_{awake};
+  sleep_word word_;
   epoll* set_;
   epoll_guard* guard_;
   epoll::changes changes_;

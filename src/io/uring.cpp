@@ -113,33 +113,25 @@ void uring_worker::commit(time_point until) noexcept {
   const bool uses_ring = polled_ != 0 || ring_.has_submissions();
   if (uses_ring && !hears_bell_) listen_to_bell();
   if (uses_ring && !hears_bell_) return;  // it is tried again
-  std::uint32_t seen = awake;
-  if (!word_.compare_exchange_strong(seen, uses_ring ? in_ring : asleep,
-                                     std::memory_order_acquire,   // <- asked (no model: see it)
-                                     std::memory_order_acquire))  // <- asked (no model: see it)
-    return;
-  if (descriptor* const asked = inbox_.take(); asked != nullptr) {
-    perform(asked);
+  if (!word_.fall_asleep(uses_ring ? sleep_word::in_kernel : sleep_word::on_word)) return;
+  if (!inbox_.empty()) {  // the word has the edge
+    perform(inbox_.take());
   } else if (uses_ring) {
     ring_.wait(until);
     count(waits_, 1);
   } else {
-    word_futex{word_}.wait(asleep, until);
+    word_.sleep_on_word(until);
   }
-  // From here on no interrupt is needed, and the guard looks.
-  word_.exchange(awake, std::memory_order_acquire);  // <- asked (no model: see it)
+  word_.rise();  // from here on the guard looks, too
   note_unfinished();
 }
 
 void uring_worker::wake() noexcept {
-  const word_futex sleeps_on{word_};
-  const int bell = bell_;
-  const std::uint32_t before = word_.exchange(woken, std::memory_order_release);  // -> asked (no model: see it)
-  if (before == asleep) sleeps_on.wake();
-  if (before != in_ring) return;
-  const std::uint64_t one = 1;
-  interrupts_.fetch_add(1, std::memory_order_relaxed);  // as declared
-  static_cast<void>(!::write(bell, &one, sizeof one));  // full after 2^64 of them
+  word_.wake([this] {
+    const std::uint64_t one = 1;
+    interrupts_.fetch_add(1, std::memory_order_relaxed);   // as declared
+    static_cast<void>(!::write(bell_, &one, sizeof one));  // full after 2^64 of them
+  });
 }
 
 // No system call, unless the kernel has something.
@@ -184,8 +176,8 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
   }
   if (one.ring.is_retired) {
     // Unless it is in the inbox once more, since the kernel took no cancellation.
-    if (one.ring.armed == 0 && one.ring.asks.load(std::memory_order_relaxed) == 0)  // only this thread asks any more
-      of_->use_again(one);  // it may be another's after this line
+    if (one.ring.armed == 0 && !one.ring.asks.any())  // only this thread asks any more
+      of_->use_again(one);                            // it may be another's after this line
     return;
   }
   const auto events = what.res < 0 ? POLLERR : what.res;
@@ -205,7 +197,7 @@ void uring_worker::note_unfinished() noexcept {
 // ---- what others ask for ------------------------------------------------------------------------------------------------------
 
 void uring_worker::ask(descriptor& one, std::uint32_t what) noexcept {
-  if (one.ring.asks.fetch_or(what, std::memory_order_acq_rel) != 0) return;  // ->, <- asks (no model: see it)
+  if (!one.ring.asks.add(what)) return;
   if (is_here()) return perform_one(one);
   inbox_.put(one);
   wake();
@@ -221,7 +213,7 @@ void uring_worker::perform(descriptor* asked) noexcept {
 
 void uring_worker::perform_one(descriptor& one) noexcept {
   begin_here();
-  const std::uint32_t what = one.ring.asks.exchange(0, std::memory_order_acq_rel);  // ->, <- asks (no model: see it)
+  const std::uint32_t what = one.ring.asks.take();
   std::uint32_t left = 0;
   if ((what & retire) != 0) {
     if (!cancel(one)) left = retire;
@@ -231,8 +223,7 @@ void uring_worker::perform_one(descriptor& one) noexcept {
   }
   note_unfinished();
   // The kernel takes no submission now: at the next look.
-  if (left != 0 && one.ring.asks.fetch_or(left, std::memory_order_acq_rel) == 0)  // ->, <- asks (no model: see it)
-    inbox_.put(one);
+  if (left != 0 && one.ring.asks.add(left)) inbox_.put(one);
 }
 
 bool uring_worker::arm(descriptor& one, direction which) noexcept {
@@ -270,8 +261,7 @@ bool uring_worker::cancel(descriptor& one) noexcept {
 bool uring_worker::is_stuck() noexcept {
   const std::uint64_t looks = looks_.load(std::memory_order_relaxed);  // as declared
   const bool same = std::exchange(looks_seen_, looks) == looks;
-  const std::uint32_t now = word_.load(std::memory_order_relaxed);  // a hint
-  if (!same || now == asleep || now == in_ring) return false;
+  if (!same || word_.is_asleep()) return false;
   return has_unfinished_.load(std::memory_order_relaxed) || !inbox_.empty() || ring_.has_work();  // as declared
 }
 

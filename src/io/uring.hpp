@@ -33,6 +33,7 @@
 #include "io/io_guard.hpp"
 #include "io/io_service.hpp"
 #include "sched/parker.hpp"
+#include "sched/sleep_word.hpp"
 
 namespace weft::detail {
 
@@ -83,9 +84,7 @@ class uring_worker final : public parker {
   /// A negative error number: the system refuses it. At last by a smaller ring.
   int make_ring(ring_size& size) noexcept { return ring_.make(size); }
 
-  void prepare() noexcept override {
-    word_.exchange(awake, std::memory_order_acquire);  // <- asked (no model: see it)
-  }
+  void prepare() noexcept override { word_.prepare(); }
   void commit(time_point until) noexcept override;
   void wake() noexcept override;
   bool poll(bool between_jobs) noexcept override;
@@ -101,7 +100,6 @@ class uring_worker final : public parker {
   io_stats so_far() const noexcept;
 
  private:
-  static constexpr std::uint32_t awake = 0, asleep = 1, in_ring = 2, woken = 3;
   static constexpr std::uint64_t of_nobody = 0, of_bell = 1;  // user data that is no descriptor's
 
   bool is_here() const noexcept { return owner_.load(std::memory_order_relaxed) == this_owner(); }  // as declared
@@ -126,9 +124,7 @@ class uring_worker final : public parker {
   bool has_slept_ = false;   // its owner's: since it has last told the guard
   std::size_t polled_ = 0;   // its owner's: directions that the kernel polls
   inbox<descriptor> inbox_;  // of descriptors that others ask something for
-  //   edge asked  a descriptor was put into the inbox  ->  the owner, before it sleeps. No model: both sides change the word by
-  //               read-modify-writes alone, and who asks does so behind its put, the owner before its take
-  atomic<std::uint32_t> word_{awake};
+  sleep_word word_;
   std::atomic<std::uintptr_t> owner_{0};  // its thread; relaxed: another one finds that it is none, whatever it reads
   // Figures, no edge.
   std::atomic<std::uint64_t> waits_{0}, changes_{0}, interrupts_{0}, looks_{0};

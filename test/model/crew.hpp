@@ -17,16 +17,18 @@ namespace model {
 
 using namespace weft::detail;
 
-/// A job carries nothing from who posts it to who runs it, so that all stands on the fences; with `carries`, it does.
-template <unsigned workers, unsigned away = 0, bool carries = false, unsigned most_awake = workers - away>
-struct crew : parking<crew<workers, away, carries, most_awake>> {
+/// A job carries nothing from who posts it to who runs it, so that all stands on the fences; with `carries`, it does. A worker
+/// sleeps in a `Sleeps`, and asks it for events as the pool's do.
+template <unsigned workers, unsigned away = 0, bool carries = false, unsigned most_awake = workers - away,
+          class Sleeps = futex_parker>
+struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
   using base = parking<crew>;
   friend base;
   using base::idle_;
 
   struct seat : notifier, idler {
     explicit seat(idle_set& all) : notifier{&all, crew::wake} {}
-    futex_parker sleeps;
+    Sleeps sleeps;
     bool had_own = false;
     atomic<bool> watches{false};  // it sleeps for a time, which is over when there is a job
   };
@@ -80,7 +82,8 @@ struct crew : parking<crew<workers, away, carries, most_awake>> {
     return false;
   }
   bool take_own(unsigned which) { return take_from(own[which]) && (seats[which]->had_own = true); }
-  bool take(unsigned which) { return take_own(which) || take_from(jobs); }
+  bool poll(unsigned which) { return seats[which]->sleeps.poll(false), take_own(which); }
+  bool take(unsigned which) { return poll(which) || take_from(jobs); }
 
   // As pool_core::look_elsewhere. False: it has ended.
   bool find(unsigned which) {
@@ -88,7 +91,7 @@ struct crew : parking<crew<workers, away, carries, most_awake>> {
     if (take_own(which)) return true;
     bool searches = idle_.start_search();
     for (;; searches = true) {
-      if (searches && (idle_.too_many() ? take_own(which) : take(which))) {
+      if (searches && (idle_.too_many() ? poll(which) : take(which))) {
         base::found(mine, searches, true);
         return true;
       }

@@ -18,7 +18,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/config.hpp>
+#include <weft/detail/io/requests.hpp>
 #include <weft/sync.hpp>
 
 namespace weft::detail {
@@ -43,9 +45,12 @@ class descriptor {
   bool has_ended(direction which) const noexcept {
     return (ended_.load(std::memory_order_relaxed) & bit(which)) != 0;  // as declared: a try decides
   }
-  /// Before a try after which there is a wait.
+  /// Before a try after which there is a wait. It takes away nothing of close(): a file that can't be shut down fails no try.
   void expect_change(direction which) noexcept {
-    if (!has_ended(which)) event_of(which).reset();
+    if (has_ended(which)) return;
+    event_of(which).reset();
+    if (is_closed()) [[unlikely]]
+      event_of(which).set();
   }
   /// A try that was expected to exhaust it has not.
   void has_more(direction which) noexcept { event_of(which).set(); }
@@ -116,11 +121,9 @@ class descriptor {
   struct in_ring {
     // Where its directions are armed, from the first wait on. No edge: rings are there before any descriptor is.
     std::atomic<class uring_worker*> home{nullptr};
-    //   edge asks  all that was done with the descriptor  ->  the ring's owner, which lets it be used again. No model: the word
-    //              is changed by read-modify-writes alone
-    std::atomic<std::uint32_t> asks{0};  // of the ring's owner; it is in that one's inbox unless this is 0
-    std::uint8_t armed = 0;              // by the ring's owner: the directions that the kernel polls
-    bool is_retired = false;             // by the ring's owner: nobody has the descriptor any more
+    requests asks;            // of the ring's owner; it is in that one's inbox while there are any
+    std::uint8_t armed = 0;   // by the ring's owner: the directions that the kernel polls
+    bool is_retired = false;  // by the ring's owner: nobody has the descriptor any more
   } ring;
 
  private:
@@ -140,20 +143,20 @@ class descriptor {
   void close_number() noexcept;
 
   event readable_, writable_;
-  //   edge left  all that an operation did with the descriptor  ->  who closes its number, and who begins it anew. No model: the
-  //              word is changed by read-modify-writes alone, so each of them has what all before it released
-  std::atomic<std::uint32_t> use_{0};
+  //   edge left  all that an operation did with the descriptor  ->  who closes its number, and who begins it anew
+  // Changed by read-modify-writes alone. Who begins to use it has it from its owner, so that may be relaxed.
+  atomic<std::uint32_t> use_{0};
   // The directions that have ended and, in the high half, the generation, so that what is reported late ends nothing of the
   // next one. A hint, no edge.
-  std::atomic<std::uint32_t> ended_{0};
-  std::atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
+  atomic<std::uint32_t> ended_{0};
+  atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
   // The directions of which changes will be reported, and whether the system keeps the file open for that (`kept`). Relaxed:
   // who waits has reset its event before, under a lock, and who disarms a direction sets its event behind that.
-  std::atomic<std::uint32_t> armed_{0};
-  std::atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
-  std::atomic<bool> merges_{false};    // as declared
+  atomic<std::uint32_t> armed_{0};
+  atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
+  atomic<bool> merges_{false};    // as declared
   // No edge: counts, each written by one operation at a time. Never reset: they are compared.
-  std::atomic<std::uint32_t> read_so_far_{0}, written_so_far_{0};
+  atomic<std::uint32_t> read_so_far_{0}, written_so_far_{0};
   io_service* of_ = nullptr;
 };
 
@@ -165,15 +168,14 @@ class descriptor_use {
   descriptor_use(descriptor* of, direction which, const char* if_taken) noexcept
       : of_{of}, uses_{which == direction::in ? descriptor::read : descriptor::written} {
     if (of == nullptr) return;
-    const std::uint32_t before = of->use_.fetch_or(uses_, std::memory_order_acquire);  // <- left (no model: see it)
+    const std::uint32_t before = of->use_.fetch_or(uses_, std::memory_order_relaxed);  // as declared
     WEFT_EXPECTS((before & uses_) == 0, if_taken);
     was_open_ = (before & descriptor::open) != 0;
   }
   /// One of any number.
   explicit descriptor_use(descriptor* of) noexcept : of_{of}, uses_{descriptor::one_use} {
     if (of == nullptr) return;
-    was_open_ =
-        (of->use_.fetch_add(uses_, std::memory_order_acquire) & descriptor::open) != 0;  // <- left (no model: see it)
+    was_open_ = (of->use_.fetch_add(uses_, std::memory_order_relaxed) & descriptor::open) != 0;  // as declared
   }
   descriptor_use(const descriptor_use&) = delete;
   ~descriptor_use() {
