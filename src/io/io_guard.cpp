@@ -4,6 +4,8 @@
 
 namespace weft::detail {
 
+bool io_guard::is_alone(const pool_core& workers) noexcept { return workers.size() == 1; }
+
 void io_guard::end() noexcept { real_clock().cancel(*this); }
 
 void io_guard::arm() noexcept { real_clock().arm(*this, std::chrono::steady_clock::now() + every); }

@@ -15,9 +15,10 @@ class io_guard : timer {
  public:
   io_guard() noexcept : timer{look} {}
 
-  /// Before there is a descriptor.
+  /// Before there is a descriptor. Of one worker alone, beside which no other can look, it never looks.
   void begin(pool_core& workers) noexcept {
-    workers_.store(&workers, std::memory_order_release);  // -> pool (no model: it is written once)
+    if (is_alone(workers)) looks_.store(true, std::memory_order_relaxed);  // before anybody else has it
+    workers_.store(&workers, std::memory_order_release);                   // -> pool (no model: it is written once)
   }
   /// When the workers have ended, before they go.
   void end() noexcept;
@@ -37,6 +38,7 @@ class io_guard : timer {
 
  private:
   static constexpr std::chrono::milliseconds every{5};
+  static bool is_alone(const pool_core& workers) noexcept;
   static void look(timer& self) noexcept;
   void arm() noexcept;
 
