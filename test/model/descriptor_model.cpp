@@ -1,6 +1,6 @@
-// A descriptor: who uses it, who closes it, what is reported and who is stopped. Its number is closed once, when nobody is at it;
-// it is given back once, when nobody has it; a change is lost to nobody, whoever was stopped. What operations do with it is as
-// run_operation() has it, in weft/detail/net/operation.hpp.
+// A descriptor: who uses it, who closes it, what is reported and who is stopped. Its number is closed once, when nobody is at
+// it; it is given back once, when nobody has it; a change is lost to nobody, whoever was stopped. What operations do with it
+// is as run_operation() has it, in weft/detail/net/operation.hpp.
 // Mutates: include/weft/detail/io/descriptor.hpp src/io/descriptor.cpp
 #include <optional>
 #include <weft/sync.hpp>
@@ -83,7 +83,7 @@ struct use_and_close : rl::test_suite<use_and_close<users>, users + 1> {
 // Its owner drops it while operations are at it: it is given back by the last one, and with `again` is another one's from
 // then on, whom nothing that is reported late takes for ended.
 template <bool again, bool reported>
-struct drop_while_used : rl::test_suite<drop_while_used<again, reported>, reported ? 3 : 3> {
+struct drop_while_used : rl::test_suite<drop_while_used<again, reported>, 3> {
   uring service;
   std::optional<descriptor_use> uses[2];
 

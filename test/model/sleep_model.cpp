@@ -12,8 +12,8 @@ namespace {
 
 using namespace model;
 
-// What a worker waits in: reports a change once, as an edge-triggered eventfd or a multishot poll does. As in model/base/futex.hpp,
-// it has an edge of its own only where somebody slept.
+// What a worker waits in: reports a change once, as an edge-triggered eventfd or a multishot poll does. As in
+// model/base/futex.hpp, it has an edge of its own only where somebody slept.
 class kernel {
  public:
   void change(bool is_socket) {
@@ -155,8 +155,8 @@ struct kernel_parker final : parker {
   }
 };
 
-// A socket becomes ready while a worker sleeps, or is about to. A task waits for it, and ends the pool; or nobody waits any more,
-// and somebody ends the pool meanwhile, which ends once, with everybody awake.
+// A socket becomes ready while a worker sleeps, or is about to. A task waits for it, and ends the pool; or nobody waits any
+// more, and somebody ends the pool meanwhile, which ends once, with everybody awake.
 template <bool shared, bool is_waited_for>
 struct ready : rl::test_suite<ready<shared, is_waited_for>, 3>, crew<2, 0, true, 2, kernel_parker> {
   using all = crew<2, 0, true, 2, kernel_parker>;
