@@ -2,7 +2,7 @@
 //
 //     int main() { return w::run_main(serve()); }
 //
-// or, for more than one call or other options:
+// or, for more than one call:
 //
 //     w::runtime rt{{.threads = 4}};
 //     rt.run(serve());
@@ -35,6 +35,10 @@ struct runtime_options {
   bool guest = false;         ///< no threads: it runs where another library's loop calls run_ready()
 };
 
+namespace detail {
+struct caller_works {};  // for run(), below
+}  // namespace detail
+
 /// Workers that share their tasks, and wait for sockets when they have nothing to do.
 ///
 /// Threads   any, but for construction and destruction.
@@ -47,17 +51,20 @@ struct runtime_options {
 class runtime {
  public:
   explicit runtime(runtime_options options = {});
+  /// Of `threads` workers the last one is the thread that calls run(), while it does: for one call, by one thread.
+  runtime(runtime_options options, detail::caller_works);
   runtime(const runtime&) = delete;
   ~runtime();
 
-  /// Runs an awaitable on it from its beginning, and blocks the calling thread until that has ended.
+  /// Runs an awaitable on it from its beginning, and blocks the calling thread until that has ended. It does not run on the
+  /// calling thread; the function run() below is for that.
   ///
   /// Cancel    when `stop` is stopped, so is the task.
   /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task it ends the program with a
   ///           sentence: co_await start_on() there.
   template <awaitable Awaitable>
   await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) {
-    if (!is_guest()) return sync_wait(start_on(executor(), std::forward<Awaitable>(awaitable)), stop);
+    if (!is_guest()) return workers().run(std::forward<Awaitable>(awaitable), stop);
     using value_type = await_result<Awaitable>;
     bool over = false;
     std::optional<result<value_type>> ended;
@@ -108,23 +115,44 @@ class runtime {
   std::unique_ptr<parts> parts_;
 };
 
-/// Runs an awaitable in a runtime of its own.
-template <awaitable Awaitable>
-await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) {
-  runtime rt;
-  return rt.run(std::forward<Awaitable>(awaitable), stop);
-}
-
 namespace detail {
+/// While it lives, its thread, which works in a runtime, has SIGPIPE blocked as a runtime's own threads have, so that what a
+/// task does on either is the same.
+class as_worker {
+ public:
+  as_worker() noexcept;
+  as_worker(const as_worker&) = delete;
+  ~as_worker();
+
+ private:
+  bool was_blocked_, was_pending_;
+};
+
 /// Writes what is being handled to stderr; a handler of all exceptions calls it. The status of a program that failed.
 int report_failure() noexcept;
 }  // namespace detail
 
+/// Runs an awaitable in a runtime of its own, of which the calling thread is a worker meanwhile: with `{.threads = 1}` the only
+/// one, so that all tasks run on it.
+///
+/// Signals   the calling thread goes on to take those that are sent to the process, so a handler may interrupt a task that runs
+///           there. SIGPIPE is blocked on it meanwhile, as it is on all workers.
+template <awaitable Awaitable>
+await_result<Awaitable> run(Awaitable&& awaitable, runtime_options options, stop_token stop = {}) {
+  const detail::as_worker works;
+  runtime rt{options, detail::caller_works{}};
+  return rt.run(std::forward<Awaitable>(awaitable), stop);
+}
+template <awaitable Awaitable>
+await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) {
+  return run(std::forward<Awaitable>(awaitable), runtime_options{}, stop);
+}
+
 /// The same for main(): 0; or 1, after it has written to stderr how the task failed or that it was stopped.
 template <awaitable Awaitable>
-int run_main(Awaitable&& awaitable) {
+int run_main(Awaitable&& awaitable, runtime_options options = {}) {
   try {
-    static_cast<void>(run(std::forward<Awaitable>(awaitable)));
+    static_cast<void>(run(std::forward<Awaitable>(awaitable), options));
     return 0;
   } catch (...) {
     return detail::report_failure();

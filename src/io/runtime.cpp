@@ -1,5 +1,8 @@
 #include <weft/runtime.hpp>
 
+#include <signal.h>
+#include <time.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -62,12 +65,14 @@ std::unique_ptr<detail::back_end> detail::make_uring_back_end(unsigned, std::str
 struct runtime::parts {
   // Threads, and what they wait by.
   struct crew {
-    explicit crew(const runtime_options& options) : crew{options, choose(options)} {}  // of so many threads
-    crew(const runtime_options& options, choice chosen)
+    // Of so many threads, of which one may be the caller's.
+    crew(const runtime_options& options, bool with_caller) : crew{options, with_caller, choose(options)} {}
+    crew(const runtime_options& options, bool with_caller, choice chosen)
         : io{std::move(chosen.io)},
           why{std::move(chosen.why)},
-          core{detail::pool_core::make({.threads = options.threads, .name = options.name, .pin = options.pin},
-                                       {.of = parker_of, .with = io.get(), .io = &io->service()})},
+          core{detail::pool_core::make(
+              {.threads = options.threads, .name = options.name, .pin = options.pin, .use_caller = with_caller},
+              {.of = parker_of, .with = io.get(), .io = &io->service()})},
           pool{*core} {
       io->begin(*core);
     }
@@ -97,21 +102,24 @@ struct runtime::parts {
     return *workers;
   }
 
+  parts(runtime_options options, bool with_caller) {
+    if (options.guest) {
+      if (options.io == io_backend::uring)
+        throw error{std::make_error_code(std::errc::not_supported), "start a guest runtime on io_uring",
+                    "it waits by epoll"};
+      guest.emplace();
+      return;
+    }
+    if (options.threads == 0) options.threads = available_processors();
+    workers.emplace(options, with_caller);
+  }
+
   std::optional<crew> workers;  // one of the two
   std::optional<detail::guest_loop> guest;
 };
 
-runtime::runtime(runtime_options options) : parts_{std::make_unique<parts>()} {
-  if (options.guest) {
-    if (options.io == io_backend::uring)
-      throw error{std::make_error_code(std::errc::not_supported), "start a guest runtime on io_uring",
-                  "it waits by epoll"};
-    parts_->guest.emplace();
-    return;
-  }
-  if (options.threads == 0) options.threads = available_processors();
-  parts_->workers.emplace(options);
-}
+runtime::runtime(runtime_options options) : parts_{std::make_unique<parts>(options, false)} {}
+runtime::runtime(runtime_options options, detail::caller_works) : parts_{std::make_unique<parts>(options, true)} {}
 
 runtime::~runtime() {
   WEFT_EXPECTS(
@@ -145,6 +153,34 @@ std::string runtime::explain() const {
     return "Sockets are waited for by epoll, in the loop that this guest has its descriptor watched by; it has no "
            "threads.\n";
   return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) + "\n";
+}
+
+namespace {
+sigset_t sigpipe_alone() noexcept {
+  sigset_t one;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, SIGPIPE);
+  return one;
+}
+bool is_sigpipe_pending() noexcept {
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
+}
+}  // namespace
+
+detail::as_worker::as_worker() noexcept : was_pending_{is_sigpipe_pending()} {
+  const sigset_t one = sigpipe_alone();
+  sigset_t before;
+  ::pthread_sigmask(SIG_BLOCK, &one, &before);
+  was_blocked_ = ::sigismember(&before, SIGPIPE) == 1;
+}
+
+// One that a task has caused on this thread goes with it.
+detail::as_worker::~as_worker() {
+  const sigset_t one = sigpipe_alone();
+  constexpr timespec at_once{};
+  if (!was_pending_ && is_sigpipe_pending()) ::sigtimedwait(&one, nullptr, &at_once);
+  if (!was_blocked_) ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
 }
 
 int detail::report_failure() noexcept {

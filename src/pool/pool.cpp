@@ -71,9 +71,8 @@ namespace detail {
 pool_call::pool_call(pool_core& of, weft::executor& there, stop_token stop) noexcept
     : root{&own_env_, nullptr, ended}, of_{&of}, own_env_{.executor = &there, .stop = stop} {
   WEFT_EXPECTS(current_root() == nullptr,
-               "pool::run was called inside a task, where it would block a worker: co_await start_on(pool, ...)");
-  WEFT_EXPECTS(!of.is_inside(),
-               "pool::run was called by a job on one of the pool's own threads, where it would block that");
+               "run was called inside a task, where it would block a worker: co_await start_on(pool, ...)");
+  WEFT_EXPECTS(!of.is_inside(), "run was called by a job on one of the pool's own threads, where it would block that");
   if (of.has_callers_place()) of.enter_as_caller(inside_);
 }
 

@@ -1,20 +1,30 @@
 // What a runtime is besides its sockets, which net_test.cpp has. See weft/runtime.hpp.
 #include "support/weft_test.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
+#include <weft/blocking.hpp>
 #include <weft/channel.hpp>
+#include <weft/fiber.hpp>
 #include <weft/net.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
@@ -54,6 +64,178 @@ TEST(runtime, a_stop_reaches_its_task) {
 }
 
 TEST(runtime, free_run_makes_one) { EXPECT_EQ(weft::run(answer()), 42); }
+
+// ---- the calling thread as a worker -------------------------------------------------------------------------------------------
+
+constexpr std::array backends{weft::io_backend::epoll, weft::io_backend::automatic};
+
+// It sleeps, is woken by another thread, and waits for a socket, all on one thread.
+task<> stays_on(std::thread::id here) {
+  const auto is_here = [here] { return std::this_thread::get_id() == here; };
+  EXPECT_TRUE(is_here());
+  co_await weft::sleep_for(std::chrono::milliseconds{1});
+  EXPECT_TRUE(is_here());
+  EXPECT_EQ(co_await weft::blocking([] { return 7; }), 7);
+  EXPECT_TRUE(is_here());
+  weft::net::listener at = co_await weft::net::listen({"127.0.0.1", 0});
+  const auto body = [&](weft::scope& inside) -> task<> {
+    const auto served = [](weft::net::listener& from, auto is_here) -> task<> {
+      weft::net::stream one = co_await from.accept();
+      std::array<std::byte, 8> buffer;
+      EXPECT_EQ(co_await one.read(buffer), 3u);
+      EXPECT_TRUE(is_here());
+    };
+    auto server = inside.fork(served(at, is_here));
+    weft::net::stream to = co_await weft::net::connect(at.local());
+    co_await to.write("abc");
+    co_await std::move(server);
+  };
+  co_await weft::with_scope(body);
+  EXPECT_TRUE(is_here());
+}
+
+TEST(runtime, the_caller_of_run_is_its_only_worker) {
+  for (const weft::io_backend io : backends) {
+    weft::run(stays_on(std::this_thread::get_id()), {.threads = 1, .io = io});
+    EXPECT_EQ(weft::run_main(stays_on(std::this_thread::get_id()), {.threads = 1, .io = io}), 0);
+  }
+}
+
+std::ptrdiff_t threads_of_process() {
+  const std::filesystem::directory_iterator all{"/proc/self/task"};
+  return std::distance(begin(all), end(all));
+}
+
+// It waits for a socket and is woken by it, and no thread is made for that. In a process of its own, which has none yet.
+TEST(runtime, a_program_of_one_thread_stays_so) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto waits = []() -> task<bool> {
+    const std::ptrdiff_t before = threads_of_process();
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const auto body = [&](weft::scope& inside) -> task<> {
+      auto ready = inside.fork(weft::net::ready(ends[0], weft::net::readiness::readable));
+      co_await weft::yield();
+      EXPECT_EQ(::write(ends[1], "x", 1), 1);
+      EXPECT_EQ(co_await std::move(ready), weft::net::readiness::readable);
+    };
+    co_await weft::with_scope(body);
+    for (const int one : ends) ::close(one);
+    co_return threads_of_process() == before;
+  };
+  for (const weft::io_backend io : backends)
+    EXPECT_EXIT(std::exit(weft::run(waits(), {.threads = 1, .io = io}) ? 0 : 1), testing::ExitedWithCode(0), "");
+}
+
+// Every worker is held until all are there, one of which is the caller.
+TEST(runtime, the_caller_of_run_is_one_of_its_workers) {
+  for (const weft::io_backend io : backends) {
+    std::atomic<int> came{0}, on_caller{0};
+    const std::thread::id here = std::this_thread::get_id();
+    const auto holds = [&]() -> task<> {
+      if (std::this_thread::get_id() == here) on_caller.fetch_add(1);
+      came.fetch_add(1);
+      while (came.load() != 2) std::this_thread::yield();
+      co_return;
+    };
+    const auto both = [&]() -> task<> {
+      co_await weft::with_scope([&](weft::scope& inside) -> task<> {
+        inside.fork(holds());
+        inside.fork(holds());
+        co_return;
+      });
+    };
+    weft::run(both(), {.threads = 2, .io = io});
+    EXPECT_EQ(on_caller.load(), 1);
+  }
+}
+
+// What fails, what is stopped, and what goes on when the task has ended.
+TEST(runtime, run_by_the_caller_ends_as_others_do) {
+  EXPECT_THROW(weft::run(fail(), {.threads = 1}), std::runtime_error);
+  weft::stop_source source;
+  const auto stops = [&]() -> task<> {
+    source.request_stop();
+    co_await weft::sleep_for(std::chrono::hours{1});
+  };
+  EXPECT_THROW(weft::run(stops(), {.threads = 1}, source.token()), weft::stopped);
+  std::atomic<bool> ran{false};
+  const auto leaves_one = [&]() -> task<> {
+    weft::start(
+        *weft::current_env().executor,
+        [](std::atomic<bool>& did) -> task<> {
+          co_await weft::yield();
+          did = true;
+        }(ran),
+        [](weft::result<void>) {});
+    co_return;
+  };
+  weft::run(leaves_one(), {.threads = 1});
+  EXPECT_TRUE(ran) << "it was ready, so it ran before the runtime went";
+}
+
+TEST(runtime, fibers_run_on_the_caller) {
+  const std::thread::id here = std::this_thread::get_id();
+  const auto in_fiber = [&]() -> task<bool> {
+    bool is_here = false;
+    const auto body = [&](weft::scope& inside) -> task<> {
+      auto fiber = inside.go([&] {
+        weft::await(weft::yield());
+        return std::this_thread::get_id() == here;
+      });
+      is_here = co_await std::move(fiber);
+    };
+    co_await weft::with_scope(body);
+    co_return is_here;
+  };
+  EXPECT_TRUE(weft::run(in_fiber(), {.threads = 1}));
+}
+
+// A task that writes where nobody reads gets an error on each worker alike; the caller's mask is as it was then.
+TEST(runtime, no_worker_is_ended_by_sigpipe) {
+  const auto writes = []() -> task<int> {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    ::close(ends[0]);
+    const int refused = ::write(ends[1], "x", 1) < 0 ? errno : 0;
+    ::close(ends[1]);
+    co_return refused;
+  };
+  EXPECT_EQ(weft::run(writes(), {.threads = 1}), EPIPE);
+  sigset_t now;
+  EXPECT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &now), 0);
+  EXPECT_EQ(::sigismember(&now, SIGPIPE), 0);
+}
+
+TEST(runtime_misuse, ends_the_program_where_run_is_called_inside_a_task) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto nested = [](weft::runtime* of) -> task<> {
+    if (of != nullptr)
+      of->run(answer());
+    else
+      weft::run(answer(), {.threads = 1});
+    co_return;
+  };
+  EXPECT_DEATH(weft::run(nested(nullptr), {.threads = 1}), "weft: run was called inside a task, .*: co_await start_on");
+  EXPECT_DEATH(
+      {
+        weft::runtime rt{{.threads = 1}};
+        rt.run(nested(&rt));
+      },
+      "weft: run was called inside a task, .*: co_await start_on");
+}
+
+// Threads that call run() at once block, and each has its task run.
+TEST(runtime, two_threads_call_run) {
+  weft::runtime rt{{.threads = 1}};
+  int got = 0;
+  std::thread other{[&] { got = rt.run(answer()); }};
+  EXPECT_EQ(rt.run(answer()), 42);
+  other.join();
+  EXPECT_EQ(got, 42);
+}
+
+// -------------------------------------------------------------------------------------------------------------------------------
 
 TEST(runtime, run_main_says_how_it_ended) {
   testing::internal::CaptureStderr();

@@ -423,7 +423,7 @@ TEST_F(pool_options_misuse, run_inside_a_task) {
     const auto calls = [&]() -> task<long> { co_return p.run(fib(1)); };
     sync_wait(calls());
   };
-  EXPECT_DEATH(inside(), "weft: pool::run was called inside a task");
+  EXPECT_DEATH(inside(), "weft: run was called inside a task");
 }
 
 TEST_F(pool_options_misuse, run_by_a_job_of_its_own) {
@@ -437,7 +437,7 @@ TEST_F(pool_options_misuse, run_by_a_job_of_its_own) {
     p.executor().post(calls);
     over.wait();
   };
-  EXPECT_DEATH(inside(), "weft: pool::run was called by a job on one of the pool's own threads");
+  EXPECT_DEATH(inside(), "weft: run was called by a job on one of the pool's own threads");
 }
 
 TEST_F(pool_options_misuse, run_after_the_end) {
