@@ -341,18 +341,13 @@ struct getting_ready {
 };
 
 /// What ready() returns: the descriptor is looked at, and may be refused, where it is awaited or made a case.
-class [[nodiscard("nothing happens until it is awaited")]] until_others_ready : public knows_roots {
+class [[nodiscard("nothing happens until it is awaited")]] until_others_ready
+    : public task_inside<until_others_ready, net::readiness> {
  public:
-  using value_type = net::readiness;
   using may_be_a_case = void;
   until_others_ready(int number, net::readiness wanted) noexcept : number_{number}, wanted_{wanted} {}
 
   WEFT_COROUTINE_WRAPPER task<net::readiness> as_task() && { return run(number_, wanted_); }
-  WEFT_COROUTINE_WRAPPER operator task<net::readiness>() && { return run(number_, wanted_); }
-  task_awaiter<net::readiness> operator co_await() && {
-    task<net::readiness> work = run(number_, wanted_);
-    return task_access::take_awaiter(work);
-  }
   operation_case<getting_ready> as_case() && { return operation_case<getting_ready>{getting_ready{number_, wanted_}}; }
 
  private:

@@ -262,17 +262,13 @@ task<typename Awaiter::result_type> select_until_settled(Cases cases) {
 }
 template <class Awaiter, class Cases>
 class [[nodiscard("nothing happens until it is awaited")]] WEFT_CONTAINERS selecting_until_settled
-    : public knows_roots {
+    : public task_inside<selecting_until_settled<Awaiter, Cases>, typename Awaiter::result_type> {
  public:
   using is_select = void;
   using value_type = typename Awaiter::result_type;
   explicit selecting_until_settled(Cases&& cases) noexcept : cases_(std::move(cases)) {}
   WEFT_COROUTINE_WRAPPER task<value_type> as_task() && {
     return select_until_settled<Awaiter, Cases>(std::move(cases_));
-  }
-  task_awaiter<value_type> operator co_await() && {
-    task<value_type> work = std::move(*this).as_task();
-    return task_access::take_awaiter(work);
   }
 
  private:

@@ -164,18 +164,19 @@ class descriptor {
 /// a descriptor that was open stays.
 class descriptor_use {
  public:
-  /// To read or to write: one at a time in each direction. Null: there is no descriptor.
-  descriptor_use(descriptor* of, direction which, const char* if_taken) noexcept
-      : of_{of}, uses_{which == direction::in ? descriptor::read : descriptor::written} {
+  /// To read or to write: one at a time in each direction; with a null sentence one of any number. A null descriptor: there is
+  /// none.
+  explicit descriptor_use(descriptor* of, direction which = direction::in, const char* if_taken = nullptr) noexcept
+      : of_{of},
+        uses_{if_taken == nullptr      ? descriptor::one_use
+              : which == direction::in ? descriptor::read
+                                       : descriptor::written} {
     if (of == nullptr) return;
-    const std::uint32_t before = of->use_.fetch_or(uses_, std::memory_order_relaxed);  // as declared
-    WEFT_EXPECTS((before & uses_) == 0, if_taken);
+    const std::uint32_t before = if_taken == nullptr
+                                     ? of->use_.fetch_add(uses_, std::memory_order_relaxed)  // as declared
+                                     : of->use_.fetch_or(uses_, std::memory_order_relaxed);  // as declared
+    WEFT_EXPECTS(if_taken == nullptr || (before & uses_) == 0, if_taken);
     was_open_ = (before & descriptor::open) != 0;
-  }
-  /// One of any number.
-  explicit descriptor_use(descriptor* of) noexcept : of_{of}, uses_{descriptor::one_use} {
-    if (of == nullptr) return;
-    was_open_ = (of->use_.fetch_add(uses_, std::memory_order_relaxed) & descriptor::open) != 0;  // as declared
   }
   descriptor_use(const descriptor_use&) = delete;
   ~descriptor_use() {

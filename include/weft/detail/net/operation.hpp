@@ -65,16 +65,8 @@ inline std::error_code closed_here() noexcept { return make_error_code(errc::clo
 //   value_type give(tried)     of one that neither failed nor has to wait
 
 template <class Act>
-descriptor_use use_of(const Act& act) noexcept {
-  if constexpr (Act::if_taken == nullptr)
-    return descriptor_use{act.at};
-  else
-    return descriptor_use{act.at, act.which(), Act::if_taken};
-}
-
-template <class Act>
 task<typename Act::value_type> run_operation(Act act) {
-  const descriptor_use use = use_of(act);
+  const descriptor_use use{act.at, act.which(), Act::if_taken};
   if (!use) co_await fail_with(failure_of(closed_here(), Act::name));
   co_await check_stop();
   if (has_had_its_turn()) co_await yield();
@@ -141,12 +133,7 @@ class operation_case final : public select_case {
   }
   // From the first try on. False: there is nothing to try.
   bool is_in_use() noexcept {
-    if (!use_) {
-      if constexpr (Act::if_taken == nullptr)
-        use_.emplace(act_.at);
-      else
-        use_.emplace(act_.at, act_.which(), Act::if_taken);
-    }
+    if (!use_) use_.emplace(act_.at, act_.which(), Act::if_taken);
     return static_cast<bool>(*use_);
   }
 
@@ -159,18 +146,14 @@ class operation_case final : public select_case {
 
 /// What a function such as stream::read returns: nothing happens until it is awaited.
 template <class Act>
-class [[nodiscard("nothing happens until it is awaited")]] operation : public knows_roots {
+class [[nodiscard("nothing happens until it is awaited")]] operation
+    : public task_inside<operation<Act>, typename Act::value_type> {
  public:
   using value_type = typename Act::value_type;
   using may_be_a_case = void;
   operation(Act act) noexcept : act_(std::move(act)) {}
 
   WEFT_COROUTINE_WRAPPER task<value_type> as_task() && { return run_operation<Act>(std::move(act_)); }
-  WEFT_COROUTINE_WRAPPER operator task<value_type>() && { return std::move(*this).as_task(); }
-  task_awaiter<value_type> operator co_await() && {
-    task<value_type> work = std::move(*this).as_task();
-    return task_access::take_awaiter(work);
-  }
   operation_case<Act> as_case() && { return operation_case<Act>{std::move(act_)}; }
 
  private:
@@ -266,20 +249,14 @@ inline task<> write_all(descriptor* at, std::span<const std::byte> data) {
 }
 
 /// A write of all of it, which is no case of a select: it would have sent a part although another one is chosen.
-class [[nodiscard("nothing happens until it is awaited")]] writing : public knows_roots {
+class [[nodiscard("nothing happens until it is awaited")]] writing : public task_inside<writing, void> {
  public:
-  using value_type = void;
   using is_whole_write = void;
   writing(descriptor* at, std::span<const std::byte> data) noexcept : at_{at}, data_{data} {}
   writing(descriptor* at, std::span<std::span<const std::byte>> parts) noexcept
       : at_{at}, parts_{parts}, is_of_parts_{true} {}
 
   WEFT_COROUTINE_WRAPPER task<> as_task() && { return is_of_parts_ ? write_parts(at_, parts_) : write_all(at_, data_); }
-  WEFT_COROUTINE_WRAPPER operator task<>() && { return std::move(*this).as_task(); }
-  task_awaiter<void> operator co_await() && {
-    task<> work = std::move(*this).as_task();
-    return task_access::take_awaiter(work);
-  }
 
  private:
   descriptor* at_;

@@ -226,4 +226,19 @@ struct task_access {
   }
 };
 
+/// The base of an awaitable that makes a task where it is awaited, and is one wherever one is taken: `Self` has as_task() &&,
+/// which gives that.
+template <class Self, class T>
+class task_inside : public knows_roots {
+ public:
+  using value_type = T;
+  WEFT_COROUTINE_WRAPPER operator task<T>() && {
+    return static_cast<Self&&>(*this).as_task();
+  }  // NOLINT: stands for it
+  task_awaiter<T> operator co_await() && {
+    task<T> work = static_cast<Self&&>(*this).as_task();
+    return task_access::take_awaiter(work);
+  }
+};
+
 }  // namespace weft::detail
