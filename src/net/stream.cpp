@@ -36,6 +36,17 @@ std::exception_ptr failure_of(std::error_code refused, const char* operation) no
   }
 }
 
+namespace {
+
+// What has failed for want of memory, or of numbers, has left what it was tried for; and nobody reports that once more.
+tried failed(descriptor& at, direction which, int error) noexcept {
+  if (error == EAGAIN) return {.must_wait = true};
+  at.has_more(which);
+  return {.refused = system_error(error)};
+}
+
+}  // namespace
+
 tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   from.expect_change(direction::in);
   ssize_t size;
@@ -46,8 +57,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
     if (static_cast<std::size_t>(size) == into.size()) from.has_more(direction::in);
     return {.size = static_cast<std::size_t>(size)};
   }
-  if (errno != EAGAIN) return {.refused = system_error(errno)};
-  return {.must_wait = true};
+  return failed(from, direction::in, errno);
 }
 
 namespace {
@@ -80,14 +90,13 @@ tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts
   if (size < 0 && errno == EAGAIN) {
     to.expect_change(direction::out);
     size = send(to, parts);
-    if (size < 0 && errno == EAGAIN) return {.must_wait = true};
     if (size >= 0) to.has_more(direction::out);
   }
   if (size >= 0) {
     to.has_moved(direction::out);
     return {.size = static_cast<std::size_t>(size)};
   }
-  return {.refused = errno == EPIPE ? closed_here() : system_error(errno)};
+  return errno == EPIPE ? tried{.refused = closed_here()} : failed(to, direction::out, errno);
 }
 
 tried try_accept(descriptor& from, net::endpoint* peer) noexcept {
@@ -111,9 +120,10 @@ tried try_accept(descriptor& from, net::endpoint* peer) noexcept {
         if (again) return {.must_wait = true};
         from.expect_change(direction::in);
         break;
-      default:
-        return {.refused =
-                    from.is_closed() ? closed_here() : system_error(errno)};  // closed: it was shut down meanwhile
+      default: {
+        const tried refused = failed(from, direction::in, errno);
+        return from.is_closed() ? tried{.refused = closed_here()} : refused;  // closed: it was shut down meanwhile
+      }
     }
   }
 }
@@ -245,12 +255,10 @@ task<stream> connect(endpoint to) {
     detail::descriptor& at = *connected.at_;
     for (;;) {
       at.expect_change(detail::direction::out);
-      system_address peer;
-      if (::getpeername(at.number(), &peer.any, &peer.size) == 0) break;
-      socklen_t size = sizeof refused;
-      refused = 0;
-      ::getsockopt(at.number(), SOL_SOCKET, SO_ERROR, &refused, &size);
-      if (refused != 0) co_await fail_with(error{system_error(refused), "connect", to.to_string()});
+      // Another try asks how the first one goes: it says that it goes on, or what has come of it.
+      if (::connect(at.number(), &address.any, address.size) == 0 || errno == EISCONN) break;
+      if (errno != EALREADY && errno != EINPROGRESS && errno != EINTR)
+        co_await fail_with(error{system_error(errno), "connect", to.to_string()});
       co_await at.until_ready(detail::direction::out);
     }
     at.has_more(detail::direction::out);
@@ -299,7 +307,10 @@ tried getting_ready::attempt() const noexcept {
              .events = static_cast<short>((asks(net::readiness::readable) ? POLLIN : 0) |
                                           (asks(net::readiness::writable) ? POLLOUT : 0)),
              .revents = 0};
-  if (::poll(&one, 1, 0) < 0) return {.refused = system_error(errno)};
+  int found_any;
+  do found_any = ::poll(&one, 1, 0);
+  while (found_any < 0 && errno == EINTR);
+  if (found_any < 0) return failed(*at, which(), errno);
   const bool all = (one.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
   const std::size_t found =
       (all || (one.revents & POLLIN) != 0 ? 1U : 0U) | (all || (one.revents & POLLOUT) != 0 ? 2U : 0U);

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -98,6 +99,26 @@ struct reads_and_writes : connection {
   }
 };
 TEST(sweep, stream) { sweep_both<reads_and_writes>("stream::read, stream::write_some", waits_for_the_other); }
+
+template <class By>
+struct receives : reads_and_writes<By> {
+  part<By> reads() {
+    for (;;) {
+      weft::net::lent_buffer got;
+      try {
+        got = co_await this->there.receive();
+      } catch (const weft::error& failure) {
+        if (failure.code() == std::errc::not_enough_memory) throw std::bad_alloc{};  // for its buffer
+        throw;
+      }
+      if (got.empty()) break;
+      this->received += got.text();
+    }
+    require(this->received == "abcdef", "it has ended too early");
+  }
+  part<By> run() { co_await together(this->writes(), reads()); }
+};
+TEST(sweep, receive) { sweep_both<receives>("stream::receive", waits_for_the_other); }
 
 // A stream without room: a write that is ended half-way closes its side.
 template <class By>

@@ -1,0 +1,560 @@
+// What operations on sockets come to when system calls fail: each call of each operation, with each error that the system may
+// give there. Every outcome is the right value or that error; no byte is lost or comes twice, nothing hangs, no descriptor is
+// left, and what can be used again is. In a run of the test kit and in runtimes on each back end, by tasks and by fibers.
+//
+// Long because each operation is a scenario.
+#include "support/weft_test.hpp"
+
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+#include <weft/io.hpp>
+#include <weft/net.hpp>
+#include <weft/runtime.hpp>
+#include <weft/select.hpp>
+
+#include "net/faults.hpp"
+#include "support/sweep.hpp"
+#include "support/system_calls.hpp"
+
+namespace {
+
+using namespace test::in_sweeps;
+using test::anywhere;
+using test::call;
+using test::connected_to;
+using test::failure_of;
+using test::fault;
+using test::open_descriptors;
+using test::own_listener;
+using test::own_socket;
+using test::place;
+using test::runner;
+using weft::net::endpoint;
+using weft::net::listener;
+using weft::net::stream;
+
+class net_faults : public testing::TestWithParam<place> {};
+std::string name_of(const testing::TestParamInfo<place>& one) {
+  constexpr const char* names[] = {"kit", "epoll", "uring", "two_rings"};
+  return names[static_cast<std::size_t>(one.param)];
+}
+INSTANTIATE_TEST_SUITE_P(on, net_faults, testing::ValuesIn(test::places()), name_of);
+
+// ---- scenarios --------------------------------------------------------------------------------------------------------------
+
+struct scenario {
+  std::vector<int> spared;
+  std::vector<std::error_code> failures;
+
+  // For what comes of a failure besides the failure itself.
+  void check(std::error_code failed) const {
+    const std::vector<std::error_code> expected(failed ? 1 : 0, failed);
+    EXPECT_EQ(failures, expected);
+  }
+};
+
+// What was given may fail once, and is done again.
+template <class By, class Make>
+part<By, typename std::invoke_result_t<Make>::value_type> again(scenario& of, Make make) {
+  auto how = co_await as_result(make());
+  if (how.has_value()) co_return std::move(how).value();
+  of.failures.push_back(how.error());
+  co_return co_await make();
+}
+// The same of what gives nothing. False: it has failed twice.
+template <class By, class Make>
+part<By, bool> again_or_not(scenario& of, Make make) {
+  for (int i = 0; i != 2; ++i) {
+    auto how = co_await as_result(make());
+    if (how.has_value()) co_return true;
+    of.failures.push_back(how.error());
+  }
+  co_return false;
+}
+
+// So that others wait meanwhile.
+auto breathe() { return weft::sleep_for(20us); }
+
+// By TCP, of which `there` is the test's own.
+struct by_tcp : scenario {
+  own_listener at;
+  own_socket there = connected_to(at.port);
+  stream here = stream::adopt(test::real::__real_accept4(at.number(), nullptr, nullptr, SOCK_CLOEXEC));
+  std::string received;
+
+  by_tcp() { spared = {there.number()}; }
+};
+
+constexpr std::string_view letters = "abcdefghij";
+
+// Piece by piece, each when all before it was received: so no later change has a read go on that has missed one.
+template <class By>
+struct sends_letters : by_tcp {
+  weft::event has_come;
+  std::atomic<std::size_t> sent{0};  // before it is
+
+  part<By> sends() {
+    for (const std::string_view piece : {"ab", "cde", "f", "ghij"}) {
+      sent += piece.size();
+      there.send(piece);
+      co_await has_come.wait();
+      has_come.reset();
+      co_await breathe();
+    }
+    there.end();
+  }
+  void comes(std::string_view text) {
+    this->received += text;
+    if (this->received.size() == sent) has_come.set();
+  }
+  void check(std::error_code failed) const {
+    by_tcp::check(failed);
+    EXPECT_EQ(received, letters);
+  }
+};
+
+template <class By>
+struct reads : sends_letters<By> {
+  static constexpr std::array those{call::recv};
+  part<By> gets() {
+    std::array<std::byte, 2> buffer;
+    const auto read = [&] { return this->here.read(buffer); };
+    for (;;) {
+      const std::size_t got = co_await again<By>(*this, read);
+      if (got == 0) break;
+      this->comes({reinterpret_cast<const char*>(buffer.data()), got});
+    }
+  }
+  part<By> run() { co_await together(this->sends(), gets()); }
+};
+
+template <class By>
+struct receives : sends_letters<By> {
+  static constexpr std::array those{call::recv};
+  part<By> gets() {
+    const auto receive = [&] { return this->here.receive(); };
+    for (;;) {
+      const weft::net::lent_buffer got = co_await again<By>(*this, receive);
+      if (got.empty()) break;
+      this->comes(got.text());
+    }
+  }
+  part<By> run() { co_await together(this->sends(), gets()); }
+};
+
+template <class By>
+struct reads_as_case : sends_letters<By> {
+  static constexpr std::array those{call::recv};
+  task<std::size_t> chosen(std::span<std::byte> into) {
+    const auto got = co_await weft::select(weft::on(this->here.read(into)), weft::after(1h));
+    EXPECT_EQ(got.index, 0U);
+    co_return std::get<0>(got.value);
+  }
+  part<By> gets() {
+    std::array<std::byte, 2> buffer;
+    const auto read = [&] { return chosen(buffer); };
+    for (;;) {
+      const std::size_t got = co_await again<By>(*this, read);
+      if (got == 0) break;
+      this->comes({reinterpret_cast<const char*>(buffer.data()), got});
+    }
+  }
+  part<By> run() { co_await together(this->sends(), gets()); }
+};
+
+template <class By>
+struct reads_through_a_buffer : by_tcp {
+  static constexpr std::array those{call::recv};
+  weft::io::buffered_reader<const stream&> lines{here, 4};
+  std::vector<std::string> found;
+
+  part<By> sends() {
+    for (const std::string_view piece : {"one\nt", "wo", "\n\nfour"}) {
+      there.send(piece);
+      co_await breathe();
+    }
+    there.end();
+  }
+  part<By> gets() {
+    const auto next = [&] { return lines.read_line(); };
+    for (;;) {
+      const std::optional<std::string> line = co_await again<By>(*this, next);
+      if (!line) break;
+      found.push_back(*line);
+    }
+  }
+  part<By> run() { co_await together(sends(), gets()); }
+  void check(std::error_code failed) const {
+    by_tcp::check(failed);
+    EXPECT_EQ(found, (std::vector<std::string>{"one", "two", "", "four"}));
+  }
+};
+
+// Of whatever fails in the middle, a copy can be gone on with.
+template <class By>
+struct copies : sends_letters<By> {
+  static constexpr std::array those{call::recv};
+  weft::io::pipe_ends ends = weft::io::pipe(64);
+
+  part<By> copies_all() {
+    const auto copy = [&] { return weft::io::copy(this->here, ends.to); };
+    co_await again<By>(*this, copy);
+    ends.to.close();
+  }
+  part<By> gets() {
+    std::array<std::byte, 64> buffer;
+    for (;;) {
+      const std::size_t got = co_await ends.from.read(buffer);
+      if (got == 0) break;
+      this->comes({reinterpret_cast<const char*>(buffer.data()), got});
+    }
+  }
+  part<By> run() { co_await together(this->sends(), copies_all(), gets()); }
+};
+
+// By a local socket with little room, which the other side reads to its end.
+struct with_little_room : scenario {
+  std::array<int, 2> both = [] {
+    std::array<int, 2> made;
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, made.data()), 0);
+    return made;
+  }();
+  stream here = stream::adopt(both[0]), there = stream::adopt(both[1]);
+  std::string sent, received;
+
+  with_little_room() {
+    spared = {both[1]};
+    here.set_send_buffer(4096);
+    sent.resize(20'000);
+    for (std::size_t i = 0; i != sent.size(); ++i) sent[i] = static_cast<char>(i * 31 >> 4);
+  }
+};
+
+template <class By>
+struct gets_all : with_little_room {
+  part<By> gets() {
+    co_await breathe();
+    std::array<std::byte, 3000> buffer;
+    for (;;) {
+      const std::size_t got = co_await there.read(buffer);
+      if (got == 0) break;
+      received.append(reinterpret_cast<const char*>(buffer.data()), got);
+    }
+  }
+};
+
+template <class By>
+struct writes_some : gets_all<By> {
+  static constexpr std::array those{call::send};
+  part<By> puts() {
+    std::span<const std::byte> left = std::as_bytes(std::span{this->sent});
+    const auto write = [&] { return this->here.write_some(left); };
+    while (!left.empty()) {
+      const std::size_t written = co_await again<By>(*this, write);
+      EXPECT_GT(written, 0U);
+      left = left.subspan(written);
+    }
+    this->here.shutdown();
+  }
+  part<By> run() { co_await together(puts(), this->gets()); }
+  void check(std::error_code failed) const {
+    gets_all<By>::check(failed);
+    EXPECT_TRUE(this->received == this->sent);
+  }
+};
+
+// One that fails behind its first byte has closed its side: it can't be done again, and the peer has a part, and the end.
+template <class By>
+struct writes_all_of_it : gets_all<By> {
+  bool was_written = false;
+  void check(std::error_code failed) const {
+    if (was_written) {
+      gets_all<By>::check(failed);
+      EXPECT_TRUE(this->received == this->sent);
+    } else {
+      EXPECT_EQ(this->failures, (std::vector<std::error_code>{failed, weft::errc::closed}));
+      EXPECT_GT(this->received.size(), 0U);
+      EXPECT_LT(this->received.size(), this->sent.size());
+      EXPECT_TRUE(this->sent.starts_with(this->received));
+    }
+  }
+};
+
+template <class By>
+struct writes : writes_all_of_it<By> {
+  static constexpr std::array those{call::send};
+  part<By> puts() {
+    const auto write = [&] { return this->here.write(this->sent); };
+    this->was_written = co_await again_or_not<By>(*this, write);
+    if (this->was_written) this->here.shutdown();
+  }
+  part<By> run() { co_await together(puts(), this->gets()); }
+};
+
+template <class By>
+struct writes_parts : writes_all_of_it<By> {
+  static constexpr std::array those{call::sendmsg};
+  std::array<std::span<const std::byte>, 5> parts;
+  part<By> puts() {
+    const auto write = [&] {
+      const std::span<const std::byte> all = std::as_bytes(std::span{this->sent});
+      parts = {all.first(1), {}, all.subspan(1, 6000), all.subspan(6001, 13'990), all.subspan(19'991)};
+      return this->here.write(parts);
+    };
+    this->was_written = co_await again_or_not<By>(*this, write);
+    if (this->was_written) this->here.shutdown();
+  }
+  part<By> run() { co_await together(puts(), this->gets()); }
+};
+
+// A connection that can't be watched is closed; any other stays to be accepted.
+template <class By>
+struct accepts : scenario {
+  static constexpr std::array those{call::accept4, call::epoll_ctl};
+  std::optional<listener> at;
+  std::vector<own_socket> clients;
+  std::string order;
+  std::atomic<bool> is_over{false};
+
+  // One more where a change was promised and another one can't be forced.
+  part<By> connects() {
+    for (int i = 0; i != 12 && !is_over; ++i) {
+      clients.push_back(connected_to(at->local().port()));
+      clients.back().send(letters.substr(static_cast<std::size_t>(i % 10), 1));
+      co_await breathe();
+    }
+  }
+  part<By> gets() {
+    const auto accept = [&] { return at->accept(); };
+    for (int i = 0; i != 3; ++i) {
+      const stream one = co_await again<By>(*this, accept);
+      std::array<std::byte, 1> letter{};
+      co_await one.read(letter);
+      order += static_cast<char>(letter[0]);
+    }
+    is_over = true;
+  }
+  part<By> run() {
+    const auto listen = [] { return weft::net::listen(anywhere); };
+    at.emplace(co_await again<By>(*this, listen));
+    co_await together(gets(), connects());
+  }
+  void check(std::error_code failed) const {
+    scenario::check(failed);
+    EXPECT_EQ(order.size(), 3U);
+    EXPECT_TRUE(std::ranges::is_sorted(order, std::ranges::less_equal{}));
+    if (failed != std::errc::no_space_on_device && failed != std::errc::not_enough_memory) {
+      EXPECT_EQ(order, "abc");
+    }
+  }
+};
+
+template <class By>
+struct connects : scenario {
+  static constexpr std::array those{call::socket, call::connect, call::epoll_ctl};
+  own_listener at;
+  std::string there, here;
+
+  part<By> run() {
+    const auto connect = [&] { return weft::net::connect(endpoint{"127.0.0.1", at.port}); };
+    const stream made = co_await again<By>(*this, connect);
+    for (;;) {  // before it one that failed
+      const own_socket peer = at.accept();
+      sockaddr_in of{};
+      socklen_t size = sizeof of;
+      EXPECT_EQ(::getpeername(peer.number(), reinterpret_cast<sockaddr*>(&of), &size), 0);
+      if (ntohs(of.sin_port) != made.local().port()) continue;
+      co_await made.write("to it");
+      there = peer.receive();
+      peer.send("back");
+      std::array<std::byte, 8> buffer;
+      const std::size_t got = co_await made.read(buffer);
+      here.assign(reinterpret_cast<const char*>(buffer.data()), got);
+      break;
+    }
+  }
+  void check(std::error_code failed) const {
+    scenario::check(failed);
+    EXPECT_EQ(there, "to it");
+    EXPECT_EQ(here, "back");
+  }
+};
+
+template <class By>
+struct listens : scenario {
+  static constexpr std::array those{call::socket, call::bind, call::listen, call::epoll_ctl};
+  part<By> run() {
+    const auto listen = [] { return weft::net::listen(anywhere); };
+    const listener made = co_await again<By>(*this, listen);
+    const own_socket client = connected_to(made.local().port());  // which says whether it is taken
+  }
+};
+
+template <class By>
+struct waits_until_ready : scenario {
+  static constexpr std::array those{call::poll, call::fcntl, call::epoll_ctl};
+  own_socket other{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+
+  part<By> waits() {
+    using weft::net::readiness;
+    const auto until = [&] { return weft::net::ready(other.number(), readiness::readable); };
+    for (int i = 0; i != 2; ++i) EXPECT_EQ(co_await again<By>(*this, until), readiness::readable);
+  }
+  part<By> sets() {
+    co_await breathe();
+    EXPECT_EQ(::eventfd_write(other.number(), 1), 0);
+  }
+  part<By> run() { co_await together(waits(), sets()); }
+};
+
+template <class By>
+struct shuts_down : by_tcp {
+  static constexpr std::array those{call::shutdown};
+  part<By> run() {
+    const auto shut = [&]() -> task<bool> {
+      here.shutdown();
+      co_return true;
+    };
+    co_await again<By>(*this, shut);
+    received = there.receive();
+    there.send("still");
+    std::array<std::byte, 8> buffer;
+    EXPECT_EQ(co_await here.read(buffer), 5U);
+    const auto late = co_await as_result(here.write("x"));
+    EXPECT_EQ(late.error(), weft::errc::closed);
+  }
+  void check(std::error_code failed) const {
+    by_tcp::check(failed);
+    EXPECT_EQ(received, "");
+  }
+};
+
+// What can't be taken over is the caller's still.
+template <class By>
+struct adopts : scenario {
+  static constexpr std::array those{call::fcntl, call::epoll_ctl};
+  own_listener at;
+
+  part<By> run() {
+    const own_socket there = connected_to(at.port);
+    const int number = test::real::__real_accept4(at.number(), nullptr, nullptr, SOCK_CLOEXEC);
+    const auto adopt = [&]() -> task<stream> {
+      struct stat its;
+      EXPECT_EQ(::fstat(number, &its), 0);
+      co_return stream::adopt(number);
+    };
+    const stream here = co_await again<By>(*this, adopt);
+    there.send("x");
+    std::array<std::byte, 8> buffer;
+    EXPECT_EQ(co_await here.read(buffer), 1U);
+  }
+};
+
+// ---- the sweep ----------------------------------------------------------------------------------------------------------------
+
+template <class Scenario>
+task<> run_once(const fault& what, std::size_t before, std::size_t& struck) {
+  Scenario one;
+  const test::injection injected{what, before};
+  for (const int number : one.spared) injected.spares(number);
+  co_await test::as_played(one.run());
+  struck = injected.struck();
+  one.check(failure_of(what, struck));
+}
+
+template <class Scenario>
+void sweep_in(place where, std::string_view by) {
+  runner run{where};
+  const fault none{call::none, {0}};
+  std::size_t struck = 0;
+  run([&] { return run_once<Scenario>(none, 0, struck); });  // what is made once is made
+  for (const fault& what : test::all_faults) {
+    if (std::ranges::find(Scenario::those, what.at) == Scenario::those.end()) continue;
+    if (what.at == call::epoll_ctl && where >= place::uring) continue;
+    for (std::size_t before = 0;; ++before) {
+      const testing::ScopedTrace trace{
+          __FILE__, __LINE__, what.to_string() + " behind " + std::to_string(before) + " calls, by " + std::string{by}};
+      const std::size_t open = open_descriptors();
+      struck = 0;
+      run([&] { return run_once<Scenario>(what, before, struck); });
+      EXPECT_EQ(open_descriptors(), open);
+      if (testing::Test::HasFailure()) return;
+      if (struck != 0) continue;
+      EXPECT_GT(before, 0U) << "no such call is made";
+      break;
+    }
+  }
+}
+
+template <template <class> class Scenario>
+void sweep_faults(place where) {
+  sweep_in<Scenario<test::by_task>>(where, "tasks");
+  sweep_in<Scenario<test::by_fiber>>(where, "fibers");
+}
+
+TEST_P(net_faults, of_read) { sweep_faults<reads>(GetParam()); }
+TEST_P(net_faults, of_receive) { sweep_faults<receives>(GetParam()); }
+TEST_P(net_faults, of_a_read_as_a_case) { sweep_faults<reads_as_case>(GetParam()); }
+TEST_P(net_faults, of_a_buffered_reader) { sweep_faults<reads_through_a_buffer>(GetParam()); }
+TEST_P(net_faults, of_copy) { sweep_faults<copies>(GetParam()); }
+TEST_P(net_faults, of_write_some) { sweep_faults<writes_some>(GetParam()); }
+TEST_P(net_faults, of_write) { sweep_faults<writes>(GetParam()); }
+TEST_P(net_faults, of_a_write_of_parts) { sweep_faults<writes_parts>(GetParam()); }
+TEST_P(net_faults, of_accept) { sweep_faults<accepts>(GetParam()); }
+TEST_P(net_faults, of_connect) { sweep_faults<connects>(GetParam()); }
+TEST_P(net_faults, of_listen) { sweep_faults<listens>(GetParam()); }
+TEST_P(net_faults, of_ready) { sweep_faults<waits_until_ready>(GetParam()); }
+TEST_P(net_faults, of_shutdown) { sweep_faults<shuts_down>(GetParam()); }
+TEST_P(net_faults, of_adopt) { sweep_faults<adopts>(GetParam()); }
+
+// ---- stops of what takes a while -----------------------------------------------------------------------------------------------
+
+// It goes on, as it seems, for two waits.
+template <class By>
+struct connects_late {
+  const own_listener at;
+  const test::injection late{{call::connect, {EALREADY, EALREADY, EALREADY}}, 0};
+  const std::size_t open = open_descriptors();
+  std::optional<stream> made;
+
+  part<By> run() {
+    made.emplace(co_await weft::net::connect(endpoint{"127.0.0.1", at.port}));
+    co_await made->write("x");
+    require(late.struck() == 3, "it has not waited");
+  }
+  void check() {
+    const bool is_connected = made.has_value();
+    made.reset();
+    require(open_descriptors() == open, "a descriptor is left");
+    if (at.has_one()) {
+      const own_socket peer = at.accept();
+      const std::string got = peer.receive();
+      require(got.empty() || is_connected, "there is a connection that nobody has");
+    } else {
+      require(!is_connected, "there is none");
+    }
+  }
+};
+TEST(sweep, connect) {
+  weft::test::run([]() -> task<> { co_await weft::net::listen(anywhere); });  // what the kit waits by is made once
+  sweep_both<connects_late>("net::connect");
+}
+
+}  // namespace

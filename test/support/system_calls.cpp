@@ -1,0 +1,193 @@
+#include "support/system_calls.hpp"
+
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
+extern "C" {
+int __real_bind(int number, const sockaddr* to, socklen_t size);
+int __real_listen(int number, int backlog);
+ssize_t __real_sendmsg(int number, const msghdr* message, int flags);
+int __real_poll(pollfd* those, nfds_t count, int milliseconds);
+int __real_fcntl(int number, int what, ...);
+int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
+}
+
+namespace test {
+namespace {
+
+// One thread writes it while nobody calls; those who call change `seen`.
+struct {
+  std::atomic<call> at{call::none};
+  std::array<int, fault::most> results{};
+  std::size_t count = 0, before = 0;
+  std::array<std::atomic<int>, 8> spared{};  // one more than the number; 0: none
+  std::atomic<std::size_t> seen{0};
+} now;
+
+// What this call comes to: 0 where it is as it would be.
+int outcome_of(call which, int number) noexcept {
+  if (now.at.load(std::memory_order_acquire) != which) return 0;  // <- the constructor of an injection
+  for (const std::atomic<int>& one : now.spared)
+    if (number >= 0 && one == number + 1) return 0;
+  const std::size_t mine = now.seen.fetch_add(1);
+  if (mine < now.before || mine - now.before >= now.count) return 0;
+  return now.results[mine - now.before];
+}
+
+// Has the system report what there is anew, as if it had only come now.
+void report_anew(int number, bool in) noexcept {
+  const int saved = errno;
+  int value = 1;
+  socklen_t size = sizeof value;
+  if (in) {
+    ::setsockopt(number, SOL_SOCKET, SO_RCVLOWAT, &value, size);
+  } else if (::getsockopt(number, SOL_SOCKET, SO_SNDBUF, &value, &size) == 0) {
+    value /= 2;  // the system doubles it
+    ::setsockopt(number, SOL_SOCKET, SO_SNDBUF, &value, size);
+  }
+  errno = saved;
+}
+
+int fails_with(int error) noexcept {
+  errno = error;
+  return -1;
+}
+
+ssize_t moves_nothing(int error, int number, bool in) noexcept {
+  if (error == EAGAIN) report_anew(number, in);
+  return fails_with(error);
+}
+
+constexpr const char* names[] = {"none", "socket",  "bind", "listen",   "connect", "accept4",  "recv",
+                                 "send", "sendmsg", "poll", "shutdown", "fcntl",   "epoll_ctl"};
+
+}  // namespace
+
+std::string fault::to_string() const {
+  std::string all = names[static_cast<std::size_t>(at)];
+  for (std::size_t i = 0; i != count; ++i)
+    all += (i == 0 ? ": " : ", ") + std::string{results[i] == one_byte ? "one byte"
+                                                : results[i] == 0      ? "as it is"
+                                                                       : ::strerrorname_np(results[i])};
+  return all;
+}
+
+injection::injection(const fault& what, std::size_t before) noexcept {
+  now.results = what.results;
+  now.count = what.count;
+  now.before = before;
+  now.seen = 0;
+  for (std::atomic<int>& one : now.spared) one = 0;
+  now.at.store(what.at, std::memory_order_release);  // -> who calls
+}
+injection::~injection() { now.at = call::none; }
+
+void injection::spares(int number) const noexcept {  // NOLINT: of this one
+  for (std::atomic<int>& one : now.spared)
+    if (int none = 0; one.compare_exchange_strong(none, number + 1)) return;
+}
+std::size_t injection::struck() const noexcept {  // NOLINT: of this one
+  const std::size_t seen = now.seen;
+  return seen <= now.before ? 0 : std::min(seen - now.before, now.count);
+}
+
+}  // namespace test
+
+using test::call;
+using test::fails_with;
+using test::moves_nothing;
+using test::outcome_of;
+
+extern "C" {
+
+int __wrap_socket(int family, int type, int protocol) {
+  const int result = outcome_of(call::socket, -1);
+  return result != 0 ? fails_with(result) : test::real::__real_socket(family, type, protocol);
+}
+
+int __wrap_bind(int number, const sockaddr* to, socklen_t size) {
+  const int result = outcome_of(call::bind, number);
+  return result != 0 ? fails_with(result) : __real_bind(number, to, size);
+}
+
+int __wrap_listen(int number, int backlog) {
+  const int result = outcome_of(call::listen, number);
+  return result != 0 ? fails_with(result) : __real_listen(number, backlog);
+}
+
+// One that goes on, or seems to, has begun. The first is no second one that says so.
+int __wrap_connect(int number, const sockaddr* to, socklen_t size) {
+  const int result = outcome_of(call::connect, number);
+  if (result == 0) return test::real::__real_connect(number, to, size);
+  if (result == EINTR || result == EALREADY) {
+    const int came = test::real::__real_connect(number, to, size);
+    if (result == EALREADY && came != 0 && errno == EINPROGRESS) return came;
+    test::report_anew(number, false);
+  }
+  return fails_with(result);
+}
+
+int __wrap_accept4(int number, sockaddr* of, socklen_t* size, int flags) {
+  const int result = outcome_of(call::accept4, number);
+  return result != 0 ? fails_with(result) : test::real::__real_accept4(number, of, size, flags);
+}
+
+ssize_t __wrap_recv(int number, void* into, std::size_t size, int flags) {
+  const int result = outcome_of(call::recv, number);
+  if (result > 0) return moves_nothing(result, number, true);
+  if (result == 0) return test::real::__real_recv(number, into, size, flags);
+  const ssize_t got = test::real::__real_recv(number, into, std::min<std::size_t>(size, 1), flags);
+  test::report_anew(number, true);
+  return got;
+}
+
+ssize_t __wrap_send(int number, const void* data, std::size_t size, int flags) {
+  const int result = outcome_of(call::send, number);
+  if (result > 0) return moves_nothing(result, number, false);
+  return test::real::__real_send(number, data, result == 0 ? size : std::min<std::size_t>(size, 1), flags);
+}
+
+ssize_t __wrap_sendmsg(int number, const msghdr* message, int flags) {
+  const int result = outcome_of(call::sendmsg, number);
+  if (result > 0) return moves_nothing(result, number, false);
+  if (result == 0) return __real_sendmsg(number, message, flags);
+  for (std::size_t i = 0; i != message->msg_iovlen; ++i)
+    if (message->msg_iov[i].iov_len != 0)
+      return test::real::__real_send(number, message->msg_iov[i].iov_base, 1, flags);
+  return __real_sendmsg(number, message, flags);
+}
+
+int __wrap_poll(pollfd* those, nfds_t count, int milliseconds) {
+  const int result = outcome_of(call::poll, count == 1 ? those->fd : -1);
+  return result != 0 ? fails_with(result) : __real_poll(those, count, milliseconds);
+}
+
+int __wrap_shutdown(int number, int how) {
+  const int result = outcome_of(call::shutdown, number);
+  return result != 0 ? fails_with(result) : test::real::__real_shutdown(number, how);
+}
+
+int __wrap_fcntl(int number, int what, ...) {
+  va_list rest;
+  va_start(rest, what);
+  const long argument = va_arg(rest, long);
+  va_end(rest);
+  const int result = outcome_of(call::fcntl, number);
+  return result != 0 ? fails_with(result) : __real_fcntl(number, what, argument);
+}
+
+int __wrap_epoll_ctl(int set, int what, int number, epoll_event* event) {
+  const int result = what == EPOLL_CTL_ADD ? outcome_of(call::epoll_ctl, number) : 0;
+  return result != 0 ? fails_with(result) : __real_epoll_ctl(set, what, number, event);
+}
+
+}  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

@@ -1,0 +1,83 @@
+// System calls for sockets that fail when a test says so. A program that is to have them fail is linked with
+// system_calls.cpp and the options of weft_interposes in test/CMakeLists.txt: the linker then gives all calls that weft makes
+// to the functions there (--wrap), so that weft itself has nothing for this, and a sanitizer's own versions stay in between.
+//
+//     const test::injection one{{.at = call::recv, .results = {EINTR, test::one_byte}}, 3};  // the fourth and the fifth call
+//     one.spares(peer);                                                                      // but for those with that number
+//     ...
+//     EXPECT_EQ(one.struck(), 2);
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+
+namespace test {
+
+enum class call : unsigned char {
+  none,
+  socket,
+  bind,
+  listen,
+  connect,
+  accept4,
+  recv,
+  send,
+  sendmsg,
+  poll,
+  shutdown,
+  fcntl,
+  epoll_ctl,
+};
+
+/// What comes of a call instead of an error number: it moves a byte at most.
+inline constexpr int one_byte = -1;
+
+/// What calls in a row come to: error numbers, `one_byte`, or 0, as they are.
+///
+/// EAGAIN is what a call finds that comes too early, and `one_byte` what a read finds of which the rest is on its way. So they
+/// are followed by the change for which a caller has to wait: of a TCP connection that there is something to read, or room.
+/// EINTR and EALREADY of connect() come after the call has been made.
+struct fault {
+  static constexpr std::size_t most = 8;
+  fault(call where, std::initializer_list<int> what) : at{where} {
+    for (const int one : what) results[count++] = one;
+  }
+  std::string to_string() const;
+
+  call at;
+  std::array<int, most> results{};
+  std::size_t count = 0;
+};
+
+/// From now on to its end, calls fail: those of its kind from the one on that comes after `before` others. One at a time in a
+/// process; the calls, on any thread.
+class injection {
+ public:
+  injection(const fault& what, std::size_t before) noexcept;
+  injection(const injection&) = delete;
+  ~injection();
+
+  /// Calls with that number are not counted, and don't fail.
+  void spares(int number) const noexcept;
+  /// How many of the results have been given so far.
+  std::size_t struck() const noexcept;
+};
+
+/// The calls themselves, as a test makes them, which are never counted.
+namespace real {
+extern "C" {
+int __real_socket(int family, int type, int protocol);
+int __real_connect(int number, const sockaddr* to, socklen_t size);
+int __real_accept4(int number, sockaddr* of, socklen_t* size, int flags);
+ssize_t __real_recv(int number, void* into, std::size_t size, int flags);
+ssize_t __real_send(int number, const void* data, std::size_t size, int flags);
+int __real_shutdown(int number, int how);
+}
+}  // namespace real
+
+}  // namespace test
