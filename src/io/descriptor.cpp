@@ -17,19 +17,21 @@ void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
 }
 
 // False: it is another one by now.
-bool descriptor::end(std::uint16_t of_generation, std::uint32_t directions) noexcept {
+bool descriptor::end(std::uint16_t of_generation, std::uint32_t bits) noexcept {
   std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // a guess: the exchange decides
   do {
     if (seen >> 16 != of_generation) return false;
-  } while (!ended_.compare_exchange_weak(seen, seen | directions, std::memory_order_relaxed,  // the event carries it
+  } while (!ended_.compare_exchange_weak(seen, seen | bits, std::memory_order_relaxed,  // the event carries it
                                          std::memory_order_relaxed));  // tried again
   return true;
 }
 
-void descriptor::report(std::uint16_t of_generation, bool in, bool out, bool in_ended, bool out_ended) noexcept {
-  if (!end(of_generation, (in_ended ? bit(direction::in) : 0) | (out_ended ? bit(direction::out) : 0))) return;
-  if (in || in_ended || merges_.load(std::memory_order_relaxed)) readable_.set();  // as declared
-  if (out || out_ended) writable_.set();
+void descriptor::report(std::uint16_t of_generation, const change& what) noexcept {
+  if (!end(of_generation, (what.in_ended ? bit(direction::in) : 0) | (what.out_ended ? bit(direction::out) : 0) |
+                              (what.urgent ? marked : 0)))
+    return;
+  if (what.in || what.in_ended || merges_.load(std::memory_order_relaxed)) readable_.set();  // as declared
+  if (what.out || what.out_ended) writable_.set();
 }
 
 void descriptor::arm(direction which) noexcept {

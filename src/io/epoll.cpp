@@ -57,7 +57,7 @@ epoll::~epoll() {
 
 int epoll::begin_to_watch(descriptor& one) noexcept {
   one.is_armed_from_the_beginning();
-  epoll_event each{.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = packed(one)}};
+  epoll_event each{.events = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = packed(one)}};
   return ::epoll_ctl(set_, EPOLL_CTL_ADD, one.number(), &each) == 0 ? 0 : errno;
 }
 
@@ -81,8 +81,11 @@ void epoll::changes::report() noexcept {
     const change& one = list_[i];
     // An error is what the next try in either direction fails with; it need not be the end.
     const bool all = (one.events & EPOLLHUP) != 0, failed = (one.events & EPOLLERR) != 0;
-    one.of->report(one.generation, failed || (one.events & EPOLLIN) != 0, failed || (one.events & EPOLLOUT) != 0,
-                   all || (one.events & EPOLLRDHUP) != 0, all);
+    one.of->report(one.generation, {.in = failed || (one.events & EPOLLIN) != 0,
+                                    .out = failed || (one.events & EPOLLOUT) != 0,
+                                    .in_ended = all || (one.events & EPOLLRDHUP) != 0,
+                                    .out_ended = all,
+                                    .urgent = (one.events & EPOLLPRI) != 0});
   }
   count_ = 0;
 }

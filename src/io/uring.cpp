@@ -184,8 +184,11 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
   const bool all = (events & POLLHUP) != 0, failed = (events & POLLERR) != 0;
   // Of a failed poll it is not known what has happened since: who tries finds out, and has it armed anew.
   if (!goes_on) one.disarm(which);
-  one.report(one.generation(), which == direction::in && (failed || (events & POLLIN) != 0),
-             which == direction::out && (failed || (events & POLLOUT) != 0), all || (events & POLLRDHUP) != 0, all);
+  one.report(one.generation(), {.in = which == direction::in && (failed || (events & POLLIN) != 0),
+                                .out = which == direction::out && (failed || (events & POLLOUT) != 0),
+                                .in_ended = all || (events & POLLRDHUP) != 0,
+                                .out_ended = all,
+                                .urgent = (events & POLLPRI) != 0});
 }
 
 void uring_worker::note_unfinished() noexcept {
@@ -229,7 +232,7 @@ void uring_worker::perform_one(descriptor& one) noexcept {
 bool uring_worker::arm(descriptor& one, direction which) noexcept {
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
-  ::io_uring_prep_poll_multishot(to, one.number(), which == direction::in ? POLLIN | POLLRDHUP : POLLOUT);
+  ::io_uring_prep_poll_multishot(to, one.number(), which == direction::in ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT);
   ::io_uring_sqe_set_data64(to, packed(one, which));
   one.ring.armed |= static_cast<std::uint8_t>(bit(which));
   ++polled_;
@@ -314,8 +317,8 @@ void uring::look_after(uring_worker& stuck) noexcept {
       const int events = states[i].revents;
       if (events == 0 || (events & POLLNVAL) != 0) continue;  // it was closed meanwhile
       const bool either = (events & (POLLERR | POLLHUP)) != 0;
-      those[i].of->report(those[i].generation, either || (events & (POLLIN | POLLRDHUP)) != 0,
-                          either || (events & POLLOUT) != 0, false, false);
+      those[i].of->report(those[i].generation, {.in = either || (events & (POLLIN | POLLRDHUP)) != 0,
+                                                .out = either || (events & POLLOUT) != 0});
     }
   }
 }

@@ -54,7 +54,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   while (size < 0 && errno == EINTR);
   if (size >= 0) {
     from.has_moved(direction::in);
-    if (static_cast<std::size_t>(size) == into.size()) from.has_more(direction::in);
+    if (static_cast<std::size_t>(size) == into.size() || (size != 0 && from.has_marks())) from.has_more(direction::in);
     return {.size = static_cast<std::size_t>(size)};
   }
   return failed(from, direction::in, errno);

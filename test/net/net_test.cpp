@@ -207,6 +207,20 @@ WEFT_TEST("stream: data and the end come as one change") {
   }
 }
 
+// A read ends before a byte that is urgent, and more is there behind it.
+WEFT_TEST("stream: a peer that sends what is urgent is heard to its end") {
+  const connection both = co_await connected_by_tcp();
+  for (int i = 0; i != 3; ++i) {
+    const int there = both.there.native_handle();
+    EXPECT_EQ(::send(there, "abc", 3, 0), 3);
+    EXPECT_EQ(::send(there, "!", 1, MSG_OOB), 1);
+    EXPECT_EQ(::send(there, "defg", 4, 0), 4);
+    std::string text;
+    while (text.size() != 7) text += (co_await both.here.receive()).text();
+    EXPECT_EQ(text, "abcdefg");
+  }
+}
+
 WEFT_TEST("stream: receives into buffers that are lent") {
   const connection both = connected();
   std::string large(1 << 18, '\0');

@@ -4,7 +4,9 @@
 // is set, and waits for it otherwise. The service reports edges: it sets an event when something has changed, and never
 // again for the same change. So a reader resets the event *before* it calls the system; what arrives in between sets it
 // anew. A read that filled its buffer sets it again, since there may be more. Once the peer has closed its side (`ended`),
-// nothing new will be reported, and a try never finds that it has to wait: from then on each is worth it, for good.
+// nothing new will be reported, and a try never finds that it has to wait: from then on each is worth it, for good. A read
+// ends early where the peer has sent something urgent, and more is there behind it: once that was reported (`marked`), a read
+// that gave anything sets the event again, for good, too.
 //
 // Use. The low bits of a word say whether the descriptor is open, is being read, is being written, has an owner; the rest
 // counts other operations. close() wakes who waits; where anybody is at it, it shuts the connection down, so that the peer
@@ -52,6 +54,8 @@ class descriptor {
     if (is_closed()) [[unlikely]]
       event_of(which).set();
   }
+  /// Whether the peer has sent urgent bytes, before each of which a read ends.
+  bool has_marks() const noexcept { return (ended_.load(std::memory_order_relaxed) & marked) != 0; }  // as declared
   /// A try that was expected to exhaust it has not.
   void has_more(direction which) noexcept { event_of(which).set(); }
   /// To be awaited. Behind it, is_closed() says whether somebody has closed the descriptor meanwhile.
@@ -106,7 +110,12 @@ class descriptor {
   }  // a hint, no edge: a try decides
   /// A change that the system reported for the descriptor of that generation. A late one finds another generation, or wakes
   /// somebody who tries once in vain.
-  void report(std::uint16_t generation, bool in, bool out, bool in_ended, bool out_ended) noexcept;
+  struct change {
+    bool in = false, out = false;              // there may be something to read, or room
+    bool in_ended = false, out_ended = false;  // for good
+    bool urgent = false;
+  };
+  void report(std::uint16_t generation, const change& what) noexcept;
   std::uint16_t generation() const noexcept {
     return static_cast<std::uint16_t>(ended_.load(std::memory_order_relaxed) >> 16);  // as declared
   }
@@ -135,18 +144,20 @@ class descriptor {
   static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   event& event_of(direction which) noexcept { return which == direction::in ? readable_ : writable_; }
   const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
-  static constexpr std::uint32_t kept = 4;  // in armed_
+  static constexpr std::uint32_t kept = 4;    // in armed_
+  static constexpr std::uint32_t marked = 4;  // in ended_
   void arm(direction which) noexcept;
   void disarm(direction which) noexcept;
   void leave(std::uint32_t uses) noexcept;
-  bool end(std::uint16_t of_generation, std::uint32_t directions) noexcept;
+  bool end(std::uint16_t of_generation, std::uint32_t bits) noexcept;
   void close_number() noexcept;
 
   event readable_, writable_;
   //   edge left  all that an operation did with the descriptor  ->  who closes its number, and who begins it anew
   // Changed by read-modify-writes alone. Who begins to use it has it from its owner, so that may be relaxed.
   atomic<std::uint32_t> use_{0};
-  // The directions that have ended and, in the high half, the generation, so that what is reported late ends nothing of the
+  // The directions that have ended, whether there are marks and, in the high half, the generation, so that what is reported
+  // late ends nothing of the
   // next one. A hint, no edge.
   atomic<std::uint32_t> ended_{0};
   atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
