@@ -39,10 +39,12 @@ void descriptor::arm(direction which) noexcept {
   if (merges_.load(std::memory_order_relaxed)) of_->arm(*this, direction::out);  // as declared
 }
 
-// By the service: changes in this direction are reported no more, until somebody who waits has it armed anew.
+// By the service: changes in this direction are reported no more, until somebody who waits has it armed anew. Who waits for
+// either asks whether the first is armed, and then arms both.
 void descriptor::disarm(direction which) noexcept {
-  armed_.fetch_and(~bit(which), std::memory_order_relaxed);                         // as declared
-  event_of(merges_.load(std::memory_order_relaxed) ? direction::in : which).set();  // as declared
+  const bool merges = merges_.load(std::memory_order_relaxed);                            // as declared
+  armed_.fetch_and(merges ? ~std::uint32_t{3} : ~bit(which), std::memory_order_relaxed);  // as declared
+  event_of(merges ? direction::in : which).set();
 }
 
 void descriptor::close() noexcept {

@@ -230,6 +230,7 @@ void uring_worker::perform_one(descriptor& one) noexcept {
 }
 
 bool uring_worker::arm(descriptor& one, direction which) noexcept {
+  if ((one.ring.armed & bit(which)) != 0) return true;  // of two that are armed together, the other one was over
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
   ::io_uring_prep_poll_multishot(to, one.number(), which == direction::in ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT);

@@ -2,9 +2,11 @@
 // queue. See src/io/uring.hpp.
 #include "support/weft_test.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <string>
@@ -14,47 +16,15 @@
 #include <weft/net.hpp>
 #include <weft/scope.hpp>
 
-#include "io/uring.hpp"
-#include "pool/pool_core.hpp"
+#include "io/small_runtime.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using test::small_runtime;
 using weft::scope;
 using weft::task;
 using weft::net::stream;
-
-// What a runtime is, with rings of this size.
-class small_runtime {
- public:
-  explicit small_runtime(unsigned threads, weft::detail::ring_size size) : rings_{threads, size} {
-    refused_ = rings_.make_rings();
-    if (refused_ != 0) return;
-    core_ = weft::detail::pool_core::make({.threads = threads},
-                                          {.of = [](unsigned worker, void* its) -> weft::detail::parker& {
-                                             return static_cast<small_runtime*>(its)->rings_.worker(worker);
-                                           },
-                                           .with = this,
-                                           .io = &rings_});
-    rings_.begin(*core_);
-  }
-  small_runtime(const small_runtime&) = delete;
-  ~small_runtime() {
-    if (core_ == nullptr) return;
-    core_->shut_down(weft::pool_shutdown::drain);
-    rings_.end();
-    core_->release();
-  }
-
-  bool is_refused() const { return refused_ != 0; }
-  void run(task<> body) { weft::sync_wait(weft::start_on(*core_, std::move(body))); }
-  weft::io_stats stats() const { return rings_.stats(); }
-
- private:
-  weft::detail::uring rings_;
-  int refused_ = 0;
-  weft::detail::pool_core* core_ = nullptr;
-};
 
 struct connection {
   stream here;
@@ -111,21 +81,30 @@ TEST(uring, completions_that_find_no_room_are_lost_by_nobody) {
   }
 }
 
-TEST(uring, thousands_of_descriptors_are_cancelled_by_a_ring_with_room_for_one) {
+TEST(uring, thousands_of_silent_reads_time_out_together_on_a_ring_with_room_for_one) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const std::size_t most = std::min<std::size_t>(3000, (limit.rlim_cur - 100) / 2);
   small_runtime rt{2, {.submissions = 1, .completions = 2}};
   if (rt.is_refused()) GTEST_SKIP() << "no io_uring here";
-  const auto body = []() -> task<> {
-    for (int round = 0; round != 3; ++round) {
+  for (const std::size_t count : {most, most / 10, most / 10}) {
+    const auto body = [count]() -> task<> {
       std::vector<connection> those;
-      for (std::size_t i = 0; i != 500; ++i) those.push_back(connected());
+      for (std::size_t i = 0; i != count; ++i) those.push_back(connected());
       std::vector<task<std::string>> reads;
       for (const connection& one : those) reads.push_back(read_some(one.here));
       EXPECT_EQ((co_await weft::as_result(weft::timeout(2ms, weft::when_all(std::move(reads))))).error(),
                 weft::errc::timed_out);
-      for (const connection& one : those) ::close(one.there);
-    }
-  };
-  rt.run(body());
+      for (const connection& one : those) EXPECT_EQ(::send(one.there, "late", 4, MSG_NOSIGNAL), 4);
+      for (const connection& one : those) {
+        EXPECT_EQ(co_await read_some(one.here), "late");
+        ::close(one.there);
+      }
+    };
+    rt.run(body());
+  }
   EXPECT_EQ(rt.stats().watched, 0u);
 }
 

@@ -157,8 +157,7 @@ class descriptor {
   // Changed by read-modify-writes alone. Who begins to use it has it from its owner, so that may be relaxed.
   atomic<std::uint32_t> use_{0};
   // The directions that have ended, whether there are marks and, in the high half, the generation, so that what is reported
-  // late ends nothing of the
-  // next one. A hint, no edge.
+  // late ends nothing of the next one. A hint, no edge.
   atomic<std::uint32_t> ended_{0};
   atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
   // The directions of which changes will be reported, and whether the system keeps the file open for that (`kept`). Relaxed:
