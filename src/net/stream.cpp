@@ -52,6 +52,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   ssize_t size;
   do size = ::recv(from.number(), into.data(), into.size(), 0);
   while (size < 0 && errno == EINTR);
+  if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // the end is ours, and not the peer's
   if (size >= 0) {
     from.has_moved(direction::in);
     if (static_cast<std::size_t>(size) == into.size() || (size != 0 && from.has_marks())) from.has_more(direction::in);

@@ -524,6 +524,28 @@ TEST_P(net_faults, of_ready) { sweep_faults<waits_until_ready>(GetParam()); }
 TEST_P(net_faults, of_shutdown) { sweep_faults<shuts_down>(GetParam()); }
 TEST_P(net_faults, of_adopt) { sweep_faults<adopts>(GetParam()); }
 
+// Another thread closes between an operation's look whether it is closed and its call.
+TEST_P(net_faults, of_what_is_closed_meanwhile) {
+  runner run{GetParam()};
+  const auto body = []() -> task<> {
+    std::array<std::byte, 4> buffer;
+    for (int i = 0; i != 4; ++i) {
+      by_tcp one;
+      const test::injection closing{{i < 3 ? call::recv : call::send, {test::meanwhile}}, 0, [&] { one.here.close(); }};
+      std::error_code how;
+      if (i == 0) how = (co_await as_result(one.here.read(buffer))).error();
+      if (i == 1) how = (co_await as_result(one.here.receive())).error();
+      if (i == 2) how = (co_await as_result(weft::select(weft::on(one.here.read(buffer)), weft::after(1h)))).error();
+      if (i == 3) how = (co_await as_result(one.here.write("x"))).error();
+      EXPECT_EQ(how, weft::errc::closed) << i;
+    }
+    listener at = co_await weft::net::listen(anywhere);
+    const test::injection closing{{call::accept4, {test::meanwhile}}, 0, [&] { at.close(); }};
+    EXPECT_EQ((co_await as_result(at.accept())).error(), weft::errc::closed);
+  };
+  run(body);
+}
+
 // ---- stops of what takes a while -----------------------------------------------------------------------------------------------
 
 // It goes on, as it seems, for two waits.

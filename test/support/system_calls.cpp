@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
+#include <utility>
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
 extern "C" {
@@ -23,13 +24,14 @@ int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
 namespace test {
 namespace {
 
-// One thread writes it while nobody calls; those who call change `seen`.
+// One thread writes it; a call of the library's own that is made meanwhile has the old or the new of each.
 struct {
   std::atomic<call> at{call::none};
-  std::array<int, fault::most> results{};
-  std::size_t count = 0, before = 0;
+  std::array<std::atomic<int>, fault::most> results{};
+  std::atomic<std::size_t> count{0}, before{0};
   std::array<std::atomic<int>, 8> spared{};  // one more than the number; 0: none
   std::atomic<std::size_t> seen{0};
+  std::function<void()> does;
 } now;
 
 // What this call comes to: 0 where it is as it would be.
@@ -39,7 +41,10 @@ int outcome_of(call which, int number) noexcept {
     if (number >= 0 && one == number + 1) return 0;
   const std::size_t mine = now.seen.fetch_add(1);
   if (mine < now.before || mine - now.before >= now.count) return 0;
-  return now.results[mine - now.before];
+  const int result = now.results[mine - now.before];
+  if (result != meanwhile) return result;
+  now.does();
+  return 0;
 }
 
 // Has the system report what there is anew, as if it had only come now.
@@ -80,8 +85,9 @@ std::string fault::to_string() const {
   return all;
 }
 
-injection::injection(const fault& what, std::size_t before) noexcept {
-  now.results = what.results;
+injection::injection(const fault& what, std::size_t before, std::function<void()> does_meanwhile) {
+  now.does = std::move(does_meanwhile);
+  for (std::size_t i = 0; i != what.results.size(); ++i) now.results[i] = what.results[i];
   now.count = what.count;
   now.before = before;
   now.seen = 0;
@@ -96,7 +102,7 @@ void injection::spares(int number) const noexcept {  // NOLINT: of this one
 }
 std::size_t injection::struck() const noexcept {  // NOLINT: of this one
   const std::size_t seen = now.seen;
-  return seen <= now.before ? 0 : std::min(seen - now.before, now.count);
+  return seen <= now.before ? 0 : std::min<std::size_t>(seen - now.before, now.count);
 }
 
 }  // namespace test

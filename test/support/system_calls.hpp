@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <string>
 
@@ -36,8 +37,10 @@ enum class call : unsigned char {
 
 /// What comes of a call instead of an error number: it moves a byte at most.
 inline constexpr int one_byte = -1;
+/// It is as it would be, behind what the injection does meanwhile.
+inline constexpr int meanwhile = -2;
 
-/// What calls in a row come to: error numbers, `one_byte`, or 0, as they are.
+/// What calls in a row come to: error numbers, `one_byte`, `meanwhile`, or 0, as they are.
 ///
 /// EAGAIN is what a call finds that comes too early, and `one_byte` what a read finds of which the rest is on its way. So they
 /// are followed by the change for which a caller has to wait: of a TCP connection that there is something to read, or room.
@@ -58,7 +61,7 @@ struct fault {
 /// process; the calls, on any thread.
 class injection {
  public:
-  injection(const fault& what, std::size_t before) noexcept;
+  injection(const fault& what, std::size_t before, std::function<void()> does_meanwhile = {});
   injection(const injection&) = delete;
   ~injection();
 
