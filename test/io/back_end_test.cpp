@@ -12,11 +12,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <fstream>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +27,8 @@
 #include <weft/net.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
+#include <weft/with.hpp>
 
 namespace {
 
@@ -277,6 +282,139 @@ TEST_P(on_each, one_listener_is_waited_for_by_all_workers) {
   rt.run(all());
 }
 
+// A pattern that a late read would change. Some of the reads come first, and some of the stops.
+TEST_P(on_each, a_stop_and_what_comes_meanwhile_lose_no_byte_and_touch_no_buffer_later) {
+  weft::runtime rt{{.threads = 2, .io = GetParam()}};
+  const int rounds = test::rounds(1000);
+  const auto body = [rounds]() -> task<> {
+    const connection both = connected();
+    int stopped = 0, received = 0;
+    for (int i = 0; i != rounds; ++i) {
+      const char sent = static_cast<char>(i);
+      std::array<char, 32> buffer;
+      buffer.fill('p');
+      weft::stop_source source;
+      weft::event was_read;
+      const auto reads = [&]() -> task<std::size_t> {
+        const std::size_t size = co_await both.here.read(std::as_writable_bytes(std::span{buffer}));
+        was_read.set();
+        co_return size;
+      };
+      const auto stops = [&]() -> task<> {
+        if (i % 4 == 3) co_await was_read.wait();  // it loses for sure
+        if (i % 4 == 1) co_await weft::yield();
+        source.request_stop();
+      };
+      const auto sends = [&]() -> task<> {
+        if (i % 3 == 0) co_await weft::yield();
+        send(both.there, {&sent, 1});
+        co_return;
+      };
+      const auto [got, none, no_more] =
+          co_await weft::when_all(weft::as_result(weft::with_stop(source.token(), reads)), stops(), sends());
+      if (got.has_value()) {
+        ++received;
+        EXPECT_EQ(*got, 1U);
+        EXPECT_EQ(buffer[0], sent);
+        buffer[0] = 'p';
+      } else {
+        ++stopped;
+        EXPECT_TRUE(got.is_stopped());
+        const std::string later = co_await read_some(both.here);  // at the same address of a frame
+        EXPECT_EQ(later, (std::string{sent}));
+      }
+      EXPECT_EQ(std::ranges::count(buffer, 'p'), 32);
+    }
+    EXPECT_EQ(stopped + received, rounds);
+    EXPECT_GT(stopped, 0);
+    EXPECT_GT(received, 0);
+    ::close(both.there);
+  };
+  rt.run(body());
+}
+
+TEST_P(on_each, a_receive_that_waits_ends_with_its_stream_and_the_number_is_used_again) {
+  weft::runtime rt{{.threads = 2, .io = GetParam()}};
+  const auto body = []() -> task<> {
+    int same = 0;
+    for (int i = 0; i != test::rounds(300); ++i) {
+      connection one = connected();
+      const int number = one.here.native_handle();
+      const auto round = [&](scope& inside) -> task<> {
+        auto waits = inside.fork(weft::as_result(one.here.receive()));
+        co_await weft::yield();
+        if (i % 2 == 0) co_await weft::sleep_for(50us);
+        one.here.close();
+        EXPECT_EQ((co_await std::move(waits)).error(), weft::errc::closed);
+      };
+      co_await weft::with_scope(round);
+      const connection next = connected();
+      same += next.here.native_handle() == number ? 1 : 0;
+      ::send(one.there, "to nobody", 9, MSG_NOSIGNAL);
+      send(next.there, "mine");
+      EXPECT_EQ((co_await next.here.receive()).text(), "mine");
+      ::close(one.there);
+      ::close(next.there);
+    }
+    EXPECT_GT(same, 0);
+  };
+  rt.run(body());
+  EXPECT_EQ(rt.stats().watched, 0u);
+}
+
+// What they send stays with the system, which stops them: nobody here holds it.
+TEST_P(on_each, a_thousand_peers_that_flood_whoever_does_not_read_cost_no_memory_and_keep_nobody_waiting) {
+  weft::runtime rt{{.threads = 2, .io = GetParam()}};
+  const std::size_t count = as_many_as_descriptors_allow(1000);
+  const auto resident = [] {
+    std::ifstream figures{"/proc/self/statm"};
+    std::size_t all = 0, here = 0;
+    figures >> all >> here;
+    return here * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  };
+  const auto body = [&]() -> task<> {
+    const connection other = connected();
+    std::vector<connection> those;
+    for (std::size_t i = 0; i != count; ++i) {
+      those.push_back(connected());
+      const int room = 16'384;
+      ::setsockopt(those.back().there, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    }
+    weft::event over;
+    std::atomic<std::size_t> waiting{0};
+    std::atomic<bool> have_flooded{false};
+    const auto handles = [&](const stream& from) -> task<> {
+      std::array<std::byte, 1> first;
+      EXPECT_EQ(co_await from.read(first), 1U);
+      ++waiting;
+      co_await over.wait();
+    };
+    const auto round = [&](scope& inside) -> task<> {
+      for (const connection& one : those) inside.fork(handles(one.here));
+      for (const connection& one : those) send(one.there, "x");
+      while (waiting != count) co_await weft::sleep_for(100us);
+      const std::size_t before = resident();
+      const std::jthread peers{[&] {
+        static const std::string block(16'384, 'f');
+        for (const connection& one : those)
+          while (::send(one.there, block.data(), block.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0) continue;
+        have_flooded = true;
+      }};
+      while (!have_flooded) {
+        send(other.there, "asks");
+        EXPECT_EQ(co_await read_some(other.here), "asks");
+      }
+      EXPECT_LT(resident(), before + (std::size_t{8} << 20));
+      over.set();
+    };
+    co_await weft::with_scope(round);
+    for (const connection& one : those) ::close(one.there);
+    ::close(other.there);
+  };
+  rt.run(body());
+  EXPECT_EQ(rt.stats().watched, 0u);
+}
+
 TEST_P(on_each, a_runtime_is_made_anew_at_once) {
   for (int i = 0; i != test::rounds(50); ++i) {
     weft::runtime rt{{.threads = 2, .io = GetParam()}};
@@ -348,7 +486,7 @@ TEST_F(refused_ring, by_a_filter_of_system_calls) {
   EXPECT_EXIT(
       {
         forbid_io_uring();
-        serve_one();
+        for (int i = 0; i != 5; ++i) serve_one();
         std::exit(refuses_to_be_asked() ? 0 : 1);
       },
       testing::ExitedWithCode(0), "epoll, not by io_uring: the system forbids it");

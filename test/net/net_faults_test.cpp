@@ -524,6 +524,21 @@ TEST_P(net_faults, of_ready) { sweep_faults<waits_until_ready>(GetParam()); }
 TEST_P(net_faults, of_shutdown) { sweep_faults<shuts_down>(GetParam()); }
 TEST_P(net_faults, of_adopt) { sweep_faults<adopts>(GetParam()); }
 
+// An accept that first found nothing, and then no number, has left the connection, of which nobody tells once more.
+TEST_P(net_faults, of_an_accept_of_what_was_reported_before) {
+  runner run{GetParam()};
+  const auto body = []() -> task<> {
+    const listener at = co_await weft::net::listen(anywhere);
+    const own_socket first = connected_to(at.local().port()), second = connected_to(at.local().port());
+    EXPECT_TRUE((co_await at.accept()).is_open());
+    co_await weft::sleep_for(1ms);  // all is reported
+    const test::injection fails{{call::accept4, {EAGAIN, EMFILE}}, 0};
+    EXPECT_EQ((co_await as_result(at.accept())).error(), std::errc::too_many_files_open);
+    EXPECT_TRUE((co_await at.accept()).is_open());
+  };
+  run(body);
+}
+
 // Another thread closes between an operation's look whether it is closed and its call.
 TEST_P(net_faults, of_what_is_closed_meanwhile) {
   runner run{GetParam()};
