@@ -38,4 +38,7 @@ inline void free_fence() noexcept { std::atomic_signal_fence(std::memory_order_s
 /// this process.
 void heavy_fence() noexcept;
 
+/// The fence of both sides where neither of them is frequent: an ordinary one. It pairs with heavy_fence(), too.
+inline void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
 }  // namespace weft::detail

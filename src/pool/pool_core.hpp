@@ -302,7 +302,6 @@ class pool_core final : public executor, private parking<pool_core> {
   ranked_jobs<job> before_, after_;  // jobs that run before those in the workers' queues, and jobs that run after them
   std::vector<std::unique_ptr<level_executor>> levels_;
   const bool is_ranked_;  // some jobs are ranked
-  const bool is_alone_;   // there is one worker, and it has a thread of its own
   const unsigned processors_;
   const pool_options options_;
   io_service* const io_;

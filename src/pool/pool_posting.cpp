@@ -75,6 +75,7 @@ void pool_core::post_from_outside(job& newest, job& oldest, std::size_t how_many
   const post_hazard::mark mark{here.hazard, this};
   WEFT_EXPECTS(!has_ended(), posted_too_late);
   inject(newest, oldest, how_many);
+  fence_from_outside();
   seats_.front()->call();
 }
 
@@ -101,6 +102,7 @@ void pool_core::post_ranked(job& work, unsigned priority) noexcept {
 void pool_core::put_ranked(job& work, unsigned priority, std::int64_t deadline) noexcept {
   ranked_jobs<job>& queue = priority <= middle() ? before_ : after_;
   if (!queue.put(work, priority, deadline)) inject(work);
+  fence_from_outside();
   seats_.front()->call();
 }
 

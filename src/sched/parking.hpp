@@ -5,6 +5,9 @@
 // entered it has seen all queues empty: only a worker that is awake, or a post from outside, could add a job. The last
 // worker marks the pool as ended and wakes all, and each returns.
 //
+// The only worker of a pool asks the kernel for no fence. It need not see its own posts, since it posts while it is awake. All
+// other posts come from other threads, whose put costs more than an ordinary fence does. So both sides make one of those.
+//
 //   open -> closing   by close(), which wakes a worker to look whether there are jobs
 //   closing -> ended  by the last worker in the idle set, with all queues empty
 #pragma once
@@ -54,14 +57,22 @@ class parking {
   atomic<pool_state> state_{pool_state::open};
 
  protected:
-  parking(std::uint32_t workers, std::uint32_t most_awake) noexcept : idle_{workers, most_awake} {}
+  parking(std::uint32_t workers, std::uint32_t most_awake, bool is_alone) noexcept
+      : idle_{workers, most_awake}, is_alone_{is_alone} {}
 
   pool_state state() const noexcept { return state_.load(std::memory_order_relaxed); }  // as declared
   const atomic<pool_state>& watched_state() const noexcept { return state_; }           // read before each job
   bool has_ended() const noexcept { return state() == pool_state::ended; }
 
+  /// By a thread that is no worker of the pool, after a push, before notifier::call().
+  void fence_from_outside() noexcept {
+    if (!is_alone_) return;  // call() has the fence
+    full_fence();
+  }
+
   /// Wakes that worker, if it is parked. Called after a push of a job for it alone.
   void call(idler& one) noexcept {
+    fence_from_outside();
     light_fence();
     if (idle_.pick(one)) Pool::wake(one);
   }
@@ -80,7 +91,7 @@ class parking {
   nap fall_asleep(Seat& mine, bool searched) noexcept {
     mine.sleeps.prepare();
     const auto [last, watches, enough] = idle_.enter(mine, searched);
-    heavy_fence();
+    fence_of_sleeper();
     const pool_state now = state();
     if (now == pool_state::ended) return nap::ended;
     if ((!enough && pool().any_job()) || pool().has_own_job(mine)) {
@@ -126,8 +137,16 @@ class parking {
   }
 
   alignas(64) idle_set idle_;  // on lines of its own: the state is read before each job
+  const bool is_alone_;        // there is one worker, and it has a thread of its own
 
  private:
+  void fence_of_sleeper() const noexcept {
+    if (is_alone_)
+      full_fence();
+    else
+      heavy_fence();
+  }
+
   Pool& pool() noexcept { return static_cast<Pool&>(*this); }
 
   // Changes the state if it is `from`. Gives the state before.

@@ -39,13 +39,18 @@ struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
   atomic<int> how_often_ended{0};
   std::optional<seat> seats[workers];
 
-  crew() : base{workers - away, most_awake} {
+  static constexpr bool is_alone = workers == 1 && away == 0;
+
+  crew() : base{workers - away, most_awake, is_alone} {
+    light_fences_order = !is_alone;
     for (auto& one : seats) one.emplace(idle_);
   }
+  ~crew() { light_fences_order = true; }
 
   void begin() { bed::all = &one; }
   void post(bool hot = false) {
     jobs.fetch_add(1, carries ? std::memory_order_release : std::memory_order_relaxed);
+    base::fence_from_outside();
     seats[0]->call(hot);
     if (most_awake != workers - away) pass_time();
   }

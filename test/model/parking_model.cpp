@@ -106,6 +106,25 @@ struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
   }
 };
 
+// The only worker of a pool has a job for it alone, from outside; then the end.
+struct its_own_job : rl::test_suite<its_own_job, 2>, crew<1> {
+  int ran = 0;
+
+  void before() { begin(); }
+  void thread(unsigned which) {
+    if (which == 1) {
+      post_to(0);
+      shut_down();
+      return;
+    }
+    while (find(which)) ++ran;
+  }
+  void after() {
+    RL_ASSERT(ran == 1 && seats[0]->had_own);
+    RL_ASSERT(how_often_ended.load(std::memory_order_relaxed) == 1);
+  }
+};
+
 // One of two may be awake, and its job waits for one that it posts itself, until somebody else lets both be awake. The limit
 // is not the watcher's to change.
 struct raised : rl::test_suite<raised, 3>, crew<2> {
@@ -207,6 +226,7 @@ int main() {
   model::check<lowered<false>>("two, then one may be awake", 1, 1'000'000, 2);
   model::check<lowered<true>>("then one, and a job for one", 1, 1'000'000, 2);
   model::check<post_and_end<1, 2>>("1 worker, 2 jobs", 2);
+  model::check<its_own_job>("1 worker, a job for it alone", 2);
   model::check<post_and_end<2, 1>>("2 workers, a job", 1, 1'000'000);
   model::check_some<post_and_end<2, 2>>("2 workers, 2 jobs", 1'000'000);
   model::check_some<post_and_end<3, 2>>("3 workers, 2 jobs", 1'000'000);
