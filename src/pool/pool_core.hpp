@@ -191,7 +191,8 @@ class pool_core final : public executor, private parking<pool_core> {
     std::uint32_t looks = 0;
     std::uint64_t jobs_of_other = 0;  // the count of the other worker at take_from_stuck()'s first look
     futex_parker bed;
-    parker& sleeps;  // `bed`, unless the pool was given parkers
+    parker& sleeps;          // `bed`, unless the pool was given parkers
+    bool had_event = false;  // its thread's: an event of its parker's, as of a socket, has ended its last sleep
     yield_before_park yields;
     steal_pace pace;
     spin_budget budget;
@@ -241,7 +242,7 @@ class pool_core final : public executor, private parking<pool_core> {
   job* rob_others(seat& mine, bool desperate) noexcept;
   job* step_back(seat& mine) noexcept;
   bool sleep(seat& mine, bool searched, bool& desperate) noexcept;
-  bool doze(seat& mine, parker::time_point until) noexcept;
+  bool doze(seat& mine, parker::time_point until, bool& is_late) noexcept;
 
   // How many workers may be awake at once: limited where there are more threads than processors, or by limit_awake().
   static unsigned first_awake(const pool_options& options, unsigned processors) noexcept;

@@ -130,6 +130,8 @@ inline job* pool_core::next(seat& mine) noexcept {
 }
 
 job* pool_core::search(seat& mine, bool desperate) noexcept {
+  if (mine.had_event && !mine.pace.pauses())
+    return look_round(mine, desperate);  // it sleeps where the next one comes to
   const unsigned patience = size() == 1 || size() > processors_ ? 2 : 40;
   for (unsigned round = 0; round < patience || mine.pace.pauses(); ++round) {
     if (job* work = look_round(mine, desperate); work != nullptr) return work;
@@ -199,16 +201,16 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
   auto until = parker::time_point::max();
   if (how == nap::watches)
     until = std::chrono::steady_clock::now() + (chooses_awake() ? begin_to_watch(mine, desperate) : watch_every);
-  const bool is_late = doze(mine, until);
-  const bool by_itself = woke(mine);
+  bool is_late;
+  const bool by_itself = doze(mine, until, is_late);
   desperate = by_itself && is_late && how == nap::watches;  // an event of its parker's ends a sleep, too
   if (desperate && chooses_awake()) choose_awake(mine);
   if (!by_itself) mine.wakes.add();
   return !has_ended();
 }
 
-// Whether it has slept until then.
-bool pool_core::doze(seat& mine, parker::time_point until) noexcept {
+// True: no other thread has woken it. `is_late`: whether it has slept until then.
+bool pool_core::doze(seat& mine, parker::time_point until, bool& is_late) noexcept {
   mine.parks.add();
   auto wakes_at = until;
   if (age_frame_memory())
@@ -218,9 +220,12 @@ bool pool_core::doze(seat& mine, parker::time_point until) noexcept {
   mine.sleeps.commit(wakes_at);
   const std::uint64_t woke_up = nanoseconds_now();
   mine.asleep.ends(woke_up);
-  mine.yields.slept(woke_up - fell_asleep);
-  mine.budget.has_slept();
-  return std::chrono::nanoseconds{woke_up} >= until.time_since_epoch();
+  is_late = std::chrono::nanoseconds{woke_up} >= until.time_since_epoch();
+  const bool by_itself = woke(mine);
+  mine.had_event = by_itself && !is_late;
+  mine.yields.slept(woke_up - fell_asleep, mine.had_event);
+  mine.budget.has_slept(mine.had_event);
+  return by_itself;
 }
 
 // Called when the pool has been marked as ended.

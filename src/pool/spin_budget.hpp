@@ -37,8 +37,9 @@ class spin_budget {
     pause_ = next_pause_;
     next_pause_ = std::min(next_pause_ * 2, longest_pause);
   }
-  /// It has slept.
-  void has_slept() noexcept {
+  /// It has slept. `by_event`: until a socket was ready, for which it had better sleep next time, too.
+  void has_slept(bool by_event) noexcept {
+    if (by_event) left_ = 0;
     if (pause_ != 0) --pause_;
   }
 

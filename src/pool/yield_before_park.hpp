@@ -1,6 +1,7 @@
-// Whether a worker that has found no job calls sched_yield() some times before it parks: it does if its recent sleeps were
-// under 50 us. Where two threads take turns, the one that waits is then back without a wake-up, which costs the other one a
-// system call and both a switch; on a processor that nobody else wants it is back at once.
+// Whether a worker that has found no job calls sched_yield() some times before it parks: it does if other threads have ended
+// its recent sleeps, each within 50 us. Where two threads take turns, the one that waits is then back without a wake-up, which
+// costs the other one a system call and both a switch; on a processor that nobody else wants it is back at once. Where it was
+// a socket that ended them, it does not: a search does not ask the system about sockets, so it would not see the next one.
 //
 // Beside other programs a thread that yields may wait until they have used up their time slices, which is milliseconds; one
 // that is woken mostly runs at once. So where the processor came back late, the worker does not yield for 100 sleeps, and
@@ -18,9 +19,9 @@ class yield_before_park {
 
   bool is_worth_it() const noexcept { return short_sleeps_ == enough && pause_ == 0; }
 
-  /// The worker has slept, for so many nanoseconds.
-  void slept(std::uint64_t nanoseconds) noexcept {
-    short_sleeps_ = nanoseconds < soon ? std::min(short_sleeps_ + 1, enough) : 0;
+  /// The worker has slept, for so many nanoseconds; `by_event`: until a socket was ready.
+  void slept(std::uint64_t nanoseconds, bool by_event) noexcept {
+    short_sleeps_ = !by_event && nanoseconds < soon ? std::min(short_sleeps_ + 1, enough) : 0;
     if (pause_ != 0) --pause_;
   }
 

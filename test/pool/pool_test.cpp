@@ -564,25 +564,33 @@ WEFT_TEST("pool: tasks hop between two pools") {
 
 TEST(yield_before_park, is_for_who_is_woken_soon_after_each_of_some_sleeps) {
   weft::detail::yield_before_park one;
-  for (int i = 0; i != 7; ++i) one.slept(1'000);
+  for (int i = 0; i != 7; ++i) one.slept(1'000, false);
   EXPECT_FALSE(one.is_worth_it());
-  one.slept(1'000);
+  one.slept(1'000, false);
   EXPECT_TRUE(one.is_worth_it());
   EXPECT_TRUE(one.came_back(1'000));
   EXPECT_TRUE(one.is_worth_it());
-  one.slept(2'000'000);
+  one.slept(2'000'000, false);
+  EXPECT_FALSE(one.is_worth_it());
+}
+
+TEST(yield_before_park, is_not_for_who_is_woken_by_sockets) {
+  weft::detail::yield_before_park one;
+  for (int i = 0; i != 8; ++i) one.slept(1'000, false);
+  EXPECT_TRUE(one.is_worth_it());
+  one.slept(1'000, true);
   EXPECT_FALSE(one.is_worth_it());
 }
 
 TEST(yield_before_park, that_cost_much_is_left_for_so_many_sleeps_and_then_for_twice_as_many) {
   weft::detail::yield_before_park one;
-  for (int i = 0; i != 8; ++i) one.slept(1'000);
+  for (int i = 0; i != 8; ++i) one.slept(1'000, false);
   for (const int pause : {100, 200, 400}) {
     EXPECT_TRUE(one.is_worth_it());
     EXPECT_FALSE(one.came_back(4'000'000));
     for (int i = 0; i != pause; ++i) {
       EXPECT_FALSE(one.is_worth_it());
-      one.slept(1'000);
+      one.slept(1'000, false);
     }
   }
   EXPECT_TRUE(one.is_worth_it());

@@ -59,13 +59,22 @@ TEST(spin_budget, is_used_up) {
   EXPECT_EQ(earn(one, 2'400 * us), 100 * us) << "it can't be less than none";
 }
 
+TEST(spin_budget, is_lost_where_a_socket_has_ended_a_sleep) {
+  spin_budget one;
+  EXPECT_EQ(earn(one, 2'400 * us), 100 * us);
+  one.has_slept(false);
+  EXPECT_EQ(one.left(), 100 * us);
+  one.has_slept(true);
+  EXPECT_EQ(one.left(), 0u);
+}
+
 // Whoever had its processor meanwhile was a while at it.
 void comes_back_late(spin_budget& one) { one.was_used(2 * ms, 2 * ms); }
 
 void expect_pause(spin_budget& one, unsigned sleeps) {
   for (unsigned i = 0; i != sleeps; ++i) {
     EXPECT_EQ(earn(one, 60 * ms), 0u) << i << " of " << sleeps;
-    one.has_slept();
+    one.has_slept(false);
   }
   EXPECT_EQ(one.left(), 250 * us) << sleeps;
 }
