@@ -42,8 +42,8 @@ void descriptor::arm(direction which) noexcept {
 // By the service: changes in this direction are reported no more, until somebody who waits has it armed anew. Who waits for
 // either asks whether the first is armed, and then arms both.
 void descriptor::disarm(direction which) noexcept {
-  const bool merges = merges_.load(std::memory_order_relaxed);                            // as declared
-  armed_.fetch_and(merges ? ~std::uint32_t{3} : ~bit(which), std::memory_order_relaxed);  // as declared
+  const bool merges = merges_.load(std::memory_order_relaxed);                                          // as declared
+  armed_.fetch_and(static_cast<std::uint8_t>(~(merges ? 3U : bit(which))), std::memory_order_relaxed);  // as declared
   event_of(merges ? direction::in : which).set();
 }
 

@@ -33,7 +33,7 @@ class io_service;
 enum class direction : std::uint8_t { in, out };
 
 /// Belongs to an I/O service, which uses its memory again for another descriptor, and never for anything else.
-class descriptor {
+class alignas(64) descriptor {
  public:
   descriptor() = default;
   descriptor(const descriptor&) = delete;
@@ -141,10 +141,10 @@ class descriptor {
   friend class uring_worker;
 
   static constexpr std::uint32_t open = 1, read = 2, written = 4, owned = 8, one_use = 16;
-  static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
+  static constexpr std::uint8_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   event& event_of(direction which) noexcept { return which == direction::in ? readable_ : writable_; }
   const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
-  static constexpr std::uint32_t kept = 4;    // in armed_
+  static constexpr std::uint8_t kept = 4;     // in armed_
   static constexpr std::uint32_t marked = 4;  // in ended_
   void arm(direction which) noexcept;
   void disarm(direction which) noexcept;
@@ -162,7 +162,7 @@ class descriptor {
   atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
   // The directions of which changes will be reported, and whether the system keeps the file open for that (`kept`). Relaxed:
   // who waits has reset its event before, under a lock, and who disarms a direction sets its event behind that.
-  atomic<std::uint32_t> armed_{0};
+  atomic<std::uint8_t> armed_{0};
   atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
   atomic<bool> merges_{false};    // as declared
   // No edge: counts, each written by one operation at a time. Never reset: they are compared.
