@@ -34,7 +34,7 @@ namespace weft::detail {
 struct heap : frame_front {
   static constexpr std::size_t granule = frame_granule;
   static constexpr std::size_t small = small_frame;  // up to here a class every 32 bytes
-  static constexpr std::size_t large = large_frame;  // up to here four classes a doubling; above: operator new
+  static constexpr std::size_t large = large_frame;  // up to here eight classes a doubling; above: operator new
   static constexpr std::size_t classes = frame_classes;
   // Bytes in free lists: more is swept when it has lain there for a second; and so much at once.
   static constexpr std::size_t keep = std::size_t{32} << 20, keep_for_a_second = std::size_t{128} << 20;
@@ -118,14 +118,14 @@ struct heap : frame_front {
     if (size <= small) return (size + granule - 1) / granule;
     const auto doubling =
         static_cast<std::size_t>(std::bit_width(size - 1) - std::bit_width(small));  // 0: to 2 * small
-    const std::size_t quarter = (size - 1 - (small << doubling)) / (small / 4 << doubling);
-    return small / granule + 1 + doubling * 4 + quarter;
+    const std::size_t eighth = (size - 1 - (small << doubling)) / (small / 8 << doubling);
+    return small / granule + 1 + doubling * 8 + eighth;
   }
   static constexpr std::size_t bytes_of(std::size_t size_class) noexcept {
     constexpr std::size_t last_small = small / granule;
     if (size_class <= last_small) return size_class * granule;
     const std::size_t step = size_class - last_small - 1;
-    return (small << (step / 4)) + (step % 4 + 1) * (small / 4 << (step / 4));
+    return (small << (step / 8)) + (step % 8 + 1) * (small / 8 << (step / 8));
   }
 
  private:

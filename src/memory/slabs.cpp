@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 #include <new>
+#include <utility>
 
 namespace weft::detail {
 namespace {
@@ -56,8 +57,11 @@ slab* slab_source::take(heap& owner, bool one_more) {
   if (taken != nullptr) {
     least_ = std::min(least_, --warm_count_);
   } else {
-    if (cold_ == nullptr) reserve(one_more);
     taken = pop(cold_);
+    if (taken == nullptr) {
+      if (fresh_ == fresh_end_) reserve(one_more);
+      taken = reinterpret_cast<slab*>(std::exchange(fresh_, fresh_ + slab::bytes));
+    }
   }
   ++in_use_;
   guard.unlock();
@@ -93,6 +97,8 @@ void slab_source::unmap_all() noexcept {
     while (slab* one = pop(*list))
       if (::munmap(one, slab::bytes) != 0) push(kept, one);
   cold_ = kept;
+  const auto left = static_cast<std::size_t>(fresh_end_ - fresh_);
+  if (left != 0 && ::munmap(fresh_, left) == 0) fresh_ = fresh_end_;
   warm_count_ = least_ = 0;
 }
 
@@ -101,15 +107,16 @@ std::size_t slab_source::bytes_in_use() noexcept {
   return (in_use_ + warm_count_) * slab::bytes;
 }
 
-// Asks for huge pages from the second region on, and where one worker fills more than a slab. So a small program stays
-// small, and so does one of many threads that each need little.
+// Asks for huge pages from the third region on, and where one worker fills more than a slab. So a small program stays small,
+// and so does one of many threads that each need little; and what lies unused in the newest huge page is a quarter at most.
 void slab_source::reserve(bool large_pages) {
   std::size_t bytes = region;
   std::byte* mapped = map_aligned(region, huge_page);
   if (mapped == nullptr) mapped = map_aligned(bytes = slab::bytes, slab::bytes);
   if (mapped == nullptr) throw std::bad_alloc{};
-  if (regions_++ != 0 && large_pages && bytes == region) ::madvise(mapped, region, MADV_HUGEPAGE);
-  for (std::byte* at = mapped + bytes; at != mapped;) push(cold_, reinterpret_cast<slab*>(at -= slab::bytes));
+  if (regions_++ > 1 && large_pages && bytes == region) ::madvise(mapped, region, MADV_HUGEPAGE);
+  fresh_ = mapped;
+  fresh_end_ = mapped + bytes;
 }
 
 // Gives the pages of a slab back to the system, but for the first one.

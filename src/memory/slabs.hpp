@@ -71,6 +71,8 @@ class slab_source {
   std::mutex lock_;
   slab* warm_ = nullptr;  // the one that was given back last comes first
   slab* cold_ = nullptr;
+  std::byte* fresh_ = nullptr;      // of the newest region, what was never touched: up to
+  std::byte* fresh_end_ = nullptr;  // here
   std::size_t warm_count_ = 0;
   std::size_t least_ = 0;  // the least number of warm slabs since `last_aged_`
   long last_aged_ = 0;     // in milliseconds

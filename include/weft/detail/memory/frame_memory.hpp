@@ -34,10 +34,10 @@ namespace detail {
 
 struct worker;
 
-/// A worker's heap has a class for each multiple of this, up to that; above it, four a doubling up to `large_frame`.
+/// A worker's heap has a class for each multiple of this, up to that; above it, eight a doubling up to `large_frame`.
 inline constexpr std::size_t frame_granule = 32, small_frame = 4096, large_frame = std::size_t{64} << 10;
 inline constexpr std::size_t frame_classes =
-    small_frame / frame_granule + (std::bit_width(large_frame) - std::bit_width(small_frame)) * 4 + 1;
+    small_frame / frame_granule + (std::bit_width(large_frame) - std::bit_width(small_frame)) * 8 + 1;
 /// What a frame of `size` takes there; 0: it is not small. Where frames are made and destroyed, a constant.
 constexpr std::size_t small_frame_bytes(std::size_t size) noexcept {
   return size <= small_frame ? (size + frame_granule - 1) & ~(frame_granule - 1) : 0;
