@@ -221,12 +221,12 @@ struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
 }  // namespace
 
 int main() {
+  model::check<post_and_end<1, 2>>("1 worker, 2 jobs", 2);
+  model::check<its_own_job>("1 worker, a job for it alone", 2);
   // Somebody says how many may be awake.
   model::check<raised>("one, then two may be awake", 1, 1'000'000);
   model::check<lowered<false>>("two, then one may be awake", 1, 1'000'000, 2);
   model::check<lowered<true>>("then one, and a job for one", 1, 1'000'000, 2);
-  model::check<post_and_end<1, 2>>("1 worker, 2 jobs", 2);
-  model::check<its_own_job>("1 worker, a job for it alone", 2);
   model::check<post_and_end<2, 1>>("2 workers, a job", 1, 1'000'000);
   model::check_some<post_and_end<2, 2>>("2 workers, 2 jobs", 1'000'000);
   model::check_some<post_and_end<3, 2>>("3 workers, 2 jobs", 1'000'000);
