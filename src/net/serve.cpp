@@ -256,13 +256,11 @@ class server {
   // Ends when nothing was read or written for four looks, a quarter of the time each. The descriptor may be another
   // connection's by then, if the handler goes on without its own.
   task<> wait_until_idle(descriptor& at, std::uint16_t generation) const {
-    std::uint32_t seen = at.moved();
+    static_cast<void>(at.take_moved());  // of the connection that had it before
     int quiet = 0;
     for (interval looks{std::max(options_.idle_timeout / 4, clock::duration{1})}; quiet != 4;) {
       co_await looks.next();
-      const std::uint32_t now = at.moved();
-      quiet = now == seen && at.generation() == generation ? quiet + 1 : 0;
-      seen = now;
+      quiet = !at.take_moved() && at.generation() == generation ? quiet + 1 : 0;
     }
   }
 

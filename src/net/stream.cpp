@@ -54,7 +54,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   while (size < 0 && errno == EINTR);
   if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // the end is ours, and not the peer's
   if (size >= 0) {
-    from.has_moved(direction::in);
+    from.has_moved();
     if (static_cast<std::size_t>(size) == into.size() || (size != 0 && from.has_marks())) from.has_more(direction::in);
     return {.size = static_cast<std::size_t>(size)};
   }
@@ -94,7 +94,7 @@ tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts
     if (size >= 0) to.has_more(direction::out);
   }
   if (size >= 0) {
-    to.has_moved(direction::out);
+    to.has_moved();
     return {.size = static_cast<std::size_t>(size)};
   }
   return errno == EPIPE ? tried{.refused = closed_here()} : failed(to, direction::out, errno);

@@ -30,6 +30,8 @@
 
 namespace {
 
+static_assert(sizeof(weft::detail::descriptor) == 128, "10,000 connections are 10,000 of them");
+
 using namespace std::chrono_literals;
 using weft::scope;
 using weft::task;

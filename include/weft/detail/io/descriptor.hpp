@@ -76,16 +76,12 @@ class alignas(64) descriptor {
   /// Others may have duplicates of a number, unless weft has made it and never shown it. The file of one that nobody else has
   /// is shut down when it is closed, where the system would keep it open for what is armed.
   void is_of_ours_alone() noexcept { is_shared_.store(false, std::memory_order_relaxed); }  // as declared
-  /// By an operation that has moved some bytes; and how often any has. For who asks whether a connection is idle.
-  void has_moved(direction which) noexcept {
-    std::atomic<std::uint32_t>& of = which == direction::in ? read_so_far_ : written_so_far_;
-    // Relaxed: one operation at a time writes it, and nothing is ordered by it.
-    of.store(of.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  /// Bytes were read or written.
+  void has_moved() noexcept {
+    if (!moved_.load(std::memory_order_relaxed)) moved_.store(true, std::memory_order_relaxed);  // as declared
   }
-  std::uint32_t moved() const noexcept {
-    return read_so_far_.load(std::memory_order_relaxed) +
-           written_so_far_.load(std::memory_order_relaxed);  // as declared
-  }
+  /// Whether any were since the last time it was asked, which only one does.
+  bool take_moved() noexcept { return moved_.exchange(false, std::memory_order_relaxed); }  // as declared
 
   int shown_number() noexcept {
     is_shared_.store(true, std::memory_order_relaxed);  // as declared
@@ -165,8 +161,7 @@ class alignas(64) descriptor {
   atomic<std::uint8_t> armed_{0};
   atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
   atomic<bool> merges_{false};    // as declared
-  // No edge: counts, each written by one operation at a time. Never reset: they are compared.
-  atomic<std::uint32_t> read_so_far_{0}, written_so_far_{0};
+  atomic<bool> moved_{false};     // no edge: a hint for who looks for connections that are idle
   io_service* of_ = nullptr;
 };
 
