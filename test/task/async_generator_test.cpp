@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <coroutine>
 #include <cstddef>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 #include <weft/async_generator.hpp>
+#include <weft/merge.hpp>
 
 namespace {
 
@@ -301,6 +303,20 @@ TEST(async_generator_adaptors, filter) {
     };
     auto there = co_await (pointers() | weft::filter([](const auto& p) { return p != nullptr; }) | weft::collect());
     EXPECT_EQ(there.size(), 1u);
+  };
+  sync_wait(consumer());
+}
+
+TEST(async_generator_adaptors, stand_behind_a_merge) {
+  auto consumer = []() -> task<> {
+    const auto is_even = [](int n) { return n % 2 == 0; };
+    const auto squared = [](int n) { return n * n; };
+    auto two = co_await (weft::merge(count(1, 4), count(5, 8)) | weft::filter(is_even) | weft::transform(squared) |
+                         weft::collect());
+    std::ranges::sort(two);
+    EXPECT_EQ(two, (std::vector{4, 16, 36, 64}));
+    const auto first = co_await (weft::merge(count(1, 100), count(1, 100)) | weft::take(5) | weft::collect());
+    EXPECT_EQ(first.size(), 5U);
   };
   sync_wait(consumer());
 }
