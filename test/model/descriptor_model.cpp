@@ -96,7 +96,7 @@ struct drop_while_used : rl::test_suite<drop_while_used<again, reported>, 3> {
   void thread(unsigned which) {
     descriptor& one = service.one;
     if (which == 2) return one.drop();
-    if (reported && which == 1) return one.report(0, true, false, true, false);
+    if (reported && which == 1) return one.report(0, {.in = true, .in_ended = true});
     use_file(0);
     service.done[which] = 1;
     uses[which].reset();
@@ -152,7 +152,7 @@ struct reads : model::world {
   bool read_until_stopped() { return model::run(read(service.one, come, what), stop.token()); }
   void data_comes() {
     come.store(1, std::memory_order_relaxed);
-    service.one.report(0, true, false, false, false);
+    service.one.report(0, {.in = true});
   }
 };
 
@@ -207,7 +207,7 @@ struct disarmed : rl::test_suite<disarmed, 2>, reads {
     service.disarm();
     come.store(1, std::memory_order_relaxed);
     while (!service.has_armed() && what != gave::data) rl::yield(1, RL_INFO);
-    service.one.report(0, true, false, false, false);
+    service.one.report(0, {.in = true});
   }
   void after() { service.one.drop(); }
 };
