@@ -31,6 +31,11 @@ std::uint64_t packed(const descriptor& one, direction which) noexcept {
   return reinterpret_cast<std::uintptr_t>(&one) | (which == direction::in ? 0 : 1);
 }
 
+// A socket wakes its polls with POLLPRI for whatever it has received, and with POLLRDBAND; a poll that asks it hears of
+// POLLPRI only if there is something urgent, and of POLLRDBAND never. A completion has what one of the two has said.
+constexpr unsigned asked_in = POLLIN | POLLPRI | POLLRDBAND | POLLRDHUP;
+bool is_urgent(int events) noexcept { return (events & (POLLPRI | POLLRDBAND)) == POLLPRI; }
+
 constexpr unsigned needed_features =
     IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP | IORING_FEAT_SUBMIT_STABLE;
 
@@ -188,7 +193,7 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
                                 .out = which == direction::out && (failed || (events & POLLOUT) != 0),
                                 .in_ended = all || (events & POLLRDHUP) != 0,
                                 .out_ended = all,
-                                .urgent = (events & POLLPRI) != 0});
+                                .urgent = is_urgent(events)});
 }
 
 void uring_worker::note_unfinished() noexcept {
@@ -233,7 +238,7 @@ bool uring_worker::arm(descriptor& one, direction which) noexcept {
   if ((one.ring.armed & bit(which)) != 0) return true;  // of two that are armed together, the other one was over
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
-  ::io_uring_prep_poll_multishot(to, one.number(), which == direction::in ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT);
+  ::io_uring_prep_poll_multishot(to, one.number(), which == direction::in ? asked_in : POLLOUT);
   ::io_uring_sqe_set_data64(to, packed(one, which));
   one.ring.armed |= static_cast<std::uint8_t>(bit(which));
   ++polled_;

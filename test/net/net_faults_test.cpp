@@ -539,6 +539,30 @@ TEST_P(net_faults, of_an_accept_of_what_was_reported_before) {
   run(body);
 }
 
+// A read that found something calls the system no more before there is a change: what is plain is not taken for urgent.
+TEST_P(net_faults, a_read_tries_once_for_each_change) {
+  static constexpr std::size_t rounds = 4;
+  runner run{GetParam()};
+  const auto body = []() -> task<> {
+    const listener at = co_await weft::net::listen(anywhere);
+    const own_socket peer = connected_to(at.local().port());
+    const stream there = co_await at.accept();
+    const test::injection counts{{call::recv, {0, 0, 0, 0, 0, 0, 0, 0}}, 0};
+    std::array<std::byte, 64> buffer;
+    const auto asks = [](const own_socket& from) -> task<> {
+      co_await weft::sleep_for(1ms);  // the read waits
+      from.send("asks");
+    };
+    for (std::size_t i = 0; i != rounds; ++i) {
+      const auto [got, sent] = co_await weft::when_all(there.read(buffer), asks(peer));
+      EXPECT_EQ(got, 4U);
+    }
+    EXPECT_GE(counts.struck(), rounds);
+    EXPECT_LE(counts.struck(), rounds + 2);  // before the first one there is nothing
+  };
+  run(body);
+}
+
 // Another thread closes between an operation's look whether it is closed and its call.
 TEST_P(net_faults, of_what_is_closed_meanwhile) {
   runner run{GetParam()};

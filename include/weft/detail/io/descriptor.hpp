@@ -6,7 +6,7 @@
 // anew. A read that filled its buffer sets it again, since there may be more. Once the peer has closed its side (`ended`),
 // nothing new will be reported, and a try never finds that it has to wait: from then on each is worth it, for good. A read
 // ends early where the peer has sent something urgent, and more is there behind it: once that was reported (`marked`), a read
-// that gave anything sets the event again, for good, too.
+// that gave anything sets the event again, for good, too. Its price is a call in vain for each wait.
 //
 // Use. The low bits of a word say whether the descriptor is open, is being read, is being written, has an owner; the rest
 // counts other operations. close() wakes who waits; where anybody is at it, it shuts the connection down, so that the peer
