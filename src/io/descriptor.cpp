@@ -53,7 +53,7 @@ void descriptor::close() noexcept {
     if ((before & open) == 0) return;
     // In use until who waits was woken, so that the number stays.
   } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
-                                       std::memory_order_relaxed,  // leave() has the edge
+                                       std::memory_order_acquire,  // <- left: who has armed it
                                        std::memory_order_relaxed));  // tried again
   // What others have of the file, by a duplicate or in another process, stays as it is where nothing is under way here. What
   // is armed in a ring keeps the file open until the ring's owner has cancelled it: so the peer is told by this.

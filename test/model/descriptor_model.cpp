@@ -28,7 +28,7 @@ class uring final : public io_service {
   }
   void stop_watching(int number) noexcept override { use_file(number); }
   void arm(descriptor& which, direction way) noexcept override {
-    which.armed_.fetch_or(descriptor::bit(way), std::memory_order_relaxed);
+    which.armed_.fetch_or(descriptor::bit(way) | descriptor::kept, std::memory_order_relaxed);
   }
   void give_back(descriptor&) noexcept override {
     ++given_back;
@@ -192,6 +192,34 @@ struct close_and_data : rl::test_suite<close_and_data<with_data>, with_data ? 3 
   }
 };
 
+// A reader has waited, and perhaps has left, when the owner of a socket that weft has made closes it: the system keeps the file
+// for what is armed, so it must be shut down.
+struct armed_and_closed : rl::test_suite<armed_and_closed, 3>, reads {
+  atomic<bool> has_read{false};
+
+  void before() {
+    reads::before();
+    service.one.is_of_ours_alone();
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      read_until_stopped();
+      has_read.store(true, std::memory_order_relaxed);
+    } else if (which == 1) {
+      while (!service.has_armed()) rl::yield(1, RL_INFO);  // what comes before that needs no wait
+      data_comes();
+    } else {
+      while (!has_read.load(std::memory_order_relaxed)) rl::yield(1, RL_INFO);
+      service.one.close();
+    }
+  }
+  void after() {
+    RL_ASSERT(what == gave::data && !service.files[0].is_open);
+    RL_ASSERT(service.files[0].is_shut.load(std::memory_order_relaxed));
+    service.one.drop();
+  }
+};
+
 // The ring watches no more, and then data comes, which it reports only if somebody has asked for that again. One who waits
 // does.
 struct disarmed : rl::test_suite<disarmed, 2>, reads {
@@ -223,5 +251,6 @@ int main() {
   model::check_some<stop_and_data>("a stop, and data", 300'000);
   model::check<close_and_data<false>>("closed while it waits", 1, 100'000, 2);
   model::check_some<close_and_data<true>>("closed, and data", 300'000);
+  model::check_some<armed_and_closed>("armed, left and closed", 300'000);
   model::check<disarmed>("watched no more", 1, 100'000, 2);
 }

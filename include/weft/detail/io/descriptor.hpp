@@ -149,7 +149,7 @@ class alignas(64) descriptor {
   void close_number() noexcept;
 
   event readable_, writable_;
-  //   edge left  all that an operation did with the descriptor  ->  who closes its number, and who begins it anew
+  //   edge left  all that an operation did with the descriptor  ->  who closes it, or its number, and who begins it anew
   // Changed by read-modify-writes alone. Who begins to use it has it from its owner, so that may be relaxed.
   atomic<std::uint32_t> use_{0};
   // The directions that have ended, whether there are marks and, in the high half, the generation, so that what is reported
@@ -157,7 +157,8 @@ class alignas(64) descriptor {
   atomic<std::uint32_t> ended_{0};
   atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
   // The directions of which changes will be reported, and whether the system keeps the file open for that (`kept`). Relaxed:
-  // who waits has reset its event before, under a lock, and who disarms a direction sets its event behind that.
+  // who waits has reset its event before, under a lock; who disarms a direction sets its event behind that; and who closes has
+  // the edge of `use_` from whoever armed one and has left.
   atomic<std::uint8_t> armed_{0};
   atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
   atomic<bool> merges_{false};    // as declared
