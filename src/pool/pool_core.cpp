@@ -38,8 +38,8 @@ unsigned pool_core::first_awake(const pool_options& options, unsigned processors
 }
 
 pool_core::pool_core(const pool_options& options, unsigned processors, parkers beds)
-    : parking{options.threads - (options.use_caller ? 1u : 0u), first_awake(options, processors),
-              options.threads == 1 && !options.use_caller},
+    : parking{options.threads - (options.use_caller ? 1u : 0u), first_awake(options, processors), options.threads == 1},
+      is_alone_{options.threads == 1 && !options.use_caller},
       is_ranked_{options.priorities > 1 || options.deadline_order},
       processors_{processors},
       options_{options},

@@ -302,6 +302,8 @@ class pool_core final : public executor, private parking<pool_core> {
   const std::atomic<std::size_t> always_{1};
   ranked_jobs<job> before_, after_;  // jobs that run before those in the workers' queues, and jobs that run after them
   std::vector<std::unique_ptr<level_executor>> levels_;
+  const bool
+      is_alone_;  // there is one worker, and it has a thread of its own: what it takes need not be left to others
   const bool is_ranked_;  // some jobs are ranked
   const unsigned processors_;
   const pool_options options_;

@@ -315,7 +315,8 @@ bool pool_core::line_up_injected(seat& mine) noexcept {
   return lined_up == count && count < most;
 }
 
-// Whether there is a job for any worker. Asked behind a heavy_fence(), it sees all that was posted before a light_fence().
+// Whether there is a job for any worker. Asked behind a heavy_fence(), it sees all that was posted before a light_fence(), and
+// behind a full_fence() all that was before one.
 bool pool_core::any_job() const noexcept {
   if (!injected_.empty() || !before_.empty() || !after_.empty()) return true;
   return std::ranges::any_of(seats_, [](const auto& one) { return !one->forks.empty() || one->line.in_line() != 0; });

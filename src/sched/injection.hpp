@@ -41,7 +41,7 @@ class injection {
   /// By the only worker of a pool: takes all jobs, linked, the oldest first.
   T* take_all() noexcept { return incoming_.empty() ? nullptr : incoming_.take(); }
 
-  /// A hint; behind a heavy_fence() it sees all that was put before a light_fence().
+  /// A hint; behind a heavy_fence() it sees all that was put before a light_fence(), behind a full_fence() all before one.
   bool empty() const noexcept { return incoming_.empty() && !left_.load(std::memory_order_relaxed); }  // as declared
 
  private:

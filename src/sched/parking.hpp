@@ -5,8 +5,10 @@
 // entered it has seen all queues empty: only a worker that is awake, or a post from outside, could add a job. The last
 // worker marks the pool as ended and wakes all, and each returns.
 //
-// The only worker of a pool asks the kernel for no fence. It need not see its own posts, since it posts while it is awake. All
-// other posts come from other threads, whose put costs more than an ordinary fence does. So both sides make one of those.
+// The only worker of a pool asks the kernel for no fence when it sleeps, also where it is a thread that calls. It need not see
+// its own posts, since it posts while it is awake. All other posts come from other threads, whose put costs more than an
+// ordinary fence does. So both sides make one of those. While nobody is in a caller's place there is nobody to wake: who comes
+// there searches behind a heavy fence.
 //
 //   open -> closing   by close(), which wakes a worker to look whether there are jobs
 //   closing -> ended  by the last worker in the idle set, with all queues empty
@@ -49,7 +51,8 @@ enum class pool_state : std::uint8_t { open, draining, cancelling, ended };
 enum class nap : std::uint8_t { ended, has_job, sleeps, watches };
 
 /// The base of a Pool. That has wake(idler&), and any_job(), any_own_job() (for some worker alone) and has_own_job(worker),
-/// which, asked behind a heavy_fence(), see all that was put before a light_fence().
+/// which, asked behind a heavy_fence(), see all that was put before a light_fence(), and, asked behind a full_fence(), all that
+/// was put before one of those.
 template <class Pool>
 class parking {
   // Its transitions stand above. Relaxed: it carries nothing. A worker that acts on `ended` was woken for it, or has seen
@@ -57,16 +60,18 @@ class parking {
   atomic<pool_state> state_{pool_state::open};
 
  protected:
-  parking(std::uint32_t workers, std::uint32_t most_awake, bool is_alone) noexcept
-      : idle_{workers, most_awake}, is_alone_{is_alone} {}
+  /// `has_one`: there is never more than one worker, its own thread or one that calls.
+  parking(std::uint32_t workers, std::uint32_t most_awake, bool has_one) noexcept
+      : idle_{workers, most_awake}, has_one_{has_one} {}
 
   pool_state state() const noexcept { return state_.load(std::memory_order_relaxed); }  // as declared
   const atomic<pool_state>& watched_state() const noexcept { return state_; }           // read before each job
   bool has_ended() const noexcept { return state() == pool_state::ended; }
 
-  /// By a thread that is no worker of the pool, after a push, before notifier::call().
+  /// After a push, before notifier::call(), by a thread that is no worker of the pool, or need not be: the only worker of one
+  /// could do without.
   void fence_from_outside() noexcept {
-    if (!is_alone_) return;  // call() has the fence
+    if (!has_one_) return;  // call() has the fence
     full_fence();
   }
 
@@ -137,11 +142,12 @@ class parking {
   }
 
   alignas(64) idle_set idle_;  // on lines of its own: the state is read before each job
-  const bool is_alone_;        // there is one worker, and it has a thread of its own
 
  private:
+  const bool has_one_;  // as the constructor has it
+
   void fence_of_sleeper() const noexcept {
-    if (is_alone_)
+    if (has_one_)
       full_fence();
     else
       heavy_fence();

@@ -52,7 +52,7 @@ class ranked_jobs {
     return first;
   }
 
-  /// A hint; behind a heavy_fence() it sees all that was put before a light_fence().
+  /// A hint; behind a heavy_fence() it sees all that was put before a light_fence(), behind a full_fence() all before one.
   std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }  // as declared
   bool empty() const noexcept { return size() == 0; }
 

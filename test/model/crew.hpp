@@ -39,10 +39,10 @@ struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
   atomic<int> how_often_ended{0};
   std::optional<seat> seats[workers];
 
-  static constexpr bool is_alone = workers == 1 && away == 0;
+  static constexpr bool has_one = workers == 1;
 
-  crew() : base{workers - away, most_awake, is_alone} {
-    light_fences_order = !is_alone;
+  crew() : base{workers - away, most_awake, has_one} {
+    light_fences_order = !has_one;
     for (auto& one : seats) one.emplace(idle_);
   }
   ~crew() { light_fences_order = true; }

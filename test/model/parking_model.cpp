@@ -218,11 +218,57 @@ struct a_caller : rl::test_suite<a_caller<comes>, 3>, crew<2, comes ? 1 : 0> {
   }
 };
 
+// A pool whose only worker is whoever calls. The first one comes and goes while two jobs are posted, and a second one runs what
+// is left; then the end. The lock of the callers' place lies between the two.
+template <bool for_one>
+struct only_callers : rl::test_suite<only_callers<for_one>, 3>, crew<1, 1> {
+  atomic<int> ran{0};
+  atomic<bool> is_free{false};
+
+  void before() { begin(); }
+  void work(int until) {
+    while (ran.load(std::memory_order_relaxed) < until) {
+      const bool found = find(0);
+      RL_ASSERT(found);
+      ran.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      come();
+      work(1);
+      go();
+      is_free.store(true, std::memory_order_release);
+    } else if (which == 1) {
+      for (int i = 0; i != 2; ++i) {
+        if (for_one)
+          post_to(0);
+        else
+          post();
+      }
+    } else {
+      while (!is_free.load(std::memory_order_acquire)) rl::yield(1, RL_INFO);
+      come();
+      work(2);
+      shut_down();
+      const bool found = find(0);
+      RL_ASSERT(!found);
+      go();
+    }
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == 2);
+    RL_ASSERT(how_often_ended.load(std::memory_order_relaxed) == 1);
+  }
+};
+
 }  // namespace
 
 int main() {
   model::check<post_and_end<1, 2>>("1 worker, 2 jobs", 2);
   model::check<its_own_job>("1 worker, a job for it alone", 2);
+  model::check_some<only_callers<false>>("only callers, 2 jobs", 300'000);
+  model::check_some<only_callers<true>>("only callers, for it alone", 300'000);
   // Somebody says how many may be awake.
   model::check<raised>("one, then two may be awake", 1, 1'000'000);
   model::check<lowered<false>>("two, then one may be awake", 1, 1'000'000, 2);
