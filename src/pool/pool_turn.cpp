@@ -131,7 +131,7 @@ inline job* pool_core::next(seat& mine) noexcept {
 
 job* pool_core::search(seat& mine, bool desperate) noexcept {
   if (mine.had_event && !mine.pace.pauses())
-    return look_round(mine, desperate);  // it sleeps where the next one comes to
+    return look_round(mine, desperate);  // the next event, too, is only seen in its sleep
   const unsigned patience = size() == 1 || size() > processors_ ? 2 : 40;
   for (unsigned round = 0; round < patience || mine.pace.pauses(); ++round) {
     if (job* work = look_round(mine, desperate); work != nullptr) return work;
@@ -222,7 +222,8 @@ bool pool_core::doze(seat& mine, parker::time_point until, bool& is_late) noexce
   mine.asleep.ends(woke_up);
   is_late = std::chrono::nanoseconds{woke_up} >= until.time_since_epoch();
   const bool by_itself = woke(mine);
-  mine.had_event = by_itself && !is_late;
+  // An event of its parker's, which is also what another thread has asked of that; memory's age is none.
+  mine.had_event = by_itself && std::chrono::nanoseconds{woke_up} < wakes_at.time_since_epoch();
   mine.yields.slept(woke_up - fell_asleep, mine.had_event);
   mine.budget.has_slept(mine.had_event);
   return by_itself;
