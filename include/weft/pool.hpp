@@ -70,7 +70,9 @@ struct pool_options {
   bool pin = false;             ///< each stays on one processor, and takes work from those near it first
   unsigned priorities = 1;      ///< how many there are, see executor(priority); 8 at most
   bool deadline_order = false;  ///< tasks with a deadline come before those without, the earliest first
-  bool use_caller = false;  ///< one of `threads` is none of its own: a thread that calls run() works for it meanwhile
+  /// One of `threads` is none of its own: a thread that calls run() works for it meanwhile. That is not pinned, and keeps its
+  /// name.
+  bool use_caller = false;
 
   // What its threads call, each with its number and `with`, and so does a caller in each run() in which it works; none may
   // throw, and on_stop must not post.

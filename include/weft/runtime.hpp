@@ -133,7 +133,8 @@ int report_failure() noexcept;
 }  // namespace detail
 
 /// Runs an awaitable in a runtime of its own, of which the calling thread is a worker meanwhile: with `{.threads = 1}` the only
-/// one, so that all tasks run on it.
+/// one, so that all tasks run on it. `pin` and `name` are for the threads that are made: the calling one keeps its processors
+/// and its name.
 ///
 /// Signals   the calling thread goes on to take those that are sent to the process, so a handler may interrupt a task that runs
 ///           there. SIGPIPE is blocked on it meanwhile, as it is on all workers.
