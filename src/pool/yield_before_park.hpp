@@ -1,7 +1,8 @@
 // Whether a worker that has found no job calls sched_yield() some times before it parks: it does if other threads have ended
 // its recent sleeps, each within 50 us. Where two threads take turns, the one that waits is then back without a wake-up, which
 // costs the other one a system call and both a switch; on a processor that nobody else wants it is back at once. Where it was
-// a socket that ended them, it does not: a search does not ask the system about sockets, so it would not see the next one.
+// a socket that ended them, it does not: in an epoll set a search does not ask the system about sockets, so it would not see
+// the next one.
 //
 // Beside other programs a thread that yields may wait until they have used up their time slices, which is milliseconds; one
 // that is woken mostly runs at once. So where the processor came back late, the worker does not yield for 100 sleeps, and

@@ -1,5 +1,5 @@
 // Where a worker sleeps, in a word: nowhere, on this word, or in what the kernel watches for it (an io_uring, an epoll set),
-// a wait for which its waker ends by an eventfd.
+// whose wait the waker ends by an eventfd.
 //
 //   worker  prepare(); fall_asleep(where); takes what others have put into its inbox; if that is nothing, sleeps there; rise()
 //   waker   puts something into the inbox; wake()
@@ -34,7 +34,7 @@ class sleep_word {
   /// By its worker, awake again: it need not be woken any more.
   void rise() noexcept { word_.exchange(awake, std::memory_order_relaxed); }  // as in prepare()
 
-  /// Any thread. `interrupt` ends the wait in the kernel; the word may be gone when it is called.
+  /// Any thread. `interrupt` ends the wait in the kernel; the parker, which has the eventfd and this word, outlives the call.
   template <class Interrupt>
   void wake(Interrupt interrupt) noexcept {
     const word_futex sleeps_on{word_};
