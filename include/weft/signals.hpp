@@ -12,7 +12,12 @@
 // While somebody waits for a signal, or has a `signals` for it, weft has a handler installed for it. The handler counts the
 // signal and writes to an eventfd, and does nothing else: what a program does about a signal it does in its tasks. The
 // handler of before is back when the last one who hears that signal has gone, unless the program has installed yet another
-// one meanwhile. No signal is blocked, so child processes begin with the mask of the thread that starts them.
+// one meanwhile: that stays. No signal is blocked for it. A child process begins with the mask of the thread that starts it: on
+// a worker of weft's with all signals blocked, see the book.
+//
+// Two copies of weft in one process, as in plugins, know nothing of each other. Where both hear the same signal, the one that
+// was first stays loaded until the other one no longer does: the handler of before, which that one brings back, is the first
+// one's code.
 //
 // The system gives a signal of the process to any of its threads that does not block it. weft's own threads block all of
 // them; so a program leaves those that it waits for unblocked in one of its threads, as main() is.
@@ -59,7 +64,7 @@ namespace weft {
 
 /// Hears signals from its construction to its destruction, one after the other, so that none is missed between two waits.
 ///
-/// Several may hear the same signal; each is given all of them. One that comes again before the last one was taken counts
+/// Several may hear the same signal; each is given all of them. A number that is named twice counts once. One that comes again before the last one was taken counts
 /// once, as in the system itself. While there is one for SIGINT, that ends the program only if the program says so.
 ///
 /// Fails     the constructor throws error: invalid_argument for what is no signal, for SIGKILL and SIGSTOP, which nobody can

@@ -47,6 +47,7 @@ extern "C" void weft_count_signal(int number) {
 struct heard_signal {
   unsigned all = 0;             // who hears it
   unsigned more_than_once = 0;  // and are not for the first one alone
+  bool resets = false;          // the handler was installed with SA_RESETHAND
   struct sigaction before{};
 };
 
@@ -58,8 +59,19 @@ bool install(int number, struct sigaction* before) noexcept {
   ours.sa_handler = weft_count_signal;
   sigemptyset(&ours.sa_mask);
   ours.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's stack may have no room for it
-  if (heard[number].more_than_once == 0) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
-  return ::sigaction(number, &ours, before) == 0;
+  heard_signal& of = heard[number];
+  const bool resets = of.more_than_once == 0;
+  if (resets) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
+  if (::sigaction(number, &ours, before) != 0) return false;
+  of.resets = resets;
+  return true;
+}
+
+bool is_ours(const struct sigaction& one) noexcept { return one.sa_handler == weft_count_signal; }
+
+// Whether the program has installed that, since this one is heard. The default action may be SA_RESETHAND's doing.
+bool is_of_the_program(const struct sigaction& one, bool resets) noexcept {
+  return !is_ours(one) && !(resets && one.sa_handler == SIG_DFL);
 }
 
 bool can_be_heard(int number) noexcept {
@@ -72,28 +84,26 @@ void begin_to_hear(int number, bool once) {
   const std::lock_guard guard{lock};
   if (!can_be_heard(number)) throw error{refusal(EINVAL), "hear a signal", std::to_string(number)};
   heard_signal& of = heard[number];
+  const bool did_reset = of.resets;
   if (!once) ++of.more_than_once;
   struct sigaction before;
   if (!install(number, &before)) {
     if (!once) --of.more_than_once;
     throw error{refusal(errno), "hear a signal", std::to_string(number)};
   }
-  if (of.all++ == 0) of.before = before;
+  if (of.all++ == 0 || is_of_the_program(before, did_reset)) of.before = before;
 }
 
 void end_to_hear(int number, bool once) noexcept {
   const std::lock_guard guard{lock};
   heard_signal& of = heard[number];
-  const bool was_last_for_more = !once && --of.more_than_once == 0;
-  --of.all;
-  if (of.all != 0 && !was_last_for_more) return;
   struct sigaction now;
   ::sigaction(number, nullptr, &now);
-  const bool is_ours = now.sa_handler == weft_count_signal;
-  if (of.all != 0) {
-    if (is_ours) install(number, nullptr);
-  } else if (is_ours || now.sa_handler == SIG_DFL) {  // else the program has a handler by now, which stays
-    ::sigaction(number, &of.before, nullptr);
+  const bool was_last_for_more = !once && --of.more_than_once == 0;
+  if (--of.all == 0) {
+    if (!is_of_the_program(now, of.resets)) ::sigaction(number, &of.before, nullptr);  // else that stays
+  } else if (was_last_for_more && is_ours(now)) {
+    install(number, nullptr);
   }
 }
 
@@ -118,6 +128,7 @@ class signal_watch {
   signal_watch(std::initializer_list<int> numbers, bool once) : event_{hearing::shared_event(), false}, once_{once} {
     signals_.reserve(numbers.size());
     for (const int number : numbers) {
+      if (has(number)) continue;
       // Before it is heard: what comes from then on is given.
       const std::uint32_t before =
           hearing::can_be_heard(number) ? hearing::came[number].load(std::memory_order_relaxed) : 0;  // as declared
@@ -147,6 +158,11 @@ class signal_watch {
   }
 
  private:
+  bool has(int number) const noexcept {
+    for (const one_signal& one : signals_)
+      if (one.number == number) return true;
+    return false;
+  }
   struct one_signal {
     std::uint32_t came_so_far() const noexcept {
       return hearing::came[number].load(std::memory_order_relaxed);

@@ -41,8 +41,20 @@ handler_function handler_of(int number) {
   EXPECT_EQ(::sigaction(number, nullptr, &now), 0);
   return now.sa_handler;
 }
+// Calls that do something, until it says that it is done; a failure after far more time than it can take.
+template <class Done>
+void keep_on(Done done) {
+  const auto limit = std::chrono::steady_clock::now() + 60s;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > limit) {
+      ADD_FAILURE() << "it has not come";
+      return;
+    }
+    std::this_thread::yield();
+  }
+}
 void wait_until_heard(int number) {
-  while (handler_of(number) == SIG_DFL) std::this_thread::yield();
+  keep_on([number] { return handler_of(number) != SIG_DFL; });
 }
 void send_to_process(int number) {
 #ifdef WEFT_TEST_TSAN  // which holds a signal back until its thread calls a function that it knows; a futex is none
@@ -172,6 +184,39 @@ TEST(signals, leave_the_handler_of_before) {
   ::signal(SIGUSR1, SIG_DFL);
 }
 
+// What the program installs while somebody hears the signal is in force when the last one has gone, whoever came meanwhile.
+TEST(signals, leave_the_handler_that_came_between_two) {
+  for (const handler_function newer : {handler_function{programs_newer}, SIG_DFL, SIG_IGN}) {
+    ::signal(SIGUSR1, programs_own);
+    {
+      const signals outer{SIGUSR1};
+      ::signal(SIGUSR1, newer);
+      const signals inner{SIGUSR1};
+      EXPECT_EQ(::raise(SIGUSR1), 0);
+      EXPECT_EQ(weft::sync_wait(inner.next()), SIGUSR1);
+    }
+    EXPECT_EQ(handler_of(SIGUSR1), newer);
+    ::signal(SIGUSR1, SIG_DFL);
+  }
+}
+
+TEST(signals, leave_the_default_action_that_the_program_has_set) {
+  ::signal(SIGUSR1, programs_own);
+  {
+    const signals of{SIGUSR1};
+    ::signal(SIGUSR1, SIG_DFL);
+  }
+  EXPECT_EQ(handler_of(SIGUSR1), SIG_DFL);
+}
+
+TEST(signals, that_are_named_twice_come_once) {
+  const signals of{SIGUSR1, SIGUSR1, SIGUSR2};
+  EXPECT_EQ(::raise(SIGUSR1), 0);
+  EXPECT_EQ(::raise(SIGUSR2), 0);
+  EXPECT_EQ(weft::sync_wait(of.next()), SIGUSR1);
+  EXPECT_EQ(weft::sync_wait(of.next()), SIGUSR2);
+}
+
 TEST(signals, refuse_what_cannot_be_heard) {
   for (const int number : {-1, 0, 65, 1000, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) try {
       const signals of{SIGUSR1, number};
@@ -231,12 +276,23 @@ TEST(interrupted, is_for_the_first_signal_only) {
   EXPECT_EQ(::raise(SIGTERM), 0);
   EXPECT_EQ(handler_of(SIGTERM), SIG_DFL);
   EXPECT_NE(handler_of(SIGINT), SIG_DFL);
-  while (got == 0) {
-    by_hand.run_all();
-    std::this_thread::yield();
-  }
+  keep_on([&] { return by_hand.run_all(), got != 0; });
   EXPECT_EQ(got, SIGTERM);
   EXPECT_EQ(handler_of(SIGINT), SIG_DFL);
+}
+
+// The system's return to the default action is not the program's: its own handler is back.
+TEST(interrupted, leaves_the_handler_of_before) {
+  ::signal(SIGTERM, programs_own);
+  weft::manual_executor by_hand;
+  int got = 0;
+  weft::start(by_hand, weft::interrupted(), [&](weft::result<int> how) { got = how.value(); });
+  by_hand.run_all();
+  EXPECT_EQ(::raise(SIGTERM), 0);
+  EXPECT_EQ(handler_of(SIGTERM), SIG_DFL);
+  keep_on([&] { return by_hand.run_all(), got != 0; });
+  EXPECT_EQ(handler_of(SIGTERM), programs_own);
+  ::signal(SIGTERM, SIG_DFL);
 }
 
 TEST(interrupted, leaves_a_signal_to_who_hears_all_of_them) {
@@ -251,10 +307,7 @@ TEST(interrupted, leaves_a_signal_to_who_hears_all_of_them) {
       EXPECT_EQ(weft::sync_wait(of.next()), SIGINT);
     }
   }
-  while (!is_over) {
-    by_hand.run_all();
-    std::this_thread::yield();
-  }
+  keep_on([&] { return by_hand.run_all(), is_over; });
   EXPECT_EQ(handler_of(SIGINT), SIG_DFL);
 }
 
