@@ -91,21 +91,26 @@ namespace detail {
 
 class tick_awaiter : public sleep_awaiter {
  public:
-  explicit tick_awaiter(interval& of) noexcept : sleep_awaiter{of.due(current_clock().now())}, of_{of} {
+  explicit tick_awaiter(interval& of) noexcept : sleep_awaiter{of.due(current_clock().now())}, of_{&of} {
     WEFT_EXPECTS(!std::exchange(of.is_awaited_, true),
                  "two tasks await the next tick of one interval at once: which of them gets it would be chance");
   }
   tick_awaiter(const tick_awaiter&) = delete;
-  ~tick_awaiter() { of_.is_awaited_ = false; }
+  ~tick_awaiter() {
+    if (of_ != nullptr) of_->is_awaited_ = false;  // stopped
+  }
 
-  clock::time_point await_resume() const noexcept {
-    const clock::time_point was_due = of_.due_;
-    of_.taken(current_clock().now());
+  // Lets go of the interval: the rest of the expression may await it again.
+  clock::time_point await_resume() noexcept {
+    interval& of = *std::exchange(of_, nullptr);
+    of.is_awaited_ = false;
+    const clock::time_point was_due = of.due_;
+    of.taken(current_clock().now());
     return was_due;
   }
 
  private:
-  interval& of_;
+  interval* of_;
 };
 
 struct [[nodiscard("nothing happens until it is awaited")]] next_tick : knows_roots {

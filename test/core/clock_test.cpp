@@ -134,6 +134,17 @@ TEST(interval, begins_anew) {
   EXPECT_TRUE(run_timed(time, takes()));
 }
 
+TEST(interval, is_awaited_twice_in_one_expression) {
+  virtual_clock time;
+  std::chrono::nanoseconds between{0};
+  const auto takes = [&]() -> task<> {
+    interval every{10ms};
+    between = std::chrono::abs((co_await every.next()) - (co_await every.next()));  // in either order
+  };
+  EXPECT_TRUE(run_timed(time, takes()));
+  EXPECT_EQ(between, 10ms);
+}
+
 TEST(interval, of_any_length_never_overflows) {
   for (const missed_ticks missed : {missed_ticks::skip, missed_ticks::burst, missed_ticks::delay}) {
     virtual_clock time;
