@@ -57,9 +57,11 @@ class server_stats {
   std::uint64_t accepted() const noexcept { return get(accepted_); }
   /// Of those, how many have a handler that has not ended.
   std::uint64_t active() const noexcept { return get(active_); }
-  /// Connections that came, and were lost before there was a handler: by an error of theirs, or for want of memory.
+  /// Connections that came, and were lost before there was a handler: by an error of their network, or for want of memory. One
+  /// that its peer has given up while it waited to be accepted is not counted.
   std::uint64_t rejected() const noexcept { return get(rejected_); }
-  /// How often the server has paused since the system had no descriptor, or no memory, for another connection.
+  /// How often the server has paused since the system had no descriptor, or no memory, for another connection, or a filter
+  /// refused to accept it (EPERM).
   std::uint64_t pauses() const noexcept { return get(pauses_); }
   /// Handlers that failed by what their peer did: connection_reset, broken_pipe, `closed` and the like.
   std::uint64_t peer_errors() const noexcept { return get(peer_errors_); }
@@ -80,24 +82,30 @@ class server_stats {
 
 /// What is told of a handler that failed, and with whom: `(const endpoint& peer, std::exception_ptr failure)`. The endpoint is
 /// 0.0.0.0:0 where the peer has none, as on a Unix socket. Refers to a callable, which outlives the server; a lambda without
-/// captures, or a function, needs no object. By default, a failure goes to the process's handler of lost errors, see
+/// captures, a function, or a pointer to one, needs no object. By default, a failure goes to the process's handler of lost errors, see
 /// error.hpp.
 ///
 /// Threads  where the handler ran; perhaps several at once.
 /// Fails    one that throws ends the program, with a sentence.
+/// Misuse   a pointer to a function that is null ends the program with a sentence.
 class connection_error_handler {
  public:
   constexpr connection_error_handler() noexcept = default;
 
   template <class Handler>
-    requires std::is_invocable_v<Handler&, const endpoint&, std::exception_ptr> &&
-             (std::is_lvalue_reference_v<Handler> || std::is_empty_v<Handler>)
+    requires(!std::is_same_v<std::remove_cvref_t<Handler>, connection_error_handler>) &&
+            std::is_invocable_v<Handler&, const endpoint&, std::exception_ptr> &&
+            (std::is_lvalue_reference_v<Handler> || std::is_empty_v<Handler> ||
+             std::is_function_v<std::remove_pointer_t<Handler>>)
   connection_error_handler(Handler&& handler) noexcept {  // NOLINT: `.on_error = log_it`
     using plain = std::remove_cvref_t<Handler>;
-    if constexpr (std::is_function_v<plain>) {
-      object_ = reinterpret_cast<void*>(&handler);
+    using function = std::remove_pointer_t<plain>;
+    if constexpr (std::is_function_v<function>) {
+      function* const its = handler;
+      WEFT_EXPECTS(its != nullptr, "a server was given a null pointer as its .on_error handler");
+      object_ = reinterpret_cast<void*>(its);
       call_ = [](void* object, const endpoint& peer, std::exception_ptr&& failure) noexcept {
-        call(*reinterpret_cast<plain*>(object), peer, std::move(failure));
+        call(*reinterpret_cast<function*>(object), peer, std::move(failure));
       };
     } else if constexpr (std::is_lvalue_reference_v<Handler>) {
       object_ = const_cast<void*>(static_cast<const void*>(std::addressof(handler)));
@@ -193,13 +201,14 @@ namespace weft::net {
 ///     co_await w::net::serve({.max_connections = 10'000, .grace = 5s}, std::move(at), handle);
 ///
 /// A handler that fails ends its own connection and no other. Where the system has no descriptor or no memory for another
-/// connection (EMFILE and the like), it pauses: until one of its connections has ended, or 5 ms and, in a row, up to 1 s.
+/// connection (EMFILE and the like), or a filter refuses it (EPERM), it pauses: until one of its connections has ended, or 5 ms
+/// and, in a row, up to 1 s.
 ///
 /// Suspends  until it is told to stop, and no handler runs any more.
 /// Cancel    drains, as said above: it takes as long as the handlers, and up to `.grace` where they respect a stop. Ends
 ///           stopped.
-/// Fails     with the error of accept() behind which no other one can come, as of a listener that somebody has shut down; also
-///           then it drains first. std::bad_alloc.
+/// Fails     with the error of accept() behind which no other one can come, as of a listener that somebody has shut down, or
+///           with `closed` where `at` is empty; also then it drains first. std::bad_alloc.
 /// Lifetime  `handler` is moved, or copied, into the frame, and is called for several connections at once.
 /// Misuse    options that make no sense (no connections, a time below zero) end the program with a sentence.
 /// Cost      a fork a connection; with `.idle_timeout` a timer, and another two frames.

@@ -34,12 +34,20 @@ struct accepting_for_server {
   static constexpr const char* if_taken = nullptr;
   static constexpr direction which() noexcept { return direction::in; }
   bool may_try() const noexcept { return at->may_try(which()); }
-  tried attempt() noexcept { return try_accept(*at, &peer); }
+  tried attempt() noexcept {
+    one_ended->reset();  // before the system is asked: what ends from here on is worth another try
+    return try_accept(*at, &peer);
+  }
   accepted_connection give(const tried& got) const {
-    return {net::stream::take_over(static_cast<int>(got.size)), peer};
+    *is_lost = true;
+    accepted_connection one{net::stream::take_over(static_cast<int>(got.size)), peer};
+    *is_lost = false;
+    return one;
   }
 
   descriptor* at;
+  event* one_ended;
+  bool* is_lost;  // a connection came that nobody has
   net::endpoint peer{};
 };
 
@@ -56,6 +64,7 @@ class accept_delay {
   clock::duration next_ = first;
 };
 
+// For the last one, no try behind it can succeed.
 enum class accept_failure : std::uint8_t { of_the_connection, of_the_system, of_the_listener };
 
 accept_failure kind_of(const std::error_code& refused) noexcept {
@@ -66,8 +75,8 @@ accept_failure kind_of(const std::error_code& refused) noexcept {
     case ENOBUFS:
     case ENOMEM:
     case ENOSPC:  // for what watches it
+    case EPERM:   // a filter refuses the call, and may do so for ever
       return accept_failure::of_the_system;
-    case ECONNABORTED:
     case ECONNRESET:
     case EHOSTDOWN:
     case EHOSTUNREACH:
@@ -75,8 +84,6 @@ accept_failure kind_of(const std::error_code& refused) noexcept {
     case ENETUNREACH:
     case ENONET:
     case ENOPROTOOPT:
-    case EPERM:  // a rule of the firewall
-    case EPROTO:
     case ETIMEDOUT: return accept_failure::of_the_connection;
     default: return accept_failure::of_the_listener;
   }
@@ -122,15 +129,19 @@ class server {
     place(server& of, semaphore::permit&& permit) noexcept : of_{&of}, permit_{std::move(permit)} {
       of.connection_begins();
     }
-    place(place&& other) noexcept : of_{std::exchange(other.of_, nullptr)}, permit_{std::move(other.permit_)} {}
+    place(place&& other) noexcept
+        : of_{std::exchange(other.of_, nullptr)}, permit_{std::move(other.permit_)}, has_begun_{other.has_begun_} {}
     ~place() {
       permit_.release();
-      if (of_ != nullptr) of_->connection_ended();
+      if (of_ != nullptr) of_->connection_ended(has_begun_);
     }
+
+    void has_begun() noexcept { has_begun_ = true; }
 
    private:
     server* of_;
     semaphore::permit permit_;
+    bool has_begun_ = false;  // its task runs
   };
   // Sets an event at the end of a block, however that comes.
   class sets_at_end {
@@ -189,28 +200,28 @@ class server {
 
   task<> accept_while_open(scope& connections) {
     for (accept_delay delay;;) {
-      bool lacks_something = false;
+      bool lacks_something = false, is_lost = false;
       try {
         semaphore::permit permit = co_await places_.acquire();
-        auto accept = run_operation(accepting_for_server{at_.at_});
+        auto accept = run_operation(accepting_for_server{at_.at_, &one_ended_, &is_lost});
         auto got = co_await as_result(std::move(accept));
         if (got.is_stopped()) {
           co_await check_stop();  // a permit that is free is no stop point where it was somebody around that was told
         } else if (got.has_value()) {
+          is_lost = true;  // unless it has begun
           begin(connections, std::move(permit), *std::move(got));
+          is_lost = false;
           delay.reset();
         } else {
-          const std::error_code refused = got.error();
-          if (refused == errc::closed) co_return;
-          const accept_failure kind = kind_of(refused);
+          const accept_failure kind = kind_of(got.error());
           if (kind == accept_failure::of_the_listener) static_cast<void>(std::move(got).value());  // throws it
-          if (kind == accept_failure::of_the_connection) add(stats_.rejected_);
+          if (kind == accept_failure::of_the_connection) is_lost = true;
           lacks_something = kind == accept_failure::of_the_system;
         }
       } catch (const std::bad_alloc&) {
-        add(stats_.rejected_);
         lacks_something = true;
       }
+      if (is_lost) add(stats_.rejected_);
       if (!lacks_something) continue;
       add(stats_.pauses_);
       co_await select(on(one_ended_.wait()), after(delay.next()));  // allocates nothing
@@ -224,7 +235,8 @@ class server {
   }
 
   task<> serve_one(place given, accepted_connection one) {
-    const place mine{std::move(given)};  // until all of this has gone
+    place mine{std::move(given)};  // until all of this has gone
+    mine.has_begun();
     net::stream peer = std::move(one.stream);
     std::exception_ptr failure;
     try {
@@ -256,11 +268,12 @@ class server {
   // Ends when nothing was read or written for four looks, a quarter of the time each. The descriptor may be another
   // connection's by then, if the handler goes on without its own.
   task<> wait_until_idle(descriptor& at, std::uint16_t generation) const {
-    static_cast<void>(at.take_moved());  // of the connection that had it before
     int quiet = 0;
-    for (interval looks{std::max(options_.idle_timeout / 4, clock::duration{1})}; quiet != 4;) {
+    // Delayed by a look that comes late: one that follows soon is no quarter.
+    for (interval looks{std::max(options_.idle_timeout / 4, clock::duration{1}), missed_ticks::delay}; quiet != 4;) {
       co_await looks.next();
-      quiet = !at.take_moved() && at.generation() == generation ? quiet + 1 : 0;
+      // In this order: the flag may be another connection's.
+      quiet = at.generation() == generation && !at.take_moved() ? quiet + 1 : 0;
     }
   }
 
@@ -268,9 +281,9 @@ class server {
     connections_.fetch_add(1, std::memory_order_relaxed);  // by who holds one of them
     add(stats_.active_);
   }
-  void connection_ended() noexcept {
+  void connection_ended(bool had_begun) noexcept {
     stats_.active_.fetch_sub(1, std::memory_order_relaxed);  // a figure
-    one_ended_.set();
+    if (had_begun) one_ended_.set();                         // else it is one for which something lacked
     if (end_one()) none_left_.set();
   }
   // Whether that was the last one.
@@ -287,8 +300,7 @@ class server {
   net::server_stats own_stats_;
   net::server_stats& stats_;
   semaphore places_;
-  event drain_, draining_, is_over_, none_left_;
-  auto_event one_ended_;
+  event drain_, draining_, is_over_, none_left_, one_ended_;
   //   edge ended  what was done for a connection  ->  who finds that it was the last one
   std::atomic<std::size_t> connections_{1};  // and one for what accepts, until that has ended
   std::exception_ptr accept_failed_;

@@ -26,8 +26,10 @@
 #include <vector>
 #include <weft/io.hpp>
 #include <weft/net.hpp>
+#include <weft/race.hpp>
 #include <weft/runtime.hpp>
 #include <weft/select.hpp>
+#include <weft/serve.hpp>
 
 #include "net/faults.hpp"
 #include "support/sweep.hpp"
@@ -561,6 +563,32 @@ TEST_P(net_faults, a_read_tries_once_for_each_change) {
     EXPECT_LE(counts.struck(), rounds + 2);  // before the first one there is nothing
   };
   run(body);
+}
+
+// A server pauses after each of them, and counts as lost only what it had accepted.
+TEST(net_faults_of_serve, are_paused_after_and_counted) {
+  const auto body = [](test::fault what, weft::net::server_stats& stats) -> task<> {
+    listener at = co_await weft::net::listen(anywhere);
+    const auto answers = [](stream peer) -> task<> { co_await peer.write("x"); };
+    const own_socket first = connected_to(at.local().port()), second = connected_to(at.local().port());
+    const test::injection fails{what, 0};
+    auto server = weft::net::serve({.stats = &stats}, std::move(at), answers);
+    co_await weft::when_any(std::move(server), weft::sleep_for(10s));
+  };
+  {
+    weft::net::server_stats stats;
+    weft::test::run([&] { return body({call::accept4, {EPERM, EMFILE, ENOMEM}}, stats); });
+    EXPECT_EQ(stats.pauses(), 3U);
+    EXPECT_EQ(stats.rejected(), 0U);
+    EXPECT_EQ(stats.accepted(), 2U);
+  }
+  {
+    weft::net::server_stats stats;
+    weft::test::run([&] { return body({call::epoll_ctl, {ENOSPC}}, stats); });
+    EXPECT_EQ(stats.pauses(), 1U);
+    EXPECT_EQ(stats.rejected(), 1U);
+    EXPECT_EQ(stats.accepted(), 1U);
+  }
 }
 
 // Another thread closes between an operation's look whether it is closed and its call.

@@ -96,6 +96,18 @@ class local_listener {
   listener at_;
 };
 
+// Waits for what another task does; a failure after far more time than that takes.
+template <class Holds>
+task<> comes_true(Holds holds) {
+  for (int i = 0; !holds(); ++i) {
+    if (i == 600'000) {
+      ADD_FAILURE() << "it has not come";
+      co_return;
+    }
+    co_await sleep_for(100us);
+  }
+}
+
 // ---- on real sockets ------------------------------------------------------------------------------------------------------
 
 task<int> ask_many(server_stats& stats, int clients, int questions) {
@@ -149,9 +161,9 @@ task<> stops_under_load(server_stats& stats, std::atomic<std::uint64_t>& answere
     }
   };
   const auto body = [&](scope& inside) -> task<> {
-    auto serving = inside.fork(as_result(serve({.stats = &stats}, std::move(at), echo)));
+    auto serving = inside.fork(as_result(serve({.grace = 10min, .stats = &stats}, std::move(at), echo)));
     for (int i = 0; i != 8; ++i) inside.fork(asks());
-    while (stats.accepted() < 50) co_await sleep_for(100us);
+    co_await comes_true([&] { return stats.accepted() >= 50; });
     serving.request_stop();
     const auto how = co_await std::move(serving);
     EXPECT_TRUE(how.is_stopped());
@@ -187,7 +199,7 @@ TEST(serve, counts_peers_that_reset) {
         const linger at_once{.l_onoff = 1, .l_linger = 0};
         EXPECT_EQ(::setsockopt(to.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
         to = {};
-        while (stats.peer_errors() != i + 1) co_await sleep_for(100us);
+        co_await comes_true([&] { return stats.peer_errors() == i + 1; });
       }
       EXPECT_EQ(co_await ask(where, "still there"), "still there");
     };
@@ -248,6 +260,29 @@ TEST(serve, tells_what_a_handler_fails_with_and_goes_on) {
   rt.run(body(false));
   EXPECT_EQ(lost, 1);
   weft::set_lost_error_handler(before);
+}
+
+std::atomic<int> told_of_failures{0};
+void count_failure(const endpoint&, const std::exception_ptr&) { ++told_of_failures; }
+
+// Of a function, a pointer to one, or another one, of which it is a copy: not what refers to it.
+TEST(serve, takes_functions_and_copies_as_on_error) {
+  using weft::net::connection_error_handler;
+  told_of_failures = 0;
+  connection_error_handler copy;
+  {
+    void (*pointer)(const endpoint&, const std::exception_ptr&) = count_failure;
+    connection_error_handler by_pointer{pointer}, by_address{&count_failure}, by_name{count_failure};
+    by_address(endpoint{}, nullptr);
+    by_name(endpoint{}, nullptr);
+    connection_error_handler copied{by_pointer};
+    copy = copied;
+    pointer = nullptr;
+    by_pointer = {};
+    copied(endpoint{}, nullptr);
+  }
+  copy(endpoint{}, nullptr);
+  EXPECT_EQ(told_of_failures, 4);
 }
 
 // ---- in virtual time ------------------------------------------------------------------------------------------------------
@@ -315,8 +350,10 @@ TEST(serve, gives_no_grace_where_there_is_none) {
   weft::test::run([]() -> task<> {
     local_listener at;
     const stream client = at.connect();
-    EXPECT_TRUE(co_await stopped_after(1s, serve({.grace = 0s}, at.take(), echo)));
+    server_stats stats;
+    EXPECT_TRUE(co_await stopped_after(1s, serve({.grace = 0s, .stats = &stats}, at.take(), echo)));
     EXPECT_EQ(elapsed(), 1s);
+    EXPECT_EQ(stats.cut(), 1U);
   });
 }
 
@@ -331,7 +368,10 @@ TEST(serve, closes_its_listener_first) {
       EXPECT_EQ(::fcntl(number, F_GETFD), -1);
     };
     const stream client = at.connect();
-    EXPECT_TRUE(co_await stopped_after(1s, serve(at.take(), handles)));
+    server_stats stats;
+    EXPECT_TRUE(co_await stopped_after(1s, serve({.stats = &stats}, at.take(), handles)));
+    EXPECT_EQ(stats.accepted(), 1U) << "its handler has looked at nothing";
+    EXPECT_EQ(stats.cut(), 0U);
   });
 }
 
@@ -397,6 +437,46 @@ TEST(serve, stops_handlers_of_idle_connections) {
     co_await weft::when_any(std::move(server), talks());
     EXPECT_EQ(stats.idle(), 1U);
     EXPECT_EQ(stats.peer_errors() + stats.failures(), 0U);
+  });
+}
+
+// Where a handler has let go of its connection, the one that has the descriptor by then is not idle, either.
+TEST(serve, does_not_take_another_connections_activity) {
+  weft::test::run([]() -> task<> {
+    local_listener at;
+    stream* of_first = nullptr;
+    bool ended = false;
+    const auto handles = [&](stream peer) -> task<> {
+      if (of_first == nullptr) {
+        of_first = &peer;
+        co_await sleep_for(1min);
+        ended = true;
+      } else {
+        co_await echo(std::move(peer));
+      }
+    };
+    const auto talks = [&]() -> task<> {
+      const stream first = at.connect();
+      co_await sleep_for(
+          500ms);  // so that the first one's looks are between bytes of the second one and that one's looks
+      const stream second = at.connect();
+      *of_first = {};  // before the server accepts the second one, which has that descriptor then
+      for (int i = 0; i != 30; ++i) {
+        co_await sleep_for(3100ms);
+        co_await second.write("x");
+        std::array<std::byte, 1> answer;
+        auto reading = as_result(second.read(answer));
+        const auto got = co_await std::move(reading);
+        EXPECT_TRUE(got.has_value() && *got == 1) << "after " << i;
+      }
+    };
+    server_stats stats;
+    auto listening = at.take();
+    auto server = serve({.idle_timeout = 4s, .stats = &stats}, std::move(listening), handles);
+    co_await weft::when_any(std::move(server), talks());
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(stats.accepted(), 2U);
+    EXPECT_EQ(stats.idle(), 0U);
   });
 }
 
@@ -483,7 +563,9 @@ TEST(serve, fails_where_its_listener_does_but_drains_first) {
 
 TEST(serve, fails_without_a_listener) {
   weft::test::run([]() -> task<> {
-    co_await serve(listener{}, echo);  // closed from the beginning on, so it is over
+    auto serving = serve(listener{}, echo);
+    const auto how = co_await as_result(std::move(serving));
+    EXPECT_EQ(how.error(), weft::errc::closed);
     EXPECT_EQ(elapsed(), 0s);
   });
 }
