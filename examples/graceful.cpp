@@ -2,6 +2,8 @@
 // Ctrl-C meanwhile. It answers what it has begun, closes connections between two requests, and says what it did.
 #include <charconv>
 #include <cstdio>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <weft/weft.hpp>
@@ -9,13 +11,16 @@
 namespace w = weft;
 using namespace std::literals;
 
-// A request is what comes up to an empty line. Its answer takes a while.
+// A request is what comes up to an empty line. Its answer takes a while. A request may be complete at the instant in which
+// draining begins, so what counts is whether there is one, and not which of the two was first.
 w::task<> answer(w::net::stream peer) {
   w::io::buffered_reader in{peer};
   for (;;) {
-    auto next = w::when_any(in.read_until("\r\n\r\n"sv), w::net::draining());
-    const auto first = co_await std::move(next);
-    if (first.index == 1 || !std::get<0>(first.value)) co_return;  // the server drains, or the client has gone
+    std::optional<std::string> request;
+    const auto reads = [&]() -> w::task<> { request = co_await in.read_until("\r\n\r\n"sv); };
+    auto either = w::when_any(reads(), w::net::draining());
+    co_await std::move(either);
+    if (!request) co_return;  // the server drains, or the client has gone
     co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"sv);
     co_await w::sleep_for(300ms);
     co_await peer.write("done\n"sv);

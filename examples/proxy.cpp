@@ -31,6 +31,8 @@ w::task<> serve(w::net::endpoint target, std::uint16_t port) {
       std::rethrow_exception(failure);
     } catch (const std::exception& known) {
       std::fprintf(stderr, "%s: %s\n", client.to_string().c_str(), known.what());
+    } catch (...) {  // what leaves this function ends the program
+      std::fprintf(stderr, "%s: not a std::exception\n", client.to_string().c_str());
     }
   };
   co_await w::net::serve({.grace = 1s, .on_error = print}, std::move(at), handle);
