@@ -318,7 +318,9 @@ struct serves {
         co_return;
       }
       const stream to = connection::adopted(number);
-      co_await to.write("x");
+      auto writing = as_result(to.write("x"));
+      const auto sent = co_await std::move(writing);
+      if (sent.error()) co_return;  // the server has closed what it had not accepted
       std::array<std::byte, 1> answer;
       auto reading = as_result(to.read(answer));
       const auto got = co_await std::move(reading);
