@@ -13,14 +13,15 @@
 
 #include "context/shadow_stack.hpp"
 
-// What a stack begins with: a call of what prepare_context() left at its top, with what the first switch passes for a
-// second argument, where it is already. The CFI of context_start finds whoever has resumed the stack in the context, by
-// the frame pointer: DW_CFA_def_cfa_expression (0x0f) for the stack pointer, DW_CFA_expression (0x10) for the other
-// registers.
+// context_start is the outermost function of each stack. It calls the function that prepare_context() left at the top of the
+// stack. Its second argument, which the first switch passes, is in the right register already. The CFI of context_start
+// finds the resumer's registers in the context, by the frame pointer: DW_CFA_def_cfa_expression (0x0f) for the stack
+// pointer, DW_CFA_expression (0x10) for the other registers.
 //
-// weft_call_on_top is an ordinary function, but for the stack that it calls on. On x86-64 the 128 bytes below `top` are left
-// alone, where a leaf function keeps what it likes, and are gone past in a step of its own, with an access before it: so
-// memcheck sees a switch of stacks and then a frame that grows. In one step it would hold the frame for unwritable.
+// weft_call_on_top is an ordinary function, except that its call runs on another stack. On x86-64 it leaves alone the 128
+// bytes below `top`, the red zone, which a leaf function may use. It skips them in a step of its own, with a memory access
+// before that step, so that memcheck sees a switch of stacks and then a frame that grows. In one step, memcheck would take
+// the frame for unwritable.
 #if defined(__x86_64__)
 asm(R"(
 .text

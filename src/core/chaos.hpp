@@ -1,11 +1,11 @@
-// Chaos: WEFT_CHAOS=<seed> in the environment of any program that uses weft has its waits go otherwise than they usually
-// do, within what is promised. Whoever parks, wakes or stops gives way or sleeps for a moment first, in the middle of its
-// protocol; and every other wake-up of a task that has an executor, or of a thread, comes late, from another thread. A task
-// without an executor is promised to go on inside the call that wakes it, and does.
+// Chaos: with WEFT_CHAOS=<seed> in the environment, any program that uses weft gets schedules that are rare but allowed. A
+// thread that parks, wakes or stops a sleeper often yields or sleeps for a moment, in the middle of its protocol. And about
+// half of the wake-ups of tasks that have an executor, and of threads, come late, from another thread. A task without an
+// executor is promised to go on inside the call that wakes it, and does.
 //
-// Who pumps an executor by hand relies on finding there what was woken before. So one that has run dry gets what is kept
-// for later, in any order: it has everything as it would have without chaos, other than it would have. So does a pool that
-// is about to end, which runs what its jobs have woken.
+// Code that runs an executor by hand expects to find there all that was woken before. So when such an executor has run
+// empty, the delayed wake-ups are made: it gets the same jobs as without chaos, in another order. The same holds for a pool
+// that is about to end, since it runs what its jobs have woken.
 //
 // The environment is read once, with the first worker. Without the variable nothing is installed: see wait_watch.
 //

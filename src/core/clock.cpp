@@ -217,9 +217,9 @@ class steady final : public clock {
 
   std::mutex lock_;  // of all that follows
   timer_heap armed_;
-  timer* firing_ = nullptr;                      // whose function runs; its address only
+  timer* firing_ = nullptr;                      // whose function runs; compared only: it may be gone
   unsigned cancellers_ = 0;                      // how many wait for that
-  time_point asleep_until_ = time_point::min();  // the thread's; that: it is awake, and will look at the timers
+  time_point asleep_until_ = time_point::min();  // of the thread; min(): it is awake, and will look at the timers
   bool running_ = false;                         // the thread is there
   bool ending_ = false;
   bool ends_in_time_ = false;  // end() will be called, or was, at the end of the process

@@ -24,8 +24,8 @@ constinit worker* spare_workers = nullptr;
 constinit worker* all_workers = nullptr;  // under the same lock; none is ever taken out
 
 // Called at the end of a thread, whose worker is kept for the next thread: frames that are alive elsewhere will be given
-// back to it. By a pthread key and not by the destructor of a thread_local: keys run after all of those, and run again if
-// one of them makes a frame after that.
+// back to it. A pthread key calls it, not the destructor of a thread_local: keys run after all such destructors, and run
+// again if a key's destructor makes a frame.
 void leave(void* worker_of_ending_thread) noexcept {
   worker* leaving = static_cast<worker*>(worker_of_ending_thread);
   worker_of_thread = nullptr;

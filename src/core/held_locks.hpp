@@ -1,6 +1,6 @@
-// In debug builds: a task or fiber must not wait while it holds a std::mutex. What runs meanwhile on this thread and wants
-// the mutex blocks the thread on which its holder would go on; and the holder may go on on another thread, which must not
-// unlock it.
+// In debug builds: a task or fiber must not wait while it holds a std::mutex. Other code that runs on this thread meanwhile
+// and locks the mutex blocks the thread on which the holder would resume. And the holder may resume on another thread, which
+// must not unlock the mutex.
 //
 // Debug builds are those that the build says are (WEFT_WATCH_LOCKS; by CMake the configuration Debug without a
 // sanitizer). There the library defines the functions of pthread_mutex_t in front of the C library's: each thread notes
@@ -14,8 +14,8 @@
 // another root, as the value of a fork: that root may be on another thread.
 //
 // Rejected: (a) asking each pthread_mutex_t for its owner: nothing lists those that a thread holds. (b) A mutex of weft's
-// for debugging: nobody forgets to unlock the one that he has thought of. (c) Looking where a sleeper parks: primitives
-// park under their own lock, which may be a std::mutex.
+// for debugging: a program that takes care to use it also takes care to unlock it. (c) Looking where a sleeper parks:
+// primitives park under their own lock, which may be a std::mutex.
 #pragma once
 
 namespace weft::detail {
@@ -24,7 +24,8 @@ namespace weft::detail {
 /// How many the calling thread has locked inside roots.
 unsigned locks_held() noexcept;
 
-/// Ends the program if it holds more than `before`: what has just suspended, or ended, did not unlock them.
+/// Ends the program if the calling thread holds more than `before`: the task that has just suspended, or ended, did not
+/// unlock them.
 void expect_no_more_locks(unsigned before) noexcept;
 
 /// By a fiber that is about to wait: ends the program if its root holds one.

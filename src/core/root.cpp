@@ -92,7 +92,8 @@ executor* blocking_root::lasting_executor(const root& self) noexcept {
   return its;
 }
 
-// Takes a job, and sleeps until there is one. Null: it has run something else, by which the wait may be over.
+// Takes all posted jobs, and sleeps until there is one. Null: it has run an inlined job instead, which may have ended the
+// wait.
 job* blocking_root::take_all() noexcept {
   for (;;) {
     if (job* work = posted_.take(); work != nullptr) return work;

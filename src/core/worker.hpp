@@ -95,7 +95,7 @@ struct worker : run_state {
   void* ended_below = nullptr;       // read by a boundary where a stop arrives: the frame that was destroyed last
   worker* spare = nullptr;           // link in the list of workers without a thread
   worker* made_before = nullptr;     // link in the list of all
-  struct pool_worker* of_pool = nullptr;  // the worker of a pool that the thread is; null: none
+  struct pool_worker* of_pool = nullptr;  // not null: the thread is this worker of a pool
   post_hazard hazard;
 
   // What subsystems of higher layers keep in a worker, which knows none of their fields.

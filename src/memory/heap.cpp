@@ -132,8 +132,9 @@ bool heap::drain_at_times(long now) noexcept {
   return !is_time;
 }
 
-// Does for an owner that may be idle what a sweep does. It runs when much waits, so its cost is amortized over as many
-// frees, or after some time (patience_after()). Nobody else can find the blocks meanwhile. How many there were.
+// Does a sweep's work for an owner that may be idle. It runs when much waits in `returned`, so its cost is amortized over as
+// many frees, or after some time (patience_after()). No other thread can reach the blocks meanwhile. Returns how many there
+// were.
 std::size_t heap::drain_under_lock() noexcept {
   std::size_t blocks = 0;
   constexpr std::size_t whole = ~std::size_t{0};
@@ -282,7 +283,7 @@ void heap::hand_in_lists() noexcept {
   returned.put(*newest, *oldest);
 }
 
-// No owner takes what comes home, so little of it may wait.
+// A heap without a thread has no owner that takes returned blocks, so few bytes may wait before a drain.
 void heap::leave() noexcept {
   keeps_waiting.store(slab::bytes, std::memory_order_relaxed);
   sweep();

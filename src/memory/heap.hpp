@@ -10,10 +10,10 @@
 //   age     by a thread that is about to sleep, and once a second while it sleeps: sweeps its own lists if they have been long for
 //           a second, and drains the heaps to which it has sent much
 //
-// A sweep, or a drain, finds the slabs that are wholly free at that moment. When a peak ends, most slabs have one frame
-// that lives for a while, so the blocks that one run left are looked at again when anything else was freed. The amount
-// freed is no measure for that: the last frames of many slabs are few bytes. So time decides; the more blocks there are,
-// the longer the time until the next walk over them, which bounds its share of the processor.
+// A sweep or a drain finds the slabs that are wholly free at that moment. After a peak, most slabs still have one frame that
+// lives for a while, so the blocks that one walk left must be walked again once anything else was freed. How many bytes were
+// freed does not say when: the last frames of many slabs are few bytes. So time decides: the more blocks there are, the
+// longer the time until the next walk over them, which bounds its share of the processor.
 #pragma once
 
 #include <algorithm>
@@ -36,10 +36,10 @@ struct heap : frame_front {
   static constexpr std::size_t small = small_frame;  // up to here a class every 32 bytes
   static constexpr std::size_t large = large_frame;  // up to here eight classes a doubling; above: operator new
   static constexpr std::size_t classes = frame_classes;
-  // Bytes in free lists: more is swept when it has lain there for a second; and so much at once.
+  // Limits of bytes in free lists: more than `keep` is swept when that has lasted a second, `keep_for_a_second` at once.
   static constexpr std::size_t keep = std::size_t{32} << 20, keep_for_a_second = std::size_t{128} << 20;
-  // In milliseconds: how long there must have been many blocks before a walk over them, and before the next one, after a
-  // walk over so many.
+  // In milliseconds: how long the lists must have been long before a walk over them. After a walk over `blocks` blocks, the
+  // same before the next one.
   static constexpr long patience_after(std::size_t blocks) noexcept {
     return std::max(1000L, static_cast<long>(blocks / 500));  // some 20 ns each: a hundredth of the time
   }

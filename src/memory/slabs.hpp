@@ -50,7 +50,8 @@ class slab_source {
   /// True: some slabs are warm that may go back later.
   bool let_go_of_unused(long now) noexcept;
   void let_go_of_all() noexcept;
-  /// With their addresses: for what else needs memory where there is none, and where the library is unloaded.
+  /// Unmaps them, so that their addresses are free, too: when an allocation elsewhere finds no memory, and when the library
+  /// is unloaded.
   void unmap_all() noexcept;
 
   /// How many are in use or warm.

@@ -160,8 +160,8 @@ void symbolizer::open_symbols() noexcept {
 
 // ---- names ------------------------------------------------------------------------------------------------------------
 
-// g++ names the frame's type after the function, in full, and that is a part of the actor's mangled name:
-// digits that say how long it is, then it.
+// g++ names the frame's type by the function's mangled name and `.Frame`. The mangled name of the actor contains that type
+// name as the ABI does: the length in digits, then the name.
 std::string_view function_of(std::string_view symbol) noexcept {
   constexpr std::string_view frame = ".Frame";
   if (const std::size_t at = symbol.rfind(frame); at != symbol.npos) {

@@ -3,7 +3,8 @@
 // that was stripped, the separate debug file that carries the same build id.
 //
 // A file is opened, mapped and searched when a name is asked for, and the last one stays mapped, so a stack inside one
-// module opens one file. Nothing is allocated and no lock is taken but the loader's: a dying process asks, too.
+// module opens one file. Nothing is allocated and no lock is taken but the loader's, since a process that is being aborted
+// looks up names, too.
 //
 // Rejected: (a) dladdr with -rdynamic: exports every function, and resume functions are still local. (b) libdw or
 // libbfd: dependencies of the core for one table; libbacktrace: no package of its own. They also read line tables,

@@ -1,16 +1,18 @@
-// The switch between stacks. A `context` says where a stack goes on: frame pointer, address, stack pointer, and little
-// else. exchange() goes on there and leaves in its place where the caller goes on, so that one context serves both sides:
-// while a coroutine waits it holds the coroutine's registers, while it runs those of whoever resumed it.
+// The switch between stacks. A `context` holds the registers with which a suspended stack continues: frame pointer, program
+// counter, stack pointer, and little else. exchange() loads them and stores the caller's in their place, so one context
+// serves both sides: while a coroutine is suspended it holds the coroutine's registers, while the coroutine runs it holds
+// those of its resumer.
 //
-// The switch is inline assembly that saves three registers and tells the compiler that it changes all others. So the
-// compiler saves what it needs, where it stands anyway, and nothing is called: two calls that return to each other's
-// callers would be mispredicted each time (a pair takes 10 ns with the function of Boost.Context, 4 with this). Also
-// saved are the register that LLVM reserves in a function with both a realigned frame and a variable array, which a
-// clobber would not save, and the floating-point control words, which are loaded where they differ, or where that is cheap.
+// The switch is inline assembly that saves three registers and declares all others clobbered, so the compiler spills only
+// those that are live there. It calls no function: a switch inside a function returns to the other side's caller, which the
+// processor mispredicts each time (a pair of switches takes 10 ns with the function of Boost.Context, 4 with this). Two more
+// things are saved. One is the register that LLVM reserves in a function with both a realigned frame and a variable array,
+// which a clobber would not save. The other is the floating-point control words, which are loaded where they differ, or
+// where a load is cheap.
 //
-// The first three words are a frame record as a frame pointer points at, and the outermost function of a stack has the
-// context's address for its frame pointer. So debuggers, profilers and unwinders go on from a coroutine to whoever has
-// resumed it: by frame pointers, and by the CFI of context_start.
+// The first three words have the layout that unwinders expect behind a frame pointer, and the outermost function of a stack
+// has the context's address as its frame pointer. So debuggers, profilers and unwinders walk on from a coroutine's stack to
+// its resumer's: by frame pointers, and by the CFI of context_start.
 //
 // Indirect jumps land on endbr64 (bti j on AArch64), so that branch tracking may be on. Shadow stacks can't be switched
 // from user space at this price: where the kernel has them on, refuse_shadow_stacks() ends the program with a sentence.
@@ -37,7 +39,7 @@ extern "C" void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 
 namespace weft::detail {
 
-/// Where a stack goes on. Assembly knows the offsets.
+/// The registers with which a suspended stack continues. The assembly below relies on these offsets.
 struct context {
   void* frame_pointer;     //  0
   void* resume_at;         //  8
@@ -48,7 +50,7 @@ struct context {
   std::uint16_t x87;       // 40: its control word
   std::uint16_t x87_scratch;
   std::uint16_t mark;  // 44: not the switch's, but on the same line
-  bool loads_mxcsr;    // 46: always, and not only where it differs; see loads_mxcsr
+  bool loads_mxcsr;    // 46: at each switch, not only where it differs; see loads_mxcsr
 
   /// What sanitizers want to know of the side that does not run.
   struct notes {
@@ -59,7 +61,7 @@ struct context {
 };
 static_assert(sizeof(context) == 48);
 
-/// What a side rounds by, and the like.
+/// The floating-point control words of one side of a switch: its rounding mode, and the like.
 struct control_words {
   std::uint32_t rounding;
   std::uint16_t x87;
@@ -149,8 +151,9 @@ code_range outermost_code() noexcept;
   return passed;
 }
 
-/// Goes on where `to` says, and leaves in `from` where the caller goes on: two sides of which neither has resumed the
-/// other. What `from` has of its resumer goes into `to`. Gives what whoever goes on here again passes.
+/// Switches from one coroutine directly to another, of which neither has resumed the other: stores the caller's registers in
+/// `from`, loads those of `to`, and moves the resumer's registers, which `from` held, into `to`. Returns what the switch
+/// that comes back here passes.
 [[gnu::always_inline]] inline void* jump_across(context& from, context& to, void* passed) noexcept {
   context *at = &from, *with = &to;
   asm volatile(
@@ -329,17 +332,18 @@ inline constexpr bool jumps_across = false;
 
 // ---- exceptions -----------------------------------------------------------------------------------------------------
 
-/// What the C++ ABI keeps of a thread: the exceptions that are being handled, and how many are on their way.
+/// The C++ ABI's exception state of a thread: the exceptions that are being handled, and how many are propagating.
 struct exception_globals {
   void* caught;
   unsigned uncaught;
 };
 
-/// How far from its thread pointer each thread has them; 0: not all threads equally far. Set before the first switch.
-/// Relaxed: a thread reads what it has written itself before, or 0 from another one; either holds for it.
+/// Distance from the thread pointer to a thread's exception_globals; 0: not the same in all threads. Set before the first
+/// switch. Relaxed: a thread reads what it has written itself before, or a 0 that another thread wrote, and finds its own
+/// exceptions with either.
 extern std::atomic<std::ptrdiff_t> exception_globals_offset;
 
-/// The calling thread's, by way of the library.
+/// The calling thread's exception_globals, as the C++ library gives them.
 exception_globals& exception_globals_of_thread() noexcept;
 
 [[gnu::always_inline]] inline exception_globals& exceptions_here() noexcept {
@@ -349,22 +353,22 @@ exception_globals& exception_globals_of_thread() noexcept;
   return exception_globals_of_thread();
 }
 
-/// What a side has of the thread, and is exchanged in a switch.
+/// The state of the thread that belongs to one side of a switch, and is exchanged in it.
 struct side_state {
   exception_globals exceptions;
   control_words words;
 };
 
-/// In the middle of the side that `left` was left for, for code that is no part of it: loads the words of who resumed it,
-/// and sets its exceptions aside. What it gives is to be taken up again, by the same thread. What has been loaded meanwhile
-/// is gone then.
+/// Called on a coroutine's stack before code runs there that is no part of the coroutine. Loads the control words of the
+/// coroutine's resumer, which `left` holds, and takes the coroutine's exceptions out of the thread. take_up() puts the
+/// returned state back, on the same thread, and drops the state that the thread has by then.
 side_state set_aside(const context& left) noexcept;
 void take_up(const side_state& own) noexcept;
 
 // ---- threads --------------------------------------------------------------------------------------------------------
 
-/// How far from its thread pointer each thread keeps whether it is ready for switches; 0: none is. The same for
-/// all. Relaxed: a constant, once it is there, and who reads 0 is not ready.
+/// Distance from the thread pointer to the flag that says whether a thread is ready for switches, the same in all threads;
+/// 0: no thread is ready. Relaxed: a constant once it is set, and a thread that reads 0 takes itself for not ready.
 extern std::atomic<std::ptrdiff_t> readiness_offset;
 
 [[gnu::always_inline]] inline bool thread_is_ready() noexcept {
@@ -392,15 +396,16 @@ extern std::atomic<std::ptrdiff_t> readiness_offset;
   return passed;
 }
 
-/// By what runs first on a stack.
+/// Called by the first function that runs on a new stack.
 inline void arrived_first([[maybe_unused]] context::notes& notes) noexcept {
 #if WEFT_ASAN
   __sanitizer_finish_switch_fiber(nullptr, &notes.bottom, &notes.size);
 #endif
 }
 
-/// Goes on where `with` says, and leaves there where the caller goes on: there, and here when it comes back, it gives what
-/// the other side has passed. An exception that the caller handles, or that is on its way through it, stays its own.
+/// Switches to the stack whose registers `with` holds, and stores the caller's there. On each side it returns what the other
+/// side has passed. Exceptions that the caller is handling, or that propagate through it, stay its own: the other side does
+/// not see them.
 [[gnu::always_inline]] inline void* exchange(context& with, void* passed, context::notes& notes) noexcept {
   exception_globals& mine = exceptions_here();
   if (mine.caught != nullptr || mine.uncaught != 0) [[unlikely]] {

@@ -7,9 +7,10 @@
 // assert calls, prints once the async stack of the task that does it. An exception that leaves sync_wait has left its
 // tasks behind, so where it was thrown is noted as it leaves the first of them.
 //
-// A fiber is in plain functions, too: those of its own stack. They come before whoever awaits it. One that runs is unwound
-// by whoever asks, on that stack; one that waits is asked to do it itself: it is switched to, unwinds, and waits on. So the
-// unwinder is the one that exceptions use, and knows nothing of contexts.
+// A fiber also has calls of plain functions, on its own stack. They are listed before the coroutine that awaits the fiber.
+// The stack of a running fiber is unwound by the caller, on that very stack. A waiting fiber unwinds its own: the caller
+// switches to it, and it waits again afterwards. So the unwinder is the one that exceptions use, and knows nothing of
+// contexts.
 //
 // Rejected: a source location at every await, which would give the line, too: 5 to 14 % of the chain workload.
 #pragma once
@@ -22,7 +23,7 @@ namespace weft::detail {
 
 /// The plain functions that a fiber is in, innermost first: where each of them goes on.
 struct call_list {
-  const void* after = nullptr;  // those before this one are whoever asks; null: there is none
+  const void* after = nullptr;  // calls before this return address are the caller's own; null: none are
   bool ask = true;              // fibers that wait, too; not in a signal handler
   const void* code[64]{};
   std::size_t count = 0;  // of a stack that is deeper, the innermost
@@ -35,9 +36,10 @@ void list_calls(const frame& one, call_list& into) noexcept;
 /// Goes over the functions in a root, innermost first, and on in the root that waits for it. Boundaries are passed over:
 /// they stand for as_result and the like, which are no functions of the program.
 ///
-/// The root must not move meanwhile: walk on its own thread, or while its wait is held. Who waits for it does not move
-/// either, but for one thing: where the root is a child of a when_all that was stolen, a frame further out may be given a
-/// root of its own at that time (promote_borrowers). So a walk asks each frame what comes behind it, and no frame for its root.
+/// The root must not run on meanwhile: walk on its own thread, or while its wait is held. The roots that wait for it don't
+/// run either, with one exception: where the root is a child of a when_all that was stolen, a frame further out may be given
+/// a root of its own at that time (promote_borrowers). So a walk asks each frame what comes behind it, and no frame for its
+/// root.
 class stack_walk {
  public:
   explicit stack_walk(const root& from) noexcept : root_{&from}, at_{from.innermost()} {}

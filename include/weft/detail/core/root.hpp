@@ -1,4 +1,4 @@
-// What is scheduled, stopped, listed and blamed: the root, and the frames inside it.
+// The root, which is the unit that weft schedules, stops, lists and names in messages; and the frames inside it.
 //
 // A root is one line of execution: a sync_wait, a start, a child of when_all, a fork. Inside it coroutines call each
 // other by transfer; exactly one frame is innermost. A frame's promise knows its continuation and its root, no more.
@@ -8,12 +8,12 @@
 //   env        the thread that runs the root          changed by with_* and hops
 //   sleeper    see waiter.hpp                         any thread, through its word
 //
-// `top` is the frame that started last, and where a suspended root goes on: a task stores itself when it starts, a leaf
-// when it suspends, and who destroys a frame stores who awaited it. A callee that has ended but is not destroyed, since the
-// expression that awaits it goes on or it lies in its caller's frame, is passed over by whoever reads: its resume function
-// is null.
-// Stores at start and return cost 11 % of the chain workload where the caller made them, since it then could not jump to
-// its callee directly, and 7 % where the callee did; the one at the start costs 1 %.
+// `top` is the frame that started last, and where a suspended root resumes. A task stores itself when it starts, a leaf when
+// it suspends; code that destroys a frame stores the frame that awaited it. `top` may be a callee that has ended and is not
+// destroyed yet, since the awaiting expression has not ended or the callee lies in its caller's frame. Readers skip such a
+// frame: its resume function is null. Stores at both start and return cost 11 % of the chain workload where the caller made
+// them, since it then could not jump to its callee directly, and 7 % where the callee did. The one store at the start costs
+// 1 %.
 //
 // Stopped is the third completion, and no exception. A leaf that ends stopped leaves its frame suspended and tells the
 // run loop, which destroys frames from the innermost outward, in a loop: a frame whose callee was just destroyed finds
@@ -48,8 +48,9 @@ struct frame {
   std::coroutine_handle<> handle() noexcept { return std::coroutine_handle<>::from_address(this); }
 };
 
-/// A coroutine_handle as a number. Storing a pointer might change any other one, for all that the compiler knows: a task
-/// that has told its root that it runs would load `owner` again to call (chain: 6 % with a pointer here, 1 % with this).
+/// A coroutine_handle as an integer. The compiler must assume that a store of a pointer changes any other pointer: after a
+/// task has stored itself in `top`, it would load `owner` again at its next call (chain: 6 % with a pointer here, 1 % with
+/// this).
 class frame_address {
  public:
   frame_address() = default;
@@ -76,18 +77,18 @@ struct promise_base : promise_allocated {
 };
 static_assert(sizeof(promise_base) == 2 * sizeof(void*));
 
-/// A frame made by hand, at which a stop ends. `returned` is resumed where a coroutine returns into it; it and
-/// `stopped_here` say where the run loop goes on, by run_next().
+/// A frame made by hand, at which a stop ends. `returned` is called when a coroutine returns into the boundary. Both
+/// `returned` and `stopped_here` tell the run loop, by run_next(), what to resume next.
 struct boundary : frame {
   boundary(void (*returned)(frame*), void (*stopped)(boundary&) noexcept, std::coroutine_handle<> then,
            root* in) noexcept
       : frame{returned, arrive_stopped}, continuation{then}, owner{in}, stopped_here{stopped} {}
-  /// One that no stop ends at, and whose place is told later.
+  /// A boundary at which no stop ends. Its continuation and its root are set later.
   explicit boundary(void (*returned)(frame*)) noexcept : frame{returned, arrive_stopped}, stopped_here{nullptr} {}
   boundary(const boundary&) = delete;
 
-  static void arrive_stopped(frame* self);  // in the place of destroy
-  static void go_on(frame* self);  // a `returned`: by the continuation, which destroys the frame that has ended
+  static void arrive_stopped(frame* self);  // stored in place of destroy
+  static void go_on(frame* self);           // for `returned`: resumes the continuation, which destroys its callee
 
   std::coroutine_handle<> continuation;  // as in a promise_base: for whoever walks the frames
   root* owner;
@@ -115,7 +116,8 @@ class root : public sleeper, public job {
   /// Runs a job, a root or not, by a pool's worker that runs nothing else: there is nothing to be put back afterwards.
   static void run_outermost(worker& here, job& work) noexcept;
 
-  /// Whether `work` is a root that goes on in a frame of this resume function, and whose frames come from the worker.
+  /// Whether `work` is a root whose `top` has this resume function, whose frames come from the worker, and which needs
+  /// nothing else before it runs.
   static bool goes_on_by(job& work, void (*resume)(frame*)) noexcept {
     if (work.run != run_job) return false;
     const root& self = static_cast<root&>(work);
@@ -123,8 +125,8 @@ class root : public sleeper, public job {
            !self.needs_a_look() && (self.env == nullptr || self.env->frames == nullptr);
   }
 
-  /// Fetches what goes_on_by() reads of `work`, if that is a root; later on, what its innermost frame is resumed by, and, if
-  /// that is a fiber's, the next line of its control block.
+  /// Prefetches what goes_on_by() reads of `work`, if that is a root. fetch_frame(), called later, prefetches the begin of
+  /// its `top` and, if that is a fiber's frame, the next line of the fiber's control block.
   static void fetch(const job& work) noexcept {
     const auto* const at = reinterpret_cast<const char*>(&work);
     __builtin_prefetch(at - (sizeof(sleeper)), 1);
@@ -137,29 +139,29 @@ class root : public sleeper, public job {
     __builtin_prefetch(frame + 64, 1);
   }
 
-  /// By a pool's worker where it is about to run: counts it as begun there, once.
+  /// Called by a pool's worker that is about to run this root: counts it as begun there, once.
   void count_in(worker& here) noexcept;
   /// The same with a job.
   static void count_in(worker& here, job& work) noexcept;
-  /// Whether `one`, by whom or beside whom it is run, is of the same executor, and counted.
+  /// Whether `one`, which runs this root or runs beside it, has the same executor and is counted in.
   bool is_counted_like(const root* one) const noexcept;
-  /// Then counts this one in, too.
+  /// Counts this root in if is_counted_like(one).
   void count_in_like(const root* one, worker& here) noexcept;
-  /// By the thread that it runs on, as it ends: it has ended there, if it was counted.
+  /// Called by the root's thread as the root ends: counts it as ended there, if it was counted in.
   void count_out(worker& here) noexcept;
-  /// The same as it goes on elsewhere.
+  /// The same as the root leaves for another executor.
   void leave_pool(worker& here) noexcept;
 
   /// Has its executor run it. May be gone when this returns.
   void schedule() noexcept;
 
-  /// The same behind what its executor has to run already: by itself, to let others run.
+  /// The same, but behind the jobs that its executor has already. Called by the root itself, to let others run.
   void schedule_behind() noexcept;
 
   /// By an executor that is about to run `work`: tells it to stop, if it is a root.
   static void tell_to_stop(job& work) noexcept;
 
-  /// That of the task that is posted as `work`, if that is one; max: none.
+  /// The deadline of the task that is posted as `work`; time_point::max(): none, or `work` is no task.
   static std::chrono::steady_clock::time_point deadline_of(job& work) noexcept;
 
   /// Whether it, or one that it is part of, was told to stop.
@@ -168,7 +170,7 @@ class root : public sleeper, public job {
   bool is_end(std::coroutine_handle<> frame) const noexcept { return frame.address() == &end_; }
   /// The root whose end this is; null: it is a frame in one.
   static const root* ended_by(std::coroutine_handle<> frame) noexcept;
-  /// Where control is once it has ended, for whoever walks the frames; null: where its parent waits.
+  /// The frame that control goes to after its end, for walks over frames; null: where its parent waits.
   std::coroutine_handle<> after_end() const noexcept { return end_.continuation; }
   std::coroutine_handle<> end() noexcept { return end_.handle(); }
   void ends_in(std::coroutine_handle<> outside) noexcept { end_.continuation = outside; }
@@ -184,23 +186,24 @@ class root : public sleeper, public job {
   frame_address top;  // the innermost frame, or one that it awaited and that has ended
   const weft::env* env;
   std::uint8_t transfers = 0;  // where those are bounded; one layout for both compilers
-  // Known: `env` says nothing of where frames come from, so who runs it need not look there, which may lie in lines of the
-  // cache that another thread writes. Said by who sends it elsewhere; who changes `env` to one that may say otherwise takes
-  // it back.
+  // True: `env` is known to name no memory for frames. So the thread that runs the root need not read `env`, which may lie
+  // in cache lines that another thread writes. Set by code that sends the root elsewhere; cleared by code that sets an `env`
+  // which may name such memory.
   bool has_default_memory = false;
-  bool ends_stopped = false;  // it was woken to be unwound
-  bool is_uncounted = true;   // it has not had a turn on the pool that it is on, or is on none; read with that one
-  bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
-  bool is_lent = false;       // a child of a when_all in it runs in it, until that child needs one of its own
-  bool was_told_by_executor = false;  // to stop, since that ends: read by the thread that runs it, as it ends
+  bool ends_stopped = false;          // it was woken to be unwound
+  bool is_uncounted = true;           // it has not run yet on its pool, or has no pool; read with ends_stopped
+  bool is_fork = false;               // its parent, the body of a scope, does not wait while this runs
+  bool is_lent = false;               // a child of a when_all borrows this root, until that child needs its own
+  bool was_told_by_executor = false;  // to stop, since the executor ends; read by the root's thread, as the root ends
   root* parent;
 
  protected:
-  /// For an end that is not to be found through `done`: what the outermost frame returns into.
+  /// Sets the function that the outermost frame returns into, for an end that `done` does not lead to.
   void ends_in(void (*there)(frame* end)) noexcept { end_.resume = there; }
 
  private:
-  // Whether its turn is not as all others, in one branch, and by one load: the flags lie side by side, and compilers know it.
+  // Whether it must be unwound or counted when it runs next. One branch and one load: compilers load the adjacent flags
+  // together.
   bool needs_a_look() const noexcept { return (unsigned{ends_stopped} | unsigned{is_uncounted} << 8) != 0; }
   static void run_job(job& self) noexcept;
   void run_in(worker& here) noexcept;
@@ -217,7 +220,7 @@ class root : public sleeper, public job {
 /// The root that runs on this thread; null outside.
 root* current_root() noexcept;
 
-/// What runs from here on, until the run loop goes on, is no part of the root that has just ended.
+/// Leaves the root that has just ended: code that runs from here on, until the run loop goes on, is no part of it.
 void leave_root() noexcept;
 
 /// What the run loop resumes when the coroutine that runs now has suspended; in the same root, or in `other`.
@@ -247,15 +250,15 @@ WEFT_PER_AWAIT inline std::coroutine_handle<> transfer([[maybe_unused]] root& se
 /// just unwound.
 void destroy_frame(std::coroutine_handle<> frame) noexcept;
 
-/// Destroys the frame of a coroutine in a root that was never started, or has ended, and what it holds: a row of any length
-/// in bounded stack.
+/// Destroys the frame of a coroutine that was never started, or has ended, and the frames that it owns: a chain of any
+/// length in bounded stack.
 void let_go(std::coroutine_handle<> frame) noexcept;
 
 /// Gives the children that borrow `self` roots of their own (join/join.hpp). By whoever runs in `self`. Returns the root of
 /// the innermost child, which is current from then on.
 root& promote_borrowers(root& self) noexcept;
 
-/// By whoever runs in `self` and needs a root of its own: for a wait, or to change what belongs to a root.
+/// Called by code that runs in `self` and needs a root of its own: for a wait, or to change what belongs to a root.
 inline root& take_root(root& self) noexcept {
   if (self.is_lent) [[unlikely]]
     return promote_borrowers(self);
@@ -272,8 +275,8 @@ root& suspending(std::coroutine_handle<Promise> self) noexcept {
   return take_root(mine);
 }
 
-/// Base of a promise, and its initial awaiter, which needs no room in the frame then: where a coroutine begins, it tells
-/// its root. g++ would make an awaiter of its own in each frame, so there whoever starts a coroutine tells the root.
+/// Base of a promise, and its initial awaiter, which so needs no room in the frame. When a coroutine begins, this stores the
+/// coroutine in its root's `top`. g++ would copy the awaiter into each frame, so there enter_root() makes that store.
 template <class Promise>
 struct initial_awaiter {
 #if WEFT_COPIES_AWAITERS
@@ -368,9 +371,9 @@ concept awaitable = requires(Awaitable&& a) {
 template <class Awaitable>
 using await_result_t = decltype(get_awaiter(std::declval<Awaitable>()).await_resume());
 
-/// Stands between a root and an awaitable of another library, which gets this frame instead of the task's: whoever
-/// resumes it, on whatever thread, the task goes on on its own executor. Not a stop point. If the other library
-/// destroys the frame, the task ends stopped.
+/// Stands between a root and an awaitable of another library, which gets this frame instead of the task's. Whichever thread
+/// resumes this frame, the task resumes on its own executor. Not a stop point. If the other library destroys the frame, the
+/// task ends stopped.
 class foreign_frame : frame {
  protected:
   explicit foreign_frame() noexcept : frame{resumed, dropped} {}
@@ -407,11 +410,12 @@ class foreign_awaiter : foreign_frame {
   inner inner_;
 };
 
-/// Whether it owns frames of what it awaits. Those go when the expression ends that awaits it, also where it has a name.
+/// Whether an awaitable owns the frames that it awaits. They are destroyed at the end of the awaiting expression, even if
+/// the awaitable is a named object.
 template <class Awaitable>
 inline constexpr bool owns_callees = false;
 
-/// What awaits, in a root: weft's own awaitables as they are, all others behind a foreign_frame.
+/// What is awaited in a root: weft's own awaitables as they are, all others behind a foreign_frame.
 template <class Awaitable>
 WEFT_PER_AWAIT inline decltype(auto) known_to_root(Awaitable&& awaitable) {
   if constexpr (requires { awaiter_in_root(std::forward<Awaitable>(awaitable)); })
@@ -424,10 +428,10 @@ WEFT_PER_AWAIT inline decltype(auto) known_to_root(Awaitable&& awaitable) {
 
 /// Base of promises whose coroutines co_await.
 struct awaiting_promise : promise_base {
-  // One that owns frames is passed by value: one with a name is moved from, and a temporary is the parameter itself, at
-  // no cost. Such a parameter lives until the whole expression has ended, by the Itanium C++ ABI, and is what awaits. (An
-  // awaiter made from it would be a second word in each frame, beside an empty task whose destructor asks whether it is:
-  // 97.6 -> 103.6 instructions a level where callees are not elided.)
+  // An awaitable that owns frames is passed by value: a named one is moved from, and a temporary is the parameter itself, at
+  // no cost. The parameter is also the awaiter: by the Itanium C++ ABI it lives until the whole expression has ended. (An
+  // awaiter made from it would be a second word in each frame, beside an empty task whose destructor asks whether it is
+  // empty: 97.6 -> 103.6 instructions a level where callees are not elided.)
   template <class Owner>
     requires owns_callees<Owner>
   WEFT_PER_AWAIT decltype(auto) await_transform(Owner whole) noexcept {

@@ -16,8 +16,8 @@
 // A reader, who wants to see what a sleeper waits in, claims the wait for a moment and gives it back (held_wait): meanwhile
 // wakers and stoppers spin, so nothing that belongs to the sleeper moves.
 //
-// A wait that can't simply leave (for children that must be joined) forwards the stop instead, and goes on waiting;
-// while it does so, its end is noted in the word and carried out by the stopper.
+// A wait for children that must be joined can't simply leave: it forwards the stop to them, and goes on waiting. If the wait
+// ends while the stopper is forwarding, the word records that, and the stopper wakes the sleeper.
 //
 // Rejected: (a) a stop callback registered at each await: 20 to 40 ns for what almost never happens. (b) The claim word
 // in the waiter: a stopper would read memory that a waker is about to free. The sleeper outlives whoever may stop it.
@@ -54,17 +54,19 @@ struct wait_type {
   on_stop (*leave)(waiter&) noexcept = nullptr;
   /// For messages.
   const char* name;
-  /// By who holds the wait: adds what it is for. Takes no lock, since who has one may spin until the wait is let go.
+  /// Called by the holder of the wait: adds what the wait is for. Takes no lock, whose owner may spin until the wait is
+  /// released.
   void (*tell)(const waiter& one, const char* name, wait_subjects& into) noexcept = nullptr;
-  /// What `leave` does, for the first of `those`, all claimed, and at once for those in the same line behind it. How many.
+  /// Does what `leave` does for the first of `those`, all claimed, and for those behind it in the same line. Returns how
+  /// many.
   std::size_t (*leave_together)(waiter* const* those, std::size_t count) noexcept = nullptr;
-  /// By a stopper that has claimed it and will call `leave` soon: has what that touches first fetched into the caches.
+  /// Called by a stopper that has claimed the wait: prefetches what `leave`, which it calls soon, touches first.
   void (*fetch)(const waiter& one) noexcept = nullptr;
-  /// The turn of a stop that `leave` put off, as it nested too deep: tells those below, and lets the wait end.
+  /// Runs a stop that `leave` deferred since it nested too deep: forwards it to the children, and lets the wait end.
   void (*run_deferred_stop)(waiter& one) noexcept = nullptr;
-  /// By who has claimed it by waiter::try_claim(), before all else: a case of a select says that it is the one.
+  /// Called first after waiter::try_claim() has claimed it: a case of a select records that it was chosen.
   void (*on_claimed)(waiter& one) noexcept = nullptr;
-  /// By who wakes it as stopped, having claimed it, outside of all locks: a case of a select has the others leave.
+  /// Called with the claim, before it is woken as stopped, outside of all locks: a case of a select makes the others leave.
   void (*on_stopped)(waiter& one) noexcept = nullptr;
   /// In place of waiter::finish(), where nobody sleeps in it.
   void (*complete)(waiter& one, wake_up how) noexcept = nullptr;
@@ -91,7 +93,7 @@ class waiter {
   /// Ends a wait that forwards its stops. Once a wait. The waiter may be gone when this returns.
   void finish(wake_up how = wake_up::completed) noexcept;
 
-  /// The same, of one in which perhaps nobody sleeps.
+  /// The same, for a waiter in which perhaps nobody sleeps.
   void complete(wake_up how) noexcept { type_->complete != nullptr ? type_->complete(*this, how) : finish(how); }
 
   /// Stands for the wait in which `parked` has parked, too: whoever claims one of them has ended it. By the sleeper, under
@@ -186,7 +188,7 @@ class waiter_line {
   waiter* last_ = nullptr;
 };
 
-/// Who can wait.
+/// Anything that can wait: a task, a fiber or a plain thread.
 class sleeper {
  public:
   using wake_function = void (*)(sleeper&, wake_up) noexcept;
@@ -271,12 +273,13 @@ class sleeper {
   wake_function wake_;
 };
 
-/// Sees waits begin and end, in the whole process: the test kit, or chaos. There is one or none. Who parks or wakes asks
-/// for it with one relaxed load; a program that has none pays for nothing else.
+/// Observes where waits begin and end, in the whole process: used by the test kit and by chaos. At most one is installed.
+/// Each park and each wake looks for it with one relaxed load; a program without one pays for nothing else.
 struct wait_watch {
   /// By the sleeper, perhaps under the lock of what it waits in.
   void (*parking)(sleeper&) noexcept;
-  /// The same, behind it. The wait may have been claimed, not ended: what it waits in has not got it yet.
+  /// The same, after it has parked. The wait may be claimed by then but has not ended: the waiter has not entered the line
+  /// yet.
   void (*parked)(sleeper&, bool waits) noexcept;
   /// By who has claimed a wait, outside of all locks. True: the watch wakes the sleeper, by wake(), perhaps later.
   bool (*waking)(sleeper&, wake_up) noexcept;
@@ -284,17 +287,17 @@ struct wait_watch {
   /// By a stopper that has claimed a wait, before the sleeper leaves what it waits in.
   void (*stopping)(sleeper&) noexcept;
 
-  /// Makes a wake-up now that was kept for later. False: there is none, and none is being made.
+  /// Makes one of the delayed wake-ups now. False: there is none, and none is being made.
   bool (*ran_dry)() noexcept;
 
   static void wake(sleeper& claimed, wake_up how) noexcept;
 
-  /// Watches from now on; null: nobody does. What a watch refers to stays for ever: a thread may be on its way into it.
+  /// Installs a watch; null: removes it. What a watch refers to is never destroyed: a thread may be about to call it.
   static void begin(const wait_watch* one) noexcept {
     the_one.store(one, std::memory_order_release);  // -> watch (no model: as declared)
   }
-  /// By who has found an executor empty, and pumps it by hand or is about to end it: it is to look again, what was woken
-  /// before has come.
+  /// Called where an executor was found empty, by code that runs it by hand or is about to end it. Makes all delayed
+  /// wake-ups, so the caller must look into the executor again.
   static void settle() noexcept {
     if (const wait_watch* watch = now()) [[unlikely]]
       while (watch->ran_dry()) {
@@ -311,8 +314,9 @@ struct wait_watch {
   static std::atomic<const wait_watch*> the_one;
 };
 
-/// A sleeper's wait, held to be looked at from outside; false if it does not wait now. While this lives the wait can't
-/// end, and whoever tries spins: so look, and wait for nothing. Whoever calls holds what keeps the sleeper alive.
+/// Holds a sleeper's wait so that another thread can look at it; false if the sleeper does not wait now. While this lives
+/// the wait can't end, and a thread that tries to end it spins: so the holder must not block. The caller keeps the sleeper
+/// alive.
 class held_wait {
  public:
   explicit held_wait(sleeper& one) noexcept;

@@ -27,9 +27,9 @@ inline constexpr bool keeps_its_value = false;
 template <class T>
 inline constexpr bool keeps_its_value<shared_task<T>> = true;
 
-/// What awaiting it in a task gives, where that task is what keeps it: nothing that refers to it, since it goes with the
-/// task's frame. So one that keeps its value gives a copy (others may have the value, too), and an xvalue is moved out.
-/// What is given as an lvalue, `Awaitable&`, stays, and gives what it gives.
+/// The result of a task that owns an awaitable and awaits it. The result must not refer to the awaitable, which is destroyed
+/// with the task's frame. So an awaitable that keeps its value gives a copy (others may have the value, too), and an xvalue
+/// is moved out. An awaitable given as an lvalue, `Awaitable&`, outlives the task: its result is passed on as it is.
 template <class Awaitable>
 struct awaited {
   using given = await_result_t<Awaitable>;
@@ -58,7 +58,8 @@ task<typename awaited<Awaitable&>::type> await_in_task_by_reference(Awaitable& a
   co_return co_await awaitable;
 }
 
-/// A task as it is, and that of an awaitable that is one inside; any other awaitable inside one.
+/// A task is returned as it is, and an awaitable with as_task() gives that one. Any other awaitable is awaited in a new
+/// task.
 template <class Awaitable>
 WEFT_COROUTINE_WRAPPER auto as_task(Awaitable&& awaitable) {
   using plain = std::remove_cvref_t<Awaitable>;

@@ -1,4 +1,4 @@
-// A root that goes on when who awaits it is stopped. Part of detach_on_stop.hpp.
+// A root that keeps running when its awaiter is stopped. Part of detach_on_stop.hpp.
 #pragma once
 
 #include <coroutine>

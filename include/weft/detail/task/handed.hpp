@@ -30,7 +30,8 @@ class handed {
   handed() = default;
   ~handed() = default;
 
-  /// By the completer, after the outcome. Who waits goes on; a callback's outcome may be gone after this.
+  /// Called by the completer, after it has written the outcome. Wakes the sleeper; a callback's outcome may be gone after
+  /// this.
   void complete(wake_up how) noexcept;
 
   /// Around the call of a function that may complete this before it returns. A completer on this thread then needs no
@@ -44,8 +45,8 @@ class handed {
   /// By a stopper that has claimed the sleeper of `one`.
   on_stop leave(waiter& one) noexcept;
 
-  /// By a select, in whose place nobody sleeps: false if the outcome is there. And out of it again: false if the completer
-  /// has found it.
+  /// Called by a select: enters `one`, in which nobody sleeps; false if the outcome is there. leave_beside() takes `one` out
+  /// again; false if the completer has found it.
   bool enter_beside(waiter& one) noexcept;
   bool leave_beside(waiter& one) noexcept { return word_.leave(one); }
 

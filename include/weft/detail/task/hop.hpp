@@ -1,4 +1,4 @@
-// What a task hops with. Part of hop.hpp.
+// The awaiters that move a task to another executor. Part of hop.hpp.
 #pragma once
 
 #include <coroutine>
@@ -14,8 +14,8 @@
 
 namespace weft::detail {
 
-/// Has `self`, the innermost frame of `mine`, which suspends, go on on `to`. False: it is there, and need not suspend.
-/// After true, `self` may run elsewhere, or be gone. Throws std::bad_alloc.
+/// Moves the root `mine` to `to`, where `self`, its innermost frame, resumes. False: it is there already, so `self` need not
+/// suspend. After true, `self` may run elsewhere, or be gone. Throws std::bad_alloc.
 bool hop_to(std::coroutine_handle<> self, root& mine, executor& to);
 
 /// Puts the root that suspends at the end of its executor's queue.

@@ -1,4 +1,4 @@
-// Failures in promises, and their way to who awaits. Part of nothrow.hpp.
+// Passes a failure from a task's promise to its awaiter without a throw. Part of nothrow.hpp.
 #pragma once
 
 #include <coroutine>
@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-/// Where a task returns to that hands its failure on.
+/// The boundary into which a task returns whose failure is passed on to its awaiter.
 struct hands_on : boundary {
   hands_on(void (*callee_returned)(hands_on&), void (*stopped)(boundary&) noexcept) noexcept
       : boundary{returned, stopped, nullptr, nullptr}, callee_returned_{callee_returned} {}
@@ -21,10 +21,10 @@ struct hands_on : boundary {
   void (*callee_returned_)(hands_on&);
 };
 
-/// Whether a task that returns there has its frame destroyed before anything else goes on.
+/// Whether a task that returns into `continuation` has its frame destroyed before any other code resumes.
 bool destroys_at_once(std::coroutine_handle<> continuation) noexcept;
 
-/// Ends the task that has suspended in `self` with `failure`. Gives who goes on: `self`, if that has to throw it.
+/// Ends the task that has suspended in `self` with `failure`. Returns what to resume next: `self`, if that has to throw it.
 template <class Promise>
 std::coroutine_handle<> fail_where_it_waits(std::coroutine_handle<Promise> self, std::exception_ptr& failure) noexcept {
   Promise& promise = self.promise();
@@ -55,7 +55,7 @@ class [[nodiscard("a task fails when it awaits this: co_await fail_with(error)")
   bool is_new_;
 };
 
-/// Awaits a task, and has the caller fail as that did.
+/// Awaits a task. If the task fails, the caller fails with the same exception.
 template <class T>
 class [[nodiscard("nothrow does nothing until it is awaited")]] WEFT_ELIDABLE nothrow_awaiter : public knows_roots,
                                                                                                 hands_on {

@@ -1,4 +1,4 @@
-// What a coroutine ended with, in its promise or in the slot of who waits for it.
+// The outcome of a coroutine: a part of its promise, or of the slot of the coroutine that waits for it.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class outcome {
     if constexpr (!is_one_word) become(state::exception);
   }
 
-  /// Moves over what `other` holds, which is not empty; an exception thrown by that is what this holds then.
+  /// Takes the outcome of `other`, which is not empty. If moving the value throws, this holds that exception.
   void take_from(outcome& other) noexcept {
     if (other.is_exception()) return set_exception(std::move(other.exception_));
     if constexpr (is_one_word) {

@@ -109,7 +109,8 @@ template <class R, class T>
 inline constexpr bool replaces =
     std::is_void_v<T> ? std::is_void_v<R> : (!std::is_void_v<R> && std::is_convertible_v<R, T>);
 
-/// What a T gives, or an R in its place: a T, but where that refers to a value and R is one, no reference to what R was.
+/// The type of a T or an R in its place: T. But where T is a reference and R gives a value, it is T without the reference,
+/// since a reference to R's value would dangle.
 template <class T, class R>
 struct either {
   using type = T;

@@ -76,9 +76,9 @@ class task_promise<void> : public task_promise_base<void> {
   void return_void() noexcept { this->set_value(nothing{}); }
 };
 
-/// What a task holds, and `co_await` of it: a call into the same root. The awaiter is the task itself, so an await adds
-/// one word to the caller's frame; and each await destroys its callee by a call of its own, since one call for all,
-/// behind a function, is mispredicted each time (chain_opaque: 67 -> 18 ns a level for both).
+/// What a task holds, and `co_await` of it: a call into the same root. The awaiter is the task itself, so an await adds one
+/// word to the caller's frame. Each await destroys its callee by an indirect call of its own, since one call that all awaits
+/// share, in a function, is mispredicted each time (chain_opaque: 67 -> 18 ns a level for both).
 template <class T>
 class task_awaiter {
   using callee = std::coroutine_handle<task_promise<T>>;
@@ -154,9 +154,9 @@ class task_awaiter {
   }
 
  private:
-  // The callee's frame and three bits, in one word, since what an await touches in a large frame lies far from its begin,
-  // and each access costs seven bytes of code or more. Where a program has objects of both compilers, the destructor that
-  // is kept may be either's; so each bit means one thing, and each destructor can do with each word.
+  // The address of the callee's frame and three bits, in one word. One word, since in a large frame an awaiter lies far from
+  // the frame's begin, and each access costs seven bytes of code or more. Where a program has objects of both compilers, the
+  // linker may keep either's destructor, so each bit has one meaning and each destructor accepts each word.
   //
   //   nothing_to_destroy  the task is empty, or its frame lies in the caller's and needs no destructor
   //   awaited             it was awaited: set where frames are elided
@@ -219,15 +219,15 @@ struct task_access {
   static task_awaiter<T>& awaiter(task<T>& of) noexcept {
     return of;
   }
-  /// Of an awaitable that is a task inside, and awaited as that one.
+  /// The awaiter of the task that an awaitable has made and is awaited as.
   template <class T>
   static task_awaiter<T> take_awaiter(task<T>& of) noexcept {
     return task_awaiter<T>{std::move(awaiter(of))};
   }
 };
 
-/// The base of an awaitable that makes a task where it is awaited, and is one wherever one is taken: `Self` has as_task() &&,
-/// which gives that.
+/// Base of an awaitable that makes a task when it is awaited, and converts to one where a task is expected. `Self` has
+/// as_task() &&, which makes it.
 template <class Self, class T>
 class task_inside : public knows_roots {
  public:
