@@ -82,8 +82,8 @@ class server_stats {
 
 /// What is told of a handler that failed, and with whom: `(const endpoint& peer, std::exception_ptr failure)`. The endpoint is
 /// 0.0.0.0:0 where the peer has none, as on a Unix socket. Refers to a callable, which outlives the server; a lambda without
-/// captures, a function, or a pointer to one, needs no object. By default, a failure goes to the process's handler of lost errors, see
-/// error.hpp.
+/// captures, a function, or a pointer to one, needs no object. By default, a failure goes to the process's handler of lost
+/// errors, see error.hpp.
 ///
 /// Threads  where the handler ran; perhaps several at once.
 /// Fails    one that throws ends the program, with a sentence.

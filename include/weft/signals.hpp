@@ -64,8 +64,9 @@ namespace weft {
 
 /// Hears signals from its construction to its destruction, one after the other, so that none is missed between two waits.
 ///
-/// Several may hear the same signal; each is given all of them. A number that is named twice counts once. One that comes again before the last one was taken counts
-/// once, as in the system itself. While there is one for SIGINT, that ends the program only if the program says so.
+/// Several may hear the same signal; each is given all of them. A number that is named twice counts once. A signal that comes
+/// again before the last one was taken counts once, as in the system itself. While there is one for SIGINT, that signal ends
+/// the program only if the program says so.
 ///
 /// Fails     the constructor throws error: invalid_argument for what is no signal, for SIGKILL and SIGSTOP, which nobody can
 ///           hear, and for SIGSEGV, SIGBUS, SIGFPE and SIGILL, behind which the faulty code would go on; or where the system
