@@ -4,7 +4,7 @@
 #include <utility>
 #include <weft/detail/core/root.hpp>
 
-#include "core/held_locks.hpp"
+#include "core/lock_watch.hpp"
 #include "core/worker.hpp"
 #include "sched/pool_worker.hpp"
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <new>
 
-#include "core/held_locks.hpp"
+#include "core/lock_watch.hpp"
 #include "core/run_loop.hpp"
 #include "core/worker.hpp"
 #include "sched/pool_worker.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "base/holders.hpp"
+#include "base/ref_count.hpp"
 #include "core/run_loop.hpp"
 
 namespace weft {
@@ -36,7 +36,7 @@ class work_alarm final : timer {
   listed_entry& of_;  // held
   const std::uint64_t limit_;
   clock* by_ = nullptr;
-  holders holders_{2};
+  ref_count holders_{2};
 };
 
 /// What a registry keeps of a piece of work.
@@ -82,7 +82,7 @@ class listed_entry {
   ~listed_entry() = default;
 
   registry& in_;
-  holders holders_{1};
+  ref_count holders_{1};
 
   tiny_lock lock_;
   // All of these under the lock.

@@ -2,7 +2,7 @@
 #include <weft/detail/join/group.hpp>
 
 #include "core/claim.hpp"
-#include "core/held_locks.hpp"
+#include "core/lock_watch.hpp"
 #include "core/run_loop.hpp"
 #include "core/stop_turn.hpp"
 #include "core/worker.hpp"

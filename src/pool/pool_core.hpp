@@ -18,8 +18,8 @@
 #include <vector>
 #include <weft/pool.hpp>
 
-#include "base/holders.hpp"
 #include "base/post_hazard.hpp"
+#include "base/ref_count.hpp"
 #include "base/starting_gate.hpp"
 #include "core/worker.hpp"
 #include "pool/pool_size.hpp"
@@ -322,7 +322,7 @@ class pool_core final : public executor, private parking<pool_core> {
   std::condition_variable callers_turn_;  // for callers that wait for the place, or for the end of their task
 
   starting_gate gate_;
-  holders holders_{1};  // the pool, its threads, and a caller; the last one deletes the core
+  ref_count holders_{1};  // the pool, its threads, and a caller; the last one deletes the core
 };
 
 }  // namespace weft::detail

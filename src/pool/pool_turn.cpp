@@ -13,6 +13,13 @@
 #include "pool/pool_core.hpp"
 
 namespace weft::detail {
+namespace {
+
+// How often a worker looks at all queues before it sleeps: seldom where it is the only one, or where they are more than the
+// processors, since then nobody posts while it looks.
+constexpr unsigned rounds_of_search = 40, rounds_of_search_where_crowded = 2;
+
+}  // namespace
 
 // `hook` may be null.
 void pool_core::call_hook(void (*hook)(unsigned worker, void* with), const seat& mine) const noexcept {
@@ -132,10 +139,11 @@ inline job* pool_core::next(seat& mine) noexcept {
 job* pool_core::search(seat& mine, bool desperate) noexcept {
   if (mine.had_event && !mine.pace.pauses())
     return look_round(mine, desperate);  // the next event, too, is only seen in its sleep
-  const unsigned patience = size() == 1 || size() > processors_ ? 2 : 40;
-  for (unsigned round = 0; round < patience || mine.pace.pauses(); ++round) {
+  const bool is_crowded = size() == 1 || size() > processors_;
+  const unsigned rounds = is_crowded ? rounds_of_search_where_crowded : rounds_of_search;
+  for (unsigned round = 0; round < rounds || mine.pace.pauses(); ++round) {
     if (job* work = look_round(mine, desperate); work != nullptr) return work;
-    if (round >= patience && !has_processors())
+    if (round >= rounds && !has_processors())
       ::sched_yield();  // this worker pauses, and another thread may need the processor
     else
       for (int i = 0; i != 8; ++i) spin_wait::pause();

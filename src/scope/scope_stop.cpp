@@ -4,8 +4,8 @@
 #include <weft/scope.hpp>
 
 #include "core/claim.hpp"
-#include "core/held_locks.hpp"
 #include "core/letting_go.hpp"
+#include "core/lock_watch.hpp"
 #include "core/run_loop.hpp"
 #include "core/stop_turn.hpp"
 #include "core/worker.hpp"

@@ -1,8 +1,8 @@
 // How a pool begins and how it goes: threads that pass its gate, threads that post while it is drained and destroyed, the
 // last one that holds it, and what becomes of it then. What a thread may touch is plain memory, which relacy watches.
-// Mutates: src/base/post_hazard.hpp src/base/starting_gate.hpp src/base/holders.hpp
-#include "base/holders.hpp"
+// Mutates: src/base/post_hazard.hpp src/base/starting_gate.hpp src/base/ref_count.hpp
 #include "base/post_hazard.hpp"
+#include "base/ref_count.hpp"
 #include "base/starting_gate.hpp"
 #include "crew.hpp"
 
@@ -35,7 +35,7 @@ struct begins : rl::test_suite<begins<all>, 3> {
 // add() of the first, as a thread of the pool does, and may not come at all.
 template <unsigned leavers, bool one_is_refused>
 struct last_leaver : rl::test_suite<last_leaver<leavers, one_is_refused>, leavers> {
-  holders all{leavers};
+  ref_count all{leavers};
   plain<int> used[leavers]{};
   atomic<int> destroyed{0};
 
@@ -62,7 +62,7 @@ enum class destroyed_by : unsigned char { who_was_told, its_own_job };
 template <destroyed_by who, bool for_one>
 struct destroyed : rl::test_suite<destroyed<who, for_one>, 3>, crew<1, 0, true> {
   post_hazard posters[3];  // of each thread, as in its worker
-  holders all{2};          // the pool, and its thread
+  ref_count all{2};        // the pool, and its thread
   plain<int> alive = 1;    // the pool: read by whoever is in there, written by its end
   atomic<std::uint32_t> told{0};
   plain<int> given = 0;  // by the job

@@ -1,6 +1,6 @@
-// In debug builds: a task or fiber must not wait while it holds a std::mutex. Other code that runs on this thread meanwhile
-// and locks the mutex blocks the thread on which the holder would resume. And the holder may resume on another thread, which
-// must not unlock the mutex.
+// Watches the locks of a debug build: a task or fiber must not wait while it holds a std::mutex. Other code that runs on this
+// thread meanwhile and locks the mutex blocks the thread on which the holder would resume. And the holder may resume on
+// another thread, which must not unlock the mutex.
 //
 // Debug builds are those that the build says are (WEFT_WATCH_LOCKS; by CMake the configuration Debug without a
 // sanitizer). There the library defines the functions of pthread_mutex_t in front of the C library's: each thread notes

@@ -7,9 +7,9 @@
 
 namespace weft::detail {
 
-class holders {
+class ref_count {
  public:
-  explicit holders(std::uint32_t first) noexcept : count_{first} {}
+  explicit ref_count(std::uint32_t first) noexcept : count_{first} {}
 
   /// By a holder, for another one.
   void add() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }  // the caller holds it, so it is not 0

@@ -1,4 +1,4 @@
-#include "core/held_locks.hpp"
+#include "core/lock_watch.hpp"
 
 #if defined(WEFT_WATCH_LOCKS)
 
