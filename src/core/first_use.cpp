@@ -14,6 +14,7 @@
 #include "base/asan.hpp"
 #include "base/unloading.hpp"
 #include "core/chaos.hpp"
+#include "core/timer_store.hpp"
 #include "memory/slabs.hpp"
 
 namespace weft::detail {
@@ -108,6 +109,7 @@ WEFT_SELDOM worker& first_use() noexcept {
       slab_source::the_one().give_back(one);
     }
     gone->stacks.end();
+    delete gone->wheel;
     delete gone;
   }
   slab_source::the_one().unmap_all();

@@ -27,6 +27,7 @@ class letting_go;
 class frame_source;
 class waiter;
 struct frame;
+struct worker_wheel;
 
 /// Jobs, first in first out.
 struct job_queue {
@@ -96,6 +97,7 @@ struct worker : run_state {
   worker* spare = nullptr;           // link in the list of workers without a thread
   worker* made_before = nullptr;     // link in the list of all
   struct pool_worker* of_pool = nullptr;  // not null: the thread is this worker of a pool
+  worker_wheel* wheel = nullptr;          // what was armed here while it was one; null: nothing yet
   post_hazard hazard;
 
   // What subsystems of higher layers keep in a worker, which knows none of their fields.
