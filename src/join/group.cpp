@@ -87,8 +87,9 @@ void group::all_started() noexcept {
   std::size_t ours = count_ - waiting_ + 1;  // with those that never start
   if (kind_ != nullptr) {
     if (kind_->about_to_wait != nullptr) kind_->about_to_wait(*this);
-    // Who has decided has found no list, and the list is ours.
-    if (is_decided() || (marks_.fetch_or(listed, std::memory_order_release) & decided) != 0)  // -> list
+    // Who has decided has found no list, and the list is ours; unless about_to_wait() has listed it.
+    if (!is_listed() &&
+        (is_decided() || (marks_.fetch_or(listed, std::memory_order_release) & decided) != 0))  // -> list
       ours += stop_here();
   }
   if (pending_.load(std::memory_order_acquire) != ours) {  // <- join

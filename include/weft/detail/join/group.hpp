@@ -10,7 +10,8 @@
 // stops them.
 //
 //   who decides    marks `decided`; if the list was complete, walks it. Before it counts down, or lets go of the group
-//   parent         marks `listed`; if it was decided before, walks the list. Before it parks
+//   parent         marks `listed`; if it was decided before, walks the list. Before it parks. Where only a timer decides: before
+//                  it arms that
 //   stopper        walks the list: the parent has parked
 //
 // A child's record is needed while it runs. In a range, the record of a child that ran through is used again for the
@@ -88,6 +89,11 @@ class group : public waiter, public job {
   bool is_decided() const noexcept {
     return (marks_.load(std::memory_order_relaxed) & decided) != 0;
   }  // a hint, or after
+  /// In about_to_wait, of a group in which no child wins: marks the list as complete, before the caller arms what may decide.
+  /// Nobody could decide until then, so it need be no read-modify-write.
+  void list() noexcept {
+    marks_.store(listed, std::memory_order_relaxed);
+  }  // the lock of a clock, say, carries the edge
 
  private:
   static on_stop stop_children(waiter& self) noexcept;
@@ -100,6 +106,9 @@ class group : public waiter, public job {
                                   .tell = tell,
                                   .run_deferred_stop = run_deferred_stop};
   static void go_on(job& self) noexcept;
+  bool is_listed() const noexcept {
+    return (marks_.load(std::memory_order_relaxed) & listed) != 0;  // by the parent, which alone sets it
+  }
 
   void start_next() noexcept;
   void all_started() noexcept;

@@ -44,6 +44,7 @@ class timed_awaiter : public tuple_group<T>, timer {
       return;
     }
     mine.armed_ = true;
+    mine.list();
     mine.clock_->arm(mine, mine.end_);
   }
   static void over(timer& self) noexcept { static_cast<timed_awaiter&>(self).decide(); }
