@@ -228,6 +228,11 @@ pub fn tokio_on(threads: usize) -> tokio::runtime::Runtime {
         .unwrap()
 }
 
+/// The caller's own, with timers.
+pub fn tokio_with_timers() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}
+
 /// What a coroutine returns that awaits another one of itself.
 pub type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
