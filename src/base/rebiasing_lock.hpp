@@ -33,7 +33,7 @@ class rebiasing_lock {
   void enter() noexcept {
     inside_.store(true, std::memory_order_relaxed);  // the fence has the order
     free_fence();
-    if (taken_.load(std::memory_order_acquire) != 0) [[unlikely]]  // <- lent
+    if (taken_.load(std::memory_order_relaxed) != 0) [[unlikely]]  // 0 was written by the owner, who had the lock then
       enter_with_care();
   }
   void leave() noexcept { inside_.store(false, std::memory_order_release); }  // -> owned
@@ -42,7 +42,10 @@ class rebiasing_lock {
   void lock() noexcept {
     spin_wait wait;
     std::uint8_t before;
-    while (((before = taken_.fetch_or(taken | without_bias, std::memory_order_acquire)) & taken) != 0) {  // <- lent
+    for (;;) {
+      before =
+          taken_.fetch_or(taken | without_bias, std::memory_order_acquire);  // <- lent (no model: the fence has it)
+      if ((before & taken) == 0) break;
       while ((taken_.load(std::memory_order_relaxed) & taken) != 0) wait.once();  // asked again at once
     }
     if ((before & without_bias) == 0)
@@ -60,8 +63,9 @@ class rebiasing_lock {
   WEFT_SELDOM void enter_with_care() noexcept {
     full_fence();
     spin_wait wait;
-    while ((taken_.load(std::memory_order_acquire) & taken) != 0) {               // <- lent
-      inside_.store(false, std::memory_order_release);                            // -> owned
+    while ((taken_.load(std::memory_order_acquire) & taken) != 0) {  // <- lent
+      // Carries the use before this one. In C++11, by which relacy goes, a relaxed store would carry it, too.
+      inside_.store(false, std::memory_order_release);                            // -> owned (no model: as said above)
       while ((taken_.load(std::memory_order_relaxed) & taken) != 0) wait.once();  // asked again below
       inside_.store(true, std::memory_order_relaxed);                             // ordered by the fence below
       full_fence();

@@ -343,6 +343,27 @@ TEST(real_clock, works_with_a_pool_in_a_forked_child) {
   EXPECT_TRUE(real_clock().cancel(late));
 }
 
+// Workers arm and cancel while exit() ends the clock.
+TEST(real_clock, a_process_may_end_while_workers_sleep) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (int i = 0; i != 10; ++i)
+    EXPECT_EXIT(
+        {
+          auto* const workers = new weft::pool{{.threads = 2}};  // never destroyed, as its tasks never end
+          const auto sleeps = []() -> task<> {
+            for (;;) {
+              co_await weft::sleep_for(20us);
+              const auto never = [] { return weft::sleep_for(1h); };
+              static_cast<void>(co_await weft::as_result(weft::timeout(3ms, never())));
+            }
+          };
+          for (int t = 0; t != 4; ++t) weft::start(workers->executor(), sleeps(), [](const weft::result<void>&) {});
+          std::this_thread::sleep_for(5ms);
+          std::exit(5);
+        },
+        testing::ExitedWithCode(5), "");
+}
+
 TEST(real_clock, a_timer_is_no_larger_for_its_wheel) { EXPECT_EQ(sizeof(weft::timer), 48U); }
 
 }  // namespace

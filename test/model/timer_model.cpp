@@ -1,7 +1,7 @@
 // The clock's timers: armed by a worker into its own wheel, cancelled by that worker and by another thread, while the clock
 // brings them into its heap and fires them. Each fires once or was cancelled, and is not used after cancel() has returned.
 // And the lock of a wheel by itself, whose bias goes and comes back.
-// Mutates: src/base/rebiasing_lock.hpp include/weft/detail/base/lock.hpp
+// Mutates: src/base/rebiasing_lock.hpp
 #include "base/lock.cpp"
 #include "core/timer_store.hpp"
 #include "model.hpp"
