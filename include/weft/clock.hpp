@@ -66,7 +66,7 @@ class clock {
 ///         wheel, 4 KiB.
 /// Source  Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP (1987), a wheel a worker; and a pairing heap for
 ///         what is due within two milliseconds.
-/// Fails   a system that gives no thread ends the program with a sentence.
+/// Fails   a system that gives no thread ends the program with a sentence, and so does a timer that is armed twice.
 clock& real_clock() noexcept;
 
 /// The clock of the task that runs on this thread; outside of any, the real one.

@@ -81,6 +81,7 @@ class timer_store {
   armed arm(worker_wheel& mine, timer& one, time_point when) noexcept {
     if (firing_.load(std::memory_order_relaxed) == &one) [[unlikely]]  // as declared
       forget_firing(one);
+    expect_not_armed(one);
     mine.lock.enter();
     if (timer_wheel::tick_of(when) <= mine.wheel.position()) {
       mine.lock.leave();
@@ -99,9 +100,10 @@ class timer_store {
 
   /// With the common lock. Returns when the clock has to look at it.
   time_point arm(timer& one, time_point when, std::uint32_t by) noexcept {
+    expect_not_armed(one);
+    // By its own function, or at the address of one that has ended.
     if (firing_.load(std::memory_order_relaxed) == &one)  // under the lock
-      firing_.store(nullptr,
-                    std::memory_order_relaxed);  // by its own function, or at the address of one that has ended
+      firing_.store(nullptr, std::memory_order_relaxed);  // as declared
     one.when = when;
     one.armed_by = by;
     if (timer_wheel::tick_of(when) <= wheel_.position()) {
@@ -243,6 +245,11 @@ class timer_store {
   static constexpr unsigned at_once = 64;  // the clock looks at so many timers with a lock
 
   enum class cancelled : std::uint8_t { yes, no, look_again };
+
+  static void expect_not_armed(const timer& one) noexcept {
+    WEFT_EXPECTS(one.home.load(std::memory_order_relaxed) == in_none,  // by its owner, who arms it
+                 "a timer was armed that is armed already: cancel it first");
+  }
 
   // With the lock of the wheel.
   static cancelled cancel_in(worker_wheel& its, timer& one) noexcept {

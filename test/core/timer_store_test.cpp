@@ -343,6 +343,22 @@ TEST(real_clock, works_with_a_pool_in_a_forked_child) {
   EXPECT_TRUE(real_clock().cancel(late));
 }
 
+TEST(real_clock_death, by_a_timer_that_is_armed_twice) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto twice = [] {
+    static alarm one;
+    one.set_in(1h);
+    one.set_in(1h);
+  };
+  EXPECT_DEATH(twice(), "a timer was armed that is armed already: cancel it first");
+  EXPECT_DEATH(
+      {
+        weft::pool workers{{.threads = 1}};
+        run_on(workers.executor(), twice);
+      },
+      "a timer was armed that is armed already: cancel it first");
+}
+
 // Workers arm and cancel while exit() ends the clock.
 TEST(real_clock, a_process_may_end_while_workers_sleep) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
