@@ -15,7 +15,7 @@
 #include <weft/combine.hpp>
 #include <weft/hop.hpp>
 #include <weft/pool.hpp>
-#include <weft/runtime.hpp>
+#include <weft/test.hpp>
 #include <weft/timed.hpp>
 
 #include "support/weft_test.hpp"
@@ -122,6 +122,26 @@ TEST(real_clock, gives_back_what_a_worker_has_armed_for_later) {
     }
   });
   EXPECT_EQ(never.rings + late.rings + later.rings, 0);
+}
+
+// More workers than any other test has, so some have no wheel yet.
+TEST(real_clock, does_without_a_wheel_where_there_is_no_memory) {
+  constexpr std::size_t count = 12;
+  weft::pool workers{{.threads = count}};
+  std::array<alarm, count> soon, late;
+  for (std::size_t i = 0; i != count; ++i)
+    run_on(workers.worker(static_cast<unsigned>(i)), [&, i] {
+      const weft::test::no_memory none;
+      soon[i].set_in(10ms);
+      late[i].set_in(1h);
+      EXPECT_TRUE(real_clock().cancel(late[i]));
+      late[i].set_in(1h);
+    });
+  for (std::size_t i = 0; i != count; ++i) {
+    EXPECT_TRUE(real_clock().cancel(late[i]));
+    test::until([&] { return soon[i].rings == 1; });
+    EXPECT_EQ(soon[i].early + late[i].rings, 0);
+  }
 }
 
 TEST(real_clock, fires_what_was_armed_in_a_pool_that_has_ended) {

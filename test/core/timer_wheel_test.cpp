@@ -83,6 +83,18 @@ TEST(timer_wheel, gives_each_timer_at_its_tick_whatever_borders_lie_between) {
         }
 }
 
+// As one whose clock jumps: far ahead, and back.
+TEST(timer_wheel, follows_a_jump_ahead_and_none_back) {
+  timer_wheel wheel;
+  node soon{100}, late{100'000'000}, later{100'000'001};
+  for (node* one : {&soon, &late, &later}) wheel.add(*one);
+  EXPECT_EQ(advance(wheel, 100'000'000), (std::multiset<tick>{100, 100'000'000}));
+  EXPECT_TRUE(advance(wheel, 50).empty());
+  EXPECT_EQ(wheel.position(), 100'000'000U);
+  EXPECT_EQ(wheel.first(), 100'000'001U);
+  EXPECT_EQ(advance(wheel, 100'000'001).size(), 1U);
+}
+
 TEST(timer_wheel, keeps_what_is_armed_for_ever) {
   timer_wheel wheel;
   node never;
