@@ -24,7 +24,8 @@ namespace weft {
 /// Fails     errc::timed_out, if `work` was stopped because of the time, and this task was not told to stop. If it has a value
 ///           all the same, that is given, and what it throws is thrown; a scope whose forks were stopped has none. A `limit` of
 ///           zero gives it no time to wait.
-/// Cost      a child as of when_all; where it waits, a timer.
+/// Cost      a child as of when_all, and a look at the clock (23 ns); where it waits, a timer. With a `receive` on one worker of
+///           a pool, some 60 ns more than that by itself where it has a value at once, 75 ns where it waits.
 template <class Rep, class Period, awaitable Awaitable>
 auto timeout(std::chrono::duration<Rep, Period> limit, WEFT_ELIDABLE_ARGUMENT Awaitable&& work) {
   return detail::timed<await_result<Awaitable>, detail::may_be_a_case<Awaitable>>{
