@@ -45,6 +45,7 @@
 #include <weft/per_worker.hpp>
 #include <weft/pipe.hpp>
 #include <weft/pool.hpp>
+#include <weft/process.hpp>
 #include <weft/race.hpp>
 #include <weft/receiver_of.hpp>
 #include <weft/registry.hpp>

@@ -1,0 +1,492 @@
+#include <weft/process.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <weft/error.hpp>
+#include <weft/on_scope_exit.hpp>
+#include <weft/runtime.hpp>
+#include <weft/scope.hpp>
+#include <weft/timed.hpp>
+
+#include "io/io_service.hpp"
+
+namespace weft {
+namespace {
+
+std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
+
+// A descriptor that is closed where nobody takes it over.
+class owned_file {
+ public:
+  explicit owned_file(int number = -1) noexcept : number_{number} {}
+  owned_file(owned_file&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
+  owned_file& operator=(owned_file&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~owned_file() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const noexcept { return number_; }
+  // Watched by whoever makes a process; the service closes it.
+  detail::descriptor& watch() {
+    detail::descriptor& watched = detail::io_service_here().watch(number_, true);
+    number_ = -1;
+    return watched;
+  }
+
+ private:
+  int number_;
+};
+
+}  // namespace
+
+std::string exit_status::to_string() const {
+  if (signal_ == 0) return "exit code " + std::to_string(code_);
+  std::string text = "signal " + std::to_string(signal_);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+  if (const char* const name = ::sigdescr_np(signal_); name != nullptr) text.append(" (").append(name).append(")");
+#endif
+  if (dumped_core_) text += ", core dumped";
+  return text;
+}
+
+namespace detail {
+
+// A process that was started, and has not been given up. All that concerns its number is done under the lock: once it is
+// reaped, the number may be another process's.
+class child_process {
+ public:
+  explicit child_process(bool has_group) noexcept : has_group_{has_group} {}
+  child_process(const child_process&) = delete;
+  ~child_process() {
+    if (number_ > 0 && is_there_) {
+      send(SIGKILL);
+      siginfo_t how{};
+      while (::waitid(P_PID, static_cast<id_t>(number_), &how, WEXITED) != 0 && errno == EINTR) {
+      }
+    }
+    if (at_ != nullptr) at_->drop();
+  }
+
+  // Before anybody knows of it.
+  void has_begun(pid_t number) noexcept {
+    number_ = number;
+    is_there_ = true;
+  }
+  void is_watched_by(descriptor& at) noexcept { at_ = &at; }
+
+  pid_t number() const noexcept { return number_; }
+  descriptor* at() const noexcept { return at_; }
+
+  /// Whether it is known how it has ended, or that this will not be known.
+  bool has_ended() noexcept {
+    const std::lock_guard guard{lock_};
+    return !is_there_;
+  }
+  exit_status status() noexcept {
+    const std::lock_guard guard{lock_};
+    return status_;
+  }
+
+  /// An error number; EAGAIN: it goes on.
+  int look() noexcept {
+    const std::lock_guard guard{lock_};
+    if (!is_there_) return is_lost_ ? ECHILD : 0;
+    siginfo_t how{};
+    if (ends_group_) {  // while its number still keeps the group's from being another's
+      if (const int refused = ask(how, WNOWAIT); refused != 0) return refused;
+      ::kill(-number_, SIGKILL);
+    }
+    how = {};
+    if (const int refused = ask(how, 0); refused != 0) return refused;
+    is_there_ = false;
+    status_ = how.si_code == CLD_EXITED ? exit_status::of_code(how.si_status)
+                                        : exit_status::of_signal(how.si_status, how.si_code == CLD_DUMPED);
+    return 0;
+  }
+
+  /// An error number. Nothing where it has ended.
+  int signal(int number) noexcept {
+    const std::lock_guard guard{lock_};
+    return is_there_ ? send(number) : 0;
+  }
+
+  /// What is left of its group when it has ended is killed then.
+  void end_group_too() noexcept {
+    const std::lock_guard guard{lock_};
+    ends_group_ = has_group_;
+  }
+
+  pid_t give_up() noexcept {
+    const std::lock_guard guard{lock_};
+    is_there_ = false;
+    return number_;
+  }
+
+ private:
+  // Under the lock, as send(). It is EAGAIN where the process goes on.
+  int ask(siginfo_t& how, int options) noexcept {
+    while (::waitid(P_PID, static_cast<id_t>(number_), &how, WEXITED | WNOHANG | options) != 0) {
+      if (errno == EINTR) continue;
+      is_lost_ = true;
+      is_there_ = false;
+      return errno;
+    }
+    return how.si_pid == 0 ? EAGAIN : 0;
+  }
+  int send(int number) noexcept {
+    if (has_group_ && ::kill(-number_, number) == 0) return 0;
+    return ::kill(number_, number) == 0 ? 0 : errno;  // it has no group, or has left it
+  }
+
+  std::mutex lock_;
+  pid_t number_ = -1;
+  const bool has_group_;
+  bool is_there_ = false;
+  bool is_lost_ = false;  // somebody else has reaped it
+  bool ends_group_ = false;
+  exit_status status_;
+  descriptor* at_ = nullptr;
+};
+
+void delete_child_process::operator()(child_process* one) const noexcept { delete one; }
+
+bool awaiting_end::may_try() const noexcept { return at->may_try(which()) || of->has_ended(); }
+
+tried awaiting_end::attempt() const noexcept {
+  at->expect_change(which());
+  const int refused = of->look();
+  if (refused == EAGAIN) return {.must_wait = true};
+  at->has_more(which());  // for others that wait, and later ones
+  return {.refused = system_error(refused)};
+}
+
+exit_status awaiting_end::give(const tried&) const noexcept { return of->status(); }
+
+// ---- pipes ----------------------------------------------------------------------------------------------------------------
+
+tried try_read_pipe(descriptor& from, std::span<std::byte> into) noexcept {
+  from.expect_change(direction::in);
+  ssize_t size;
+  do size = ::read(from.number(), into.data(), into.size());
+  while (size < 0 && errno == EINTR);
+  if (size < 0 && errno == EAGAIN) return {.must_wait = true};
+  if (size < 0 || static_cast<std::size_t>(size) == into.size()) from.has_more(direction::in);
+  return size < 0 ? tried{.refused = system_error(errno)} : tried{.size = static_cast<std::size_t>(size)};
+}
+
+namespace {
+
+// Its size, or an error number below zero.
+ssize_t write_pipe(int number, std::span<const std::byte> data) noexcept {
+  const as_worker guarded;  // write() has no flag against SIGPIPE
+  ssize_t size;
+  do size = ::write(number, data.data(), data.size());
+  while (size < 0 && errno == EINTR);
+  return size < 0 ? -errno : size;
+}
+
+}  // namespace
+
+// Room is seldom lacking: so readiness is cleared only after a try that found none, and before another one.
+tried try_write_pipe(descriptor& to, std::span<const std::byte> data) noexcept {
+  ssize_t size = write_pipe(to.number(), data);
+  if (size == -EAGAIN) {
+    to.expect_change(direction::out);
+    size = write_pipe(to.number(), data);
+    if (size == -EAGAIN) return {.must_wait = true};
+    to.has_more(direction::out);
+  }
+  if (size >= 0) return {.size = static_cast<std::size_t>(size)};
+  return {.refused = size == -EPIPE ? closed_here() : system_error(static_cast<int>(-size))};
+}
+
+}  // namespace detail
+
+task<> process_writer::write_all(detail::descriptor* at, std::span<const std::byte> data) {
+  constexpr auto out = detail::direction::out;
+  const detail::descriptor_use use{at, out, detail::writing_input::if_taken};
+  if (!use) co_await fail_with(detail::failure_of(detail::closed_here(), detail::writing_input::name));
+  co_await check_stop();
+  if (detail::has_had_its_turn()) co_await yield();
+  while (!data.empty()) {
+    if (at->may_try(out))
+      if (const detail::tried sent = detail::try_write_pipe(*at, data); !sent.must_wait) {
+        if (sent.refused) co_await fail_with(detail::failure_of(sent.refused, detail::writing_input::name));
+        data = data.subspan(sent.size);
+        continue;
+      }
+    co_await at->until_ready(out);
+    if (at->is_closed()) co_await fail_with(detail::failure_of(detail::closed_here(), detail::writing_input::name));
+  }
+}
+
+// ---- starting -------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+[[noreturn]] void refuse(int number, const std::string& program) {
+  throw weft::error{system_error(number), "start a process", program};
+}
+
+bool has_nul(const std::string& text) noexcept { return text.find('\0') != text.npos; }
+
+// The pointers to texts that the system takes; the texts stay.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));  // NOLINT: it is only read
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> variables_of(const process_options& options, const std::string& program) {
+  std::vector<std::string> all;
+  if (options.environment)
+    all = *options.environment;
+  else
+    for (char** one = environ; one != nullptr && *one != nullptr; ++one) all.emplace_back(*one);
+  for (const std::string& more : options.variables) {
+    const std::size_t name = more.find('=');
+    if (name == more.npos || name == 0) refuse(EINVAL, program);
+    const auto is_same = [&](const std::string& one) { return one.compare(0, name + 1, more, 0, name + 1) == 0; };
+    all.erase(std::remove_if(all.begin(), all.end(), is_same), all.end());
+    all.push_back(more);
+  }
+  for (const std::string& one : all)
+    if (has_nul(one) || one.find('=') == one.npos) refuse(EINVAL, program);
+  return all;
+}
+
+// What posix_spawn is told.
+class instructions {
+ public:
+  explicit instructions(const std::string& program) : program_{program} {
+    expect(::posix_spawn_file_actions_init(&actions_));
+    if (const int refused = ::posix_spawnattr_init(&attributes_); refused != 0) {
+      ::posix_spawn_file_actions_destroy(&actions_);
+      refuse(refused, program_);
+    }
+  }
+  instructions(const instructions&) = delete;
+  ~instructions() {
+    ::posix_spawnattr_destroy(&attributes_);
+    ::posix_spawn_file_actions_destroy(&actions_);
+  }
+
+  void has_null(int number) { expect(::posix_spawn_file_actions_addopen(&actions_, number, "/dev/null", O_RDWR, 0)); }
+  void has(int number, int from) { expect(::posix_spawn_file_actions_adddup2(&actions_, from, number)); }
+  void has_none_from(int number) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    expect(::posix_spawn_file_actions_addclosefrom_np(&actions_, number));
+#else
+    static_cast<void>(number);  // what weft opens is close-on-exec
+#endif
+  }
+  void begins_in(const std::string& directory) {
+    expect(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str()));
+  }
+  // No signal blocked, none ignored.
+  void begins_anew(bool own_group) {
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    expect(::posix_spawnattr_setsigmask(&attributes_, &none));
+    expect(::posix_spawnattr_setsigdefault(&attributes_, &all));
+    expect(::posix_spawnattr_setpgroup(&attributes_, 0));
+    const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0);
+    expect(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)));
+  }
+  pid_t start(const std::vector<std::string>& arguments, const std::vector<std::string>& variables) {
+    pid_t number = -1;
+    expect(::posix_spawnp(&number, program_.c_str(), &actions_, &attributes_, pointers_to(arguments).data(),
+                          pointers_to(variables).data()));
+    return number;
+  }
+
+ private:
+  void expect(int refused) const {
+    if (refused != 0) refuse(refused, program_);
+  }
+  const std::string& program_;
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+// A duplicate whose number is none of those that the process gets, so that none is overwritten before it was copied.
+owned_file duplicate(int number, int above, const std::string& program) {
+  owned_file made{::fcntl(number, F_DUPFD_CLOEXEC, above)};
+  if (made.number() < 0) refuse(errno, program);
+  return made;
+}
+
+}  // namespace
+
+process::process(process_options options, const std::vector<std::string>& arguments) {
+  const std::string program = arguments.empty() ? std::string{} : arguments.front();
+  if (program.empty() || has_nul(options.directory) || std::any_of(arguments.begin(), arguments.end(), has_nul))
+    refuse(EINVAL, program);
+  const std::vector<std::string> variables = variables_of(options, program);
+  const int end_of_numbers = 3 + static_cast<int>(options.descriptors.size());
+
+  instructions how{program};
+  std::vector<owned_file> of_child;
+  const auto gets = [&](int number, owned_file file) {
+    how.has(number, file.number());
+    of_child.push_back(std::move(file));
+  };
+  const std::array<stdio, 3> streams{options.in, options.out, options.err};
+  const std::array<process_pipe*, 3> ends{&input, &output, &error};
+  for (int i = 0; i != 3; ++i) {
+    switch (const auto at = static_cast<std::size_t>(i); streams[at].which_) {
+      case stdio::kind::inherit: break;
+      case stdio::kind::null: how.has_null(i); break;
+      case stdio::kind::descriptor: gets(i, duplicate(streams[at].number_, end_of_numbers, program)); break;
+      case stdio::kind::to_output:
+        if (i != 2) refuse(EINVAL, program);
+        how.has(2, 1);
+        break;
+      case stdio::kind::pipe: {
+        int both[2];
+        if (::pipe2(both, O_CLOEXEC) != 0) refuse(errno, program);
+        owned_file from{both[0]}, to{both[1]};
+        owned_file& mine = i == 0 ? to : from;
+        gets(i, duplicate((i == 0 ? from : to).number(), end_of_numbers, program));
+        if (::fcntl(mine.number(), F_SETFL, O_NONBLOCK) != 0) refuse(errno, program);
+        ends[at]->at_ = &mine.watch();
+        break;
+      }
+    }
+  }
+  for (std::size_t i = 0; i != options.descriptors.size(); ++i)
+    gets(3 + static_cast<int>(i), duplicate(options.descriptors[i], end_of_numbers, program));
+  how.has_none_from(end_of_numbers);
+  if (!options.directory.empty()) how.begins_in(options.directory);
+  how.begins_anew(options.own_group);
+
+  // From here on whatever throws ends the process, too.
+  child_.reset(new detail::child_process{options.own_group});
+  child_->has_begun(how.start(arguments, variables));
+  owned_file end{static_cast<int>(::syscall(SYS_pidfd_open, child_->number(), 0))};
+  if (end.number() < 0) refuse(errno, program);
+  child_->is_watched_by(end.watch());
+}
+
+int process::id() const noexcept { return child_ != nullptr ? child_->number() : -1; }
+
+detail::operation<detail::awaiting_end> process::wait() const noexcept {
+  return detail::awaiting_end{child_.get(), child_ != nullptr ? child_->at() : nullptr};
+}
+
+void process::signal(int number) const {
+  if (child_ == nullptr) throw weft::error{detail::closed_here(), "send a signal to a process"};
+  if (const int refused = child_->signal(number); refused != 0)
+    throw weft::error{system_error(refused), "send a signal to a process", std::to_string(number)};
+}
+
+task<exit_status> process::end_within(detail::child_process& child, detail::time_span grace) {
+  const auto until_ended = [&child] {
+    return detail::operation<detail::awaiting_end>{detail::awaiting_end{&child, child.at()}};
+  };
+  child.end_group_too();
+  child.signal(SIGTERM);
+  child.signal(SIGCONT);  // one that is suspended hears the other one then
+  const result<exit_status> in_time = co_await as_result(timeout(grace, until_ended()));
+  if (in_time.has_value()) co_return in_time.value();
+  child.signal(SIGKILL);
+  co_return co_await until_ended();
+}
+
+int process::release() noexcept {
+  if (child_ == nullptr) return -1;
+  const pid_t number = child_->give_up();
+  child_.reset();
+  return number;
+}
+
+// ---- a process from its beginning to its end ------------------------------------------------------------------------------
+
+namespace {
+
+// Where there is no memory for that, its destructor kills it.
+task<> end_if_there(const process& child, detail::time_span grace) {
+  try {
+    co_await child.end(grace);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+// The process belongs to whoever awaits this: the cleanup runs while that one still has it.
+task<exit_status> wait_or_end(const process& child, detail::time_span grace) {
+  co_await on_scope_exit(end_if_there(child, grace));
+  co_return co_await child.wait();
+}
+
+task<> feed(process_writer& to, std::string_view input) {
+  try {
+    co_await to.write(input);
+  } catch (const weft::error& failure) {
+    if (failure.code() != errc::closed) throw;  // else the program does not want more
+  }
+  to.close();
+}
+
+task<> collect(const process_reader& from, std::string& into, std::size_t limit) {
+  constexpr std::size_t step = std::size_t{16} * 1024;
+  for (std::size_t size = 0;;) {
+    into.resize(size + step);
+    const std::size_t more = co_await from.read(std::as_writable_bytes(std::span{into}.subspan(size)));
+    into.resize(size += more);
+    if (more == 0) co_return;
+    if (size > limit)
+      co_await fail_with(weft::error{std::make_error_code(std::errc::file_too_large), "read a process's output"});
+  }
+}
+
+task<exit_status> talk(process& child, const output_options& options, process_output& got) {
+  co_await on_scope_exit(end_if_there(child, options.process.grace));
+  const auto all_at_once = [&](scope& those) -> task<> {  // where one fails, the others are stopped
+    auto out = those.fork(collect(child.output, got.out, options.limit));
+    auto err = those.fork(collect(child.error, got.err, options.limit));
+    co_await feed(child.input, options.input);
+    co_await std::move(out);
+    co_await std::move(err);
+  };
+  co_await with_scope({}, all_at_once);
+  co_return co_await child.wait();
+}
+
+}  // namespace
+
+task<exit_status> run_process(process_options options, std::vector<std::string> arguments) {
+  co_await check_stop();
+  const process child{options, arguments};
+  if (child.input.is_open() || child.output.is_open() || child.error.is_open())
+    throw weft::error{system_error(EINVAL), "run a process", arguments.front()};
+  co_return co_await wait_or_end(child, options.grace);
+}
+
+task<process_output> output_of(output_options options, std::vector<std::string> arguments) {
+  co_await check_stop();
+  options.process.in = options.input.empty() ? stdio::null() : stdio::pipe();
+  options.process.out = options.process.err = stdio::pipe();
+  process child{options.process, arguments};
+  process_output got;
+  got.status = co_await talk(child, options, got);
+  co_return got;
+}
+
+}  // namespace weft
