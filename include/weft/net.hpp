@@ -25,6 +25,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 #include <weft/detail/io/descriptor.hpp>
 #include <weft/detail/net/operation.hpp>
 #include <weft/error.hpp>
@@ -32,7 +33,6 @@
 
 namespace weft::detail {
 struct accepting;
-struct accepting_for_server;
 class server;
 struct receiving;
 struct getting_ready;
@@ -213,7 +213,6 @@ class stream {
 
  private:
   friend detail::accepting;
-  friend detail::accepting_for_server;
   friend detail::server;
   friend task<stream> connect(endpoint to);
   explicit stream(detail::descriptor& at) noexcept : at_{&at} {}
@@ -300,6 +299,10 @@ class listener {
 /// Fails  with an error of the system's: address_in_use, permission_denied, ...
 task<listener> listen(listen_options options, endpoint where);
 WEFT_COROUTINE_WRAPPER inline task<listener> listen(endpoint where) { return listen({}, where); }
+/// So many listeners, at least one, that share one port: each has a queue of its own, among which the system spreads the
+/// connections that come. With port 0, the one that the system chooses for the first.
+/// Fails  as listen(); also where somebody else listens there who does not share.
+task<std::vector<listener>> listen_many(listen_options options, endpoint where, std::size_t count);
 
 // ---- readiness of others' descriptors -----------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/duration.hpp>
 #include <weft/detail/base/invoke.hpp>
@@ -63,12 +64,17 @@ class server_stats {
   /// How often the server has paused since the system had no descriptor, or no memory, for another connection, or a filter
   /// refused to accept it (EPERM).
   std::uint64_t pauses() const noexcept { return get(pauses_); }
-  /// Handlers that failed by what their peer did: connection_reset, broken_pipe, `closed` and the like.
+  /// Handlers that failed by what their peer did: connection_reset, broken_pipe, `closed` and the like; and those that were
+  /// stopped since it was late or slow.
   std::uint64_t peer_errors() const noexcept { return get(peer_errors_); }
   /// Handlers that failed by anything else, which was given to `.on_error`.
   std::uint64_t failures() const noexcept { return get(failures_); }
   /// Handlers that were stopped since their connection was idle.
   std::uint64_t idle() const noexcept { return get(idle_); }
+  /// Handlers that were stopped since they had not called handshake_done() in time. They are peer_errors(), too.
+  std::uint64_t late() const noexcept { return get(late_); }
+  /// Handlers that were stopped since their connection was below `.min_rate`. They are peer_errors(), too.
+  std::uint64_t slow() const noexcept { return get(slow_); }
   /// Handlers that were stopped since the grace was over.
   std::uint64_t cut() const noexcept { return get(cut_); }
 
@@ -77,7 +83,8 @@ class server_stats {
   // Relaxed, all of them: counts, by which nothing is ordered.
   using count = std::atomic<std::uint64_t>;
   static std::uint64_t get(const count& of) noexcept { return of.load(std::memory_order_relaxed); }  // a figure
-  count accepted_{0}, active_{0}, rejected_{0}, pauses_{0}, peer_errors_{0}, failures_{0}, idle_{0}, cut_{0};
+  count accepted_{0}, active_{0}, rejected_{0}, pauses_{0}, peer_errors_{0}, failures_{0}, idle_{0}, late_{0}, slow_{0},
+      cut_{0};
 };
 
 /// What is told of a handler that failed, and with whom: `(const endpoint& peer, std::exception_ptr failure)`. The endpoint is
@@ -143,6 +150,13 @@ struct serve_options {
   /// A handler is stopped when its connection was neither read from nor written to for so long, or up to a quarter longer.
   /// Time in which it computes, or waits for something else, counts, too.
   detail::time_span idle_timeout = std::chrono::steady_clock::duration::max();
+  /// A handler is stopped that has not called handshake_done() so long after its connection was accepted.
+  detail::time_span handshake_timeout = std::chrono::steady_clock::duration::max();
+  /// A handler is stopped when it has waited for its peer during a whole `.rate_window`, or up to a quarter longer, in which
+  /// some bytes came or went, but fewer than so many for each second of the window. That begins with the first byte behind a
+  /// silence, which is for `.idle_timeout`; and anew where nobody reads or writes at the end of a quarter. 0: no minimum.
+  std::uint64_t min_rate = 0;
+  detail::time_span rate_window = std::chrono::seconds{10};
   /// How long handlers may go on once the server was told to stop.
   detail::time_span grace = std::chrono::seconds{10};
   connection_error_handler on_error{};
@@ -176,16 +190,24 @@ class connection_handler_of final : public connection_handler {
 };
 
 void expect_sense(const net::serve_options& options) noexcept;
-task<> serve_by(net::serve_options options, net::listener at, connection_handler& handler);
+task<> serve_by(net::serve_options options, std::vector<net::listener> at, connection_handler& handler);
 
-template <class F>
-task<> serve_with(net::serve_options options, net::listener at, F f) {
+inline std::vector<net::listener> all_of(std::vector<net::listener>&& at) noexcept { return std::move(at); }
+inline std::vector<net::listener> all_of(net::listener&& at) {
+  std::vector<net::listener> one;
+  one.push_back(std::move(at));
+  return one;
+}
+
+template <class At, class F>
+task<> serve_with(net::serve_options options, At at, F f) {
   connection_handler_of<F> handler{std::move(f)};
-  co_await serve_by(options, std::move(at), handler);
+  co_await serve_by(options, all_of(std::move(at)), handler);
 }
 
 /// Of the server around; elsewhere one that is never set.
 event& draining_here() noexcept;
+void handshake_is_done() noexcept;
 
 template <class F>
 concept serves_connections = std::is_invocable_v<std::decay_t<F>&, net::stream> &&
@@ -211,19 +233,42 @@ namespace weft::net {
 ///           with `closed` where `at` is empty; also then it drains first. std::bad_alloc.
 /// Lifetime  `handler` is moved, or copied, into the frame, and is called for several connections at once.
 /// Misuse    options that make no sense (no connections, a time below zero) end the program with a sentence.
-/// Cost      a fork a connection; with `.idle_timeout` a timer, and another two frames.
+/// Cost      a fork a connection; with `.idle_timeout`, `.min_rate` or `.handshake_timeout` a timer, and another two frames; with
+///           the last one two more.
 template <class F>
   requires detail::serves_connections<F>
 WEFT_COROUTINE_TAKES_OVER task<> serve(serve_options options, listener at, F&& handler) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
   detail::expect_sense(options);
-  return detail::serve_with<std::decay_t<F>>(options, std::move(at), std::forward<F>(handler));
+  return detail::serve_with<listener, std::decay_t<F>>(options, std::move(at), std::forward<F>(handler));
 }
 template <class F>
   requires detail::serves_connections<F>
 WEFT_COROUTINE_TAKES_OVER task<> serve(listener at, F&& handler) {
   return serve(serve_options{}, std::move(at), std::forward<F>(handler));
 }
+
+/// The same for several listeners, at least one, that a fork each accepts from: on several addresses, or on one port that they
+/// share (see listen_many). Limits and counts are for all of them together. Where one of them fails, all drain.
+template <class F>
+  requires detail::serves_connections<F>
+WEFT_COROUTINE_TAKES_OVER task<> serve(serve_options options, std::vector<listener> at, F&& handler) {
+  WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
+  detail::expect_sense(options);
+  WEFT_EXPECTS(!at.empty(), "a server was given no listener");
+  return detail::serve_with<std::vector<listener>, std::decay_t<F>>(options, std::move(at), std::forward<F>(handler));
+}
+template <class F>
+  requires detail::serves_connections<F>
+WEFT_COROUTINE_TAKES_OVER task<> serve(std::vector<listener> at, F&& handler) {
+  return serve(serve_options{}, std::move(at), std::forward<F>(handler));
+}
+
+/// In a handler, and in what it awaits or forks: the peer has shown itself, so `.handshake_timeout` is over for it. Where that is,
+/// the handler knows: behind a TLS handshake, a login, the head of a first request. Elsewhere it does nothing.
+///
+/// Threads  any that works for the handler. May be called again.
+inline void handshake_done() noexcept { detail::handshake_is_done(); }
 
 /// In a handler, and in what it awaits or forks: completes when its server drains. A case of a select, too.
 ///

@@ -6,10 +6,13 @@
 #include <weft/serve.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <new>
 #include <system_error>
 #include <utility>
+#include <vector>
+#include <weft/clock.hpp>
 #include <weft/combine.hpp>
 #include <weft/env.hpp>
 #include <weft/error.hpp>
@@ -17,40 +20,12 @@
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
 #include <weft/semaphore.hpp>
-#include <weft/time.hpp>
 #include <weft/with.hpp>
+
+#include "net/connection_watch.hpp"
 
 namespace weft {
 namespace detail {
-
-struct accepted_connection {
-  net::stream stream;
-  net::endpoint peer;
-};
-
-struct accepting_for_server {
-  using value_type = accepted_connection;
-  static constexpr const char* name = "accept";
-  static constexpr const char* if_taken = nullptr;
-  static constexpr direction which() noexcept { return direction::in; }
-  bool may_try() const noexcept { return at->may_try(which()); }
-  tried attempt() noexcept {
-    one_ended->reset();  // before the system is asked: what ends from here on is worth another try
-    return try_accept(*at, &peer);
-  }
-  accepted_connection give(const tried& got) const {
-    *is_lost = true;
-    accepted_connection one{net::stream::take_over(static_cast<int>(got.size)), peer};
-    *is_lost = false;
-    return one;
-  }
-
-  descriptor* at;
-  event* one_ended;
-  bool* is_lost;  // a connection came that nobody has
-  net::endpoint peer{};
-};
-
 namespace {
 
 // The delays between attempts to accept for which the system lacks something.
@@ -108,17 +83,21 @@ bool is_of_the_peer(const std::error_code& failed) noexcept {
 }
 
 local<event*> draining_of_server{nullptr};
+// Of the connection whose handler is around: whether its peer has shown itself.
+local<std::atomic<bool>*> handshake_here{nullptr};
 
 }  // namespace
 
 class server {
  public:
-  server(const net::serve_options& options, net::listener&& at, connection_handler& handler) noexcept
+  server(const net::serve_options& options, std::vector<net::listener>&& at, connection_handler& handler)
       : options_{options},
-        at_{std::move(at)},
+        acceptors_(at.size()),
         handler_{handler},
         stats_{options.stats != nullptr ? *options.stats : own_stats_},
-        places_{options.max_connections} {}
+        places_{options.max_connections} {
+    for (std::size_t i = 0; i != at.size(); ++i) acceptors_[i].at = std::move(at[i]);
+  }
 
   task<> run() { co_await when_all(tell_of_stop(), shielded(serve_connections())); }
 
@@ -142,6 +121,16 @@ class server {
     server* of_;
     semaphore::permit permit_;
     bool has_begun_ = false;  // its task runs
+  };
+  // A listener, and what its fork waits for where it lacks something.
+  struct acceptor {
+    net::listener at;
+    event one_ended;
+  };
+  struct accepted {
+    net::stream stream;
+    net::endpoint peer;
+    semaphore::permit permit;
   };
   // Sets an event at the end of a block, however that comes.
   class sets_at_end {
@@ -178,38 +167,50 @@ class server {
 
   task<> accept_and_drain(scope& connections) {
     const stops_at_end stops{connections};
-    fork<> accepting = connections.fork(accept_all(connections));
+    std::vector<fork<>> accepting;
+    try {
+      accepting.reserve(acceptors_.size());
+      for (acceptor& one : acceptors_) accepting.push_back(connections.fork(accept_all(connections, one)));
+    } catch (...) {  // no frame
+      fail();
+    }
     co_await drain_.wait();
-    accepting.request_stop({.reason = "the server drains"});
-    static_cast<void>(co_await as_result(std::move(accepting)));
-    at_.close();
+    for (fork<>& one : accepting) one.request_stop({.reason = "the server drains"});
+    for (fork<>& one : accepting) static_cast<void>(co_await as_result(std::move(one)));
+    for (acceptor& one : acceptors_) one.at.close();
     draining_.set();
     if (end_one()) co_return;
     const auto ended = co_await select(on(none_left_.wait()), after(options_.grace));
     if (ended.index == 1) add(stats_.cut_, connections_.load(std::memory_order_relaxed));  // a figure
   }
 
-  task<> accept_all(scope& connections) {
+  task<> accept_all(scope& connections, acceptor& by) {
     const sets_at_end drains{drain_};  // also where it is stopped
     try {
-      co_await accept_while_open(connections);
-    } catch (...) {  // thrown by serve_connections
-      accept_failed_ = std::current_exception();
+      co_await accept_while_open(connections, by);
+    } catch (...) {
+      fail();
     }
   }
 
-  task<> accept_while_open(scope& connections) {
+  // With what is caught: the server drains, and serve_connections throws the first such.
+  void fail() noexcept {
+    if (!has_failed_.exchange(true, std::memory_order_relaxed))  // who is first; the join of the scope orders the rest
+      accept_failed_ = std::current_exception();
+    drain_.set();
+  }
+
+  task<> accept_while_open(scope& connections, acceptor& by) {
     for (accept_delay delay;;) {
       bool lacks_something = false, is_lost = false;
       try {
-        semaphore::permit permit = co_await places_.acquire();
-        auto accept = run_operation(accepting_for_server{at_.at_, &one_ended_, &is_lost});
+        auto accept = accept_next(by, is_lost);
         auto got = co_await as_result(std::move(accept));
         if (got.is_stopped()) {
           co_await check_stop();  // a permit that is free is no stop point where it was somebody around that was told
         } else if (got.has_value()) {
           is_lost = true;  // unless it has begun
-          begin(connections, std::move(permit), *std::move(got));
+          begin(connections, *std::move(got));
           is_lost = false;
           delay.reset();
         } else {
@@ -224,32 +225,57 @@ class server {
       if (is_lost) add(stats_.rejected_);
       if (!lacks_something) continue;
       add(stats_.pauses_);
-      co_await select(on(one_ended_.wait()), after(delay.next()));  // allocates nothing
+      co_await select(on(by.one_ended.wait()), after(delay.next()));  // allocates nothing
     }
   }
 
-  void begin(scope& connections, semaphore::permit&& permit, accepted_connection&& one) {
-    place mine{*this, std::move(permit)};
+  // The next connection, once there is a place for it. No place is kept while none comes: another listener may need it.
+  task<accepted> accept_next(acceptor& by, bool& is_lost) {
+    descriptor* const at = by.at.at_;
+    const descriptor_use use{at};
+    if (!use) co_await fail_with(failure_of(closed_here(), "accept"));
+    co_await check_stop();
+    if (has_had_its_turn()) co_await yield();
+    for (accepted one;;) {
+      one.permit = co_await places_.acquire();
+      by.one_ended.reset();  // before the system is asked: what ends from here on is worth another try
+      if (at->may_try(direction::in))
+        if (const tried got = try_accept(*at, &one.peer); !got.must_wait) {
+          if (got.refused) co_await fail_with(failure_of(got.refused, "accept"));
+          is_lost = true;  // a connection came that nobody has
+          one.stream = net::stream::take_over(static_cast<int>(got.size));
+          is_lost = false;
+          co_return one;
+        }
+      one.permit.release();
+      co_await at->until_ready(direction::in);
+      if (at->is_closed()) co_await fail_with(failure_of(closed_here(), "accept"));
+    }
+  }
+
+  void begin(scope& connections, accepted&& one) {
+    place mine{*this, std::move(one.permit)};
     connections.fork(serve_one(std::move(mine), std::move(one)));
     add(stats_.accepted_);
   }
 
-  task<> serve_one(place given, accepted_connection one) {
+  task<> serve_one(place given, accepted one) {
     place mine{std::move(given)};  // until all of this has gone
     mine.has_begun();
     net::stream peer = std::move(one.stream);
     std::exception_ptr failure;
     try {
-      if (options_.idle_timeout == clock::duration::max()) {
+      if (!limits_.has_any()) {
         const auto how = co_await as_result(handler_.handle(std::move(peer)));
         failure = how.exception();
       } else {
+        std::atomic<bool> has_shown{false};
         descriptor& at = *peer.at_;
         // As a result, since a handler that is stopped by itself would be out of the race, and leave the other one.
-        auto race = when_any(as_result(handler_.handle(std::move(peer))), wait_until_idle(at, at.generation()));
+        auto race = when_any(as_result(handle(std::move(peer), has_shown)), watch(at, at.generation(), has_shown));
         const auto first = co_await std::move(race);
         if (first.index == 1)
-          add(stats_.idle_);
+          count(std::get<1>(first.value));
         else
           failure = std::get<0>(first.value).exception();
       }
@@ -265,15 +291,29 @@ class server {
     }
   }
 
-  // Ends when nothing was read or written for four looks, a quarter of the time each. The descriptor may be another
-  // connection's by then, if the handler goes on without its own.
-  task<> wait_until_idle(descriptor& at, std::uint16_t generation) const {
-    int quiet = 0;
-    // Delayed by a look that comes late: one that follows soon is no quarter.
-    for (interval looks{std::max(options_.idle_timeout / 4, clock::duration{1}), missed_ticks::delay}; quiet != 4;) {
-      co_await looks.next();
-      // In this order: the flag may be another connection's.
-      quiet = at.generation() == generation && !at.take_moved() ? quiet + 1 : 0;
+  void count(connection_fault of) noexcept {
+    using enum connection_fault;
+    add(of == idle ? stats_.idle_ : of == late ? stats_.late_ : stats_.slow_);
+    if (of != idle) add(stats_.peer_errors_);
+  }
+
+  WEFT_COROUTINE_WRAPPER task<> handle(net::stream peer, std::atomic<bool>& has_shown) const {
+    return limits_.has_handshake() ? handle_with_handshake(std::move(peer), has_shown)
+                                   : handler_.handle(std::move(peer));
+  }
+  task<> handle_with_handshake(net::stream peer, std::atomic<bool>& has_shown) const {
+    const auto handles = [&] { return handler_.handle(std::move(peer)); };
+    co_await with_local(handshake_here, &has_shown, handles);
+  }
+
+  // Ends when the connection is to end, with the reason. It begins behind the handler, which may have let go of it by then.
+  task<connection_fault> watch(const descriptor& at, std::uint16_t generation,
+                               const std::atomic<bool>& has_shown) const {
+    const clock& by = current_clock();
+    for (connection_watch of{limits_, by.now(), generation};;) {
+      co_await sleep_until(of.due());
+      const connection_fault found = of.look(by.now(), at, has_shown);
+      if (found != connection_fault::none) co_return found;
     }
   }
 
@@ -283,7 +323,8 @@ class server {
   }
   void connection_ended(bool had_begun) noexcept {
     stats_.active_.fetch_sub(1, std::memory_order_relaxed);  // a figure
-    if (had_begun) one_ended_.set();                         // else it is one for which something lacked
+    if (had_begun)                                           // else it is one for which something lacked
+      for (acceptor& one : acceptors_) one.one_ended.set();
     if (end_one()) none_left_.set();
   }
   // Whether that was the last one.
@@ -295,14 +336,19 @@ class server {
   }
 
   const net::serve_options options_;
-  net::listener at_;
+  const connection_limits limits_{.handshake = options_.handshake_timeout,
+                                  .idle = options_.idle_timeout,
+                                  .rate_window = options_.rate_window,
+                                  .min_rate = options_.min_rate};
+  std::vector<acceptor> acceptors_;
   connection_handler& handler_;
   net::server_stats own_stats_;
   net::server_stats& stats_;
   semaphore places_;
-  event drain_, draining_, is_over_, none_left_, one_ended_;
+  event drain_, draining_, is_over_, none_left_;
   //   edge ended  what was done for a connection  ->  who finds that it was the last one
   std::atomic<std::size_t> connections_{1};  // and one for what accepts, until that has ended
+  std::atomic<bool> has_failed_{false};  // an acceptor has, and has written the next one. No edge: the scope joins it
   std::exception_ptr accept_failed_;
 };
 
@@ -312,13 +358,21 @@ event& draining_here() noexcept {
   return its != nullptr ? *its : never;
 }
 
+void handshake_is_done() noexcept {
+  if (std::atomic<bool>* const its = handshake_here.get(); its != nullptr)
+    its->store(true, std::memory_order_relaxed);  // a flag that nothing is ordered by
+}
+
 void expect_sense(const net::serve_options& options) noexcept {
   WEFT_EXPECTS(options.max_connections != 0, "a server with max_connections = 0 was asked for: it could serve nobody");
   WEFT_EXPECTS(options.idle_timeout > clock::duration::zero(), "a server was given an idle_timeout that is no time");
+  WEFT_EXPECTS(options.handshake_timeout > clock::duration::zero(),
+               "a server was given a handshake_timeout that is no time");
+  WEFT_EXPECTS(options.rate_window > clock::duration::zero(), "a server was given a rate_window that is no time");
   WEFT_EXPECTS(options.grace >= clock::duration::zero(), "a server was given a grace below zero");
 }
 
-task<> serve_by(net::serve_options options, net::listener at, connection_handler& handler) {
+task<> serve_by(net::serve_options options, std::vector<net::listener> at, connection_handler& handler) {
   server one{options, std::move(at), handler};
   co_await one.run();
 }

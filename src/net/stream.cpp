@@ -54,7 +54,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   while (size < 0 && errno == EINTR);
   if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // the end is ours, and not the peer's
   if (size >= 0) {
-    from.has_moved();
+    from.has_moved(direction::in, static_cast<std::size_t>(size));
     if (static_cast<std::size_t>(size) == into.size() || (size != 0 && from.has_marks())) from.has_more(direction::in);
     return {.size = static_cast<std::size_t>(size)};
   }
@@ -94,7 +94,7 @@ tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts
     if (size >= 0) to.has_more(direction::out);
   }
   if (size >= 0) {
-    to.has_moved();
+    to.has_moved(direction::out, static_cast<std::size_t>(size));
     return {.size = static_cast<std::size_t>(size)};
   }
   return errno == EPIPE ? tried{.refused = closed_here()} : failed(to, direction::out, errno);
@@ -268,6 +268,18 @@ task<stream> connect(endpoint to) {
 }
 
 // ---- listeners ------------------------------------------------------------------------------------------------------------
+
+task<std::vector<listener>> listen_many(listen_options options, endpoint where, std::size_t count) {
+  WEFT_EXPECTS(count != 0, "listen_many was asked for no listener");
+  options.reuse_port = true;
+  std::vector<listener> all;
+  all.reserve(count);
+  for (; all.size() != count; where = all.front().local()) {
+    auto listening = listen(options, where);
+    all.push_back(co_await std::move(listening));
+  }
+  co_return all;
+}
 
 task<listener> listen(listen_options options, endpoint where) {
   const system_address address{where};

@@ -1,4 +1,6 @@
 // Servers: on real sockets in runtimes, and in virtual time on Unix sockets, where what they do is exact. See weft/serve.hpp.
+//
+// Long because each limit, and each kind of client, is a scene of its own.
 #include <weft/serve.hpp>
 
 #include <fcntl.h>
@@ -11,11 +13,13 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/io.hpp>
 #include <weft/race.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
@@ -181,6 +185,104 @@ TEST(serve, answers_all_that_it_has_accepted_when_it_is_stopped) {
       EXPECT_EQ(answered, stats.accepted());
       EXPECT_EQ(stats.cut() + stats.failures() + stats.peer_errors(), 0U);
     }
+}
+
+// The same with clients that ask again and again by one connection: what the server has taken as a request, it answers.
+struct requests {
+  std::atomic<std::uint64_t> taken{0}, answered{0};
+};
+task<> answer_lines(stream peer, requests& of) {
+  weft::io::buffered_reader in{peer};
+  for (;;) {
+    std::optional<std::string> line;
+    const auto reads = [&]() -> task<> { line = co_await in.read_line(); };
+    auto either = weft::when_any(reads(), draining());
+    co_await std::move(either);
+    if (!line) co_return;
+    ++of.taken;
+    co_await peer.write("answer to " + *line + "\n");
+  }
+}
+task<> ask_lines(endpoint where, requests& of) {
+  const stream to = co_await weft::net::connect(where);
+  weft::io::buffered_reader in{to};
+  for (int i = 0;; ++i) {
+    const std::string question = std::to_string(i);
+    auto asking = as_result(to.write(question + "\n"));
+    const auto sent = co_await std::move(asking);
+    if (sent.error()) co_return;
+    auto reading = as_result(in.read_line());
+    const auto answer = co_await std::move(reading);
+    if (answer.error() || !*answer) co_return;
+    EXPECT_EQ(**answer, "answer to " + question);
+    ++of.answered;
+  }
+}
+TEST(serve, answers_each_request_that_it_has_taken_when_it_is_stopped) {
+  const auto body = [](requests& of, server_stats& stats) -> task<> {
+    listener at = co_await weft::net::listen(anywhere);
+    const endpoint where = at.local();
+    const auto inside = [&](scope& s) -> task<> {
+      const auto answers = [&](stream peer) { return answer_lines(std::move(peer), of); };
+      auto serving = s.fork(as_result(serve({.grace = 10min, .stats = &stats}, std::move(at), answers)));
+      for (int i = 0; i != 8; ++i) s.fork(ask_lines(where, of));
+      co_await comes_true([&] { return of.answered >= 100 && stats.accepted() == 8; });
+      serving.request_stop();
+      const auto how = co_await std::move(serving);
+      EXPECT_TRUE(how.is_stopped());
+    };
+    co_await weft::with_scope(inside);
+  };
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    for (const unsigned threads : {1U, 2U}) {
+      weft::runtime rt{{.threads = threads, .io = by}};
+      server_stats stats;
+      requests of;
+      rt.run(body(of, stats));
+      EXPECT_GE(of.taken, 100U);
+      EXPECT_EQ(of.taken, of.answered);
+      EXPECT_EQ(stats.cut() + stats.failures() + stats.peer_errors(), 0U);
+    }
+}
+
+TEST(serve, accepts_from_several_listeners_on_one_port) {
+  const auto body = [](server_stats& stats, int questions) -> task<int> {
+    auto many = weft::net::listen_many({}, anywhere, 3);
+    std::vector<listener> at = co_await std::move(many);
+    const endpoint where = at.front().local();
+    for (const listener& one : at) EXPECT_EQ(one.local(), where);
+    const auto asks = [&]() -> task<int> {
+      int right = 0;
+      for (int i = 0; i != questions; ++i) {
+        std::vector<task<std::string>> those;
+        for (int one = 0; one != 8; ++one) those.push_back(ask(where, "question"));
+        for (const std::string& answer : co_await weft::when_all(std::move(those))) right += answer == "question";
+      }
+      co_return right;
+    };
+    // Fewer places than listeners: none keeps one while nobody comes.
+    auto both = weft::when_any(serve({.max_connections = 2, .stats = &stats}, std::move(at), echo), asks());
+    const auto ended = co_await std::move(both);
+    co_return std::get<1>(ended.value);
+  };
+  const int questions = test::rounds(10);
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    for (const unsigned threads : {1U, 2U}) {
+      weft::runtime rt{{.threads = threads, .io = by}};
+      server_stats stats;
+      EXPECT_EQ(rt.run(body(stats, questions)), 8 * questions);
+      EXPECT_EQ(stats.accepted(), 8U * static_cast<unsigned>(questions));
+      EXPECT_EQ(rt.stats().watched, 0U);
+    }
+}
+
+TEST(listen_many, fails_where_somebody_listens_who_does_not_share) {
+  weft::run([]() -> task<> {
+    const listener alone = co_await weft::net::listen(anywhere);
+    auto many = weft::net::listen_many({}, alone.local(), 2);
+    const auto how = co_await as_result(std::move(many));
+    EXPECT_EQ(how.error(), std::errc::address_in_use);
+  }());
 }
 
 // A reset ends its own connection, is counted, and is nobody's failure.
@@ -440,6 +542,240 @@ TEST(serve, stops_handlers_of_idle_connections) {
   });
 }
 
+// Says at once what it was sent, once its client has said hello.
+task<> echo_behind_hello(stream peer) {
+  std::array<std::byte, 1> hello;
+  if (co_await peer.read(hello) == 0) co_return;
+  weft::net::handshake_done();
+  co_await echo(std::move(peer));
+}
+
+TEST(serve, stops_handlers_whose_peers_do_not_show_themselves) {
+  weft::test::run([]() -> task<> {
+    local_listener at;
+    const stream silent = at.connect(), shown = at.connect();
+    server_stats stats;
+    const auto talks = [&]() -> task<> {
+      co_await sleep_for(4s);
+      co_await shown.write("h");
+      EXPECT_EQ(co_await read_all(silent), "");
+      EXPECT_EQ(elapsed(), 5s);
+      co_await sleep_for(1h);
+      co_await shown.write("x");
+      std::array<std::byte, 1> answer;
+      EXPECT_EQ(co_await shown.read(answer), 1U);
+    };
+    auto server = serve({.handshake_timeout = 5s, .stats = &stats}, at.take(), echo_behind_hello);
+    co_await weft::when_any(std::move(server), talks());
+    EXPECT_EQ(stats.late(), 1U);
+    EXPECT_EQ(stats.peer_errors(), 1U);
+    EXPECT_EQ(stats.failures() + stats.slow() + stats.idle(), 0U);
+    weft::net::handshake_done();  // outside of a server: nothing
+  });
+}
+
+TEST(serve, hears_of_a_handshake_in_what_a_handler_forks) {
+  weft::test::run([]() -> task<> {
+    local_listener at;
+    const stream client = at.connect();
+    bool ended = false;
+    const auto handles = [&](stream) -> task<> {
+      const auto shows = []() -> task<> {
+        co_await sleep_for(1s);
+        weft::net::handshake_done();
+      };
+      const auto body = [&](scope& inside) -> task<> { co_await inside.fork(shows()); };
+      co_await weft::with_scope(body);
+      co_await sleep_for(1min);
+      ended = true;
+    };
+    server_stats stats;
+    co_await stopped_after(2min, serve({.handshake_timeout = 2s, .stats = &stats}, at.take(), handles));
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(stats.late(), 0U);
+  });
+}
+
+// How one that sends `piece` each `every` ends, after how long, at 100 bytes a second in windows of 10 s; 1 h: it has not.
+task<std::chrono::nanoseconds> lasts(std::string piece, std::chrono::nanoseconds every, server_stats& stats) {
+  local_listener at;
+  const stream client = at.connect();
+  const auto begun = elapsed();
+  const auto drips = [&]() -> task<> {
+    for (;;) {
+      co_await sleep_for(every);
+      auto writing = as_result(client.write(piece));
+      const auto sent = co_await std::move(writing);
+      if (sent.error() || elapsed() - begun >= 1h) co_return;
+    }
+  };
+  const auto swallows = [](stream peer) -> task<> { co_await read_all(peer); };
+  auto server = serve({.min_rate = 100, .rate_window = 10s, .grace = 0s, .stats = &stats}, at.take(), swallows);
+  co_await weft::when_any(std::move(server), drips());
+  co_return elapsed() - begun;
+}
+
+TEST(serve, stops_handlers_of_connections_that_drip) {
+  weft::test::run([]() -> task<> {
+    server_stats fast, slow, seldom, never;
+    EXPECT_GE(co_await lasts(std::string(110, 'x'), 1s, fast), 1h);
+    EXPECT_EQ(fast.slow() + fast.peer_errors(), 0U);
+    const auto dripped = co_await lasts("x", 1s, slow);
+    EXPECT_GE(dripped, 10s);
+    EXPECT_LE(dripped, 15s);
+    EXPECT_EQ(slow.slow(), 1U);
+    EXPECT_EQ(slow.peer_errors(), 1U);
+    EXPECT_EQ(slow.failures(), 0U);
+    // A byte, then silence for far longer than a window.
+    EXPECT_LE(co_await lasts("x", 1min, seldom), 3min);
+    EXPECT_EQ(seldom.slow(), 1U);
+    EXPECT_GE(co_await lasts("x", 2h, never), 1h) << "a silence is no slow connection";
+    EXPECT_EQ(never.slow(), 0U);
+  });
+}
+
+// A few bytes, and an answer that takes a minute: it is not the peer that is slow.
+TEST(serve, does_not_take_its_own_work_for_a_slow_peer) {
+  weft::test::run([]() -> task<> {
+    local_listener at;
+    const stream client = at.connect();
+    const auto works = [](stream peer) -> task<> {
+      std::array<std::byte, 16> request;
+      while (co_await peer.read(request) != 0) {
+        co_await sleep_for(1min);
+        co_await peer.write(std::string(2000, 'x'));
+      }
+    };
+    server_stats stats;
+    const auto asks = [&]() -> task<> {
+      for (int i = 0; i != 10; ++i) {
+        co_await client.write("request");
+        EXPECT_EQ((co_await test::read_exactly(client, 2000)).size(), 2000U);
+      }
+    };
+    auto server = serve({.min_rate = 100, .stats = &stats}, at.take(), works);
+    co_await weft::when_any(std::move(server), asks());
+    EXPECT_EQ(stats.slow(), 0U);
+  });
+}
+
+// One that does not read what it is sent is slow, too, and a silence of all its peers is for .idle_timeout.
+TEST(serve, stops_handlers_whose_peers_read_in_drips) {
+  weft::test::run([]() -> task<> {
+    local_listener at;
+    const stream client = at.connect();
+    client.set_receive_buffer(4096);
+    const auto sends = [](stream peer) -> task<> {
+      peer.set_send_buffer(4096);
+      const std::string much(1'000'000, 'x');
+      for (;;) co_await peer.write(much);
+    };
+    server_stats stats;
+    const auto drinks = [&]() -> task<> {
+      std::array<std::byte, 100> sip;
+      for (;;) {
+        co_await sleep_for(1s);
+        auto reading = as_result(client.read(sip));
+        const auto got = co_await std::move(reading);
+        if (got.error() || *got == 0 || stats.slow() != 0) co_return;
+      }
+    };
+    auto server = serve({.min_rate = 100'000, .stats = &stats}, at.take(), sends);
+    co_await weft::when_any(std::move(server), drinks());
+    EXPECT_EQ(stats.slow(), 1U);
+  });
+}
+
+// Clients of each hostile kind beside good ones, each of which gets its answers.
+TEST(serve, goes_on_under_hostile_clients) {
+  weft::test::run([]() -> task<> {
+    constexpr int each = 18;  // all fit into the backlog, since a local connect would block
+    local_listener at;
+    server_stats stats;
+    int told = 0, right = 0;
+    auto notes = [&](const endpoint&, const std::exception_ptr& failure) {
+      ++told;
+      EXPECT_EQ(weft::detail::code_of(failure), std::errc::message_size);
+    };
+    const auto answers = [](stream peer) -> task<> {
+      weft::io::buffered_reader in{peer};
+      for (;;) {
+        const std::optional<std::string> line = co_await in.read_line(100);
+        if (!line) co_return;
+        weft::net::handshake_done();
+        co_await peer.write(*line + "\n");
+      }
+    };
+    const auto until_it_ends = [](const stream& one) -> task<> {
+      auto reading = as_result(read_all(one));
+      static_cast<void>(co_await std::move(reading));
+    };
+    const auto silent = [&]() -> task<> {
+      const stream one = at.connect();
+      co_await until_it_ends(one);
+    };
+    const auto drips = [&]() -> task<> {
+      const stream one = at.connect();
+      co_await one.write("\n");  // shows itself
+      for (;;) {
+        co_await sleep_for(1s);
+        auto writing = as_result(one.write("x"));
+        const auto sent = co_await std::move(writing);
+        if (sent.error()) co_return;
+      }
+    };
+    const auto garbage = [&]() -> task<> {
+      const stream one = at.connect();
+      auto writing = as_result(one.write(std::string(5000, '\xff')));
+      static_cast<void>(co_await std::move(writing));
+      co_await until_it_ends(one);
+    };
+    const auto resets = [&]() -> task<> {
+      stream one = at.connect();
+      co_await one.write("question\n");
+      co_await sleep_for(1s);
+      one = {};  // with an answer that was not read, that is a reset
+    };
+    const auto good = [&]() -> task<> {
+      const stream one = at.connect();
+      for (int i = 0; i != 20; ++i) {
+        co_await one.write("a good question\n");
+        right += co_await test::read_exactly(one, 16) == "a good question\n";
+        co_await sleep_for(100ms);
+      }
+    };
+    std::vector<task<>> all;
+    for (int i = 0; i != each; ++i) {
+      all.push_back(silent());
+      all.push_back(drips());
+      all.push_back(garbage());
+      all.push_back(resets());
+      all.push_back(good());
+    }
+    const auto clients = [&]() -> task<> {
+      co_await weft::when_all(std::move(all));
+      co_await sleep_for(1s);
+      EXPECT_EQ(stats.active(), 0U);
+    };
+    weft::net::serve_options options{.max_connections = 5 * each,
+                                     .handshake_timeout = 5s,
+                                     .min_rate = 20,
+                                     .rate_window = 5s,
+                                     .on_error = notes,
+                                     .stats = &stats};
+    auto server = serve(options, at.take(), answers);
+    const auto ended = co_await weft::when_any(std::move(server), clients());
+    EXPECT_EQ(ended.index, 1U) << "the server has ended";
+    EXPECT_EQ(right, 20 * each);
+    EXPECT_EQ(stats.accepted(), 5U * each);
+    EXPECT_EQ(stats.late(), std::uint64_t{each});
+    EXPECT_EQ(stats.slow(), std::uint64_t{each});
+    EXPECT_EQ(stats.failures(), std::uint64_t{each});
+    EXPECT_EQ(told, each);
+    EXPECT_EQ(stats.peer_errors(), std::uint64_t{3 * each}) << "late, slow and resetting ones";
+  });
+}
+
 // Where a handler has let go of its connection, the one that has the descriptor by then is not idle, either.
 TEST(serve, does_not_take_another_connections_activity) {
   weft::test::run([]() -> task<> {
@@ -561,6 +897,52 @@ TEST(serve, fails_where_its_listener_does_but_drains_first) {
   });
 }
 
+// One of several fails: all drain.
+TEST(serve, drains_all_listeners_where_one_fails) {
+  weft::test::run([]() -> task<> {
+    local_listener one, other;
+    const int broken = one.number();
+    const stream client = other.connect();
+    co_await client.write("x");
+    const auto breaks = [&]() -> task<> {
+      co_await sleep_for(1s);
+      EXPECT_EQ(::shutdown(broken, SHUT_RDWR), 0);
+    };
+    std::vector<listener> at;
+    at.push_back(one.take());
+    at.push_back(other.take());
+    auto both = weft::when_all(serve(std::move(at), answer_slowly), breaks());
+    const auto how = co_await as_result(std::move(both));
+    EXPECT_EQ(how.error(), std::errc::invalid_argument);
+    EXPECT_EQ(elapsed(), 3s);
+    EXPECT_EQ(co_await read_all(client), "answer");
+    EXPECT_EQ(::fcntl(other.number(), F_GETFD), -1);
+  });
+}
+
+// A place that is free is for whoever has somebody, and who has nobody keeps none.
+TEST(serve, shares_its_places_among_its_listeners) {
+  weft::test::run([]() -> task<> {
+    local_listener one, other;
+    server_stats stats;
+    std::vector<listener> at;
+    at.push_back(one.take());
+    at.push_back(other.take());
+    const auto asks = [&]() -> task<> {
+      for (int i = 0; i != 10; ++i) {
+        const stream client = i % 3 == 0 ? one.connect() : other.connect();
+        co_await client.write("x");
+        std::array<std::byte, 1> answer;
+        EXPECT_EQ(co_await client.read(answer), 1U);
+      }
+    };
+    auto server = serve({.max_connections = 1, .stats = &stats}, std::move(at), echo);
+    co_await weft::when_any(std::move(server), asks());
+    EXPECT_EQ(stats.accepted(), 10U);
+    EXPECT_EQ(elapsed(), 0s);
+  });
+}
+
 TEST(serve, fails_without_a_listener) {
   weft::test::run([]() -> task<> {
     auto serving = serve(listener{}, echo);
@@ -574,6 +956,11 @@ TEST(serve_death, by_options_that_make_no_sense) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(static_cast<void>(serve({.max_connections = 0}, listener{}, echo)), "could serve nobody");
   EXPECT_DEATH(static_cast<void>(serve({.idle_timeout = 0s}, listener{}, echo)), "an idle_timeout that is no time");
+  EXPECT_DEATH(static_cast<void>(serve({.handshake_timeout = 0s}, listener{}, echo)),
+               "handshake_timeout that is no time");
+  EXPECT_DEATH(static_cast<void>(serve({.rate_window = 0s}, listener{}, echo)), "a rate_window that is no time");
+  EXPECT_DEATH(static_cast<void>(serve({}, std::vector<listener>{}, echo)), "a server was given no listener");
+  EXPECT_DEATH(weft::sync_wait(weft::net::listen_many({}, anywhere, 0)), "listen_many was asked for no listener");
   EXPECT_DEATH(static_cast<void>(serve({.grace = -1s}, listener{}, echo)), "a grace below zero");
 }
 

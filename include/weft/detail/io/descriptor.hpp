@@ -19,6 +19,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/config.hpp>
@@ -76,12 +77,20 @@ class alignas(64) descriptor {
   /// Others may have duplicates of a number, unless weft has made it and never shown it. The file of one that nobody else has
   /// is shut down when it is closed, where the system would keep it open for what is armed.
   void is_of_ours_alone() noexcept { is_shared_.store(false, std::memory_order_relaxed); }  // as declared
-  /// Bytes were read or written.
-  void has_moved() noexcept {
-    if (!moved_.load(std::memory_order_relaxed)) moved_.store(true, std::memory_order_relaxed);  // as declared
+  /// So many bytes were read, or written, by the one operation that may do that.
+  void has_moved(direction which, std::size_t size) noexcept {
+    atomic<std::uint64_t>& count = which == direction::in ? got_ : sent_;
+    const std::uint64_t before = count.load(std::memory_order_relaxed);  // nobody else writes it
+    count.store(before + size, std::memory_order_relaxed);               // a figure
   }
-  /// Whether any were since the last time it was asked, which only one does.
-  bool take_moved() noexcept { return moved_.exchange(false, std::memory_order_relaxed); }  // as declared
+  /// How many bytes were since it began.
+  std::uint64_t moved() const noexcept {
+    return got_.load(std::memory_order_relaxed) + sent_.load(std::memory_order_relaxed);  // as declared
+  }
+  /// Whether somebody is at a read or a write of it.
+  bool is_used_to_move() const noexcept {
+    return (use_.load(std::memory_order_relaxed) & (read | written)) != 0;  // a hint, no edge
+  }
 
   int shown_number() noexcept {
     is_shared_.store(true, std::memory_order_relaxed);  // as declared
@@ -162,7 +171,9 @@ class alignas(64) descriptor {
   atomic<std::uint8_t> armed_{0};
   atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
   atomic<bool> merges_{false};    // as declared
-  atomic<bool> moved_{false};     // no edge: a hint for who looks for connections that are idle
+  // Bytes that were moved. No edge: a hint for who looks for connections that are idle, or slow. One operation at a time
+  // writes each, and `use_` orders them.
+  atomic<std::uint64_t> got_{0}, sent_{0};
   io_service* of_ = nullptr;
 };
 

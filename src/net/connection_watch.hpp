@@ -1,0 +1,137 @@
+// What a server sees of a connection from outside: whether its peer has shown itself in time, whether bytes move, and how fast.
+//
+// It looks four times in each of its times, so what has come to pass is found a quarter of that later at most. No operation is
+// timed: a timer a connection, and a counter in each direction.
+//
+// Rejected: (a) a timer armed by each read: that costs each read, and an idle connection's timer fires once in its time.
+// (b) A minimum rate of all time: who waits for the next request sends nothing, and does nothing wrong.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <weft/clock.hpp>
+#include <weft/detail/io/descriptor.hpp>
+
+namespace weft::detail {
+
+/// What a connection is ended for.
+enum class connection_fault : std::uint8_t { none, idle, late, slow };
+
+/// What a server demands. A time that is the longest is none.
+struct connection_limits {
+  clock::duration handshake, idle, rate_window;
+  std::uint64_t min_rate;
+
+  bool has_handshake() const noexcept { return handshake != clock::duration::max(); }
+  bool has_any() const noexcept { return has_handshake() || idle != clock::duration::max() || min_rate != 0; }
+  std::uint64_t least_in_window() const noexcept {
+    const double seconds = std::chrono::duration<double>(rate_window).count();
+    return static_cast<std::uint64_t>(std::min(static_cast<double>(min_rate) * seconds, 1e18));
+  }
+};
+
+class idle_count {
+ public:
+  /// Whether nothing was moved for four looks.
+  bool look(std::uint64_t moved) noexcept {
+    quiet_ = moved == before_ ? quiet_ + 1 : 0;
+    before_ = moved;
+    return quiet_ == 4;
+  }
+  void restart(std::uint64_t moved) noexcept {
+    before_ = moved;
+    quiet_ = 0;
+  }
+
+ private:
+  std::uint64_t before_ = 0;
+  int quiet_ = 0;
+};
+
+class rate_count {
+ public:
+  explicit rate_count(std::uint64_t least_in_window) noexcept : least_{least_in_window} {}
+  /// Whether five looks, which have a whole window between them, have found something, but less than there must be in one. The
+  /// first is the one that finds the first byte. A silence, and work of the handler's, begin anew.
+  bool look(std::uint64_t moved, bool is_waiting) noexcept {
+    if (!is_waiting || (looks_ == 0 && moved == before_)) {
+      restart(moved);
+      return false;
+    }
+    if (++looks_ != 5) return false;
+    const bool is_slow = moved - before_ < least_;
+    restart(moved);
+    return is_slow;
+  }
+
+ private:
+  void restart(std::uint64_t moved) noexcept {
+    before_ = moved;
+    looks_ = 0;
+  }
+  std::uint64_t least_;
+  std::uint64_t before_ = 0;  // when the window began
+  int looks_ = 0;
+};
+
+/// When the next look is due. One that comes late delays the next one: what follows soon would be no quarter.
+class quarters {
+ public:
+  quarters(clock::time_point now, clock::duration whole) noexcept
+      : every_{whole == clock::duration::max() ? whole : std::max(whole / 4, clock::duration{1})} {
+    taken(now);
+  }
+  clock::time_point due() const noexcept { return due_; }
+  void taken(clock::time_point now) noexcept { due_ = later(now, every_); }
+
+ private:
+  clock::duration every_;
+  clock::time_point due_{};
+};
+
+class connection_watch {
+ public:
+  /// `generation` is that of the connection's descriptor.
+  connection_watch(const connection_limits& by, clock::time_point now, std::uint16_t generation) noexcept
+      : generation_{generation},
+        shows_until_{later(now, by.handshake)},
+        idle_looks_{now, by.idle},
+        rate_looks_{now, by.min_rate != 0 ? by.rate_window : clock::duration::max()},
+        rate_{by.least_in_window()} {}
+
+  clock::time_point due() const noexcept { return std::min({shows_until_, idle_looks_.due(), rate_looks_.due()}); }
+
+  /// The descriptor may be another connection's by now, if the handler goes on without its own: that one is not judged.
+  connection_fault look(clock::time_point now, const descriptor& at, const std::atomic<bool>& has_shown) noexcept {
+    if (now >= shows_until_) {
+      if (!has_shown.load(std::memory_order_relaxed)) return connection_fault::late;  // nothing is ordered by it
+      shows_until_ = clock::time_point::max();
+    }
+    // In this order: bytes that were counted before the generation was the same are of this connection.
+    const std::uint64_t moved = at.moved();
+    const bool is_waiting = at.is_used_to_move(), is_the_same = at.generation() == generation_;
+    if (now >= idle_looks_.due()) {
+      if (!is_the_same)
+        idle_.restart(moved);
+      else if (idle_.look(moved))
+        return connection_fault::idle;
+      idle_looks_.taken(now);
+    }
+    if (now >= rate_looks_.due()) {
+      if (rate_.look(moved, is_waiting && is_the_same)) return connection_fault::slow;
+      rate_looks_.taken(now);
+    }
+    return connection_fault::none;
+  }
+
+ private:
+  std::uint16_t generation_;
+  clock::time_point shows_until_;
+  quarters idle_looks_, rate_looks_;
+  idle_count idle_;
+  rate_count rate_;
+};
+
+}  // namespace weft::detail
