@@ -31,6 +31,7 @@
 #include <weft/hop.hpp>
 #include <weft/io.hpp>
 #include <weft/io_backend.hpp>
+#include <weft/io_limits.hpp>
 #include <weft/items.hpp>
 #include <weft/latch.hpp>
 #include <weft/merge.hpp>

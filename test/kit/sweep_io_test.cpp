@@ -1,5 +1,6 @@
 // Pipes, buffers and copies, with a stop at each place of each await, and without memory: no byte is lost or comes twice.
 #include <weft/io.hpp>
+#include <weft/io_limits.hpp>
 
 #include <algorithm>
 #include <array>
@@ -78,6 +79,62 @@ struct passes_some : passes_bytes {
   }
 };
 TEST(sweep, pipe) { sweep_both<passes_some>("pipe_reader::read, pipe_writer::write_some", waits_for_the_other); }
+
+// The same through limits, which wait for time as well.
+template <class By>
+struct passes_limited : passes_bytes {
+  passes_limited() : passes_bytes{3} {}
+  weft::io::rate_limited_writer<pipe_writer&> out{ends.to, 1000, 2};
+  weft::io::rate_limited_reader<pipe_reader&> slow{ends.from, 1000, 3};
+  weft::io::limited_reader<weft::io::rate_limited_reader<pipe_reader&>&> in{slow, 6};
+  part<By> sends() {
+    std::string_view left = alphabet.substr(0, 8);
+    while (!left.empty()) {
+      const std::size_t written = co_await out.write_some(bytes(left));
+      sent += left.substr(0, written);
+      left.remove_prefix(written);
+    }
+    ends.to.close();
+  }
+  part<By> receives() {
+    std::array<std::byte, 4> buffer;
+    for (;;) {
+      const std::size_t got = co_await in.read(buffer);
+      if (got == 0) break;
+      received += text(std::span{buffer}.first(got));
+    }
+    require(in.left() == 0 && received == alphabet.substr(0, 6), "it has ended elsewhere than at its limit");
+  }
+  part<By> run() { co_await together(receives(), sends()); }
+  void check() {
+    require(in.left() == 6 - received.size(), "it has counted what it has not given");
+    drain();
+    require(received == sent, "a byte was lost, or came twice");
+  }
+};
+TEST(sweep, limits) {
+  sweep_both<passes_limited>("limited_reader::read, rate_limited_reader::read, rate_limited_writer::write_some",
+                             waits_for_the_other);
+}
+
+// A write that is ended half-way closes the pipe.
+template <class By>
+struct writes_limited : passes_bytes {
+  writes_limited() : passes_bytes{64} {}
+  weft::io::rate_limited_writer<pipe_writer&> out{ends.to, 1000, 3};
+  bool was_written = false;
+  part<By> run() {
+    co_await out.write(alphabet.substr(0, 8));
+    was_written = true;
+  }
+  void check() {
+    const bool is_open = ends.to.is_open();
+    drain();
+    require(was_written ? received.size() == 8 : received.size() < 8, "a byte was lost, or came twice");
+    require(is_open == (was_written || received.empty()), "half of it was written, and it goes on");
+  }
+};
+TEST(sweep, rate_limited_write) { sweep_both<writes_limited>("rate_limited_writer::write", waits_for_the_other); }
 
 // A write that ends half-way closes its end, so the reader comes to an end, with what was written before.
 template <class By>
