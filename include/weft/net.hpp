@@ -186,6 +186,24 @@ class stream {
     return detail::writing{at_, parts};
   }
 
+  /// Sends `size` bytes of a file, from `offset` on, without a copy through the program (sendfile). Gives how many it has sent:
+  /// fewer where the file ends before, also one that has been cut meanwhile. Who has promised more to its peer then closes the
+  /// stream.
+  ///
+  /// Suspends  where there is no room, and after 128 pieces of up to 128 KiB that had some.
+  /// Cancel    as write(): after its first byte it closes the stream's write side.
+  /// Fails     as write(), likewise; with an error of the file's, such as io_error; invalid_seek for a pipe or a socket, which
+  ///           have no positions: io::copy() passes on what those give.
+  /// Lifetime  the file's descriptor, which stays the caller's, is open until this has ended. Its own position stays.
+  /// Misuse    as of write(), of which it is one.
+  /// Cost      a system call and five short ones a piece (no SIGPIPE must come of it). What is not in the system's cache is read
+  ///           from its disk meanwhile, and the worker waits for that: have large cold files read ahead by
+  ///           `blocking(readahead, ...)`, or read them by that and write() them.
+  WEFT_COROUTINE_WRAPPER task<std::uint64_t> send_file(int file, std::uint64_t offset = 0,
+                                                       std::uint64_t size = static_cast<std::uint64_t>(-1)) const {
+    return detail::send_file(at_, {file, offset, size});
+  }
+
   /// Closes its write side: the peer reads to the end, then 0. Does not wait. Throws error.
   void shutdown() const;
   /// Closes it in both directions. Who reads or writes ends with `closed`. Does not wait, and may be called again.

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 #include <weft/io.hpp>
 #include <weft/race.hpp>
 #include <weft/select.hpp>
@@ -155,6 +157,22 @@ struct writes_much : connection {
 };
 TEST(sweep, stream_write) { sweep_both<writes_much>("stream::write", waits_for_the_other); }
 
+// The same of a file.
+template <class By>
+struct sends_a_file : writes_much<By> {
+  const int file = ::memfd_create("sent", MFD_CLOEXEC);
+  sends_a_file() { must(file >= 0 && ::ftruncate(file, writes_much<By>::size) == 0); }
+  ~sends_a_file() { ::close(file); }
+  part<By> sends() {
+    const std::uint64_t sent = co_await this->here.send_file(file);
+    require(sent == writes_much<By>::size, "it has sent less than the file");
+    this->was_written = true;
+    this->here.shutdown();
+  }
+  part<By> run() { co_await together(sends(), this->reads()); }
+};
+TEST(sweep, send_file) { sweep_both<sends_a_file>("stream::send_file", waits_for_the_other); }
+
 // A connection that is not taken stays to be taken.
 template <class By>
 struct accepts {
@@ -210,6 +228,17 @@ struct listens {
     co_await rest(1);
   }
 };
+template <class By>
+struct listens_thrice {
+  part<By> run() {
+    auto listening = weft::net::listen_many({}, weft::net::endpoint{"127.0.0.1", 0}, 3);
+    const std::vector<listener> at = co_await std::move(listening);
+    require(at.size() == 3 && at.back().local() == at.front().local(), "they share no port");
+    co_await rest(1);
+  }
+};
+TEST(sweep, listen_many) { sweep_both<listens_thrice>("net::listen_many"); }
+
 TEST(sweep, listen) { sweep_both<listens>("net::listen"); }
 
 template <class By>
@@ -306,6 +335,7 @@ struct serves {
     std::array<std::byte, 1> request;
     const auto next = co_await weft::select(weft::on(peer.read(request)), weft::on(weft::net::draining()));
     if (next.index == 1 || std::get<0>(next.value) == 0) co_return;
+    weft::net::handshake_done();
     co_await rest(1);
     co_await peer.write("y");
   }
@@ -330,9 +360,16 @@ struct serves {
   }
   part<By> run() {
     const auto ignores = [](const weft::net::endpoint&, const std::exception_ptr&) {};  // want of memory
-    weft::net::serve_options options{
-        .max_connections = 1, .idle_timeout = 1h, .grace = 1s, .on_error = ignores, .stats = &stats};
-    auto server = weft::net::serve(options, std::move(at), handle);
+    weft::net::serve_options options{.max_connections = 1,
+                                     .idle_timeout = 1h,
+                                     .handshake_timeout = 1h,
+                                     .min_rate = 1,
+                                     .grace = 1s,
+                                     .on_error = ignores,
+                                     .stats = &stats};
+    std::vector<listener> all;
+    all.push_back(std::move(at));
+    auto server = weft::net::serve(options, std::move(all), handle);
     auto clients = test::as_played(asks());
     co_await weft::when_any(std::move(server), std::move(clients));
   }

@@ -95,6 +95,19 @@ inline const std::vector<fault> all_faults{
     {call::sendmsg, {EAGAIN, ENOBUFS}},
     {call::sendmsg, {ENOMEM}},
     {call::sendmsg, {one_byte, EPIPE}},
+    {call::sendfile, {one_byte, one_byte}},
+    {call::sendfile, {EINTR, EINTR}},
+    {call::sendfile, {EAGAIN}},
+    {call::sendfile, {EAGAIN, EAGAIN, EAGAIN}},
+    {call::sendfile, {EAGAIN, EAGAIN, one_byte, EAGAIN, EAGAIN}},
+    {call::sendfile, {EINVAL}},
+    {call::sendfile, {EIO}},
+    {call::sendfile, {EAGAIN, ENOMEM}},
+    {call::sendfile, {one_byte, EPIPE}},
+    {call::pread, {one_byte, one_byte}},
+    {call::pread, {EINTR}},
+    {call::pread, {EIO}},
+    {call::pread, {one_byte, EIO}},
     {call::accept4, {EINTR, EINTR}},
     {call::accept4, {ECONNABORTED}},
     {call::accept4, {EPROTO, ECONNABORTED}},
@@ -134,6 +147,7 @@ inline bool goes_on_behind(call where, int result) {
     case ECONNABORTED:
     case EPROTO: return where == call::accept4;
     case EALREADY: return where == call::connect;
+    case EINVAL: return where == call::sendfile;  // it reads and writes then
     default: return false;
   }
 }

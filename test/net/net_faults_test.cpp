@@ -5,8 +5,10 @@
 // Long because each operation is a scenario.
 #include "support/weft_test.hpp"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +19,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -326,6 +330,46 @@ struct writes_parts : writes_all_of_it<By> {
   part<By> run() { co_await together(puts(), this->gets()); }
 };
 
+// By sendfile, and where the system can't, by reads and writes.
+template <class By>
+struct sends_a_file : writes_all_of_it<By> {
+  static constexpr std::array those{call::sendfile};
+  const own_socket file = [this] {
+    own_socket made{::memfd_create("sent", MFD_CLOEXEC)};
+    EXPECT_EQ(::write(made.number(), this->sent.data(), this->sent.size()), static_cast<ssize_t>(this->sent.size()));
+    return made;
+  }();
+  part<By> puts() {
+    const auto send = [&]() -> task<> {
+      const std::uint64_t size = co_await this->here.send_file(file.number(), 0, this->sent.size());
+      EXPECT_EQ(size, this->sent.size());
+    };
+    this->was_written = co_await again_or_not<By>(*this, send);
+    if (this->was_written) this->here.shutdown();
+  }
+  part<By> run() { co_await together(puts(), this->gets()); }
+};
+// From a file that sendfile refuses: the program's own memory, below 2 GiB, where that is all that lacks.
+template <class By>
+struct sends_a_file_by_copies : writes_all_of_it<By> {
+  static constexpr std::array those{call::pread, call::send};
+  const own_socket memory{::open("/proc/self/mem", O_RDONLY | O_CLOEXEC)};
+  void* const low =
+      ::mmap(nullptr, this->sent.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+  sends_a_file_by_copies() { std::memcpy(low, this->sent.data(), this->sent.size()); }
+  ~sends_a_file_by_copies() { ::munmap(low, this->sent.size()); }
+  part<By> puts() {
+    const auto send = [&]() -> task<> {
+      const auto from = reinterpret_cast<std::uintptr_t>(low);
+      const std::uint64_t size = co_await this->here.send_file(memory.number(), from, this->sent.size());
+      EXPECT_EQ(size, this->sent.size());
+    };
+    this->was_written = co_await again_or_not<By>(*this, send);
+    if (this->was_written) this->here.shutdown();
+  }
+  part<By> run() { co_await together(puts(), this->gets()); }
+};
+
 // A connection that can't be watched is closed; any other stays to be accepted.
 template <class By>
 struct accepts : scenario {
@@ -396,6 +440,16 @@ struct connects : scenario {
     scenario::check(failed);
     EXPECT_EQ(there, "to it");
     EXPECT_EQ(here, "back");
+  }
+};
+
+template <class By>
+struct listens_thrice : scenario {
+  static constexpr std::array those{call::socket, call::bind, call::listen, call::epoll_ctl};
+  part<By> run() {
+    const auto listen = [] { return weft::net::listen_many({}, anywhere, 3); };
+    const std::vector<listener> made = co_await again<By>(*this, listen);
+    const own_socket client = connected_to(made.back().local().port());  // which says whether it is taken
   }
 };
 
@@ -519,9 +573,12 @@ TEST_P(net_faults, of_copy) { sweep_faults<copies>(GetParam()); }
 TEST_P(net_faults, of_write_some) { sweep_faults<writes_some>(GetParam()); }
 TEST_P(net_faults, of_write) { sweep_faults<writes>(GetParam()); }
 TEST_P(net_faults, of_a_write_of_parts) { sweep_faults<writes_parts>(GetParam()); }
+TEST_P(net_faults, of_send_file) { sweep_faults<sends_a_file>(GetParam()); }
+TEST_P(net_faults, of_send_file_by_copies) { sweep_faults<sends_a_file_by_copies>(GetParam()); }
 TEST_P(net_faults, of_accept) { sweep_faults<accepts>(GetParam()); }
 TEST_P(net_faults, of_connect) { sweep_faults<connects>(GetParam()); }
 TEST_P(net_faults, of_listen) { sweep_faults<listens>(GetParam()); }
+TEST_P(net_faults, of_listen_many) { sweep_faults<listens_thrice>(GetParam()); }
 TEST_P(net_faults, of_ready) { sweep_faults<waits_until_ready>(GetParam()); }
 TEST_P(net_faults, of_shutdown) { sweep_faults<shuts_down>(GetParam()); }
 TEST_P(net_faults, of_adopt) { sweep_faults<adopts>(GetParam()); }

@@ -16,6 +16,8 @@ extern "C" {
 int __real_bind(int number, const sockaddr* to, socklen_t size);
 int __real_listen(int number, int backlog);
 ssize_t __real_sendmsg(int number, const msghdr* message, int flags);
+ssize_t __real_sendfile(int number, int from, off_t* offset, std::size_t size);
+ssize_t __real_pread(int number, void* into, std::size_t size, off_t offset);
 int __real_poll(pollfd* those, nfds_t count, int milliseconds);
 int __real_fcntl(int number, int what, ...);
 int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
@@ -71,8 +73,8 @@ ssize_t moves_nothing(int error, int number, bool in) noexcept {
   return fails_with(error);
 }
 
-constexpr const char* names[] = {"none", "socket",  "bind", "listen",   "connect", "accept4",  "recv",
-                                 "send", "sendmsg", "poll", "shutdown", "fcntl",   "epoll_ctl"};
+constexpr const char* names[] = {"none",    "socket",   "bind",  "listen", "connect",  "accept4", "recv",     "send",
+                                 "sendmsg", "sendfile", "pread", "poll",   "shutdown", "fcntl",   "epoll_ctl"};
 
 }  // namespace
 
@@ -169,6 +171,18 @@ ssize_t __wrap_sendmsg(int number, const msghdr* message, int flags) {
     if (message->msg_iov[i].iov_len != 0)
       return test::real::__real_send(number, message->msg_iov[i].iov_base, 1, flags);
   return __real_sendmsg(number, message, flags);
+}
+
+ssize_t __wrap_sendfile(int number, int from, off_t* offset, std::size_t size) {
+  const int result = outcome_of(call::sendfile, number);
+  if (result > 0) return moves_nothing(result, number, false);
+  return __real_sendfile(number, from, offset, result == 0 ? size : std::min<std::size_t>(size, 1));
+}
+
+ssize_t __wrap_pread(int number, void* into, std::size_t size, off_t offset) {
+  const int result = outcome_of(call::pread, number);
+  if (result > 0) return fails_with(result);
+  return __real_pread(number, into, result == 0 ? size : std::min<std::size_t>(size, 1), offset);
 }
 
 int __wrap_poll(pollfd* those, nfds_t count, int milliseconds) {

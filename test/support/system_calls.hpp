@@ -29,6 +29,8 @@ enum class call : unsigned char {
   recv,
   send,
   sendmsg,
+  sendfile,
+  pread,
   poll,
   shutdown,
   fcntl,

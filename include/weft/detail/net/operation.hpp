@@ -44,6 +44,13 @@ struct tried {
 };
 tried try_receive(descriptor& from, std::span<std::byte> into) noexcept;
 tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept;
+/// What is left of a file to send.
+struct file_part {
+  int number;
+  std::uint64_t offset, size;
+  bool by_copies = false;  // the system can't send it from where it is
+};
+tried try_send_file(descriptor& to, file_part& part) noexcept;
 /// A descriptor number as `size`. `peer`, if it is not null, is set to the other side's address, where that is one of TCP.
 tried try_accept(descriptor& from, net::endpoint* peer = nullptr) noexcept;
 /// Whether the running task has had so many operations that were ready since it last waited that others are to run.
@@ -274,5 +281,8 @@ class [[nodiscard("nothing happens until it is awaited")]] writing : public task
   std::span<std::span<const std::byte>> parts_;
   bool is_of_parts_ = false;
 };
+
+/// What stream::send_file() returns.
+task<std::uint64_t> send_file(descriptor* at, file_part left);
 
 }  // namespace weft::detail
