@@ -75,6 +75,7 @@ server_process::server_process(state& round, const std::vector<std::string>& arg
   if (round.server().empty()) throw std::invalid_argument{"--server PROGRAM says what to measure"};
   const int listening = make_socket(SOCK_NONBLOCK);
   set(listening, SOL_SOCKET, SO_REUSEADDR, 1);
+  set(listening, SOL_SOCKET, SO_REUSEPORT, 1);  // for a server that adds listeners of its own
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
   checked(::bind(listening, as_system(address), size), "bind");
