@@ -208,7 +208,8 @@ task<> ask_lines(endpoint where, requests& of) {
   weft::io::buffered_reader in{to};
   for (int i = 0;; ++i) {
     const std::string question = std::to_string(i);
-    auto asking = as_result(to.write(question + "\n"));
+    const std::string line = question + "\n";
+    auto asking = as_result(to.write(line));
     const auto sent = co_await std::move(asking);
     if (sent.error()) co_return;
     auto reading = as_result(in.read_line());
@@ -726,7 +727,8 @@ TEST(serve, goes_on_under_hostile_clients) {
     };
     const auto garbage = [&]() -> task<> {
       const stream one = at.connect();
-      auto writing = as_result(one.write(std::string(5000, '\xff')));
+      const std::string much(5000, '\xff');
+      auto writing = as_result(one.write(much));
       static_cast<void>(co_await std::move(writing));
       co_await until_it_ends(one);
     };
