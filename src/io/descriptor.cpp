@@ -13,6 +13,7 @@ void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
   ended_.store(std::uint32_t{generation()} << 16, std::memory_order_relaxed);  // as declared
   armed_.store(0, std::memory_order_relaxed);                                  // as `number_`
   is_shared_.store(true, std::memory_order_relaxed);                           // as `number_`
+  is_copied_.store(false, std::memory_order_relaxed);                          // as `number_`
   got_.store(0, std::memory_order_relaxed);                                    // as `number_`
   sent_.store(0, std::memory_order_relaxed);                                   // as `number_`
   use_.store(open | owned, std::memory_order_relaxed);                         // nobody else has it yet

@@ -2,6 +2,7 @@
 // sockets, which a run of the kit waits for itself.
 #include <weft/net.hpp>
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -9,7 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -156,6 +159,69 @@ struct writes_much : connection {
   }
 };
 TEST(sweep, stream_write) { sweep_both<writes_much>("stream::write", waits_for_the_other); }
+
+// Over TCP, of memory that is lent: what is ended half-way resets the connection.
+template <class By>
+struct writes_without_a_copy {
+  stream here, there;
+  std::string data = std::string(stream::zero_copy_least + 1000, 'x');
+  std::size_t got = 0;
+  bool was_written = false, has_ended = false;
+
+  writes_without_a_copy() {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    auto* const any = reinterpret_cast<sockaddr*>(&name);
+    const int at = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+              to = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    must(::bind(at, any, size) == 0 && ::listen(at, 1) == 0 && ::getsockname(at, any, &size) == 0);
+    must(::connect(to, any, size) == 0);
+    const int from = ::accept4(at, nullptr, nullptr, SOCK_CLOEXEC);
+    must(from >= 0);
+    ::close(at);
+    try {
+      here = connection::adopted(to);
+    } catch (...) {
+      ::close(from);
+      throw;
+    }
+    there = connection::adopted(from);
+  }
+  part<By> writes() {
+    co_await here.write_zero_copy(bytes(data));
+    was_written = true;
+    here.shutdown();
+  }
+  part<By> reads() {
+    co_await rest(1);
+    std::array<std::byte, 10'000> buffer;
+    try {
+      for (;;) {
+        const std::size_t some = co_await there.read(buffer);
+        if (some == 0) break;
+        got += some;
+      }
+    } catch (const weft::error& failure) {
+      if (failure.code() != std::errc::connection_reset) throw;
+    }
+    has_ended = true;
+  }
+  part<By> run() { co_await together(reads(), writes()); }
+  void check() {
+    std::array<std::byte, 10'000> buffer;
+    ssize_t some = 1;
+    if (has_ended) some = 0;
+    while (some > 0) {
+      some = ::recv(there.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+      got += static_cast<std::size_t>(std::max<ssize_t>(some, 0));
+    }
+    require(was_written ? got == data.size() : got <= data.size(), "a byte was lost, or came twice");
+    require(got == 0 || some == 0 || errno == ECONNRESET, "it has ended half-way, and the other side is not told");
+  }
+};
+TEST(sweep, write_zero_copy) { sweep_both<writes_without_a_copy>("stream::write_zero_copy", waits_for_the_other); }
 
 // The same of a file.
 template <class By>

@@ -89,6 +89,14 @@ inline const std::vector<fault> all_faults{
     {call::send, {EAGAIN, EAGAIN, ENOMEM}},
     {call::send, {ECONNRESET}},
     {call::send, {one_byte, EPIPE}},
+    {call::lend, {one_byte}},
+    {call::lend, {EINTR}},
+    {call::lend, {EAGAIN, EAGAIN, EAGAIN}},
+    {call::lend, {EAGAIN, EAGAIN, one_byte, EAGAIN, EAGAIN, EAGAIN}},
+    {call::lend, {ENOBUFS}},
+    {call::lend, {EAGAIN, ENOMEM}},
+    {call::lend, {one_byte, EPIPE}},
+    {call::lend, {one_byte, ECONNRESET}},
     {call::sendmsg, {one_byte, one_byte, one_byte}},
     {call::sendmsg, {EINTR}},
     {call::sendmsg, {EAGAIN, EAGAIN, EAGAIN}},
@@ -148,6 +156,7 @@ inline bool goes_on_behind(call where, int result) {
     case EPROTO: return where == call::accept4;
     case EALREADY: return where == call::connect;
     case EINVAL: return where == call::sendfile;  // it reads and writes then
+    case ENOBUFS: return where == call::lend;     // it copies then
     default: return false;
   }
 }

@@ -370,6 +370,45 @@ struct sends_a_file_by_copies : writes_all_of_it<By> {
   part<By> run() { co_await together(puts(), this->gets()); }
 };
 
+// Over TCP. One that fails behind its first byte resets the connection.
+template <class By>
+struct writes_without_a_copy : by_tcp {
+  static constexpr std::array those{call::lend};
+  stream other = [this] {
+    stream made = stream::adopt(::fcntl(there.number(), F_DUPFD_CLOEXEC, 0));
+    spared.push_back(made.native_handle());
+    return made;
+  }();
+  std::string sent = std::string(200'000, 'x');
+  bool was_written = false, was_reset = false;
+
+  part<By> puts() {
+    const auto write = [&] { return here.write_zero_copy(std::as_bytes(std::span{sent})); };
+    was_written = co_await again_or_not<By>(*this, write);
+    if (was_written) here.shutdown();
+  }
+  part<By> gets() {
+    std::array<std::byte, 3000> buffer;
+    for (;;) {
+      const auto got = co_await as_result(other.read(buffer));
+      was_reset = !got.has_value();
+      if (was_reset || *got == 0) break;
+      received.append(reinterpret_cast<const char*>(buffer.data()), *got);
+    }
+  }
+  part<By> run() { co_await together(puts(), gets()); }
+  void check(std::error_code failed) const {
+    if (was_written) {
+      by_tcp::check(failed);
+      EXPECT_TRUE(received == sent);
+    } else {
+      EXPECT_EQ(failures, (std::vector<std::error_code>{failed, weft::errc::closed}));
+      EXPECT_LT(received.size(), sent.size());
+      EXPECT_TRUE(sent.starts_with(received));
+    }
+  }
+};
+
 // A connection that can't be watched is closed; any other stays to be accepted.
 template <class By>
 struct accepts : scenario {
@@ -574,6 +613,7 @@ TEST_P(net_faults, of_write_some) { sweep_faults<writes_some>(GetParam()); }
 TEST_P(net_faults, of_write) { sweep_faults<writes>(GetParam()); }
 TEST_P(net_faults, of_a_write_of_parts) { sweep_faults<writes_parts>(GetParam()); }
 TEST_P(net_faults, of_send_file) { sweep_faults<sends_a_file>(GetParam()); }
+TEST_P(net_faults, of_write_zero_copy) { sweep_faults<writes_without_a_copy>(GetParam()); }
 TEST_P(net_faults, of_send_file_by_copies) { sweep_faults<sends_a_file_by_copies>(GetParam()); }
 TEST_P(net_faults, of_accept) { sweep_faults<accepts>(GetParam()); }
 TEST_P(net_faults, of_connect) { sweep_faults<connects>(GetParam()); }

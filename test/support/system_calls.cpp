@@ -73,8 +73,8 @@ ssize_t moves_nothing(int error, int number, bool in) noexcept {
   return fails_with(error);
 }
 
-constexpr const char* names[] = {"none",    "socket",   "bind",  "listen", "connect",  "accept4", "recv",     "send",
-                                 "sendmsg", "sendfile", "pread", "poll",   "shutdown", "fcntl",   "epoll_ctl"};
+constexpr const char* names[] = {"none", "socket",  "bind",     "listen", "connect", "accept4",  "recv",  "send",
+                                 "lend", "sendmsg", "sendfile", "pread",  "poll",    "shutdown", "fcntl", "epoll_ctl"};
 
 }  // namespace
 
@@ -158,7 +158,7 @@ ssize_t __wrap_recv(int number, void* into, std::size_t size, int flags) {
 }
 
 ssize_t __wrap_send(int number, const void* data, std::size_t size, int flags) {
-  const int result = outcome_of(call::send, number);
+  const int result = outcome_of((flags & MSG_ZEROCOPY) != 0 ? call::lend : call::send, number);
   if (result > 0) return moves_nothing(result, number, false);
   return test::real::__real_send(number, data, result == 0 ? size : std::min<std::size_t>(size, 1), flags);
 }

@@ -28,6 +28,7 @@ enum class call : unsigned char {
   accept4,
   recv,
   send,
+  lend,  // a send with MSG_ZEROCOPY
   sendmsg,
   sendfile,
   pread,

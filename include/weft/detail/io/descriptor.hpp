@@ -92,6 +92,10 @@ class alignas(64) descriptor {
     return (use_.load(std::memory_order_relaxed) & (read | written)) != 0;  // a hint, no edge
   }
 
+  /// Of memory that is lent to it, the system makes a copy all the same.
+  bool is_copied_anyway() const noexcept { return is_copied_.load(std::memory_order_relaxed); }  // as declared
+  void will_be_copied() noexcept { is_copied_.store(true, std::memory_order_relaxed); }          // as declared
+
   int shown_number() noexcept {
     is_shared_.store(true, std::memory_order_relaxed);  // as declared
     return number();
@@ -169,8 +173,9 @@ class alignas(64) descriptor {
   // who waits has reset its event before, under a lock; who disarms a direction sets its event behind that; and who closes has
   // the edge of `use_` from whoever armed one and has left.
   atomic<std::uint8_t> armed_{0};
-  atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
-  atomic<bool> merges_{false};    // as declared
+  atomic<bool> is_shared_{true};   // no edge: by the owner, or before it is known to anybody
+  atomic<bool> merges_{false};     // as declared
+  atomic<bool> is_copied_{false};  // no edge: a hint for its writers
   // Bytes that were moved. No edge: a hint for who looks for connections that are idle, or slow. One operation at a time
   // writes each, and `use_` orders them.
   atomic<std::uint64_t> got_{0}, sent_{0};

@@ -282,6 +282,8 @@ class [[nodiscard("nothing happens until it is awaited")]] writing : public task
   bool is_of_parts_ = false;
 };
 
+/// What stream::write_zero_copy() returns.
+task<> write_zero_copy(descriptor* at, std::span<const std::byte> data);
 /// What stream::send_file() returns.
 task<std::uint64_t> send_file(descriptor* at, file_part left);
 
