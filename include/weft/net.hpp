@@ -8,10 +8,12 @@
 // All of it works in tasks, in fibers (weft::await) and on plain threads (sync_wait). Inside of a runtime its workers wait
 // for sockets, elsewhere a thread of the process.
 //
-// The kernel never holds a caller's buffer: each operation is tried at once, and where it can't go on, it waits until the
+// The kernel never holds a caller's buffer, but for write_zero_copy: each operation is tried at once, and where it can't go on, it waits until the
 // socket is ready and is tried again. So one that is stopped while it waits has had no effect, and its buffer is free.
 //
 // Every descriptor is non-blocking and close-on-exec. No operation raises SIGPIPE.
+//
+// Long because what each operation promises stands beside it.
 #pragma once
 
 #include <array>

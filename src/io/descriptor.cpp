@@ -7,15 +7,12 @@ namespace weft::detail {
 
 void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
   of_ = &of;
-  merges_.store(false, std::memory_order_relaxed);   // nobody else has it yet
   number_.store(number, std::memory_order_relaxed);  // nobody else has it yet
   for (event* one : {&readable_, &writable_}) is_ready ? one->set() : one->reset();
   ended_.store(std::uint32_t{generation()} << 16, std::memory_order_relaxed);  // as declared
   armed_.store(0, std::memory_order_relaxed);                                  // as `number_`
   is_shared_.store(true, std::memory_order_relaxed);                           // as `number_`
-  is_copied_.store(false, std::memory_order_relaxed);                          // as `number_`
-  got_.store(0, std::memory_order_relaxed);                                    // as `number_`
-  sent_.store(0, std::memory_order_relaxed);                                   // as `number_`
+  moved_.store(0, std::memory_order_relaxed);                                  // as `number_`
   use_.store(open | owned, std::memory_order_relaxed);                         // nobody else has it yet
 }
 
@@ -33,21 +30,21 @@ void descriptor::report(std::uint16_t of_generation, const change& what) noexcep
   if (!end(of_generation, (what.in_ended ? bit(direction::in) : 0) | (what.out_ended ? bit(direction::out) : 0) |
                               (what.urgent ? marked : 0)))
     return;
-  if (what.in || what.in_ended || merges_.load(std::memory_order_relaxed)) readable_.set();  // as declared
+  if (what.in || what.in_ended || merges()) readable_.set();
   if (what.out || what.out_ended) writable_.set();
 }
 
 void descriptor::arm(direction which) noexcept {
   of_->arm(*this, which);
-  if (merges_.load(std::memory_order_relaxed)) of_->arm(*this, direction::out);  // as declared
+  if (merges()) of_->arm(*this, direction::out);
 }
 
 // By the service: changes in this direction are reported no more, until somebody who waits has it armed anew. Who waits for
 // either asks whether the first is armed, and then arms both.
 void descriptor::disarm(direction which) noexcept {
-  const bool merges = merges_.load(std::memory_order_relaxed);                                          // as declared
-  armed_.fetch_and(static_cast<std::uint8_t>(~(merges ? 3U : bit(which))), std::memory_order_relaxed);  // as declared
-  event_of(merges ? direction::in : which).set();
+  const bool both = merges();
+  armed_.fetch_and(static_cast<std::uint8_t>(~(both ? 3U : bit(which))), std::memory_order_relaxed);  // as declared
+  event_of(both ? direction::in : which).set();
 }
 
 void descriptor::close() noexcept {

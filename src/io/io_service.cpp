@@ -4,6 +4,8 @@
 
 namespace weft::detail {
 
+static_assert(sizeof(descriptor) == 128, "two lines of the cache: there is one a connection");
+
 descriptor& io_service::watch(int number, bool tries_first) {
   descriptor* one;
   {

@@ -1,7 +1,7 @@
 // What a server sees of a connection from outside: whether its peer has shown itself in time, whether bytes move, and how fast.
 //
 // It looks four times in each of its times, so what has come to pass is found a quarter of that later at most. No operation is
-// timed: a timer a connection, and a counter in each direction.
+// timed: there is a timer a connection, and a count, which is kept only where there is a minimum rate.
 //
 // Rejected: (a) a timer armed by each read: that costs each read, and an idle connection's timer fires once in its time.
 // (b) A minimum rate of all time: who waits for the next request sends nothing, and does nothing wrong.
@@ -104,23 +104,22 @@ class connection_watch {
   clock::time_point due() const noexcept { return std::min({shows_until_, idle_looks_.due(), rate_looks_.due()}); }
 
   /// The descriptor may be another connection's by now, if the handler goes on without its own: that one is not judged.
-  connection_fault look(clock::time_point now, const descriptor& at, const std::atomic<bool>& has_shown) noexcept {
+  connection_fault look(clock::time_point now, descriptor& at, const std::atomic<bool>& has_shown) noexcept {
     if (now >= shows_until_) {
       if (!has_shown.load(std::memory_order_relaxed)) return connection_fault::late;  // nothing is ordered by it
       shows_until_ = clock::time_point::max();
     }
-    // In this order: bytes that were counted before the generation was the same are of this connection.
-    const std::uint64_t moved = at.moved();
-    const bool is_waiting = at.is_used_to_move(), is_the_same = at.generation() == generation_;
+    const bool is_the_same = at.generation() == generation_, is_waiting = at.is_used_to_move();
+    if (is_the_same) moved_ += at.take_moved();  // in this order: they may be another connection's
     if (now >= idle_looks_.due()) {
       if (!is_the_same)
-        idle_.restart(moved);
-      else if (idle_.look(moved))
+        idle_.restart(moved_);
+      else if (idle_.look(moved_))
         return connection_fault::idle;
       idle_looks_.taken(now);
     }
     if (now >= rate_looks_.due()) {
-      if (rate_.look(moved, is_waiting && is_the_same)) return connection_fault::slow;
+      if (rate_.look(moved_, is_waiting && is_the_same)) return connection_fault::slow;
       rate_looks_.taken(now);
     }
     return connection_fault::none;
@@ -128,6 +127,7 @@ class connection_watch {
 
  private:
   std::uint16_t generation_;
+  std::uint64_t moved_ = 0;  // bytes, if they are counted
   clock::time_point shows_until_;
   quarters idle_looks_, rate_looks_;
   idle_count idle_;

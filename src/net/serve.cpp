@@ -271,6 +271,7 @@ class server {
       } else {
         std::atomic<bool> has_shown{false};
         descriptor& at = *peer.at_;
+        if (options_.min_rate != 0) at.count_moved();
         // As a result, since a handler that is stopped by itself would be out of the race, and leave the other one.
         auto race = when_any(as_result(handle(std::move(peer), has_shown)), watch(at, at.generation(), has_shown));
         const auto first = co_await std::move(race);
@@ -307,8 +308,7 @@ class server {
   }
 
   // Ends when the connection is to end, with the reason. It begins behind the handler, which may have let go of it by then.
-  task<connection_fault> watch(const descriptor& at, std::uint16_t generation,
-                               const std::atomic<bool>& has_shown) const {
+  task<connection_fault> watch(descriptor& at, std::uint16_t generation, const std::atomic<bool>& has_shown) const {
     const clock& by = current_clock();
     for (connection_watch of{limits_, by.now(), generation};;) {
       co_await sleep_until(of.due());

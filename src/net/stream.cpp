@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -11,10 +10,10 @@
 #include <iterator>
 #include <utility>
 #include <weft/net.hpp>
-#include <weft/runtime.hpp>
 
 #include "core/worker.hpp"
 #include "io/io_service.hpp"
+#include "net/failed_try.hpp"
 #include "net/system_address.hpp"
 #include "sched/pool_worker.hpp"
 
@@ -38,17 +37,6 @@ std::exception_ptr failure_of(std::error_code refused, const char* operation) no
   }
 }
 
-namespace {
-
-// What has failed for want of memory, or of numbers, has left what it was tried for; and nobody reports that once more.
-tried failed(descriptor& at, direction which, int error) noexcept {
-  if (error == EAGAIN) return {.must_wait = true};
-  at.has_more(which);
-  return {.refused = system_error(error)};
-}
-
-}  // namespace
-
 tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   from.expect_change(direction::in);
   ssize_t size;
@@ -56,7 +44,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   while (size < 0 && errno == EINTR);
   if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // the end is ours, and not the peer's
   if (size >= 0) {
-    from.has_moved(direction::in, static_cast<std::size_t>(size));
+    from.has_moved(static_cast<std::size_t>(size));
     if (static_cast<std::size_t>(size) == into.size() || (size != 0 && from.has_marks())) from.has_more(direction::in);
     return {.size = static_cast<std::size_t>(size)};
   }
@@ -96,111 +84,10 @@ tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts
     if (size >= 0) to.has_more(direction::out);
   }
   if (size >= 0) {
-    to.has_moved(direction::out, static_cast<std::size_t>(size));
+    to.has_moved(static_cast<std::size_t>(size));
     return {.size = static_cast<std::size_t>(size)};
   }
-  return errno == EPIPE ? tried{.refused = closed_here()} : failed(to, direction::out, errno);
-}
-
-namespace {
-
-// Behind EINVAL, through a buffer that fits on a fiber's stack.
-ssize_t send_copied(int to, const file_part& part, std::size_t size) noexcept {
-  std::byte buffer[4096];
-  ssize_t got;
-  do got = ::pread(part.number, buffer, std::min(size, sizeof buffer), static_cast<off_t>(part.offset));
-  while (got < 0 && errno == EINTR);
-  if (got <= 0) return got;
-  ssize_t sent;
-  do sent = ::send(to, buffer, static_cast<std::size_t>(got), MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
-  return sent;
-}
-
-ssize_t send_by_system(int to, const file_part& part, std::size_t size) noexcept {
-  int error = 0;
-  ssize_t sent;
-  {
-    const as_worker guarded;  // sendfile() has no flag against SIGPIPE
-    do {
-      auto at = static_cast<off_t>(part.offset);
-      sent = ::sendfile(to, part.number, &at, size);
-    } while (sent < 0 && errno == EINTR);
-    error = errno;
-  }
-  errno = error;
-  return sent;
-}
-
-ssize_t send_piece(int to, file_part& part) noexcept {
-  constexpr std::uint64_t most = std::uint64_t{128} * 1024;
-  const auto size = static_cast<std::size_t>(std::min(part.size, most));
-  if (!part.by_copies) {
-    const ssize_t sent = send_by_system(to, part, size);
-    part.by_copies = sent < 0 && errno == EINVAL;  // of a file system that has no such way, as of parts of /proc
-    if (!part.by_copies) return sent;
-  }
-  return send_copied(to, part, size);
-}
-
-// Closes the write side where it goes between the first byte and the end.
-class half_sent {
- public:
-  explicit half_sent(descriptor& to) noexcept : to_{&to} {}
-  half_sent(const half_sent&) = delete;
-  ~half_sent() {
-    if (has_begun_) to_->shut_down_writes();
-  }
-  void begins() noexcept { has_begun_ = true; }
-  void is_done() noexcept { has_begun_ = false; }
-
- private:
-  descriptor* to_;
-  bool has_begun_ = false;
-};
-
-}  // namespace
-
-tried try_send_file(descriptor& to, file_part& part) noexcept {
-  ssize_t size = send_piece(to.number(), part);
-  if (size < 0 && errno == EAGAIN) {
-    to.expect_change(direction::out);
-    size = send_piece(to.number(), part);
-    if (size >= 0) to.has_more(direction::out);
-  }
-  if (size >= 0) {
-    const auto sent = static_cast<std::size_t>(size);
-    to.has_moved(direction::out, sent);
-    part.offset += sent;
-    part.size -= sent;
-    return {.size = sent};
-  }
-  return errno == EPIPE ? tried{.refused = closed_here()} : failed(to, direction::out, errno);
-}
-
-task<std::uint64_t> send_file(descriptor* at, file_part left) {
-  static constexpr const char* name = "send a file";
-  const descriptor_use use{at, direction::out, two_writers};
-  if (!use) co_await fail_with(failure_of(closed_here(), name));
-  half_sent unfinished{*at};
-  std::uint64_t so_far = 0;
-  for (;;) {
-    co_await check_stop();  // also between two pieces: each may wait for a disk
-    if (left.size == 0) break;
-    if (has_had_its_turn()) co_await yield();
-    if (at->may_try(direction::out))
-      if (const tried sent = try_send_file(*at, left); !sent.must_wait) {
-        if (sent.refused) co_await fail_with(failure_of(sent.refused, name));
-        if (sent.size == 0) break;  // the file ends
-        so_far += sent.size;
-        unfinished.begins();
-        continue;
-      }
-    co_await at->until_ready(direction::out);
-    if (at->is_closed()) co_await fail_with(failure_of(closed_here(), name));
-  }
-  unfinished.is_done();
-  co_return so_far;
+  return failed_write(to, errno);
 }
 
 tried try_accept(descriptor& from, net::endpoint* peer) noexcept {

@@ -27,6 +27,8 @@
 #include <weft/on_scope_exit.hpp>
 #include <weft/with.hpp>
 
+#include "net/failed_try.hpp"
+
 namespace weft::detail {
 namespace {
 
@@ -69,12 +71,10 @@ tried try_lend(lent_sends& of, std::span<const std::byte> data) noexcept {
     if (size >= 0) of.at.has_more(direction::out);
   }
   if (size >= 0) {
-    of.at.has_moved(direction::out, static_cast<std::size_t>(size));
+    of.at.has_moved(static_cast<std::size_t>(size));
     return {.size = static_cast<std::size_t>(size)};
   }
-  if (errno == EAGAIN) return {.must_wait = true};
-  of.at.has_more(direction::out);
-  return {.refused = errno == EPIPE ? closed_here() : std::error_code{errno, std::generic_category()}};
+  return failed_write(of.at, errno);
 }
 
 void take_report(lent_sends& of, const cmsghdr& one) noexcept {

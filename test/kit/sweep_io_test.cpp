@@ -1,4 +1,6 @@
 // Pipes, buffers and copies, with a stop at each place of each await, and without memory: no byte is lost or comes twice.
+//
+// Long because each operation is a scenario.
 #include <weft/io.hpp>
 #include <weft/io_limits.hpp>
 

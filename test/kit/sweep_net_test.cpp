@@ -1,5 +1,7 @@
 // Streams and listeners, with a stop at each place of each await, and without memory: no byte is lost or comes twice. On local
 // sockets, which a run of the kit waits for itself.
+//
+// Long because each operation is a scenario.
 #include <weft/net.hpp>
 
 #include <netinet/in.h>

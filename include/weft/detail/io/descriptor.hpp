@@ -77,24 +77,32 @@ class alignas(64) descriptor {
   /// Others may have duplicates of a number, unless weft has made it and never shown it. The file of one that nobody else has
   /// is shut down when it is closed, where the system would keep it open for what is armed.
   void is_of_ours_alone() noexcept { is_shared_.store(false, std::memory_order_relaxed); }  // as declared
-  /// So many bytes were read, or written, by the one operation that may do that.
-  void has_moved(direction which, std::size_t size) noexcept {
-    atomic<std::uint64_t>& count = which == direction::in ? got_ : sent_;
-    const std::uint64_t before = count.load(std::memory_order_relaxed);  // nobody else writes it
-    count.store(before + size, std::memory_order_relaxed);               // a figure
+  /// So many bytes were read or written.
+  void has_moved(std::size_t size) noexcept {
+    const std::uint32_t before = moved_.load(std::memory_order_relaxed);         // as declared
+    if ((ended_.load(std::memory_order_relaxed) & counted) != 0) [[unlikely]] {  // as declared
+      constexpr std::uint32_t enough = std::uint32_t{1} << 30;
+      if (before < enough)
+        moved_.fetch_add(size < enough ? static_cast<std::uint32_t>(size) : enough,
+                         std::memory_order_relaxed);  // a figure
+    } else if (before == 0) {
+      moved_.store(1, std::memory_order_relaxed);  // as declared
+    }
   }
-  /// How many bytes were since it began.
-  std::uint64_t moved() const noexcept {
-    return got_.load(std::memory_order_relaxed) + sent_.load(std::memory_order_relaxed);  // as declared
-  }
+  /// From now on it counts them; otherwise it only notes that there were any.
+  void count_moved() noexcept { ended_.fetch_or(counted, std::memory_order_relaxed); }  // as declared
+  /// How many were since the last time it was asked, which only one does: 1 if it does not count, up to 1 GiB or 2 if it does.
+  std::uint32_t take_moved() noexcept { return moved_.exchange(0, std::memory_order_relaxed); }  // as declared
   /// Whether somebody is at a read or a write of it.
   bool is_used_to_move() const noexcept {
     return (use_.load(std::memory_order_relaxed) & (read | written)) != 0;  // a hint, no edge
   }
 
   /// Of memory that is lent to it, the system makes a copy all the same.
-  bool is_copied_anyway() const noexcept { return is_copied_.load(std::memory_order_relaxed); }  // as declared
-  void will_be_copied() noexcept { is_copied_.store(true, std::memory_order_relaxed); }          // as declared
+  bool is_copied_anyway() const noexcept {
+    return (ended_.load(std::memory_order_relaxed) & copied) != 0;  // as declared
+  }
+  void will_be_copied() noexcept { ended_.fetch_or(copied, std::memory_order_relaxed); }  // as declared
 
   int shown_number() noexcept {
     is_shared_.store(true, std::memory_order_relaxed);  // as declared
@@ -114,9 +122,7 @@ class alignas(64) descriptor {
   /// One that is fresh, or was given back, is for `number` from now on, and `is_ready` until a try says otherwise.
   void begin(io_service& of, int number, bool is_ready) noexcept;
   /// From now on a change in either direction is reported as one for reading, too.
-  void merge_directions() noexcept {
-    merges_.store(true, std::memory_order_relaxed);
-  }  // a hint, no edge: a try decides
+  void merge_directions() noexcept { ended_.fetch_or(merged, std::memory_order_relaxed); }  // as declared
   /// A change that the system reported for the descriptor of that generation. A late one finds another generation, or wakes
   /// somebody who tries once in vain.
   struct change {
@@ -142,7 +148,8 @@ class alignas(64) descriptor {
     requests asks;            // of the ring's owner; it is in that one's inbox while there are any
     std::uint8_t armed = 0;   // by the ring's owner: the directions that the kernel polls
     bool is_retired = false;  // by the ring's owner: nobody has the descriptor any more
-  } ring;
+  };
+  [[no_unique_address]] in_ring ring;  // what follows lies in its last bytes: a descriptor has two lines of the cache
 
  private:
   friend class descriptor_use;
@@ -153,32 +160,33 @@ class alignas(64) descriptor {
   static constexpr std::uint8_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   event& event_of(direction which) noexcept { return which == direction::in ? readable_ : writable_; }
   const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
-  static constexpr std::uint8_t kept = 4;     // in armed_
-  static constexpr std::uint32_t marked = 4;  // in ended_
+  static constexpr std::uint8_t kept = 4;  // in armed_
+  // In ended_, besides the directions. Merged: a change in either direction is one for reading. Counted: bytes are. Copied: the
+  // system copies what is lent to it.
+  static constexpr std::uint32_t marked = 4, merged = 8, counted = 16, copied = 32;
+  bool merges() const noexcept { return (ended_.load(std::memory_order_relaxed) & merged) != 0; }  // as declared
   void arm(direction which) noexcept;
   void disarm(direction which) noexcept;
   void leave(std::uint32_t uses) noexcept;
   bool end(std::uint16_t of_generation, std::uint32_t bits) noexcept;
   void close_number() noexcept;
 
-  event readable_, writable_;
-  //   edge left  all that an operation did with the descriptor  ->  who closes it, or its number, and who begins it anew
-  // Changed by read-modify-writes alone. Who begins to use it has it from its owner, so that may be relaxed.
-  atomic<std::uint32_t> use_{0};
-  // The directions that have ended, whether there are marks and, in the high half, the generation, so that what is reported
-  // late ends nothing of the next one. A hint, no edge.
-  atomic<std::uint32_t> ended_{0};
-  atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
   // The directions of which changes will be reported, and whether the system keeps the file open for that (`kept`). Relaxed:
   // who waits has reset its event before, under a lock; who disarms a direction sets its event behind that; and who closes has
   // the edge of `use_` from whoever armed one and has left.
   atomic<std::uint8_t> armed_{0};
-  atomic<bool> is_shared_{true};   // no edge: by the owner, or before it is known to anybody
-  atomic<bool> merges_{false};     // as declared
-  atomic<bool> is_copied_{false};  // no edge: a hint for its writers
-  // Bytes that were moved. No edge: a hint for who looks for connections that are idle, or slow. One operation at a time
-  // writes each, and `use_` orders them.
-  atomic<std::uint64_t> got_{0}, sent_{0};
+  atomic<bool> is_shared_{true};  // no edge: by the owner, or before it is known to anybody
+
+  event readable_, writable_;
+  //   edge left  all that an operation did with the descriptor  ->  who closes it, or its number, and who begins it anew
+  // Changed by read-modify-writes alone. Who begins to use it has it from its owner, so that may be relaxed.
+  atomic<std::uint32_t> use_{0};
+  // The directions that have ended, whether there are marks, what else is said of it and, in the high half, the generation, so
+  // that what is reported late ends nothing of the next one. A hint, no edge.
+  atomic<std::uint32_t> ended_{0};
+  atomic<int> number_{-1};  // no edge: who finds the descriptor open finds it, too
+  // Whether any bytes were moved, or how many. No edge: a hint for who looks for connections that are idle, or slow.
+  atomic<std::uint32_t> moved_{0};
   io_service* of_ = nullptr;
 };
 
