@@ -50,6 +50,7 @@
 #include <weft/race.hpp>
 #include <weft/receiver_of.hpp>
 #include <weft/registry.hpp>
+#include <weft/resolve.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/scope_options.hpp>

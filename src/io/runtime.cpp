@@ -149,10 +149,18 @@ io_stats runtime::stats() const noexcept {
           .interrupts = so_far.interrupts};
 }
 std::string runtime::explain() const {
+#if defined(WEFT_WITH_CARES)
+  constexpr const char* names = " Names are looked up by c-ares.\n";
+#else
+  constexpr const char* names =
+      " Names are looked up by getaddrinfo, which blocks a thread: this weft was built without c-ares.\n";
+#endif
   if (is_guest())
-    return "Sockets are waited for by epoll, in the loop that this guest has its descriptor watched by; it has no "
-           "threads.\n";
-  return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) + "\n";
+    return std::string{
+               "Sockets are waited for by epoll, in the loop that this guest has its descriptor watched by; it has "
+               "no threads."} +
+           names;
+  return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) + names;
 }
 
 namespace {

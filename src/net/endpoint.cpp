@@ -94,4 +94,16 @@ endpoint system_address::to_endpoint() const {
   return it;
 }
 
+std::optional<endpoint> system_address::of(const sockaddr* address, std::size_t size, std::uint16_t port) noexcept {
+  if (address == nullptr) return std::nullopt;
+  const bool is_v6 = address->sa_family == AF_INET6;
+  if (!is_v6 && address->sa_family != AF_INET) return std::nullopt;
+  if (size < (is_v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in))) return std::nullopt;
+  system_address copy;
+  std::memcpy(&copy.storage, address, is_v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+  endpoint it = copy.to_endpoint();
+  it.port_ = port;
+  return it;
+}
+
 }  // namespace weft::net

@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cstdint>
+#include <optional>
 #include <weft/net.hpp>
 
 namespace weft::net {
@@ -13,6 +15,8 @@ struct system_address {
   explicit system_address(const endpoint& of) noexcept;
   /// Throws error for a family that an endpoint has not.
   endpoint to_endpoint() const;
+  /// That address with another port; nothing, where it is of another family.
+  static std::optional<endpoint> of(const sockaddr* address, std::size_t size, std::uint16_t port) noexcept;
 
   union {
     sockaddr_storage storage{};

@@ -2,7 +2,6 @@
 // calls never do.
 #pragma once
 
-#include <dirent.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -25,6 +24,7 @@
 #include <weft/test.hpp>
 #include <weft/timed.hpp>
 
+#include "net/open_descriptors.hpp"
 #include "support/system_calls.hpp"
 #include "support/weft_test.hpp"
 
@@ -170,14 +170,6 @@ inline std::error_code failure_of(const fault& what, std::size_t struck) {
     return {result, std::generic_category()};
   }
   return {};
-}
-
-inline std::size_t open_descriptors() {
-  DIR* const all = ::opendir("/proc/self/fd");
-  std::size_t count = 0;
-  while (::readdir(all) != nullptr) ++count;
-  ::closedir(all);
-  return count;
 }
 
 // ---- sockets of the test's own ------------------------------------------------------------------------------------------------
