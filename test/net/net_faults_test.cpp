@@ -31,11 +31,14 @@
 #include <weft/io.hpp>
 #include <weft/net.hpp>
 #include <weft/race.hpp>
+#include <weft/resolve.hpp>
 #include <weft/runtime.hpp>
 #include <weft/select.hpp>
 #include <weft/serve.hpp>
 
 #include "net/faults.hpp"
+#include "net/name_server.hpp"
+#include "net/open_descriptors.hpp"
 #include "support/sweep.hpp"
 #include "support/system_calls.hpp"
 
@@ -562,6 +565,56 @@ struct adopts : scenario {
   }
 };
 
+// A lookup has other servers to ask, or the same one again: so a call that fails may have it fail, or not.
+template <class By>
+struct looks_up : scenario {
+  static constexpr std::array those{call::socket,   call::connect, call::sendmsg,
+                                    call::recvfrom, call::fcntl,   call::epoll_ctl};
+  test::name_server server{[](const test::question& asked) {
+    return asked.by_tcp || asked.type == test::aaaa_record
+               ? test::answer(asked, {"10.0.0.7", "::1"})
+               : test::answer(asked, {}, {.is_truncated = true});  // and once more by TCP
+  }};
+  std::vector<endpoint> found;
+
+  part<By> run() {
+    const endpoint at[] = {server.at()};
+    const weft::net::resolve_options options{.servers = at, .timeout = 20ms, .tries = 6};
+    const auto resolve = [&] { return weft::net::resolve(options, "db.test.", "80"); };
+    found = co_await again<By>(*this, resolve);
+  }
+  void check(std::error_code failed) const {
+    if (!failures.empty()) scenario::check(failed);
+    // Of one family alone where the question for the other one could not be asked.
+    EXPECT_FALSE(found.empty());
+    for (const endpoint& one : found) EXPECT_TRUE(one == endpoint("10.0.0.7", 80) || one == endpoint("::1", 80));
+  }
+};
+
+// One that refuses before one that does not: so there is one attempt more, whatever fails.
+template <class By>
+struct connects_to_several : scenario {
+  static constexpr std::array those{call::socket, call::connect, call::epoll_ctl};
+  own_listener at;
+  std::string there;
+
+  part<By> run() {
+    const std::vector<endpoint> all{endpoint{"127.0.0.1", at.port}, endpoint{"127.0.0.1", at.port}};
+    const auto connect = [&] { return weft::net::connect({.delay = 1h}, all); };
+    const stream made = co_await again<By>(*this, connect);
+    co_await made.write("to it");
+    for (;;) {  // before it one that failed
+      const own_socket peer = at.accept();
+      there = peer.receive();
+      if (!there.empty()) break;
+    }
+  }
+  void check(std::error_code failed) const {
+    EXPECT_EQ(failures, std::vector<std::error_code>{}) << failed.message();
+    EXPECT_EQ(there, "to it");
+  }
+};
+
 // ---- the sweep ----------------------------------------------------------------------------------------------------------------
 
 template <class Scenario>
@@ -617,6 +670,14 @@ TEST_P(net_faults, of_write_zero_copy) { sweep_faults<writes_without_a_copy>(Get
 TEST_P(net_faults, of_send_file_by_copies) { sweep_faults<sends_a_file_by_copies>(GetParam()); }
 TEST_P(net_faults, of_accept) { sweep_faults<accepts>(GetParam()); }
 TEST_P(net_faults, of_connect) { sweep_faults<connects>(GetParam()); }
+TEST_P(net_faults, of_a_connect_to_several) { sweep_faults<connects_to_several>(GetParam()); }
+TEST_P(net_faults, of_resolve) {
+#if defined(WEFT_WITH_CARES)
+  sweep_faults<looks_up>(GetParam());
+#else
+  GTEST_SKIP() << "weft was built without c-ares";
+#endif
+}
 TEST_P(net_faults, of_listen) { sweep_faults<listens>(GetParam()); }
 TEST_P(net_faults, of_listen_many) { sweep_faults<listens_thrice>(GetParam()); }
 TEST_P(net_faults, of_ready) { sweep_faults<waits_until_ready>(GetParam()); }

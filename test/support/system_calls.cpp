@@ -18,6 +18,7 @@ int __real_listen(int number, int backlog);
 ssize_t __real_sendmsg(int number, const msghdr* message, int flags);
 ssize_t __real_sendfile(int number, int from, off_t* offset, std::size_t size);
 ssize_t __real_pread(int number, void* into, std::size_t size, off_t offset);
+ssize_t __real_recvfrom(int number, void* into, std::size_t size, int flags, sockaddr* of, socklen_t* length);
 int __real_poll(pollfd* those, nfds_t count, int milliseconds);
 int __real_fcntl(int number, int what, ...);
 int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
@@ -73,8 +74,9 @@ ssize_t moves_nothing(int error, int number, bool in) noexcept {
   return fails_with(error);
 }
 
-constexpr const char* names[] = {"none", "socket",  "bind",     "listen", "connect", "accept4",  "recv",  "send",
-                                 "lend", "sendmsg", "sendfile", "pread",  "poll",    "shutdown", "fcntl", "epoll_ctl"};
+constexpr const char* names[] = {"none",     "socket", "bind", "listen",  "connect",  "accept4", "recv",
+                                 "recvfrom", "send",   "lend", "sendmsg", "sendfile", "pread",   "poll",
+                                 "shutdown", "fcntl",  "epoll_ctl"};
 
 }  // namespace
 
@@ -155,6 +157,13 @@ ssize_t __wrap_recv(int number, void* into, std::size_t size, int flags) {
   const ssize_t got = test::real::__real_recv(number, into, std::min<std::size_t>(size, 1), flags);
   test::report_anew(number, true);
   return got;
+}
+
+// Of datagrams, of which nothing can be reported anew: a rest that was cut is gone.
+ssize_t __wrap_recvfrom(int number, void* into, std::size_t size, int flags, sockaddr* of, socklen_t* length) {
+  const int result = outcome_of(call::recvfrom, number);
+  if (result > 0) return fails_with(result);
+  return __real_recvfrom(number, into, result == 0 ? size : std::min<std::size_t>(size, 1), flags, of, length);
 }
 
 ssize_t __wrap_send(int number, const void* data, std::size_t size, int flags) {

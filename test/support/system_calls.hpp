@@ -27,6 +27,7 @@ enum class call : unsigned char {
   connect,
   accept4,
   recv,
+  recvfrom,
   send,
   lend,  // a send with MSG_ZEROCOPY
   sendmsg,
