@@ -28,10 +28,13 @@
 #include <vector>
 #include <weft/io.hpp>
 #include <weft/race.hpp>
+#include <weft/resolve.hpp>
 #include <weft/select.hpp>
 #include <weft/serve.hpp>
 #include <weft/signals.hpp>
 
+#include "net/name_server.hpp"
+#include "net/open_descriptors.hpp"
 #include "support/sweep.hpp"
 
 namespace {
@@ -447,6 +450,35 @@ struct serves {
   }
 };
 TEST(sweep, serve) { sweep_both<serves>("net::serve, net::draining", waits_for_the_other); }
+
+// ---- names ----------------------------------------------------------------------------------------------------------------
+
+#if defined(WEFT_WITH_CARES)
+// Two lookups at once, of which one receives for both, and the name server, which is stopped when they have ended. One that is
+// stopped takes nothing from the other one.
+template <class By>
+struct looks_up {
+  test::name_server server{[](const test::question& asked) { return test::answer(asked, {"10.0.0.7", "::1"}); }, false};
+  const std::size_t open = test::open_descriptors();
+  std::vector<weft::net::endpoint> found[2];
+
+  part<By> asks(int index, std::string_view name) {
+    const weft::net::endpoint at[] = {server.at()};
+    found[index] = co_await weft::net::resolve({.servers = at, .timeout = 1h}, name, "80");
+    require(found[index].size() == 2, "an address is lost");
+  }
+  part<By> run() {
+    auto both = together(asks(0, "one.test."), asks(1, "two.test."));
+    auto serves = server.serve_in_task();
+    co_await weft::when_any(std::move(both), std::move(serves));
+  }
+  void check() const { require(test::open_descriptors() == open, "a descriptor is left"); }
+};
+TEST(sweep, resolve) {
+  weft::test::run([]() -> task<> { co_await weft::net::listen(weft::net::endpoint{"127.0.0.1", 0}); });  // made once
+  sweep_both<looks_up>("net::resolve", waits_for_the_other);
+}
+#endif
 
 // ---- the kit itself -------------------------------------------------------------------------------------------------------
 

@@ -804,4 +804,35 @@ TEST(sweep, connect) {
   sweep_both<connects_late>("net::connect");
 }
 
+// The first of two goes on, as it seems, until the second has begun; whichever is first, the other one is closed.
+template <class By>
+struct connects_to_several_late {
+  const own_listener at;
+  const test::injection late{{call::connect, {EALREADY, EALREADY, EALREADY, EALREADY, EALREADY}}, 0};
+  const std::size_t open = open_descriptors();
+  std::optional<stream> made;
+
+  part<By> run() {
+    const std::vector<endpoint> all(2, endpoint{"127.0.0.1", at.port});
+    auto connecting = weft::net::connect({.delay = 0ms}, all);
+    made.emplace(co_await std::move(connecting));
+    co_await made->write("x");
+  }
+  void check() {
+    const bool is_connected = made.has_value();
+    made.reset();
+    require(open_descriptors() == open, "a descriptor is left");
+    bool has_written = false;
+    while (at.has_one()) {
+      const own_socket peer = at.accept();
+      has_written = peer.receive() == "x" || has_written;
+    }
+    require(!has_written || is_connected, "there is a connection that nobody has");
+  }
+};
+TEST(sweep, connect_to_several) {
+  weft::test::run([]() -> task<> { co_await weft::net::listen(anywhere); });  // what the kit waits by is made once
+  sweep_both<connects_to_several_late>("net::connect");
+}
+
 }  // namespace
