@@ -103,7 +103,9 @@ TEST(resolve, needs_nobody_for_numbers) {
     EXPECT_EQ(text_of(*co_await of("127.0.0.1", "80")), "127.0.0.1:80");
     EXPECT_EQ(text_of(*co_await of("::1", "65535")), "[::1]:65535");
     EXPECT_EQ(text_of(*co_await of("fe80::1%lo", "0")), "[fe80::1%1]:0");
-    EXPECT_EQ(text_of(*co_await of("10.0.0.1", "domain")), "10.0.0.1:53");
+    if (::getservbyname("domain", "tcp") != nullptr) {
+      EXPECT_EQ(text_of(*co_await of("10.0.0.1", "domain")), "10.0.0.1:53");
+    }
     EXPECT_EQ((co_await of("10.0.0.1", "no-such-service")).error(), resolve_errc::unknown_service);
     EXPECT_EQ((co_await of("10.0.0.1", "")).error(), resolve_errc::unknown_service);
     EXPECT_EQ((co_await of("10.0.0.1", "65536")).error(), resolve_errc::unknown_service);
@@ -147,7 +149,7 @@ TEST(resolve, knows_localhost) {
   const auto body = []() -> task<> {
     const endpoints v4 = co_await resolve({.family = address_family::v4}, "localhost", "7");
     EXPECT_EQ(text_of(v4), "127.0.0.1:7");
-    for (const endpoint& one : co_await resolve("localhost", "http")) {
+    for (const endpoint& one : co_await resolve("localhost", "80")) {
       EXPECT_TRUE(one == endpoint("127.0.0.1", 80) || one == endpoint("::1", 80)) << one.to_string();
     }
   };
@@ -374,6 +376,7 @@ TEST(resolve, has_a_search_list) {
     EXPECT_EQ((co_await std::move(asking)).error(), resolve_errc::not_found);
   };
   test::run_body(body());
+  const std::lock_guard guard{lock};
   EXPECT_EQ(names, (std::vector<std::string>{"db.one.test", "db.two.test", "db"}));
 }
 
