@@ -499,6 +499,9 @@ TEST(resolve, is_stopped_at_once) {
 
 // The state of the parent's lookups is not the child's.
 TEST(resolve, works_in_a_child_that_was_forked) {
+#if defined(WEFT_TEST_TSAN)
+  GTEST_SKIP() << "the sanitizer allows no threads in a child of several";
+#endif
   name_server server{always({"10.0.0.7"})};
   EXPECT_EQ(text_of(*weft::sync_wait(ask(server, "db.test"))), "10.0.0.7:80");
   const ::pid_t child = ::fork();
