@@ -2,7 +2,8 @@
 // lookup, and its time the processor time of the process that looks up. --size is how many are under way at once.
 //
 // All libraries look up as the system is configured. So the client and the program that is measured have a network and files
-// of their own, in namespaces: there /etc/resolv.conf names dnsmasq, which knows all names of bench.test. That takes root.
+// of their own, in namespaces: there /etc/resolv.conf names dnsmasq, which knows an address of
+// each family for all names of bench.test; the one of IPv6 can't be reached, so it comes last. That takes root.
 //
 // The programs are given as servers are, see harness/net/server.hpp: THREADS BYTES AT-ONCE. Each is told over one connection
 // how many names to look up, as eight bytes, and says how many were right.
@@ -78,7 +79,8 @@ class name_server {
       ::dup2(nowhere, STDOUT_FILENO);
       ::execl("/usr/sbin/dnsmasq", "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null",
               "--pid-file=", "--no-resolv", "--no-hosts", "--user=root", "--group=root", "--listen-address=127.0.0.1",
-              "--bind-interfaces", "--cache-size=0", "--address=/bench.test/127.0.0.7", nullptr);
+              "--bind-interfaces", "--cache-size=0", "--address=/bench.test/127.0.0.7",
+              "--address=/bench.test/2001:db8::7", nullptr);
       ::_exit(127);
     }
     if (!answers()) throw bench::not_here{"there is no /usr/sbin/dnsmasq that answers"};

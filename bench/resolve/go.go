@@ -42,7 +42,7 @@ func lookUp(count uint64, atOnce int) uint64 {
 			for one := next.Add(1) - 1; one < count; one = next.Add(1) - 1 {
 				host := fmt.Sprintf("host-%d.bench.test", one%1000)
 				found, err := resolver.LookupNetIP(context.Background(), "ip", host)
-				if err == nil && len(found) == 1 && found[0].Unmap() == expected {
+				if err == nil && len(found) == 2 && found[0].Unmap() == expected {
 					right.Add(1)
 				}
 			}

@@ -28,7 +28,7 @@ void watch(void*, int socket, int to_read, int to_write) {
 void begin_next();
 
 void found(void*, int status, int, ares_addrinfo* all) {
-  if (status == ARES_SUCCESS && all->nodes != nullptr && all->nodes->ai_next == nullptr &&
+  if (status == ARES_SUCCESS && all->nodes != nullptr && all->nodes->ai_next != nullptr &&
       bench::is_right(all->nodes->ai_addr))
     ++right;
   if (all != nullptr) ::ares_freeaddrinfo(all);

@@ -16,6 +16,7 @@ namespace bench {
 
 inline std::string host_name(std::uint64_t number) { return "host-" + std::to_string(number % 1000) + ".bench.test"; }
 
+/// Of the first of two.
 inline bool is_right(const sockaddr* address) {
   return address->sa_family == AF_INET &&
          reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr == htonl(0x7f000007);

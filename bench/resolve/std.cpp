@@ -14,7 +14,7 @@ bool look_up(std::uint64_t number) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   if (::getaddrinfo(bench::host_name(number).c_str(), "80", &hints, &found) != 0) return false;
-  const bool right = bench::is_right(found->ai_addr) && found->ai_next == nullptr;
+  const bool right = bench::is_right(found->ai_addr) && found->ai_next != nullptr;
   ::freeaddrinfo(found);
   return right;
 }

@@ -22,7 +22,8 @@ async fn look_up(all: Arc<Work>, count: u64) {
         }
         let host = format!("host-{}.bench.test:80", one % 1000);
         if let Ok(found) = tokio::net::lookup_host(host).await {
-            if found.collect::<Vec<_>>() == [expected] {
+            let found: Vec<_> = found.collect();
+            if found.len() == 2 && found[0] == expected {
                 all.right.fetch_add(1, Relaxed);
             }
         }

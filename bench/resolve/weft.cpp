@@ -14,7 +14,7 @@ weft::task<> look_up(work& all, std::uint64_t count) {
   const weft::net::endpoint expected{"127.0.0.7", 80};
   while (all.next != count) {
     const auto found = co_await weft::net::resolve(bench::host_name(all.next++), "80");
-    if (found.size() == 1 && found.front() == expected) ++all.right;
+    if (found.size() == 2 && found.front() == expected) ++all.right;
   }
 }
 

@@ -578,10 +578,25 @@ class due_timer : timer {
   std::atomic<bool> has_fired_{false};
 };
 
+// The set of a channel, watched where its leader runs, and the channel's again behind that.
+class watched_set {
+ public:
+  explicit watched_set(int set) : at_{io_service_here().watch(set, true)} {}
+  watched_set(const watched_set&) = delete;
+  ~watched_set() {
+    static_cast<void>(at_.release());
+    at_.drop();
+  }
+  descriptor& at() const noexcept { return at_; }
+
+ private:
+  descriptor& at_;
+};
+
 // Waits for the sockets and the time-outs of a channel, until its own answer is there.
 task<> lead(name_channel& channel, lookup& mine) {
-  const twin set{channel.set(), false};
-  descriptor& watched = *set.get();
+  const watched_set set{channel.set()};
+  descriptor& watched = set.at();
   due_timer timer{mine.turn};
   for (;;) {
     if (has_had_its_turn()) co_await yield();

@@ -568,8 +568,7 @@ struct adopts : scenario {
 // A lookup has other servers to ask, or the same one again: so a call that fails may have it fail, or not.
 template <class By>
 struct looks_up : scenario {
-  static constexpr std::array those{call::socket,   call::connect, call::sendmsg,
-                                    call::recvfrom, call::fcntl,   call::epoll_ctl};
+  static constexpr std::array those{call::socket, call::connect, call::sendmsg, call::recvfrom, call::epoll_ctl};
   test::name_server server{[](const test::question& asked) {
     return asked.by_tcp || asked.type == test::aaaa_record
                ? test::answer(asked, {"10.0.0.7", "::1"})
