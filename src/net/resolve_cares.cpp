@@ -314,8 +314,6 @@ std::vector<ares_addr_port_node> as_nodes(const std::vector<endpoint>& servers) 
 }
 
 name_channel::name_channel(const name_query::channel_options& options) {
-  static const int is_ready = ::ares_library_init(ARES_LIB_INIT_ALL);
-  expect_success(is_ready, "begin to use c-ares");
   ares_options asked{};
   int which = ARES_OPT_SOCK_STATE_CB;
   asked.sock_state_cb = wants;
@@ -468,6 +466,8 @@ class channels {
       if (one.channel != nullptr && one.service == service && one.options == options) at = &one;
     if (at != nullptr && is_current(*at, now)) return at->channel;
     if (at == nullptr) at = free_place();
+    if (!has_library_) expect_success(::ares_library_init(ARES_LIB_INIT_ALL), "begin to use c-ares");
+    has_library_ = true;
     const auto files = files_of(options);
     auto made = std::make_shared<name_channel>(options);
     if (at == nullptr) return made;
@@ -477,20 +477,31 @@ class channels {
   }
 
   static channels& instance() {
-    static const int in_children =
-        ::pthread_atfork(nullptr, nullptr, [] { one.store(nullptr, std::memory_order_relaxed); });
-    static_cast<void>(in_children);
-    channels* its = one.load(std::memory_order_acquire);  // <- channels
+    leave_behind_in_children();
+    channels* its = one.load(std::memory_order_acquire);  // <- channels (no model: as declared)
     if (its == nullptr) {
       auto made = std::make_unique<channels>();
-      if (one.compare_exchange_strong(its, made.get(), std::memory_order_acq_rel,  // -> channels
-                                      std::memory_order_acquire))                  // <- channels
+      if (one.compare_exchange_strong(its, made.get(),
+                                      std::memory_order_acq_rel,   // -> channels (no model: as declared)
+                                      std::memory_order_acquire))  // <- channels (no model: as declared)
         its = made.release();
     }
     return *its;
   }
 
  private:
+  // Not by the guard of a static, which a child that is forked meanwhile would find taken for ever. Two threads that come here
+  // at once register twice, and either does the same.
+  static void leave_behind_in_children() noexcept {
+    // Relaxed: who sees it too late registers once more.
+    static constinit std::atomic<bool> does{false};
+    if (does.load(std::memory_order_relaxed)) return;
+    ::pthread_atfork(nullptr, nullptr, [] {
+      one.store(nullptr, std::memory_order_relaxed);  // a child that begins has one thread
+    });
+    does.store(true, std::memory_order_relaxed);
+  }
+
   using files = std::array<file_id, 2>;
   struct place {
     std::shared_ptr<name_channel> channel;
@@ -522,11 +533,12 @@ class channels {
     return oldest;
   }
 
-  std::mutex lock_;  // of all that follows
+  std::mutex lock_;           // of all that follows
+  bool has_library_ = false;  // may be true of c-ares before: it counts
   std::array<place, 8> places_{};
 
   // Never destroyed, and left behind in a child that was forked, where the locks may be taken and the sockets are shared.
-  //   edge channels  its construction  ->  who finds it (no model: one exchange)
+  //   edge channels  its construction  ->  who finds it. No model: one exchange, of what is never changed behind it
   static constinit std::atomic<channels*> one;
 };
 
