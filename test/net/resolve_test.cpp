@@ -1,5 +1,7 @@
 // Names, by a name server of the test's own, in a runtime and outside of one. See weft/resolve.hpp. As in net_test.cpp,
 // WEFT_TEST_IN_RUNTIME has all bodies run in a runtime.
+//
+// Long because all that a name server may say, and a configuration, is in one file.
 #include <weft/resolve.hpp>
 
 #include <fcntl.h>
