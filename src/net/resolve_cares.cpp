@@ -13,9 +13,9 @@
 // what is told may go on at once, on this thread.
 //
 // c-ares can't end one question alone. It keeps a lookup that was stopped until it has an answer or has given up, by a count in
-// the lookup itself, and its callback finds that nobody is there. A channel that has many of these, or was used often, is not
-// given to others any more: so ids are not used up, and the port of its sockets does not stay the same for long, by which
-// somebody could learn it and send answers of his own.
+// the lookup itself, and its callback finds that nobody is there. A channel that has had a thousand lookups gets no others: so
+// its ids, of 16 bits, are not used up by those, and the port of its sockets does not stay the same where there always is a
+// lookup under way, by which somebody could learn it, and send answers of his own.
 //
 // Time-outs go by the real clock, also in a test with a clock of its own: c-ares reads the system's, and so does the server.
 //
@@ -111,12 +111,12 @@ class name_channel {
 
   // Whether new lookups are to get another one.
   bool is_worn() const noexcept {
-    constexpr std::size_t most_begun = 1'000, most_at_once = 4'000;
+    constexpr std::size_t most = 1'000;  // to make one takes as long as some lookups
     const std::lock_guard guard{lock_};
-    return begun_ >= most_begun || under_way_ + left_ >= most_at_once;
+    return begun_ >= most;
   }
 
-  // The descriptor of its set, or an error. Behind it, leave().
+  // Where it gives no error, leave() comes behind it.
   std::error_code begin(lookup& one, const char* host, address_family family) noexcept;
   void leave(lookup& one) noexcept;
 

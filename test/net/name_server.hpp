@@ -46,7 +46,8 @@ struct question {
   std::string name{};  // with dots, as it was asked
   std::uint16_t type = 0;
   bool by_tcp = false;
-  std::size_t end = 0;  // where it ends in the packet
+  std::size_t end = 0;     // where it ends in the packet
+  std::uint16_t from = 0;  // the port of who asks, by UDP
 };
 
 inline void put16(std::string& into, unsigned value) {
@@ -194,8 +195,9 @@ class name_server {
   }
 
   std::optional<std::string> answer_to(std::string packet, bool by_tcp) {
-    const auto parsed = parse_question(std::move(packet), by_tcp);
+    auto parsed = parse_question(std::move(packet), by_tcp);
     if (!parsed) return std::nullopt;
+    if (!by_tcp) parsed->from = ntohs(last_.sin_port);
     ++asked_;
     if (by_tcp) ++by_tcp_;
     return how_(*parsed);

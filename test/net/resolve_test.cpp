@@ -19,6 +19,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -486,6 +487,35 @@ TEST(resolve, goes_on_where_others_are_stopped) {
     EXPECT_EQ(rt.stats().watched, 0U);
   }
   EXPECT_LE(open_descriptors(), open);
+}
+
+// Also where there always is one under way, so that its socket stays.
+TEST(resolve, does_not_keep_its_port_for_long) {
+  std::mutex lock;
+  std::set<std::uint16_t> ports;
+  name_server server{[&](const question& asked) -> std::optional<std::string> {
+    if (asked.name == "silent.test") return std::nullopt;
+    const std::lock_guard guard{lock};
+    ports.insert(asked.from);
+    return answer(asked, {"10.0.0.7"});
+  }};
+  weft::runtime rt{{.threads = 1}};
+  const auto seen = [&] {
+    const std::lock_guard guard{lock};
+    return ports.size();
+  };
+  const auto body = [&](weft::scope& inside) -> task<> {
+    const endpoint at[] = {server.at()};
+    const resolve_options options{.family = address_family::v4, .servers = at, .timeout = 1h};
+    auto silent = inside.fork(resolve(options, "silent.test.", "80"));
+    static_cast<void>(co_await resolve(options, "db.test.", "80"));
+    static_cast<void>(co_await resolve(options, "db.test.", "80"));
+    EXPECT_EQ(seen(), 1U);
+    for (int i = 0; i != 1'000; ++i) static_cast<void>(co_await resolve(options, "db.test.", "80"));
+    EXPECT_GE(seen(), 2U);
+    silent.request_stop();
+  };
+  rt.run(weft::with_scope(body));
 }
 
 TEST(resolve, is_stopped_at_once) {
