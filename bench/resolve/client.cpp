@@ -2,8 +2,8 @@
 // lookup, and its time the processor time of the process that looks up. --size is how many are under way at once.
 //
 // All libraries look up as the system is configured. So the client and the program that is measured have a network and files
-// of their own, in namespaces: there /etc/resolv.conf names dnsmasq, which knows an address of
-// each family for all names of bench.test; the one of IPv6 can't be reached, so it comes last. That takes root.
+// of their own, in namespaces: there /etc/resolv.conf names dnsmasq, which knows an address of each family for all names of
+// bench.test; the one of IPv6 can't be reached, so it comes last. That takes root.
 //
 // The programs are given as servers are, see harness/net/server.hpp: THREADS BYTES AT-ONCE. Each is told over one connection
 // how many names to look up, as eight bytes, and says how many were right.

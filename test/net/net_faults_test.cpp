@@ -578,7 +578,7 @@ struct looks_up : scenario {
 
   part<By> run() {
     const endpoint at[] = {server.at()};
-    const weft::net::resolve_options options{.servers = at, .timeout = 20ms, .tries = 6};
+    const weft::net::resolve_options options{.servers = at, .timeout = 20ms, .tries = 10};
     const auto resolve = [&] { return weft::net::resolve(options, "db.test.", "80"); };
     found = co_await again<By>(*this, resolve);
   }
