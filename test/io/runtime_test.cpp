@@ -258,6 +258,7 @@ TEST(runtime, says_how_it_waits) {
   weft::runtime rt{{.threads = 1, .io = weft::io_backend::epoll}};
   EXPECT_EQ(rt.backend(), weft::io_backend::epoll);
   EXPECT_NE(rt.explain().find("waited for by epoll, as its options ask"), std::string::npos) << rt.explain();
+  EXPECT_NE(rt.explain().find("Names are looked up by "), std::string::npos) << rt.explain();
 }
 
 // Sets WEFT_IO, and puts it back.
