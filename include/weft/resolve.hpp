@@ -69,7 +69,8 @@ enum class resolver : std::uint8_t {
 struct resolve_options {
   address_family family = address_family::any;
   resolver by = resolver::automatic;
-  /// The name servers to ask, each with its port, instead of those that are configured. They are copied by the call.
+  /// The name servers to ask, each with its port, instead of those that are configured. They are copied by the call; a scope
+  /// of theirs is left out.
   std::span<const endpoint> servers{};
   /// How long a server may take for its first answer; zero: as configured, or 5 s. It doubles with each further round.
   detail::time_span timeout = std::chrono::seconds{0};

@@ -72,7 +72,8 @@ class happy_eyeballs {
   task<> try_all(scope& attempts) {
     for (std::size_t i = 0; i != to_.size(); ++i) {
       attempts.fork(try_one(i));
-      if (co_await is_over_before_next(i + 1 == to_.size())) break;
+      const bool is_over = co_await is_over_before_next(i + 1 == to_.size());
+      if (is_over) break;
     }
     attempts.request_stop({.reason = "another address has connected"});
   }
