@@ -26,6 +26,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol.hpp"
@@ -37,7 +38,9 @@ using clock_type = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr auto answer_limit = 60s;  // an answer of which no byte comes for so long is lost
-constexpr int connects_at_once = 256;
+// Connections of a process of which nobody knows whether the server has accepted them. Those of all are fewer than the system
+// keeps for the server: what it drops from a full queue is sent again after seconds, so that it looks as if the server lost it.
+constexpr int begun_at_once = 256;
 
 enum class kind : std::uint8_t { good, slow, silent, garbage, resetting, half_closing, dripping, deaf };
 constexpr std::size_t kinds = 8;
@@ -124,6 +127,7 @@ class clients {
     phase at = phase::away;
     std::uint32_t next_number = 0;
     int batches_left = 0;
+    bool is_accepted = true;
     std::string out;  // what the socket did not take yet
     std::deque<expected> answers;
     soak::header head{};
@@ -175,7 +179,7 @@ class clients {
   // ---- connections
 
   void begin(one& it) {
-    if (connecting_ == connects_at_once) return set_timer(it, 20ms + up_to(20ms));
+    if (begun_ == begun_at_once) return set_timer(it, 20ms + up_to(20ms));
     it.socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (it.socket < 0) die("socket");
     const int on = 1;
@@ -196,7 +200,8 @@ class clients {
       if (is_ending == 0) fail(it, "can't connect", count_.lost);
       return set_timer(it, 1s);
     }
-    ++connecting_;
+    ++begun_;
+    it.is_accepted = false;
     it.at = phase::connecting;
     it.next_number = 0;
     it.batches_left = 1 + static_cast<int>(random_() % 8);
@@ -208,9 +213,13 @@ class clients {
     set_timer(it, answer_limit);
   }
 
+  void accepted(one& it) noexcept {
+    if (!std::exchange(it.is_accepted, true)) --begun_;
+  }
+
   // The next connection begins after a while.
   void close(one& it) {
-    if (it.at == phase::connecting) --connecting_;
+    accepted(it);
     if (it.socket >= 0) ::close(it.socket);
     it.socket = -1;
     ++it.generation;
@@ -249,7 +258,6 @@ class clients {
         return close(it);
       }
       if ((events & EPOLLOUT) == 0) return;
-      --connecting_;
       ++count_.connected;
       connected(it);
       if (it.socket < 0) return;
@@ -339,6 +347,7 @@ class clients {
   }
 
   void take(one& it, std::span<const std::byte> some) {
+    accepted(it);
     if (it.at == phase::busy) set_timer(it, answer_limit);
     while (!some.empty()) {
       if (it.answers.empty()) return give_up(it, "has an answer to nothing", count_.wrong);
@@ -494,7 +503,7 @@ class clients {
   std::mt19937_64 random_{given_.net};
   totals count_;
   std::uint64_t other_requests_ = 0;
-  int connecting_ = 0, told_ = 0;
+  int begun_ = 0, told_ = 0;
   clock_type::time_point ends_at_{};
 };
 
