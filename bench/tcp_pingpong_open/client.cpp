@@ -1,7 +1,9 @@
 // tcp_pingpong_open: the requests of tcp_pingpong, but sent when it is time for them, whether or not earlier ones have been
 // answered: an open loop, as of clients that don't know of each other. Each connection sends in its turn. One item is a
 // request, and its time the server's processor time for it. Reported besides: how long answers take, from when the request
-// was to be sent, so that those count in full that a slow answer holds up in the client (no "coordinated omission").
+// was to be sent, so that those count in full that a slow answer holds up in the client (no "coordinated omission"); how many
+// were answered in a second; and the client's processor time for one, which is the same work for all servers, but that more
+// answers at once cost it less.
 //
 // --rate says how many requests there are in a second. The driver finds it at the start of its run, as half of what epoll by
 // hand does without --rate, where this client is a closed loop; it is the same for all libraries. --size is the number of
@@ -58,24 +60,33 @@ class open_loop {
 
   /// As many requests as there are in that time. How many.
   std::size_t play(clock_type::duration time) {
+    busy_ = {};
     const auto total = std::max<std::size_t>(
         1, static_cast<std::size_t>(std::chrono::duration<double>{time}.count() * static_cast<double>(rate_)));
     start_ = clock_type::now();
     for (std::size_t sent = 0, answered = 0; answered != total;) {
-      for (auto now = clock_type::now(); sent != total && due(sent) <= now; ++sent) {
+      const auto began = clock_type::now();
+      const std::size_t before = sent + answered;
+      for (auto now = began; sent != total && due(sent) <= now; ++sent) {
         const std::size_t which = sent % all_.size();
         if (sent / all_.size() - answered_[which] >= most_waiting) break;  // its time goes on
         all_[which].send_next();
         lateness_.add(now - due(sent));
       }
       all_.wait(0, [&](std::size_t which) { answered += take_answers(which); });
+      if (sent + answered != before) busy_ += clock_type::now() - began;  // else a look in vain
     }
+    took_ = clock_type::now() - start_;
+    requests_ = total;
     return total;
   }
 
   void report(bench::state& to) {
+    const auto requests = static_cast<double>(requests_);
     latencies_.report(to);
     to.report("client late p99 us", lateness_.quantile(0.99));
+    to.report("client us a request", std::chrono::duration<double, std::micro>{busy_}.count() / requests);
+    to.report("answers in a second", requests / std::chrono::duration<double>{took_}.count());
   }
 
  private:
@@ -94,6 +105,8 @@ class open_loop {
   bench::players& all_;
   std::size_t rate_;
   clock_type::time_point start_{};
+  clock_type::duration busy_{}, took_{};
+  std::size_t requests_ = 0;
   std::vector<std::size_t> answered_;  // of each connection
   bench::latencies latencies_, lateness_;
 };
