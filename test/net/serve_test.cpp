@@ -882,6 +882,40 @@ TEST(serve, pauses_where_there_is_no_descriptor) {
   });
 }
 
+// On both back ends: eight are in the backlog, and there are descriptors for some of them. Each is answered once those before it
+// have gone.
+task<> accepts_again(server_stats& stats) {
+  listener at = co_await weft::net::listen(anywhere);
+  const endpoint where = at.local();
+  std::vector<stream> clients;
+  for (int i = 0; i != 8; ++i) clients.push_back(co_await weft::net::connect(where));
+  const few_descriptors limited{3};
+  const auto talks = [&]() -> task<> {
+    co_await comes_true([&] { return stats.pauses() >= 3; });
+    EXPECT_LT(stats.accepted(), 8U);
+    std::array<std::byte, 1> answer;
+    for (const stream& one : clients) {
+      co_await one.write("x");
+      EXPECT_EQ(co_await one.read(answer), 1U);
+      one.shutdown();
+      EXPECT_EQ(co_await one.read(answer), 0U);
+    }
+  };
+  auto both = weft::when_any(serve({.stats = &stats}, std::move(at), echo), talks());
+  co_await std::move(both);
+  EXPECT_EQ(stats.accepted(), 8U);
+  EXPECT_EQ(stats.rejected(), 0U);
+}
+
+TEST(serve, accepts_again_in_a_runtime_once_there_are_descriptors) {
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    for (const unsigned threads : {1U, 2U}) {
+      weft::runtime rt{{.threads = threads, .io = by}};
+      server_stats stats;
+      rt.run(accepts_again(stats));
+    }
+}
+
 TEST(serve, fails_where_its_listener_does_but_drains_first) {
   weft::test::run([]() -> task<> {
     local_listener at;
