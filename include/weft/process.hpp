@@ -18,6 +18,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,27 @@
 #include <weft/task.hpp>
 
 namespace weft {
+
+/// A list of options, which braces make: `{"git", "rev-parse"}`; or a vector. Not a std::initializer_list, which g++ 12 can't have
+/// in a coroutine.
+template <class T>
+class list_of {
+ public:
+  list_of() = default;
+  template <class... Parts>
+    requires(sizeof...(Parts) > 0 && (std::convertible_to<const Parts&, T> && ...))
+  list_of(const Parts&... parts) {  // NOLINT: stands for the vector
+    all_.reserve(sizeof...(Parts));
+    (all_.emplace_back(parts), ...);
+  }
+  list_of(std::vector<T> all) noexcept : all_{std::move(all)} {}  // NOLINT: as above
+
+  const std::vector<T>& all() const noexcept { return all_; }
+
+ private:
+  std::vector<T> all_;
+};
+using strings = list_of<std::string>;
 
 /// How a process has ended.
 class exit_status {
@@ -85,12 +107,12 @@ struct process_options {
   stdio out = stdio::inherit();
   stdio err = stdio::inherit();
   /// "NAME=value", all that it has. Unset: what this process has.
-  std::optional<std::vector<std::string>> environment{};
+  std::optional<strings> environment{};
   /// "NAME=value", which it has besides, or instead of another value.
-  std::vector<std::string> variables{};
-  std::string directory{};         ///< where it begins; empty: where this process is
-  std::vector<int> descriptors{};  ///< of the caller's, which it keeps: they become 3, 4, ... in the process
-  bool own_group = true;           ///< it begins a group of processes, which end() and its destruction end with it
+  strings variables{};
+  std::string directory{};     ///< where it begins; empty: where this process is
+  list_of<int> descriptors{};  ///< of the caller's, which it keeps: they become 3, 4, ... in the process
+  bool own_group = true;       ///< it begins a group of processes, which end() and its destruction end with it
   detail::time_span grace =
       std::chrono::seconds{5};  ///< how long run_process() and output_of() leave it, once they were stopped
 };
@@ -217,8 +239,8 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
   /// Fails   throws error: what the system says (no_such_file_or_directory, permission_denied, too_many_files_open), or
   ///         invalid_argument for what makes no sense: no arguments, a variable without '='. Then nothing was started.
   /// Cost    blocks this thread until the program is loaded: half a millisecond, or as long as its disk takes.
-  process(process_options options, const std::vector<std::string>& arguments);
-  explicit process(const std::vector<std::string>& arguments) : process{{}, arguments} {}
+  process(process_options options, strings arguments);
+  explicit process(strings arguments) : process{{}, std::move(arguments)} {}
   process(process&&) noexcept = default;
   process& operator=(process&&) noexcept = default;
   ~process() = default;
@@ -259,8 +281,8 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
 
 /// Starts a program, and waits until it has ended. One that is stopped ends it as process::end() does, in `options.grace`,
 /// and ends stopped then. Pipes make no sense here: they are refused with invalid_argument.
-task<exit_status> run_process(process_options options, std::vector<std::string> arguments);
-WEFT_COROUTINE_WRAPPER inline task<exit_status> run_process(std::vector<std::string> arguments) {
+task<exit_status> run_process(process_options options, strings arguments);
+WEFT_COROUTINE_WRAPPER inline task<exit_status> run_process(strings arguments) {
   return run_process(process_options{}, std::move(arguments));
 }
 
@@ -280,8 +302,8 @@ struct process_output {
 ///
 /// Cancel    as run_process(): ends it.
 /// Fails     as the constructor of `process`; with file_too_large where it writes more than `limit`: then it is ended.
-task<process_output> output_of(output_options options, std::vector<std::string> arguments);
-WEFT_COROUTINE_WRAPPER inline task<process_output> output_of(std::vector<std::string> arguments) {
+task<process_output> output_of(output_options options, strings arguments);
+WEFT_COROUTINE_WRAPPER inline task<process_output> output_of(strings arguments) {
   return output_of(output_options{}, std::move(arguments));
 }
 

@@ -256,10 +256,10 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 std::vector<std::string> variables_of(const process_options& options, const std::string& program) {
   std::vector<std::string> all;
   if (options.environment)
-    all = *options.environment;
+    all = options.environment->all();
   else
     for (char** one = environ; one != nullptr && *one != nullptr; ++one) all.emplace_back(*one);
-  for (const std::string& more : options.variables) {
+  for (const std::string& more : options.variables.all()) {
     const std::size_t name = more.find('=');
     if (name == more.npos || name == 0) refuse(EINVAL, program);
     const auto is_same = [&](const std::string& one) { return one.compare(0, name + 1, more, 0, name + 1) == 0; };
@@ -335,12 +335,14 @@ owned_file duplicate(int number, int above, const std::string& program) {
 
 }  // namespace
 
-process::process(process_options options, const std::vector<std::string>& arguments) {
+process::process(process_options options, strings list) {
+  const std::vector<std::string>& arguments = list.all();
+  const std::vector<int>& descriptors = options.descriptors.all();
   const std::string program = arguments.empty() ? std::string{} : arguments.front();
   if (program.empty() || has_nul(options.directory) || std::any_of(arguments.begin(), arguments.end(), has_nul))
     refuse(EINVAL, program);
   const std::vector<std::string> variables = variables_of(options, program);
-  const int end_of_numbers = 3 + static_cast<int>(options.descriptors.size());
+  const int end_of_numbers = 3 + static_cast<int>(descriptors.size());
 
   instructions how{program};
   std::vector<owned_file> of_child;
@@ -371,8 +373,8 @@ process::process(process_options options, const std::vector<std::string>& argume
       }
     }
   }
-  for (std::size_t i = 0; i != options.descriptors.size(); ++i)
-    gets(3 + static_cast<int>(i), duplicate(options.descriptors[i], end_of_numbers, program));
+  for (std::size_t i = 0; i != descriptors.size(); ++i)
+    gets(3 + static_cast<int>(i), duplicate(descriptors[i], end_of_numbers, program));
   how.has_none_from(end_of_numbers);
   if (!options.directory.empty()) how.begins_in(options.directory);
   how.begins_anew(options.own_group);
@@ -471,15 +473,15 @@ task<exit_status> talk(process& child, const output_options& options, process_ou
 
 }  // namespace
 
-task<exit_status> run_process(process_options options, std::vector<std::string> arguments) {
+task<exit_status> run_process(process_options options, strings arguments) {
   co_await check_stop();
   const process child{options, arguments};
   if (child.input.is_open() || child.output.is_open() || child.error.is_open())
-    throw weft::error{system_error(EINVAL), "run a process", arguments.front()};
+    throw weft::error{system_error(EINVAL), "run a process", arguments.all().front()};
   co_return co_await wait_or_end(child, options.grace);
 }
 
-task<process_output> output_of(output_options options, std::vector<std::string> arguments) {
+task<process_output> output_of(output_options options, strings arguments) {
   co_await check_stop();
   options.process.in = options.input.empty() ? stdio::null() : stdio::pipe();
   options.process.out = options.process.err = stdio::pipe();

@@ -253,8 +253,8 @@ WEFT_TEST("process: its variables, its directory") {
   const char* const home = ::getenv("HOME");
   EXPECT_EQ(here.out, "/\n1=2\n[]\n" + std::string{home != nullptr ? home : ""} + "\n");
 
-  const process_output alone =
-      co_await output_of({.process = {.environment = arguments{"A=1", "B=2"}, .variables = {"B=3"}}}, {"/usr/bin/env"});
+  const process_output alone = co_await output_of(
+      {.process = {.environment = weft::strings{"A=1", "B=2"}, .variables = {"B=3"}}}, {"/usr/bin/env"});
   EXPECT_EQ(alone.out, "A=1\nB=3\n");
 }
 
