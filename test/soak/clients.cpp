@@ -37,6 +37,9 @@ using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+// After so many idle timeouts a silent connection is closed. The server looks four times, each of which waits behind what else it
+// has to do, and that may be seconds on a machine that is busy with something else.
+constexpr int idle_ends = 6;
 constexpr auto answer_limit = 60s;  // an answer of which no byte comes for so long is lost
 // Connections of a process of which nobody knows whether the server has accepted them. Those of all are fewer than the system
 // keeps for the server: what it drops from a full queue is sent again after seconds, so that it looks as if the server lost it.
@@ -414,11 +417,11 @@ class clients {
         add_request(it, 16, 256 * 1024);
         flush(it);
         return set_timer(it, 50ms);
-      case kind::silent: it.at = phase::leaving; return set_timer(it, 3 * given_.idle);
+      case kind::silent: it.at = phase::leaving; return set_timer(it, idle_ends * given_.idle);
       case kind::garbage: {
         for (int i = 0; i != 256; ++i) it.out += static_cast<char>(random_() & 0xff);
         it.at = phase::leaving;
-        set_timer(it, 3 * given_.idle);
+        set_timer(it, idle_ends * given_.idle);
         return flush(it);
       }
       case kind::resetting:  // at any instant: before the greeting, in a request, in an answer
@@ -463,7 +466,7 @@ class clients {
           const ssize_t sent = ::send(it.socket, it.out.data(), 1, MSG_NOSIGNAL);
           if (sent == 1) it.out.erase(0, 1);
         }
-        if (++it.batches_left > 400) return give_up(it, "drips, and was not cut off", count_.not_closed);
+        if (++it.batches_left > 1200) return give_up(it, "drips, and was not cut off", count_.not_closed);
         return set_timer(it, 100ms);
       case kind::deaf: return close(it);
       default: return;
