@@ -1,4 +1,4 @@
-// TCP: endpoints, listeners and streams.
+// Streams, by TCP and by Unix sockets: endpoints, listeners and connections.
 //
 //     w::task<> echo(w::net::stream peer) {
 //       std::array<std::byte, 4096> buffer;
@@ -12,6 +12,8 @@
 // socket is ready and is tried again. So one that is stopped while it waits has had no effect, and its buffer is free.
 //
 // Every descriptor is non-blocking and close-on-exec. No operation raises SIGPIPE.
+//
+// Datagrams are in datagram.hpp; credentials and descriptors that pass through Unix sockets, in unix.hpp.
 //
 // Long because what each operation promises stands beside it.
 #pragma once
@@ -38,25 +40,34 @@ struct accepting;
 class server;
 struct receiving;
 struct getting_ready;
+struct socket_access;
+class socket_file;
 }  // namespace weft::detail
 
 namespace weft::net {
 
 // ---- endpoints ------------------------------------------------------------------------------------------------------------
 
-/// An address and a port: IPv4, or IPv6 with its scope.
+/// Where a socket is: an address and a port, of IPv4, or of IPv6 with its scope; or a Unix socket of this machine, by the path
+/// of its file or by an abstract name, which is no file and goes with its socket.
 class endpoint {
  public:
   endpoint() = default;  ///< 0.0.0.0:0
   /// `address` in numbers: "127.0.0.1", "::1", "fe80::1%eth0" or "fe80::1%2". Throws error where it is none, or the
   /// interface is not known.
   endpoint(std::string_view address, std::uint16_t port);
-  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80". Throws error.
+  /// Of 107 bytes at most. Throws error: filename_too_long; invalid_argument where it is empty, or has a zero in it.
+  static endpoint unix_path(std::string_view path);
+  /// Of 107 bytes at most, of any value. Throws error: filename_too_long; invalid_argument where it is empty.
+  static endpoint unix_abstract(std::string_view name);
+  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/run/x", "unix:@name". Throws error.
   static endpoint parse(std::string_view text);
 
-  bool is_v6() const noexcept { return is_v6_; }
-  std::uint16_t port() const noexcept { return port_; }
-  /// The address in numbers, with its scope as a number.
+  bool is_v6() const noexcept { return kind_ == kind::v6; }
+  bool is_unix() const noexcept { return kind_ >= kind::path; }
+  std::uint16_t port() const noexcept { return port_; }  ///< 0 of a Unix socket
+  /// The address in numbers, with its scope as a number. Of a Unix socket its path, or @ and its abstract name; empty where it
+  /// has neither, as most clients.
   std::string address() const;
   /// As parse() takes it.
   std::string to_string() const;
@@ -64,11 +75,16 @@ class endpoint {
   friend auto operator<=>(const endpoint&, const endpoint&) = default;
 
  private:
+  friend union ip_address;
   friend struct system_address;
-  bool is_v6_ = false;
+  enum class kind : std::uint8_t { v4, v6, path, abstract };
+  endpoint(kind which, std::string_view name);
+  kind kind_ = kind::v4;
+  std::uint8_t size_ = 0;  // of a Unix socket's path or name
   std::uint16_t port_ = 0;
-  std::uint32_t scope_ = 0;               // of an IPv6 address: the interface's number; 0: none
-  std::array<std::uint8_t, 16> bytes_{};  // in the order of the network; of IPv4 the first four
+  std::uint32_t scope_ = 0;  // of an IPv6 address: the interface's number; 0: none
+  // In the order of the network, IPv4 in the first four; or a path or name. Zeros behind it.
+  std::array<std::uint8_t, 108> bytes_{};
 };
 
 // ---- streams --------------------------------------------------------------------------------------------------------------
@@ -129,7 +145,7 @@ struct receiving {
 
 namespace weft::net {
 
-/// A connection. Reads and writes are for one task at a time each, and both may go on at once.
+/// A connection, by TCP or by Unix sockets. Reads and writes are for one task at a time each, and both may go on at once.
 ///
 /// Threads   any, but for moves, destruction and release(), which are for when nothing else goes on; close() may come while
 ///           a read or a write waits, which ends with the error `closed`.
@@ -253,17 +269,20 @@ class stream {
  private:
   friend detail::accepting;
   friend detail::server;
+  friend detail::socket_access;
   friend task<stream> connect(endpoint to);
   explicit stream(detail::descriptor& at) noexcept : at_{&at} {}
-  static stream take_over(int number);
+  static stream take_over(int number, bool is_unix);
 
   detail::descriptor* at_ = nullptr;
 };
 
 /// Connects.
 ///
+/// Suspends  until the peer's system answers. Of a Unix socket, only while the listener has no room: nothing tells when it has,
+///           so it is tried again after 1 ms, and then after up to 64 ms.
 /// Cancel    closes the attempt.
-/// Fails     with an error of the system's: connection_refused, network_unreachable, ...
+/// Fails     with an error of the system's: connection_refused, network_unreachable, no_such_file_or_directory, ...
 task<stream> connect(endpoint to);
 
 // ---- listeners ------------------------------------------------------------------------------------------------------------
@@ -279,7 +298,7 @@ struct accepting {
   static constexpr direction which() noexcept { return direction::in; }
   bool may_try() const noexcept { return at->may_try(which()); }
   tried attempt() const noexcept { return try_accept(*at); }
-  static net::stream give(const tried& got) { return net::stream::take_over(static_cast<int>(got.size)); }
+  net::stream give(const tried& got) const { return net::stream::take_over(static_cast<int>(got.size), at->is_unix()); }
 
   descriptor* at;
 };
@@ -289,24 +308,32 @@ struct accepting {
 namespace weft::net {
 
 struct listen_options {
-  int backlog = 1024;         ///< how many connections wait to be accepted; the system may allow fewer
-  bool reuse_address = true;  ///< a server that starts again need not wait for its old connections to be forgotten
-  bool reuse_port = false;    ///< several listeners share the port, and the system spreads connections
-  bool only_v6 = false;       ///< of an IPv6 address: takes no IPv4 connections
+  int backlog = 1024;          ///< how many connections wait to be accepted; the system may allow fewer
+  bool reuse_address = true;   ///< a server that starts again need not wait for its old connections to be forgotten
+  bool reuse_port = false;     ///< several listeners share the port, and the system spreads connections
+  bool only_v6 = false;        ///< of an IPv6 address: takes no IPv4 connections
+  bool replace_stale = false;  ///< of a Unix path: removes a socket there that nobody listens on, as a crash leaves it
 };
 
 /// What connections are accepted from. As a stream, but that several tasks may accept at once.
+///
+/// The file of a Unix path, which listen() has made, is removed when the listener is closed, unless another one is there by
+/// then.
 class listener {
  public:
   listener() noexcept = default;
-  listener(listener&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
+  listener(listener&& other) noexcept
+      : at_{std::exchange(other.at_, nullptr)}, file_{std::exchange(other.file_, nullptr)} {}
   listener& operator=(listener&& other) noexcept {
     listener old{std::move(*this)};
     at_ = std::exchange(other.at_, nullptr);
+    file_ = std::exchange(other.file_, nullptr);
     return *this;
   }
   ~listener() {
-    if (at_ != nullptr) at_->drop();
+    if (at_ == nullptr) return;
+    remove_file(true);
+    at_->drop();
   }
 
   /// Takes over a listening socket, as stream::adopt().
@@ -321,7 +348,9 @@ class listener {
   /// Where it listens: the port that the system has chosen, where 0 was asked for. Throws error.
   endpoint local() const;
   void close() noexcept {
-    if (at_ != nullptr) at_->close();
+    if (at_ == nullptr) return;
+    remove_file(false);
+    at_->close();
   }
   bool is_open() const noexcept { return at_ != nullptr && !at_->is_closed(); }
   int native_handle() const noexcept { return at_ != nullptr ? at_->shown_number() : -1; }
@@ -329,13 +358,18 @@ class listener {
  private:
   friend detail::server;
   friend task<listener> listen(listen_options options, endpoint where);
-  explicit listener(detail::descriptor& at) noexcept : at_{&at} {}
+  explicit listener(detail::descriptor& at, detail::socket_file* file = nullptr) noexcept : at_{&at}, file_{file} {}
+  void remove_file(bool is_last) noexcept;
 
   detail::descriptor* at_ = nullptr;
+  detail::socket_file* file_ = nullptr;  // of a Unix path
 };
 
 /// Listens at `where`; port 0: the system chooses one. Does not suspend.
-/// Fails  with an error of the system's: address_in_use, permission_denied, ...
+///
+/// Fails   with an error of the system's: address_in_use, permission_denied, ...
+/// Misuse  with .replace_stale, of two programs that begin at the same moment one may take the other's path. Who can't rule
+///         that out locks a file beside it first.
 task<listener> listen(listen_options options, endpoint where);
 WEFT_COROUTINE_WRAPPER inline task<listener> listen(endpoint where) { return listen({}, where); }
 /// So many listeners, at least one, that share one port: each has a queue of its own, among which the system spreads the

@@ -14,6 +14,7 @@
 #include <weft/combine.hpp>
 #include <weft/condition_variable.hpp>
 #include <weft/coroutine.hpp>
+#include <weft/datagram.hpp>
 #include <weft/detach_on_stop.hpp>
 #include <weft/env.hpp>
 #include <weft/error.hpp>
@@ -72,6 +73,7 @@
 #include <weft/task.hpp>
 #include <weft/time.hpp>
 #include <weft/timed.hpp>
+#include <weft/unix.hpp>
 #include <weft/version.hpp>
 #include <weft/wait_subject.hpp>
 #include <weft/watch.hpp>

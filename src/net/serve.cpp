@@ -23,6 +23,7 @@
 #include <weft/with.hpp>
 
 #include "net/connection_watch.hpp"
+#include "net/system_address.hpp"
 
 namespace weft {
 namespace detail {
@@ -129,7 +130,7 @@ class server {
   };
   struct accepted {
     net::stream stream;
-    net::endpoint peer;
+    net::ip_address peer;
     semaphore::permit permit;
   };
   // Sets an event at the end of a block, however that comes.
@@ -243,7 +244,7 @@ class server {
         if (const tried got = try_accept(*at, &one.peer); !got.must_wait) {
           if (got.refused) co_await fail_with(failure_of(got.refused, "accept"));
           is_lost = true;  // a connection came that nobody has
-          one.stream = net::stream::take_over(static_cast<int>(got.size));
+          one.stream = net::stream::take_over(static_cast<int>(got.size), at->is_unix());
           is_lost = false;
           co_return one;
         }
@@ -288,7 +289,7 @@ class server {
       add(stats_.peer_errors_);
     } else {
       add(stats_.failures_);
-      options_.on_error(one.peer, std::move(failure));
+      options_.on_error(one.peer.to_endpoint(), std::move(failure));
     }
   }
 

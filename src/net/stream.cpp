@@ -7,26 +7,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <iterator>
 #include <utility>
+#include <weft/clock.hpp>
 #include <weft/net.hpp>
 
 #include "core/worker.hpp"
 #include "io/io_service.hpp"
-#include "net/failed_try.hpp"
+#include "net/socket_file.hpp"
+#include "net/sockets.hpp"
 #include "net/system_address.hpp"
 #include "sched/pool_worker.hpp"
 
 namespace weft {
-namespace {
-
-std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
-
-[[noreturn]] void throw_errno(const char* operation) { throw error{system_error(errno), operation}; }
-[[noreturn]] void throw_closed(const char* operation) { throw error{detail::closed_here(), operation}; }
-
-}  // namespace
-
 namespace detail {
 
 std::exception_ptr failure_of(std::error_code refused, const char* operation) noexcept {
@@ -37,15 +31,34 @@ std::exception_ptr failure_of(std::error_code refused, const char* operation) no
   }
 }
 
+namespace {
+
+// Of a Unix socket: `ends_early`, where there may be more behind what it gives.
+ssize_t receive_by_message(int number, std::span<std::byte> into, bool& ends_early) noexcept {
+  iovec part{.iov_base = into.data(), .iov_len = into.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  const ssize_t size = ::recvmsg(number, &message, 0);
+  ends_early = (message.msg_flags & MSG_CTRUNC) != 0;  // descriptors, or the like, which the system has dropped
+  return size;
+}
+
+}  // namespace
+
 tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   from.expect_change(direction::in);
   ssize_t size;
-  do size = ::recv(from.number(), into.data(), into.size(), 0);
+  bool ends_early = false;
+  do
+    size = from.is_unix() ? receive_by_message(from.number(), into, ends_early)
+                          : ::recv(from.number(), into.data(), into.size(), 0);
   while (size < 0 && errno == EINTR);
   if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // the end is ours, and not the peer's
   if (size >= 0) {
     from.has_moved(static_cast<std::size_t>(size));
-    if (static_cast<std::size_t>(size) == into.size() || (size != 0 && from.has_marks())) from.has_more(direction::in);
+    if (static_cast<std::size_t>(size) == into.size() || ends_early || (size != 0 && from.has_marks()))
+      from.has_more(direction::in);
     return {.size = static_cast<std::size_t>(size)};
   }
   return failed(from, direction::in, errno);
@@ -90,13 +103,14 @@ tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts
   return failed_write(to, errno);
 }
 
-tried try_accept(descriptor& from, net::endpoint* peer) noexcept {
+tried try_accept(descriptor& from, net::ip_address* peer) noexcept {
   for (bool again = false;; again = true) {
-    net::system_address its;
+    net::ip_address its;
+    socklen_t size = sizeof its;  // of a Unix socket's, what has room
     const int number = peer == nullptr ? ::accept4(from.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)
-                                       : ::accept4(from.number(), &its.any, &its.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+                                       : ::accept4(from.number(), &its.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (number >= 0) {
-      if (peer != nullptr && (its.any.sa_family == AF_INET || its.any.sa_family == AF_INET6)) *peer = its.to_endpoint();
+      if (peer != nullptr && its.is_one()) *peer = its;
       from.has_more(direction::in);  // perhaps: others that accept look, too
       return {.size = static_cast<std::size_t>(number)};
     }
@@ -139,70 +153,23 @@ void unfinished_write::cut() noexcept { to_->shut_down_writes(); }
 }  // namespace detail
 
 namespace net {
-namespace {
-
-// Closes what was not taken over by anybody.
-class new_socket {
- public:
-  explicit new_socket(int number) noexcept : number_{number} {}
-  new_socket(const new_socket&) = delete;
-  ~new_socket() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const noexcept { return number_; }
-  // Whoever comes first tries, so it counts as ready. A duplicate: others have the file, too.
-  detail::descriptor& watch(bool is_duplicate = false) {
-    detail::descriptor& watched = detail::io_service_here().watch(number_, true);
-    if (!is_duplicate) watched.is_of_ours_alone();
-    number_ = -1;
-    return watched;
-  }
-  int give() noexcept { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
-int open_socket(const system_address& for_address) {
-  const int number = ::socket(for_address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (number < 0) throw_errno("make a socket");
-  return number;
-}
-
-void set(int number, int level, int option, int value, const char* what) {
-  if (::setsockopt(number, level, option, &value, sizeof value) != 0) throw_errno(what);
-}
-
-int number_of(const detail::descriptor* at) noexcept { return at != nullptr ? at->number() : -1; }
-
-void make_non_blocking(int number, const char* what) {
-  const int flags = ::fcntl(number, F_GETFL);
-  if (flags < 0 || ::fcntl(number, F_SETFL, flags | O_NONBLOCK) != 0 || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0)
-    throw_errno(what);
-}
-
-endpoint name_of(const detail::descriptor* at, int (*get)(int, sockaddr*, socklen_t*), const char* what) {
-  const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: it is the caller's, who may write
-  if (!use) throw_closed(what);
-  system_address found;
-  if (get(at->number(), &found.any, &found.size) != 0) throw_errno(what);
-  return found.to_endpoint();
-}
-
-}  // namespace
 
 // ---- streams --------------------------------------------------------------------------------------------------------------
 
-stream stream::take_over(int number) {
+stream stream::take_over(int number, bool is_unix) {
   new_socket mine{number};
   const int on = 1;
-  ::setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // what is no TCP has none
-  return stream{mine.watch()};
+  if (!is_unix) ::setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // what is no TCP has none
+  stream made{mine.watch()};
+  made.at_->is_of_unix(is_unix);
+  return made;
 }
 
 stream stream::adopt(int number) {
   make_non_blocking(number, "adopt a socket");
-  return stream{detail::io_service_here().watch(number, true)};
+  stream made{detail::io_service_here().watch(number, true)};
+  made.at_->is_of_unix(is_unix_socket(number));
+  return made;
 }
 
 int stream::release() noexcept {
@@ -239,9 +206,15 @@ task<stream> connect(endpoint to) {
   int refused = 0;
   if (::connect(made.number(), &address.any, address.size) != 0) refused = errno;
   if (refused == EINTR) refused = EINPROGRESS;  // it goes on
+  // A Unix listener has no room, and nothing is reported when it has.
+  for (clock::duration delay = std::chrono::milliseconds{1}; to.is_unix() && refused == EAGAIN;) {
+    co_await sleep_for(delay);
+    delay = std::min(2 * delay, clock::duration{std::chrono::milliseconds{64}});
+    refused = ::connect(made.number(), &address.any, address.size) == 0 ? 0 : errno;
+  }
   if (refused != 0 && refused != EINPROGRESS)
     co_await fail_with(error{system_error(refused), "connect", to.to_string()});
-  stream connected = stream::take_over(made.give());
+  stream connected = stream::take_over(made.give(), to.is_unix());
   if (refused == EINPROGRESS) {
     detail::descriptor& at = *connected.at_;
     for (;;) {
@@ -278,14 +251,26 @@ task<listener> listen(listen_options options, endpoint where) {
   if (options.reuse_address) set(number, SOL_SOCKET, SO_REUSEADDR, 1, "listen");
   if (options.reuse_port) set(number, SOL_SOCKET, SO_REUSEPORT, 1, "listen");
   if (where.is_v6()) set(number, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6, "listen");
-  if (::bind(number, &address.any, address.size) != 0 || ::listen(number, options.backlog) != 0)
-    co_await fail_with(error{system_error(errno), "listen", where.to_string()});
-  co_return listener{made.watch()};
+  new_socket_file file{where};
+  const int refused = file.bind(number, address, options.replace_stale);
+  if (refused != 0 || ::listen(number, options.backlog) != 0)
+    co_await fail_with(error{system_error(refused != 0 ? refused : errno), "listen", where.to_string()});
+  detail::descriptor& at = made.watch();
+  at.is_of_unix(where.is_unix());
+  co_return listener{at, file.give()};
 }
 
 listener listener::adopt(int number) {
   make_non_blocking(number, "adopt a listening socket");
-  return listener{detail::io_service_here().watch(number, true)};
+  listener made{detail::io_service_here().watch(number, true)};
+  made.at_->is_of_unix(is_unix_socket(number));
+  return made;
+}
+
+void listener::remove_file(bool is_last) noexcept {
+  if (file_ == nullptr) return;
+  file_->remove();
+  if (is_last) delete std::exchange(file_, nullptr);
 }
 
 endpoint listener::local() const { return name_of(at_, ::getsockname, "ask for a listener's endpoint"); }

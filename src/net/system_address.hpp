@@ -3,12 +3,24 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <cstdint>
 #include <optional>
 #include <weft/net.hpp>
 
 namespace weft::net {
+
+/// One of IP alone, for what there are many of.
+union ip_address {
+  sockaddr any{};
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+
+  bool is_one() const noexcept { return any.sa_family == AF_INET || any.sa_family == AF_INET6; }
+  /// 0.0.0.0:0 where it is none.
+  endpoint to_endpoint() const noexcept;
+};
 
 struct system_address {
   system_address() noexcept : storage{} {}
@@ -23,6 +35,7 @@ struct system_address {
     sockaddr any;
     sockaddr_in v4;
     sockaddr_in6 v6;
+    sockaddr_un local;
   };
   socklen_t size = sizeof storage;
 };

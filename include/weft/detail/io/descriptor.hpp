@@ -8,6 +8,9 @@
 // ends early where the peer has sent something urgent, and more is there behind it: once that was reported (`marked`), a read
 // that gave anything sets the event again, for good, too. Its price is a call in vain for each wait.
 //
+// A read of a Unix stream ends early behind bytes that came with descriptors, or with other credentials, too, and nothing is
+// reported of what is behind them. There the system is asked by recvmsg(), which says so.
+//
 // Use. The low bits of a word say whether the descriptor is open, is being read, is being written, has an owner; the rest
 // counts other operations. close() wakes who waits; where anybody is at it, it shuts the connection down, so that the peer
 // hears of it at once. The number is given back to the system once no operation is under way, so that none calls the system
@@ -77,6 +80,11 @@ class alignas(64) descriptor {
   /// Others may have duplicates of a number, unless weft has made it and never shown it. The file of one that nobody else has
   /// is shut down when it is closed, where the system would keep it open for what is armed.
   void is_of_ours_alone() noexcept { is_shared_.store(false, std::memory_order_relaxed); }  // as declared
+  /// A socket of this machine, of which reads end at what else came with the bytes. Before it is known to anybody.
+  void is_of_unix(bool is) noexcept {
+    if (is) ended_.fetch_or(local, std::memory_order_relaxed);  // as declared
+  }
+  bool is_unix() const noexcept { return (ended_.load(std::memory_order_relaxed) & local) != 0; }  // as declared
   /// So many bytes were read or written.
   void has_moved(std::size_t size) noexcept {
     const std::uint32_t before = moved_.load(std::memory_order_relaxed);         // as declared
@@ -162,8 +170,8 @@ class alignas(64) descriptor {
   const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
   static constexpr std::uint8_t kept = 4;  // in armed_
   // In ended_, besides the directions. Merged: a change in either direction is one for reading. Counted: bytes are. Copied: the
-  // system copies what is lent to it.
-  static constexpr std::uint32_t marked = 4, merged = 8, counted = 16, copied = 32;
+  // system copies what is lent to it. Local: a Unix socket.
+  static constexpr std::uint32_t marked = 4, merged = 8, counted = 16, copied = 32, local = 64;
   bool merges() const noexcept { return (ended_.load(std::memory_order_relaxed) & merged) != 0; }  // as declared
   void arm(direction which) noexcept;
   void disarm(direction which) noexcept;

@@ -21,7 +21,9 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <weft/detail/channel/select_wait.hpp>
 #include <weft/detail/io/descriptor.hpp>
 #include <weft/detail/task/task_awaiter.hpp>
@@ -32,7 +34,7 @@
 #include <weft/task.hpp>
 #include <weft/with.hpp>
 
-namespace weft::net { class endpoint; }  // namespace weft::net
+namespace weft::net { union ip_address; }  // namespace weft::net
 
 namespace weft::detail {
 
@@ -52,7 +54,7 @@ struct file_part {
 };
 tried try_send_file(descriptor& to, file_part& part) noexcept;
 /// A descriptor number as `size`. `peer`, if it is not null, is set to the other side's address, where that is one of TCP.
-tried try_accept(descriptor& from, net::endpoint* peer = nullptr) noexcept;
+tried try_accept(descriptor& from, net::ip_address* peer = nullptr) noexcept;
 /// Whether the running task has had so many operations that were ready since it last waited that others are to run.
 bool has_had_its_turn() noexcept;
 
@@ -94,7 +96,8 @@ class operation_case final : public select_case {
   using line = decltype(std::declval<descriptor&>().line_of({}).as_case());
 
  public:
-  using result_type = typename Act::value_type;
+  static constexpr bool gives_nothing = std::is_void_v<typename Act::value_type>;
+  using result_type = std::conditional_t<gives_nothing, std::monostate, typename Act::value_type>;
   using state = operation_case;
   explicit operation_case(Act act) noexcept : act_(std::move(act)) {
     if (act_.at != nullptr) place_.emplace(act_.at->line_of(act_.which()).as_case());
@@ -118,7 +121,10 @@ class operation_case final : public select_case {
   }
   result_type take() {
     if (came_.refused) std::rethrow_exception(failure_of(came_.refused, Act::name));
-    return act_.give(came_);
+    if constexpr (gives_nothing)
+      return {};
+    else
+      return act_.give(came_);
   }
 
   // For a select whose cases may be chosen in vain.

@@ -1,0 +1,174 @@
+#include <weft/datagram.hpp>
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <string>
+#include <weft/select.hpp>
+
+#include "net/socket_file.hpp"
+#include "net/sockets.hpp"
+#include "net/system_address.hpp"
+
+namespace weft {
+
+// A socket whose peer is the receiver is told.
+task<> detail::until_room_at(descriptor& from, net::endpoint to) {
+  const net::system_address target{to};
+  const net::new_socket asks{net::open_socket(target, SOCK_DGRAM)};
+  if (::connect(asks.number(), &target.any, target.size) != 0) co_return;  // the next send says why
+  auto waiting = select(on(net::ready(asks.number(), net::readiness::writable)), on(from.until_ready(direction::out)));
+  co_await std::move(waiting);
+}
+
+namespace net {
+namespace {
+
+constexpr const char* asking = "set a datagram socket's option";
+
+int option(const detail::descriptor* at, int option) {
+  const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: it is the caller's, who may write
+  if (!use) throw_closed(asking);
+  return socket_option(at->number(), option);
+}
+bool is_v6(const detail::descriptor* at) { return option(at, SO_DOMAIN) == AF_INET6; }
+
+unsigned interface_number(std::string_view interface) {
+  unsigned number = 0;
+  if (interface.empty()) return number;
+  const auto [end, failure] = std::from_chars(interface.data(), interface.data() + interface.size(), number);
+  if (failure == std::errc{} && end == interface.data() + interface.size()) return number;
+  number = ::if_nametoindex(std::string{interface}.c_str());
+  if (number == 0) throw error{std::make_error_code(std::errc::no_such_device), "find an interface", interface};
+  return number;
+}
+
+void change_group(const detail::descriptor* at, int what, const endpoint& group, std::string_view interface,
+                  const char* operation) {
+  const system_address address{group};
+  group_req asked{};
+  asked.gr_interface = interface_number(interface);
+  std::memcpy(&asked.gr_group, &address.storage, sizeof asked.gr_group);
+  const int level = group.is_v6() ? IPPROTO_IPV6 : IPPROTO_IP;
+  if (::setsockopt(number_of(at), level, what, &asked, sizeof asked) != 0)
+    throw error{system_error(errno), operation, group.address()};
+}
+
+}  // namespace
+
+datagram datagram::adopt(int number) {
+  if (const int type = socket_option(number, SO_TYPE); type != SOCK_DGRAM) {
+    const int refused = type < 0 ? errno : EPROTOTYPE;
+    throw error{system_error(refused), "adopt a datagram socket"};
+  }
+  make_non_blocking(number, "adopt a datagram socket");
+  datagram made{detail::io_service_here().watch(number, true)};
+  made.at_->is_of_unix(is_unix_socket(number));
+  return made;
+}
+
+int datagram::release() noexcept {
+  if (at_ == nullptr || at_->is_closed()) return -1;
+  detail::descriptor& mine = *std::exchange(at_, nullptr);
+  delete std::exchange(file_, nullptr);
+  const int number = mine.release();
+  mine.drop();
+  return number;
+}
+
+void datagram::remove_file(bool is_last) noexcept {
+  if (file_ == nullptr) return;
+  file_->remove();
+  if (is_last) delete std::exchange(file_, nullptr);
+}
+
+task<datagram> bind(datagram_options options, endpoint where) {
+  const system_address address{where};
+  new_socket made{open_socket(address, SOCK_DGRAM)};
+  const int number = made.number();
+  if (options.reuse_address) set(number, SOL_SOCKET, SO_REUSEADDR, 1, "bind");
+  if (options.reuse_port) set(number, SOL_SOCKET, SO_REUSEPORT, 1, "bind");
+  if (where.is_v6()) set(number, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6, "bind");
+  new_socket_file file{where};
+  if (const int refused = file.bind(number, address, options.replace_stale); refused != 0)
+    co_await fail_with(error{system_error(refused), "bind", where.to_string()});
+  detail::descriptor& at = made.watch();
+  at.is_of_unix(where.is_unix());
+  co_return datagram{at, file.give()};
+}
+
+task<datagram> connect_datagram(endpoint to) {
+  const system_address address{to};
+  new_socket made{open_socket(address, SOCK_DGRAM)};
+  if (::connect(made.number(), &address.any, address.size) != 0)
+    co_await fail_with(error{system_error(errno), "connect", to.to_string()});
+  detail::descriptor& at = made.watch();
+  at.is_of_unix(to.is_unix());
+  co_return datagram{at};
+}
+
+void datagram::connect(const endpoint& peer) const {
+  const detail::descriptor_use use{at_};
+  if (!use) throw_closed("connect");
+  const system_address address{peer};
+  if (::connect(at_->number(), &address.any, address.size) != 0)
+    throw error{system_error(errno), "connect", peer.to_string()};
+}
+
+void datagram::disconnect() const {
+  const detail::descriptor_use use{at_};
+  if (!use) throw_closed("disconnect");
+  const sockaddr none{.sa_family = AF_UNSPEC, .sa_data = {}};
+  if (::connect(at_->number(), &none, sizeof none) != 0) throw_errno("disconnect");
+}
+
+endpoint datagram::local() const { return name_of(at_, ::getsockname, "ask for a datagram socket's endpoint"); }
+endpoint datagram::peer() const { return name_of(at_, ::getpeername, "ask for a datagram socket's peer"); }
+
+void datagram::set_receive_buffer(int bytes) const { set(number_of(at_), SOL_SOCKET, SO_RCVBUF, bytes, asking); }
+void datagram::set_send_buffer(int bytes) const { set(number_of(at_), SOL_SOCKET, SO_SNDBUF, bytes, asking); }
+void datagram::set_broadcast(bool on) const { set(number_of(at_), SOL_SOCKET, SO_BROADCAST, on, asking); }
+void datagram::set_time_to_live(int hops) const {
+  is_v6(at_) ? set(number_of(at_), IPPROTO_IPV6, IPV6_UNICAST_HOPS, hops, asking)
+             : set(number_of(at_), IPPROTO_IP, IP_TTL, hops, asking);
+}
+void datagram::set_type_of_service(int value) const {
+  is_v6(at_) ? set(number_of(at_), IPPROTO_IPV6, IPV6_TCLASS, value, asking)
+             : set(number_of(at_), IPPROTO_IP, IP_TOS, value, asking);
+}
+bool datagram::set_merges_received(bool on) const {
+  const int value = on ? 1 : 0;
+  if (::setsockopt(number_of(at_), SOL_UDP, UDP_GRO, &value, sizeof value) == 0) return true;
+  if (errno != ENOPROTOOPT && errno != EOPNOTSUPP) throw_errno(asking);
+  return false;
+}
+
+void datagram::join(const endpoint& group, std::string_view interface) const {
+  change_group(at_, MCAST_JOIN_GROUP, group, interface, "join the group");
+}
+void datagram::leave(const endpoint& group, std::string_view interface) const {
+  change_group(at_, MCAST_LEAVE_GROUP, group, interface, "leave the group");
+}
+void datagram::set_multicast_interface(std::string_view interface) const {
+  const auto which = static_cast<int>(interface_number(interface));
+  if (is_v6(at_)) return set(number_of(at_), IPPROTO_IPV6, IPV6_MULTICAST_IF, which, asking);
+  ip_mreqn asked{};
+  asked.imr_ifindex = which;
+  if (::setsockopt(number_of(at_), IPPROTO_IP, IP_MULTICAST_IF, &asked, sizeof asked) != 0) throw_errno(asking);
+}
+void datagram::set_multicast_loopback(bool on) const {
+  is_v6(at_) ? set(number_of(at_), IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on, asking)
+             : set(number_of(at_), IPPROTO_IP, IP_MULTICAST_LOOP, on, asking);
+}
+void datagram::set_multicast_time_to_live(int hops) const {
+  is_v6(at_) ? set(number_of(at_), IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops, asking)
+             : set(number_of(at_), IPPROTO_IP, IP_MULTICAST_TTL, hops, asking);
+}
+
+}  // namespace net
+}  // namespace weft

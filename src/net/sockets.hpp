@@ -1,0 +1,83 @@
+// How the sources of this folder make sockets, ask about them, and say what the system refuses.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+#include <weft/error.hpp>
+#include <weft/net.hpp>
+
+#include "io/io_service.hpp"
+#include "net/failed_try.hpp"
+#include "net/system_address.hpp"
+
+namespace weft {
+
+inline std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
+
+[[noreturn]] inline void throw_errno(const char* operation) { throw error{system_error(errno), operation}; }
+[[noreturn]] inline void throw_closed(const char* operation) { throw error{detail::closed_here(), operation}; }
+
+namespace net {
+
+inline int socket_option(int number, int option) noexcept {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return ::getsockopt(number, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+inline bool is_unix_socket(int number) noexcept { return socket_option(number, SO_DOMAIN) == AF_UNIX; }
+
+// Closes what was not taken over by anybody.
+class new_socket {
+ public:
+  explicit new_socket(int number) noexcept : number_{number} {}
+  new_socket(const new_socket&) = delete;
+  ~new_socket() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const noexcept { return number_; }
+  // Whoever comes first tries, so it counts as ready. A duplicate: others have the file, too.
+  detail::descriptor& watch(bool is_duplicate = false) {
+    detail::descriptor& watched = detail::io_service_here().watch(number_, true);
+    if (!is_duplicate) watched.is_of_ours_alone();
+    number_ = -1;
+    return watched;
+  }
+  int give() noexcept { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+inline int open_socket(const system_address& for_address, int type = SOCK_STREAM) {
+  const int number = ::socket(for_address.any.sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (number < 0) throw_errno("make a socket");
+  return number;
+}
+
+inline void set(int number, int level, int option, int value, const char* what) {
+  if (::setsockopt(number, level, option, &value, sizeof value) != 0) throw_errno(what);
+}
+
+inline int number_of(const detail::descriptor* at) noexcept { return at != nullptr ? at->number() : -1; }
+
+inline void make_non_blocking(int number, const char* what) {
+  const int flags = ::fcntl(number, F_GETFL);
+  if (flags < 0 || ::fcntl(number, F_SETFL, flags | O_NONBLOCK) != 0 || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0)
+    throw_errno(what);
+}
+
+inline endpoint name_of(const detail::descriptor* at, int (*get)(int, sockaddr*, socklen_t*), const char* what) {
+  const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: it is the caller's, who may write
+  if (!use) throw_closed(what);
+  system_address found;
+  if (get(at->number(), &found.any, &found.size) != 0) throw_errno(what);
+  return found.to_endpoint();
+}
+
+}  // namespace net
+}  // namespace weft
