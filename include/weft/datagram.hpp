@@ -143,7 +143,7 @@ struct receiving_batch {
 };
 
 /// What waits for room at a Unix receiver, which the socket that sends is not told of.
-task<> until_room_at(descriptor& from, net::endpoint to);
+task<> until_room_at(net::endpoint to);
 
 // A send has another member: `full()`, the Unix receiver to which it was that has no room; null: it can't be one.
 
@@ -229,7 +229,7 @@ task<typename Act::value_type> send_to_unix(Act act) {
         co_return *how;
     }
     if (how.error() != std::errc::resource_unavailable_try_again) co_await fail_with(how.exception());
-    co_await until_room_at(*act.at, *act.full());
+    co_await until_room_at(*act.full());
   }
 }
 
@@ -330,7 +330,7 @@ class datagram {
   /// The same to whomever.
   ///
   /// Suspends  on a Unix socket by a socket more, where the receiver has no room, since the system tells nobody else when it
-  ///           has. As a case of a select it fails with resource_unavailable_try_again there.
+  ///           has; close() is noticed only behind that. As a case of a select it fails with resource_unavailable_try_again.
   detail::sending<detail::sending_to> send_to(std::span<const std::byte> data, const endpoint& to) const noexcept {
     return detail::sending_to{at_, data, to};
   }

@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstring>
 #include <string>
-#include <weft/select.hpp>
 
 #include "net/socket_file.hpp"
 #include "net/sockets.hpp"
@@ -17,13 +16,13 @@
 
 namespace weft {
 
-// A socket whose peer is the receiver is told.
-task<> detail::until_room_at(descriptor& from, net::endpoint to) {
+// A socket whose peer is the receiver is told. Rejected: to wait for the sender's own readiness, too, by which a close() would
+// be noticed. Each send that finds no room has that reported anew, so it would try without end.
+task<> detail::until_room_at(net::endpoint to) {
   const net::system_address target{to};
   const net::new_socket asks{net::open_socket(target, SOCK_DGRAM)};
   if (::connect(asks.number(), &target.any, target.size) != 0) co_return;  // the next send says why
-  auto waiting = select(on(net::ready(asks.number(), net::readiness::writable)), on(from.until_ready(direction::out)));
-  co_await std::move(waiting);
+  co_await net::ready(asks.number(), net::readiness::writable);
 }
 
 namespace net {

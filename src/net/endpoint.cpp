@@ -137,7 +137,7 @@ endpoint system_address::to_endpoint() const {
     case AF_INET:
     case AF_INET6: {
       ip_address ip;
-      std::memcpy(&ip, &storage, sizeof ip);
+      std::memcpy(static_cast<void*>(&ip), &storage, sizeof ip);
       return ip.to_endpoint();
     }
     case AF_UNIX: {

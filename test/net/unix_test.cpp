@@ -643,15 +643,18 @@ WEFT_TEST("unix datagrams: a batch to a receiver without room goes on, and as a 
   EXPECT_EQ(sent, 60u);
 }
 
-WEFT_TEST("unix datagrams: closing ends who waits for room") {
+WEFT_TEST("unix datagrams: who waits for room can be stopped, and finds its socket closed") {
   const datagram there = co_await bind(a_name());
   datagram here = co_await bind(a_name());
   const auto sends = [&]() -> task<> {
     for (;;) co_await here.send_to("x", there.local());
   };
+  EXPECT_EQ((co_await as_result(timeout(5ms, sends()))).error(), weft::errc::timed_out);
   const auto closes = [&]() -> task<> {
-    co_await weft::sleep_for(5ms);
+    co_await weft::sleep_for(1ms);
     here.close();
+    weft::net::incoming_buffers buffers{16, 4};
+    co_await there.receive_batch(buffers);
   };
   auto sending = sends();
   const auto [how, none] = co_await weft::when_all(as_result(std::move(sending)), closes());
