@@ -367,7 +367,7 @@ class datagram {
   /// From now on, to the peer and from it alone; again, to another one. What had come before from others may still be there.
   /// Does not wait. Throws error.
   void connect(const endpoint& peer) const;
-  /// Has no peer from now on. Throws error.
+  /// Has no peer from now on; and another port, if the system had chosen it. Throws error.
   void disconnect() const;
 
   /// As of a stream. A Unix path, which bind() has made, is removed, unless another one is there by then.

@@ -36,6 +36,7 @@
 #include <weft/select.hpp>
 #include <weft/serve.hpp>
 
+#include "net/fault_sweep.hpp"
 #include "net/faults.hpp"
 #include "net/name_server.hpp"
 #include "net/open_descriptors.hpp"
@@ -45,7 +46,10 @@
 namespace {
 
 using namespace test::in_sweeps;
+using test::again;
+using test::again_or_not;
 using test::anywhere;
+using test::breathe;
 using test::call;
 using test::connected_to;
 using test::failure_of;
@@ -55,6 +59,8 @@ using test::own_listener;
 using test::own_socket;
 using test::place;
 using test::runner;
+using test::scenario;
+using test::sweep_faults;
 using weft::net::endpoint;
 using weft::net::listener;
 using weft::net::stream;
@@ -67,39 +73,6 @@ std::string name_of(const testing::TestParamInfo<place>& one) {
 INSTANTIATE_TEST_SUITE_P(on, net_faults, testing::ValuesIn(test::places()), name_of);
 
 // ---- scenarios --------------------------------------------------------------------------------------------------------------
-
-struct scenario {
-  std::vector<int> spared;
-  std::vector<std::error_code> failures;
-
-  // For what comes of a failure besides the failure itself.
-  void check(std::error_code failed) const {
-    const std::vector<std::error_code> expected(failed ? 1 : 0, failed);
-    EXPECT_EQ(failures, expected);
-  }
-};
-
-// What was given may fail once, and is done again.
-template <class By, class Make>
-part<By, typename std::invoke_result_t<Make>::value_type> again(scenario& of, Make make) {
-  auto how = co_await as_result(make());
-  if (how.has_value()) co_return std::move(how).value();
-  of.failures.push_back(how.error());
-  co_return co_await make();
-}
-// The same of what gives nothing. False: it has failed twice.
-template <class By, class Make>
-part<By, bool> again_or_not(scenario& of, Make make) {
-  for (int i = 0; i != 2; ++i) {
-    auto how = co_await as_result(make());
-    if (how.has_value()) co_return true;
-    of.failures.push_back(how.error());
-  }
-  co_return false;
-}
-
-// So that others wait meanwhile.
-auto breathe() { return weft::sleep_for(20us); }
 
 // By TCP, of which `there` is the test's own.
 struct by_tcp : scenario {
@@ -615,46 +588,6 @@ struct connects_to_several : scenario {
 };
 
 // ---- the sweep ----------------------------------------------------------------------------------------------------------------
-
-template <class Scenario>
-task<> run_once(const fault& what, std::size_t before, std::size_t& struck) {
-  Scenario one;
-  const test::injection injected{what, before};
-  for (const int number : one.spared) injected.spares(number);
-  co_await test::as_played(one.run());
-  struck = injected.struck();
-  one.check(failure_of(what, struck));
-}
-
-template <class Scenario>
-void sweep_in(place where, std::string_view by) {
-  runner run{where};
-  const fault none{call::none, {0}};
-  std::size_t struck = 0;
-  run([&] { return run_once<Scenario>(none, 0, struck); });  // what is made once is made
-  for (const fault& what : test::all_faults) {
-    if (std::ranges::find(Scenario::those, what.at) == Scenario::those.end()) continue;
-    if (what.at == call::epoll_ctl && where >= place::uring) continue;
-    for (std::size_t before = 0;; ++before) {
-      const testing::ScopedTrace trace{
-          __FILE__, __LINE__, what.to_string() + " behind " + std::to_string(before) + " calls, by " + std::string{by}};
-      const std::size_t open = open_descriptors();
-      struck = 0;
-      run([&] { return run_once<Scenario>(what, before, struck); });
-      EXPECT_EQ(open_descriptors(), open);
-      if (testing::Test::HasFailure()) return;
-      if (struck != 0) continue;
-      EXPECT_GT(before, 0U) << "no such call is made";
-      break;
-    }
-  }
-}
-
-template <template <class> class Scenario>
-void sweep_faults(place where) {
-  sweep_in<Scenario<test::by_task>>(where, "tasks");
-  sweep_in<Scenario<test::by_fiber>>(where, "fibers");
-}
 
 TEST_P(net_faults, of_read) { sweep_faults<reads>(GetParam()); }
 TEST_P(net_faults, of_receive) { sweep_faults<receives>(GetParam()); }

@@ -19,6 +19,9 @@ ssize_t __real_sendmsg(int number, const msghdr* message, int flags);
 ssize_t __real_sendfile(int number, int from, off_t* offset, std::size_t size);
 ssize_t __real_pread(int number, void* into, std::size_t size, off_t offset);
 ssize_t __real_recvfrom(int number, void* into, std::size_t size, int flags, sockaddr* of, socklen_t* length);
+ssize_t __real_recvmsg(int number, msghdr* message, int flags);
+int __real_recvmmsg(int number, mmsghdr* those, unsigned count, int flags, timespec* until);
+int __real_sendmmsg(int number, mmsghdr* those, unsigned count, int flags);
 int __real_poll(pollfd* those, nfds_t count, int milliseconds);
 int __real_fcntl(int number, int what, ...);
 int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
@@ -71,12 +74,13 @@ int fails_with(int error) noexcept {
 
 ssize_t moves_nothing(int error, int number, bool in) noexcept {
   if (error == EAGAIN) report_anew(number, in);
+  if (error == EAGAIN && in && now.does) now.does();
   return fails_with(error);
 }
 
-constexpr const char* names[] = {"none",     "socket", "bind", "listen",  "connect",  "accept4", "recv",
-                                 "recvfrom", "send",   "lend", "sendmsg", "sendfile", "pread",   "poll",
-                                 "shutdown", "fcntl",  "epoll_ctl"};
+constexpr const char* names[] = {"none",     "socket", "bind", "listen",   "connect", "accept4",  "recv",
+                                 "recvfrom", "send",   "lend", "sendmsg",  "recvmsg", "recvmmsg", "sendmmsg",
+                                 "sendfile", "pread",  "poll", "shutdown", "fcntl",   "epoll_ctl"};
 
 }  // namespace
 
@@ -192,6 +196,32 @@ ssize_t __wrap_pread(int number, void* into, std::size_t size, off_t offset) {
   const int result = outcome_of(call::pread, number);
   if (result > 0) return fails_with(result);
   return __real_pread(number, into, result == 0 ? size : std::min<std::size_t>(size, 1), offset);
+}
+
+// One byte: of a stream, as recv(); of datagrams there is no such thing.
+ssize_t __wrap_recvmsg(int number, msghdr* message, int flags) {
+  if ((flags & MSG_ERRQUEUE) != 0) return __real_recvmsg(number, message, flags);  // a report, which comes once
+  const int result = outcome_of(call::recvmsg, number);
+  if (result > 0) return moves_nothing(result, number, true);
+  if (result == 0 || message->msg_iovlen == 0) return __real_recvmsg(number, message, flags);
+  iovec one = message->msg_iov[0];
+  one.iov_len = std::min<std::size_t>(one.iov_len, 1);
+  iovec* const all = std::exchange(message->msg_iov, &one);
+  const ssize_t got = __real_recvmsg(number, message, flags);
+  message->msg_iov = all;
+  return got;
+}
+
+int __wrap_recvmmsg(int number, mmsghdr* those, unsigned count, int flags, timespec* until) {
+  const int result = outcome_of(call::recvmmsg, number);
+  if (result > 0) return static_cast<int>(moves_nothing(result, number, true));
+  return __real_recvmmsg(number, those, count, flags, until);
+}
+
+int __wrap_sendmmsg(int number, mmsghdr* those, unsigned count, int flags) {
+  const int result = outcome_of(call::sendmmsg, number);
+  if (result > 0) return static_cast<int>(moves_nothing(result, number, false));
+  return __real_sendmmsg(number, those, result == 0 ? count : 1, flags);
 }
 
 int __wrap_poll(pollfd* those, nfds_t count, int milliseconds) {

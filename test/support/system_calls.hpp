@@ -31,6 +31,9 @@ enum class call : unsigned char {
   send,
   lend,  // a send with MSG_ZEROCOPY
   sendmsg,
+  recvmsg,
+  recvmmsg,
+  sendmmsg,
   sendfile,
   pread,
   poll,
@@ -39,7 +42,7 @@ enum class call : unsigned char {
   epoll_ctl,
 };
 
-/// What comes of a call instead of an error number: it moves a byte at most.
+/// What comes of a call instead of an error number: it moves a byte at most, or a datagram of several.
 inline constexpr int one_byte = -1;
 /// It is as it would be, behind what the injection does meanwhile.
 inline constexpr int meanwhile = -2;
@@ -47,7 +50,9 @@ inline constexpr int meanwhile = -2;
 /// What calls in a row come to: error numbers, `one_byte`, `meanwhile`, or 0, as they are.
 ///
 /// EAGAIN is what a call finds that comes too early, and `one_byte` what a read finds of which the rest is on its way. So they
-/// are followed by the change for which a caller has to wait: of a TCP connection that there is something to read, or room.
+/// are followed by the change for which a caller has to wait: of a TCP connection that there is something to read, or room. Of
+/// any other socket nothing can make the system report anew that there is something to read, so the injection's function does
+/// that, by sending something more.
 /// EINTR and EALREADY of connect() come after the call has been made.
 struct fault {
   static constexpr std::size_t most = 8;
