@@ -16,7 +16,7 @@ namespace weft {
 ///
 /// What weft has to wait for has no effect where another case is chosen: each function of mutex, shared_mutex, semaphore,
 /// event, auto_event and guarded, latch::wait, what channels, broadcasts and watches send and receive, a fork or a view,
-/// given by its name, and what streams and listeners do: read, receive, write_some, accept, ready. So it may stand beside
+/// given by its name, and what sockets do: read, receive, write_some, accept, ready, and all of datagrams. So it may stand beside
 /// `otherwise`, too: `select(on(work), otherwise)` asks whether the fork has ended.
 ///
 /// All else (a task, sleep_for, what others have made) runs, beside the other cases, from the moment at which the select is
