@@ -71,15 +71,19 @@ const sockaddr* as_system(const sockaddr_in& address) { return reinterpret_cast<
 
 }  // namespace
 
-server_process::server_process(state& round, const std::vector<std::string>& arguments) {
+server_process::server_process(state& round, const std::vector<std::string>& arguments, serves what) {
   if (round.server().empty()) throw std::invalid_argument{"--server PROGRAM says what to measure"};
-  const int listening = make_socket(SOCK_NONBLOCK);
-  set(listening, SOL_SOCKET, SO_REUSEADDR, 1);
-  set(listening, SOL_SOCKET, SO_REUSEPORT, 1);  // for a server that adds listeners of its own
+  const bool listens = what == serves::connections;
+  const int listening = listens ? make_socket(SOCK_NONBLOCK)
+                                : checked(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket");
+  if (listens) {
+    set(listening, SOL_SOCKET, SO_REUSEADDR, 1);
+    set(listening, SOL_SOCKET, SO_REUSEPORT, 1);  // for a server that adds listeners of its own
+  }
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
   checked(::bind(listening, as_system(address), size), "bind");
-  checked(::listen(listening, backlog), "listen");
+  if (listens) checked(::listen(listening, backlog), "listen");
   checked(::getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size), "getsockname");
   port_ = ntohs(address.sin_port);
 

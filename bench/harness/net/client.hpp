@@ -21,12 +21,15 @@ namespace bench {
 /// Of all sockets, so that what the system's default is does not count: the oldest, which every Linux has.
 inline constexpr const char* congestion_control = "reno";
 
+/// What a server's socket is for.
+enum class serves : std::uint8_t { connections, datagrams };
+
 /// The server, from its start to its end.
 class server_process {
  public:
   /// Starts `state.server()` with these arguments, and has `state` measure its processor time.
   /// Fails  with std::system_error.
-  server_process(state& round, const std::vector<std::string>& arguments);
+  server_process(state& round, const std::vector<std::string>& arguments, serves what = serves::connections);
   server_process(const server_process&) = delete;
   ~server_process();
 
