@@ -528,7 +528,7 @@ WEFT_TEST("datagrams: cut by the sender's system, and merged by the receiver's")
   }
   EXPECT_EQ(got, data);
   EXPECT_EQ(segments, 65u);
-  if (merges) EXPECT_LT(receives, segments);
+  EXPECT_TRUE(!merges || receives < segments);
   EXPECT_TRUE(!merges || here.set_merges_received(false));
 }
 
