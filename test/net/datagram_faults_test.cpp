@@ -270,7 +270,8 @@ struct binds : scenario {
     const datagram at = co_await again<By>(*this, bind);
     co_await at.send_to("x", at.local());
     std::array<std::byte, 4> buffer;
-    EXPECT_EQ((co_await at.receive(buffer)).size, 1U);
+    const weft::net::received one = co_await at.receive(buffer);
+    EXPECT_EQ(one.size, 1U);
   }
 };
 
@@ -295,7 +296,8 @@ struct connects : scenario {
     const datagram to = co_await again<By>(*this, connect);
     co_await to.send("x");
     std::array<std::byte, 4> buffer;
-    EXPECT_EQ((co_await at.receive(buffer)).size, 1U);
+    const weft::net::received one = co_await at.receive(buffer);
+    EXPECT_EQ(one.size, 1U);
   }
 };
 
@@ -308,7 +310,8 @@ struct adopts : by_udp {
     here = co_await again<By>(*this, adopt);
     there.send("x");
     std::array<std::byte, 4> buffer;
-    EXPECT_EQ((co_await here.receive(buffer)).size, 1U);
+    const weft::net::received one = co_await here.receive(buffer);
+    EXPECT_EQ(one.size, 1U);
     got.assign(pieces.begin(), pieces.end());
   }
 };
