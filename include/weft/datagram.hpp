@@ -17,6 +17,8 @@
 // Several tasks may receive from one socket at once, and several send: each datagram is one's.
 //
 // Rejected: receives into buffers of a ring (multishot), which no operation can leave without an effect.
+//
+// Long because what operations do where they are awaited, or made cases, is in types that users' code is made of.
 #pragma once
 
 #include <cstddef>
