@@ -161,17 +161,14 @@ void address(msghdr& message, system_address& to) noexcept {
 }  // namespace
 
 tried try_send_datagram(descriptor& to, std::span<const std::byte> data, const net::endpoint* where) noexcept {
-  iovec part = part_of(data);
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  system_address target;
-  if (where != nullptr) {
-    target = system_address{*where};
-    address(message, target);
-  }
-  return try_to_send(to, where != nullptr && to.is_unix(),
-                     [&] { return ::sendmsg(to.number(), &message, MSG_NOSIGNAL); });
+  // Not sendmsg(), which copies a message and its parts.
+  if (where == nullptr)
+    return try_to_send(to, false,
+                       [&] { return ::sendto(to.number(), data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0); });
+  const system_address target{*where};
+  return try_to_send(to, to.is_unix(), [&] {
+    return ::sendto(to.number(), data.data(), data.size(), MSG_NOSIGNAL, &target.any, target.size);
+  });
 }
 
 tried try_send_batch(descriptor& to, std::span<const net::outgoing> those) noexcept {

@@ -22,6 +22,7 @@ ssize_t __real_recvfrom(int number, void* into, std::size_t size, int flags, soc
 ssize_t __real_recvmsg(int number, msghdr* message, int flags);
 int __real_recvmmsg(int number, mmsghdr* those, unsigned count, int flags, timespec* until);
 int __real_sendmmsg(int number, mmsghdr* those, unsigned count, int flags);
+ssize_t __real_sendto(int number, const void* data, std::size_t size, int flags, const sockaddr* to, socklen_t length);
 int __real_poll(pollfd* those, nfds_t count, int milliseconds);
 int __real_fcntl(int number, int what, ...);
 int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
@@ -216,6 +217,13 @@ int __wrap_recvmmsg(int number, mmsghdr* those, unsigned count, int flags, times
   const int result = outcome_of(call::recvmmsg, number);
   if (result > 0) return static_cast<int>(moves_nothing(result, number, true));
   return __real_recvmmsg(number, those, count, flags, until);
+}
+
+// Counted as sendmsg(); there is no half of a datagram.
+ssize_t __wrap_sendto(int number, const void* data, std::size_t size, int flags, const sockaddr* to, socklen_t length) {
+  const int result = outcome_of(call::sendmsg, number);
+  if (result > 0) return moves_nothing(result, number, false);
+  return __real_sendto(number, data, size, flags, to, length);
 }
 
 int __wrap_sendmmsg(int number, mmsghdr* those, unsigned count, int flags) {
