@@ -78,7 +78,11 @@ task<> sends_parts() {
   for (const part each : {part{0, 1'000'000}, part{0, ~std::uint64_t{}}, part{1, 1}, part{999'999, 5},
                           part{123'456, 500'000}, part{500'000, 0}, part{1'000'000, 5}, part{2'000'000, 5}})
     for (const bool by_tcp : {false, true}) {
-      const connection by = by_tcp ? co_await test::connected_by_tcp() : connected();
+      connection by;
+      if (by_tcp)
+        by = co_await test::connected_by_tcp();
+      else
+        by = connected();
       std::uint64_t sent = 0;
       const std::string got = co_await passed(by, of.number(), each.offset, each.size, sent);
       EXPECT_EQ(got.size(), sent);
