@@ -1,4 +1,4 @@
-// Processes that this one starts: what they read and write, how they end, and that none outlives whoever started it.
+// Processes that this one starts: what they read and write, and how they end.
 //
 //     w::task<std::string> revision() {
 //       const w::process_output got = co_await w::output_of({"git", "rev-parse", "HEAD"});
@@ -6,12 +6,15 @@
 //       co_return got.out;
 //     }
 //
-// A process begins in a group of its own, so that what ends it ends what it has started in turn. It begins with no signal
-// blocked, each signal's default action, and no descriptor but those that it was given.
+// A process begins in a group of its own, so that what ends it ends what it has started in turn; what it leaves behind when it
+// ends by itself goes on. It begins with no signal blocked, each signal's default action, and no descriptor but those that it
+// was given.
 //
 // Its end is known by a descriptor of the process (pidfd), not by SIGCHLD: so nothing is installed for all of the program, and
 // a process of another library's is left alone. A program that ignores SIGCHLD, or reaps all of its children by wait(),
-// takes that away: how such a process has ended is not known, and wait() fails with no_child_process.
+// takes that away: how such a process has ended is not known, and wait() fails with no_child_process. No signal goes to a number
+// that may be another's by then: a process is sent its signals by its pidfd, and before its group is, it is asked whether the
+// process is still there.
 //
 // Rejected: to start by fork() and exec(): it copies the page tables, and what a fork handler locks may be held for long.
 // posix_spawn shares the memory until exec(), so that its cost does not grow with the program's.
@@ -110,9 +113,11 @@ struct process_options {
   std::optional<strings> environment{};
   /// "NAME=value", which it has besides, or instead of another value.
   strings variables{};
-  std::string directory{};     ///< where it begins; empty: where this process is
+  std::string directory{};     ///< where it begins, and looks for a relative program; empty: where this process is
   list_of<int> descriptors{};  ///< of the caller's, which it keeps: they become 3, 4, ... in the process
-  bool own_group = true;       ///< it begins a group of processes, which end() and its destruction end with it
+  /// It begins a group of processes, which end() and its destruction end with it. No for a program that reads the terminal, or
+  /// that Ctrl-C is to reach: a terminal stops what reads it in any group but one.
+  bool own_group = true;
   detail::time_span grace =
       std::chrono::seconds{5};  ///< how long run_process() and output_of() leave it, once they were stopped
 };
@@ -127,18 +132,34 @@ struct delete_child_process {
 tried try_read_pipe(descriptor& from, std::span<std::byte> into) noexcept;
 tried try_write_pipe(descriptor& to, std::span<const std::byte> data) noexcept;
 
+// What a pipe's functions return: which descriptor it is, it asks when it is awaited, or made a case. The pipe is there till then.
+template <class Act>
+class [[nodiscard("nothing happens until it is awaited")]] pipe_operation
+    : public task_inside<pipe_operation<Act>, std::size_t> {
+ public:
+  using may_be_a_case = void;
+  pipe_operation(descriptor* const& of, decltype(Act::data) data) noexcept : of_{&of}, data_{data} {}
+
+  WEFT_COROUTINE_WRAPPER task<std::size_t> as_task() && { return run_operation(Act{*of_, data_}); }
+  operation_case<Act> as_case() && { return operation_case<Act>{Act{*of_, data_}}; }
+
+ private:
+  descriptor* const* of_;
+  decltype(Act::data) data_;
+};
+
 struct reading_output {
   using value_type = std::size_t;
   static constexpr const char* name = "read a process's output";
   static constexpr const char* if_taken =
       "two tasks read one output of a process at once: which of them gets what would be chance";
   static constexpr direction which() noexcept { return direction::in; }
-  bool may_try() const noexcept { return into.empty() || at->may_try(which()); }
-  tried attempt() const noexcept { return into.empty() ? tried{} : try_read_pipe(*at, into); }
+  bool may_try() const noexcept { return data.empty() || at->may_try(which()); }
+  tried attempt() const noexcept { return data.empty() ? tried{} : try_read_pipe(*at, data); }
   static std::size_t give(const tried& got) noexcept { return got.size; }
 
   descriptor* at;
-  std::span<std::byte> into;
+  std::span<std::byte> data;
 };
 
 struct writing_input {
@@ -170,7 +191,8 @@ struct awaiting_end {
 
 }  // namespace detail
 
-/// An end of a pipe whose other end a process has; made by `process`. Closed when it goes. Otherwise as net::stream is.
+/// An end of a pipe whose other end a process has; made by `process`. Closed when it goes. It stays where it is from the call of
+/// a function to the await of what that gives. Otherwise as net::stream is.
 class process_pipe {
  public:
   process_pipe() noexcept = default;
@@ -183,7 +205,7 @@ class process_pipe {
   ~process_pipe() { close(); }
 
   /// The process reads to the end, or writes in vain. Who reads or writes here ends with `closed`. Does not wait, and may be
-  /// called again; also while a read or a write waits, but not while one begins.
+  /// called again; also while a read or a write waits, but not while another thread begins one.
   void close() noexcept {
     // Given back at once: a ring that polls the pipe would keep it open otherwise.
     if (at_ != nullptr) std::exchange(at_, nullptr)->drop();
@@ -202,9 +224,7 @@ class process_reader : public process_pipe {
   /// Reads what has come, as much as `into` holds. 0: nobody has the other end any more, or `into` is empty.
   ///
   /// Suspends  where nothing has come. Cancel: has had no effect. Fails: as net::stream::read.
-  detail::operation<detail::reading_output> read(std::span<std::byte> into) const noexcept {
-    return detail::reading_output{at_, into};
-  }
+  detail::pipe_operation<detail::reading_output> read(std::span<std::byte> into) const noexcept { return {at_, into}; }
 };
 
 /// What a process reads, as this one writes it. A writer.
@@ -214,15 +234,15 @@ class process_writer : public process_pipe {
   ///
   /// Suspends  where the pipe is full. Cancel: has had no effect.
   /// Fails     with `closed` where nobody has the other end any more. No SIGPIPE is raised.
-  detail::operation<detail::writing_input> write_some(std::span<const std::byte> data) const noexcept {
-    return detail::writing_input{at_, data};
+  detail::pipe_operation<detail::writing_input> write_some(std::span<const std::byte> data) const noexcept {
+    return {at_, data};
   }
   /// Writes all of it. One that is stopped after its first byte has written a part.
-  task<> write(std::span<const std::byte> data) const { return write_all(at_, data); }
+  WEFT_COROUTINE_WRAPPER task<> write(std::span<const std::byte> data) const { return write_all(&at_, data); }
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) const { return write(std::as_bytes(std::span{text})); }
 
  private:
-  static task<> write_all(detail::descriptor* at, std::span<const std::byte> data);
+  static task<> write_all(detail::descriptor* const* of, std::span<const std::byte> data);
 };
 
 /// A process that this one has started.
@@ -234,10 +254,11 @@ class process_writer : public process_pipe {
 /// Lifetime  the runtime in which it was made outlives it.
 class [[nodiscard("a process is killed where this is destroyed")]] process {
  public:
-  /// Starts a program, `arguments[0]`, which is searched for in PATH where it has no '/'.
+  /// Starts a program, the first argument, which is searched for in this process's PATH where it has no '/'.
   ///
   /// Fails   throws error: what the system says (no_such_file_or_directory, permission_denied, too_many_files_open), or
-  ///         invalid_argument for what makes no sense: no arguments, a variable without '='. Then nothing was started.
+  ///         invalid_argument for what makes no sense: no arguments, a variable without '='. Then nothing was started. And with no_such_process, where SIGCHLD is ignored and it has
+  ///         ended already.
   /// Cost    blocks this thread until the program is loaded: half a millisecond, or as long as its disk takes.
   process(process_options options, strings arguments);
   explicit process(strings arguments) : process{{}, std::move(arguments)} {}
@@ -263,19 +284,20 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
   void signal(int number) const;
 
   /// Ends it and its group: SIGTERM, and once `grace` is over SIGKILL; then how it has ended. What is left of its group when
-  /// the process itself has ended is killed.
+  /// the process itself has ended is killed. Does nothing where wait() has given its end before.
   ///
   /// Suspends  until it has ended, at once where wait() has given its end before.
-  /// Cancel    leaves it as it is: perhaps told to end.
+  /// Cancel    leaves it as it is: perhaps told to end, but not killed.
+  /// Fails     as wait(); and as signal(), where it has another user.
   WEFT_COROUTINE_WRAPPER task<exit_status> end(detail::time_span grace = std::chrono::seconds{5}) const {
-    return end_within(*child_, grace);
+    return end_within(child_.get(), grace);
   }
 
   /// Gives the process up: it goes on, and the caller reaps what has this id.
   [[nodiscard("the process is nobody's then")]] int release() noexcept;
 
  private:
-  static task<exit_status> end_within(detail::child_process& child, detail::time_span grace);
+  static task<exit_status> end_within(detail::child_process* child, detail::time_span grace);
   std::unique_ptr<detail::child_process, detail::delete_child_process> child_;
 };
 
@@ -288,7 +310,7 @@ WEFT_COROUTINE_WRAPPER inline task<exit_status> run_process(strings arguments) {
 
 struct output_options {
   process_options process{};                  ///< its three streams are set by output_of()
-  std::string_view input{};                   ///< what the program reads
+  std::string input{};                        ///< what the program reads
   std::size_t limit = std::size_t{16} << 20;  ///< bytes that it may write, of each kind
 };
 struct process_output {

@@ -19,6 +19,7 @@
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/timed.hpp>
+#include <weft/unix.hpp>
 
 #include "io/io_service.hpp"
 
@@ -27,29 +28,14 @@ namespace {
 
 std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
 
-// A descriptor that is closed where nobody takes it over.
-class owned_file {
- public:
-  explicit owned_file(int number = -1) noexcept : number_{number} {}
-  owned_file(owned_file&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
-  owned_file& operator=(owned_file&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~owned_file() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const noexcept { return number_; }
-  // Watched by whoever makes a process; the service closes it.
-  detail::descriptor& watch() {
-    detail::descriptor& watched = detail::io_service_here().watch(number_, true);
-    number_ = -1;
-    return watched;
-  }
+using net::owned_descriptor;
 
- private:
-  int number_;
-};
+// To the service of whoever makes a process, which watches it, and closes it.
+detail::descriptor& hand_over(owned_descriptor&& file) {
+  detail::descriptor& watched = detail::io_service_here().watch(file.number(), true);
+  static_cast<void>(file.release());
+  return watched;
+}
 
 }  // namespace
 
@@ -72,8 +58,8 @@ class child_process {
   explicit child_process(bool has_group) noexcept : has_group_{has_group} {}
   child_process(const child_process&) = delete;
   ~child_process() {
-    if (number_ > 0 && is_there_) {
-      send(SIGKILL);
+    // Of another user's process, which takes no signal, it does not wait for the end.
+    if (is_still_there() && send(SIGKILL) == 0) {
       siginfo_t how{};
       while (::waitid(P_PID, static_cast<id_t>(number_), &how, WEXITED) != 0 && errno == EINTR) {
       }
@@ -121,7 +107,7 @@ class child_process {
   /// An error number. Nothing where it has ended.
   int signal(int number) noexcept {
     const std::lock_guard guard{lock_};
-    return is_there_ ? send(number) : 0;
+    return is_still_there() ? send(number) : 0;
   }
 
   /// What is left of its group when it has ended is killed then.
@@ -137,19 +123,32 @@ class child_process {
   }
 
  private:
-  // Under the lock, as send(). It is EAGAIN where the process goes on.
+  // All that follows under the lock.
+
+  // By its pidfd, so that it is no other process of that number; before that is there, nobody else could have reaped it.
   int ask(siginfo_t& how, int options) noexcept {
-    while (::waitid(P_PID, static_cast<id_t>(number_), &how, WEXITED | WNOHANG | options) != 0) {
+    const bool has_file = at_ != nullptr;
+    const auto id = static_cast<id_t>(has_file ? at_->number() : number_);
+    while (::waitid(has_file ? P_PIDFD : P_PID, id, &how, WEXITED | WNOHANG | options) != 0) {
       if (errno == EINTR) continue;
-      is_lost_ = true;
+      is_lost_ = true;  // somebody else has reaped it, or this is a forked copy
       is_there_ = false;
       return errno;
     }
     return how.si_pid == 0 ? EAGAIN : 0;
   }
+  bool is_still_there() noexcept {
+    if (!is_there_) return false;
+    siginfo_t how{};
+    ask(how, WNOWAIT);
+    return is_there_;
+  }
+  // An error number. Its group, too; it may have left that.
   int send(int number) noexcept {
-    if (has_group_ && ::kill(-number_, number) == 0) return 0;
-    return ::kill(number_, number) == 0 ? 0 : errno;  // it has no group, or has left it
+    const bool of_group = has_group_ && ::kill(-number_, number) == 0;
+    const bool of_itself = (at_ != nullptr ? ::syscall(SYS_pidfd_send_signal, at_->number(), number, nullptr, 0)
+                                           : ::kill(number_, number)) == 0;
+    return of_itself || (of_group && errno != EPERM) ? 0 : errno;
   }
 
   std::mutex lock_;
@@ -183,9 +182,10 @@ tried try_read_pipe(descriptor& from, std::span<std::byte> into) noexcept {
   ssize_t size;
   do size = ::read(from.number(), into.data(), into.size());
   while (size < 0 && errno == EINTR);
-  if (size < 0 && errno == EAGAIN) return {.must_wait = true};
-  if (size < 0 || static_cast<std::size_t>(size) == into.size()) from.has_more(direction::in);
-  return size < 0 ? tried{.refused = system_error(errno)} : tried{.size = static_cast<std::size_t>(size)};
+  const int refused = size < 0 ? errno : 0;
+  if (refused == EAGAIN) return {.must_wait = true};
+  if (refused != 0 || static_cast<std::size_t>(size) == into.size()) from.has_more(direction::in);
+  return refused != 0 ? tried{.refused = system_error(refused)} : tried{.size = static_cast<std::size_t>(size)};
 }
 
 namespace {
@@ -216,7 +216,8 @@ tried try_write_pipe(descriptor& to, std::span<const std::byte> data) noexcept {
 
 }  // namespace detail
 
-task<> process_writer::write_all(detail::descriptor* at, std::span<const std::byte> data) {
+task<> process_writer::write_all(detail::descriptor* const* of, std::span<const std::byte> data) {
+  detail::descriptor* const at = *of;
   constexpr auto out = detail::direction::out;
   const detail::descriptor_use use{at, out, detail::writing_input::if_taken};
   if (!use) co_await fail_with(detail::failure_of(detail::closed_here(), detail::writing_input::name));
@@ -327,8 +328,8 @@ class instructions {
 };
 
 // A duplicate whose number is none of those that the process gets, so that none is overwritten before it was copied.
-owned_file duplicate(int number, int above, const std::string& program) {
-  owned_file made{::fcntl(number, F_DUPFD_CLOEXEC, above)};
+owned_descriptor duplicate(int number, int above, const std::string& program) {
+  owned_descriptor made{::fcntl(number, F_DUPFD_CLOEXEC, above)};
   if (made.number() < 0) refuse(errno, program);
   return made;
 }
@@ -345,8 +346,8 @@ process::process(process_options options, strings list) {
   const int end_of_numbers = 3 + static_cast<int>(descriptors.size());
 
   instructions how{program};
-  std::vector<owned_file> of_child;
-  const auto gets = [&](int number, owned_file file) {
+  std::vector<owned_descriptor> of_child;
+  const auto gets = [&](int number, owned_descriptor file) {
     how.has(number, file.number());
     of_child.push_back(std::move(file));
   };
@@ -364,11 +365,11 @@ process::process(process_options options, strings list) {
       case stdio::kind::pipe: {
         int both[2];
         if (::pipe2(both, O_CLOEXEC) != 0) refuse(errno, program);
-        owned_file from{both[0]}, to{both[1]};
-        owned_file& mine = i == 0 ? to : from;
+        owned_descriptor from{both[0]}, to{both[1]};
+        owned_descriptor& mine = i == 0 ? to : from;
         gets(i, duplicate((i == 0 ? from : to).number(), end_of_numbers, program));
         if (::fcntl(mine.number(), F_SETFL, O_NONBLOCK) != 0) refuse(errno, program);
-        ends[at]->at_ = &mine.watch();
+        ends[at]->at_ = &hand_over(std::move(mine));
         break;
       }
     }
@@ -382,9 +383,9 @@ process::process(process_options options, strings list) {
   // From here on whatever throws ends the process, too.
   child_.reset(new detail::child_process{options.own_group});
   child_->has_begun(how.start(arguments, variables));
-  owned_file end{static_cast<int>(::syscall(SYS_pidfd_open, child_->number(), 0))};
+  owned_descriptor end{static_cast<int>(::syscall(SYS_pidfd_open, child_->number(), 0))};
   if (end.number() < 0) refuse(errno, program);
-  child_->is_watched_by(end.watch());
+  child_->is_watched_by(hand_over(std::move(end)));
 }
 
 int process::id() const noexcept { return child_ != nullptr ? child_->number() : -1; }
@@ -399,16 +400,24 @@ void process::signal(int number) const {
     throw weft::error{system_error(refused), "send a signal to a process", std::to_string(number)};
 }
 
-task<exit_status> process::end_within(detail::child_process& child, detail::time_span grace) {
-  const auto until_ended = [&child] {
-    return detail::operation<detail::awaiting_end>{detail::awaiting_end{&child, child.at()}};
+task<exit_status> process::end_within(detail::child_process* child, detail::time_span grace) {
+  if (child == nullptr) co_await fail_with(detail::failure_of(detail::closed_here(), "end a process"));
+  const auto until_ended = [child] {
+    return detail::operation<detail::awaiting_end>{detail::awaiting_end{child, child->at()}};
   };
-  child.end_group_too();
-  child.signal(SIGTERM);
-  child.signal(SIGCONT);  // one that is suspended hears the other one then
-  const result<exit_status> in_time = co_await as_result(timeout(grace, until_ended()));
-  if (in_time.has_value()) co_return in_time.value();
-  child.signal(SIGKILL);
+  const auto send = [child](int number) {
+    if (const int refused = child->signal(number); refused != 0)
+      throw weft::error{system_error(refused), "end a process"};
+  };
+  child->end_group_too();
+  send(SIGTERM);
+  send(SIGCONT);  // one that is suspended hears the other one then
+  try {
+    co_return co_await timeout(grace, until_ended());
+  } catch (const weft::error& failure) {
+    if (failure.code() != errc::timed_out) throw;
+  }
+  send(SIGKILL);
   co_return co_await until_ended();
 }
 
@@ -423,11 +432,11 @@ int process::release() noexcept {
 
 namespace {
 
-// Where there is no memory for that, its destructor kills it.
+// Where that fails, for want of memory, or since somebody else has reaped it, its destructor does what is left to do.
 task<> end_if_there(const process& child, detail::time_span grace) {
   try {
     co_await child.end(grace);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
   }
 }
 
@@ -438,6 +447,7 @@ task<exit_status> wait_or_end(const process& child, detail::time_span grace) {
 }
 
 task<> feed(process_writer& to, std::string_view input) {
+  if (!to.is_open()) co_return;
   try {
     co_await to.write(input);
   } catch (const weft::error& failure) {

@@ -449,4 +449,92 @@ TEST(process, raises_no_sigpipe_on_a_plain_thread) {
   EXPECT_EQ(code_of([&] { weft::sync_wait(child.input.write("text")); }), weft::errc::closed);
 }
 
+WEFT_TEST("process: what was made before the pipe was closed, and is awaited later, fails") {
+  process child{{.in = stdio::pipe(), .out = stdio::pipe()}, {"cat"}};
+  std::array<std::byte, 8> buffer;
+  auto reads = child.output.read(buffer);
+  auto writes_some = child.input.write_some(std::as_bytes(std::span{"text"}));
+  auto writes = child.input.write("text");
+  child.output.close();
+  child.input.close();
+  process other{{.in = stdio::pipe(), .out = stdio::pipe()}, {"cat"}};  // which gets the numbers
+  co_await other.input.write("its own");
+  EXPECT_EQ(code_of(co_await weft::as_result(std::move(reads))), weft::errc::closed);
+  EXPECT_EQ(code_of(co_await weft::as_result(std::move(writes_some))), weft::errc::closed);
+  EXPECT_EQ(code_of(co_await weft::as_result(std::move(writes))), weft::errc::closed);
+  other.input.close();
+  EXPECT_EQ(co_await line_of(other.output), "its own");
+}
+
+// Whether it has not ended.
+bool goes_on(int number) {
+  siginfo_t how{};
+  return ::waitid(P_PID, static_cast<id_t>(number), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == 0;
+}
+
+WEFT_TEST("process: end() that is stopped kills nothing") {
+  process child{{.out = stdio::pipe()}, shell("trap '' TERM; echo ready; while :; do sleep 0.01; done")};
+  EXPECT_EQ(co_await line_of(child.output), "ready");
+  const auto got = co_await weft::as_result(weft::timeout(20ms, child.end(60s)));
+  EXPECT_EQ(code_of(got), weft::errc::timed_out);
+  EXPECT_TRUE(goes_on(child.id()));
+  EXPECT_EQ((co_await child.end(0s)).signal(), SIGKILL);
+}
+
+WEFT_TEST("process: one that was given up can't be ended") {
+  process child{{}, {"true"}};
+  const int number = child.release();
+  EXPECT_EQ(code_of(co_await weft::as_result(child.end())), weft::errc::closed);
+  int how;
+  EXPECT_EQ(::waitpid(number, &how, 0), number);
+}
+
+WEFT_TEST("process: one that has left its group is ended, too") {
+  process child{
+      {.out = stdio::pipe()},
+      {"perl", "-e", "$| = 1; system('sleep 1000 &'); setpgrp(0, getpgrp(getppid())); print \"ready\\n\"; sleep 1000"}};
+  EXPECT_EQ(co_await line_of(child.output), "ready");
+  EXPECT_EQ(::getpgid(child.id()), ::getpgrp());
+  EXPECT_EQ((co_await child.end(60s)).signal(), SIGTERM);
+}
+
+#ifndef WEFT_TEST_TSAN  // which can't go on in a forked child that has threads
+// A program that ignores SIGCHLD: how its processes have ended is not known, and it hears of that by errors.
+int where_nobody_is_told() {
+  ::signal(SIGCHLD, SIG_IGN);
+  const auto lost = [](const std::error_code& code) {
+    return code == std::errc::no_child_process || code == std::errc::no_such_process;
+  };
+  weft::runtime rt{{.threads = 1}};
+  const auto all = [&]() -> task<bool> {
+    const auto run = co_await weft::as_result(run_process({"true"}));
+    const auto output = co_await weft::as_result(output_of({"true"}));
+    co_return lost(code_of(run)) && lost(code_of(output));
+  };
+  if (!rt.run(all())) return 1;
+  try {
+    const process gone{{}, {"true"}};
+    ::usleep(50'000);
+  } catch (const weft::error&) {  // it was gone at once
+  }
+  return 0;
+}
+TEST(process, is_lost_where_sigchld_is_ignored) {
+  EXPECT_EXIT(::_exit(where_nobody_is_told()), testing::ExitedWithCode(0), "");
+}
+
+TEST(process, is_not_killed_by_a_forked_copy) {
+  process child{{}, {"sleep", "1000"}};
+  if (const pid_t copy = ::fork(); copy == 0) {
+    child = process{{}, {"true"}};
+    ::_exit(0);
+  } else {
+    int how = -1;
+    EXPECT_EQ(::waitpid(copy, &how, 0), copy);
+    EXPECT_EQ(how, 0);
+  }
+  EXPECT_TRUE(goes_on(child.id()));
+}
+#endif
+
 }  // namespace
