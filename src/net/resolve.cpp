@@ -13,7 +13,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 #include <weft/blocking.hpp>
 #include <weft/error.hpp>
 #include <weft/nothrow.hpp>
@@ -78,6 +80,7 @@ std::error_code code_of_getaddrinfo(int status, int error) noexcept {
     case EAI_NODATA:
     case EAI_ADDRFAMILY: return resolve_errc::no_address;
     case EAI_SERVICE: return resolve_errc::unknown_service;
+    case EAI_AGAIN: return resolve_errc::no_answer;
     case EAI_MEMORY: return std::make_error_code(std::errc::not_enough_memory);
     case EAI_SYSTEM: return {error, std::generic_category()};
     default: return resolve_errc::server_failed;
@@ -123,18 +126,24 @@ std::optional<endpoint> in_numbers(const std::string& host, std::uint16_t port) 
   }
 }
 
-// Nothing: there is no such service.
-std::optional<std::uint16_t> port_of(const std::string& service) {
-  std::uint16_t port = 0;
+// May block: a service by name is asked of NSS.
+std::error_code find_port(const std::string& service, std::uint16_t& port) {
+  if (service.find('\0') != service.npos) return resolve_errc::unknown_service;
   const char* const last = service.data() + service.size();
   if (const auto [end, failed] = std::from_chars(service.data(), last, port); failed == std::errc{} && end == last)
-    return port;
-  if (service.empty() || service.find_first_not_of("0123456789") == service.npos) return std::nullopt;
+    return {};
+  if (service.empty() || service.find_first_not_of("0123456789") == service.npos) return resolve_errc::unknown_service;
+  constexpr std::size_t most = 1 << 20;
   servent its{}, *found = nullptr;
-  char names[1024];
-  const int refused = ::getservbyname_r(service.c_str(), "tcp", &its, names, sizeof names, &found);
-  if (refused != 0 || found == nullptr) return std::nullopt;
-  return ntohs(static_cast<std::uint16_t>(found->s_port));
+  int refused = ERANGE;
+  for (std::size_t size = 1'024; refused == ERANGE && size <= most; size *= 2) {
+    std::vector<char> names(size);  // the service's own and its aliases; not used behind the call
+    refused = ::getservbyname_r(service.c_str(), "tcp", &its, names.data(), names.size(), &found);
+  }
+  if (refused == ERANGE || refused == ENOMEM) return std::make_error_code(std::errc::not_enough_memory);
+  if (refused != 0 || found == nullptr) return resolve_errc::unknown_service;
+  port = ntohs(static_cast<std::uint16_t>(its.s_port));
+  return {};
 }
 
 // No label is longer than 63, no name than 253; and where the system would take it to end is no end.
@@ -157,21 +166,20 @@ bool is_of(address_family family, const endpoint& one) noexcept {
 
 task<std::vector<endpoint>> look_up(name_query what) {
   co_await check_stop();
-  const std::optional<std::uint16_t> port =
-      what.service.find('\0') == std::string::npos ? port_of(what.service) : std::nullopt;
-  if (!port) co_await fail_with(lookup_failure(resolve_errc::unknown_service, what));
-  if (const std::optional<endpoint> its_own = in_numbers(what.host, *port)) {
+  std::uint16_t port = 0;
+  if (const std::error_code failed = find_port(what.service, port)) co_await fail_with(lookup_failure(failed, what));
+  if (const std::optional<endpoint> its_own = in_numbers(what.host, port)) {
     if (!is_of(what.family, *its_own)) co_await fail_with(lookup_failure(resolve_errc::no_address, what));
     co_return std::vector<endpoint>{*its_own};
   }
   if (!may_be_a_name(what.host)) co_await fail_with(lookup_failure(resolve_errc::bad_name, what));
 #if defined(WEFT_WITH_CARES)
   if (what.by == net::resolver::automatic) {
-    auto by_channel = look_up_by_channel(std::move(what), *port);
+    auto by_channel = look_up_by_channel(std::move(what), port);
     co_return co_await std::move(by_channel);
   }
 #endif
-  auto by_system = look_up_by_system(std::move(what), *port);
+  auto by_system = look_up_by_system(std::move(what), port);
   co_return co_await std::move(by_system);
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,8 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 #include <weft/combine.hpp>
@@ -36,6 +39,39 @@
 #include "net/name_server.hpp"
 #include "net/open_descriptors.hpp"
 #include "net/sockets.hpp"
+
+namespace {
+
+std::atomic<int> lookup_by_system{0};               // what getaddrinfo() says of "host-that-fails.test"
+std::atomic<std::size_t> size_of_service_names{0};  // how large a buffer getservbyname_r() wants for "many-names"
+std::atomic<int> failure_of_services{0};            // why that one fails; 0: it doesn't
+
+}  // namespace
+
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
+extern "C" {
+int __real_getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** found);
+int __real_getservbyname_r(const char* name, const char* protocol, servent* into, char* buffer, std::size_t size,
+                           servent** found);
+
+int __wrap_getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** found) {
+  const std::string_view name{host};
+  if (name != "host-that-fails.test") return __real_getaddrinfo(host, service, hints, found);
+  return lookup_by_system;
+}
+
+int __wrap_getservbyname_r(const char* name, const char* protocol, servent* into, char* buffer, std::size_t size,
+                           servent** found) {
+  if (std::string_view{name} != "many-names") return __real_getservbyname_r(name, protocol, into, buffer, size, found);
+  *found = nullptr;
+  if (failure_of_services != 0) return failure_of_services;
+  if (size < size_of_service_names) return ERANGE;
+  into->s_port = htons(4'711);
+  *found = into;
+  return 0;
+}
+}
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace {
 
@@ -119,6 +155,23 @@ TEST(resolve, needs_nobody_for_numbers) {
   };
   test::run_body(body());
   EXPECT_EQ(server.asked(), 0);
+}
+
+// What belongs to a service may be more than the buffer of the first call holds.
+TEST(resolve, finds_services_of_many_names) {
+  name_server server{nothing};
+  const auto body = [&]() -> task<> {
+    size_of_service_names = 100'000;
+    EXPECT_EQ(text_of(*co_await ask(server, "10.0.0.1", "many-names")), "10.0.0.1:4711");
+    failure_of_services = ENOENT;
+    EXPECT_EQ((co_await ask(server, "10.0.0.1", "many-names")).error(), resolve_errc::unknown_service);
+    for (const int lack : {ENOMEM, ERANGE}) {
+      failure_of_services = lack;
+      EXPECT_EQ((co_await ask(server, "10.0.0.1", "many-names")).error(), std::errc::not_enough_memory);
+    }
+    failure_of_services = 0;
+  };
+  test::run_body(body());
 }
 
 TEST(resolve, asks_nobody_for_what_is_no_name) {
@@ -409,6 +462,25 @@ TEST(resolve, goes_by_the_system_where_it_is_asked_to) {
     auto asking = as_result(resolve(options, "name-that-is-none.invalid", "7"));
     const auto how = co_await std::move(asking);
     EXPECT_EQ(how.error().category(), weft::net::resolve_category());
+  };
+  test::run_body(body());
+}
+
+TEST(resolve, tells_why_the_system_has_failed) {
+  const struct {
+    int status;
+    std::error_code expected;
+  } all[] = {{EAI_NONAME, resolve_errc::not_found},
+             {EAI_NODATA, resolve_errc::no_address},
+             {EAI_AGAIN, resolve_errc::no_answer},
+             {EAI_FAIL, resolve_errc::server_failed},
+             {EAI_MEMORY, std::make_error_code(std::errc::not_enough_memory)}};
+  const auto body = [&]() -> task<> {
+    for (const auto& one : all) {
+      lookup_by_system = one.status;
+      auto asking = as_result(resolve({.by = weft::net::resolver::system}, "host-that-fails.test", "7"));
+      EXPECT_EQ((co_await std::move(asking)).error(), one.expected) << one.status;
+    }
   };
   test::run_body(body());
 }
