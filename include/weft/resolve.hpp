@@ -85,7 +85,8 @@ struct resolve_options {
 /// The endpoints of a host's service, the best first, in the order of RFC 6724; at least one.
 ///
 /// `host` is a name or an address in numbers, `service` a name of /etc/services or a port. A host in numbers is its own answer,
-/// without a question to anybody.
+/// without a question to anybody. The old forms of an IPv4 address (127.1, 0x7f.1, 017700000001) are neither: where the last
+/// label is a number, decimal or by 0x, and the whole is no address, it fails with bad_name, whoever is asked.
 ///
 /// Suspends  until the answer is there. Several lookups of a runtime go on at once.
 /// Cancel    ends it at once; by the system, when getaddrinfo has returned.

@@ -146,7 +146,15 @@ std::error_code find_port(const std::string& service, std::uint16_t& port) {
   return {};
 }
 
-// No label is longer than 63, no name than 253; and where the system would take it to end is no end.
+// Decimal digits, or 0x and hexadecimal ones.
+bool is_number(std::string_view label) noexcept {
+  const bool is_hexadecimal = label.starts_with("0x") || label.starts_with("0X");
+  if (is_hexadecimal) label.remove_prefix(2);
+  return label.find_first_not_of(is_hexadecimal ? "0123456789abcdefABCDEF" : "0123456789") == label.npos;
+}
+
+// No label is longer than 63, no name than 253; and where the system would take it to end is no end. The last label is no
+// number (RFC 1123, section 2.1): the system would take such a name for an address in an old form, c-ares would ask for it.
 bool may_be_a_name(const std::string& host) noexcept {
   constexpr std::size_t longest = 253, longest_label = 63;
   std::string_view left = host;
@@ -155,7 +163,7 @@ bool may_be_a_name(const std::string& host) noexcept {
   for (;;) {
     const std::size_t dot = std::min(left.find('.'), left.size());
     if (dot == 0 || dot > longest_label) return false;
-    if (dot == left.size()) return true;
+    if (dot == left.size()) return !is_number(left);
     left.remove_prefix(dot + 1);
   }
 }

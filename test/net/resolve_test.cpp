@@ -194,6 +194,24 @@ TEST(resolve, asks_nobody_for_what_is_no_name) {
   EXPECT_EQ(server.asked(), 0);
 }
 
+// The system would take the first ones for addresses, where c-ares would ask for them.
+TEST(resolve, takes_no_old_forms_of_addresses) {
+  name_server server{always({"10.0.0.7"})};
+  const auto body = [&]() -> task<> {
+    for (const std::string_view name : {"127.1", "127.0.1", "0x7f.1", "0x7F000001", "017700000001", "2130706433", "0",
+                                        "127.0.0.0X1", "10.0.0.256", "10.0.0.1.2", "10.0.0.1.", "db.test.7", "0x"}) {
+      for (const auto by : {weft::net::resolver::automatic, weft::net::resolver::system}) {
+        const auto how = co_await ask(server, name, "80", {.by = by, .timeout = 10s});
+        EXPECT_EQ(how.error(), resolve_errc::bad_name) << name;
+      }
+    }
+    EXPECT_EQ(server.asked(), 0);
+    for (const std::string_view name : {"7.test.", "127.1.a.", "7f.", "0x7g.", "1x7."})
+      EXPECT_EQ(text_of(*co_await ask(server, name)), "10.0.0.7:80") << name;
+  };
+  test::run_body(body());
+}
+
 TEST(resolve, says_what_its_codes_mean) {
   const std::error_category& category = weft::net::resolve_category();
   EXPECT_STREQ(category.name(), "weft.resolve");
