@@ -137,6 +137,10 @@ class name_channel {
   progress process(const lookup& leader) noexcept;
 
  private:
+  void process(ares_socket_t to_read, ares_socket_t to_write) noexcept {
+    refused_ = {};
+    ::ares_process_fd(ares_, to_read, to_write);
+  }
   void see_to_unwatched() noexcept;
   void has_sent(clock::time_point now) noexcept { due_ = std::min(due_, later(now, first_timeout_)); }
 
@@ -175,7 +179,8 @@ class name_channel {
   std::shared_ptr<lookup> over_;  // have been called back, and are yet to be told
   // When the leader is to look. Not later than the first time-out: it is earlier, where that one's answer has come.
   clock::time_point due_ = clock::time_point::max();
-  std::error_code refused_{};                                     // by the system, or by a server, the last time
+  // By the system, or by a server, in this call of c-ares. What came of others may be about other lookups.
+  std::error_code refused_{};
   bool found_ = false;                                            // the last read has
   std::array<int, 8> unwatched_{-1, -1, -1, -1, -1, -1, -1, -1};  // sockets that could not be added to the set
   int not_watched_ = 0;                                           // why not
@@ -191,6 +196,7 @@ void name_channel::called_back(void* its, int status, int, ares_addrinfo* found)
   one.status = status;
   one.found = found;
   one.refused = mine.refused_;
+  if (status == ARES_SUCCESS) mine.refused_ = {};  // that was about the sorting of its addresses
   if (one.is_left) {
     --mine.left_;
     return;
@@ -364,7 +370,7 @@ std::error_code name_channel::begin(lookup& one, const char* host, address_famil
     if (set_ < 0) return system_error(errno);
   }
   ++begun_;
-  if (under_way_++ == 0) refused_ = {};
+  ++under_way_;
   one.prev = last_;
   (last_ != nullptr ? last_->next : first_) = &one;
   last_ = &one;
@@ -373,6 +379,7 @@ std::error_code name_channel::begin(lookup& one, const char* host, address_famil
   hints.ai_family = family == address_family::any ? AF_UNSPEC : family == address_family::v4 ? AF_INET : AF_INET6;
   hints.ai_socktype = SOCK_STREAM;
   const clock::time_point due_before = due_;
+  refused_ = {};
   ::ares_getaddrinfo(ares_, host, nullptr, &hints, called_back, &one);
   see_to_unwatched();
   has_sent(steady_clock::now());
@@ -414,12 +421,12 @@ name_channel::progress name_channel::process(const lookup& leader) noexcept {
   for (int i = 0; i < count; ++i) {
     const bool to_read = (came[i].events & ~EPOLLOUT) != 0, to_write = (came[i].events & ~EPOLLIN) != 0;
     found_ = false;
-    ::ares_process_fd(ares_, to_read ? came[i].data.fd : ARES_SOCKET_BAD, to_write ? came[i].data.fd : ARES_SOCKET_BAD);
+    process(to_read ? came[i].data.fd : ARES_SOCKET_BAD, to_write ? came[i].data.fd : ARES_SOCKET_BAD);
     has_more = has_more || found_;
   }
   const clock::time_point now = steady_clock::now();
   if (now >= due_) {
-    ::ares_process_fd(ares_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    process(ARES_SOCKET_BAD, ARES_SOCKET_BAD);
     timeval left{};
     due_ = clock::time_point::max();
     if (::ares_timeout(ares_, nullptr, &left) != nullptr)  // in whole milliseconds, cut
@@ -435,7 +442,7 @@ name_channel::progress name_channel::process(const lookup& leader) noexcept {
 // c-ares calls the system for them, which is refused: so it goes on with its next server.
 void name_channel::see_to_unwatched() noexcept {
   for (const int& one : unwatched_)
-    for (int i = 0; one >= 0 && i != 8; ++i) ::ares_process_fd(ares_, one, one);
+    for (int i = 0; one >= 0 && i != 8; ++i) process(one, one);
 }
 
 // ---- all channels ------------------------------------------------------------------------------------------------------------

@@ -613,6 +613,35 @@ TEST(resolve, does_not_keep_its_port_for_long) {
   rt.run(weft::with_scope(body));
 }
 
+// A channel is busy with others' lookups all the time. What its servers, and the system where addresses are sorted, have
+// said to those is no reason for another one to fail.
+TEST(resolve, tells_no_reasons_of_others) {
+  name_server server{[](const question& asked) -> std::optional<std::string> {
+    if (asked.name == "silent.test") return std::nullopt;
+    if (asked.name == "refused.test") return answer(asked, {}, {.code = 5});
+    if (asked.name == "broadcast.test") return answer(asked, {"255.255.255.255", "10.0.0.7"});
+    return asked.by_tcp ? answer(asked, {}, {.code = 2}) : answer(asked, {"10.0.0.1"}, {.is_truncated = true});
+  }};
+  weft::runtime rt{{.threads = 1}};
+  const auto body = [&](weft::scope& inside) -> task<> {
+    const endpoint at[] = {server.at()};
+    const resolve_options options{.family = address_family::v4, .servers = at, .timeout = 1h, .tries = 1};
+    auto silent = inside.fork(resolve(options, "silent.test.", "80"));
+    const auto failure = [&]() -> task<std::error_code> {
+      auto asking = as_result(resolve(options, "failed.test.", "80"));
+      co_return (co_await std::move(asking)).error();
+    };
+    const std::error_code why = co_await failure();
+    auto refused = as_result(resolve(options, "refused.test.", "80"));
+    EXPECT_EQ((co_await std::move(refused)).error(), resolve_errc::refused);
+    EXPECT_EQ(co_await failure(), why);
+    EXPECT_EQ((co_await resolve(options, "broadcast.test.", "80")).size(), 2U);
+    EXPECT_EQ(co_await failure(), why);
+    silent.request_stop();
+  };
+  rt.run(weft::with_scope(body));
+}
+
 TEST(resolve, is_stopped_at_once) {
   name_server server{nothing};
   const auto body = [&]() -> task<> {
