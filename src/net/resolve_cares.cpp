@@ -142,7 +142,8 @@ class name_channel {
     ::ares_process_fd(ares_, to_read, to_write);
   }
   void see_to_unwatched() noexcept;
-  void has_sent(clock::time_point now) noexcept { due_ = std::min(due_, later(now, first_timeout_)); }
+  void expect_timeouts(clock::time_point now) noexcept { due_ = std::min(due_, next_timeout(now)); }
+  clock::time_point next_timeout(clock::time_point now) const noexcept;
 
   // What c-ares calls.
   static void called_back(void* its, int status, int timeouts, ares_addrinfo* found) noexcept;
@@ -171,13 +172,12 @@ class name_channel {
 
   mutable std::mutex lock_;  // of all that follows
   ares_channel ares_ = nullptr;
-  clock::duration first_timeout_{};
   int set_ = -1;
   lookup *first_ = nullptr, *last_ = nullptr, *leader_ = nullptr;
   std::size_t begun_ = 0, under_way_ = 0;
   std::size_t left_ = 0;          // were stopped, and c-ares does not know it
   std::shared_ptr<lookup> over_;  // have been called back, and are yet to be told
-  // When the leader is to look. Not later than the first time-out: it is earlier, where that one's answer has come.
+  // When the leader is to look. Not later than the next time-out: it is earlier, where that one's answer has come.
   clock::time_point due_ = clock::time_point::max();
   // By the system, or by a server, in this call of c-ares. What came of others may be about other lookups.
   std::error_code refused_{};
@@ -352,14 +352,10 @@ name_channel::name_channel(const name_query::channel_options& options) {
       throw;
     }
   }
-  ares_options its{};
-  if (status == ARES_SUCCESS) status = ::ares_save_options(ares_, &its, &which);
   if (status != ARES_SUCCESS) {
     ::ares_destroy(ares_);
     throw error{code_of_status(status), "use name servers"};
   }
-  first_timeout_ = std::chrono::milliseconds{std::max(its.timeout, 1)};
-  ::ares_destroy_options(&its);
 }
 
 std::error_code name_channel::begin(lookup& one, const char* host, address_family family) noexcept {
@@ -382,7 +378,7 @@ std::error_code name_channel::begin(lookup& one, const char* host, address_famil
   refused_ = {};
   ::ares_getaddrinfo(ares_, host, nullptr, &hints, called_back, &one);
   see_to_unwatched();
-  has_sent(steady_clock::now());
+  expect_timeouts(steady_clock::now());
   those.over = std::move(over_);
   if (leader_ == nullptr)
     leader_ = &one;
@@ -427,16 +423,21 @@ name_channel::progress name_channel::process(const lookup& leader) noexcept {
   const clock::time_point now = steady_clock::now();
   if (now >= due_) {
     process(ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-    timeval left{};
     due_ = clock::time_point::max();
-    if (::ares_timeout(ares_, nullptr, &left) != nullptr)  // in whole milliseconds, cut
-      due_ = now + std::chrono::seconds{left.tv_sec} + std::chrono::microseconds{left.tv_usec} +
-             std::chrono::milliseconds{1};
   }
   see_to_unwatched();
-  has_sent(now);
+  expect_timeouts(now);
   those.over = std::move(over_);
   return {leader.is_over, has_more, due_};
+}
+
+// c-ares alone knows: from 1.32 on a first time-out is shorter than the configured one where its server has been quick so far.
+clock::time_point name_channel::next_timeout(clock::time_point now) const noexcept {
+  timeval left{};
+  if (::ares_timeout(ares_, nullptr, &left) == nullptr) return clock::time_point::max();
+  // In whole milliseconds, cut, by some versions.
+  return now + std::chrono::seconds{left.tv_sec} + std::chrono::microseconds{left.tv_usec} +
+         std::chrono::milliseconds{1};
 }
 
 // c-ares calls the system for them, which is refused: so it goes on with its next server.
