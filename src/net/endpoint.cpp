@@ -160,7 +160,7 @@ std::optional<endpoint> system_address::of(const sockaddr* address, std::size_t 
   if (!is_v6 && address->sa_family != AF_INET) return std::nullopt;
   if (size < (is_v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in))) return std::nullopt;
   ip_address copy;
-  std::memcpy(&copy, address, is_v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+  std::memcpy(&copy.v6, address, is_v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
   endpoint it = copy.to_endpoint();
   it.port_ = port;
   return it;
