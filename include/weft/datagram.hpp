@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -70,8 +71,7 @@ class incoming_buffers {
  public:
   /// Neither is 0. Throws std::bad_alloc.
   incoming_buffers(std::size_t count, std::size_t size)
-      : bytes_{new std::byte[count * size]}, all_{new incoming[count]}, count_{count} {
-    WEFT_EXPECTS(count != 0 && size != 0, "buffers for no datagrams, or of no bytes, were asked for");
+      : bytes_{new std::byte[all_bytes(count, size)]}, all_{new incoming[count]}, count_{count} {
     for (std::size_t i = 0; i != count; ++i) all_[i].into = {bytes_.get() + i * size, size};
   }
 
@@ -82,6 +82,12 @@ class incoming_buffers {
   operator std::span<incoming>() const noexcept { return {all_.get(), count_}; }  // NOLINT: stands for them
 
  private:
+  static std::size_t all_bytes(std::size_t count, std::size_t size) {
+    WEFT_EXPECTS(count != 0 && size != 0, "buffers for no datagrams, or of no bytes, were asked for");
+    if (count > static_cast<std::size_t>(-1) / size) throw std::bad_array_new_length{};
+    return count * size;
+  }
+
   std::unique_ptr<std::byte[]> bytes_;
   std::unique_ptr<incoming[]> all_;
   std::size_t count_;
@@ -96,7 +102,7 @@ namespace weft::detail {
 tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::received& what,
                            net::endpoint* sender) noexcept;
 tried try_receive_batch(descriptor& from, std::span<net::incoming> into) noexcept;
-/// `where`, if it is null: to the peer. A Unix receiver without room is refused as EAGAIN, since nothing is reported of it.
+/// `where`, if it is null: to the peer. To a Unix one, want of room is refused as EAGAIN, since nothing is reported of it.
 tried try_send_datagram(descriptor& to, std::span<const std::byte> data, const net::endpoint* where) noexcept;
 /// Gives how many bytes have gone: whole segments, but for the last.
 tried try_send_segments(descriptor& to, std::span<const std::byte> data, std::size_t segment,
@@ -144,10 +150,12 @@ struct receiving_batch {
   std::span<net::incoming> into;
 };
 
-/// What waits for room at a Unix receiver, which the socket that sends is not told of.
-task<> until_room_at(net::endpoint to);
+/// What waits until a Unix socket may send to `to`, of which it is not told: neither where that has no room, nor, for sure, where
+/// its own buffer is full. After so many tries it waits longer for the next one.
+task<> until_room_at(int from, net::endpoint to, unsigned tries);
 
-// A send has another member: `full()`, the Unix receiver to which it was that has no room; null: it can't be one.
+// A send has another member: `full()`, the Unix receiver to which it was that has no room; null: it can't be one. To one it
+// always tries: the socket's readiness says whether its peer has room.
 
 struct sending_datagram {
   using value_type = void;
@@ -168,7 +176,7 @@ struct sending_to {
   static constexpr const char* name = "send a datagram";
   static constexpr const char* if_taken = nullptr;
   static constexpr direction which() noexcept { return direction::out; }
-  bool may_try() const noexcept { return at->may_try(which()); }
+  bool may_try() const noexcept { return full() != nullptr || at->may_try(which()); }
   tried attempt() const noexcept { return try_send_datagram(*at, data, &to); }
   static void give(const tried&) noexcept {}
   const net::endpoint* full() const noexcept { return to.is_unix() ? &to : nullptr; }
@@ -183,7 +191,7 @@ struct sending_segments {
   static constexpr const char* name = "send datagrams";
   static constexpr const char* if_taken = nullptr;
   static constexpr direction which() noexcept { return direction::out; }
-  bool may_try() const noexcept { return data.empty() || at->may_try(which()); }
+  bool may_try() const noexcept { return data.empty() || full() != nullptr || at->may_try(which()); }
   tried attempt() const noexcept {
     return data.empty() ? tried{} : try_send_segments(*at, data, segment, has_target ? &to : nullptr);
   }
@@ -202,7 +210,7 @@ struct sending_batch {
   static constexpr const char* name = "send datagrams";
   static constexpr const char* if_taken = nullptr;
   static constexpr direction which() noexcept { return direction::out; }
-  bool may_try() const noexcept { return those.empty() || at->may_try(which()); }
+  bool may_try() const noexcept { return those.empty() || full() != nullptr || at->may_try(which()); }
   tried attempt() const noexcept { return those.empty() ? tried{} : try_send_batch(*at, those); }
   static std::size_t give(const tried& sent) noexcept { return sent.size; }
   const net::endpoint* full() const noexcept {
@@ -217,7 +225,7 @@ struct sending_batch {
 template <class Act>
 task<typename Act::value_type> send_to_unix(Act act) {
   const descriptor_use use{act.at};  // its number stays while this waits for another one
-  for (;;) {
+  for (unsigned tries = 0;; ++tries) {
     auto one = run_operation(act);
     auto how = co_await as_result(std::move(one));
     if (how.is_stopped()) {
@@ -231,7 +239,7 @@ task<typename Act::value_type> send_to_unix(Act act) {
         co_return *how;
     }
     if (how.error() != std::errc::resource_unavailable_try_again) co_await fail_with(how.exception());
-    co_await until_room_at(*act.full());
+    co_await until_room_at(act.at->number(), *act.full(), tries);
   }
 }
 
@@ -291,7 +299,7 @@ class datagram {
   }
 
   /// Takes over a socket for datagrams, which becomes non-blocking and close-on-exec. Throws error, wrong_protocol_type if it is
-  /// another kind of socket; then it is the caller's still.
+  /// another kind of socket, and address_family_not_supported if it is neither of IP nor of Unix; then it is the caller's still.
   static datagram adopt(int number);
 
   /// The next datagram, of which `into` holds as much as there is room for. Of a connected socket, from its peer alone.
@@ -332,7 +340,8 @@ class datagram {
   /// The same to whomever.
   ///
   /// Suspends  on a Unix socket by a socket more, where the receiver has no room, since the system tells nobody else when it
-  ///           has; close() is noticed only behind that. As a case of a select it fails with resource_unavailable_try_again.
+  ///           has; close() is noticed only behind that. Where its own buffer is full it tries now and then, too. As a case of a
+  ///           select it fails with resource_unavailable_try_again in both.
   detail::sending<detail::sending_to> send_to(std::span<const std::byte> data, const endpoint& to) const noexcept {
     return detail::sending_to{at_, data, to};
   }
@@ -393,6 +402,8 @@ class datagram {
   void set_send_buffer(int bytes) const;
   /// Whether it may send to a broadcast address, such as 192.168.0.255.
   void set_broadcast(bool on) const;
+  // Of an IPv6 socket that takes IPv4, too, those about hops, service and groups hold for both.
+
   /// Over how many routers its datagrams may go; what is sent to a group, by default, over none.
   void set_time_to_live(int hops) const;
   /// The type of service of what is sent (IPv6: traffic class), of which the lowest two bits are ECN.
@@ -425,7 +436,8 @@ class datagram {
 
 /// A socket at `where`; port 0: the system chooses one. Does not suspend.
 ///
-/// Fails  with an error of the system's: address_in_use, permission_denied, ...
+/// Fails   with an error of the system's: address_in_use, permission_denied, ...
+/// Misuse  with .replace_stale, as listen().
 task<datagram> bind(datagram_options options, endpoint where);
 WEFT_COROUTINE_WRAPPER inline task<datagram> bind(endpoint where) { return bind({}, where); }
 

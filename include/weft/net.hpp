@@ -69,7 +69,7 @@ class endpoint {
   /// The address in numbers, with its scope as a number. Of a Unix socket its path, or @ and its abstract name; empty where it
   /// has neither, as most clients.
   std::string address() const;
-  /// As parse() takes it.
+  /// As parse() takes it; of a Unix socket that has no name "unix:", which it refuses.
   std::string to_string() const;
 
   friend auto operator<=>(const endpoint&, const endpoint&) = default;
@@ -369,7 +369,7 @@ class listener {
 ///
 /// Fails   with an error of the system's: address_in_use, permission_denied, ...
 /// Misuse  with .replace_stale, of two programs that begin at the same moment one may take the other's path. Who can't rule
-///         that out locks a file beside it first.
+///         that out locks a file beside it first. Whoever listens there already accepts a connection that ends at once.
 task<listener> listen(listen_options options, endpoint where);
 WEFT_COROUTINE_WRAPPER inline task<listener> listen(endpoint where) { return listen({}, where); }
 /// So many listeners, at least one, that share one port: each has a queue of its own, among which the system spreads the

@@ -1,24 +1,48 @@
 #include <weft/datagram.hpp>
 
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <weft/clock.hpp>
+#include <weft/timed.hpp>
 
 #include "net/socket_file.hpp"
 #include "net/sockets.hpp"
 #include "net/system_address.hpp"
 
 namespace weft {
+namespace {
+
+// As the system decides when it sends.
+bool has_room(int number) noexcept {
+  int on_their_way = 0;
+  return ::ioctl(number, SIOCOUTQ, &on_their_way) != 0 || on_their_way < net::socket_option(number, SO_SNDBUF);
+}
+
+}  // namespace
 
 // A socket whose peer is the receiver is told. Rejected: to wait for the sender's own readiness, too, by which a close() would
 // be noticed. Each send that finds no room has that reported anew, so it would try without end.
-task<> detail::until_room_at(net::endpoint to) {
+task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
+  if (!has_room(from)) {
+    // That it is writable is reported once three quarters are free, and not while a peer has no room.
+    const clock::duration longest = std::chrono::milliseconds{1 << std::min(tries, 6U)};
+    auto waits = timeout(longest, net::ready(from, net::readiness::writable));
+    const auto how = co_await as_result(std::move(waits));
+    if (how.is_stopped()) co_await check_stop();
+    if (how.error() && how.error() != errc::timed_out) co_await fail_with(how.exception());
+    co_return;
+  }
   const net::system_address target{to};
   const net::new_socket asks{net::open_socket(target, SOCK_DGRAM)};
   if (::connect(asks.number(), &target.any, target.size) != 0) co_return;  // the next send says why

@@ -1,7 +1,6 @@
 // What datagram sockets ask the system for, each as one try.
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -124,11 +123,6 @@ iovec part_of(std::span<const std::byte> data) noexcept {
   return {.iov_base = const_cast<std::byte*>(data.data()), .iov_len = data.size()};  // NOLINT: only read
 }
 
-bool has_room(int number) noexcept {
-  pollfd one{.fd = number, .events = POLLOUT, .revents = 0};
-  return ::poll(&one, 1, 0) == 1 && (one.revents & POLLOUT) != 0;
-}
-
 // Calls the system, and once more after it has found no room, since readiness is cleared in between.
 template <class Send>
 tried try_to_send(descriptor& to, bool is_to_unix, Send send) noexcept {
@@ -140,14 +134,11 @@ tried try_to_send(descriptor& to, bool is_to_unix, Send send) noexcept {
   };
   ssize_t sent = uninterrupted();
   if (sent < 0 && errno == EAGAIN) {
+    // What is reported of this socket is about its peer. Its readiness stays, for those that send there.
+    if (is_to_unix) return {.refused = system_error(EAGAIN)};
     to.expect_change(direction::out);
     sent = uninterrupted();
     if (sent >= 0) to.has_more(direction::out);
-    // It is the receiver that has no room: nobody tells this socket when it has.
-    if (sent < 0 && errno == EAGAIN && is_to_unix) {
-      if (has_room(to.number())) return {.refused = system_error(EAGAIN)};
-      errno = EAGAIN;
-    }
   }
   if (sent >= 0) return {.size = static_cast<std::size_t>(sent)};
   return errno == EPIPE || to.is_closed() ? tried{.refused = closed_here()} : failed(to, direction::out, errno);
