@@ -89,6 +89,10 @@ datagram datagram::adopt(int number) {
     const int refused = type < 0 ? errno : EPROTOTYPE;
     throw error{system_error(refused), "adopt a datagram socket"};
   }
+  // Who has sent one is an endpoint, which other families have not.
+  const int family = socket_option(number, SO_DOMAIN);
+  if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
+    throw error{std::make_error_code(std::errc::address_family_not_supported), "adopt a datagram socket"};
   make_non_blocking(number, "adopt a datagram socket");
   datagram made{detail::io_service_here().watch(number, true)};
   made.at_->is_of_unix(is_unix_socket(number));

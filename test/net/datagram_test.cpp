@@ -3,6 +3,7 @@
 #include "support/weft_test.hpp"
 
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -289,6 +291,25 @@ TEST(datagram_misuse, what_is_no_datagram_socket_is_refused) {
     EXPECT_EQ(refused.code(), std::errc::wrong_protocol_type);
   }
   EXPECT_EQ(::close(number), 0);  // it is the caller's still
+}
+
+// Such a one has senders that are no endpoint.
+TEST(datagram_misuse, of_another_family_is_refused) {
+  const int number = ::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_ROUTE);
+  ASSERT_GE(number, 0);
+  try {
+    static_cast<void>(datagram::adopt(number));
+    ADD_FAILURE();
+  } catch (const weft::error& refused) {
+    EXPECT_EQ(refused.code(), std::errc::address_family_not_supported);
+  }
+  EXPECT_EQ(::close(number), 0);  // it is the caller's still
+}
+
+TEST(datagram_misuse, buffers_of_more_than_there_is_are_refused) {
+  constexpr std::size_t half = std::size_t{1} << 63;
+  EXPECT_THROW((incoming_buffers{2, half}), std::bad_alloc);
+  EXPECT_THROW((incoming_buffers{half, 2}), std::bad_alloc);
 }
 
 TEST(datagram_misuse, segments_of_no_bytes_end_the_program) {
