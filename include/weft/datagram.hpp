@@ -381,7 +381,7 @@ class datagram {
   /// Has no peer from now on; and another port, if the system had chosen it. Throws error.
   void disconnect() const;
 
-  /// As of a stream. A Unix path, which bind() has made, is removed, unless another one is there by then.
+  /// As of a stream. A Unix path, which bind() has made, is removed, as of a listener.
   void close() noexcept {
     if (at_ == nullptr) return;
     remove_file(false);

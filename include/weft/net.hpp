@@ -318,7 +318,7 @@ struct listen_options {
 /// What connections are accepted from. As a stream, but that several tasks may accept at once.
 ///
 /// The file of a Unix path, which listen() has made, is removed when the listener is closed, unless another one is there by
-/// then.
+/// then. A copy that a fork() has made removes nothing.
 class listener {
  public:
   listener() noexcept = default;

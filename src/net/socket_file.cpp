@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "net/sockets.hpp"
 
@@ -15,11 +18,13 @@ void socket_file::made() noexcept {
   if (::lstat(path_.c_str(), &its) != 0) return;
   device_ = its.st_dev;
   inode_ = its.st_ino;
+  maker_ = ::getpid();
   is_there_.store(true, std::memory_order_relaxed);  // as declared
 }
 
 void socket_file::remove() noexcept {
   if (!is_there_.exchange(false, std::memory_order_relaxed)) return;  // as declared
+  if (maker_ != ::getpid()) return;
   struct stat its;
   if (::lstat(path_.c_str(), &its) == 0 && its.st_dev == device_ && its.st_ino == inode_) ::unlink(path_.c_str());
 }
@@ -29,7 +34,7 @@ void socket_file::remove() noexcept {
 namespace net {
 namespace {
 
-// Whether it is a socket to which nobody listens: one of the same kind is refused.
+// Whether it is a socket to which nobody listens: one of the same kind is refused. Somebody who does accepts it.
 bool is_stale(const char* path, const system_address& address, int type) noexcept {
   struct stat its;
   if (::lstat(path, &its) != 0 || !S_ISSOCK(its.st_mode)) return false;
@@ -40,8 +45,11 @@ bool is_stale(const char* path, const system_address& address, int type) noexcep
 }  // namespace
 
 new_socket_file::new_socket_file(const endpoint& where) {
-  if (where.is_unix() && !where.address().starts_with('@'))
-    file_ = std::make_unique<detail::socket_file>(where.address());
+  if (!where.is_unix() || where.address().starts_with('@')) return;
+  // This directory may be another one when it is removed.
+  std::error_code refused;
+  std::filesystem::path whole = std::filesystem::absolute(where.address(), refused);
+  file_ = std::make_unique<detail::socket_file>(refused ? where.address() : std::move(whole).string());
 }
 
 int new_socket_file::bind(int number, const system_address& address, bool replaces_stale) noexcept {

@@ -16,7 +16,7 @@ namespace weft::detail {
 class socket_file {
  public:
   explicit socket_file(std::string path) noexcept : path_{std::move(path)} {}
-  /// Notes which one was made.
+  /// Notes which one was made, and by which process: copies that a fork() makes remove nothing.
   void made() noexcept;
   /// Once. Any thread.
   void remove() noexcept;
@@ -24,6 +24,7 @@ class socket_file {
  private:
   std::string path_;
   std::uint64_t device_ = 0, inode_ = 0;
+  int maker_ = 0;
   std::atomic<bool> is_there_{false};  // who finds it true removes. No edge: the rest is written before others have it
 };
 

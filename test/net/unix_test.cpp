@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -29,6 +30,7 @@
 #include <weft/serve.hpp>
 #include <weft/unix.hpp>
 
+#include "net/socket_file.hpp"
 #include "net/sockets.hpp"
 
 namespace {
@@ -284,6 +286,47 @@ WEFT_TEST("unix: a datagram socket's file stays where it is released") {
   const int number = at.release();
   EXPECT_EQ(place.names().size(), 1u);
   ::close(number);
+}
+
+int in_a_child(auto body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST(unix_file, a_forked_copy_does_not_remove) {
+  const directory place;
+  const endpoint where = place / "socket";
+  {
+    weft::net::new_socket_file file{where};
+    const weft::net::system_address address{where};
+    const owned_descriptor made{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    EXPECT_EQ(file.bind(made.number(), address, false), 0);
+    const auto removes = [&file] {
+      file.~new_socket_file();
+      return 0;
+    };
+    EXPECT_EQ(in_a_child(removes), 0);
+    EXPECT_EQ(place.names().size(), 1u);
+  }
+  EXPECT_TRUE(place.names().empty());
+}
+
+TEST(unix_file, of_a_relative_path_is_removed_from_elsewhere) {
+  const directory place;
+  const auto goes_elsewhere = [&place] {
+    if (::chdir(place.path.c_str()) != 0) return 1;
+    const endpoint where = endpoint::unix_path("socket");
+    weft::net::new_socket_file file{where};
+    const weft::net::system_address address{where};
+    const owned_descriptor made{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    if (file.bind(made.number(), address, false) != 0 || place.names().size() != 1) return 2;
+    return ::chdir("/") == 0 ? 0 : 3;
+  };
+  EXPECT_EQ(in_a_child(goes_elsewhere), 0);
+  EXPECT_TRUE(place.names().empty());
 }
 
 // ---- reads that end early --------------------------------------------------------------------------------------------------
