@@ -111,7 +111,8 @@ system_address::system_address(const endpoint& of) noexcept {
       const bool is_abstract = of.kind_ == endpoint::kind::abstract;
       local.sun_family = AF_UNIX;
       std::memcpy(local.sun_path + (is_abstract ? 1 : 0), of.bytes_.data(), of.size_);
-      size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + of.size_ + (of.size_ != 0 ? 1 : 0));
+      // A path of others' may fill all of it: that has none.
+      size = std::min<socklen_t>(offsetof(sockaddr_un, sun_path) + of.size_ + (of.size_ != 0 ? 1U : 0U), sizeof local);
       break;
     }
   }
