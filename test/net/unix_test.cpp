@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -702,6 +703,117 @@ WEFT_TEST("unix datagrams: who waits for room can be stopped, and finds its sock
   auto sending = sends();
   const auto [how, none] = co_await weft::when_all(as_result(std::move(sending)), closes());
   EXPECT_EQ(how.error(), weft::errc::closed);
+}
+
+bool is_writable(const datagram& one) {
+  pollfd asked{.fd = one.native_handle(), .events = POLLOUT, .revents = 0};
+  return ::poll(&asked, 1, 0) == 1 && (asked.revents & POLLOUT) != 0;
+}
+task<> send_until_full(const datagram& from, endpoint to, std::span<const std::byte> data) {
+  const auto sends = [&]() -> task<> {
+    for (;;) co_await from.send_to(data, to);
+  };
+  EXPECT_EQ((co_await as_result(timeout(20ms, sends()))).error(), weft::errc::timed_out);
+}
+task<> take_all(const datagram& from) {
+  std::vector<std::byte> buffer(64 << 10);
+  while (!(co_await as_result(timeout(1ms, from.receive(buffer)))).error()) continue;
+}
+// Whether what is sent there goes on when the receiver has room again.
+task<bool> goes_on(const datagram& from, const datagram& to, const datagram& emptied) {
+  const auto empties = [&]() -> task<> {
+    co_await weft::sleep_for(5ms);
+    co_await take_all(emptied);
+  };
+  const auto sends_by_all = [&]() -> task<> {
+    const endpoint where = to.local();
+    co_await from.send_to("one", where);
+    const std::array<weft::net::outgoing, 1> batch{{{.data = bytes("batch"), .to = where}}};
+    co_await from.send_batch(batch);
+    co_await from.send_segments_to(bytes("segment"), 16, where);
+  };
+  auto passing = weft::when_all(sends_by_all(), empties());
+  const auto how = co_await as_result(timeout(10s, std::move(passing)));
+  co_return !how.error();
+}
+
+// The system reports neither when the receiver has room, nor that the sender has, as long as it is not writable.
+WEFT_TEST("unix datagrams: who sends to a receiver without room goes on, though it is not writable for others' sake") {
+  const datagram to = co_await bind(a_name());
+  const datagram other = co_await bind(a_name());
+  const datagram filler = co_await bind(a_name());
+  const std::vector<std::byte> big(8 << 10);
+  {
+    const datagram here = co_await bind(a_name());
+    while (is_writable(here)) co_await here.send_to(big, other.local());
+    co_await send_until_full(filler, to.local(), bytes("x"));
+    EXPECT_TRUE(co_await goes_on(here, to, to));
+    EXPECT_FALSE(is_writable(here));  // a part of its buffer is the other one's still
+    co_await take_all(other);
+    co_await take_all(to);
+  }
+  {
+    const datagram here = co_await bind(a_name());
+    co_await send_until_full(filler, other.local(), bytes("x"));
+    co_await send_until_full(filler, to.local(), bytes("x"));
+    here.connect(other.local());
+    EXPECT_TRUE(co_await goes_on(here, to, to));
+    EXPECT_FALSE(is_writable(here));  // its peer has no room
+  }
+}
+
+WEFT_TEST("unix datagrams: who waits for its own buffer goes on, though its peer has no room") {
+  const datagram peer = co_await bind(a_name());
+  const datagram other = co_await bind(a_name());
+  const datagram to = co_await bind(a_name());
+  const datagram filler = co_await bind(a_name());
+  const datagram here = co_await bind(a_name());
+  here.set_send_buffer(64 << 10);
+  co_await send_until_full(filler, peer.local(), bytes("x"));
+  here.connect(peer.local());
+  const std::vector<std::byte> big(32 << 10);
+  co_await send_until_full(here, other.local(), big);
+  auto one_more = select(on(here.send_to("x", to.local())), weft::after(10s));
+  EXPECT_EQ((co_await as_result(std::move(one_more))).error(), std::errc::resource_unavailable_try_again);
+  EXPECT_TRUE(co_await goes_on(here, to, other));
+  EXPECT_FALSE(is_writable(here));
+}
+
+WEFT_TEST("unix datagrams: one to who has room is sent while others wait for the peer") {
+  const datagram peer = co_await bind(a_name());
+  const datagram to = co_await bind(a_name());
+  const datagram here = co_await bind(a_name());
+  here.connect(peer.local());
+  const auto sends_to_peer = [&]() -> task<> {
+    for (;;) co_await here.send("x");
+  };
+  const auto sends = [&]() -> task<> {
+    co_await weft::sleep_for(5ms);
+    co_await here.send_to("y", to.local());
+  };
+  auto first = weft::when_any(sends_to_peer(), sends());
+  const auto how = co_await as_result(timeout(10s, std::move(first)));
+  EXPECT_FALSE(how.error());
+}
+
+// As long as the system takes them, which no endpoint::unix_path() is.
+WEFT_TEST("unix datagrams: an answer goes to a path that fills its address") {
+  const directory place;
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::string path = place.path + '/';
+  path.resize(sizeof address.sun_path, 'p');
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int made = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const datagram asks = datagram::adopt(made);
+  const datagram answers = co_await bind(a_name());
+  co_await asks.send_to("?", answers.local());
+  std::array<std::byte, 16> buffer;
+  const received_from got = co_await answers.receive_from(buffer);
+  EXPECT_EQ(got.from.address(), path);
+  co_await answers.send_to("!", got.from);
+  co_await asks.receive(buffer);
+  EXPECT_EQ(text(std::span{buffer}.first(1)), "!");
 }
 
 }  // namespace
