@@ -54,12 +54,24 @@ namespace {
 
 constexpr const char* asking = "set a datagram socket's option";
 
-int option(const detail::descriptor* at, int option) {
-  const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: it is the caller's, who may write
-  if (!use) throw_closed(asking);
-  return socket_option(at->number(), option);
+bool is_v6(int number) noexcept { return socket_option(number, SO_DOMAIN) == AF_INET6; }
+bool takes_v4(int number) noexcept {
+  int only_v6 = 0;
+  socklen_t size = sizeof only_v6;
+  return !is_v6(number) || (::getsockopt(number, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, &size) == 0 && only_v6 == 0);
 }
-bool is_v6(const detail::descriptor* at) { return option(at, SO_DOMAIN) == AF_INET6; }
+
+struct of_both {
+  int v4, v6;
+};
+
+// Of a socket that takes both, for both; first what allows less.
+void set(const detail::descriptor* at, of_both option, int value) {
+  with_number(at, asking, [&](int number) {
+    if (takes_v4(number)) net::set(number, IPPROTO_IP, option.v4, value, asking);
+    if (is_v6(number)) net::set(number, IPPROTO_IPV6, option.v6, value, asking);
+  });
+}
 
 unsigned interface_number(std::string_view interface) {
   unsigned number = 0;
@@ -78,8 +90,10 @@ void change_group(const detail::descriptor* at, int what, const endpoint& group,
   asked.gr_interface = interface_number(interface);
   std::memcpy(&asked.gr_group, &address.storage, sizeof asked.gr_group);
   const int level = group.is_v6() ? IPPROTO_IPV6 : IPPROTO_IP;
-  if (::setsockopt(number_of(at), level, what, &asked, sizeof asked) != 0)
-    throw error{system_error(errno), operation, group.address()};
+  with_number(at, operation, [&](int number) {
+    if (::setsockopt(number, level, what, &asked, sizeof asked) != 0)
+      throw error{system_error(errno), operation, group.address()};
+  });
 }
 
 }  // namespace
@@ -95,7 +109,7 @@ datagram datagram::adopt(int number) {
     throw error{std::make_error_code(std::errc::address_family_not_supported), "adopt a datagram socket"};
   make_non_blocking(number, "adopt a datagram socket");
   datagram made{detail::io_service_here().watch(number, true)};
-  made.at_->is_of_unix(is_unix_socket(number));
+  made.at_->is_of_unix(family == AF_UNIX);
   return made;
 }
 
@@ -157,22 +171,18 @@ void datagram::disconnect() const {
 endpoint datagram::local() const { return name_of(at_, ::getsockname, "ask for a datagram socket's endpoint"); }
 endpoint datagram::peer() const { return name_of(at_, ::getpeername, "ask for a datagram socket's peer"); }
 
-void datagram::set_receive_buffer(int bytes) const { set(number_of(at_), SOL_SOCKET, SO_RCVBUF, bytes, asking); }
-void datagram::set_send_buffer(int bytes) const { set(number_of(at_), SOL_SOCKET, SO_SNDBUF, bytes, asking); }
-void datagram::set_broadcast(bool on) const { set(number_of(at_), SOL_SOCKET, SO_BROADCAST, on, asking); }
-void datagram::set_time_to_live(int hops) const {
-  is_v6(at_) ? set(number_of(at_), IPPROTO_IPV6, IPV6_UNICAST_HOPS, hops, asking)
-             : set(number_of(at_), IPPROTO_IP, IP_TTL, hops, asking);
-}
-void datagram::set_type_of_service(int value) const {
-  is_v6(at_) ? set(number_of(at_), IPPROTO_IPV6, IPV6_TCLASS, value, asking)
-             : set(number_of(at_), IPPROTO_IP, IP_TOS, value, asking);
-}
+void datagram::set_receive_buffer(int bytes) const { set(at_, SOL_SOCKET, SO_RCVBUF, bytes, asking); }
+void datagram::set_send_buffer(int bytes) const { set(at_, SOL_SOCKET, SO_SNDBUF, bytes, asking); }
+void datagram::set_broadcast(bool on) const { set(at_, SOL_SOCKET, SO_BROADCAST, on, asking); }
+void datagram::set_time_to_live(int hops) const { set(at_, {IP_TTL, IPV6_UNICAST_HOPS}, hops); }
+void datagram::set_type_of_service(int value) const { set(at_, {IP_TOS, IPV6_TCLASS}, value); }
 bool datagram::set_merges_received(bool on) const {
-  const int value = on ? 1 : 0;
-  if (::setsockopt(number_of(at_), SOL_UDP, UDP_GRO, &value, sizeof value) == 0) return true;
-  if (errno != ENOPROTOOPT && errno != EOPNOTSUPP) throw_errno(asking);
-  return false;
+  return with_number(at_, asking, [on](int number) {
+    const int value = on ? 1 : 0;
+    if (::setsockopt(number, SOL_UDP, UDP_GRO, &value, sizeof value) == 0) return true;
+    if (errno != ENOPROTOOPT && errno != EOPNOTSUPP) throw_errno(asking);
+    return false;
+  });
 }
 
 void datagram::join(const endpoint& group, std::string_view interface) const {
@@ -182,20 +192,16 @@ void datagram::leave(const endpoint& group, std::string_view interface) const {
   change_group(at_, MCAST_LEAVE_GROUP, group, interface, "leave the group");
 }
 void datagram::set_multicast_interface(std::string_view interface) const {
-  const auto which = static_cast<int>(interface_number(interface));
-  if (is_v6(at_)) return set(number_of(at_), IPPROTO_IPV6, IPV6_MULTICAST_IF, which, asking);
   ip_mreqn asked{};
-  asked.imr_ifindex = which;
-  if (::setsockopt(number_of(at_), IPPROTO_IP, IP_MULTICAST_IF, &asked, sizeof asked) != 0) throw_errno(asking);
+  asked.imr_ifindex = static_cast<int>(interface_number(interface));
+  with_number(at_, asking, [&asked](int number) {
+    if (takes_v4(number) && ::setsockopt(number, IPPROTO_IP, IP_MULTICAST_IF, &asked, sizeof asked) != 0)
+      throw_errno(asking);
+    if (is_v6(number)) set(number, IPPROTO_IPV6, IPV6_MULTICAST_IF, asked.imr_ifindex, asking);
+  });
 }
-void datagram::set_multicast_loopback(bool on) const {
-  is_v6(at_) ? set(number_of(at_), IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on, asking)
-             : set(number_of(at_), IPPROTO_IP, IP_MULTICAST_LOOP, on, asking);
-}
-void datagram::set_multicast_time_to_live(int hops) const {
-  is_v6(at_) ? set(number_of(at_), IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops, asking)
-             : set(number_of(at_), IPPROTO_IP, IP_MULTICAST_TTL, hops, asking);
-}
+void datagram::set_multicast_loopback(bool on) const { set(at_, {IP_MULTICAST_LOOP, IPV6_MULTICAST_LOOP}, on); }
+void datagram::set_multicast_time_to_live(int hops) const { set(at_, {IP_MULTICAST_TTL, IPV6_MULTICAST_HOPS}, hops); }
 
 }  // namespace net
 }  // namespace weft

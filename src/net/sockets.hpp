@@ -63,7 +63,16 @@ inline void set(int number, int level, int option, int value, const char* what) 
   if (::setsockopt(number, level, option, &value, sizeof value) != 0) throw_errno(what);
 }
 
-inline int number_of(const detail::descriptor* at) noexcept { return at != nullptr ? at->number() : -1; }
+// Calls `with` its number, which nobody closes meanwhile.
+template <class Call>
+auto with_number(const detail::descriptor* at, const char* what, Call call) {
+  const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: it is the caller's, who may write
+  if (!use) throw_closed(what);
+  return call(at->number());
+}
+inline void set(const detail::descriptor* at, int level, int option, int value, const char* what) {
+  with_number(at, what, [&](int number) { set(number, level, option, value, what); });
+}
 
 inline void make_non_blocking(int number, const char* what) {
   const int flags = ::fcntl(number, F_GETFL);
@@ -72,11 +81,11 @@ inline void make_non_blocking(int number, const char* what) {
 }
 
 inline endpoint name_of(const detail::descriptor* at, int (*get)(int, sockaddr*, socklen_t*), const char* what) {
-  const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: it is the caller's, who may write
-  if (!use) throw_closed(what);
-  system_address found;
-  if (get(at->number(), &found.any, &found.size) != 0) throw_errno(what);
-  return found.to_endpoint();
+  return with_number(at, what, [&](int number) {
+    system_address found;
+    if (get(number, &found.any, &found.size) != 0) throw_errno(what);
+    return found.to_endpoint();
+  });
 }
 
 }  // namespace net

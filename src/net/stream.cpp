@@ -190,14 +190,10 @@ void stream::shutdown() const {
 endpoint stream::local() const { return name_of(at_, ::getsockname, "ask for a stream's own endpoint"); }
 endpoint stream::peer() const { return name_of(at_, ::getpeername, "ask for a stream's peer"); }
 
-void stream::set_no_delay(bool on) const { set(number_of(at_), IPPROTO_TCP, TCP_NODELAY, on, "set no_delay"); }
-void stream::set_keep_alive(bool on) const { set(number_of(at_), SOL_SOCKET, SO_KEEPALIVE, on, "set keep_alive"); }
-void stream::set_receive_buffer(int bytes) const {
-  set(number_of(at_), SOL_SOCKET, SO_RCVBUF, bytes, "set a receive buffer");
-}
-void stream::set_send_buffer(int bytes) const {
-  set(number_of(at_), SOL_SOCKET, SO_SNDBUF, bytes, "set a send buffer");
-}
+void stream::set_no_delay(bool on) const { set(at_, IPPROTO_TCP, TCP_NODELAY, on, "set no_delay"); }
+void stream::set_keep_alive(bool on) const { set(at_, SOL_SOCKET, SO_KEEPALIVE, on, "set keep_alive"); }
+void stream::set_receive_buffer(int bytes) const { set(at_, SOL_SOCKET, SO_RCVBUF, bytes, "set a receive buffer"); }
+void stream::set_send_buffer(int bytes) const { set(at_, SOL_SOCKET, SO_SNDBUF, bytes, "set a send buffer"); }
 
 task<stream> connect(endpoint to) {
   co_await check_stop();

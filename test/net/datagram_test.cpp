@@ -253,9 +253,34 @@ WEFT_TEST("datagram: one that is none is closed") {
   EXPECT_THROW(none.connect(anywhere), weft::error);
   EXPECT_THROW(none.disconnect(), weft::error);
   EXPECT_THROW(static_cast<void>(none.local()), weft::error);
-  EXPECT_THROW(none.set_time_to_live(1), weft::error);
-  EXPECT_THROW(none.join(endpoint{"239.1.1.1", 0}), weft::error);
   EXPECT_EQ(none.native_handle(), -1);
+}
+
+WEFT_TEST("datagram: options of one that is none, or closed, are refused as that") {
+  const auto is_closed = [](auto set) {
+    try {
+      set();
+    } catch (const weft::error& refused) {
+      return refused.code() == weft::errc::closed;
+    }
+    return false;
+  };
+  datagram closed = co_await bind(anywhere);
+  closed.close();
+  const datagram none;
+  for (const datagram* const one : {&none, static_cast<const datagram*>(&closed)}) {
+    EXPECT_TRUE(is_closed([&] { one->set_receive_buffer(8192); }));
+    EXPECT_TRUE(is_closed([&] { one->set_send_buffer(8192); }));
+    EXPECT_TRUE(is_closed([&] { one->set_broadcast(true); }));
+    EXPECT_TRUE(is_closed([&] { one->set_time_to_live(1); }));
+    EXPECT_TRUE(is_closed([&] { one->set_type_of_service(0); }));
+    EXPECT_TRUE(is_closed([&] { one->set_merges_received(true); }));
+    EXPECT_TRUE(is_closed([&] { one->join(endpoint{"239.1.1.1", 0}); }));
+    EXPECT_TRUE(is_closed([&] { one->leave(endpoint{"239.1.1.1", 0}); }));
+    EXPECT_TRUE(is_closed([&] { one->set_multicast_interface("1"); }));
+    EXPECT_TRUE(is_closed([&] { one->set_multicast_loopback(true); }));
+    EXPECT_TRUE(is_closed([&] { one->set_multicast_time_to_live(1); }));
+  }
 }
 
 // Somebody else's shutdown() is reported for ever: a receive must not try for ever.
@@ -629,6 +654,39 @@ WEFT_TEST("datagram: options are the socket's") {
   at.set_send_buffer(8192);
   EXPECT_EQ(value(SOL_SOCKET, SO_SNDBUF), 2 * 8192);
   EXPECT_THROW(at.set_time_to_live(1000), weft::error);
+}
+
+WEFT_TEST("datagram: options of a socket for IPv6 and IPv4 hold for both") {
+  const auto made = co_await as_result(bind({}, endpoint{"::", 0}));
+  if (!made) {
+    std::printf("no IPv6 here\n");
+    co_return;
+  }
+  const auto has_both = [&](int of_v4, int of_v6, int value) {
+    int found[2] = {-1, -1};
+    socklen_t size = sizeof(int);
+    EXPECT_EQ(::getsockopt(made->native_handle(), IPPROTO_IP, of_v4, &found[0], &size), 0);
+    size = sizeof(int);
+    EXPECT_EQ(::getsockopt(made->native_handle(), IPPROTO_IPV6, of_v6, &found[1], &size), 0);
+    return found[0] == value && found[1] == value;
+  };
+  made->set_time_to_live(7);
+  EXPECT_TRUE(has_both(IP_TTL, IPV6_UNICAST_HOPS, 7));
+  made->set_type_of_service(8);
+  EXPECT_TRUE(has_both(IP_TOS, IPV6_TCLASS, 8));
+  made->set_multicast_loopback(false);
+  EXPECT_TRUE(has_both(IP_MULTICAST_LOOP, IPV6_MULTICAST_LOOP, 0));
+  made->set_multicast_time_to_live(3);
+  EXPECT_TRUE(has_both(IP_MULTICAST_TTL, IPV6_MULTICAST_HOPS, 3));
+
+  // IPv4's interface is told as an address, so by what it sends: without one there may be no route.
+  const endpoint group{"239.77.1.4", made->local().port()};
+  made->set_multicast_interface("lo");
+  made->set_multicast_loopback(true);
+  made->join(group, "lo");
+  co_await made->send_to("four", endpoint{"::ffff:239.77.1.4", group.port()});
+  EXPECT_EQ(co_await receive_text(*made), "four");
+  EXPECT_THROW(made->set_time_to_live(1000), weft::error);
 }
 
 TEST(datagram, operations_that_are_ready_let_others_run) {

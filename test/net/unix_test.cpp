@@ -171,6 +171,22 @@ WEFT_TEST("unix: streams by abstract names") {
   co_await ask(endpoint::unix_abstract((a_name().address() + std::string(107, 'x')).substr(0, 107)));
 }
 
+TEST(unix_stream, options_of_none_are_refused_as_closed) {
+  const auto is_closed = [](auto set) {
+    try {
+      set();
+    } catch (const weft::error& refused) {
+      return refused.code() == weft::errc::closed;
+    }
+    return false;
+  };
+  const stream none;
+  EXPECT_TRUE(is_closed([&] { none.set_no_delay(true); }));
+  EXPECT_TRUE(is_closed([&] { none.set_keep_alive(true); }));
+  EXPECT_TRUE(is_closed([&] { none.set_receive_buffer(4096); }));
+  EXPECT_TRUE(is_closed([&] { none.set_send_buffer(4096); }));
+}
+
 WEFT_TEST("unix: a connection to nobody is refused by name") {
   const directory place;
   const auto none = co_await as_result(connect(place / "none"));
