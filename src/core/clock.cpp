@@ -46,12 +46,12 @@ class steady final : public clock {
 
   void arm_in_common(timer& one, time_point when) noexcept {
     std::unique_lock guard{armed_.lock()};
-    if (!running_) start();
+    if (!armed_.is_running()) start();
     look_again_at(armed_.arm(one, when, who_arms()), guard);
   }
   WEFT_SELDOM void look_again_for(const detail::worker_wheel& one) noexcept {
     std::unique_lock guard{armed_.lock()};
-    if (!running_) start();
+    if (!armed_.is_running()) start();
     look_again_at(detail::timer_store::look_at(one.first.load(std::memory_order_relaxed)), guard);  // as declared
   }
   // Under the lock: wakes the clock's thread, if it sleeps longer than that.
@@ -68,7 +68,7 @@ class steady final : public clock {
     if (one == nullptr) return false;
     one->wheel.advance(tick_ahead(now()), 0, [](timer&) {});
     const std::lock_guard guard{armed_.lock()};
-    if (!running_) start();
+    if (!armed_.is_running()) start();
     if (!armed_.enter(*one)) return (delete one, false);
     here.wheel = one;
     return true;
@@ -85,7 +85,6 @@ class steady final : public clock {
       // The locks are held over a fork(); the clock's thread is in the parent.
       pthread_atfork([] { instance().armed_.before_fork(); }, [] { instance().armed_.after_fork(); },
                      [] {
-                       instance().running_ = false;
                        instance().armed_.forget_those_of_others(who_arms());
                        instance().armed_.after_fork();
                      });
@@ -104,11 +103,12 @@ class steady final : public clock {
         },
         nullptr);
     WEFT_EXPECTS(refused == 0, "the clock needs a thread to wake who sleeps, and the system gave none");
-    running_ = true;
+    armed_.transition_to_running();
   }
 
   void run() noexcept {
     ::prctl(PR_SET_TIMERSLACK, 1);  // ns; else the system lets each sleep last up to 50 µs longer
+    armed_.find_first_of_all();
     std::unique_lock guard{armed_.lock()};
     time_point seen{};  // now, or a little earlier
     for (unsigned in_a_row = 0; !ending_;) {
@@ -157,14 +157,13 @@ class steady final : public clock {
     {
       std::lock_guard guard{armed_.lock()};
       if (detail::is_unloading()) ends_in_time_ = false;  // the destructor of a static may start the thread again
-      if (!running_ || pthread_equal(thread_, pthread_self()) != 0) return;
+      if (!armed_.is_running() || pthread_equal(thread_, pthread_self()) != 0) return;
       ending_ = true;
       changes_.fetch_add(1, std::memory_order_relaxed);  // as in arm()
     }
     detail::futex_wake(&changes_);
     pthread_join(thread_, nullptr);  // other threads may arm timers meanwhile, but start no thread
-    std::lock_guard guard{armed_.lock()};
-    running_ = false;
+    armed_.transition_to_ended();    // from here on they do
   }
 
   static steady& instance() noexcept;
@@ -173,7 +172,6 @@ class steady final : public clock {
 
   detail::timer_store armed_;                    // its lock guards all that follows
   time_point asleep_until_ = time_point::min();  // of the thread; min(): it is awake, and will look at the timers
-  bool running_ = false;                         // the thread is there
   bool ending_ = false;
   bool ends_in_time_ = false;  // end() will be called, or was, at the end of the process
   pthread_t thread_{};

@@ -7,6 +7,8 @@
 //   arm     by a worker: into its own wheel, under that lock. What is due too soon for a wheel goes into the common heap
 //   bring   by the clock: advances a wheel, and puts what is due within two ticks into the heap, under both locks
 //   fire    by the clock: takes the first one out of the heap, and calls its function under no lock
+//   end     the clock's thread ends with the process, or with the library. From then on no wheel has a first tick, so that
+//           whoever arms next tells the clock, and thereby starts a thread again; that first looks where all wheels have theirs
 //   cancel  reads `home`, takes the lock of that, and looks again: bring() may have changed it, or the timer's own function,
 //           which has armed it anew. Of one that is in none, the common lock tells whether its function runs
 //
@@ -145,6 +147,10 @@ class timer_store {
 
   // ---- the clock, with the common lock
 
+  /// Whether it has a thread, or waits for the end of one: nobody else starts one then.
+  bool is_running() const noexcept { return running_; }
+  void transition_to_running() noexcept { running_ = true; }
+
   /// Takes out a timer that is due at `now`: it is firing until has_fired(). Null: there is none in the heap.
   timer* take_due(time_point now) noexcept {
     timer* const one = heap_.first();
@@ -194,6 +200,35 @@ class timer_store {
     from.first.store(from.wheel.first(), std::memory_order_relaxed);  // as declared
   }
 
+  /// When its thread begins: finds where each wheel has its first timer, which transition_to_ended() has forgotten. A
+  /// worker that arms before that says so, as its wheel seems empty.
+  void find_first_of_all() noexcept {
+    const unsigned all = [&] {
+      const std::lock_guard common{lock_};
+      return count_;
+    }();
+    for (unsigned i = 0; i != all; ++i) {
+      const std::lock_guard guard{wheels_[i]->lock};
+      wheels_[i]->first.store(wheels_[i]->wheel.first(), std::memory_order_relaxed);  // as declared
+    }
+  }
+
+  /// When its thread has ended: forgets where each wheel has its first timer. A worker whose wheel has one that is early
+  /// would tell nobody of what it arms for later, and that would wait for ever.
+  void transition_to_ended() noexcept {
+    const unsigned all = [&] {
+      const std::lock_guard common{lock_};
+      running_ = false;
+      return count_;  // who enters one more starts a thread
+    }();
+    for (unsigned i = 0; i != all; ++i) {
+      const std::lock_guard guard{wheels_[i]->lock};
+      const std::lock_guard common{lock_};
+      if (running_) return;  // that thread has looked for them, or will
+      wheels_[i]->first.store(timer_wheel::never, std::memory_order_relaxed);  // as declared
+    }
+  }
+
   // ---- fork()
 
   /// Takes all locks, so that the child gets what they guard in a consistent state.
@@ -213,6 +248,7 @@ class timer_store {
   /// child's next thread gets, and would only wake what is in the parent. `mine` tells that thread; 0: a pool's worker, whose
   /// tasks no child has.
   void forget_those_of_others(std::uint32_t mine) noexcept {
+    running_ = false;
     firing_.store(nullptr, std::memory_order_relaxed);  // as declared
     cancellers_ = 0;
     timer* kept = nullptr;
@@ -299,6 +335,7 @@ class timer_store {
   timer_wheel wheel_;
   plain<tick> first_ = timer_wheel::never;  // as that of a worker's wheel
   timer_heap heap_;
+  plain<bool> running_ = false;      // the clock has a thread
   plain<std::uintptr_t> firer_ = 0;  // the thread whose function runs
   plain<unsigned> cancellers_ = 0;   // how many wait for that
   // Whose function runs; compared only: it may be gone. Written under the lock. Read without it, relaxed, by who arms a timer:

@@ -400,6 +400,38 @@ TEST(real_clock, a_process_may_end_while_workers_sleep) {
         testing::ExitedWithCode(5), "");
 }
 
+// A static that a worker serves is destroyed after the clock's thread has ended. What that worker has armed and cancelled
+// before is earlier than what it arms then.
+TEST(real_clock, fires_what_a_worker_arms_when_the_clock_has_ended) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  struct late_user {
+    weft::pool workers{{.threads = 1}};
+    alarm earlier, lies_longer;
+    ~late_user() {
+      run_on(workers.executor(), [&] {
+        alarm late;
+        late.set_in(400ms);
+        while (late.rings == 0) std::this_thread::yield();
+        if (late.early != 0) std::_Exit(1);
+      });
+      while (lies_longer.rings == 0) std::this_thread::yield();  // the clock looks at what lies there from before, too
+      std::_Exit(6);
+    }
+  };
+  EXPECT_EXIT(
+      {
+        static late_user one;  // made before the clock starts
+        run_on(one.workers.executor(), [&] {
+          one.earlier.set_in(200ms);
+          one.lies_longer.set_in(300ms);
+          if (!real_clock().cancel(one.earlier)) std::_Exit(1);
+        });
+        ::alarm(60);  // instead of for ever
+        std::exit(5);
+      },
+      testing::ExitedWithCode(6), "");
+}
+
 TEST(real_clock, a_timer_is_no_larger_for_its_wheel) { EXPECT_EQ(sizeof(weft::timer), 48U); }
 
 }  // namespace

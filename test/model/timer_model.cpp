@@ -158,6 +158,56 @@ struct cascade_and_cancel : clock_of<cascade_and_cancel, 2> {
   void after() { RL_ASSERT(one.fires == 0 && two.fires == 0); }
 };
 
+// The clock ends while the worker arms, and perhaps starts again. Then its thread knows where the first timer is; or there
+// is none, and the worker says so of the next one that it arms, whichever that is.
+template <class Self, bool starts_again>
+struct ends_of : clock_of<Self, starts_again ? 3 : 2> {
+  watched_timer one, two, three;
+  bool started = false, found = false;
+
+  void before() {
+    clock_of<Self, starts_again ? 3 : 2>::before();
+    store.transition_to_running();
+    this->arm(three, soon);  // cancelled long before its time
+    RL_ASSERT(store.cancel(&mine, three));
+    this->arm(two, late + 1);
+  }
+  void begin_if_none_runs() {
+    const std::lock_guard guard{store.lock()};
+    if (store.is_running()) return;
+    store.transition_to_running();
+    started = true;
+  }
+  bool is_to_find() {
+    const std::lock_guard guard{store.lock()};
+    return started;
+  }
+  void find() {
+    store.find_first_of_all();
+    found = true;
+  }
+  void thread(unsigned which) {
+    if (which == 0) {
+      if (store.arm(mine, one, timer_wheel::begin_of(late)) == timer_store::armed::first) begin_if_none_runs();
+    } else if (which == 1) {
+      store.transition_to_ended();
+    } else if (begin_if_none_runs(); is_to_find()) {
+      find();
+    }
+  }
+  void after() {
+    if (started && !found) find();
+    const timer_wheel::tick first = late >> timer_wheel::digit_bits << timer_wheel::digit_bits;  // of the slot of both
+    RL_ASSERT(mine.first.load(std::memory_order_relaxed) == (started ? first : timer_wheel::never));
+  }
+
+ private:
+  using base = clock_of<Self, starts_again ? 3 : 2>;
+  using base::mine, base::store;
+};
+struct ends : ends_of<ends, false> {};
+struct ends_and_starts_again : ends_of<ends_and_starts_again, true> {};
+
 }  // namespace
 
 int main() {
@@ -166,4 +216,6 @@ int main() {
   model::check<sections_with_fences>("sections, fences cost", 3);
   model::check<arm_cancel_and_fire>("arm, cancel and fire", 2);
   model::check<cascade_and_cancel>("cascade and cancel", 3);
+  model::check<ends>("ends", 3);
+  model::check<ends_and_starts_again>("ends and starts again", 2);
 }

@@ -46,6 +46,20 @@ struct late_user {
   }
 };
 
+// Its worker arms a timer when the clock's thread has ended, and before that an earlier one, which does not fire.
+struct late_user_of_a_worker {
+  w::pool workers{{.threads = 1}};
+  int use() { return w::sync_wait(w::start_on(workers.executor(), limited())) - 1; }
+  ~late_user_of_a_worker() { w::sync_wait(w::start_on(workers.executor(), sleeps(20ms))); }
+
+  static w::task<int> limited() { co_return co_await w::timeout(10ms, one_later()); }
+  static w::task<> sleeps(w::clock::duration d) { co_await w::sleep_for(d); }
+  static w::task<int> one_later() {
+    co_await sleeps(1us);
+    co_return 1;
+  }
+};
+
 }  // namespace
 
 // Frames of a scope from memory of the plugin's own, which is gone when a thread that used them goes on.
@@ -74,6 +88,10 @@ int use_calls() {
 int use_late() {
   static const late_user one;
   return use_timers_and_calls();
+}
+int use_late_worker() {
+  static late_user_of_a_worker one;
+  return one.use();
 }
 int use_coroutines() {
   w::coroutine<int(int)> twice{[](auto& yield, int n) -> int {
