@@ -57,6 +57,10 @@ class rebiasing_lock {
   }
   void unlock() noexcept { taken_.store(without_bias, std::memory_order_release); }  // -> lent
 
+  /// In a forked child, by the thread that has the lock: where the owner is another thread, it is in the parent. It may have
+  /// set its flag at the time of the fork, to find the lock taken, and would never clear it here.
+  void owner_is_gone() noexcept { inside_.store(false, std::memory_order_relaxed); }  // there is no other thread
+
  private:
   static constexpr std::uint8_t taken = 1, without_bias = 2;
 

@@ -259,6 +259,7 @@ class timer_store {
       kept = &one;
     };
     for (unsigned i = 0; i != count_; ++i) {
+      wheels_[i]->lock.owner_is_gone();
       wheels_[i]->wheel.clear(look);
       wheels_[i]->first.store(timer_wheel::never, std::memory_order_relaxed);  // as declared
     }

@@ -71,6 +71,29 @@ TEST(timer_store, looks_at_a_wheel_before_its_first_slot_begins) {
   EXPECT_EQ(timer_store::look_at(timer_wheel::never), clock::time_point::max());
 }
 
+// As where the owner of a wheel has set its flag when another thread, which has all locks, forks.
+TEST(timer_store, may_be_forked_again_in_a_child_that_lacks_the_owner_of_a_wheel) {
+  timer_store store;
+  worker_wheel one;
+  ASSERT_TRUE(store.enter(one));
+  one.lock.enter();  // and never left: the child does not have that thread
+  const pid_t child = fork();
+  if (child == 0) {
+    ::alarm(60);  // instead of for ever
+    store.lock().lock();
+    store.forget_those_of_others(0);
+    store.after_fork();
+    store.before_fork();
+    store.after_fork();
+    _exit(17);
+  }
+  one.lock.leave();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 17);
+}
+
 TEST(real_clock, fires_what_a_worker_has_armed) {
   weft::pool workers{{.threads = 1}};
   std::array<alarm, 4> all;
