@@ -162,7 +162,8 @@ class server {
     const sets_at_end ends{is_over_};
     const auto body = [this](scope& connections) { return accept_and_drain(connections); };
     const auto in_scope = [&body] { return with_scope(body); };
-    co_await with_local(draining_of_server, &draining_, in_scope);
+    const auto without_handshake = [&] { return with_local(draining_of_server, &draining_, in_scope); };
+    co_await with_local(handshake_here, nullptr, without_handshake);  // one around is of another server
     if (accept_failed_) std::rethrow_exception(accept_failed_);
   }
 
@@ -265,6 +266,7 @@ class server {
     mine.has_begun();
     net::stream peer = std::move(one.stream);
     std::exception_ptr failure;
+    connection_fault fault = connection_fault::none;
     try {
       if (!limits_.has_any()) {
         const auto how = co_await as_result(handler_.handle(std::move(peer)));
@@ -272,33 +274,49 @@ class server {
       } else {
         std::atomic<bool> has_shown{false};
         descriptor& at = *peer.at_;
+        // Before the handler is called: one that is no coroutine may give the descriptor back in that call.
+        const std::uint16_t generation = at.generation();
         if (options_.min_rate != 0) at.count_moved();
-        // As a result, since a handler that is stopped by itself would be out of the race, and leave the other one.
-        auto race = when_any(as_result(handle(std::move(peer), has_shown)), watch(at, at.generation(), has_shown));
+        auto race =
+            as_result(when_any(handle_to_end(std::move(peer), has_shown, failure), watch(at, generation, has_shown)));
         const auto first = co_await std::move(race);
-        if (first.index == 1)
-          count(std::get<1>(first.value));
-        else
-          failure = std::get<0>(first.value).exception();
+        if (first.has_value() && first->index == 1) fault = std::get<1>(first->value);
+        if (!failure) failure = first.exception();  // no frame
       }
     } catch (...) {  // no frame
       failure = std::current_exception();
     }
-    if (!failure) co_return;
-    if (is_of_the_peer(code_of(failure))) {
-      add(stats_.peer_errors_);
-    } else {
-      add(stats_.failures_);
-      options_.on_error(one.peer.to_endpoint(), std::move(failure));
-    }
+    count(fault);
+    if (failure) count(fault, one.peer, std::move(failure));
   }
 
   void count(connection_fault of) noexcept {
     using enum connection_fault;
+    if (of == none) return;
     add(of == idle ? stats_.idle_ : of == late ? stats_.late_ : stats_.slow_);
     if (of != idle) add(stats_.peer_errors_);
   }
+  // What a handler has failed with, also one that was stopped for that fault.
+  void count(connection_fault of, const net::ip_address& peer, std::exception_ptr&& failure) noexcept {
+    if (!is_of_the_peer(code_of(failure))) {
+      add(stats_.failures_);
+      options_.on_error(peer.to_endpoint(), std::move(failure));
+    } else if (of != connection_fault::late && of != connection_fault::slow) {  // else it is counted
+      add(stats_.peer_errors_);
+    }
+  }
 
+  // Ends well, however the handler does: one that was stopped by itself would be out of the race, and leave the other one. What
+  // it fails with is noted, since the race keeps nothing of one that has lost it.
+  task<> handle_to_end(net::stream peer, std::atomic<bool>& has_shown, std::exception_ptr& failure) const {
+    try {
+      auto handler = handle(std::move(peer), has_shown);
+      const auto how = co_await as_result(std::move(handler));
+      failure = how.exception();
+    } catch (...) {  // no frame
+      failure = std::current_exception();
+    }
+  }
   WEFT_COROUTINE_WRAPPER task<> handle(net::stream peer, std::atomic<bool>& has_shown) const {
     return limits_.has_handshake() ? handle_with_handshake(std::move(peer), has_shown)
                                    : handler_.handle(std::move(peer));

@@ -836,6 +836,107 @@ TEST(serve, does_not_take_another_connection_for_its_own) {
   });
 }
 
+task<> lasts_a_minute() { co_await sleep_for(1min); }
+
+// The same by a handler that is no coroutine, and gives its descriptor back where it is called.
+TEST(serve, does_not_take_another_connection_for_one_that_a_plain_function_has_dropped) {
+  weft::test::run([]() -> task<> {
+    local_listener at;
+    bool is_first = true;
+    const auto handles = [&](stream peer) -> task<> {
+      if (!std::exchange(is_first, false)) return echo(std::move(peer));
+      peer = {};
+      return lasts_a_minute();
+    };
+    const auto talks = [&]() -> task<> {
+      const stream first = at.connect();
+      co_await sleep_for(500ms);
+      const stream second = at.connect();
+      for (int i = 0; i != 30; ++i) {
+        co_await sleep_for(3100ms);
+        co_await second.write("x");
+        std::array<std::byte, 1> answer;
+        auto reading = as_result(second.read(answer));
+        const auto got = co_await std::move(reading);
+        EXPECT_TRUE(got.has_value() && *got == 1) << "after " << i;
+      }
+    };
+    server_stats stats;
+    auto listening = at.take();
+    auto server = serve({.idle_timeout = 4s, .stats = &stats}, std::move(listening), handles);
+    co_await weft::when_any(std::move(server), talks());
+    EXPECT_EQ(stats.accepted(), 2U);
+    EXPECT_EQ(stats.idle(), 0U);
+  });
+}
+
+// What a handler fails with when it is stopped is told, beside what it was stopped for.
+TEST(serve, tells_what_a_handler_fails_with_that_it_has_stopped) {
+  weft::test::run([]() -> task<> {
+    for (const bool by_grace : {false, true}) {
+      local_listener at;
+      const stream client = at.connect();
+      const auto handles = [](stream peer) -> task<> {
+        auto reading = as_result(read_all(peer));
+        const auto how = co_await std::move(reading);
+        if (how.is_stopped()) throw std::runtime_error{"the cleanup has failed"};
+      };
+      int told = 0;
+      auto notes = [&](const endpoint&, const std::exception_ptr& failure) {
+        ++told;
+        EXPECT_THROW(std::rethrow_exception(failure), std::runtime_error);
+      };
+      server_stats stats;
+      const weft::net::serve_options options{
+          .idle_timeout = by_grace ? 1h : 4s, .grace = 1s, .on_error = notes, .stats = &stats};
+      co_await stopped_after(10s, serve(options, at.take(), handles));
+      EXPECT_EQ(told, 1);
+      EXPECT_EQ(stats.failures(), 1U);
+      EXPECT_EQ(stats.peer_errors(), 0U);
+      EXPECT_EQ(stats.idle(), by_grace ? 0U : 1U);
+      EXPECT_EQ(stats.cut(), by_grace ? 1U : 0U);
+    }
+  });
+}
+
+// Once, where it was stopped as slow or late and fails with what its peer did.
+TEST(serve, counts_an_error_of_a_peer_once) {
+  weft::test::run([]() -> task<> {
+    local_listener at;
+    const stream client = at.connect();
+    const auto handles = [](stream peer) -> task<> {
+      auto reading = as_result(read_all(peer));
+      const auto how = co_await std::move(reading);
+      if (how.is_stopped()) throw std::system_error{make_error_code(weft::errc::closed)};
+    };
+    server_stats stats;
+    co_await stopped_after(10s, serve({.handshake_timeout = 1s, .stats = &stats}, at.take(), handles));
+    EXPECT_EQ(stats.late(), 1U);
+    EXPECT_EQ(stats.peer_errors(), 1U);
+    EXPECT_EQ(stats.failures(), 0U);
+  });
+}
+
+// A server in a handler has handshakes of its own, or none.
+TEST(serve, hears_of_no_handshake_of_a_server_inside) {
+  weft::test::run([]() -> task<> {
+    local_listener outer, inner;
+    const stream client = outer.connect(), of_inner = inner.connect();
+    bool is_shown = false;
+    const auto shows = [&](stream) -> task<> {
+      weft::net::handshake_done();
+      is_shown = true;
+      co_return;
+    };
+    auto at = inner.take();
+    const auto handles = [&](stream) -> task<> { co_await serve({.grace = 0s}, std::move(at), shows); };
+    server_stats stats;
+    co_await stopped_after(10s, serve({.handshake_timeout = 2s, .stats = &stats}, outer.take(), handles));
+    EXPECT_TRUE(is_shown);
+    EXPECT_EQ(stats.late(), 1U);
+  });
+}
+
 // As many descriptors as there are now, and some.
 class few_descriptors {
  public:
