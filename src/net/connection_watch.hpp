@@ -1,7 +1,7 @@
 // What a server sees of a connection from outside: whether its peer has shown itself in time, whether bytes move, and how fast.
 //
-// It looks four times in each of its times, so what has come to pass is found a quarter of that later at most. No operation is
-// timed: there is a timer a connection, and a count, which is kept only where there is a minimum rate.
+// It looks four times in each of its times, but once in 1 ms at most, so what has come to pass is found a quarter of that later at
+// most. No operation is timed: there is a timer a connection, and a count, which is kept only where there is a minimum rate.
 //
 // Rejected: (a) a timer armed by each read: that costs each read, and an idle connection's timer fires once in its time.
 // (b) A minimum rate of all time: who waits for the next request sends nothing, and does nothing wrong.
@@ -38,7 +38,7 @@ class idle_count {
   bool look(std::uint64_t moved) noexcept {
     quiet_ = moved == before_ ? quiet_ + 1 : 0;
     before_ = moved;
-    return quiet_ == 4;
+    return quiet_ >= 4;
   }
   void restart(std::uint64_t moved) noexcept {
     before_ = moved;
@@ -76,11 +76,13 @@ class rate_count {
   int looks_ = 0;
 };
 
-/// When the next look is due. One that comes late delays the next one: what follows soon would be no quarter.
+/// When the next look is due. One that comes late delays the next one: what follows soon would be no quarter. They are no nearer
+/// than 1 ms: who looks again at once would have its worker for ever.
 class quarters {
  public:
   quarters(clock::time_point now, clock::duration whole) noexcept
-      : every_{whole == clock::duration::max() ? whole : std::max(whole / 4, clock::duration{1})} {
+      : every_{whole == clock::duration::max() ? whole
+                                               : std::max<clock::duration>(whole / 4, std::chrono::milliseconds{1})} {
     taken(now);
   }
   clock::time_point due() const noexcept { return due_; }
@@ -110,7 +112,8 @@ class connection_watch {
       shows_until_ = clock::time_point::max();
     }
     const bool is_the_same = at.generation() == generation_, is_waiting = at.is_used_to_move();
-    if (is_the_same) moved_ += at.take_moved();  // in this order: they may be another connection's
+    if (is_the_same)
+      moved_ += at.take_moved();  // in between it may become another connection's: that misses a look's bytes
     if (now >= idle_looks_.due()) {
       if (!is_the_same)
         idle_.restart(moved_);

@@ -937,6 +937,28 @@ TEST(serve, hears_of_no_handshake_of_a_server_inside) {
   });
 }
 
+// Looks are some time apart, so others go on.
+TEST(serve, goes_on_with_times_that_are_next_to_none) {
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    for (const auto limit : {0, 1}) {
+      const auto body = [limit]() -> task<> {
+        listener at = co_await weft::net::listen(anywhere);
+        const endpoint where = at.local();
+        const auto asks = [&]() -> task<> {
+          const stream client = co_await weft::net::connect(where);
+          co_await sleep_for(20ms);
+        };
+        weft::net::serve_options options{.grace = 0s};
+        if (limit == 0) options.idle_timeout = 1ns;
+        if (limit == 1) options.min_rate = 1;
+        options.rate_window = 1ns;
+        auto both = weft::when_any(serve(options, std::move(at), echo), asks());
+        co_await std::move(both);
+      };
+      weft::runtime{{.threads = 1, .io = by}}.run(body());
+    }
+}
+
 // As many descriptors as there are now, and some.
 class few_descriptors {
  public:
