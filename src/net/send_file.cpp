@@ -1,4 +1,5 @@
 // Files that are sent: by the system where it can (sendfile), else by reads and writes.
+#include <poll.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <system_error>
 #include <weft/net.hpp>
 #include <weft/runtime.hpp>
 
@@ -15,43 +17,54 @@
 namespace weft::detail {
 namespace {
 
+// What came of a piece. sendfile() does not say whose error it was.
+enum class whose : std::uint8_t { unknown, of_file, of_socket };
+struct piece {
+  ssize_t size;
+  int error = 0;  // where it is below 0
+  whose side = whose::unknown;
+
+  bool waits() const noexcept { return size < 0 && error == EAGAIN && side != whose::of_file; }
+};
+
 // Behind EINVAL, through a buffer that fits on a fiber's stack.
-ssize_t send_copied(int to, const file_part& part, std::size_t size) noexcept {
+piece send_copied(int to, const file_part& part, std::size_t size) noexcept {
   std::byte buffer[4096];
   ssize_t got;
   do got = ::pread(part.number, buffer, std::min(size, sizeof buffer), static_cast<off_t>(part.offset));
   while (got < 0 && errno == EINTR);
-  if (got <= 0) return got;
+  if (got <= 0) return {.size = got, .error = errno, .side = whose::of_file};
   ssize_t sent;
   do sent = ::send(to, buffer, static_cast<std::size_t>(got), MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
-  return sent;
+  return {.size = sent, .error = errno, .side = whose::of_socket};
 }
 
-ssize_t send_by_system(int to, const file_part& part, std::size_t size) noexcept {
-  int error = 0;
+piece send_by_system(int to, const file_part& part, std::size_t size) noexcept {
+  const as_worker guarded;  // sendfile() has no flag against SIGPIPE
   ssize_t sent;
-  {
-    const as_worker guarded;  // sendfile() has no flag against SIGPIPE
-    do {
-      auto at = static_cast<off_t>(part.offset);
-      sent = ::sendfile(to, part.number, &at, size);
-    } while (sent < 0 && errno == EINTR);
-    error = errno;
-  }
-  errno = error;
-  return sent;
+  do {
+    auto at = static_cast<off_t>(part.offset);
+    sent = ::sendfile(to, part.number, &at, size);
+  } while (sent < 0 && errno == EINTR);
+  return {.size = sent, .error = errno};
 }
 
-ssize_t send_piece(int to, file_part& part) noexcept {
+piece send_piece(int to, file_part& part) noexcept {
   constexpr std::uint64_t most = std::uint64_t{128} * 1024;
   const auto size = static_cast<std::size_t>(std::min(part.size, most));
   if (!part.by_copies) {
-    const ssize_t sent = send_by_system(to, part, size);
-    part.by_copies = sent < 0 && errno == EINVAL;  // of a file system that has no such way, as of parts of /proc
+    const piece sent = send_by_system(to, part, size);
+    part.by_copies =
+        sent.size < 0 && sent.error == EINVAL;  // of a file system that has no such way, as of parts of /proc
     if (!part.by_copies) return sent;
   }
   return send_copied(to, part, size);
+}
+
+bool has_room(int to) noexcept {
+  pollfd now{.fd = to, .events = POLLOUT, .revents = 0};
+  return ::poll(&now, 1, 0) == 1 && (now.revents & POLLOUT) != 0;
 }
 
 // Closes the write side where it goes between the first byte and the end.
@@ -73,20 +86,26 @@ class half_sent {
 }  // namespace
 
 tried try_send_file(descriptor& to, file_part& part) noexcept {
-  ssize_t size = send_piece(to.number(), part);
-  if (size < 0 && errno == EAGAIN) {
+  piece sent = send_piece(to.number(), part);
+  if (sent.waits()) {
     to.expect_change(direction::out);
-    size = send_piece(to.number(), part);
-    if (size >= 0) to.has_more(direction::out);
+    sent = send_piece(to.number(), part);
+    if (sent.waits() && sent.side == whose::unknown && has_room(to.number())) {
+      // Room may have come in between. If it has not, the file is one that has nothing yet, and nobody tells when it has.
+      sent = send_piece(to.number(), part);
+      if (sent.waits() && sent.side == whose::unknown) sent.side = whose::of_file;
+    }
+    if (!sent.waits()) to.has_more(direction::out);
   }
-  if (size >= 0) {
-    const auto sent = static_cast<std::size_t>(size);
-    to.has_moved(sent);
-    part.offset += sent;
-    part.size -= sent;
-    return {.size = sent};
+  if (sent.size >= 0) {
+    const auto size = static_cast<std::size_t>(sent.size);
+    to.has_moved(size);
+    part.offset += size;
+    part.size -= size;
+    return {.size = size};
   }
-  return failed_write(to, errno);
+  if (sent.side == whose::of_file) return {.refused = {sent.error, std::generic_category()}};
+  return failed_write(to, sent.error);
 }
 
 task<std::uint64_t> send_file(descriptor* at, file_part left) {
@@ -95,9 +114,8 @@ task<std::uint64_t> send_file(descriptor* at, file_part left) {
   if (!use) co_await fail_with(failure_of(closed_here(), name));
   half_sent unfinished{*at};
   std::uint64_t so_far = 0;
-  for (;;) {
-    co_await check_stop();  // also between two pieces: each may wait for a disk
-    if (left.size == 0) break;
+  co_await check_stop();
+  while (left.size != 0) {
     if (has_had_its_turn()) co_await yield();
     if (at->may_try(direction::out))
       if (const tried sent = try_send_file(*at, left); !sent.must_wait) {
@@ -105,6 +123,7 @@ task<std::uint64_t> send_file(descriptor* at, file_part left) {
         if (sent.size == 0) break;  // the file ends
         so_far += sent.size;
         unfinished.begins();
+        if (left.size != 0) co_await check_stop();  // each may wait for a disk
         continue;
       }
     co_await at->until_ready(direction::out);

@@ -113,7 +113,7 @@ inline const std::vector<fault> all_faults{
     {call::sendfile, {one_byte, one_byte}},
     {call::sendfile, {EINTR, EINTR}},
     {call::sendfile, {EAGAIN}},
-    {call::sendfile, {EAGAIN, EAGAIN, EAGAIN}},
+    {call::sendfile, {EAGAIN, EAGAIN}},
     {call::sendfile, {EAGAIN, EAGAIN, one_byte, EAGAIN, EAGAIN}},
     {call::sendfile, {EINVAL}},
     {call::sendfile, {EIO}},

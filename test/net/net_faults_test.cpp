@@ -33,6 +33,7 @@
 #include <weft/race.hpp>
 #include <weft/resolve.hpp>
 #include <weft/runtime.hpp>
+#include <weft/scope.hpp>
 #include <weft/select.hpp>
 #include <weft/serve.hpp>
 
@@ -651,6 +652,49 @@ TEST_P(net_faults, a_read_tries_once_for_each_change) {
     }
     EXPECT_GE(counts.struck(), rounds);
     EXPECT_LE(counts.struck(), rounds + 2);  // before the first one there is nothing
+  };
+  run(body);
+}
+
+// A file may have nothing yet, as one of the kernel's log: nobody tells when it has, so that is an error, and no wait.
+TEST_P(net_faults, of_a_file_that_has_nothing_yet) {
+  runner run{GetParam()};
+  const auto body = []() -> task<> {
+    const own_socket file{::memfd_create("sent", MFD_CLOEXEC)};
+    EXPECT_EQ(::write(file.number(), "sent", 4), 4);
+    const std::error_code nothing_yet{EAGAIN, std::generic_category()};
+    {
+      by_tcp one;
+      const test::injection fails{{call::sendfile, {EAGAIN, EAGAIN, EAGAIN}}, 0};
+      EXPECT_EQ((co_await as_result(one.here.send_file(file.number()))).error(), nothing_yet);
+      EXPECT_EQ(co_await one.here.send_file(file.number()), 4U) << "it has had no effect";
+    }
+    const own_socket copied{::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    by_tcp one;
+    const test::injection fails{{call::pread, {EAGAIN}}, 0};
+    EXPECT_EQ((co_await as_result(one.here.send_file(copied.number()))).error(), nothing_yet);
+    EXPECT_EQ(co_await one.here.send_file(copied.number(), 0, 4), 4U);
+  };
+  run(body);
+}
+
+// A stop that comes with the last piece has come too late.
+TEST_P(net_faults, of_a_stop_behind_a_file_that_is_sent) {
+  runner run{GetParam()};
+  const auto body = []() -> task<> {
+    const own_socket file{::memfd_create("sent", MFD_CLOEXEC)};
+    EXPECT_EQ(::write(file.number(), "sent", 4), 4);
+    by_tcp one;
+    std::uint64_t sent = 0;
+    const auto sends = [&]() -> task<> { sent = co_await one.here.send_file(file.number(), 0, 4); };
+    const auto inside = [&](weft::scope& s) -> task<> {
+      const test::injection stops{{call::sendfile, {test::meanwhile}}, 0, [&] { s.request_stop(); }};
+      co_await s.fork(sends());
+    };
+    auto all = as_result(weft::with_scope(inside));
+    static_cast<void>(co_await std::move(all));
+    EXPECT_EQ(sent, 4U);
+    co_await one.here.write("still open");
   };
   run(body);
 }
