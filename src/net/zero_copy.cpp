@@ -13,6 +13,7 @@
 
 #include <linux/errqueue.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <system_error>
 #include <weft/clock.hpp>
 #include <weft/net.hpp>
 #include <weft/on_scope_exit.hpp>
@@ -36,6 +38,7 @@ struct lent_sends {
   descriptor& at;
   std::uint32_t out = 0;  // calls whose memory the system has
   bool has_begun = false, is_done = false;
+  bool has_refused = false;  // what is lent
 };
 
 // Whether this socket can send so: TCP can, a Unix socket can't.
@@ -57,10 +60,19 @@ ssize_t send_once(lent_sends& of, std::span<const std::byte> data, int flag) noe
   return size;
 }
 
-// Without memory for another report the system refuses: then this piece is copied.
+// Without memory for another report the system refuses: then this piece is copied. Of a socket that takes nothing lent, whatever
+// it said of SO_ZEROCOPY, as one that encrypts (kTLS), all is.
 ssize_t lend(lent_sends& of, std::span<const std::byte> data) noexcept {
+  if (of.has_refused) return send_once(of, data, 0);
   const ssize_t size = send_once(of, data, MSG_ZEROCOPY);
-  return size < 0 && errno == ENOBUFS ? send_once(of, data, 0) : size;
+  if (size >= 0) return size;
+  if (errno == EOPNOTSUPP || errno == EINVAL) {
+    of.has_refused = true;
+    of.at.will_be_copied();
+  } else if (errno != ENOBUFS) {
+    return size;
+  }
+  return send_once(of, data, 0);
 }
 
 tried try_lend(lent_sends& of, std::span<const std::byte> data) noexcept {
@@ -113,6 +125,18 @@ void drop_what_is_lent(const lent_sends& of) noexcept {
   ::getsockopt(of.at.number(), SOL_SOCKET, SO_ERROR, &error, &size);
 }
 
+// What the connection has ended with, if it has. Then memory is back of which nobody has got what is in it. The system is asked:
+// what it reports of the end may come later, and a read may have taken the error.
+std::error_code what_has_ended(descriptor& at) noexcept {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(at.number(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0) return failed_write(at, error).refused;
+  pollfd now{.fd = at.number(), .events = 0, .revents = 0};
+  if (::poll(&now, 1, 0) == 1 && (now.revents & POLLHUP) != 0) return closed_here();
+  return {};
+}
+
 // As a cleanup of what has ended early, it drops first. Its frame is all that it needs: a cleanup must not lack memory.
 task<> until_all_is_back(lent_sends& of, bool as_cleanup) {
   using namespace std::chrono_literals;
@@ -130,7 +154,11 @@ task<> until_all_is_back(lent_sends& of, bool as_cleanup) {
       co_await of.at.until_ready(direction::out);
   }
   of.at.has_more(direction::out);
-  if (as_cleanup && of.has_begun) of.at.shut_down_writes();
+  if (as_cleanup) {
+    if (of.has_begun) of.at.shut_down_writes();
+  } else if (const std::error_code ended = what_has_ended(of.at)) {
+    co_await fail_with(failure_of(ended, "write"));
+  }
 }
 
 task<> send_lent(lent_sends& of, std::span<const std::byte> data) {

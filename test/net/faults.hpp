@@ -99,6 +99,9 @@ inline const std::vector<fault> all_faults{
     {call::lend, {EAGAIN, EAGAIN, EAGAIN}},
     {call::lend, {EAGAIN, EAGAIN, one_byte, EAGAIN, EAGAIN, EAGAIN}},
     {call::lend, {ENOBUFS}},
+    {call::lend, {EOPNOTSUPP}},
+    {call::lend, {EINVAL}},
+    {call::lend, {EAGAIN, EOPNOTSUPP}},
     {call::lend, {EAGAIN, ENOMEM}},
     {call::lend, {one_byte, EPIPE}},
     {call::lend, {one_byte, ECONNRESET}},
@@ -182,8 +185,9 @@ inline bool goes_on_behind(call where, int result) {
     case ECONNABORTED:
     case EPROTO: return where == call::accept4;
     case EALREADY: return where == call::connect;
-    case EINVAL: return where == call::sendfile;  // it reads and writes then
-    case ENOBUFS: return where == call::lend;     // it copies then
+    case EINVAL: return where == call::sendfile || where == call::lend;  // it reads and writes then, or copies
+    case EOPNOTSUPP:
+    case ENOBUFS: return where == call::lend;  // it copies then
     default: return false;
   }
 }

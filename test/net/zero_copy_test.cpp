@@ -171,6 +171,37 @@ TEST(write_zero_copy, fails_where_its_peer_resets) {
   });
 }
 
+// All is lent, and the system lets go of it by the reset: that is no success.
+TEST(write_zero_copy, fails_where_its_peer_resets_before_it_has_got_all) {
+  const auto body = [](bool reads) -> task<> {
+    const std::string text = numbered(100'000);
+    connection by = co_await connected_by_tcp();
+    by.there.set_receive_buffer(4096);
+    by.here.set_send_buffer(4'000'000);
+    const auto resets = [&]() -> task<> {
+      co_await weft::sleep_for(20ms);  // all is lent
+      by.there = {};                   // with bytes that were not read
+    };
+    const auto beside = [&]() -> task<> {  // may take the error
+      std::array<std::byte, 1> none;
+      if (!reads) co_return;
+      auto reading = as_result(by.here.read(none));
+      static_cast<void>(co_await std::move(reading));
+    };
+    auto all = weft::when_all(as_result(by.here.write_zero_copy(bytes(text))), beside(), resets());
+    const auto [how, none, neither] = co_await std::move(all);
+    EXPECT_TRUE(how.error() == std::errc::connection_reset || how.error() == weft::errc::closed) << how.error();
+    auto writing = as_result(by.here.write("x"));
+    const auto next = co_await std::move(writing);
+    EXPECT_EQ(next.error(), weft::errc::closed);
+  };
+  for (const bool reads : {false, true}) {
+    weft::test::run([&] { return body(reads); });
+    for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+      for (const unsigned threads : {1U, 2U}) weft::runtime{{.threads = threads, .io = by}}.run(body(reads));
+  }
+}
+
 TEST(write_zero_copy_death, beside_a_write) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(weft::test::run([]() -> task<> {
