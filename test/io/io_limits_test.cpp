@@ -134,6 +134,22 @@ TEST(rate_limited_reader, gives_a_burst_and_then_its_rate) {
   });
 }
 
+// The greatest burst is one, too, and so is the greatest rate.
+TEST(rate_limited_reader, takes_the_greatest_numbers) {
+  weft::test::run([]() -> task<> {
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    auto from = co_await holding(std::string(9000, 'x'));
+    std::string room(4000, '\0');
+    const auto into = std::as_writable_bytes(std::span{room});
+    rate_limited_reader all_at_once{from, 1, most};
+    EXPECT_EQ(co_await all_at_once.read(into), 4000U);
+    EXPECT_EQ(co_await all_at_once.read(into), 4000U);
+    rate_limited_reader fast{from, most, most};
+    EXPECT_EQ(co_await fast.read(into), 1000U);
+    EXPECT_EQ(elapsed(), 0s);
+  });
+}
+
 // In no second is there more than a second's bytes and a burst, whatever is read how.
 TEST(rate_limited_reader, keeps_its_rate_in_any_time) {
   weft::test::run([]() -> task<> {

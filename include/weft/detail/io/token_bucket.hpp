@@ -25,7 +25,8 @@ class token_bucket {
   /// How many of so many bytes may go now: at least one; 0: none, before some time has passed.
   std::uint64_t available(std::uint64_t wanted, clock::time_point now) noexcept {
     refill(now);
-    return tokens_ >= static_cast<double>(piece(wanted)) ? std::min(wanted, static_cast<std::uint64_t>(tokens_)) : 0;
+    if (tokens_ < static_cast<double>(piece(wanted))) return 0;
+    return tokens_ < static_cast<double>(wanted) ? static_cast<std::uint64_t>(tokens_) : wanted;
   }
   /// When some of them may, as things are now.
   clock::time_point when(std::uint64_t wanted) const noexcept {
@@ -40,7 +41,7 @@ class token_bucket {
   }
 
  private:
-  std::uint64_t piece(std::uint64_t wanted) const noexcept { return std::min(wanted, (burst_ + 1) / 2); }
+  std::uint64_t piece(std::uint64_t wanted) const noexcept { return std::min(wanted, burst_ / 2 + burst_ % 2); }
   void refill(clock::time_point now) noexcept {
     if (has_begun_ && now > filled_) {
       const double seconds = std::chrono::duration<double>(now - filled_).count();
