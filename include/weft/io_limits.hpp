@@ -119,7 +119,8 @@ rate_limited_reader(Source&&, std::uint64_t, std::uint64_t) -> rate_limited_read
 /// The same for a writer: it takes no more than `bytes_per_second`, and up to `burst` at once.
 ///
 /// Cancel    of write(): one that ends behind its first byte closes it, and shuts down what it writes to where that can be
-///           shut down or closed, as a stream and a pipe can. Later writes fail with `closed`.
+///           shut down or closed, as a stream and a pipe can. Later writes fail with `closed`. Around a buffered_writer that
+///           leaves the part which was written in its buffer, and a flush of it would send that.
 /// Otherwise as rate_limited_reader.
 template <writer Sink>
 class rate_limited_writer {

@@ -8,8 +8,9 @@
 // All of it works in tasks, in fibers (weft::await) and on plain threads (sync_wait). Inside of a runtime its workers wait
 // for sockets, elsewhere a thread of the process.
 //
-// The kernel never holds a caller's buffer, but for write_zero_copy: each operation is tried at once, and where it can't go on, it waits until the
-// socket is ready and is tried again. So one that is stopped while it waits has had no effect, and its buffer is free.
+// The kernel never holds a caller's buffer, but for write_zero_copy: each operation is tried at once, and where it can't go on,
+// it waits until the socket is ready and is tried again. So one that is stopped while it waits has had no effect, and its buffer
+// is free.
 //
 // Every descriptor is non-blocking and close-on-exec. No operation raises SIGPIPE.
 //
@@ -207,12 +208,14 @@ class stream {
   /// Writes all of it, from where it is: the system sends from `data` instead of a copy (MSG_ZEROCOPY, Linux 4.14), and this ends
   /// when it has let go of that. For large pieces over a network; what has fewer than zero_copy_least bytes, or goes by a Unix
   /// socket, is written as by write(), and so is all that follows on a stream of which the system says that it has copied
-  /// nevertheless: as over loopback.
+  /// nevertheless, as over loopback, or that takes nothing lent, as with kTLS.
   ///
-  /// Suspends  until the peer's system has acknowledged all.
+  /// Suspends  until the system needs `data` no more: where it makes no copy, until the peer's system has acknowledged all. As of
+  ///           write(), that is no word of the peer's that it has read it.
   /// Cancel    before its first byte it has had no effect. After that, until it has ended, the connection is reset, since the
-  ///           system would keep the memory for as long as the peer likes; `data` is free when this has ended, however that is.
-  /// Fails     as write(); likewise.
+  ///           system would keep the memory for as long as the peer likes: the stream's reads fail then, too. `data` is free when
+  ///           this has ended, however that is.
+  /// Fails     as write(); likewise. Also where all was lent, and the connection had ended before this has.
   /// Lifetime  `data` stays as it is until this has ended.
   /// Misuse    as of write(), of which it is one. A socket that was adopted has nothing lent by others.
   /// Cost      that of a write without its copy, and 6 us for a report of the system's; pages count against the limit of locked
@@ -229,7 +232,8 @@ class stream {
   ///
   /// Suspends  where there is no room, and after 128 pieces of up to 128 KiB that had some.
   /// Cancel    as write(): after its first byte it closes the stream's write side.
-  /// Fails     as write(), likewise; with an error of the file's, such as io_error; invalid_seek for a pipe or a socket, which
+  /// Fails     as write(), likewise; with an error of the file's, such as io_error, or resource_unavailable_try_again of one that
+  ///           has nothing yet; invalid_seek for a pipe or a socket, which
   ///           have no positions: io::copy() passes on what those give.
   /// Lifetime  the file's descriptor, which stays the caller's, is open until this has ended. Its own position stays.
   /// Misuse    as of write(), of which it is one.

@@ -147,14 +147,17 @@ class connection_error_handler {
 struct serve_options {
   /// How many connections have a handler at once. Where there are as many, the next one waits to be accepted.
   std::size_t max_connections = static_cast<std::size_t>(-1);
-  /// A handler is stopped when its connection was neither read from nor written to for so long, or up to a quarter longer.
-  /// Time in which it computes, or waits for something else, counts, too.
+  /// A handler is stopped when its connection was neither read from nor written to for so long, or up to a quarter longer,
+  /// of which 1 ms is the least. Time in which it computes, or waits for something else, counts, too.
   detail::time_span idle_timeout = std::chrono::steady_clock::duration::max();
   /// A handler is stopped that has not called handshake_done() so long after its connection was accepted.
   detail::time_span handshake_timeout = std::chrono::steady_clock::duration::max();
   /// A handler is stopped when it has waited for its peer during a whole `.rate_window`, or up to a quarter longer, in which
   /// some bytes came or went, but fewer than so many for each second of the window. That begins with the first byte behind a
-  /// silence, which is for `.idle_timeout`; and anew where nobody reads or writes at the end of a quarter. 0: no minimum.
+  /// silence; and anew where nobody reads or writes at the end of a quarter. What follows a byte counts, also a silence: nobody
+  /// can tell from outside whether more was to come. So a request and its answer that have fewer bytes than a window must have,
+  /// with a silence behind them in which the handler reads, end as slow: choose less than the smallest. Without a byte a silence
+  /// is for `.idle_timeout` alone. 0: no minimum.
   std::uint64_t min_rate = 0;
   detail::time_span rate_window = std::chrono::seconds{10};
   /// How long handlers may go on once the server was told to stop.
