@@ -19,12 +19,11 @@
 #include <weft/unix.hpp>
 
 #include "io/io_service.hpp"
+#include "net/sockets.hpp"
 #include "process/child_process.hpp"
 
 namespace weft {
 namespace {
-
-std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
 
 using net::owned_descriptor;
 
