@@ -55,11 +55,13 @@ class clock {
 
 /// The process's clock: std::chrono::steady_clock, and a thread that its first timer starts.
 ///
-/// Timers fire on that thread, one after the other, those that are late in the order of their times; it does not matter what
-/// the thread that has armed them does. A task without an executor also goes on there, so one that computes for long delays
-/// all others. At the end of the process that thread ends: the timer that is firing is waited for, and no other fires
-/// unless one is armed after that, by the destructor of a static or a thread that runs on; this starts it again. After a
-/// fork() the child has those timers that the forking thread has armed for what runs on no pool, and a thread of its own with the first
+/// Timers fire on that thread, one after the other, those that are late in the order of their times: all that is due is put
+/// in order before the first of it fires. It does not matter what the thread that has armed them does. A task without an
+/// executor also goes on there, so one that computes for long delays all others.
+///
+/// At the end of the process that thread ends: the timer that is firing is waited for, and no other fires unless one is
+/// armed after that, by the destructor of a static or a thread that runs on; this starts a thread again. After a fork() the
+/// child has those timers that the forking thread has armed for what runs on no pool, and a thread of its own with the first
 /// one that it arms.
 ///
 /// Cost    to arm and to cancel, together: 6 ns on one worker of a pool, 18 ns on a thread that is none, beside a million as

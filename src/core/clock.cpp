@@ -64,6 +64,8 @@ class steady final : public clock {
 
   // False: there is no memory for it, or there are too many. Then it uses the common one.
   WEFT_SELDOM bool has_got_wheel(detail::worker& here) noexcept {
+    if (here.wheel_refused) return false;  // else each timer would ask for memory, and perhaps give it back
+    here.wheel_refused = true;
     auto* const one = new (std::nothrow) detail::worker_wheel;
     if (one == nullptr) return false;
     one->wheel.advance(tick_ahead(now()), 0, [](timer&) {});
@@ -71,6 +73,7 @@ class steady final : public clock {
     if (!armed_.is_running()) start();
     if (!armed_.enter(*one)) return (delete one, false);
     here.wheel = one;
+    here.wheel_refused = false;
     return true;
   }
 

@@ -98,6 +98,7 @@ struct worker : run_state {
   worker* made_before = nullptr;     // link in the list of all
   struct pool_worker* of_pool = nullptr;  // not null: the thread is this worker of a pool
   worker_wheel* wheel = nullptr;          // what was armed here while it was one; null: nothing yet
+  bool wheel_refused = false;             // for lack of memory or room: it uses the common one from then on
   post_hazard hazard;
 
   // What subsystems of higher layers keep in a worker, which knows none of their fields.

@@ -27,7 +27,7 @@ class timer {
     timer* prev = nullptr;
     timer** at;  // what leads to it
   };
-  bool armed = false;
+  bool armed = false;                     // for a clock of a test's own, as virtual_clock; the real one goes by `home`
   detail::atomic<std::uint16_t> home{0};  // where it is. Written under the lock of that; relaxed: read again under it
   std::uint32_t armed_by = 0;             // what tells the thread
 
