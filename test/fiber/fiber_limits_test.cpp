@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -276,6 +277,8 @@ TEST(soak, fibers_leave_no_memory_behind) {
     };
     weft::sync_wait(weft::with_scope(body));
   };
+  // The system makes pages large when it comes by, whether or not more of them is in use.
+  ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   for (int i = 0; i != 20; ++i) some();
   const long before = resident_kib();
   while (ended < count) some();
@@ -283,6 +286,7 @@ TEST(soak, fibers_leave_no_memory_behind) {
 #if !defined(WEFT_TEST_ASAN) && !defined(WEFT_TEST_TSAN)  // which remember what is gone
   EXPECT_LE(resident_kib(), before + 2048) << "after " << before;
 #endif
+  ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
   if (asked != nullptr) std::printf("%ld fibers, %ld KiB resident before, %ld after\n", ended, before, resident_kib());
 }
 
