@@ -19,7 +19,7 @@ weft::task<std::size_t> all(std::size_t count) {
     s.request_stop();
     co_return;
   };
-  co_await weft::as_result(weft::with_scope(body));
+  static_cast<void>(co_await weft::as_result(weft::with_scope(body)));
   co_return begun;
 }
 
