@@ -453,7 +453,9 @@ TEST(real_clock, does_without_a_wheel_where_there_is_no_memory) {
       late[i].set_in(1h);
       if (weft::detail::this_worker().wheel == nullptr) ++refused;
     });
+#if !defined(WEFT_TEST_ASAN) && !defined(WEFT_TEST_TSAN)  // which have an allocator of their own
   EXPECT_GT(refused, 0U) << "all had one before";
+#endif
   for (std::size_t i = 0; i != count; ++i) {
     EXPECT_TRUE(real_clock().cancel(late[i]));
     test::until([&] { return soon[i].rings == 1; });
