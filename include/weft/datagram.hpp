@@ -317,8 +317,8 @@ class datagram {
   detail::operation<detail::receiving_from> receive_from(std::span<std::byte> into) const noexcept {
     return {{.at = at_, .into = into}};
   }
-  /// As many as have come, at least one, and at most 16, or as there are buffers: how many. The first of `into` are filled, in the order in
-  /// which they came. Otherwise as receive_from().
+  /// As many as have come: at least one, and at most 16, or as there are buffers. Gives how many. The first of `into` are filled,
+  /// in the order in which they came. Otherwise as receive_from().
   ///
   /// Cost  one system call, for up to 16 of them, and none that finds nothing.
   detail::operation<detail::receiving_batch> receive_batch(std::span<incoming> into) const noexcept {

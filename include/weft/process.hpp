@@ -223,7 +223,11 @@ class process_reader : public process_pipe {
  public:
   /// Reads what has come, as much as `into` holds. 0: nobody has the other end any more, or `into` is empty.
   ///
-  /// Suspends  where nothing has come. Cancel: has had no effect. Fails: as net::stream::read.
+  /// Suspends  where nothing has come, and after 128 operations in a row that did not.
+  /// Cancel    has had no effect.
+  /// Fails     with an error of the system's; `closed` where this was closed here.
+  /// Misuse    two tasks that read at once end the program with a sentence.
+  /// Cost      one system call where something has come.
   detail::pipe_operation<detail::reading_output> read(std::span<std::byte> into) const noexcept { return {at_, into}; }
 };
 
@@ -232,12 +236,17 @@ class process_writer : public process_pipe {
  public:
   /// Writes some of it, at least a byte, unless it is empty.
   ///
-  /// Suspends  where the pipe is full. Cancel: has had no effect.
-  /// Fails     with `closed` where nobody has the other end any more. No SIGPIPE is raised.
+  /// Suspends  where the pipe is full, and after 128 operations in a row that were not.
+  /// Cancel    has had no effect.
+  /// Fails     with `closed` where nobody has the other end any more, or this was closed here. No SIGPIPE is raised.
+  /// Misuse    two tasks that write at once end the program with a sentence.
+  /// Cost      one system call, and four short ones (no SIGPIPE must come of it).
   detail::pipe_operation<detail::writing_input> write_some(std::span<const std::byte> data) const noexcept {
     return {at_, data};
   }
-  /// Writes all of it. One that is stopped after its first byte has written a part.
+  /// Writes all of it. Otherwise as write_some().
+  ///
+  /// Cancel    before its first byte it has had no effect; after that it has written a part, and the pipe stays open.
   WEFT_COROUTINE_WRAPPER task<> write(std::span<const std::byte> data) const { return write_all(&at_, data); }
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) const { return write(std::as_bytes(std::span{text})); }
 
@@ -257,8 +266,8 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
   /// Starts a program, the first argument, which is searched for in this process's PATH where it has no '/'.
   ///
   /// Fails   throws error: what the system says (no_such_file_or_directory, permission_denied, too_many_files_open), or
-  ///         invalid_argument for what makes no sense: no arguments, a variable without '='. Then nothing was started. And with no_such_process, where SIGCHLD is ignored and it has
-  ///         ended already.
+  ///         invalid_argument for what makes no sense: no arguments, a variable without '='. Then nothing was started. And with
+  ///         no_such_process, where SIGCHLD is ignored and it has ended already.
   /// Cost    blocks this thread until the program is loaded: half a millisecond, or as long as its disk takes.
   process(process_options options, strings arguments);
   explicit process(strings arguments) : process{{}, std::move(arguments)} {}

@@ -94,9 +94,9 @@ struct resolve_options {
 /// Threads   any. One of the lookups under way receives for all of its runtime: a task that holds up its worker, or an executor
 ///           that is pumped seldom, may delay others.
 /// Misuse    a timeout below zero ends the program with a sentence.
-/// Cost      some 25 system calls where no other lookup is under way, the socket's among them. /etc/hosts is read where it is called,
-///           and once in a while what the system's configuration says. A service by name is asked of the system's own databases
-///           (getservbyname_r), which read /etc/services and may block the worker; a port is not.
+/// Cost      some 25 system calls where no other lookup is under way, the socket's among them. /etc/hosts is read where it is
+///           called, and once in a while what the system's configuration says. A service by name is asked of the system's own
+///           databases (getservbyname_r), which read /etc/services and may block the worker; a port is not.
 /// Source    RFC 1035, RFC 6724; c-ares.
 WEFT_COROUTINE_TAKES_OVER task<std::vector<endpoint>> resolve(resolve_options options, std::string_view host,
                                                               std::string_view service);

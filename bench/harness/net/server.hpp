@@ -2,8 +2,8 @@
 //
 //     bench_tcp_pingpong_weft THREADS BYTES [CONNECTIONS]
 //
-// with a socket that listens, or is for datagrams, as descriptor 3: so backlog, congestion control and TCP_NODELAY are the same for all servers,
-// which inherit them. It serves until it is killed, measures nothing, and may print what it likes.
+// with a socket that listens, or is for datagrams, as descriptor 3: so backlog, congestion control and TCP_NODELAY are the same
+// for all servers, which inherit them. It serves until it is killed, measures nothing, and may print what it likes.
 #pragma once
 
 #include <cstddef>
