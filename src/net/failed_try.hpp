@@ -1,7 +1,10 @@
-// What a try that has failed comes to. For the sources of net.
+// What a try comes to, and a write that finds no room. For net, and for what writes elsewhere.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cerrno>
+#include <cstddef>
 #include <system_error>
 #include <weft/detail/io/descriptor.hpp>
 #include <weft/detail/net/operation.hpp>
@@ -17,6 +20,27 @@ inline tried failed(descriptor& at, direction which, int error) noexcept {
 /// The same of a write: that the peer takes nothing more is `closed`.
 inline tried failed_write(descriptor& at, int error) noexcept {
   return error == EPIPE ? tried{.refused = closed_here()} : failed(at, direction::out, error);
+}
+
+/// Has `send` write: it gives a size, or less than zero and errno. Room is seldom lacking: so readiness is cleared only after a
+/// try that found none, and before another one.
+template <class Send>
+tried try_write(descriptor& to, Send send) noexcept {
+  const auto uninterrupted = [&send] {
+    ssize_t size;
+    do size = send();
+    while (size < 0 && errno == EINTR);
+    return size;
+  };
+  ssize_t size = uninterrupted();
+  if (size < 0 && errno == EAGAIN) {
+    to.expect_change(direction::out);
+    size = uninterrupted();
+    if (size >= 0) to.has_more(direction::out);
+  }
+  if (size < 0) return failed_write(to, errno);
+  to.has_moved(static_cast<std::size_t>(size));
+  return {.size = static_cast<std::size_t>(size)};
 }
 
 }  // namespace weft::detail

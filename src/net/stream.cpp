@@ -67,12 +67,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
 namespace {
 
 ssize_t send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept {
-  ssize_t size;
-  if (parts.size() == 1) {
-    do size = ::send(to.number(), parts.front().data(), parts.front().size(), MSG_NOSIGNAL);
-    while (size < 0 && errno == EINTR);
-    return size;
-  }
+  if (parts.size() == 1) return ::send(to.number(), parts.front().data(), parts.front().size(), MSG_NOSIGNAL);
   iovec vectors[64];
   const std::size_t count = std::min(parts.size(), std::size(vectors));
   for (std::size_t i = 0; i != count; ++i)
@@ -81,26 +76,13 @@ ssize_t send(descriptor& to, std::span<const std::span<const std::byte>> parts) 
   msghdr message{};
   message.msg_iov = vectors;
   message.msg_iovlen = count;
-  do size = ::sendmsg(to.number(), &message, MSG_NOSIGNAL);
-  while (size < 0 && errno == EINTR);
-  return size;
+  return ::sendmsg(to.number(), &message, MSG_NOSIGNAL);
 }
 
 }  // namespace
 
-// Room is seldom lacking: so readiness is cleared only after a try that found none, and before another one.
 tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept {
-  ssize_t size = send(to, parts);
-  if (size < 0 && errno == EAGAIN) {
-    to.expect_change(direction::out);
-    size = send(to, parts);
-    if (size >= 0) to.has_more(direction::out);
-  }
-  if (size >= 0) {
-    to.has_moved(static_cast<std::size_t>(size));
-    return {.size = static_cast<std::size_t>(size)};
-  }
-  return failed_write(to, errno);
+  return try_write(to, [&] { return send(to, parts); });
 }
 
 tried try_accept(descriptor& from, net::ip_address* peer) noexcept {

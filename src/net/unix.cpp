@@ -74,23 +74,7 @@ tried try_send_descriptors(descriptor& to, std::span<const int> those, std::span
     first.cmsg_len = CMSG_LEN(those.size_bytes());
     std::memcpy(CMSG_DATA(&first), those.data(), those.size_bytes());
   }
-  const auto send = [&] {
-    ssize_t sent;
-    do sent = ::sendmsg(to.number(), &message, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    return sent;
-  };
-  ssize_t sent = send();
-  if (sent < 0 && errno == EAGAIN) {
-    to.expect_change(direction::out);
-    sent = send();
-    if (sent >= 0) to.has_more(direction::out);
-  }
-  if (sent >= 0) {
-    to.has_moved(static_cast<std::size_t>(sent));
-    return {.size = static_cast<std::size_t>(sent)};
-  }
-  return failed_write(to, errno);
+  return try_write(to, [&] { return ::sendmsg(to.number(), &message, MSG_NOSIGNAL); });
 }
 
 tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::size_t most,

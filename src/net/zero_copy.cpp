@@ -76,17 +76,7 @@ ssize_t lend(lent_sends& of, std::span<const std::byte> data) noexcept {
 }
 
 tried try_lend(lent_sends& of, std::span<const std::byte> data) noexcept {
-  ssize_t size = lend(of, data);
-  if (size < 0 && errno == EAGAIN) {
-    of.at.expect_change(direction::out);
-    size = lend(of, data);
-    if (size >= 0) of.at.has_more(direction::out);
-  }
-  if (size >= 0) {
-    of.at.has_moved(static_cast<std::size_t>(size));
-    return {.size = static_cast<std::size_t>(size)};
-  }
-  return failed_write(of.at, errno);
+  return try_write(of.at, [&] { return lend(of, data); });
 }
 
 void take_report(lent_sends& of, const cmsghdr& one) noexcept {

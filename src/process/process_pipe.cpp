@@ -22,30 +22,18 @@ tried try_read_pipe(descriptor& from, std::span<std::byte> into) noexcept {
   return {.size = static_cast<std::size_t>(size)};
 }
 
-namespace {
-
-// Its size, or an error number below zero.
-ssize_t write_pipe(int number, std::span<const std::byte> data) noexcept {
-  const as_worker guarded;  // write() has no flag against SIGPIPE
-  ssize_t size;
-  do size = ::write(number, data.data(), data.size());
-  while (size < 0 && errno == EINTR);
-  return size < 0 ? -errno : size;
-}
-
-}  // namespace
-
-// Room is seldom lacking: so readiness is cleared only after a try that found none, and before another one.
 tried try_write_pipe(descriptor& to, std::span<const std::byte> data) noexcept {
-  ssize_t size = write_pipe(to.number(), data);
-  if (size == -EAGAIN) {
-    to.expect_change(direction::out);
-    size = write_pipe(to.number(), data);
-    if (size == -EAGAIN) return {.must_wait = true};
-    to.has_more(direction::out);
-  }
-  if (size >= 0) return {.size = static_cast<std::size_t>(size)};
-  return failed_write(to, static_cast<int>(-size));
+  return try_write(to, [&] {
+    int refused = 0;
+    ssize_t size;
+    {
+      const as_worker guarded;  // write() has no flag against SIGPIPE
+      size = ::write(to.number(), data.data(), data.size());
+      refused = errno;
+    }
+    errno = refused;
+    return size;
+  });
 }
 
 }  // namespace detail
