@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <system_error>
 #include <weft/error.hpp>
 #include <weft/on_scope_exit.hpp>
