@@ -43,8 +43,8 @@ w::task<> take_part(const w::net::stream& peer, room& all, int self) {
   const auto name = co_await in.read_line(20);
   if (!name) co_return;
   auto mine = all.subscribe();  // it hears what is said from now on
-  co_await peer.write("welcome, " + *name + "\n");
   co_await say(all, self, "* " + *name + " is here\n");
+  co_await peer.write("welcome, " + *name + "\n");  // who comes when it has this hears nothing of its coming
 
   auto both = w::when_any(hear(peer, std::move(mine), self), speak(in, all, self, *name));
   const auto ended = co_await w::as_result(std::move(both));

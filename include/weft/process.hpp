@@ -20,6 +20,7 @@
 // posix_spawn shares the memory until exec(), so that its cost does not grow with the program's.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -38,26 +39,34 @@
 
 namespace weft {
 
-/// A list of options, which braces make: `{"git", "rev-parse"}`; or a vector. Not a std::initializer_list, which g++ 12 can't have
-/// in a coroutine.
-template <class T>
+/// Some values, as braces make them, `{"git", "rev-parse"}`, or all of a vector. Refers to what it is given, as a string_view does.
+///
+/// It is trivially destructible, and made of no std::initializer_list: g++ 12 destroys others twice, and refuses those, where
+/// they stand in a co_await.
+template <class View, class Value>
 class list_of {
  public:
+  static constexpr std::size_t most = 32;  ///< in braces
+
   list_of() = default;
   template <class... Parts>
-    requires(sizeof...(Parts) > 0 && (std::convertible_to<const Parts&, T> && ...))
-  list_of(const Parts&... parts) {  // NOLINT: stands for the vector
-    all_.reserve(sizeof...(Parts));
-    (all_.emplace_back(parts), ...);
+    requires(sizeof...(Parts) > 0 && (std::convertible_to<const Parts&, View> && ...))
+  list_of(const Parts&... parts) noexcept : few_{View(parts)...}, size_{sizeof...(Parts)} {  // NOLINT: stands for them
+    static_assert(sizeof...(Parts) <= most, "so many are to be given by a vector");
   }
-  list_of(std::vector<T> all) noexcept : all_{std::move(all)} {}  // NOLINT: as above
+  list_of(const std::vector<Value>& all) noexcept : many_{&all} {}  // NOLINT: as above
 
-  const std::vector<T>& all() const noexcept { return all_; }
+  std::vector<Value> copy() const {
+    return many_ != nullptr ? *many_ : std::vector<Value>(few_.begin(), few_.begin() + size_);
+  }
 
  private:
-  std::vector<T> all_;
+  std::array<View, most> few_{};
+  std::ptrdiff_t size_ = 0;
+  const std::vector<Value>* many_ = nullptr;
 };
-using strings = list_of<std::string>;
+using strings = list_of<std::string_view, std::string>;
+using numbers = list_of<int, int>;
 
 /// How a process has ended.
 class exit_status {
@@ -105,6 +114,7 @@ class stdio {
   int number_;
 };
 
+/// Is read in the call that it is given to, and what it refers to only there.
 struct process_options {
   stdio in = stdio::null();
   stdio out = stdio::inherit();
@@ -113,8 +123,8 @@ struct process_options {
   std::optional<strings> environment{};
   /// "NAME=value", which it has besides, or instead of another value.
   strings variables{};
-  std::string directory{};     ///< where it begins, and looks for a relative program; empty: where this process is
-  list_of<int> descriptors{};  ///< of the caller's, which it keeps: they become 3, 4, ... in the process
+  std::string_view directory{};  ///< where it begins, and looks for a relative program; empty: where this process is
+  numbers descriptors{};         ///< of the caller's, which it keeps: they become 3, 4, ... in the process
   /// It begins a group of processes, which end() and its destruction end with it. No for a program that reads the terminal, or
   /// that Ctrl-C is to reach: a terminal stops what reads it in any group but one.
   bool own_group = true;
@@ -269,8 +279,8 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
   ///         invalid_argument for what makes no sense: no arguments, a variable without '='. Then nothing was started. And with
   ///         no_such_process, where SIGCHLD is ignored and it has ended already.
   /// Cost    blocks this thread until the program is loaded: half a millisecond, or as long as its disk takes.
-  process(process_options options, strings arguments);
-  explicit process(strings arguments) : process{{}, std::move(arguments)} {}
+  process(const process_options& options, const strings& arguments);
+  explicit process(const strings& arguments) : process{{}, arguments} {}
   process(process&&) noexcept = default;
   process& operator=(process&&) noexcept = default;
   ~process() = default;
@@ -312,14 +322,14 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
 
 /// Starts a program, and waits until it has ended. One that is stopped ends it as process::end() does, in `options.grace`,
 /// and ends stopped then. Pipes make no sense here: they are refused with invalid_argument.
-task<exit_status> run_process(process_options options, strings arguments);
-WEFT_COROUTINE_WRAPPER inline task<exit_status> run_process(strings arguments) {
-  return run_process(process_options{}, std::move(arguments));
+WEFT_COROUTINE_TAKES_OVER task<exit_status> run_process(const process_options& options, const strings& arguments);
+WEFT_COROUTINE_TAKES_OVER inline task<exit_status> run_process(const strings& arguments) {
+  return run_process(process_options{}, arguments);
 }
 
 struct output_options {
   process_options process{};                  ///< its three streams are set by output_of()
-  std::string input{};                        ///< what the program reads
+  std::string_view input{};                   ///< what the program reads
   std::size_t limit = std::size_t{16} << 20;  ///< bytes that it may write, of each kind
 };
 struct process_output {
@@ -333,9 +343,9 @@ struct process_output {
 ///
 /// Cancel    as run_process(): ends it.
 /// Fails     as the constructor of `process`; with file_too_large where it writes more than `limit`: then it is ended.
-task<process_output> output_of(output_options options, strings arguments);
-WEFT_COROUTINE_WRAPPER inline task<process_output> output_of(strings arguments) {
-  return output_of(output_options{}, std::move(arguments));
+WEFT_COROUTINE_TAKES_OVER task<process_output> output_of(const output_options& options, const strings& arguments);
+WEFT_COROUTINE_TAKES_OVER inline task<process_output> output_of(const strings& arguments) {
+  return output_of(output_options{}, arguments);
 }
 
 }  // namespace weft

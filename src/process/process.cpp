@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <type_traits>
 #include <weft/error.hpp>
 #include <weft/on_scope_exit.hpp>
 #include <weft/scope.hpp>
@@ -23,6 +24,9 @@
 
 namespace weft {
 namespace {
+
+static_assert(std::is_trivially_destructible_v<process_options> && std::is_trivially_destructible_v<output_options>,
+              "g++ 12 destroys other aggregates twice that are temporaries of a co_await");
 
 using net::owned_descriptor;
 
@@ -71,7 +75,7 @@ namespace {
   throw weft::error{system_error(number), "start a process", program};
 }
 
-bool has_nul(const std::string& text) noexcept { return text.find('\0') != text.npos; }
+bool has_nul(std::string_view text) noexcept { return text.find('\0') != text.npos; }
 
 // The pointers to texts that the system takes; the texts stay.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -85,10 +89,10 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 std::vector<std::string> variables_of(const process_options& options, const std::string& program) {
   std::vector<std::string> all;
   if (options.environment)
-    all = options.environment->all();
+    all = options.environment->copy();
   else
     for (char** one = environ; one != nullptr && *one != nullptr; ++one) all.emplace_back(*one);
-  for (const std::string& more : options.variables.all()) {
+  for (const std::string& more : options.variables.copy()) {
     const std::size_t name = more.find('=');
     if (name == more.npos || name == 0) refuse(EINVAL, program);
     const auto is_same = [&](const std::string& one) { return one.compare(0, name + 1, more, 0, name + 1) == 0; };
@@ -164,9 +168,9 @@ owned_descriptor duplicate(int number, int above, const std::string& program) {
 
 }  // namespace
 
-process::process(process_options options, strings list) {
-  const std::vector<std::string>& arguments = list.all();
-  const std::vector<int>& descriptors = options.descriptors.all();
+process::process(const process_options& options, const strings& list) {
+  const std::vector<std::string> arguments = list.copy();
+  const std::vector<int> descriptors = options.descriptors.copy();
   const std::string program = arguments.empty() ? std::string{} : arguments.front();
   if (program.empty() || has_nul(options.directory) || std::any_of(arguments.begin(), arguments.end(), has_nul))
     refuse(EINVAL, program);
@@ -205,7 +209,7 @@ process::process(process_options options, strings list) {
   for (std::size_t i = 0; i != descriptors.size(); ++i)
     gets(3 + static_cast<int>(i), duplicate(descriptors[i], end_of_numbers, program));
   how.has_none_from(end_of_numbers);
-  if (!options.directory.empty()) how.begins_in(options.directory);
+  if (!options.directory.empty()) how.begins_in(std::string{options.directory});
   how.begins_anew(options.own_group);
 
   // From here on whatever throws ends the process, too.
@@ -296,12 +300,45 @@ task<> collect(const process_reader& from, std::string& into, std::size_t limit)
   }
 }
 
-task<exit_status> talk(process& child, const output_options& options, process_output& got) {
-  co_await on_scope_exit(end_if_there(child, options.process.grace));
+// What a task is to do: copies, since it may begin when the caller's are gone.
+struct order {
+  order(const process_options& options, const strings& list)
+      : arguments{list.copy()},
+        variables{options.variables.copy()},
+        descriptors{options.descriptors.copy()},
+        directory{options.directory},
+        given{options} {
+    if (options.environment) environment = options.environment->copy();
+  }
+  order(const output_options& options, const strings& list) : order{options.process, list} {
+    input = options.input;
+    limit = options.limit;
+    given.in = input.empty() ? stdio::null() : stdio::pipe();
+    given.out = given.err = stdio::pipe();
+  }
+  process_options options() const {
+    process_options all = given;
+    if (environment) all.environment = strings{*environment};
+    all.variables = variables;
+    all.descriptors = descriptors;
+    all.directory = directory;
+    return all;
+  }
+
+  std::vector<std::string> arguments, variables;
+  std::vector<int> descriptors;
+  std::optional<std::vector<std::string>> environment;
+  std::string directory, input;
+  std::size_t limit = 0;
+  process_options given;  // of which what refers to something is replaced
+};
+
+task<exit_status> talk(process& child, const order& what, process_output& got) {
+  co_await on_scope_exit(end_if_there(child, what.given.grace));
   const auto all_at_once = [&](scope& those) -> task<> {  // where one fails, the others are stopped
-    auto out = those.fork(collect(child.output, got.out, options.limit));
-    auto err = those.fork(collect(child.error, got.err, options.limit));
-    co_await feed(child.input, options.input);
+    auto out = those.fork(collect(child.output, got.out, what.limit));
+    auto err = those.fork(collect(child.error, got.err, what.limit));
+    co_await feed(child.input, what.input);
     co_await std::move(out);
     co_await std::move(err);
   };
@@ -309,24 +346,32 @@ task<exit_status> talk(process& child, const output_options& options, process_ou
   co_return co_await child.wait();
 }
 
-}  // namespace
-
-task<exit_status> run_process(process_options options, strings arguments) {
+task<exit_status> run_to_end(order what) {
   co_await check_stop();
-  const process child{options, arguments};
+  const process_options options = what.options();
+  const process child{options, what.arguments};
   if (child.input.is_open() || child.output.is_open() || child.error.is_open())
-    throw weft::error{system_error(EINVAL), "run a process", arguments.all().front()};
+    throw weft::error{system_error(EINVAL), "run a process", what.arguments.front()};
   co_return co_await wait_or_end(child, options.grace);
 }
 
-task<process_output> output_of(output_options options, strings arguments) {
+task<process_output> collect_output(order what) {
   co_await check_stop();
-  options.process.in = options.input.empty() ? stdio::null() : stdio::pipe();
-  options.process.out = options.process.err = stdio::pipe();
-  process child{options.process, arguments};
+  const process_options options = what.options();
+  process child{options, what.arguments};
   process_output got;
-  got.status = co_await talk(child, options, got);
+  got.status = co_await talk(child, what, got);
   co_return got;
+}
+
+}  // namespace
+
+task<exit_status> run_process(const process_options& options, const strings& arguments) {
+  return run_to_end(order{options, arguments});
+}
+
+task<process_output> output_of(const output_options& options, const strings& arguments) {
+  return collect_output(order{options, arguments});
 }
 
 }  // namespace weft
