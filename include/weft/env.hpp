@@ -4,20 +4,15 @@
 // Scopes and with_* make one, from that of the task around them; see scope.hpp. A child of when_all has its parent's, a
 // fork that of its scope. A shared_task, and what start() begins, may outlive whoever started them, and have their own.
 //
-// Locals are bindings, each in the frame of the with_local that made it. A binding knows the innermost one of each of a few
-// slots, by the address of the `local`, and one of a slot the next one further out that is of another local. So a look-up
-// takes as many steps as there are locals in its slot, however deep with_local nests.
-//
-// Rejected: (a) a table of locals in each env: it would be copied by each scope. (b) A thread-local env: see
-// docs/design/0001-root-and-env.md.
+// Rejected: a thread-local env: see docs/design/0001-root-and-env.md.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <weft/detail/base/forward.hpp>
+#include <weft/detail/core/binding.hpp>
 #include <weft/executor.hpp>
 #include <weft/stop.hpp>
 
@@ -25,44 +20,7 @@ namespace weft {
 
 class clock;
 
-namespace detail {
-
-class frame_source;
-
-/// One value of one local, and those further out, which outlive it.
-class binding {
- public:
-  binding(const void* key, const void* value, const binding* outer) noexcept : key_{key}, value_{value} {
-    if (outer != nullptr) std::copy_n(outer->nearest_, slots, nearest_);
-    const binding*& nearest = nearest_[slot_of(key)];
-    further_ = nearest != nullptr && nearest->key_ == key ? nearest->further_ : nearest;
-    nearest = this;
-  }
-  binding(const binding&) = delete;
-
-  /// The innermost value of `key`; null if there is none.
-  const void* find(const void* key) const noexcept {
-    for (const binding* one = nearest_[slot_of(key)]; one != nullptr; one = one->further_)
-      if (one->key_ == key) return one->value_;
-    return nullptr;
-  }
-
- private:
-  static constexpr std::size_t slots = 8;
-  static std::size_t slot_of(const void* key) noexcept {
-    return reinterpret_cast<std::uintptr_t>(key) * 0x9e3779b97f4a7c15U >> 61;
-  }
-
-  const void* key_;
-  const void* value_;
-  const binding* further_;  // in this one's slot, of another local
-  const binding* nearest_[slots]{};
-};
-
-/// The value that is bound to `key` here; null if none is.
-const void* find_binding(const void* key) noexcept;
-
-}  // namespace detail
+namespace detail { class frame_source; }
 
 struct env {
   detail::executor_pointer executor =

@@ -13,54 +13,14 @@
 #include <type_traits>
 #include <utility>
 #include <weft/detail/base/invoke.hpp>
+#include <weft/detail/pool/typed_executors.hpp>
 #include <weft/env.hpp>
 #include <weft/executor.hpp>
 #include <weft/with.hpp>
 
 namespace weft {
 
-namespace detail {
-
-/// Its address stands for the type. Not const: a linker may fold constants that are equal.
-template <class E>
-inline char type_mark = 0;
-template <class E>
-const void* type_of_executor() noexcept {
-  return &type_mark<std::remove_const_t<E>>;
-}
-
-struct typed_executor {
-  const void* type;
-  executor* one;
-};
-
-struct typed_executors {
-  const typed_executor* first;
-  std::size_t count;
-  const typed_executors* outer;  // bound further out; null: none
-};
-
-/// Their key among an env's bindings.
-extern const char executors_key;
-/// The innermost ones; null: none are bound.
-inline const typed_executors* bound_executors() noexcept {
-  return static_cast<const typed_executors*>(find_binding(&executors_key));
-}
-
-/// The innermost one of that type; null: none is bound.
-executor* find_typed_executor(const void* type) noexcept;
-
-struct executor_set_access;
-
-template <class E>
-executor& as_executor(E& one) noexcept {
-  if constexpr (std::derived_from<E, executor>)
-    return one;
-  else
-    return one.executor();
-}
-
-}  // namespace detail
+namespace detail { struct executor_set_access; }
 
 /// What is an executor, or has one, as a pool does.
 template <class E>
@@ -118,8 +78,6 @@ task<R> run_with_executors(Set set, F f, Args... args) {
   changed.apply();
   co_return co_await std::move(f)(std::move(args)...);
 }
-
-executor& bound_executor(const void* type) noexcept;
 
 }  // namespace detail
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/config.hpp>
+#include <weft/detail/core/stop_node.hpp>
 
 namespace weft {
 
@@ -25,32 +26,7 @@ struct stop_cause {
   const void* thrown_in = nullptr;  ///< where a failure is why: the coroutine that threw; async_frame{it} has its name
 };
 
-class stop_source;
 class stop_token;
-
-namespace detail {
-
-struct stop_run;
-
-/// A callback in a source's list.
-class stop_node {
- public:
-  stop_node(const stop_node&) = delete;
-
- protected:
-  explicit stop_node(void (*run)(stop_node&) noexcept) noexcept : run_{run} {}
-  ~stop_node() = default;
-
- private:
-  friend class weft::stop_source;
-  // All but the last one under the source's lock.
-  void (*run_)(stop_node&) noexcept;
-  plain<stop_node*> next_ = nullptr;
-  plain<plain<stop_node*>*> link_ = nullptr;  // what points to this node; null: not in the list
-  atomic<bool> ended_{false};  // edge ran: what the callback did -> the return of remove() on another thread
-};
-
-}  // namespace detail
 
 /// One reason to stop, for any number of listeners. Stays where it is and outlives its tokens and callbacks (asserted
 /// for callbacks).
