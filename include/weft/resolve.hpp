@@ -82,7 +82,7 @@ struct resolve_options {
   std::uint16_t port = 0;
 };
 
-/// The endpoints of a host's service, the best first, in the order of RFC 6724; at least one.
+/// The endpoints of a host's service, the best first, in the order of RFC 6724; at least one, and none twice.
 ///
 /// `host` is a name or an address in numbers, `service` a name of /etc/services or a port. A host in numbers is its own answer,
 /// without a question to anybody. The old forms of an IPv4 address (127.1, 0x7f.1, 017700000001) are neither: where the last

@@ -102,9 +102,7 @@ std::vector<endpoint> ask_system(const name_query& what, std::uint16_t port) {
   if (const int status = ::getaddrinfo(what.host.c_str(), nullptr, &hints, &found); status != 0)
     std::rethrow_exception(lookup_failure(code_of_getaddrinfo(status, errno), what));
   const std::unique_ptr<addrinfo, free_of_getaddrinfo> all{found};
-  std::vector<endpoint> endpoints;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next)
-    if (const auto got = net::system_address::of(one->ai_addr, one->ai_addrlen, port)) endpoints.push_back(*got);
+  std::vector<endpoint> endpoints = endpoints_of(found, port);
   if (endpoints.empty()) std::rethrow_exception(lookup_failure(resolve_errc::no_address, what));
   return endpoints;
 }

@@ -20,7 +20,6 @@
 #include "io/io_service.hpp"
 #include "net/name_channel_cares.hpp"
 #include "net/name_query.hpp"
-#include "net/system_address.hpp"
 
 namespace weft::detail {
 namespace {
@@ -215,13 +214,6 @@ task<> lead(name_channel& channel, lookup& mine) {
   }
 }
 
-std::vector<endpoint> endpoints_of(const ares_addrinfo& found, std::uint16_t port) {
-  std::vector<endpoint> all;
-  for (const ares_addrinfo_node* one = found.nodes; one != nullptr; one = one->ai_next)
-    if (const auto got = net::system_address::of(one->ai_addr, one->ai_addrlen, port)) all.push_back(*got);
-  return all;
-}
-
 // That no server could be used, and what for, unless it is about the network: then none could be reached.
 std::error_code why_it_failed(const lookup& one) noexcept {
   if (one.status == ARES_SUCCESS) return resolve_errc::no_address;
@@ -251,7 +243,7 @@ task<std::vector<net::endpoint>> look_up_by_channel(name_query what, std::uint16
   }
   if (one->status != ARES_SUCCESS || one->found == nullptr)
     co_await fail_with(lookup_failure(why_it_failed(*one), what));
-  std::vector<net::endpoint> all = endpoints_of(*one->found, port);
+  std::vector<net::endpoint> all = endpoints_of(one->found->nodes, port);
   if (all.empty()) co_await fail_with(lookup_failure(resolve_errc::no_address, what));
   co_return all;
 }

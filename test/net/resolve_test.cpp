@@ -56,6 +56,11 @@ int __real_getservbyname_r(const char* name, const char* protocol, servent* into
 
 int __wrap_getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** found) {
   const std::string_view name{host};
+  if (name == "host-named-twice.test") {
+    for (addrinfo** last = found; last != nullptr; last = last == found ? &(*found)->ai_next : nullptr)
+      if (const int refused = __real_getaddrinfo("10.0.0.1", service, hints, last); refused != 0) return refused;
+    return 0;
+  }
   if (name != "host-that-fails.test") return __real_getaddrinfo(host, service, hints, found);
   return lookup_by_system;
 }
@@ -183,11 +188,11 @@ TEST(resolve, asks_nobody_for_what_is_no_name) {
          {std::string{}, std::string{"."}, std::string{".test"}, std::string{"a..test"}, std::string{"a\0b", 3},
           std::string{"test.."}, long_label, long_label + ".test", long_name})
       EXPECT_EQ((co_await ask(server, name)).error(), resolve_errc::bad_name) << name;
-    const auto how = co_await ask(server, "a..b", "postgresql");
+    const auto how = co_await ask(server, "a..b", "many-names");
     try {
       static_cast<void>(how.value());
     } catch (const weft::error& failure) {
-      EXPECT_EQ(std::string{failure.what()}, "resolve a..b, service postgresql: that can't be a name");
+      EXPECT_EQ(std::string{failure.what()}, "resolve a..b, service many-names: that can't be a name");
     }
   };
   test::run_body(body());
@@ -255,6 +260,15 @@ TEST(resolve, reads_the_hosts_file) {
 }
 
 // ---- answers ----------------------------------------------------------------------------------------------------------------
+
+TEST(resolve, gives_no_address_twice) {
+  name_server server{always({"10.0.0.1", "10.0.0.1", "10.0.0.2"})};
+  const auto body = [&]() -> task<> {
+    const auto found = co_await ask(server, "twice.test", "80", {.family = address_family::v4});
+    EXPECT_EQ(found->size(), 2u) << text_of(*found);
+  };
+  test::run_body(body());
+}
 
 TEST(resolve, gives_all_addresses) {
   name_server server{always({"10.0.0.7", "10.0.0.8", "2001:db8::7"})};
@@ -477,6 +491,7 @@ TEST(resolve, goes_by_the_system_where_it_is_asked_to) {
   const auto body = []() -> task<> {
     const resolve_options options{.family = address_family::v4, .by = weft::net::resolver::system};
     EXPECT_EQ(text_of(co_await resolve(options, "localhost", "7")), "127.0.0.1:7");
+    EXPECT_EQ(text_of(co_await resolve(options, "host-named-twice.test", "7")), "10.0.0.1:7");
     auto asking = as_result(resolve(options, "name-that-is-none.invalid", "7"));
     const auto how = co_await std::move(asking);
     EXPECT_EQ(how.error().category(), weft::net::resolve_category());
