@@ -15,9 +15,9 @@ struct detail::stop_run {
     let_go,       // the source is gone
   };
 
-  const std::uintptr_t thread = this_thread_id();
+  const plain<std::uintptr_t> thread = this_thread_id();
   plain<stop_node*> node = nullptr;  // whose callback it calls; under the source's lock
-  bool node_is_gone = false;         // the callback has destroyed its own node, on this thread
+  plain<bool> node_is_gone = false;  // the callback has destroyed its own node, on this thread
   // Written by this thread after a callback, and else under the source's lock.
   //   edge let go  the destructor's last access to this record  ->  the return of request_stop()
   atomic<place> at{place::at_source};

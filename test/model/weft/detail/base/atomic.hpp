@@ -115,6 +115,7 @@ class plain : listed {
   plain() : plain{T{}} {}
   plain(T value) : listed{[](listed& self) { static_cast<plain&>(self).~plain(); }} { value_(RL_INFO) = value; }
   plain(const plain& other) : plain{static_cast<T>(other)} {}
+  ~plain() { value_(RL_INFO) = T{}; }  // a variable that ends while another thread may see it is a race, too
   plain& operator=(const plain& other) { return *this = static_cast<T>(other); }
   plain& operator=(T value) {
     value_(RL_INFO) = value;
