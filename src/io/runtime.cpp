@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <weft/blocking.hpp>
 #include <weft/error.hpp>
 
 #include "io/back_end.hpp"
@@ -148,19 +149,32 @@ io_stats runtime::stats() const noexcept {
           .changes = so_far.changes,
           .interrupts = so_far.interrupts};
 }
+
+namespace {
+
+std::string blocking_explained() {
+  const blocking_stats now = process_blocking_stats();
+  if (now.threads == 0) return " No thread is there for calls that block.\n";
+  return " Calls that block have " + std::to_string(now.threads) + " threads: " + std::to_string(now.busy) +
+         " are at a call, " + std::to_string(now.abandoned) + " of them at one that was abandoned; " +
+         std::to_string(now.waiting) + " calls wait for a thread.\n";
+}
+
+}  // namespace
+
 std::string runtime::explain() const {
 #if defined(WEFT_WITH_CARES)
-  constexpr const char* names = " Names are looked up by c-ares.\n";
+  constexpr const char* names = " Names are looked up by c-ares.";
 #else
   constexpr const char* names =
-      " Names are looked up by getaddrinfo, which blocks a thread: this weft was built without c-ares.\n";
+      " Names are looked up by getaddrinfo, which blocks a thread: this weft was built without c-ares.";
 #endif
   if (is_guest())
     return std::string{
                "Sockets are waited for by epoll, in the loop that this guest has its descriptor watched by; it has "
                "no threads."} +
-           names;
-  return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) + names;
+           names + blocking_explained();
+  return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) + names + blocking_explained();
 }
 
 namespace {

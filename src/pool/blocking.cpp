@@ -30,6 +30,10 @@ namespace detail {
 //
 // Each thread that ends joins the one that ended before it, so that those that have ended hold no more than one stack, and
 // who waits for all joins the last. Those that are still at a call when the process ends are left alone: nobody joins them.
+//
+// A thread whose call was abandoned counts no more as one that serves: another one takes its place, where calls wait. When
+// that call has ended, the thread serves again, or ends where there are enough. So there are `threads` + `max_abandoned` at
+// most, and the end of the pool waits for all of them: they use it.
 class blocking_core {
  public:
   explicit blocking_core(const blocking_options& options) noexcept : options_{options}, process_{::getpid()} {}
@@ -38,7 +42,7 @@ class blocking_core {
   on_stop leave(waiter& one) noexcept;
   blocking_stats stats() const noexcept {
     const std::lock_guard guard{lock_};
-    return {threads_, busy_, waiting_};
+    return {threads_, busy_, waiting_, abandoned_};
   }
   bool is_of_this_process() const noexcept { return process_ == ::getpid(); }
   void expect_this_process() const noexcept {
@@ -60,6 +64,9 @@ class blocking_core {
   bool rest(std::unique_lock<std::mutex>& guard) noexcept;
   void call_one() noexcept;
   void refuse_all(std::unique_lock<std::mutex>& guard) noexcept;
+  bool run_abandonable(abandonable_call& own, blocking_call& waits, std::unique_lock<std::mutex>& guard) noexcept;
+  unsigned serving() const noexcept { return threads_ - abandoned_; }
+  bool is_enough() const noexcept { return serving() >= options_.threads || waiting_ < resting_ + called_ + starting_; }
   void has_changed() noexcept {
     changes_.fetch_add(1, std::memory_order_relaxed);  // a word of the kernel's: all else is under the lock
     futex_wake(&changes_);
@@ -75,6 +82,7 @@ class blocking_core {
   unsigned resting_ = 0;
   unsigned called_ = 0;  // that were woken from their rest, and have not looked into the line yet
   unsigned busy_ = 0;
+  unsigned abandoned_ = 0;  // of these, that are at a call which nobody waits for
   resting* rests_ = nullptr;
   bool ending_ = false;
   bool left_alone_ = false;  // by end(): it was not to wait for calls
@@ -95,17 +103,16 @@ bool blocking_core::suspend(root& self, blocking_call& one) {
   expect_this_process();
   std::unique_lock guard{lock_};
   for (bool refused = false;;) {
-    const bool enough = threads_ >= options_.threads || waiting_ < resting_ + called_ + starting_;
-    if (threads_ != 0 && (enough || refused)) break;
+    if (serving() != 0 && (refused || is_enough())) break;
     ++threads_, ++starting_;
     guard.unlock();
     refused = !start_thread();
     guard.lock();
     if (!refused) continue;
     --threads_, --starting_;
-    if (threads_ != 0) continue;
+    if (serving() != 0) continue;
     refuse_all(guard);
-    if (threads_ == 0) blocking_call::throw_no_thread();
+    if (serving() == 0) blocking_call::throw_no_thread();
   }
   if (self.park(one)) {
     line_.push(one);
@@ -119,7 +126,7 @@ bool blocking_core::suspend(root& self, blocking_call& one) {
 
 // By who was the last that tried to start a thread, and got none: those in line came meanwhile, and rely on it.
 void blocking_core::refuse_all(std::unique_lock<std::mutex>& guard) noexcept {
-  while (threads_ == 0) {
+  while (serving() == 0) {
     waiter* const next = line_.pop();
     if (next == nullptr) return;
     --waiting_;
@@ -132,9 +139,25 @@ void blocking_core::refuse_all(std::unique_lock<std::mutex>& guard) noexcept {
 }
 
 on_stop blocking_core::leave(waiter& one) noexcept {
-  const std::lock_guard guard{lock_};
-  if (!line_.remove(one)) return on_stop::forwarded;  // it runs
-  --waiting_;
+  std::unique_lock guard{lock_};
+  if (line_.remove(one)) {
+    --waiting_;
+    return on_stop::left;
+  }
+  auto& call = static_cast<blocking_call&>(one);
+  if (call.abandonable() == nullptr || abandoned_ >= options_.max_abandoned ||
+      !call.abandonable()->transition_to_abandoned())
+    return on_stop::forwarded;  // it runs, or has ended
+  call.abandon();
+  ++abandoned_;
+  if (waiting_ == 0 || is_enough()) return on_stop::left;
+  // Where the system gives no thread in its place, those in line have to wait until this call ends, or somebody else calls.
+  ++threads_, ++starting_;
+  guard.unlock();
+  if (start_thread()) return on_stop::left;
+  guard.lock();
+  --threads_, --starting_;
+  if (ending_) has_changed();
   return on_stop::left;
 }
 
@@ -174,8 +197,12 @@ void blocking_core::run() noexcept {
       --waiting_;
       ++busy_;
       if (ending_) has_changed();
-      guard.unlock();
       auto& one = static_cast<blocking_call&>(*next);
+      if (abandonable_call* const own = one.abandonable(); own != nullptr) {
+        if (!run_abandonable(*own, one, guard)) break;
+        continue;
+      }
+      guard.unlock();
       one.run();
       expect_this_process();  // where the call has forked, the child goes on with what it was at, and no further
       one.finish();           // it may be gone
@@ -196,6 +223,27 @@ void blocking_core::run() noexcept {
   guard.unlock();
   // This may be gone, if all threads have ended: whoever waits for that joins this one.
   if (ended_before != pthread_t{}) ::pthread_join(ended_before, nullptr);
+}
+
+// False: this thread is one too many, since another one has taken its place.
+bool blocking_core::run_abandonable(abandonable_call& own, blocking_call& waits,
+                                    std::unique_lock<std::mutex>& guard) noexcept {
+  own.transition_to_running();
+  guard.unlock();
+  own.run();
+  expect_this_process();
+  guard.lock();
+  const bool is_awaited = own.transition_to_ended();
+  guard.unlock();
+  if (is_awaited)
+    waits.finish();  // it may be gone, and the call with it
+  else
+    own.drop();  // with what it gives, which may take a while
+  guard.lock();
+  --busy_;
+  if (is_awaited) return true;
+  --abandoned_;
+  return serving() <= options_.threads;
 }
 
 // False: there was nothing to do for so long that this thread is one too many.
@@ -242,36 +290,47 @@ void blocking_core::end(bool all) noexcept {
   if (last != pthread_t{}) ::pthread_join(last, nullptr);
 }
 
+namespace {
+// The process's own, if it is there.
+//
+//   edge made  the core  ->  who calls
+constinit std::atomic<blocking_core*> process_core{nullptr};
+}  // namespace
+
 // Destroyed only where its library is unloaded: then its code and that of the calls goes, so all threads are waited for. At
 // the end of the process a call may go on for ever, and tasks of other threads may call. A child that was forked makes
 // another, and so does a destructor of a static that calls after this was destroyed.
 blocking_core& process_blocking_core() {
-  static constinit std::atomic<blocking_core*> one{nullptr};
   static constinit std::mutex making;
   blocking_core* now =
-      one.load(std::memory_order_acquire);  // <- made (no model: relacy has no words of the whole program)
+      process_core.load(std::memory_order_acquire);  // <- made (no model: relacy has no words of the whole program)
   if (now != nullptr && now->is_of_this_process()) [[likely]]
     return *now;
   const std::lock_guard guard{making};
-  now = one.load(std::memory_order_relaxed);  // under the lock
+  now = process_core.load(std::memory_order_relaxed);  // under the lock
   if (now != nullptr && now->is_of_this_process()) return *now;
   if (now == nullptr) {
     static_cast<void>(at_end([] {
-      blocking_core* const last = one.load(std::memory_order_relaxed);  // nobody makes another meanwhile
+      blocking_core* const last = process_core.load(std::memory_order_relaxed);  // nobody makes another meanwhile
       if (!last->is_of_this_process()) return;
       last->end(is_unloading());
       if (!is_unloading()) return;
-      one.store(nullptr, std::memory_order_relaxed);  // a destructor of a static that calls is on this thread
+      process_core.store(nullptr, std::memory_order_relaxed);  // a destructor of a static that calls is on this thread
       delete last;
     }));
   }
   now = new blocking_core{{}};
-  //   edge made  the core  ->  who calls
-  one.store(now, std::memory_order_release);  // -> made (no model: as above)
+  process_core.store(now, std::memory_order_release);  // -> made (no model: as above)
   return *now;
 }
 
 }  // namespace detail
+
+blocking_stats process_blocking_stats() noexcept {
+  const detail::blocking_core* const now =
+      detail::process_core.load(std::memory_order_acquire);  // <- made (no model: as above)
+  return now != nullptr && now->is_of_this_process() ? now->stats() : blocking_stats{};
+}
 
 blocking_pool::blocking_pool(blocking_options options) : core_{new detail::blocking_core{options}} {
   WEFT_EXPECTS(options.threads != 0, "a blocking_pool without threads was asked for: nothing would ever run there");

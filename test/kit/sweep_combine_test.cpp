@@ -177,6 +177,8 @@ struct blocks : counts_values {
     const auto [a, b] = co_await when_all(one.run(call, 1), one.run(call, 2));
     require(a + b == 3, "a value was lost");
     require(co_await weft::blocking(call, 7) == 7, "a value was lost");
+    require(co_await one.run(weft::abandon_on_stop, call, 8) == 8, "a value was lost");
+    require(co_await weft::blocking(weft::abandon_on_stop, call, 9) == 9, "a value was lost");
   }
 };
 TEST(sweep, blocking) { sweep_both<blocks>("blocking, blocking_pool::run", {.inline_completion = false}); }

@@ -15,12 +15,16 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/error.hpp>
 #include <weft/pool.hpp>
+#include <weft/runtime.hpp>
 #include <weft/scope.hpp>
+#include <weft/stop.hpp>
 #include <weft/with.hpp>
 
 #include "support/no_threads.hpp"
@@ -286,6 +290,216 @@ WEFT_TEST("blocking_pool: stopped while it waits, begins, runs or ends") {
     EXPECT_TRUE(ended.has_value() || ended.is_stopped());
   }
   EXPECT_EQ(values + stops, test::rounds(400));
+}
+
+// ---- calls that a stop abandons ---------------------------------------------------------------------------------------------
+
+using weft::abandon_on_stop;
+
+// What a call and the test share, so that the call has it for itself.
+struct held_up {
+  std::latch begun{1}, go_on{1};
+  std::atomic<bool> has_ended{false};
+};
+int hold_up(const std::shared_ptr<held_up>& by) {
+  by->begun.count_down();
+  by->go_on.wait();
+  by->has_ended = true;
+  return 1;
+}
+
+WEFT_TEST("blocking: a call that may be abandoned gives what it returns or throws, and moves its arguments") {
+  const auto twice = [](std::unique_ptr<int> n, const std::string& text) {
+    *n *= 2;
+    return std::make_pair(std::move(n), text + text);
+  };
+  auto n = std::make_unique<int>(21);
+  const auto [number, both] = co_await blocking(abandon_on_stop, twice, std::move(n), std::string{"ab"});
+  EXPECT_EQ(*number, 42);
+  EXPECT_EQ(both, "abab");
+  blocking_pool one{{.threads = 1}};
+  const auto nothing = [] {};
+  co_await one.run(abandon_on_stop, nothing);
+  const auto fails = []() -> int { throw std::runtime_error{"as planned"}; };
+  const auto ended = co_await as_result(one.run(abandon_on_stop, fails));
+  EXPECT_THROW(std::rethrow_exception(ended.exception()), std::runtime_error);
+  EXPECT_EQ(one.stats().abandoned, 0u);
+}
+
+WEFT_TEST("blocking_pool: a stop abandons a call that runs, and others have a thread in its place") {
+  blocking_pool one{{.threads = 1}};
+  const auto state = std::make_shared<held_up>();
+  const auto seven = [] { return 7; };
+  auto body = [&](weft::scope& s) -> task<> {
+    auto runs = s.fork(one.run(abandon_on_stop, hold_up, state));
+    state->begun.wait();
+    auto behind = s.fork(one.run(seven));  // in line behind it
+    EXPECT_EQ(one.stats().waiting, 1u);
+    runs.request_stop();
+    const auto left = co_await as_result(std::move(runs));
+    EXPECT_TRUE(left.is_stopped());
+    EXPECT_EQ(co_await std::move(behind), 7);
+    EXPECT_EQ(co_await one.run(seven), 7);
+    EXPECT_EQ(one.stats().abandoned, 1u);
+    EXPECT_EQ(one.stats().threads, 2u);
+    EXPECT_FALSE(state->has_ended);
+  };
+  co_await weft::with_scope(body);
+  state->go_on.count_down();
+  test::until([&] { return one.stats().abandoned == 0; });
+  EXPECT_TRUE(state->has_ended);
+  test::until([&] { return state.use_count() == 1; });  // all that it had is gone
+  test::until([&] { return one.stats().threads == 1; });
+  EXPECT_EQ(co_await one.run(seven), 7);
+}
+
+WEFT_TEST("blocking_pool: a stop waits for a call where as many as may be are abandoned") {
+  blocking_pool two{{.threads = 2, .max_abandoned = 1}};
+  const auto first = std::make_shared<held_up>(), second = std::make_shared<held_up>();
+  auto body = [&](weft::scope& s) -> task<> {
+    auto one = s.fork(two.run(abandon_on_stop, hold_up, first));
+    auto other = s.fork(two.run(abandon_on_stop, hold_up, second));
+    first->begun.wait();
+    second->begun.wait();
+    one.request_stop();
+    const auto left = co_await as_result(std::move(one));
+    EXPECT_TRUE(left.is_stopped());
+    other.request_stop();
+    EXPECT_FALSE(other.done());
+    EXPECT_EQ(two.stats().abandoned, 1u);
+    second->go_on.count_down();
+    EXPECT_EQ(co_await std::move(other), 1) << "what it gave is not lost";
+    first->go_on.count_down();
+  };
+  co_await weft::with_scope(body);
+}
+
+WEFT_TEST("blocking_pool: a stop takes a call that might be abandoned out of the line") {
+  blocking_pool one{{.threads = 1}};
+  const auto state = std::make_shared<held_up>(), never = std::make_shared<held_up>();
+  auto body = [&](weft::scope& s) -> task<> {
+    auto runs = s.fork(one.run(abandon_on_stop, hold_up, state));
+    state->begun.wait();
+    auto queued = s.fork(one.run(abandon_on_stop, hold_up, never));
+    queued.request_stop();
+    const auto left = co_await as_result(std::move(queued));
+    EXPECT_TRUE(left.is_stopped());
+    EXPECT_EQ(never.use_count(), 1);
+    EXPECT_EQ(one.stats().abandoned, 0u);
+    state->go_on.count_down();
+    EXPECT_EQ(co_await std::move(runs), 1);
+  };
+  co_await weft::with_scope(body);
+}
+
+std::atomic<int> lost_calls{0};
+
+WEFT_TEST("blocking_pool: what an abandoned call throws is a lost error") {
+  lost_calls = 0;
+  const auto before = weft::set_lost_error_handler([](const char* operation, const std::exception_ptr&) noexcept {
+    if (std::string_view{operation}.find("abandoned") != std::string_view::npos) ++lost_calls;
+  });
+  const auto state = std::make_shared<held_up>();
+  {
+    blocking_pool one{{.threads = 1}};
+    const auto fails = [](const std::shared_ptr<held_up>& by) {
+      hold_up(by);
+      throw std::runtime_error{"as planned"};
+    };
+    auto body = [&](weft::scope& s) -> task<> {
+      auto runs = s.fork(one.run(abandon_on_stop, fails, state));
+      state->begun.wait();
+      runs.request_stop();
+      const auto left = co_await as_result(std::move(runs));
+      EXPECT_TRUE(left.is_stopped());
+    };
+    co_await weft::with_scope(body);
+    state->go_on.count_down();
+  }  // waits for it
+  EXPECT_TRUE(state->has_ended);
+  EXPECT_EQ(lost_calls, 1);
+  weft::set_lost_error_handler(before);
+}
+
+// Those in line wait for the abandoned call then, or for a thread that somebody else gets.
+TEST(blocking_pool_refused, an_abandoned_call_without_a_thread_in_its_place_serves_when_it_has_ended) {
+  blocking_pool one{{.threads = 1}};
+  const auto state = std::make_shared<held_up>();
+  std::atomic<int> stopped{0}, seven{0};
+  weft::stop_source source;
+  const auto call = [] { return 7; };
+  auto runs = [&]() -> task<int> { co_return co_await one.run(abandon_on_stop, hold_up, state); };
+  weft::start(weft::with_stop(source.token(), runs),
+              [&](const weft::result<int>& r) { stopped = r.is_stopped() ? 1 : 2; });
+  state->begun.wait();
+  weft::start(one.run(call), [&](weft::result<int> r) { seven = std::move(r).value(); });
+  {
+    const test::no_threads now;
+    source.request_stop();
+  }
+  EXPECT_EQ(stopped, 1);
+  EXPECT_EQ(one.stats().threads, 1u);
+  EXPECT_EQ(one.stats().waiting, 1u);
+  EXPECT_EQ(seven, 0);
+  state->go_on.count_down();
+  test::until([&] { return seven == 7; });
+  EXPECT_EQ(one.stats().abandoned, 0u);
+}
+
+// Stops from another thread, at any moment of a call: each that was called ends, and no thread is lost.
+WEFT_TEST("blocking_pool: abandons calls while they wait, begin, run or end") {
+  struct counts {
+    std::atomic<int> begun{0}, ended{0};
+  };
+  const auto all = std::make_shared<counts>();
+  {
+    blocking_pool two{{.threads = 2, .max_abandoned = 2}};
+    const weft::pool workers{{.threads = 2}};
+    const auto call = [](const std::shared_ptr<counts>& of) {
+      ++of->begun;
+      std::this_thread::yield();
+      return ++of->ended;
+    };
+    for (int round = 0; round != test::rounds(400); ++round) {
+      weft::stop_source source;
+      auto several = [&]() -> task<int> {
+        const auto [a, b, c] =
+            co_await weft::when_all(two.run(abandon_on_stop, call, all), two.run(abandon_on_stop, call, all),
+                                    two.run(abandon_on_stop, call, all));
+        co_return a + b + c;
+      };
+      auto work = [&]() -> task<int> { co_return co_await weft::start_on(workers.executor(), several()); };
+      std::jthread stopper{[&, round] {
+        for (int i = 0; i != round % 50; ++i) std::this_thread::yield();
+        source.request_stop();
+      }};
+      const auto ended = co_await as_result(weft::with_stop(source.token(), work));
+      EXPECT_TRUE(ended.has_value() || ended.is_stopped());
+      const weft::blocking_stats now = two.stats();
+      EXPECT_LE(now.abandoned, 2u);
+      EXPECT_LE(now.threads, 4u);
+      EXPECT_EQ(now.waiting, 0u);
+    }
+  }
+  EXPECT_EQ(all->begun, all->ended);
+  EXPECT_EQ(all.use_count(), 1);
+}
+
+WEFT_TEST("blocking: the runtime says how many calls block") {
+  const auto state = std::make_shared<held_up>();
+  const weft::runtime rt{{.threads = 1}};
+  auto body = [&](weft::scope& s) -> task<> {
+    auto runs = s.fork(blocking(abandon_on_stop, hold_up, state));
+    state->begun.wait();
+    EXPECT_GE(weft::process_blocking_stats().busy, 1u);
+    runs.request_stop();
+    const auto left = co_await as_result(std::move(runs));
+    EXPECT_TRUE(left.is_stopped());
+    EXPECT_NE(rt.explain().find(" 1 of them at one that was abandoned"), std::string::npos) << rt.explain();
+    state->go_on.count_down();
+  };
+  co_await weft::with_scope(body);
+  test::until([&] { return weft::process_blocking_stats().abandoned == 0; });
 }
 
 // ---- the end ----------------------------------------------------------------------------------------------------------------
