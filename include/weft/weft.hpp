@@ -16,6 +16,7 @@
 #include <weft/coroutine.hpp>
 #include <weft/datagram.hpp>
 #include <weft/detach_on_stop.hpp>
+#include <weft/directory.hpp>
 #include <weft/env.hpp>
 #include <weft/error.hpp>
 #include <weft/error_policy.hpp>
