@@ -1,9 +1,10 @@
-// Paths and directories, with a stop at each place of each await, and without memory: no descriptor is left.
+// Paths, directories and what happens in them, with a stop at each place of each await, and without memory: no descriptor is left.
 #include <weft/directory.hpp>
 
 #include <unistd.h>
 
 #include <string>
+#include <weft/file_watch.hpp>
 
 #include "file/temporary_tree.hpp"
 #include "net/open_descriptors.hpp"
@@ -56,8 +57,10 @@ struct names_files : leaves_nothing_open {
   }
 };
 TEST(sweep, names_of_files) {
-  sweep_both<names_files>("fs::exists, fs::rename, fs::remove, fs::create_directory", on_threads);
-  sweep_both<names_files>("fs::create_directories, fs::create_hard_link", on_threads);
+  // clang-format off
+  sweep_both<names_files>("fs::exists, fs::rename, fs::remove, fs::create_directory, fs::create_directories, fs::create_hard_link",
+                          on_threads);
+  // clang-format on
 }
 template <class By>
 struct links : leaves_nothing_open {
@@ -92,6 +95,47 @@ struct makes : leaves_nothing_open {
 };
 TEST(sweep, temporary_directory) {
   sweep_both<makes>("fs::make_temporary_directory, temporary_directory::remove", on_threads);
+}
+
+struct leaves_no_watch {
+  test::temporary_tree in;
+  fs::file_watch first;  // and with it what is made once
+  std::size_t before = test::open_descriptors();
+  void check() const { require(test::open_descriptors() == before, "a descriptor was left open"); }
+};
+
+template <class By>
+struct watches : leaves_no_watch {
+  part<By> run() {
+    fs::file_watch watch;
+    const fs::watch_id all = co_await watch.add(in.path(), fs::file_change::created);
+    const std::string a = in.file("a"), b = in.file("a-name-that-takes-memory-of-its-own");
+    const fs::file_event one = co_await watch.next(), other = co_await watch.next();
+    require(one.watch == all && one.name == "a", "an event was lost");
+    require(b == in.at(other.name), "an event was lost");
+  }
+};
+TEST(sweep, file_watch) { sweep_both<watches>("file_watch::add, file_watch::next", on_threads); }
+
+template <class By>
+struct waits_for_events : leaves_no_watch {
+  part<By> waits() {
+    const fs::file_event one = co_await first.next();
+    require(one.name == "a", "an event was lost");
+  }
+  part<By> makes() {
+    co_await rest(2);
+    in.file("a");
+  }
+  part<By> run() {
+    co_await first.add(in.path(), fs::file_change::created);
+    co_await together(waits(), makes());
+  }
+};
+TEST(sweep, file_watch_waits) {  // where it stops is swept as of any other operation of a descriptor
+  sweep_both<waits_for_events>(
+      "file_watch::next",
+      {.stop_when_idle = true, .inline_completion = false, .other_thread = false, .each_alone = false});
 }
 
 }  // namespace
