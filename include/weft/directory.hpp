@@ -5,8 +5,7 @@
 //       if (one->kind == fs::file_kind::regular) std::printf("%s\n", one->path.c_str());
 //
 // The names are those of std::filesystem where it has them. Each call may wait for a disk, so it runs on the blocking pool of the
-// process; the kernel runs such calls of a ring on threads, too, so a ring would gain nothing, see the book. A call that has begun
-// is waited for: what it has done is known. All of them:
+// process. A call that has begun is waited for: what it has done is known. All of them:
 //
 //   Suspends  always; resumes on its own executor.
 //   Cancel    before it has begun it has had no effect. Once it has, it is waited for, and what it gives is not lost.
@@ -14,6 +13,9 @@
 //             awaits it by as_result or nothrow, but for a directory(), which throws.
 //   Threads   any. Tasks, fibers and threads.
 //   Cost      two hand-overs between threads, beside the system call.
+//
+// Rejected: to make those calls by a ring that a ring can make. The kernel runs them on threads, too: a statx that takes 0.8 us takes
+// 5.6 by a ring, and 10 by the blocking pool; and a ring can't list a directory, nor set times or permissions.
 //
 // What goes through directories keeps descriptors of them, and goes from one to the next by name and without following a link:
 // who replaces a directory by a symbolic link meanwhile leads nobody elsewhere. That matters where a tree is removed.
