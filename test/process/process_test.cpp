@@ -387,6 +387,21 @@ WEFT_TEST("process: a stop of run_process ends it, and then the task") {
   expect_no_child();
 }
 
+WEFT_TEST("process: a stop of run_process kills what ignores the signal, and what that has started") {
+  const std::string deaf = "trap '' TERM; while :; do sleep 0.01; done";
+  const arguments both = shell("(" + deaf + ") & " + deaf);
+  const auto got = co_await weft::as_result(weft::timeout(50ms, run_process({.grace = 20ms}, both)));
+  EXPECT_EQ(code_of(got), weft::errc::timed_out);
+  expect_no_child();
+}
+
+WEFT_TEST("process: one that has filled a pipe which nobody reads, and ignores the signal, is killed") {
+  process child{{.out = stdio::pipe()}, shell("trap '' TERM; exec yes")};
+  EXPECT_EQ(co_await line_of(child.output), "y");
+  EXPECT_EQ((co_await child.end(20ms)).signal(), SIGKILL);
+  expect_no_child();
+}
+
 WEFT_TEST("process: a stop of output_of ends it") {
   const auto got = co_await weft::as_result(weft::timeout(50ms, output_of(shell("echo begun; sleep 1000"))));
   EXPECT_EQ(code_of(got), weft::errc::timed_out);
