@@ -1,4 +1,5 @@
 // Paths, what lies in directories, and trees that are removed. In runtimes on either back end, too.
+// Long because each way in which a tree may change meanwhile is a scene of its own.
 #include <weft/directory.hpp>
 
 #include <fcntl.h>

@@ -11,8 +11,12 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -52,6 +56,35 @@ using weft::fs::watch_id;
   test::run_body = [](task<> body) { weft::runtime{{.threads = 2}}.run(std::move(body)); };
   return true;
 }();
+
+// What the next calls with an inotify descriptor come to; 0: as they are.
+std::atomic<int> next_add{0}, next_read{0};
+
+bool is_of_inotify(int number) {
+  char name[32], text[32] = {};
+  std::snprintf(name, sizeof name, "/proc/self/fd/%d", number);
+  return ::readlink(name, text, sizeof text - 1) > 0 && std::string_view{text} == "anon_inode:inotify";
+}
+
+}  // namespace
+
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
+extern "C" {
+int __real_inotify_add_watch(int number, const char* path, std::uint32_t mask);
+ssize_t __real_read(int number, void* into, std::size_t size);
+
+int __wrap_inotify_add_watch(int number, const char* path, std::uint32_t mask) {
+  if (const int refused = next_add.exchange(0); refused != 0) return (errno = refused, -1);
+  return __real_inotify_add_watch(number, path, mask);
+}
+ssize_t __wrap_read(int number, void* into, std::size_t size) {
+  if (next_read != 0 && is_of_inotify(number)) return (errno = next_read.exchange(0), -1);
+  return __real_read(number, into, size);
+}
+}  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+
+namespace {
 
 void append(const std::string& path, const std::string& text) {
   const int number = ::open(path.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0644);
@@ -317,6 +350,42 @@ WEFT_TEST("file_watch: where the process may have no more descriptors, it says s
   ::setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_EQ(refused, std::errc::too_many_files_open);
   EXPECT_NE(sentence.find("max_user_instances"), std::string::npos) << sentence;
+}
+
+WEFT_TEST("file_watch: where the user may have no more watches, it says so, and goes on with those that are there") {
+  const test::temporary_tree in;
+  file_watch watch;
+  const watch_id all = co_await watch.add(in.path(), file_change::created);
+  next_add = ENOSPC;
+  const auto refused = co_await as_result(watch.add("/"));
+  EXPECT_EQ(refused.error(), std::errc::no_space_on_device);
+  try {
+    std::rethrow_exception(refused.exception());
+  } catch (const weft::error& failure) {
+    EXPECT_NE(std::string_view{failure.what()}.find("fs.inotify.max_user_watches"), std::string_view::npos)
+        << failure.what();
+  }
+  next_add = EACCES;
+  const auto denied = co_await as_result(watch.add("/"));
+  EXPECT_EQ(denied.error(), std::errc::permission_denied);
+  in.file("a");
+  expect(co_await watch.next(), all, file_change::created, "a");
+}
+
+WEFT_TEST("file_watch: a read that is interrupted goes on, and one that fails loses no event") {
+  const test::temporary_tree in;
+  file_watch watch;
+  const watch_id all = co_await watch.add(in.path(), file_change::created);
+  in.file("a");
+  next_read = EINTR;
+  expect(co_await watch.next(), all, file_change::created, "a");
+  in.file("b");
+  for (const int number : {EIO, ENOMEM}) {
+    next_read = number;
+    const auto failed = co_await as_result(watch.next());
+    EXPECT_EQ(failed.error(), std::error_code(number, std::generic_category()));
+  }
+  expect(co_await watch.next(), all, file_change::created, "b");
 }
 
 class file_watch_misuse : public testing::Test {

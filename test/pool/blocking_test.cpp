@@ -1,3 +1,5 @@
+// Calls that block, on threads of their own.
+// Long because each moment of a call, and each end of a pool, is a scene of its own.
 #include <weft/blocking.hpp>
 
 #include <gtest/gtest.h>
