@@ -9,6 +9,8 @@
 
 namespace weft::detail {
 
+class call_ring;
+
 class io_service {
  public:
   io_service() = default;
@@ -21,6 +23,8 @@ class io_service {
   virtual void stop_watching(int number) noexcept = 0;
   /// By who is about to wait: has changes in that direction reported from now on.
   virtual void arm(descriptor& one, direction which) noexcept = 0;
+  /// The ring of the worker that calls; null: there is none.
+  virtual call_ring* ring_here() noexcept { return nullptr; }
   /// By who was the last to use it.
   void give_back(descriptor& one) noexcept;
 

@@ -115,13 +115,14 @@ void uring_worker::listen_to_bell() noexcept {
 
 void uring_worker::commit(time_point until) noexcept {
   has_slept_ = true;  // it was in the set of idle workers
-  const bool uses_ring = polled_ != 0 || ring_.has_submissions();
+  const bool uses_ring = out_ != 0 || ring_.has_submissions();
   if (uses_ring && !hears_bell_) listen_to_bell();
   if (uses_ring && !hears_bell_) return;  // it is tried again
   if (!word_.fall_asleep(uses_ring ? sleep_word::in_kernel : sleep_word::on_word)) return;
-  if (!inbox_.empty()) {  // the word has the edge
-    perform(inbox_.take());
+  if (has_asked()) {  // the word has the edge
+    perform_asked();
   } else if (uses_ring) {
+    has_calls_ = has_found_none_ = false;
     ring_.wait(until);
     count(waits_, 1);
   } else {
@@ -142,14 +143,17 @@ void uring_worker::wake() noexcept {
 // No system call, unless the kernel has something.
 bool uring_worker::poll(bool between_jobs) noexcept {
   count(looks_, 1);
-  if (!inbox_.empty()) perform(inbox_.take());
+  perform_asked();
   const bool has_looked = of_->look_after_stuck(*this);
-  if (polled_ == 0 && !ring_.has_submissions()) return has_looked;
+  if (out_ == 0 && !ring_.has_submissions()) return has_looked;
   if (has_slept_) {
     has_slept_ = false;
     of_->has_left();
   }
-  if (ring_.has_work() || (between_jobs && ring_.has_submissions())) {
+  // Calls go when there were no jobs twice: the first time it may be about to sleep, and hands them over with that.
+  const bool calls_go = has_calls_ && std::exchange(has_found_none_, true);
+  if (ring_.has_work() || calls_go || (between_jobs && ring_.has_submissions())) {
+    has_calls_ = has_found_none_ = false;
     ring_.enter();
     count(waits_, 1);
   }
@@ -172,12 +176,17 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
     hears_bell_ = goes_on;
     return;
   }
-  auto& one = *reinterpret_cast<descriptor*>(what.user_data & ~std::uint64_t{1});  // NOLINT: an address, as packed
-  const direction which = (what.user_data & 1) == 0 ? direction::in : direction::out;
+  if ((what.user_data & of_call) != 0) {
+    --out_;
+    ended(*reinterpret_cast<ring_call*>(what.user_data & ~of_call), what.res);  // NOLINT: an address, as begin() packs it
+    return;
+  }
+  auto& one = *reinterpret_cast<descriptor*>(what.user_data & ~of_out);  // NOLINT: an address, as packed
+  const direction which = (what.user_data & of_out) == 0 ? direction::in : direction::out;
   count(changes_, 1);
   if (!goes_on) {
     one.ring.armed &= static_cast<std::uint8_t>(~bit(which));
-    --polled_;
+    --out_;
   }
   if (one.ring.is_retired) {
     // Unless it is in the inbox once more, since the kernel took no cancellation.
@@ -241,7 +250,7 @@ bool uring_worker::arm(descriptor& one, direction which) noexcept {
   ::io_uring_prep_poll_multishot(to, one.number(), which == direction::in ? asked_in : POLLOUT);
   ::io_uring_sqe_set_data64(to, packed(one, which));
   one.ring.armed |= static_cast<std::uint8_t>(bit(which));
-  ++polled_;
+  ++out_;
   return true;
 }
 
@@ -271,7 +280,7 @@ bool uring_worker::is_stuck() noexcept {
   const std::uint64_t looks = looks_.load(std::memory_order_relaxed);  // as declared
   const bool same = std::exchange(looks_seen_, looks) == looks;
   if (!same || word_.is_asleep()) return false;
-  return has_unfinished_.load(std::memory_order_relaxed) || !inbox_.empty() || ring_.has_work();  // as declared
+  return has_unfinished_.load(std::memory_order_relaxed) || has_asked() || ring_.has_work();  // as declared
 }
 
 bool uring::needs_one() noexcept {

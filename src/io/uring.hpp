@@ -15,6 +15,10 @@
 // An owner that computes sees nothing of its ring. The guard notices that within 10 ms, by a flag that the kernel sets, and
 // wakes an idle worker, which asks the system for the readiness of what is waited for there (poll()).
 //
+// Files. The owner's own tasks have its ring do calls about files (ring_call.hpp), which it hands to the kernel together: when it
+// has looked for jobs twice and found none, or has done some sixty, or as it falls asleep. A completion waits for the owner, as
+// all in its ring: nobody can take it for one that computes.
+//
 // Rejected: (a) a signal that has the computing owner enter its ring. It would end system calls of programs early, and take a
 // signal from them. (b) Rings that any thread may enter: 1.2 to 2.5 times the processor time. (c) Completions that others
 // reap: they have to wait for the owner anyway.
@@ -32,6 +36,7 @@
 
 #include "io/io_guard.hpp"
 #include "io/io_service.hpp"
+#include "io/ring_call.hpp"
 #include "sched/parker.hpp"
 #include "sched/sleep_word.hpp"
 
@@ -76,7 +81,7 @@ class kernel_ring {
 class uring;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// How a worker sleeps, and its ring.
-class uring_worker final : public parker {
+class uring_worker final : public parker, public call_ring {
  public:
   /// Throws error.
   explicit uring_worker(uring& of);
@@ -93,6 +98,9 @@ class uring_worker final : public parker {
   void ask(descriptor& one, std::uint32_t what) noexcept;
   static constexpr std::uint32_t retire = 4;
 
+  bool begin(ring_call& one, root& self) noexcept override;
+  void cancel(ring_call& one) noexcept override;
+
   /// By the guard: whether it runs the same job as at the last look, while something waits in its ring.
   bool is_stuck() noexcept;
   std::atomic<bool> has_stuck{false};  // since a look of the guard. A hint, no edge
@@ -100,7 +108,9 @@ class uring_worker final : public parker {
   io_stats so_far() const noexcept;
 
  private:
-  static constexpr std::uint64_t of_nobody = 0, of_bell = 1;  // user data that is no descriptor's
+  static constexpr std::uint64_t of_nobody = 0, of_bell = 1;  // user data that is no address
+  // In an address: of a descriptor's direction; of a call.
+  static constexpr std::uint64_t of_out = 1, of_call = 2;
 
   bool is_here() const noexcept { return owner_.load(std::memory_order_relaxed) == this_owner(); }  // as declared
   static std::uintptr_t this_owner() noexcept;
@@ -110,6 +120,15 @@ class uring_worker final : public parker {
   void perform_one(descriptor& one) noexcept;
   bool arm(descriptor& one, direction which) noexcept;
   bool cancel(descriptor& one) noexcept;
+  bool has_asked() const noexcept { return !inbox_.empty() || !calls_.empty(); }
+  void perform_asked() noexcept {
+    if (!inbox_.empty()) perform(inbox_.take());
+    if (!calls_.empty()) [[unlikely]]
+      perform_calls();
+  }
+  void perform_calls() noexcept;
+  bool cancel_here(ring_call& one) noexcept;
+  static void ended(ring_call& one, int result) noexcept;
   bool reap() noexcept;
   void completed(const io_uring_cqe& what) noexcept;
   void note_unfinished() noexcept;
@@ -122,8 +141,11 @@ class uring_worker final : public parker {
   const int bell_;
   bool hears_bell_ = false;  // its owner's: the ring polls the eventfd
   bool has_slept_ = false;   // its owner's: since it has last told the guard
-  std::size_t polled_ = 0;   // its owner's: directions that the kernel polls
+  // Its owner's: there are calls that the kernel has not got, and it has looked for jobs in vain since the last one.
+  bool has_calls_ = false, has_found_none_ = false;
+  std::size_t out_ = 0;      // its owner's: directions that the kernel polls, and calls that it does
   inbox<descriptor> inbox_;  // of descriptors that others ask something for
+  inbox<waiter> calls_;      // of calls that others stop
   sleep_word word_;
   std::atomic<std::uintptr_t> owner_{0};  // its thread; relaxed: another one finds that it is none, whatever it reads
   // Figures, no edge.
@@ -144,6 +166,7 @@ class uring final : public io_service, private io_guard {
   using io_guard::end;
   uring_worker& worker(unsigned which) noexcept { return *workers_[which]; }
   void arm(descriptor& one, direction which) noexcept override;
+  call_ring* ring_here() noexcept override;
   void stop_watching(int) noexcept override {}  // the rings keep it open, not the number
 
   ring_size size() const noexcept { return size_; }

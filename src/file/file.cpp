@@ -1,0 +1,288 @@
+// Files: how they are opened and closed, and what concerns all of one. Reads and writes are in file_moves.cpp.
+#include <weft/file.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <weft/blocking.hpp>
+#include <weft/clock.hpp>
+#include <weft/nothrow.hpp>
+#include <weft/with.hpp>
+
+#include "file/file_access.hpp"
+#include "file/file_calls.hpp"
+#include "file/open_file.hpp"
+
+namespace weft {
+
+using detail::file_error;
+using detail::file_request;
+using detail::file_use;
+using detail::open_file;
+using detail::perform_elsewhere;
+
+// ---- memory ---------------------------------------------------------------------------------------------------------------
+
+aligned_buffer::aligned_buffer(std::size_t size, std::size_t alignment) : size_{size} {
+  WEFT_EXPECTS(alignment != 0 && (alignment & (alignment - 1)) == 0,
+               "an aligned_buffer was asked for whose alignment is no power of two");
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, std::max(alignment, sizeof(void*)), std::max<std::size_t>(size, 1)) != 0)
+    throw std::bad_alloc{};
+  std::memset(memory, 0, size);
+  memory_.reset(static_cast<std::byte*>(memory));
+}
+
+void aligned_buffer::frees::operator()(std::byte* memory) const noexcept { std::free(memory); }
+
+// ---- opening --------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Not in the headers of older systems.
+#ifdef STATX_DIOALIGN
+direct_alignment alignment_of(int number) noexcept {
+  struct statx what {};
+  if (::statx(number, "", AT_EMPTY_PATH, STATX_DIOALIGN, &what) != 0 || (what.stx_mask & STATX_DIOALIGN) == 0)
+    return {};
+  return {what.stx_dio_mem_align, what.stx_dio_offset_align};
+}
+#else
+direct_alignment alignment_of(int) noexcept { return {}; }
+#endif
+
+int flags_of(const file_options& how) noexcept {
+  int flags = O_CLOEXEC | O_NOCTTY | (how.write ? (how.read ? O_RDWR : O_WRONLY) : O_RDONLY);
+  if (how.create) flags |= O_CREAT;
+  if (how.exclusive) flags |= O_EXCL;
+  if (how.truncate) flags |= O_TRUNC;
+  if (how.append) flags |= O_APPEND;
+  if (how.direct) flags |= O_DIRECT;
+  return flags;
+}
+
+bool makes_sense(const file_options& how, std::string_view path) noexcept {
+  if (!how.read && !how.write) return false;
+  if ((how.create || how.truncate || how.append) && !how.write) return false;
+  return (how.create || !how.exclusive) && path.find('\0') == path.npos;
+}
+
+constexpr const char* opens = "open a file";
+
+}  // namespace
+
+file detail::file_access::take_over(owned_number number, bool appends, bool is_direct) {
+  const direct_alignment aligned = is_direct ? alignment_of(number.number()) : direct_alignment{};
+  return file{*new open_file{number.give(), appends, aligned, is_direct}};  // what throws comes before give()
+}
+
+task<file> detail::file_access::open(int flags, unsigned permissions, const std::string& path) {
+  co_await check_stop();
+  const file_request what{
+      .what = file_request::kind::open, .path = path.c_str(), .flags = flags, .permissions = permissions};
+  const int number = co_await perform_elsewhere(what);
+  if (number < 0) co_await fail_with(file_error(-number, opens, path));
+  co_return take_over(owned_number{number}, (flags & O_APPEND) != 0, (flags & O_DIRECT) != 0);
+}
+
+task<file> file::open_as(file_options how, std::string path) {
+  if (!makes_sense(how, path)) co_await fail_with(file_error(EINVAL, opens, path));
+  co_return co_await detail::file_access::open(flags_of(how), how.permissions, path);
+}
+
+namespace {
+
+// Where a file system has no files without a name.
+int make_and_unlink(const std::string* directory) {
+  std::string path = *directory + "/weft-XXXXXX";
+  const int number = ::mkostemp(path.data(), O_CLOEXEC);
+  if (number < 0) return -errno;
+  if (::unlink(path.c_str()) == 0) return number;
+  const int refused = errno;
+  ::close(number);
+  return -refused;
+}
+
+}  // namespace
+
+task<file> file::make_temporary(std::string directory) {
+  constexpr const char* makes = "make a temporary file";
+  if (directory.find('\0') != directory.npos) co_await fail_with(file_error(EINVAL, makes, directory));
+  co_await check_stop();
+  const file_request what{.what = file_request::kind::open,
+                          .path = directory.c_str(),
+                          .flags = O_TMPFILE | O_RDWR | O_CLOEXEC,
+                          .permissions = 0600};
+  int number = co_await perform_elsewhere(what);
+  // As EISDIR where the system takes the flag for another one.
+  if (number == -EOPNOTSUPP || number == -EISDIR) number = co_await blocking(make_and_unlink, &directory);
+  if (number < 0) co_await fail_with(file_error(-number, makes, directory));
+  co_return detail::file_access::take_over(detail::owned_number{number}, false, false);
+}
+
+file file::adopt(int number) {
+  const int flags = ::fcntl(number, F_GETFL);
+  const int of_number = flags < 0 ? -1 : ::fcntl(number, F_GETFD);
+  if (of_number < 0 || ::fcntl(number, F_SETFD, of_number | FD_CLOEXEC) != 0)
+    throw file_error(errno, "adopt a file");
+  const direct_alignment aligned = (flags & O_DIRECT) != 0 ? alignment_of(number) : direct_alignment{};
+  return file{*new open_file{number, (flags & O_APPEND) != 0, aligned, (flags & O_DIRECT) != 0}};
+}
+
+file::~file() {
+  if (at_ != nullptr) at_->leave();
+}
+
+int file::native_handle() const noexcept { return at_ != nullptr ? at_->number() : -1; }
+
+int file::release() noexcept {
+  if (at_ == nullptr) return -1;
+  WEFT_EXPECTS(!at_->is_used(), "a file was released while an operation on it is under way, or a lock of it is held");
+  const int number = at_->give();
+  std::exchange(at_, nullptr)->leave();
+  return number;
+}
+
+direct_alignment file::alignment() const noexcept {
+  return at_ != nullptr ? at_->aligned() : direct_alignment{};
+}
+
+task<> file::close() {
+  constexpr const char* closes = "close a file";
+  if (at_ == nullptr) co_await fail_with(error{make_error_code(errc::closed), closes});
+  co_await check_stop();
+  WEFT_EXPECTS(!at_->is_used(), "a file was closed while an operation on it is under way, or a lock of it is held");
+  detail::owned_number number{release()};  // closed here, where it does not come to the call
+  const file_request what{.what = file_request::kind::close, .number = number.number()};
+  const int refused = co_await shielded(perform_elsewhere(what));
+  number.give();
+  if (refused < 0) co_await fail_with(file_error(-refused, closes));
+}
+
+// ---- the file as a whole --------------------------------------------------------------------------------------------------
+
+namespace {
+
+// One that gives nothing.
+task<> perform_whole(open_file* at, file_request what, const char* operation) {
+  const file_use use{at};
+  if (!use) co_await fail_with(error{make_error_code(errc::closed), operation});
+  co_await check_stop();
+  what.number = at->number();
+  const int refused = co_await perform_elsewhere(what);
+  if (refused < 0) co_await fail_with(file_error(-refused, operation));
+}
+
+constexpr bool is_offset(std::uint64_t offset) noexcept {
+  return offset <= static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
+}
+
+file_status::time_point time_of(const statx_timestamp& when) noexcept {
+  return file_status::time_point{std::chrono::seconds{when.tv_sec} + std::chrono::nanoseconds{when.tv_nsec}};
+}
+
+}  // namespace
+
+task<> file::sync_file(open_file* at, bool only_data) {
+  const auto what = only_data ? file_request::kind::sync_data : file_request::kind::sync;
+  co_await nothrow(perform_whole(at, {.what = what}, "sync a file"));
+}
+
+task<> file::set_size(open_file* at, std::uint64_t size) {
+  constexpr const char* cuts = "truncate a file";
+  if (!is_offset(size)) co_await fail_with(file_error(EFBIG, cuts));
+  co_await nothrow(perform_whole(at, {.what = file_request::kind::truncate, .size = size}, cuts));
+}
+
+task<> file::take_room(open_file* at, std::uint64_t offset, std::uint64_t size) {
+  constexpr const char* takes = "allocate a file's room";
+  if (!is_offset(offset) || !is_offset(size)) co_await fail_with(file_error(EFBIG, takes));
+  if (size == 0) co_return;
+  const file_request what{.what = file_request::kind::allocate, .offset = offset, .size = size};
+  co_await nothrow(perform_whole(at, what, takes));
+}
+
+task<file_status> file::status_of(open_file* at) {
+  struct statx found {};
+  const file_request what{.what = file_request::kind::stat, .memory = &found};
+  co_await nothrow(perform_whole(at, what, "ask about a file"));
+  co_return file_status{
+      .size = found.stx_size,
+      .allocated = found.stx_blocks * 512,
+      .permissions = found.stx_mode & 07777U,
+      .is_regular = S_ISREG(found.stx_mode),
+      .user = found.stx_uid,
+      .group = found.stx_gid,
+      .links = found.stx_nlink,
+      .device = (std::uint64_t{found.stx_dev_major} << 32) | found.stx_dev_minor,
+      .number = found.stx_ino,
+      .accessed = time_of(found.stx_atime),
+      .modified = time_of(found.stx_mtime),
+      .changed = time_of(found.stx_ctime),
+  };
+}
+
+task<std::uint64_t> file::size_of(open_file* at) {
+  const file_status found = co_await nothrow(status_of(at));
+  co_return found.size;
+}
+
+// ---- locks ----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+struct flock lock_of(short kind, std::uint64_t offset, std::uint64_t size) noexcept {
+  struct flock what {};
+  what.l_type = kind;
+  what.l_whence = SEEK_SET;
+  what.l_start = static_cast<off_t>(offset);
+  what.l_len = static_cast<off_t>(size);
+  return what;
+}
+
+}  // namespace
+
+file_lock::file_lock(open_file& of, std::uint64_t offset, std::uint64_t size) noexcept
+    : at_{&of}, offset_{offset}, size_{size} {
+  of.enter();
+}
+
+void file_lock::unlock() noexcept {
+  if (at_ == nullptr) return;
+  struct flock what = lock_of(F_UNLCK, offset_, size_);
+  ::fcntl(at_->number(), F_OFD_SETLK, &what);
+  std::exchange(at_, nullptr)->leave();
+}
+
+task<std::optional<file_lock>> file::lock_if_free(open_file* at, lock_range range) {
+  constexpr const char* locks = "lock a file";
+  if (!is_offset(range.offset) || !is_offset(range.size)) co_await fail_with(file_error(EINVAL, locks));
+  struct flock wanted = lock_of(range.shared ? F_RDLCK : F_WRLCK, range.offset, range.size);
+  const file_use use{at};
+  if (!use) co_await fail_with(error{make_error_code(errc::closed), locks});
+  co_await check_stop();
+  const file_request what{.what = file_request::kind::lock, .number = at->number(), .memory = &wanted};
+  const int refused = co_await perform_elsewhere(what);
+  if (refused == -EAGAIN || refused == -EACCES) co_return std::nullopt;
+  if (refused < 0) co_await fail_with(file_error(-refused, locks));
+  co_return file_lock{*at, range.offset, range.size};
+}
+
+task<file_lock> file::lock_when_free(open_file* at, lock_range range) {
+  const file_use use{at};
+  for (clock::duration delay = std::chrono::milliseconds{1};;) {
+    std::optional<file_lock> got = co_await nothrow(lock_if_free(at, range));
+    if (got) co_return *std::move(got);
+    co_await sleep_for(delay);
+    delay = std::min(2 * delay, clock::duration{std::chrono::milliseconds{32}});
+  }
+}
+
+}  // namespace weft

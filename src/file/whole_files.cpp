@@ -1,0 +1,131 @@
+// read_file, write_file and replace_file.
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <weft/blocking.hpp>
+#include <weft/file.hpp>
+#include <weft/nothrow.hpp>
+#include <weft/with.hpp>
+
+#include "file/file_access.hpp"
+#include "file/file_calls.hpp"
+
+namespace weft::detail {
+
+// The size is where to begin: it may change meanwhile, and files of /proc say none.
+task<std::string> read_whole(std::string path, std::size_t limit) {
+  file from = co_await nothrow(file::open(path));
+  const std::uint64_t expected = co_await nothrow(from.size());
+  std::string text;
+  std::size_t so_far = 0, next = static_cast<std::size_t>(std::min<std::uint64_t>(expected, limit)) + 1;
+  for (;;) {
+    text.resize(so_far + next);
+    auto reading = from.read_at(so_far, std::as_writable_bytes(std::span{text}.subspan(so_far)));
+    const std::size_t got = co_await nothrow(std::move(reading));
+    so_far += got;
+    if (so_far > limit) co_await fail_with(file_error(EFBIG, "read a file", path));
+    if (got != next) break;
+    next = std::max<std::size_t>(std::min(so_far, limit + 1 - so_far), 4096);
+  }
+  text.resize(so_far);
+  co_return text;
+}
+
+task<> write_whole(std::string path, std::string_view data, unsigned permissions) {
+  constexpr file_options how{.read = false, .write = true, .create = true, .truncate = true};
+  file_options mine = how;
+  mine.permissions = permissions;
+  file to = co_await nothrow(file::open(mine, path));
+  co_await nothrow(to.write_at(0, data));
+  co_await nothrow(to.close());
+}
+
+namespace {
+
+struct replacement {
+  std::string path, beside, directory;
+  unsigned permissions;
+  bool has_old = false;
+};
+
+// The number of the new file, or an error number below zero.
+int begin_beside(replacement* of) {
+  struct stat old {};
+  of->has_old = ::lstat(of->path.c_str(), &old) == 0 && S_ISREG(old.st_mode);
+  for (int tries = 0;; ++tries) {
+    std::array<unsigned char, 8> random{};
+    if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) return -errno;
+    of->beside.resize(of->beside.size() - 16);
+    for (const unsigned char each : random)
+      of->beside.append({"0123456789abcdef"[each >> 4], "0123456789abcdef"[each & 15]});
+    // Nobody whom the old one keeps out reads the new one before it has its permissions.
+    const int number =
+        ::open(of->beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->has_old ? 0600 : of->permissions);
+    if (number < 0 && errno == EEXIST && tries != 16) continue;
+    if (number < 0) return -errno;
+    if (!of->has_old || ::fchmod(number, old.st_mode & 07777U) == 0) return number;
+    const int refused = errno;
+    ::close(number);
+    ::unlink(of->beside.c_str());
+    return -refused;
+  }
+}
+
+// An error number.
+int put_in_place(const replacement* of, bool* is_done) noexcept {
+  if (::rename(of->beside.c_str(), of->path.c_str()) != 0) return errno;
+  *is_done = true;
+  const owned_number directory{::open(of->directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  return directory.number() >= 0 && ::fsync(directory.number()) == 0 ? 0 : errno;
+}
+
+// Removes what did not get into its place.
+class unfinished {
+ public:
+  explicit unfinished(const std::string& path) noexcept : path_{&path} {}
+  unfinished(const unfinished&) = delete;
+  ~unfinished() {
+    if (exists && !is_in_place) ::unlink(path_->c_str());
+  }
+  bool exists = false, is_in_place = false;
+
+ private:
+  const std::string* path_;
+};
+
+}  // namespace
+
+task<> replace_whole(std::string path, std::string_view data, unsigned permissions) {
+  constexpr const char* replaces = "replace a file";
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == path.npos ? 0 : slash + 1;
+  if (name == path.size() || path.find('\0') != path.npos) co_await fail_with(file_error(EINVAL, replaces, path));
+  replacement mine;
+  mine.permissions = permissions;
+  mine.directory = name == 0 ? "." : path.substr(0, name);
+  // Of a long name a part: with what comes behind it, it has to be a name, too.
+  mine.beside = path.substr(0, name) + "." + path.substr(name, 200) + "." + std::string(16, '0');
+  mine.path = std::move(path);
+
+  unfinished left{mine.beside};
+  co_await check_stop();
+  const int number = co_await blocking(begin_beside, &mine);
+  if (number < 0) co_await fail_with(file_error(-number, replaces, mine.path));
+  left.exists = true;
+  file to = file_access::take_over(owned_number{number}, false, false);
+  co_await nothrow(to.write_at(0, data));
+  co_await nothrow(to.sync());
+  co_await nothrow(to.close());
+  const int refused = co_await blocking(put_in_place, &mine, &left.is_in_place);
+  if (refused != 0) co_await fail_with(file_error(refused, replaces, mine.path));
+}
+
+}  // namespace weft::detail
