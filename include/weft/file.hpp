@@ -52,12 +52,12 @@ struct file_access;
 struct file_options {
   bool read = true;
   bool write = false;
-  bool create = false;         ///< where there is none
-  bool exclusive = false;      ///< fails with file_exists where there is one; makes one, so it needs `create`
-  bool truncate = false;       ///< what was in it is gone
-  bool append = false;         ///< all writes go to its end, whoever else writes: append() alone may be used
-  bool direct = false;         ///< past the page cache: see file::alignment()
-  unsigned permissions = 0666; ///< of one that is made, less what the process's umask takes away
+  bool create = false;          ///< where there is none
+  bool exclusive = false;       ///< fails with file_exists where there is one; makes one, so it needs `create`
+  bool truncate = false;        ///< what was in it is gone
+  bool append = false;          ///< all writes go to its end, whoever else writes: append() alone may be used
+  bool direct = false;          ///< past the page cache: see file::alignment()
+  unsigned permissions = 0666;  ///< of one that is made, less what the process's umask takes away
 };
 
 /// What the system knows of a file.
@@ -207,7 +207,8 @@ class file {
   WEFT_COROUTINE_WRAPPER task<> write_at(std::uint64_t offset, std::string_view text) const {
     return write_at(offset, std::as_bytes(std::span{text}));
   }
-  WEFT_COROUTINE_WRAPPER task<> write_at(std::uint64_t offset, std::span<const std::span<const std::byte>> parts) const {
+  WEFT_COROUTINE_WRAPPER task<> write_at(std::uint64_t offset,
+                                         std::span<const std::span<const std::byte>> parts) const {
     return write_many(at_, offset, parts);
   }
   /// Writes some of it, at least a byte, unless it is empty; fewer than all where the disk fills up. Gives how many.
@@ -332,7 +333,7 @@ task<> replace_whole(std::string path, std::string_view data, unsigned permissio
 ///
 /// Fails     as file::open() and file::read_at(); with file_too_large where it has more than `limit` bytes.
 WEFT_COROUTINE_TAKES_OVER inline task<std::string> read_file(std::string_view path,
-                                                          std::size_t limit = std::size_t{1} << 30) {
+                                                             std::size_t limit = std::size_t{1} << 30) {
   return detail::read_whole(std::string{path}, limit);
 }
 
@@ -340,7 +341,7 @@ WEFT_COROUTINE_TAKES_OVER inline task<std::string> read_file(std::string_view pa
 ///
 /// Cancel    one that has begun leaves a file that is empty, or has a part of it; so does one that fails.
 WEFT_COROUTINE_TAKES_OVER inline task<> write_file(std::string_view path, std::string_view data,
-                                                unsigned permissions = 0666) {
+                                                   unsigned permissions = 0666) {
   return detail::write_whole(std::string{path}, data, permissions);
 }
 
@@ -355,7 +356,7 @@ WEFT_COROUTINE_TAKES_OVER inline task<> write_file(std::string_view path, std::s
 ///           the disk.
 /// Cost      two waits for the disk.
 WEFT_COROUTINE_TAKES_OVER inline task<> replace_file(std::string_view path, std::string_view data,
-                                                  unsigned permissions = 0666) {
+                                                     unsigned permissions = 0666) {
   return detail::replace_whole(std::string{path}, data, permissions);
 }
 

@@ -24,6 +24,7 @@
 #include <weft/executor.hpp>
 #include <weft/executor_set.hpp>
 #include <weft/fiber.hpp>
+#include <weft/file.hpp>
 #include <weft/file_watch.hpp>
 #include <weft/fork.hpp>
 #include <weft/fork_status.hpp>

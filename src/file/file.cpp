@@ -49,7 +49,7 @@ namespace {
 // Not in the headers of older systems.
 #ifdef STATX_DIOALIGN
 direct_alignment alignment_of(int number) noexcept {
-  struct statx what {};
+  struct statx what{};
   if (::statx(number, "", AT_EMPTY_PATH, STATX_DIOALIGN, &what) != 0 || (what.stx_mask & STATX_DIOALIGN) == 0)
     return {};
   return {what.stx_dio_mem_align, what.stx_dio_offset_align};
@@ -130,8 +130,7 @@ task<file> file::make_temporary(std::string directory) {
 file file::adopt(int number) {
   const int flags = ::fcntl(number, F_GETFL);
   const int of_number = flags < 0 ? -1 : ::fcntl(number, F_GETFD);
-  if (of_number < 0 || ::fcntl(number, F_SETFD, of_number | FD_CLOEXEC) != 0)
-    throw file_error(errno, "adopt a file");
+  if (of_number < 0 || ::fcntl(number, F_SETFD, of_number | FD_CLOEXEC) != 0) throw file_error(errno, "adopt a file");
   const direct_alignment aligned = (flags & O_DIRECT) != 0 ? alignment_of(number) : direct_alignment{};
   return file{*new open_file{number, (flags & O_APPEND) != 0, aligned, (flags & O_DIRECT) != 0}};
 }
@@ -150,9 +149,7 @@ int file::release() noexcept {
   return number;
 }
 
-direct_alignment file::alignment() const noexcept {
-  return at_ != nullptr ? at_->aligned() : direct_alignment{};
-}
+direct_alignment file::alignment() const noexcept { return at_ != nullptr ? at_->aligned() : direct_alignment{}; }
 
 task<> file::close() {
   constexpr const char* closes = "close a file";
@@ -210,7 +207,7 @@ task<> file::take_room(open_file* at, std::uint64_t offset, std::uint64_t size) 
 }
 
 task<file_status> file::status_of(open_file* at) {
-  struct statx found {};
+  struct statx found{};
   const file_request what{.what = file_request::kind::stat, .memory = &found};
   co_await nothrow(perform_whole(at, what, "ask about a file"));
   co_return file_status{
@@ -239,7 +236,7 @@ task<std::uint64_t> file::size_of(open_file* at) {
 namespace {
 
 struct flock lock_of(short kind, std::uint64_t offset, std::uint64_t size) noexcept {
-  struct flock what {};
+  struct flock what{};
   what.l_type = kind;
   what.l_whence = SEEK_SET;
   what.l_start = static_cast<off_t>(offset);

@@ -39,7 +39,8 @@ constexpr const char* name_of(kind what) noexcept { return what == kind::read ? 
 class one_part {
  public:
   explicit one_part(std::span<const std::byte> all) noexcept
-      : rest_{.iov_base = const_cast<std::byte*>(all.data()), .iov_len = all.size()} {}  // NOLINT: of a write it is only read
+      : rest_{.iov_base = const_cast<std::byte*>(all.data()), .iov_len = all.size()} {
+  }  // NOLINT: of a write it is only read
   bool is_empty() const noexcept { return rest_.iov_len == 0; }
   unsigned give(iovec* into, std::size_t most) const noexcept {
     *into = {.iov_base = rest_.iov_base, .iov_len = std::min(rest_.iov_len, most)};

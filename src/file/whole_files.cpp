@@ -58,7 +58,7 @@ struct replacement {
 
 // The number of the new file, or an error number below zero.
 int begin_beside(replacement* of) {
-  struct stat old {};
+  struct stat old{};
   of->has_old = ::lstat(of->path.c_str(), &old) == 0 && S_ISREG(old.st_mode);
   for (int tries = 0;; ++tries) {
     std::array<unsigned char, 8> random{};
@@ -84,7 +84,8 @@ int put_in_place(const replacement* of, bool* is_done) noexcept {
   if (::rename(of->beside.c_str(), of->path.c_str()) != 0) return errno;
   *is_done = true;
   const owned_number directory{::open(of->directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  return directory.number() >= 0 && ::fsync(directory.number()) == 0 ? 0 : errno;
+  if (directory.number() < 0) return errno;
+  return -perform({.what = file_request::kind::sync, .number = directory.number()});
 }
 
 // Removes what did not get into its place.

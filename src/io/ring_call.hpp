@@ -29,8 +29,8 @@ struct file_request {
   kind what;
   int number = -1;
   std::uint64_t offset = 0, size = 0;
-  void* memory = nullptr;   // an array of `count` iovec; a struct statx; a struct flock
-  unsigned count = 0;       // of iovec
+  void* memory = nullptr;  // an array of `count` iovec; a struct statx; a struct flock
+  unsigned count = 0;      // of iovec
   const char* path = nullptr;
   int flags = 0;
   unsigned permissions = 0;
@@ -61,9 +61,9 @@ class ring_call final : public waiter {
   explicit ring_call(const file_request& what) noexcept : waiter{type}, request{what} {}
 
   const file_request request;
-  int result = 0;               // by the ring's owner, before it ends the wait
-  bool is_cancelled = false;    // the ring's owner's: the kernel was asked to cancel it
-  call_ring* of = nullptr;      // before it waits
+  int result = 0;             // by the ring's owner, before it ends the wait
+  bool is_cancelled = false;  // the ring's owner's: the kernel was asked to cancel it
+  call_ring* of = nullptr;    // before it waits
 
   /// By a stopper. False: it has ended, and nothing needs to be done.
   bool is_asked_for() noexcept {

@@ -169,12 +169,17 @@ std::string runtime::explain() const {
   constexpr const char* names =
       " Names are looked up by getaddrinfo, which blocks a thread: this weft was built without c-ares.";
 #endif
+  constexpr const char* files =
+      " Files are read and written at once where that need not wait for a disk, else by threads for calls that block.";
+  constexpr const char* files_by_ring =
+      " Files are read and written at once where that need not wait for a disk, else by its ring, by threads of the kernel.";
   if (is_guest())
     return std::string{
                "Sockets are waited for by epoll, in the loop that this guest has its descriptor watched by; it has "
                "no threads."} +
-           names + blocking_explained();
-  return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) + names + blocking_explained();
+           files + names + blocking_explained();
+  return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) +
+         (backend() == io_backend::uring ? files_by_ring : files) + names + blocking_explained();
 }
 
 namespace {

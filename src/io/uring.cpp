@@ -178,7 +178,8 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
   }
   if ((what.user_data & of_call) != 0) {
     --out_;
-    ended(*reinterpret_cast<ring_call*>(what.user_data & ~of_call), what.res);  // NOLINT: an address, as begin() packs it
+    ended(*reinterpret_cast<ring_call*>(what.user_data & ~of_call),
+          what.res);  // NOLINT: an address, as begin() packs it
     return;
   }
   auto& one = *reinterpret_cast<descriptor*>(what.user_data & ~of_out);  // NOLINT: an address, as packed
