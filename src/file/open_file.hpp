@@ -49,7 +49,8 @@ class open_file {
   /// Of operations that are under way, and of locks: as long as there are any, the number stays.
   void enter() noexcept { uses_.fetch_add(1, std::memory_order_relaxed); }  // who enters has it from its owner
   void leave() noexcept {
-    if (uses_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;  // ->, <- left
+    const std::uint32_t before = uses_.fetch_sub(1, std::memory_order_acq_rel);  // ->, <- left (no model: as declared)
+    if (before == 1) delete this;  // ->, <- left (no model: it is a count of references)
   }
   bool is_used() const noexcept { return uses_.load(std::memory_order_relaxed) != 1; }  // a check of its owner's alone
   int give() noexcept { return number_.give(); }

@@ -67,15 +67,19 @@ class ring_call final : public waiter {
 
   /// By a stopper. False: it has ended, and nothing needs to be done.
   bool is_asked_for() noexcept {
-    return (state_.fetch_or(asked, std::memory_order_acq_rel) & ended) == 0;  // -> asked, <- ended
+    const std::uint32_t before =
+        state_.fetch_or(asked, std::memory_order_acq_rel);  // ->, <- both (no model: see below)
+    return (before & ended) == 0;
   }
   /// By the ring's owner: of one whose completion has come. False: it is in the inbox, or about to be.
   bool may_end() noexcept {
-    return (state_.fetch_or(ended, std::memory_order_acq_rel) & asked) == 0;  // -> ended, <- asked
+    const std::uint32_t before =
+        state_.fetch_or(ended, std::memory_order_acq_rel);  // ->, <- both (no model: see below)
+    return (before & asked) == 0;
   }
   /// By the ring's owner, that has taken it out of the inbox: whether its completion has come.
   bool has_ended() noexcept {
-    return (state_.fetch_and(~asked, std::memory_order_acq_rel) & ended) != 0;  // <- asked
+    return (state_.fetch_and(~asked, std::memory_order_relaxed) & ended) != 0;  // its own bit; the inbox has the edge
   }
   /// Ends its wait: it may be gone after this.
   void end() noexcept;
@@ -85,8 +89,8 @@ class ring_call final : public waiter {
   static constexpr wait_type type{.leave = leave, .name = "file"};
 
   static constexpr std::uint32_t asked = 1, ended = 2;
-  //   edge asked  that it will be in the inbox            ->  the owner, which leaves its end to whoever takes it out there
-  //   edge ended  all that the owner has done with it     ->  a stopper that comes too late. No model: two exchanges of one word
+  //   edge both  all that either has done with it  ->  the other one, which sees that it was second. No model: each is one
+  //              read-modify-write of one word, and whatever the order is, exactly one of them finds the other's bit
   atomic<std::uint32_t> state_{0};
 };
 

@@ -34,10 +34,11 @@ struct leaves_nothing {
       require(entry.path().filename().native().size() == 1, "a file was left beside another one");
   }
 };
+constexpr weft::test::sweep_options waits{.inline_completion = false};
 constexpr weft::file_options to_make{.write = true, .create = true};
 
 template <class By>
-struct moves : leaves_nothing {
+struct reads_and_writes : leaves_nothing {
   part<By> run() {
     file one = co_await file::open(to_make, in().at("a"));
     co_await one.write_at(0, "abc");
@@ -51,8 +52,7 @@ struct moves : leaves_nothing {
   }
 };
 TEST(sweep, file) {
-  sweep_both<moves>("file::open, file::write_at, file::write_some_at, file::read_at, file::close",
-                    {.inline_completion = false});
+  sweep_both<reads_and_writes>("file::open, file::write_at, file::write_some_at, file::read_at, file::close", waits);
 }
 
 template <class By>
@@ -60,9 +60,6 @@ struct concerns_all : leaves_nothing {
   part<By> run() {
     const file one = co_await file::temporary(in().path());
     co_await one.append("abc");
-    co_await one.sync();
-    co_await one.sync_data();
-    co_await one.allocate(0, 10);
     co_await one.truncate(5);
     const std::uint64_t size = co_await one.size();
     const weft::file_status known = co_await one.stat();
@@ -70,11 +67,19 @@ struct concerns_all : leaves_nothing {
   }
 };
 TEST(sweep, whole_of_a_file) {
-  sweep_both<concerns_all>(
-      "file::temporary, file::append, file::sync, file::sync_data, file::allocate, file::truncate, file::size, "
-      "file::stat",
-      {.inline_completion = false});
+  sweep_both<concerns_all>("file::temporary, file::append, file::truncate, file::size, file::stat", waits);
 }
+
+template <class By>
+struct syncs : leaves_nothing {
+  part<By> run() {
+    const file one = co_await file::open(to_make, in().at("s"));
+    co_await one.allocate(0, 10);
+    co_await one.sync();
+    co_await one.sync_data();
+  }
+};
+TEST(sweep, file_sync) { sweep_both<syncs>("file::allocate, file::sync, file::sync_data", waits); }
 
 template <class By>
 struct locks : leaves_nothing {
@@ -89,7 +94,7 @@ struct locks : leaves_nothing {
     require(held.is_held(), "it has no lock");
   }
 };
-TEST(sweep, file_lock) { sweep_both<locks>("file::lock, file::try_lock", {.inline_completion = false}); }
+TEST(sweep, file_lock) { sweep_both<locks>("file::lock, file::try_lock", waits); }
 
 template <class By>
 struct streams : leaves_nothing {
@@ -106,7 +111,7 @@ struct streams : leaves_nothing {
   }
 };
 TEST(sweep, file_streams) {
-  sweep_both<streams>("file_reader::read, file_writer::write, file_writer::write_some", {.inline_completion = false});
+  sweep_both<streams>("file_reader::read, file_writer::write, file_writer::write_some", waits);
 }
 
 template <class By>
@@ -117,11 +122,11 @@ struct whole : leaves_nothing {
     require(got == "abc", "what was read is not what was written");
   }
 };
-TEST(sweep, whole_files) { sweep_both<whole>("read_file, write_file", {.inline_completion = false}); }
+TEST(sweep, whole_files) { sweep_both<whole>("read_file, write_file", waits); }
 
 template <class By>
-struct replaces : leaves_nothing {
-  replaces() { test::put(in().at("r"), "old"); }
+struct replaces_one : leaves_nothing {
+  replaces_one() { test::put(in().at("r"), "old"); }
   part<By> run() {
     co_await weft::replace_file(in().at("r"), "new");
     require(test::text_in(in().at("r")) == "new", "it is the old one still");
@@ -132,6 +137,6 @@ struct replaces : leaves_nothing {
     require(text == "old" || text == "new", "a part was seen");
   }
 };
-TEST(sweep, replace_file) { sweep_both<replaces>("replace_file", {.inline_completion = false}); }
+TEST(sweep, replace_file) { sweep_both<replaces_one>("replace_file", waits); }
 
 }  // namespace
