@@ -23,7 +23,8 @@
 //   Cost      of what is tried at once a system call; by a ring a part of one; by a thread two hand-overs, some microseconds.
 //
 // Rejected: (a) the file's own position, which the tasks that read it would share; a file_reader has one. (b) Reads that end with
-// what is cached: each caller would need a loop. (c) To leave all to threads: 4 to 8 us a read of what is in memory.
+// what is cached: each caller would need a loop. (c) To leave all to threads: 4 to 10 us a read of what is in memory,
+// beside 0.9 (tokio's; docs/measurements/files.md).
 //
 // Long because what each operation promises stands beside it.
 #pragma once

@@ -12,13 +12,16 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
+#include <weft/stop.hpp>
 #include <weft/test.hpp>
 #include <weft/timed.hpp>
+#include <weft/with.hpp>
 
 #include "file/directories.hpp"
 #include "io/small_runtime.hpp"
@@ -188,6 +191,53 @@ std::string name_of(const testing::TestParamInfo<place>& one) {
 INSTANTIATE_TEST_SUITE_P(, faults,
                          testing::Values(place::kit, place::thread, place::epoll, place::uring, place::two_rings),
                          name_of);
+
+// Any of its calls, while it is made, by the thread that makes it or by another one: a stop is obeyed there, or what was done is
+// told; and nothing is left of it.
+TEST_P(faults, and_stops_leave_nothing) {
+  const place where = GetParam();
+  if (where == place::kit) return;  // which has sweeps of its own
+  if ((where == place::uring || where == place::two_rings) && !has_rings()) GTEST_SKIP() << "no rings here";
+  std::optional<weft::runtime> runtime;
+  if (where >= place::epoll)
+    runtime.emplace(weft::runtime_options{.threads = where == place::two_rings ? 2U : 1U,
+                                          .io = where == place::epoll ? io_backend::epoll : io_backend::uring});
+  const own_directory in{test::places_for_files().back()};
+  std::size_t stopped = 0, done = 0;
+  const test::nothing_at_once not_at_once;
+  for (const bool by_another : {false, true})
+    for (int at = 1; at != static_cast<int>(file_call::submit); ++at)
+      for (std::size_t before = 0;; ++before) {
+        test::put(in.at("b"), "old");
+        const std::size_t open = test::open_descriptors();
+        weft::stop_source stops;
+        const file_injection injected{{static_cast<file_call>(at), {test::meanwhile}}, before, [&] {
+                                        if (by_another)
+                                          std::thread{[&] { stops.request_stop(); }}.join();
+                                        else
+                                          stops.request_stop();
+                                      }};
+        std::optional<weft::result<void>> came;
+        const auto body = [&]() -> task<> {
+          auto all = [&]() -> task<> { co_await does_all(&in); };
+          came = co_await as_result(weft::with_stop(stops.get_token(), all));
+        };
+        if (runtime)
+          runtime->run(weft::timeout(60s, body()));
+        else
+          weft::sync_wait(body());
+        EXPECT_FALSE(came->error()) << came->error().message();
+        ++(came->is_stopped() ? stopped : done);
+        EXPECT_EQ(test::open_descriptors(), open) << at << ", behind " << before;
+        const std::string text = test::text_in(in.at("b"));
+        EXPECT_TRUE(text == "old" || text == pattern(30)) << at << ", behind " << before;
+        for (const auto& entry : std::filesystem::directory_iterator{in.path()})
+          EXPECT_EQ(entry.path().filename().native().size(), 1U) << entry.path() << " was left";
+        if (injected.struck() == 0) break;
+      }
+  EXPECT_GT(stopped, 20U);
+  EXPECT_GT(done, 0U);
+}
 
 task<> reads_often(const file* from, const std::string* text, unsigned which, std::size_t* stopped,
                    bool may_be_stopped) {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #ifdef WEFT_WITH_URING
 #include <liburing.h>
@@ -38,6 +38,7 @@ struct {
   std::atomic<file_call> at{file_call::none};
   std::array<std::atomic<int>, file_fault::most> results{};
   std::atomic<std::size_t> count{0}, before{0}, seen{0};
+  std::function<void()> does;
 } now;
 std::atomic<bool> all_wait{false};
 std::atomic<std::size_t> handed{0};
@@ -47,7 +48,10 @@ int outcome_of(file_call which) noexcept {
   if (now.at.load(std::memory_order_acquire) != which) return 0;  // <- the constructor of an injection
   const std::size_t mine = now.seen.fetch_add(1);
   if (mine < now.before || mine - now.before >= now.count) return 0;
-  return now.results[mine - now.before];
+  const int result = now.results[mine - now.before];
+  if (result != meanwhile) return result;
+  now.does();
+  return 0;
 }
 
 int fails_with(int error) noexcept {
@@ -83,13 +87,15 @@ constexpr const char* names[] = {"none",      "try_read",  "try_write", "read", 
 std::string file_fault::to_string() const {
   std::string all = names[static_cast<std::size_t>(at)];
   for (std::size_t i = 0; i != count; ++i)
-    all += (i == 0 ? ": " : ", ") + std::string{results[i] == one_byte ? "one byte"
-                                                : results[i] == 0      ? "as it is"
-                                                                       : ::strerrorname_np(results[i])};
+    all += (i == 0 ? ": " : ", ") + std::string{results[i] == one_byte    ? "one byte"
+                                                : results[i] == meanwhile ? "a stop"
+                                                : results[i] == 0         ? "as it is"
+                                                                          : ::strerrorname_np(results[i])};
   return all;
 }
 
-file_injection::file_injection(const file_fault& what, std::size_t before) {
+file_injection::file_injection(const file_fault& what, std::size_t before, std::function<void()> does) {
+  now.does = std::move(does);
   for (std::size_t i = 0; i != what.results.size(); ++i) now.results[i] = what.results[i];
   now.count = what.count;
   now.before = before;
@@ -190,22 +196,27 @@ constexpr std::uint64_t of_call = 2;  // as uring_worker marks a call's address
 
 std::mutex lock;                                    // of what follows
 std::unordered_map<std::uint64_t, int> nothing_of;  // calls that became nothing, and what they are to come to
-std::unordered_map<const io_uring*, unsigned> seen_up_to;
 std::unordered_map<const io_uring*, unsigned> handed_up_to;
 
-// Those that the kernel has not got yet, each once.
-void change_submissions(io_uring* ring) {
+unsigned first_new(const io_uring* ring) {
   const std::lock_guard guard{lock};
   const auto [at, is_new] = handed_up_to.try_emplace(ring, ring->sq.sqe_head);
-  unsigned i = at->second;
-  if (static_cast<int>(i - ring->sq.sqe_head) < 0 || static_cast<int>(ring->sq.sqe_tail - i) < 0) i = ring->sq.sqe_head;
+  const unsigned i = at->second;
+  const bool is_of_another = static_cast<int>(i - ring->sq.sqe_head) < 0 || static_cast<int>(ring->sq.sqe_tail - i) < 0;
+  return is_of_another ? ring->sq.sqe_head : i;
+}
+
+// Those that the kernel has not got yet, each once. What an injection does may add to them.
+void change_submissions(io_uring* ring) {
+  unsigned i = first_new(ring);
   for (; i != ring->sq.sqe_tail; ++i) {
     io_uring_sqe& one = ring->sq.sqes[i & ring->sq.ring_mask];
     if ((one.user_data & of_call) == 0) continue;
     ++handed;
-    const int result = one.opcode == IORING_OP_CLOSE ? 0 : outcome_of(file_call::ring);  // else it stays open
+    const int result = one.opcode == IORING_OP_CLOSE && now.results[0] != meanwhile ? 0 : outcome_of(file_call::ring);
     if (result == 0) continue;
     const std::uint64_t whose = one.user_data;
+    const std::lock_guard guard{lock};
     if (result > 0) {
       std::memset(&one, 0, sizeof one);
       one.opcode = IORING_OP_NOP;
@@ -215,6 +226,7 @@ void change_submissions(io_uring* ring) {
       one.len = 1;
     }
   }
+  const std::lock_guard guard{lock};
   handed_up_to[ring] = i;
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <string>
 
@@ -33,7 +34,10 @@ enum class file_call : unsigned char {
 /// It moves a byte at most.
 inline constexpr int one_byte = -1;
 
-/// What calls in a row come to: error numbers, `one_byte`, or 0, as they are.
+/// It is as it would be, behind what the injection does.
+inline constexpr int meanwhile = -2;
+
+/// What calls in a row come to: error numbers, `one_byte`, `meanwhile`, or 0, as they are.
 struct file_fault {
   static constexpr std::size_t most = 8;
   file_fault(file_call where, std::initializer_list<int> what) : at{where} {
@@ -49,7 +53,7 @@ struct file_fault {
 /// From now on to its end, calls of that kind fail that come after `before` others. One at a time in a process.
 class file_injection {
  public:
-  explicit file_injection(const file_fault& what, std::size_t before = 0);
+  explicit file_injection(const file_fault& what, std::size_t before = 0, std::function<void()> does = {});
   file_injection(const file_injection&) = delete;
   ~file_injection();
   std::size_t struck() const noexcept;  ///< how many of the results were given
