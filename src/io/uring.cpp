@@ -144,7 +144,8 @@ void uring_worker::wake() noexcept {
 bool uring_worker::poll(bool between_jobs) noexcept {
   count(looks_, 1);
   perform_asked();
-  const bool has_looked = of_->look_after_stuck(*this);
+  const bool has_ended_some = std::exchange(has_ended_some_, false);  // as it fell asleep, too
+  const bool has_looked = of_->look_after_stuck(*this) || has_ended_some;
   if (out_ == 0 && !ring_.has_submissions()) return has_looked;
   if (has_slept_) {
     has_slept_ = false;

@@ -143,9 +143,10 @@ class uring_worker final : public parker, public call_ring {
   bool has_slept_ = false;   // its owner's: since it has last told the guard
   // Its owner's: there are calls that the kernel has not got, and it has looked for jobs in vain since the last one.
   bool has_calls_ = false, has_found_none_ = false;
-  std::size_t out_ = 0;      // its owner's: directions that the kernel polls, and calls that it does
-  inbox<descriptor> inbox_;  // of descriptors that others ask something for
-  inbox<waiter> calls_;      // of calls that others stop
+  bool has_ended_some_ = false;  // its owner's: since the last look, calls that were in its inbox
+  std::size_t out_ = 0;          // its owner's: directions that the kernel polls, and calls that it does
+  inbox<descriptor> inbox_;      // of descriptors that others ask something for
+  inbox<waiter> calls_;          // of calls that others stop
   sleep_word word_;
   std::atomic<std::uintptr_t> owner_{0};  // its thread; relaxed: another one finds that it is none, whatever it reads
   // Figures, no edge.

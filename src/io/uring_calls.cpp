@@ -102,10 +102,12 @@ void uring_worker::perform_calls() noexcept {
   for (waiter* next = calls_.take(); next != nullptr;) {
     auto& one = static_cast<ring_call&>(*next);
     next = next->next;
-    if (one.has_ended())
+    if (one.has_ended()) {
       one.end();  // it may be gone
-    else if (!cancel_here(one) && one.is_asked_for())
+      has_ended_some_ = true;
+    } else if (!cancel_here(one) && one.is_asked_for()) {
       calls_.put(one);  // at the next look
+    }
   }
 }
 

@@ -268,9 +268,9 @@ WEFT_TEST("file: a descriptor is taken over, and given away") {
   EXPECT_FALSE(moved.is_open());
   EXPECT_EQ(::close(number), 0);
   EXPECT_THROW(file::adopt(number), weft::error);
-  file all[2] = {co_await file::open(in.at("a")), co_await file::open(in.at("a"))};
-  all[0] = std::move(all[1]);
-  co_await all[0].close();
+  file other = co_await file::open(in.at("a")), another = co_await file::open(in.at("a"));
+  other = std::move(another);
+  co_await other.close();
   EXPECT_EQ(test::open_descriptors(), before);
 }
 
