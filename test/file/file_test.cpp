@@ -1,5 +1,7 @@
 // Files: what is written and read, how they are opened, locked and replaced; on a disk's file system and in memory. In runtimes on
 // either back end, too.
+//
+// Long because each operation is tried on a disk's file system and in memory, cached and not.
 #include <weft/file.hpp>
 
 #include <fcntl.h>
@@ -498,12 +500,13 @@ TEST(file, is_read_by_fibers_and_by_plain_threads) {
   for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
     weft::runtime{{.threads = 1, .io = by}}.run([&]() -> task<> {
       auto body = [&](weft::scope& s) -> task<> {
-        for (int i = 0; i != 4; ++i) s.go([&] { reads([](auto&& what) { return weft::await(std::move(what)); }); });
+        for (int i = 0; i != 4; ++i)
+          s.go([&] { reads([](auto&& what) { return weft::await(std::forward<decltype(what)>(what)); }); });
         co_return;
       };
       co_await weft::with_scope(body);
     }());
-  std::thread{[&] { reads([](auto&& what) { return weft::sync_wait(std::move(what)); }); }}.join();
+  std::thread{[&] { reads([](auto&& what) { return weft::sync_wait(std::forward<decltype(what)>(what)); }); }}.join();
 }
 
 // A buffer is its owner's again when the operation has ended, however it has.
