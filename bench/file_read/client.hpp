@@ -21,8 +21,7 @@ namespace bench {
 /// A file whose pieces of 4 KiB begin with their numbers; in the page cache, and on the disk. In $WEFT_BENCH_FILES, or /var/tmp.
 class numbered_file {
  public:
-  static constexpr std::uint64_t size = std::uint64_t{256} << 20;
-  numbered_file() {
+  explicit numbered_file(std::uint64_t size) {
     const char* const where = std::getenv("WEFT_BENCH_FILES");
     path_ = std::string{where != nullptr ? where : "/var/tmp"} + "/weft-bench-XXXXXX";
     const int number = ::mkostemp(path_.data(), O_CLOEXEC);
@@ -34,7 +33,7 @@ class numbered_file {
         std::memcpy(&piece[i], &mine, sizeof mine);
       }
       if (::write(number, piece.data(), piece.size()) != static_cast<ssize_t>(piece.size()))
-        throw not_here{"the disk has no room for a file of 256 MiB"};
+        throw not_here{"the disk has no room for such a file"};
     }
     ::fsync(number);
     ::close(number);
@@ -48,10 +47,10 @@ class numbered_file {
 };
 
 inline void run_reads(state& state, std::size_t bytes, const char* kind, std::uint64_t reads) {
-  const numbered_file all;
-  const server_process server{state,
-                              {"1", std::to_string(bytes), std::to_string(state.size()), all.path(), kind,
-                               std::to_string(numbered_file::size)}};
+  const std::uint64_t size = std::uint64_t{state.full() ? 256U : 32U} << 20;
+  const numbered_file all{size};
+  const server_process server{
+      state, {"1", std::to_string(bytes), std::to_string(state.size()), all.path(), kind, std::to_string(size)}};
   const connection to{server};
   state.measure(static_cast<double>(reads), reads, [&] {
     to.send(&reads, sizeof reads);

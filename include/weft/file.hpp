@@ -25,8 +25,6 @@
 // Rejected: (a) the file's own position, which the tasks that read it would share; a file_reader has one. (b) Reads that end with
 // what is cached: each caller would need a loop. (c) To leave all to threads: 4 to 10 us a read of what is in memory,
 // beside 0.9 (tokio's; docs/measurements/files.md).
-//
-// Long because what each operation promises stands beside it.
 #pragma once
 
 #include <chrono>

@@ -24,10 +24,12 @@
 #include <weft/with.hpp>
 
 #include "file/directories.hpp"
-#include "io/small_runtime.hpp"
 #include "net/open_descriptors.hpp"
 #include "support/file_calls.hpp"
 #include "support/weft_test.hpp"
+#ifdef WEFT_WITH_URING
+#include "io/small_runtime.hpp"
+#endif
 
 namespace {
 
@@ -240,6 +242,8 @@ TEST_P(faults, and_stops_leave_nothing) {
   EXPECT_GT(done, 0U);
 }
 
+#ifdef WEFT_WITH_URING
+
 task<> reads_often(const file* from, const std::string* text, unsigned which, std::size_t* stopped,
                    bool may_be_stopped) {
   std::string got(100, '?');
@@ -354,5 +358,7 @@ TEST(rings, are_used_where_there_are_any) {
   weft::runtime{{.threads = 1, .io = io_backend::uring}}.run(does_all(&in));
   EXPECT_GT(test::handed_to_rings(), handed);
 }
+
+#endif
 
 }  // namespace
