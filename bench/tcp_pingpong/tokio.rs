@@ -1,10 +1,10 @@
-// As in workload.hpp: bench_tcp_pingpong_tokio THREADS BYTES. On one thread the runtime is that thread's own.
+// As in workload.hpp: bench_tcp_pingpong_tokio THREADS BYTES [CONNECTIONS [unix]]. On one thread the runtime is that thread's own.
 use std::os::fd::FromRawFd;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 
-async fn echo<const BYTES: usize>(mut peer: TcpStream) -> std::io::Result<()> {
+async fn echo<const BYTES: usize>(mut peer: impl AsyncRead + AsyncWrite + Unpin) -> std::io::Result<()> {
     let mut buffer = [0; BYTES];
     loop {
         match peer.read(&mut buffer).await? {
@@ -21,6 +21,13 @@ async fn serve<const BYTES: usize>() -> std::io::Result<()> {
     }
 }
 
+async fn serve_unix<const BYTES: usize>() -> std::io::Result<()> {
+    let at = UnixListener::from_std(unsafe { std::os::unix::net::UnixListener::from_raw_fd(3) })?;
+    loop {
+        tokio::spawn(echo::<BYTES>(at.accept().await?.0));
+    }
+}
+
 fn main() -> std::io::Result<()> {
     let number = |which| std::env::args().nth(which).and_then(|word| word.parse::<usize>().ok());
     let threads = number(1).unwrap_or(1);
@@ -30,7 +37,9 @@ fn main() -> std::io::Result<()> {
         Builder::new_multi_thread().worker_threads(threads).enable_io().build()?
     };
     runtime.block_on(async {
-        if number(2) == Some(64) {
+        if std::env::args().nth(4).is_some() {
+            tokio::spawn(serve_unix::<4096>()).await?
+        } else if number(2) == Some(64) {
             tokio::spawn(serve::<64>()).await?
         } else {
             tokio::spawn(serve::<4096>()).await?

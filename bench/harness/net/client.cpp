@@ -38,7 +38,7 @@ void set(int socket, int level, int option, int value) {
   checked(::setsockopt(socket, level, option, &value, sizeof value), "setsockopt");
 }
 
-int make_socket(int flags) {
+int make_tcp_socket(int flags) {
   const int made = checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0), "socket");
   set(made, IPPROTO_TCP, TCP_NODELAY, 1);
   checked(::setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, congestion_control, std::strlen(congestion_control)),
@@ -73,20 +73,8 @@ const sockaddr* as_system(const sockaddr_in& address) { return reinterpret_cast<
 
 server_process::server_process(state& round, const std::vector<std::string>& arguments, serves what) {
   if (round.server().empty()) throw std::invalid_argument{"--server PROGRAM says what to measure"};
-  const bool listens = what == serves::connections;
-  const int listening = listens ? make_socket(SOCK_NONBLOCK)
-                                : checked(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket");
-  if (listens) {
-    set(listening, SOL_SOCKET, SO_REUSEADDR, 1);
-    set(listening, SOL_SOCKET, SO_REUSEPORT, 1);  // for a server that adds listeners of its own
-  }
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  checked(::bind(listening, as_system(address), size), "bind");
-  if (listens) checked(::listen(listening, backlog), "listen");
-  checked(::getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size), "getsockname");
-  port_ = ntohs(address.sin_port);
-
+  const int listening = make_its_socket(what);
+  checked(::getsockname(listening, reinterpret_cast<sockaddr*>(&address_), &address_size_), "getsockname");
   std::vector<std::string> words{round.server()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   start(words, listening);
@@ -96,6 +84,40 @@ server_process::server_process(state& round, const std::vector<std::string>& arg
     fail("clock_getcpuclockid");
   }
   round.measure_process(clock_);
+}
+
+int server_process::make_its_socket(serves what) {
+  if (what == serves::unix_datagrams) {
+    int pair[2];
+    checked(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair), "socketpair");
+    checked(::fcntl(pair[0], F_SETFL, O_NONBLOCK), "fcntl");
+    peer_ = pair[1];
+    return pair[0];
+  }
+  if (what == serves::unix_connections) {
+    const int made = checked(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket");
+    const sockaddr any_name{.sa_family = AF_UNIX, .sa_data = {}};
+    checked(::bind(made, &any_name, sizeof any_name.sa_family), "bind");
+    checked(::listen(made, backlog), "listen");
+    return made;
+  }
+  const bool listens = what == serves::connections;
+  const int made = listens ? make_tcp_socket(SOCK_NONBLOCK)
+                           : checked(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket");
+  if (listens) {
+    set(made, SOL_SOCKET, SO_REUSEADDR, 1);
+    set(made, SOL_SOCKET, SO_REUSEPORT, 1);  // for a server that adds listeners of its own
+  }
+  const sockaddr_in any_port = loopback(0);
+  checked(::bind(made, as_system(any_port), sizeof any_port), "bind");
+  if (listens) checked(::listen(made, backlog), "listen");
+  return made;
+}
+
+std::uint16_t server_process::port() const noexcept {
+  sockaddr_in of_ip;
+  std::memcpy(&of_ip, &address_, sizeof of_ip);
+  return ntohs(of_ip.sin_port);
 }
 
 void server_process::start(const std::vector<std::string>& words, int listening) {
@@ -121,6 +143,7 @@ server_process::~server_process() {
   if (child_ > 0) ::kill(child_, SIGKILL);
   while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  if (peer_ >= 0) ::close(peer_);
 }
 
 std::chrono::nanoseconds server_process::processor_time() const noexcept {
@@ -155,12 +178,16 @@ std::size_t server_process::sockets() const {
   return count;
 }
 
-connection::connection(const server_process& to, std::size_t number) : socket_{make_socket(0)} {
-  set(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-  const sockaddr_in from = loopback(0, static_cast<std::uint32_t>(number % own_addresses));
-  checked(::bind(socket_, as_system(from), sizeof from), "bind");
-  const sockaddr_in address = loopback(to.port());
-  checked(::connect(socket_, as_system(address), sizeof address), "connect");
+connection::connection(const server_process& to, std::size_t number) {
+  if (to.address()->sa_family == AF_INET) {
+    socket_ = make_tcp_socket(0);
+    set(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+    const sockaddr_in from = loopback(0, static_cast<std::uint32_t>(number % own_addresses));
+    checked(::bind(socket_, as_system(from), sizeof from), "bind");
+  } else {
+    socket_ = checked(::socket(to.address()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
+  }
+  checked(::connect(socket_, to.address(), to.address_size()), "connect");
 }
 
 connection::~connection() {

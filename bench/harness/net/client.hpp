@@ -4,6 +4,7 @@
 // clock, and none has anything in it but the work.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -21,8 +22,9 @@ namespace bench {
 /// Of all sockets, so that what the system's default is does not count: the oldest, which every Linux has.
 inline constexpr const char* congestion_control = "reno";
 
-/// What a server's socket is for.
-enum class serves : std::uint8_t { connections, datagrams };
+/// What a server's socket is for. A Unix one for connections has a name that the system chooses; one for datagrams is the one
+/// end of a pair.
+enum class serves : std::uint8_t { connections, datagrams, unix_connections, unix_datagrams };
 
 /// The server, from its start to its end.
 class server_process {
@@ -33,7 +35,11 @@ class server_process {
   server_process(const server_process&) = delete;
   ~server_process();
 
-  std::uint16_t port() const noexcept { return port_; }
+  std::uint16_t port() const noexcept;
+  const sockaddr* address() const noexcept { return reinterpret_cast<const sockaddr*>(&address_); }
+  socklen_t address_size() const noexcept { return address_size_; }
+  /// The client's end of a pair, which is the caller's then.
+  int take_peer() noexcept { return std::exchange(peer_, -1); }
   /// What is said of its processor time is from now on that of its child, where it has one: of a server whose first process
   /// only keeps watch over the one that serves.
   void follow_child();
@@ -47,11 +53,15 @@ class server_process {
   std::size_t sockets() const;
 
  private:
+  /// What the server gets.
+  int make_its_socket(serves what);
   void start(const std::vector<std::string>& words, int listening);
 
   pid_t id_ = -1, child_ = -1;
   clockid_t clock_{};
-  std::uint16_t port_ = 0;
+  sockaddr_storage address_{};  // of the server's socket
+  socklen_t address_size_ = sizeof(sockaddr_storage);
+  int peer_ = -1;
 };
 
 /// A connection to it, whose calls block.
@@ -75,7 +85,7 @@ class connection {
   void reset_when_closed() const;
 
  private:
-  int socket_;
+  int socket_ = -1;
 };
 
 /// As many descriptors as the system gives a process, for this one and the server that it starts.
