@@ -9,7 +9,8 @@
 //            lock, on a thread of the clock's choice: never inside arm()
 //   fire     the clock has let go of the timer before it calls the function, which may arm it again or end it
 //   cancel   by the timer's owner, any thread. When it returns, the clock does not refer to the timer, and its function
-//            does not run: cancel() waits where it does, unless it is called inside that function
+//            does not run: cancel() waits where it does, unless it is called inside that function. Where the timer was armed
+//            anew since that function began, what the function does behind that may still run: so it arms it last of all
 //
 // A sleep that a stop ends races its timer. Who ends it is decided by a handover (core/handover.hpp), so a clock knows
 // nothing of waits and stops: the timer is armed before its sleeper parks, and may fire before that.
