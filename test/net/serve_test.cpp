@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -1039,6 +1040,48 @@ TEST(serve, accepts_again_in_a_runtime_once_there_are_descriptors) {
       server_stats stats;
       rt.run(accepts_again(stats));
     }
+}
+
+std::chrono::nanoseconds processor_time() {
+  timespec now{};
+  EXPECT_EQ(::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), 0);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+// A listener with a backlog stays readable all the while, and nobody may be woken by it again and again. A tenth of a processor
+// is far more than it takes, and far less than a loop without a pause, also on a machine with other work.
+TEST(serve, takes_next_to_no_processor_time_while_it_pauses) {
+  struct way {
+    weft::io_backend by;
+    unsigned threads;
+  };
+  for (const way each :
+       {way{weft::io_backend::automatic, 1}, {weft::io_backend::epoll, 1}, {weft::io_backend::epoll, 2}}) {
+    weft::runtime rt{{.threads = each.threads, .io = each.by}};
+    server_stats stats;
+    const auto body = [&]() -> task<> {
+      listener at = co_await weft::net::listen(anywhere);
+      const endpoint where = at.local();
+      std::vector<stream> clients;
+      for (int i = 0; i != 8; ++i) clients.push_back(co_await weft::net::connect(where));
+      const few_descriptors limited{0};
+      const auto looks = [&]() -> task<> {
+        co_await comes_true([&] { return stats.pauses() >= 5; });  // which takes 80 ms, and the next one 160
+        const std::uint64_t before = stats.pauses();
+        const auto began = weft::current_clock().now();
+        const auto used_before = processor_time();
+        co_await sleep_for(250ms);
+        const auto used = processor_time() - used_before;
+        const auto took = weft::current_clock().now() - began;
+        EXPECT_LT(used, took / 10);
+        EXPECT_LE(stats.pauses() - before, 2 + static_cast<std::uint64_t>(took / 160ms));
+        EXPECT_EQ(stats.accepted(), 0U);
+      };
+      auto both = weft::when_any(serve({.stats = &stats}, std::move(at), echo), looks());
+      co_await std::move(both);
+    };
+    rt.run(body());
+  }
 }
 
 TEST(serve, fails_where_its_listener_does_but_drains_first) {
