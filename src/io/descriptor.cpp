@@ -55,6 +55,10 @@ void descriptor::close() noexcept {
   } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
                                        std::memory_order_acquire,  // <- left: who has armed it
                                        std::memory_order_relaxed));  // tried again
+  if (of_->is_inherited()) [[unlikely]] {  // who is at it is in the parent, whose connection this is, too
+    close_number();
+    return leave(one_use);
+  }
   // What others have of the file, by a duplicate or in another process, stays as it is where nothing is under way here. What
   // is armed in a ring keeps the file open until the ring's owner has cancelled it: so the peer is told by this.
   const bool is_kept = (armed_.load(std::memory_order_relaxed) & kept) != 0 &&  // as declared
@@ -75,7 +79,7 @@ int descriptor::shut_down_writes() noexcept {
 
 int descriptor::release() noexcept {
   const int number = number_.exchange(-1, std::memory_order_relaxed);  // as declared
-  of_->stop_watching(number);
+  if (!of_->is_inherited()) of_->stop_watching(number);
   leave(open);
   return number;
 }
@@ -88,7 +92,7 @@ void descriptor::drop() noexcept {
 void descriptor::close_number() noexcept {
   const int number = number_.exchange(-1, std::memory_order_relaxed);  // as declared
   if (number < 0) return;
-  of_->stop_watching(number);  // of a file that others have, too, nothing else would end it
+  if (!of_->is_inherited()) of_->stop_watching(number);  // of a file that others have, too, nothing else would end it
   close_file(number);
 }
 

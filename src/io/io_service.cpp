@@ -6,7 +6,13 @@ namespace weft::detail {
 
 static_assert(sizeof(descriptor) == 128, "two lines of the cache: there is one a connection");
 
+io_service::io_service() noexcept
+    : forks_{(count_forks(), forks_of_process.load(std::memory_order_relaxed))} {}  // as declared
+
 descriptor& io_service::watch(int number, bool tries_first) {
+  WEFT_EXPECTS(!is_inherited(),
+               "a socket or another descriptor was made in a runtime of the process that this one was forked from: the "
+               "threads that would wait for it are there");
   descriptor* one;
   {
     const std::lock_guard guard{lock_};
@@ -32,7 +38,7 @@ descriptor& io_service::watch(int number, bool tries_first) {
 }
 
 void io_service::give_back(descriptor& one) noexcept {
-  if (retire(one)) use_again(one);
+  if (is_inherited() || retire(one)) use_again(one);
   const std::lock_guard guard{lock_};
   --watched_;  // the last: the service may be gone then
 }

@@ -1,11 +1,18 @@
 // What watches descriptors: the epoll set of a runtime, or that of the process, for programs without a runtime.
+//
+// A child that is forked has a copy of it, whose set, or rings, are the parent's still: what the child took out of the set
+// would be reported to nobody, and what it put in, to the parent. So there it touches neither. A descriptor that is closed in
+// the child is closed there alone, and whoever waits for it waits in the parent.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 #include <weft/detail/io/descriptor.hpp>
+
+#include "pool/process_forks.hpp"
 
 namespace weft::detail {
 
@@ -13,8 +20,13 @@ class call_ring;
 
 class io_service {
  public:
-  io_service() = default;
+  io_service() noexcept;
   io_service(const io_service&) = delete;
+
+  /// Whether this process was forked from the one that has made it.
+  bool is_inherited() const noexcept {
+    return forks_ != forks_of_process.load(std::memory_order_relaxed);  // as declared
+  }
 
   /// Watches `number`, which is non-blocking, and is the service's from now on. Throws error, or std::bad_alloc; then it is
   /// the caller's still. `tries_first`: it counts as ready, since who comes first tries.
@@ -53,6 +65,8 @@ class io_service {
 
  private:
   static constexpr std::size_t slab = 64;
+
+  const std::uint32_t forks_;  // of the process that has made it
 
   mutable std::mutex lock_;
   std::vector<std::unique_ptr<descriptor[]>> slabs_;  // what is in them is used again, and goes with the service

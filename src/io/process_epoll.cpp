@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <weft/env.hpp>
@@ -24,14 +25,22 @@ class process_epoll {
     return set_;
   }
 
+  // A child that was forked makes one of its own, and leaves this one as it is.
   static process_epoll& instance() {
-    static auto* const one = new process_epoll;
-    return *one;
+    process_epoll* seen = current.load(std::memory_order_acquire);  // <- made (no model: as declared)
+    while (seen == nullptr || seen->set_.is_inherited()) {
+      auto made = std::make_unique<process_epoll>();
+      if (current.compare_exchange_strong(seen, made.get(),
+                                          std::memory_order_acq_rel,   // ->, <- made (no model: as declared)
+                                          std::memory_order_acquire))  // <- made (no model: as declared)
+        return *made.release();
+    }
+    return *seen;
   }
 
  private:
   void start() {
-    if (!ends_in_time_) ends_in_time_ = at_end([] { instance().end(); });
+    if (!ends_in_time_) ends_in_time_ = at_end(end_current);
     ending_.store(false, std::memory_order_relaxed);  // the thread begins behind it
     const helper_signals as_helper;
     const int refused = ::pthread_create(
@@ -55,6 +64,10 @@ class process_epoll {
     }
   }
 
+  static void end_current() noexcept {
+    process_epoll* const one = current.load(std::memory_order_acquire);  // <- made (no model: as declared)
+    if (!one->set_.is_inherited()) one->end();
+  }
   void end() noexcept {
     const std::lock_guard guard{lock_};
     if (is_unloading()) ends_in_time_ = false;  // a destructor of a static may start it again
@@ -65,12 +78,17 @@ class process_epoll {
     running_ = false;
   }
 
+  //   edge made  its construction  ->  who finds it. No model: relacy has no statics
+  static constinit std::atomic<process_epoll*> current;
+
   epoll set_;
   std::mutex lock_;  // of what follows
   bool running_ = false, ends_in_time_ = false;
   pthread_t thread_{};
   std::atomic<bool> ending_{false};
 };
+
+constinit std::atomic<process_epoll*> process_epoll::current{nullptr};
 
 // Of the test kit. Null: there is none.
 //   edge elsewhere  all before it was set  ->  who finds it. No model: relacy has no statics.

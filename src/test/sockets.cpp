@@ -13,21 +13,25 @@ namespace {
 
 using weft::detail::epoll;
 
-//   edge set  its construction  ->  the world that looks into it (no model: the kit's)
+//   edge set  its construction  ->  the world that looks into it, or has it watch (no model: the kit's)
 std::atomic<epoll*> the_set{nullptr};
 
-// Never destroyed. Makes room for its descriptors at once, so that what a run allocates does not depend on runs before.
+// Never destroyed; a child that was forked makes one of its own. Makes room for its descriptors at once, so that what a run
+// allocates does not depend on runs before.
 weft::detail::io_service& made_set() {
-  static epoll& one = *[] {
+  epoll* seen = the_set.load(std::memory_order_acquire);  // <- set (no model: as declared)
+  while (seen == nullptr || seen->is_inherited()) {
     const kit_allocates mine;
     auto made = std::make_unique<epoll>();
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
       for (const int end : ends) made->watch(end, false).drop();
-    the_set.store(made.get(), std::memory_order_release);  // -> set (no model: as declared)
-    return made.release();
-  }();
-  return one;
+    if (the_set.compare_exchange_strong(seen, made.get(),
+                                        std::memory_order_acq_rel,   // ->, <- set (no model: as declared)
+                                        std::memory_order_acquire))  // <- set (no model: as declared)
+      return *made.release();
+  }
+  return *seen;
 }
 
 }  // namespace
@@ -37,7 +41,7 @@ void sockets::end() noexcept { weft::detail::watch_elsewhere(nullptr); }
 
 bool sockets::look() noexcept {
   epoll* const set = the_set.load(std::memory_order_acquire);  // <- set (no model: as declared)
-  if (set == nullptr || set->watched() == 0) return false;
+  if (set == nullptr || set->is_inherited() || set->watched() == 0) return false;
   return set->wait(epoll::time_point{}, found_, [] { return true; }) && !found_.empty();
 }
 

@@ -7,6 +7,7 @@ namespace weft::detail {
 
 class io_service {
  public:
+  static bool is_inherited() noexcept { return false; }
   virtual void stop_watching(int number) noexcept = 0;
   virtual void arm(descriptor& one, direction which) noexcept = 0;
   virtual void give_back(descriptor& one) noexcept = 0;

@@ -1,0 +1,160 @@
+// A process that forks goes on with its sockets, whatever the child does to its copies of them: their epoll sets and rings are
+// the parent's. See src/io/io_service.hpp.
+#include "support/weft_test.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <weft/clock.hpp>
+#include <weft/net.hpp>
+#include <weft/runtime.hpp>
+#include <weft/scope.hpp>
+#include <weft/with.hpp>
+
+#include "net/open_descriptors.hpp"
+#include "net/sockets.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using test::connection;
+using weft::task;
+using weft::net::stream;
+
+// What a child ends with: 0 where `body` has given true.
+int in_a_child(auto body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);  // instead of for ever
+    ::_exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+// Each end is closed there, and nothing else. None is asked for its number, by which others might have a duplicate.
+bool closes_all(std::span<connection*> all) {
+  const std::size_t open = test::open_descriptors();
+  for (connection* const one : all)
+    for (stream* const end : {&one->here, &one->there}) {
+      if (one == all.front())
+        *end = {};
+      else
+        end->close();
+    }
+  return test::open_descriptors() + 2 * all.size() == open;
+}
+
+task<> read_one(stream& from) {
+  std::array<std::byte, 4> buffer;
+  EXPECT_EQ(co_await from.read(buffer), 1U);
+}
+
+// One connection has never been waited for, in one a read waits, and in one a read has waited.
+task<> survives_a_child() {
+  connection fresh = co_await test::connected_by_tcp();
+  connection waits = co_await test::connected_by_tcp();
+  connection waited = co_await test::connected_by_tcp();
+  co_await weft::with_scope([&](weft::scope& s) -> task<> {
+    auto before = s.fork(read_one(waited.here));
+    auto reads = s.fork(read_one(waits.here));
+    co_await weft::sleep_for(5ms);
+    co_await waited.there.write("1");
+    co_await std::move(before);
+    std::array all{&fresh, &waits, &waited};
+    EXPECT_EQ(in_a_child([&] { return closes_all(all); }), 0);
+    co_await waits.there.write("2");
+    co_await std::move(reads);
+    for (connection* const one : all) {
+      auto later = s.fork(read_one(one->here));
+      co_await weft::sleep_for(1ms);
+      co_await one->there.write("3");
+      co_await std::move(later);
+    }
+  });
+}
+
+#if defined(WEFT_TEST_TSAN)
+#define SKIP_WITHOUT_FORK() GTEST_SKIP() << "the thread sanitizer can't go on in a forked child that has threads"
+#else
+#define SKIP_WITHOUT_FORK() static_cast<void>(0)
+#endif
+
+TEST(a_forked_child, closes_its_copies_of_what_is_in_a_runtime) {
+  SKIP_WITHOUT_FORK();
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    for (const unsigned threads : {1U, 2U}) weft::runtime{{.threads = threads, .io = by}}.run(survives_a_child());
+}
+TEST(a_forked_child, closes_its_copies_of_what_is_in_no_runtime) {
+  SKIP_WITHOUT_FORK();
+  weft::sync_wait(survives_a_child());
+}
+
+TEST(a_forked_child, gives_a_copy_away) {
+  SKIP_WITHOUT_FORK();
+  const auto body = []() -> task<> {
+    connection one = co_await test::connected_by_tcp();
+    EXPECT_EQ(in_a_child([&] {
+                const int number = one.here.native_handle();
+                return one.here.release() == number && ::fcntl(number, F_GETFD) >= 0;
+              }),
+              0);
+    co_await weft::with_scope([&](weft::scope& s) -> task<> {
+      auto reads = s.fork(read_one(one.here));
+      co_await weft::sleep_for(1ms);
+      co_await one.there.write("x");
+      co_await std::move(reads);
+    });
+  };
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    weft::runtime{{.threads = 1, .io = by}}.run(body());
+}
+
+// By a set of its own, and with a thread of its own.
+TEST(a_forked_child, has_sockets_outside_of_runtimes) {
+  SKIP_WITHOUT_FORK();
+  const auto talk = []() -> task<> {
+    connection one = test::connected();
+    co_await weft::with_scope([&](weft::scope& s) -> task<> {
+      auto reads = s.fork(read_one(one.here));
+      co_await weft::sleep_for(5ms);
+      co_await one.there.write("x");
+      co_await std::move(reads);
+    });
+  };
+  connection mine = test::connected();
+  weft::sync_wait(talk());
+  const auto talks = [&] {
+    weft::sync_wait(talk());
+    mine.here.close();
+    mine.there.close();
+    weft::runtime{{.threads = 1}}.run(talk());
+    return !testing::Test::HasFailure();
+  };
+  EXPECT_EQ(in_a_child(talks), 0);
+  EXPECT_EQ(in_a_child([&] { return in_a_child(talks) == 0 && talks(); }), 0);
+  weft::sync_wait(talk());
+}
+
+TEST(a_forked_child_misuse, makes_a_socket_in_a_runtime_of_its_parents) {
+  SKIP_WITHOUT_FORK();
+  const auto body = []() -> task<> {
+    const auto makes = [] {
+      GTEST_FLAG_SET(death_test_style, "fast");  // which forks here
+      EXPECT_DEATH(test::connected(), "was made in a runtime of the process that this one was forked from");
+    };
+    makes();
+    co_return;
+  };
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    weft::runtime{{.threads = 1, .io = by}}.run(body());
+}
+
+}  // namespace
