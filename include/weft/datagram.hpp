@@ -153,6 +153,9 @@ struct receiving_batch {
 /// What waits until a Unix socket may send to `to`, of which it is not told: neither where that has no room, nor, for sure, where
 /// its own buffer is full. After so many tries it waits longer for the next one.
 task<> until_room_at(int from, net::endpoint to, unsigned tries);
+/// What waits until a Unix socket may send to its peer. It is told when the peer has room, and when three quarters of its own
+/// buffer are free; but of neither while another receiver has more than a quarter of that unread.
+task<> until_room_at_peer(descriptor& from, unsigned tries);
 
 // A send has another member: `full()`, the Unix receiver to which it was that has no room; null: it can't be one. To one it
 // always tries: the socket's readiness says whether its peer has room.
@@ -243,6 +246,23 @@ task<typename Act::value_type> send_to_unix(Act act) {
   }
 }
 
+/// To the peer of a Unix socket. As run_operation(), but that it tries now and then, whatever was reported.
+template <class Act>
+task<typename Act::value_type> send_to_unix_peer(Act act) {
+  const descriptor_use use{act.at};
+  if (!use) co_await fail_with(failure_of(closed_here(), Act::name));
+  co_await check_stop();
+  if (has_had_its_turn()) co_await yield();
+  for (unsigned tries = 0;; ++tries) {
+    if (const tried got = act.attempt(); !got.must_wait) {
+      if (got.refused) co_await fail_with(failure_of(got.refused, Act::name));
+      co_return act.give(got);
+    }
+    co_await until_room_at_peer(*act.at, tries);
+    if (act.at->is_closed()) co_await fail_with(failure_of(closed_here(), Act::name));
+  }
+}
+
 /// What a send returns.
 template <class Act>
 class [[nodiscard("nothing happens until it is awaited")]] sending
@@ -253,7 +273,9 @@ class [[nodiscard("nothing happens until it is awaited")]] sending
   sending(Act act) noexcept : act_(std::move(act)) {}
 
   WEFT_COROUTINE_WRAPPER task<value_type> as_task() && {
-    return act_.full() == nullptr ? run_operation<Act>(std::move(act_)) : send_to_unix<Act>(std::move(act_));
+    if (act_.full() != nullptr) return send_to_unix<Act>(std::move(act_));
+    if (act_.at != nullptr && act_.at->is_unix()) return send_to_unix_peer<Act>(std::move(act_));
+    return run_operation<Act>(std::move(act_));
   }
   operation_case<Act> as_case() && { return operation_case<Act>{std::move(act_)}; }
 
@@ -327,7 +349,9 @@ class datagram {
 
   /// Sends one to the peer: the system has all of it then, or none.
   ///
-  /// Suspends  only where the socket's buffer is full; on a Unix socket, where the receiver has no room.
+  /// Suspends  only where the socket's buffer is full; on a Unix socket, where the receiver has no room. There it also tries now
+  /// and then, since the system reports no room while others have more than a quarter of the buffer unread; as a case of a
+  /// select it goes by what is reported.
   /// Cancel    has had no effect.
   /// Fails     with an error of the system's, and has sent nothing: message_size, where it is too long for a datagram;
   ///           destination_address_required, where there is no peer; no_buffer_space; and connection_refused, as receive().

@@ -101,6 +101,7 @@ struct sending_descriptors {
 };
 struct sending_descriptors_by_datagram : sending_descriptors {
   static constexpr const char* if_taken = nullptr;
+  static const net::endpoint* full() noexcept { return nullptr; }
 };
 
 struct receiving_descriptors {
@@ -146,7 +147,7 @@ namespace weft::net {
   return detail::sending_descriptors{detail::socket_access::of(to), those, with};
 }
 /// The same as one datagram to the peer, which may be empty.
-[[nodiscard]] inline detail::operation<detail::sending_descriptors_by_datagram> send_descriptors(
+[[nodiscard]] inline detail::sending<detail::sending_descriptors_by_datagram> send_descriptors(
     const datagram& to, std::span<const int> those, std::span<const std::byte> with) noexcept {
   detail::expect_sense(those);
   return detail::sending_descriptors_by_datagram{{detail::socket_access::of(to), those, with}};

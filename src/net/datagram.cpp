@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string>
 #include <weft/clock.hpp>
+#include <weft/select.hpp>
 #include <weft/timed.hpp>
 
 #include "net/socket_file.hpp"
@@ -29,6 +30,8 @@ bool has_room(int number) noexcept {
   return ::ioctl(number, SIOCOUTQ, &on_their_way) != 0 || on_their_way < net::socket_option(number, SO_SNDBUF);
 }
 
+clock::duration longest_wait(unsigned tries) noexcept { return std::chrono::milliseconds{1 << std::min(tries, 6U)}; }
+
 }  // namespace
 
 // A socket whose peer is the receiver is told. Rejected: to wait for the sender's own readiness, too, by which a close() would
@@ -36,8 +39,7 @@ bool has_room(int number) noexcept {
 task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
   if (!has_room(from)) {
     // That it is writable is reported once three quarters are free, and not while a peer has no room.
-    const clock::duration longest = std::chrono::milliseconds{1 << std::min(tries, 6U)};
-    auto waits = timeout(longest, net::ready(from, net::readiness::writable));
+    auto waits = timeout(longest_wait(tries), net::ready(from, net::readiness::writable));
     const auto how = co_await as_result(std::move(waits));
     if (how.is_stopped()) co_await check_stop();
     if (how.error() && how.error() != errc::timed_out) co_await fail_with(how.exception());
@@ -47,6 +49,10 @@ task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
   const net::new_socket asks{net::open_socket(target, SOCK_DGRAM)};
   if (::connect(asks.number(), &target.any, target.size) != 0) co_return;  // the next send says why
   co_await net::ready(asks.number(), net::readiness::writable);
+}
+
+task<> detail::until_room_at_peer(descriptor& from, unsigned tries) {
+  co_await select(on(from.until_ready(direction::out)), after(longest_wait(tries)));
 }
 
 namespace net {

@@ -795,6 +795,39 @@ WEFT_TEST("unix datagrams: who waits for its own buffer goes on, though its peer
   EXPECT_FALSE(is_writable(here));
 }
 
+// While another one has more than a quarter of the sender's buffer, no room is reported, though there is some.
+WEFT_TEST("unix datagrams: who sends to its peer goes on, though others have a part of its buffer") {
+  const std::vector<std::byte> big(8 << 10);
+  for (int by = 0; by != 4; ++by) {
+    const datagram peer = co_await bind(a_name());
+    const datagram other = co_await bind(a_name());
+    const datagram here = co_await bind(a_name());
+    here.set_send_buffer(64 << 10);
+    while (is_writable(here)) co_await here.send_to(big, other.local());
+    here.connect(peer.local());
+    const auto fills = [&]() -> task<> {
+      for (;;) co_await here.send(big);
+    };
+    EXPECT_EQ((co_await as_result(timeout(20ms, fills()))).error(), weft::errc::timed_out);
+    const auto sends = [&]() -> task<> {
+      const std::array<weft::net::outgoing, 1> batch{{{.data = big}}};
+      const std::array<int, 1> number{STDERR_FILENO};
+      if (by == 0) co_await here.send(big);
+      if (by == 1) co_await here.send_batch(batch);
+      if (by == 2) co_await here.send_segments(big, big.size());
+      if (by == 3) co_await weft::net::send_descriptors(here, number, big);
+    };
+    const auto empties = [&]() -> task<> {
+      co_await weft::sleep_for(5ms);
+      co_await take_all(peer);
+    };
+    auto passing = weft::when_all(sends(), empties());
+    const auto how = co_await as_result(timeout(10s, std::move(passing)));
+    EXPECT_FALSE(how.error()) << by;
+    EXPECT_FALSE(is_writable(here));  // as it was all the while
+  }
+}
+
 WEFT_TEST("unix datagrams: one to who has room is sent while others wait for the peer") {
   const datagram peer = co_await bind(a_name());
   const datagram to = co_await bind(a_name());
