@@ -24,10 +24,15 @@
 namespace weft {
 namespace {
 
-// As the system decides when it sends.
-bool has_room(int number) noexcept {
-  int on_their_way = 0;
-  return ::ioctl(number, SIOCOUTQ, &on_their_way) != 0 || on_their_way < net::socket_option(number, SO_SNDBUF);
+int bytes_on_their_way(int number) noexcept {
+  int count = 0;
+  return ::ioctl(number, SIOCOUTQ, &count) == 0 ? count : 0;
+}
+
+// As the system decides when it sends, and when it reports that there is room.
+bool has_room(int number) noexcept { return bytes_on_their_way(number) < net::socket_option(number, SO_SNDBUF); }
+bool is_reported(int number) noexcept {
+  return bytes_on_their_way(number) <= net::socket_option(number, SO_SNDBUF) / 4;
 }
 
 clock::duration longest_wait(unsigned tries) noexcept { return std::chrono::milliseconds{1 << std::min(tries, 6U)}; }
@@ -52,7 +57,10 @@ task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
 }
 
 task<> detail::until_room_at_peer(descriptor& from, unsigned tries) {
-  co_await select(on(from.until_ready(direction::out)), after(longest_wait(tries)));
+  if (is_reported(from.number()))
+    co_await from.until_ready(direction::out);
+  else
+    co_await select(on(from.until_ready(direction::out)), after(longest_wait(tries)));
 }
 
 namespace net {

@@ -138,14 +138,20 @@ struct to_whomever : passing {
 };
 TEST(sweep, datagram_to) { sweep_both<to_whomever>("datagram::receive_from, datagram::send_to", waits_for_the_other); }
 
-// The receiver has no room, which the sender waits for by another socket.
-template <class By>
-struct to_who_has_no_room : passing {
+// The receiver has no room, which the sender waits for by another socket, unless it is its peer.
+template <class By, bool is_peer>
+struct without_room : passing {
   static constexpr int count = 14;  // more than a receiver has room for, by net.unix.max_dgram_qlen
   std::size_t open = 0;
+  without_room() {
+    if constexpr (is_peer) here.connect(to);
+  }
   part<By> sends() {
     for (int i = 0; i != count; ++i) {
-      co_await here.send_to("x", to);
+      if constexpr (is_peer)
+        co_await here.send("x");
+      else
+        co_await here.send_to("x", to);
       note(sent, "x");
     }
   }
@@ -166,7 +172,14 @@ struct to_who_has_no_room : passing {
     require(open == 0 || open_descriptors() == open, "a descriptor is left");
   }
 };
-TEST(sweep, datagram_without_room) { sweep_both<to_who_has_no_room>("datagram::send_to", waits_for_the_other); }
+template <class By>
+using to_who_has_no_room = without_room<By, false>;
+template <class By>
+using to_a_peer_without_room = without_room<By, true>;
+TEST(sweep, datagram_without_room) {
+  sweep_both<to_who_has_no_room>("datagram::send_to", waits_for_the_other);
+  sweep_both<to_a_peer_without_room>("datagram::send", waits_for_the_other);
+}
 
 template <class By>
 struct by_batches : passing {
