@@ -80,9 +80,17 @@ tried failed_to_receive(descriptor& from, int error) noexcept {
 tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::received& what,
                            net::endpoint* sender) noexcept {
   from.expect_change(direction::in);
+  ssize_t size;
+  if (sender == nullptr && from.is_unix()) {  // nothing comes besides the bytes, and recvmsg() copies more
+    do size = ::recv(from.number(), into.data(), into.size(), MSG_TRUNC);
+    while (size < 0 && errno == EINTR);
+    if (size < 0) return failed_to_receive(from, errno);
+    from.has_more(direction::in);  // perhaps
+    what = {.size = std::min(static_cast<std::size_t>(size), into.size()), .full_size = static_cast<std::size_t>(size)};
+    return {};
+  }
   message_in one;
   msghdr message;
-  ssize_t size;
   do {
     one.prepare(message, into, from.is_unix());
     size = ::recvmsg(from.number(), &message, MSG_TRUNC);
