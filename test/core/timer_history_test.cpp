@@ -23,6 +23,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include <weft/clock.hpp>
 #include <weft/pool.hpp>
 
 #include "support/history.hpp"
