@@ -3,7 +3,19 @@ include(CMakePackageConfigHelpers)
 
 set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-install(TARGETS weft weft_test EXPORT weft_targets
+set(weft_installed weft weft_test)
+set(weft_pcs weft.pc weft-test.pc)
+if(WEFT_TLS)
+  list(APPEND weft_installed weft_tls)
+  list(APPEND weft_pcs weft-tls.pc)
+  set(weft_tls_requires "weft = ${PROJECT_VERSION}")
+  if(BUILD_SHARED_LIBS)
+    set(weft_tls_private "Requires.private: libssl >= 3.0")
+  else()
+    string(APPEND weft_tls_requires ", libssl >= 3.0, libcrypto >= 3.0")
+  endif()
+endif()
+install(TARGETS ${weft_installed} EXPORT weft_targets
   FILE_SET HEADERS
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT weft_targets NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${weft_cmake_dir})
@@ -20,7 +32,7 @@ install(
 # weft.pc finds its prefix from where it lies, so that an install can be moved.
 file(RELATIVE_PATH weft_prefix_from_pc
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-foreach(pc IN ITEMS weft.pc weft-test.pc)
+foreach(pc IN LISTS weft_pcs)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${pc}.in ${PROJECT_BINARY_DIR}/${pc} @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
-install(FILES ${PROJECT_BINARY_DIR}/weft.pc ${PROJECT_BINARY_DIR}/weft-test.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

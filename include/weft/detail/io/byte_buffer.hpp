@@ -21,6 +21,13 @@ class byte_buffer {
         capacity_{other.capacity_},
         begin_{std::exchange(other.begin_, 0)},
         end_{std::exchange(other.end_, 0)} {}
+  byte_buffer& operator=(byte_buffer&& other) noexcept {
+    bytes_ = std::move(other.bytes_);
+    capacity_ = other.capacity_;
+    begin_ = std::exchange(other.begin_, 0);
+    end_ = std::exchange(other.end_, 0);
+    return *this;
+  }
 
   std::size_t capacity() const noexcept { return capacity_; }
   std::size_t size() const noexcept { return end_ - begin_; }

@@ -1,0 +1,124 @@
+// What a TLS session and what it runs over ask of each other. Part of tls.hpp.
+//
+// OpenSSL reads from `tls_input`, and writes into a buffer of the session's: it never waits, and never sees a socket. A session's
+// tasks fill the one and send the other, outside of its lock.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <weft/detail/net/operation.hpp>
+#include <weft/detail/task/as_task.hpp>
+#include <weft/io.hpp>
+#include <weft/net.hpp>
+#include <weft/task.hpp>
+
+namespace weft::detail {
+
+class tls_context;
+class tls_session;
+
+/// What has come and was not decrypted yet: at most a record with its header. It has memory only while it holds something, or a
+/// reader has to have a place for what comes.
+class tls_input {
+ public:
+  static constexpr std::size_t capacity = std::size_t{17} * 1024;
+
+  bool empty() const noexcept { return begin_ == end_; }
+  std::span<const std::byte> held() const noexcept { return {memory_.get() + begin_, end_ - begin_}; }
+  void consume(std::size_t size) noexcept { begin_ += size; }
+
+  /// All its room, where it is empty. Empty: there is no memory.
+  std::span<std::byte> room() noexcept {
+    if (!memory_) memory_.reset(new (std::nothrow) std::byte[capacity]);
+    begin_ = end_ = 0;
+    return {memory_.get(), memory_ ? capacity : 0};
+  }
+  void filled(std::size_t size) noexcept {
+    WEFT_EXPECTS(size <= capacity, "a reader has said that it gave more bytes than it was given room for");
+    end_ = size;
+  }
+  void release() noexcept {
+    memory_.reset();
+    begin_ = end_ = 0;
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  std::size_t begin_ = 0, end_ = 0;
+};
+
+/// What a session runs over.
+class tls_transport {
+ public:
+  tls_transport() = default;
+  tls_transport(const tls_transport&) = delete;
+  virtual ~tls_transport() = default;
+
+  /// Fills `into`, which is empty, with what comes. 0: the end. One that is stopped, or fails, has taken nothing.
+  virtual task<std::size_t> fill(tls_input& into) = 0;
+  virtual task<> send(std::span<const std::byte> data) = 0;
+  /// Sends what goes at once, if it can know that: gives how much that was.
+  virtual std::size_t try_send(std::span<const std::byte> data) noexcept = 0;
+  virtual void close() noexcept = 0;
+};
+
+task<std::size_t> tls_fill(net::stream& from, tls_input& into);
+std::size_t tls_try_send(net::stream& to, std::span<const std::byte> data) noexcept;
+
+template <class Transport>
+class tls_transport_over final : public tls_transport {
+ public:
+  explicit tls_transport_over(Transport&& on) noexcept : on_{std::move(on)} {}
+
+  Transport& get() noexcept { return on_; }
+
+  task<std::size_t> fill(tls_input& into) override {
+    if constexpr (std::same_as<Transport, net::stream>) {
+      return tls_fill(on_, into);
+    } else {
+      return fill_by_reads(into);
+    }
+  }
+  WEFT_COROUTINE_WRAPPER task<> send(std::span<const std::byte> data) override { return as_task(on_.write(data)); }
+  std::size_t try_send([[maybe_unused]] std::span<const std::byte> data) noexcept override {
+    if constexpr (std::same_as<Transport, net::stream>)
+      return tls_try_send(on_, data);
+    else
+      return 0;
+  }
+  void close() noexcept override {
+    if constexpr (requires { on_.close(); }) on_.close();
+  }
+
+ private:
+  task<std::size_t> fill_by_reads(tls_input& into) {
+    const std::span<std::byte> room = into.room();
+    if (room.empty()) throw std::bad_alloc{};
+    const std::size_t got = co_await on_.read(room);
+    into.filled(got);
+    co_return got;
+  }
+
+  Transport on_;
+};
+
+/// What `stream` does, whatever it is over. A null session: there is none.
+using tls_session_of = std::shared_ptr<tls_session>;
+/// Throws error: what can't be a host, or a session for want of memory.
+tls_session_of tls_begin(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over, const std::string& host);
+task<> tls_handshake(tls_session_of of);
+task<std::size_t> tls_read(tls_session_of of, std::span<std::byte> into);
+task<std::size_t> tls_write_some(tls_session_of of, std::span<const std::byte> data);
+task<> tls_write(tls_session_of of, std::span<const std::byte> data);
+task<> tls_shutdown(tls_session_of of);
+void tls_close(tls_session& of) noexcept;
+bool tls_is_open(const tls_session& of) noexcept;
+
+}  // namespace weft::detail

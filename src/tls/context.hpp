@@ -1,0 +1,81 @@
+// What handshakes of one kind have in common: OpenSSL's context, the certificates to show, and the sessions to resume.
+//
+// OpenSSL's context is never changed once there are sessions of it, which would race with them. So certificates are no part of it:
+// each handshake takes those of that moment, by a callback, and a reload replaces one pointer.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+#include <weft/tls.hpp>
+
+#include "tls/openssl.hpp"
+
+namespace weft::detail {
+
+// A certificate to show, with what belongs to it.
+struct tls_identity {
+  owned_certificate own;
+  owned_certificates chain;
+  owned_key key;
+};
+using tls_identities = std::vector<tls_identity>;
+
+// A client's sessions, by host. Those of TLS 1.3 are used once, so that nobody can tell two connections of one client.
+class tls_sessions {
+ public:
+  void put(const std::string& host, owned_session one);
+  owned_session take(const std::string& host);
+
+ private:
+  static constexpr std::size_t most = 256;
+  struct entry {
+    std::string host;
+    owned_session session;
+  };
+  std::mutex lock_;
+  std::list<entry> all_;  // the latest first
+  std::unordered_map<std::string_view, std::list<entry>::iterator> by_host_;
+};
+
+class tls_context {
+ public:
+  explicit tls_context(const tls::client_options& options);
+  explicit tls_context(const tls::server_options& options);
+  tls_context(const tls_context&) = delete;
+  ~tls_context() = default;
+
+  void reload(const tls::certificate& own, std::span<const tls::certificate> others);
+
+  /// A session that has not begun. Throws.
+  owned_ssl begin(const std::string& host);
+  bool is_server() const noexcept { return is_server_; }
+  bool resumes() const noexcept { return resumes_; }
+  tls_sessions& sessions() noexcept { return sessions_; }
+
+ private:
+  void begin_context(const SSL_METHOD* by, tls::version least, std::span<const std::string_view> alpn);
+  void trust(const tls::pem& issuers, const tls::pem& revoked);
+  tls_identities read(const tls::certificate& own, std::span<const tls::certificate> others) const;
+  std::shared_ptr<const tls_identities> identities() const;
+
+  static int choose_certificate(SSL* by, void* self) noexcept;
+  static int choose_protocol(SSL* by, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                             unsigned int offered_size, void* self) noexcept;
+  static int keep_session(SSL* of, SSL_SESSION* one) noexcept;
+
+  owned_context openssl_;
+  std::string protocols_;  // in the form of ALPN
+  const bool is_server_, resumes_;
+  tls::verify verifies_ = tls::verify::peer;
+  tls_sessions sessions_;
+  mutable std::mutex lock_;
+  std::shared_ptr<const tls_identities> identities_;
+};
+
+}  // namespace weft::detail

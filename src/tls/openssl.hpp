@@ -1,0 +1,50 @@
+// OpenSSL's objects with owners, and its errors.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+#include <new>
+#include <system_error>
+
+namespace weft::detail {
+
+template <auto Free>
+struct frees {
+  template <class T>
+  void operator()(T* one) const noexcept {
+    Free(one);
+  }
+};
+struct frees_certificates {
+  void operator()(STACK_OF(X509) * all) const noexcept { sk_X509_pop_free(all, X509_free); }
+};
+using owned_bio = std::unique_ptr<BIO, frees<BIO_free_all>>;
+using owned_context = std::unique_ptr<SSL_CTX, frees<SSL_CTX_free>>;
+using owned_ssl = std::unique_ptr<SSL, frees<SSL_free>>;
+using owned_session = std::unique_ptr<SSL_SESSION, frees<SSL_SESSION_free>>;
+using owned_certificate = std::unique_ptr<X509, frees<X509_free>>;
+using owned_certificates = std::unique_ptr<STACK_OF(X509), frees_certificates>;
+using owned_crl = std::unique_ptr<X509_CRL, frees<X509_CRL_free>>;
+using owned_key = std::unique_ptr<EVP_PKEY, frees<EVP_PKEY_free>>;
+using owned_octets = std::unique_ptr<ASN1_OCTET_STRING, frees<ASN1_OCTET_STRING_free>>;
+
+/// Owns what a function of OpenSSL's has made; null: there was no memory.
+template <class Owner>
+Owner made(typename Owner::pointer one) {
+  if (one == nullptr) throw std::bad_alloc{};
+  return Owner{one};
+}
+
+/// What the first error in OpenSSL's queue is, which is empty then.
+std::error_code take_tls_error() noexcept;
+/// What an X509_V_ERR_... is.
+std::error_code verification_error(long found) noexcept;
+
+}  // namespace weft::detail

@@ -1,0 +1,93 @@
+// A session: OpenSSL's, between two buffers in memory, under a lock.
+//
+// What goes out. Only one task sends at a time (`is_sending_`): the one that does the handshake, that writes, or that ends the
+// stream. What it has OpenSSL encrypt is gathered in `out_`, and swapped into `sending_` to be sent outside of the lock. A read may
+// have OpenSSL answer something, as a change of keys. It does not wait to send that, or one that is stopped meanwhile would have cut
+// a record: it sends what goes at once, where nobody sends, and the rest goes first with whatever is sent next. Who asks for more
+// and more answers and reads none (`flooded`) ends the session.
+//
+// What comes in. Only the task that reads, or does the handshake, fills `in_`, and only while it is empty; OpenSSL takes from it
+// under the lock. A read that waits for more has taken nothing.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <system_error>
+#include <weft/detail/io/byte_buffer.hpp>
+#include <weft/detail/net/operation.hpp>
+#include <weft/tls.hpp>
+
+#include "tls/context.hpp"
+#include "tls/openssl.hpp"
+
+namespace weft::detail {
+
+class tls_session {
+ public:
+  tls_session(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over, const std::string& host);
+  tls_session(const tls_session&) = delete;
+  ~tls_session() = default;
+
+  tls_transport& transport() noexcept { return *over_; }
+  tls_input& input() noexcept { return in_; }  // by who fills it
+  const std::string& host() const noexcept { return host_; }
+
+  // Each is one step, which takes the lock. `must_wait`: for more input.
+  tried handshake();
+  tried read(std::span<std::byte> into);
+  // Takes as much as a piece has room for. Throws std::bad_alloc, and has taken nothing then.
+  tried encrypt(std::span<const std::byte> data, std::size_t most);
+  tried end();  // close_notify
+
+  // What is to be sent now, by who did a step; empty: nothing.
+  std::span<const std::byte> to_send() const noexcept { return sending_.held(); }
+  // Whether more is to be sent then.
+  bool has_sent() noexcept;
+  void has_not_sent(bool was_stopped) noexcept;
+
+  void input_has_ended() noexcept;
+  void close() noexcept;
+  bool is_open() const noexcept;
+
+  std::optional<tls::certificate_info> peer_certificate();
+  std::string fact(tls_fact which);
+  bool is_resumed() noexcept;
+
+  bool is_read = false, is_written = false;  // by somebody
+
+ private:
+  using guard = std::lock_guard<std::mutex>;
+  static constexpr std::size_t most_answers = std::size_t{16} * 1024, kept_room = std::size_t{4} * 1024;
+
+  static const BIO_METHOD* in_memory();
+  static int give(BIO* self, char* into, std::size_t size, std::size_t* given) noexcept;
+  static int take(BIO* self, const char* from, std::size_t size, std::size_t* taken) noexcept;
+  static long control(BIO* self, int what, long number, void* pointer) noexcept;
+
+  // Under the lock, all of them.
+  void begin_to_send() noexcept;
+  std::error_code refusal() const noexcept;
+  std::error_code error_of(int result) noexcept;
+  void send_at_once() noexcept;
+
+  const std::shared_ptr<tls_context> by_;
+  const std::unique_ptr<tls_transport> over_;
+  const std::string host_;
+
+  mutable std::mutex lock_;
+  tls_input in_;
+  byte_buffer out_{kept_room};
+  byte_buffer sending_{kept_room};  // without the lock, by who sends
+  bool is_sending_ = false;
+  bool is_closed_ = false;        // both directions
+  bool is_ended_ = false;         // close_notify was sent, or can't be: no more is written
+  bool input_has_ended_ = false;  // of the transport
+  bool lacks_memory_ = false;     // of what OpenSSL has written
+  std::error_code failure_;       // behind which nothing goes
+  owned_ssl openssl_;
+};
+
+}  // namespace weft::detail
