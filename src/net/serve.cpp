@@ -68,6 +68,7 @@ accept_failure kind_of(const std::error_code& refused) noexcept {
 // Whether a handler has failed by what its peer did.
 bool is_of_the_peer(const std::error_code& failed) noexcept {
   if (failed == errc::closed) return true;
+  if (failed == std::errc::protocol_error) return true;  // as all errors of TLS
   if (failed.category() != std::generic_category() && failed.category() != std::system_category()) return false;
   switch (failed.value()) {
     case ECONNABORTED:

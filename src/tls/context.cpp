@@ -103,7 +103,7 @@ int show(SSL* by, const tls_identity& one) noexcept {
 }
 
 bool is_for(const tls_identity& one, std::string_view name) noexcept {
-  return X509_check_host(one.own.get(), name.data(), name.size(), 0, nullptr) == 1;
+  return X509_check_host(one.own.get(), name.data(), name.size(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) == 1;
 }
 
 std::string in_form_of_alpn(std::span<const std::string_view> protocols) {
@@ -319,7 +319,7 @@ owned_ssl tls_context::begin(const std::string& host) {
     // The name in the form without a dot at its end, which certificates have.
     const std::string name = host.ends_with('.') ? host.substr(0, host.size() - 1) : host;
     expect(SSL_set_tlsext_host_name(its, name.c_str()) == 1, operation, host);
-    X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     if (is_verified) expect(SSL_set1_host(its, name.c_str()) == 1, operation, host);
   }
   if (resumes_)

@@ -121,6 +121,9 @@ tls_session::tls_session(std::shared_ptr<tls_context> by, std::unique_ptr<tls_tr
   SSL_set_bio(openssl_.get(), raw, raw);
 }
 
+// OpenSSL takes a session for broken that has not ended by close_notify, and would not resume it.
+tls_session::~tls_session() { SSL_set_shutdown(openssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
+
 // ---- steps ----------------------------------------------------------------------------------------------------------------
 
 std::error_code tls_session::refusal() const noexcept { return is_closed_ ? closed_here() : failure_; }
@@ -186,7 +189,10 @@ tried tls_session::handshake() {
     got.refused = error_of(result);
     got.must_wait = !got.refused;
   }
-  begin_to_send();  // also where it has failed, so that the peer hears why
+  // Also where it has failed, so that the peer hears why. Not what a server of TLS 1.3 has left at the end: that are tickets, which
+  // its peer need not be reading yet. They go with what is sent next.
+  const bool are_tickets = result == 1 && by_->is_server() && SSL_version(openssl_.get()) >= TLS1_3_VERSION;
+  if (!are_tickets) begin_to_send();
   return got;
 }
 

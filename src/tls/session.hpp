@@ -29,7 +29,7 @@ class tls_session {
  public:
   tls_session(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over, const std::string& host);
   tls_session(const tls_session&) = delete;
-  ~tls_session() = default;
+  ~tls_session();
 
   tls_transport& transport() noexcept { return *over_; }
   tls_input& input() noexcept { return in_; }  // by who fills it

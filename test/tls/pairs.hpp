@@ -3,6 +3,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -144,6 +145,10 @@ class openssl_peer {
       : number_{number},
         context_{SSL_CTX_new(own != nullptr ? TLS_server_method() : TLS_client_method()), SSL_CTX_free},
         ssl_{nullptr, SSL_free} {
+    sigset_t pipe;  // on this thread
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
     SSL_CTX_set_security_level(context_.get(), 0);
     SSL_CTX_set_max_proto_version(context_.get(), most);
     if (own != nullptr) use(*own);
