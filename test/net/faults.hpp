@@ -25,6 +25,7 @@
 #include <weft/timed.hpp>
 
 #include "net/open_descriptors.hpp"
+#include "net/sockets.hpp"
 #include "support/system_calls.hpp"
 #include "support/weft_test.hpp"
 
@@ -236,7 +237,6 @@ inline own_socket connected_to(std::uint16_t port) {
   EXPECT_EQ(real::__real_connect(made.number(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
   return made;
 }
-inline const weft::net::endpoint anywhere{"127.0.0.1", 0};
 
 // A listener of the test's own.
 struct own_listener : own_socket {
