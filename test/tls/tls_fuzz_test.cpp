@@ -93,7 +93,7 @@ WEFT_FUZZ(what_is_between_two_sides, 400, 48) {
         pass_on(std::move(left.there.in), std::move(right.there.out), chosen, after),
         pass_on(std::move(right.there.in), std::move(left.there.out), chosen, after));
     // Where a length was changed, both sides wait for what never comes.
-    auto in_time = as_result(weft::timeout(5ms, std::move(both)));
+    auto in_time = weft::as_result(weft::timeout(5ms, std::move(both)));
     const auto how = co_await std::move(in_time);
     test::must(how.has_value() || how.error() == weft::errc::timed_out, "fails by " + how.error().message());
     test::must(answer.starts_with(to_client), "the client was given something else: " + to_client);
