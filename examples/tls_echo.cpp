@@ -56,7 +56,8 @@ int main(int count, char** arguments) {
     const std::string_view text = arguments[3];
     std::from_chars(text.data(), text.data() + text.size(), port);
   }
-  const w::tls::certificate certificate{.chain = w::tls::pem::file(arguments[1]), .key = w::tls::pem::file(arguments[2])};
+  const w::tls::certificate certificate{.chain = w::tls::pem::file(arguments[1]),
+                                        .key = w::tls::pem::file(arguments[2])};
   try {
     const w::tls::server_context context{{.certificate = certificate}};
     return w::run_main(w::when_any(serve(context, port), reload(context, certificate), w::interrupted()));

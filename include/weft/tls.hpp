@@ -37,7 +37,7 @@
 #include <utility>
 #include <vector>
 #include <weft/detail/base/invoke.hpp>
-#include <weft/detail/tls/session.hpp>
+#include <weft/detail/tls/transport.hpp>
 #include <weft/error.hpp>
 #include <weft/io.hpp>
 #include <weft/net.hpp>
@@ -52,22 +52,22 @@ namespace weft::tls {
 
 /// Why a handshake, or a session, has failed. What has no name here has OpenSSL's own number and sentence, in the same category.
 enum class errc {
-  truncated = 1,             ///< the stream has ended without close_notify: something may be missing
-  not_tls,                   ///< what came is no TLS, as plain HTTP
-  protocol_version,          ///< no version that both sides allow
-  no_common_cipher,          ///< none that both sides allow, or none for the certificates
-  no_common_protocol,        ///< of those for ALPN
-  certificate_expired,       ///< the peer's, or one in its chain; likewise the following
-  certificate_not_yet_valid, ///< or this machine's clock is wrong
-  wrong_host,                ///< it is for others than the host that was asked for
-  self_signed,               ///< and not trusted
-  unknown_issuer,            ///< no chain to what is trusted
-  weak_certificate,          ///< a short key, or a digest such as SHA-1; also of one's own
+  truncated = 1,              ///< the stream has ended without close_notify: something may be missing
+  not_tls,                    ///< what came is no TLS, as plain HTTP
+  protocol_version,           ///< no version that both sides allow
+  no_common_cipher,           ///< none that both sides allow, or none for the certificates
+  no_common_protocol,         ///< of those for ALPN
+  certificate_expired,        ///< the peer's, or one in its chain; likewise the following
+  certificate_not_yet_valid,  ///< or this machine's clock is wrong
+  wrong_host,                 ///< it is for others than the host that was asked for
+  self_signed,                ///< and not trusted
+  unknown_issuer,             ///< no chain to what is trusted
+  weak_certificate,           ///< a short key, or a digest such as SHA-1; also of one's own
   certificate_revoked,
-  revocation_unknown,        ///< revocation lists were given, and there is no valid one of its issuer
-  certificate_required,      ///< the server wants one of the client
-  certificate_refused,       ///< the peer does not take this side's
-  flooded,                   ///< the peer asks for more answers than it reads
+  revocation_unknown,    ///< revocation lists were given, and there is no valid one of its issuer
+  certificate_required,  ///< the server wants one of the client
+  certificate_refused,   ///< the peer does not take this side's
+  flooded,               ///< the peer asks for more answers than it reads
 };
 
 /// Of `errc`, of OpenSSL's errors, and of its reasons against a certificate. All of them are std::errc::protocol_error as
@@ -114,10 +114,10 @@ enum class verify : std::uint8_t {
 
 /// Is read where a context is made; likewise server_options.
 struct client_options {
-  pem trust{};  ///< the issuers that are trusted, instead of the system's
+  pem trust{};    ///< the issuers that are trusted, instead of the system's
   pem revoked{};  ///< lists of what issuers have revoked (CRL); none: not asked
   verify peer = verify::peer;
-  certificate own{};  ///< for a server that asks for one
+  certificate own{};                         ///< for a server that asks for one
   std::span<const std::string_view> alpn{};  ///< protocols, the best first: "h2", "http/1.1"
   version least = version::tls12;
   bool resumes = true;  ///< keeps sessions, one for each host, of up to 256, so that later handshakes are shorter
@@ -126,7 +126,7 @@ struct client_options {
 /// What a server does about a client's certificate.
 enum class client_certificates : std::uint8_t {
   none,
-  asked,     ///< may be given: one that is must be good
+  asked,  ///< may be given: one that is must be good
   required,
 };
 
@@ -136,8 +136,8 @@ struct server_options {
   /// certificates; else `.certificate`. Of several kinds of key for a name it gets that which it can verify.
   std::span<const tls::certificate> others{};
   client_certificates clients = client_certificates::none;
-  pem client_trust{};  ///< the issuers of clients' certificates; without a default
-  pem revoked{};  ///< as of client_options, of clients' certificates
+  pem client_trust{};                        ///< the issuers of clients' certificates; without a default
+  pem revoked{};                             ///< as of client_options, of clients' certificates
   std::span<const std::string_view> alpn{};  ///< protocols, the best first. A client that knows none of them is refused
   version least = version::tls12;
   bool resumes = true;  ///< gives clients tickets, by which later handshakes are shorter
@@ -158,7 +158,7 @@ class client_context {
   void reload(const certificate& own) const;
 
  private:
-  friend struct access;
+  friend detail::tls_access;
   std::shared_ptr<detail::tls_context> core_;
 };
 
@@ -172,7 +172,7 @@ class server_context {
   void reload(const certificate& own, std::span<const certificate> others = {}) const;
 
  private:
-  friend struct access;
+  friend detail::tls_access;
   std::shared_ptr<detail::tls_context> core_;
 };
 
@@ -180,7 +180,7 @@ class server_context {
 
 /// What stands in a certificate.
 struct certificate_info {
-  std::string subject;             ///< "CN=example.com,O=..."
+  std::string subject;  ///< "CN=example.com,O=..."
   std::string issuer;
   std::string serial;              ///< in hexadecimal digits
   std::vector<std::string> names;  ///< hosts and addresses that it is for
@@ -272,7 +272,7 @@ class stream {
   }
 
  private:
-  friend struct access;
+  friend detail::tls_access;
   stream(detail::tls_session_of session, Transport& transport) noexcept
       : session_{std::move(session)}, transport_{&transport} {}
 
@@ -291,20 +291,18 @@ concept transport = io::reader<T> && io::writer<T> && std::is_nothrow_move_const
 template <>
 struct std::is_error_code_enum<weft::tls::errc> : std::true_type {};
 
-namespace weft::tls {
+namespace weft::detail {
 
-struct access {
-  static std::shared_ptr<detail::tls_context> core(const client_context& of) { return of.core_; }
-  static std::shared_ptr<detail::tls_context> core(const server_context& of) { return of.core_; }
+struct tls_access {
+  template <class Context>
+  static std::shared_ptr<tls_context> core(const Context& of) {
+    return of.core_;
+  }
   template <class Transport>
-  static stream<Transport> make(detail::tls_session_of session, Transport& transport) noexcept {
+  static tls::stream<Transport> make(tls_session_of session, Transport& transport) noexcept {
     return {std::move(session), transport};
   }
 };
-
-}  // namespace weft::tls
-
-namespace weft::detail {
 
 std::optional<tls::certificate_info> tls_peer_certificate(tls_session& of);
 enum class tls_fact : std::uint8_t { alpn, version, cipher, server_name };
@@ -316,13 +314,14 @@ task<tls::stream<Transport>> tls_over(std::shared_ptr<tls_context> by, Transport
   auto kept = std::make_unique<tls_transport_over<Transport>>(std::move(over));
   Transport& its = kept->get();
   tls_session_of session = tls_begin(std::move(by), std::move(kept), host);
-  tls::stream<Transport> made = tls::access::make(session, its);  // closes it where the handshake does not come to its end
+  tls::stream<Transport> made =
+      tls_access::make(session, its);  // closes it where the handshake does not come to its end
   co_await tls_handshake(std::move(session));
   co_return made;
 }
 
-task<tls::stream<net::stream>> tls_connect(net::connect_options options, std::shared_ptr<tls_context> by, std::string host,
-                                           std::string service);
+task<tls::stream<net::stream>> tls_connect(net::connect_options options, std::shared_ptr<tls_context> by,
+                                           std::string host, std::string service);
 
 }  // namespace weft::detail
 
@@ -366,12 +365,12 @@ bool stream<Transport>::is_resumed() const {
 template <transport Transport>
 WEFT_COROUTINE_TAKES_OVER task<stream<Transport>> connect(const client_context& by, Transport over,
                                                           std::string_view host) {
-  return detail::tls_over(access::core(by), std::move(over), std::string{host});
+  return detail::tls_over(detail::tls_access::core(by), std::move(over), std::string{host});
 }
 /// Connects by TCP, as net::connect(), and then as above.
 WEFT_COROUTINE_TAKES_OVER inline task<stream<>> connect(const net::connect_options& options, const client_context& by,
                                                         std::string_view host, std::string_view service) {
-  return detail::tls_connect(options, access::core(by), std::string{host}, std::string{service});
+  return detail::tls_connect(options, detail::tls_access::core(by), std::string{host}, std::string{service});
 }
 WEFT_COROUTINE_TAKES_OVER inline task<stream<>> connect(const client_context& by, std::string_view host,
                                                         std::string_view service) {
@@ -381,7 +380,7 @@ WEFT_COROUTINE_TAKES_OVER inline task<stream<>> connect(const client_context& by
 /// The server's side of a session over `over`. Otherwise as connect().
 template <transport Transport>
 WEFT_COROUTINE_TAKES_OVER task<stream<Transport>> accept(const server_context& by, Transport over) {
-  return detail::tls_over(access::core(by), std::move(over), std::string{});
+  return detail::tls_over(detail::tls_access::core(by), std::move(over), std::string{});
 }
 
 // ---- serving --------------------------------------------------------------------------------------------------------------
@@ -450,7 +449,8 @@ WEFT_COROUTINE_TAKES_OVER task<> serve(const server_context& by, serve_options o
   detail::expect_sense(options);
   std::vector<net::listener> all = detail::all_of(std::move(at));
   WEFT_EXPECTS(!all.empty(), "a server was given no listener");
-  return detail::tls_serve_with<std::decay_t<F>>(access::core(by), options, std::move(all), std::forward<F>(handler));
+  return detail::tls_serve_with<std::decay_t<F>>(detail::tls_access::core(by), options, std::move(all),
+                                                 std::forward<F>(handler));
 }
 template <class F, class At>
   requires detail::serves_tls<F> && (std::same_as<At, net::listener> || std::same_as<At, std::vector<net::listener>>)

@@ -180,11 +180,12 @@ void tls_context::trust(const tls::pem& issuers, const tls::pem& revoked) {
   SSL_CTX* const its = openssl_.get();
   X509_STORE* const store = SSL_CTX_get_cert_store(its);
   if (issuers.is_given()) {
-    read_all<owned_certificate>(issuers, "read trusted certificates from", next_certificate, [&](owned_certificate one) {
-      expect(X509_STORE_add_cert(store, one.get()) == 1, "trust a certificate of", name_of(issuers));
-      if (is_server_)  // what it tells clients that it takes
-        expect(SSL_CTX_add_client_CA(its, one.get()) == 1, "trust a certificate of", name_of(issuers));
-    });
+    read_all<owned_certificate>(
+        issuers, "read trusted certificates from", next_certificate, [&](owned_certificate one) {
+          expect(X509_STORE_add_cert(store, one.get()) == 1, "trust a certificate of", name_of(issuers));
+          if (is_server_)  // what it tells clients that it takes
+            expect(SSL_CTX_add_client_CA(its, one.get()) == 1, "trust a certificate of", name_of(issuers));
+        });
   } else {
     expect(SSL_CTX_set_default_verify_paths(its) == 1, "trust what the system trusts");
   }
@@ -207,7 +208,8 @@ tls_context::tls_context(const tls::client_options& options)
     SSL_CTX_set_verify(its, SSL_VERIFY_PEER, nullptr);
   }
   if (options.own.chain.is_given() || options.own.key.is_given()) reload(options.own, {});
-  SSL_CTX_set_session_cache_mode(its, resumes_ ? SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL : SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_session_cache_mode(its,
+                                 resumes_ ? SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL : SSL_SESS_CACHE_OFF);
   if (resumes_) SSL_CTX_sess_set_new_cb(its, keep_session);
 }
 
@@ -278,7 +280,8 @@ int tls_context::choose_protocol(SSL*, const unsigned char** chosen, unsigned ch
                                  unsigned int offered_size, void* self) noexcept {
   const std::string& ours = static_cast<tls_context*>(self)->protocols_;
   unsigned char* found = nullptr;
-  const int how = SSL_select_next_proto(&found, size, raw(ours), static_cast<unsigned>(ours.size()), offered, offered_size);
+  const int how =
+      SSL_select_next_proto(&found, size, raw(ours), static_cast<unsigned>(ours.size()), offered, offered_size);
   *chosen = found;
   return how == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -331,12 +334,10 @@ owned_ssl tls_context::begin(const std::string& host) {
 
 namespace tls {
 
-client_context::client_context(const client_options& options)
-    : core_{std::make_shared<detail::tls_context>(options)} {}
+client_context::client_context(const client_options& options) : core_{std::make_shared<detail::tls_context>(options)} {}
 void client_context::reload(const certificate& own) const { core_->reload(own, {}); }
 
-server_context::server_context(const server_options& options)
-    : core_{std::make_shared<detail::tls_context>(options)} {}
+server_context::server_context(const server_options& options) : core_{std::make_shared<detail::tls_context>(options)} {}
 void server_context::reload(const certificate& own, std::span<const certificate> others) const {
   core_->reload(own, others);
 }

@@ -16,7 +16,8 @@ constexpr std::size_t record = std::size_t{16} * 1024, piece = 4 * record;
 // A record's header, tag and the like are less than this.
 constexpr std::size_t around_record = 256;
 
-constexpr const char* two_readers = "two tasks read from one TLS stream at once: which of them gets what would be chance";
+constexpr const char* two_readers =
+    "two tasks read from one TLS stream at once: which of them gets what would be chance";
 constexpr const char* two_tls_writers =
     "two tasks write to one TLS stream at once: what each writes could come apart in the middle";
 
@@ -207,7 +208,8 @@ tried tls_session::read(std::span<std::byte> into) {
     send_at_once();
     return {.size = size};
   }
-  if ((SSL_get_shutdown(its) & SSL_RECEIVED_SHUTDOWN) != 0 && SSL_get_error(its, result) == SSL_ERROR_ZERO_RETURN) return {};
+  if ((SSL_get_shutdown(its) & SSL_RECEIVED_SHUTDOWN) != 0 && SSL_get_error(its, result) == SSL_ERROR_ZERO_RETURN)
+    return {};
   const std::error_code refused = error_of(result);
   send_at_once();  // an alert, too
   if (refused) return {.refused = refused};
@@ -297,7 +299,8 @@ std::exception_ptr not_begun(const char* operation) { return failure_of(closed_h
 
 }  // namespace
 
-tls_session_of tls_begin(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over, const std::string& host) {
+tls_session_of tls_begin(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over,
+                         const std::string& host) {
   return std::make_shared<tls_session>(std::move(by), std::move(over), host);
 }
 
@@ -368,14 +371,15 @@ std::optional<tls::certificate_info> tls_peer_certificate(tls_session& of) { ret
 std::string tls_fact_of(tls_session& of, tls_fact which) { return of.fact(which); }
 bool tls_is_resumed(tls_session& of) noexcept { return of.is_resumed(); }
 
-task<tls::stream<net::stream>> tls_connect(net::connect_options options, std::shared_ptr<tls_context> by, std::string host,
-                                           std::string service) {
+task<tls::stream<net::stream>> tls_connect(net::connect_options options, std::shared_ptr<tls_context> by,
+                                           std::string host, std::string service) {
   net::stream connected = co_await nothrow(net::connect(options, host, service));
   co_return co_await nothrow(tls_over(std::move(by), std::move(connected), std::move(host)));
 }
 
 void expect_sense(const tls::serve_options& options) noexcept {
-  WEFT_EXPECTS(options.max_handshakes != 0, "a TLS server with max_handshakes = 0 was asked for: it could serve nobody");
+  WEFT_EXPECTS(options.max_handshakes != 0,
+               "a TLS server with max_handshakes = 0 was asked for: it could serve nobody");
   expect_sense(options.net);
 }
 

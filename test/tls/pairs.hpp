@@ -51,7 +51,8 @@ struct pair_of {
 template <class Transport>
 task<pair_of<Transport>> handshake(weft::tls::client_context client, weft::tls::server_context server, Transport here,
                                    Transport there, std::string host = "here.test") {
-  auto both = weft::when_all(weft::tls::connect(client, std::move(here), host), weft::tls::accept(server, std::move(there)));
+  auto both =
+      weft::when_all(weft::tls::connect(client, std::move(here), host), weft::tls::accept(server, std::move(there)));
   auto [one, other] = co_await std::move(both);
   co_return pair_of<Transport>{std::move(one), std::move(other)};
 }

@@ -102,8 +102,8 @@ struct talks : test::scenario {
     bool was_told = false;
     for (const std::error_code& one : all) {
       was_told = was_told || one == failed;
-      const bool is_of_the_other = one == weft::tls::errc::truncated || one == weft::errc::closed ||
-                                   one == std::errc::connection_reset;
+      const bool is_of_the_other =
+          one == weft::tls::errc::truncated || one == weft::errc::closed || one == std::errc::connection_reset;
       EXPECT_TRUE(one == failed || is_of_the_other) << one.message();
     }
     EXPECT_TRUE(was_told) << failed.message();

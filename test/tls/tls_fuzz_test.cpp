@@ -23,7 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using weft::task;
-constexpr std::string_view question = "a question of the client's", answer = "what the server says to that, in some more words";
+constexpr std::string_view question = "a question of the client's",
+                           answer = "what the server says to that, in some more words";
 
 const weft::tls::client_context& client() {
   static const weft::tls::client_context one{{.trust = test::root().trusted()}};

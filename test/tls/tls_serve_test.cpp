@@ -75,7 +75,8 @@ task<> beside_a_server(weft::tls::serve_options options, const server_context& b
 TEST(tls_serve, serves_many_while_certificates_are_replaced) {
   // As many as the environment says; where all is tested, a second's.
   const char* const asked = std::getenv("WEFT_TLS_CONNECTIONS");
-  const std::size_t most = asked != nullptr ? std::strtoul(asked, nullptr, 10) : static_cast<std::size_t>(test::rounds(1000));
+  const std::size_t most =
+      asked != nullptr ? std::strtoul(asked, nullptr, 10) : static_cast<std::size_t>(test::rounds(1000));
   rlimit files{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
   files.rlim_cur = std::min<rlim_t>(files.rlim_max, 2 * most + 200);
@@ -161,7 +162,8 @@ WEFT_TEST("tls_serve: a client that never finishes is late, and keeps no place o
     EXPECT_EQ(co_await ask(client_of(root()), where, "question"), "question");
   };
   const server_context server = server_of(root());
-  co_await beside_a_server({.net = {.handshake_timeout = 200ms, .stats = &stats}, .max_handshakes = 1}, server, clients);
+  co_await beside_a_server({.net = {.handshake_timeout = 200ms, .stats = &stats}, .max_handshakes = 1}, server,
+                           clients);
 }
 
 WEFT_TEST("tls_serve: what is no TLS has a name") {
@@ -233,7 +235,8 @@ WEFT_TEST("tls_serve: who asks for answers and reads none is cut off") {
 WEFT_TEST("tls_serve: a record that was changed on its way ends the session") {
   connection raw = co_await connected_by_tcp();
   const int number = ::dup(raw.here.native_handle());
-  auto [here, there] = co_await handshake(client_of(root()), server_of(root()), std::move(raw.here), std::move(raw.there));
+  auto [here, there] =
+      co_await handshake(client_of(root()), server_of(root()), std::move(raw.here), std::move(raw.there));
   constexpr std::string_view forged{"\x17\x03\x03\x00\x20 no such record was ever made ..", 37};
   EXPECT_EQ(::send(number, forged.data(), forged.size(), MSG_NOSIGNAL), static_cast<ssize_t>(forged.size()));
   ::close(number);

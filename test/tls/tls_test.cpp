@@ -299,7 +299,8 @@ WEFT_TEST("tls: a client refuses what was revoked, and where no list tells") {
 }
 
 WEFT_TEST("tls: a client may trust any host, or anybody") {
-  const credentials alone = authority::self_signed({.names = "DNS:other.test"}), other = root().issue({.names = "DNS:x"});
+  const credentials alone = authority::self_signed({.names = "DNS:other.test"}),
+                    other = root().issue({.names = "DNS:x"});
   const client_context anybody{{.peer = weft::tls::verify::nothing}};
   EXPECT_FALSE(co_await test::against_openssl(anybody, alone, "here.test"));
   const client_context any_host{{.trust = root().trusted(), .peer = weft::tls::verify::chain}};
@@ -312,8 +313,7 @@ WEFT_TEST("tls: a server takes the clients whose certificates are good, and no o
   const authority clients{"clients"};
   const credentials good = clients.issue({.name = "good"}), bad = root().issue(), late = clients.issue({.until = -60});
   const auto refused = [&](const credentials* own, client_certificates how) -> task<std::error_code> {
-    const server_context server{
-        {.certificate = mine.shown(), .clients = how, .client_trust = clients.trusted()}};
+    const server_context server{{.certificate = mine.shown(), .clients = how, .client_trust = clients.trusted()}};
     const client_context client{
         {.trust = root().trusted(), .own = own != nullptr ? own->shown() : weft::tls::certificate{}}};
     const auto how_it_was = co_await test::try_handshake(client, server);
@@ -344,9 +344,7 @@ TEST(tls, contexts_refuse_what_makes_no_sense) {
   EXPECT_EQ(code_of([&] { server_context{{.certificate = {.chain = pem::text(good.chain)}}}; }),
             std::errc::invalid_argument);
   EXPECT_EQ(code_of([&] { server_context{{.certificate = weak.shown()}}; }), errc::weak_certificate);
-  EXPECT_EQ(code_of([&] {
-              server_context{{.certificate = good.shown(), .clients = client_certificates::required}};
-            }),
+  EXPECT_EQ(code_of([&] { server_context{{.certificate = good.shown(), .clients = client_certificates::required}}; }),
             std::errc::invalid_argument);
   EXPECT_EQ(code_of([] { client_context{{.trust = pem::file("/no/such/file")}}; }),
             std::errc::no_such_file_or_directory);
@@ -365,8 +363,7 @@ TEST(tls, certificates_are_read_from_files_and_keys_by_their_passwords) {
   std::ofstream{chain} << good.chain;
   std::ofstream{key} << test::encrypted(good.key, "secret");
   const auto make = [&](std::string_view password) {
-    return server_context{
-        {.certificate = {.chain = pem::file(chain), .key = pem::file(key), .password = password}}};
+    return server_context{{.certificate = {.chain = pem::file(chain), .key = pem::file(key), .password = password}}};
   };
   EXPECT_NO_THROW(make("secret"));
   EXPECT_THROW(make("guess"), weft::error);

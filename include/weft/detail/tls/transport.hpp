@@ -21,6 +21,7 @@
 
 namespace weft::detail {
 
+struct tls_access;
 class tls_context;
 class tls_session;
 
