@@ -275,6 +275,14 @@ bool tls_session::is_open() const noexcept {
 
 namespace {
 
+// Functions of their own, since g++ 12 destroys a conditional's temporaries twice that stands in a co_await.
+std::exception_ptr handshake_failure(const std::error_code& why, const std::string& host) {
+  return std::make_exception_ptr(error{why, "TLS handshake with", host.empty() ? std::string_view{"a client"} : host});
+}
+std::exception_ptr not_sent(const result<void>& how) {
+  return how.is_stopped() ? failure_of(closed_here(), "write") : how.exception();
+}
+
 // Sends what a step has left to send.
 task<> send_all(tls_session& of) {
   while (!of.to_send().empty()) {
@@ -283,7 +291,7 @@ task<> send_all(tls_session& of) {
     if (!sent.has_value()) [[unlikely]] {
       of.has_not_sent(sent.is_stopped());
       co_await check_stop();
-      co_await fail_with(sent.is_stopped() ? failure_of(closed_here(), "write") : sent.exception());
+      co_await fail_with(not_sent(sent));
     }
     of.has_sent();
   }
@@ -309,7 +317,7 @@ task<> tls_handshake(tls_session_of of) {
     const tried step = of->handshake();
     if (step.refused) {
       static_cast<void>(co_await as_result(send_all(*of)));  // why it has failed
-      co_await fail_with(error{step.refused, "TLS handshake with", of->host().empty() ? "a client" : of->host()});
+      co_await fail_with(handshake_failure(step.refused, of->host()));
     }
     co_await nothrow(send_all(*of));
     if (!step.must_wait) co_return;
