@@ -192,7 +192,7 @@ task<stream<>> accept_from(std::jthread& thread, Client client, int most = TLS1_
 WEFT_TEST("tls_serve: records of a byte, and reads of a byte, come in order") {
   std::jthread thread;
   const std::string text = test::letters(300);
-  const stream<> peer = co_await accept_from(thread, [text](const openssl_peer& client) {
+  const stream<> peer = co_await accept_from(thread, [&text](const openssl_peer& client) {
     for (const char& one : text) client.write({&one, 1});
     SSL_shutdown(client.get());
     client.read();
