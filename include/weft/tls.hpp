@@ -21,6 +21,8 @@
 // Rejected: (a) OpenSSL on the socket itself: its calls would have to be repeated in whichever direction it wants, while the other
 // one may be waiting already; and there would be nothing but sockets. (b) kTLS: it needs a module of the kernel, and one that
 // reads can't know an alert from data. (c) Early data (0-RTT): whoever records it can send it again.
+//
+// Long because options, contexts, streams and servers are one interface, of which each part says what it promises.
 #pragma once
 
 #include <array>

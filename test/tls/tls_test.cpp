@@ -1,4 +1,6 @@
 // TLS between a client and a server of this process: what they agree on, what they refuse, and how a session ends.
+//
+// Long because each thing that is agreed on, or refused, is a test of its own.
 #include <weft/tls.hpp>
 
 #include <algorithm>
