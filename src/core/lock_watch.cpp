@@ -80,6 +80,12 @@ void expect_no_more_locks(unsigned before) noexcept {
            .c_str());
 }
 
+bool holds_locks() noexcept {
+  for (unsigned i = 0; i != held.count; ++i)
+    if (held.of[i].by == worker_of_thread->current) return true;
+  return false;
+}
+
 void expect_no_locks() noexcept {
   for (unsigned i = 0; i != held.count; ++i)
     WEFT_EXPECTS(held.of[i].by != worker_of_thread->current,

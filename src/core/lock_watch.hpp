@@ -30,10 +30,14 @@ void expect_no_more_locks(unsigned before) noexcept;
 
 /// By a fiber that is about to wait: ends the program if its root holds one.
 void expect_no_locks() noexcept;
+
+/// Whether the running root holds one.
+bool holds_locks() noexcept;
 #else
 inline unsigned locks_held() noexcept { return 0; }
 inline void expect_no_more_locks(unsigned) noexcept {}
 inline void expect_no_locks() noexcept {}
+inline bool holds_locks() noexcept { return false; }
 #endif
 
 }  // namespace weft::detail

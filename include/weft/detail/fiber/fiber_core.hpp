@@ -23,6 +23,7 @@ struct fiber_promise : awaiting_promise {};
 
 class fiber;
 class letting_go;
+struct hook_state;
 
 /// An awaiter that can do what needs no wait before it suspends, for a fiber, which then need not leave its stack.
 /// seems_ready(): it is worth the call. done_at_once(), with the root of who awaits: it is done; false: nothing has happened,
@@ -94,6 +95,10 @@ class fiber final : public coroutine_core, public boundary {
   /// From now on it may not change threads, or, after as many calls of the other one, may again.
   void stay() noexcept { ++stays_; }
   void may_leave() noexcept { --stays_; }
+
+  /// What has its blocking calls hooked; null: nothing. By the one that runs. See hook.hpp.
+  hook_state* hooks() const noexcept { return hooks_; }
+  void set_hooks(hook_state* its) noexcept { hooks_ = its; }
 
   /// Waits by `awaiter`: switches away, and its await_suspend runs on the worker's stack and says where that goes on: here,
   /// if it gives the handle. False: what was waited for ended stopped. Throws what await_suspend throws.
@@ -174,6 +179,7 @@ class fiber final : public coroutine_core, public boundary {
   bool ends_stopped_ : 1 = false;
   int errno_ = 0;                                     // while it does not run; a switch reads nothing below
   letting_go* lets_go_ = nullptr;                     // see root.hpp: let_go()
+  hook_state* hooks_ = nullptr;
   const char* stays_on_ = nullptr;                    // the thread that it waited on last while it may not change
   const stop_on_its_way* stop_on_its_way_ = nullptr;  // that it threw last, while that exists
   int uncaught_before_ = 0;                           // so many exceptions were on their way when it did

@@ -1,0 +1,142 @@
+// What the hooked calls on descriptors have in common: what a number is, and how a read or a write goes on that finds no data or
+// no room.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <weft/blocking.hpp>
+
+#include "hook/next.hpp"
+#include "hook/waiting.hpp"
+
+namespace weft::detail {
+
+enum class file_kind : std::uint8_t { none, socket, pipe, regular, other };
+inline file_kind kind_of(int number) noexcept {
+  struct stat about;
+  if (::fstat(number, &about) != 0) return file_kind::none;
+  if (S_ISSOCK(about.st_mode)) return file_kind::socket;
+  if (S_ISFIFO(about.st_mode)) return file_kind::pipe;
+  // A directory and a block device are what a disk answers for.
+  return S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode) ? file_kind::regular
+                                                                                    : file_kind::other;
+}
+
+/// By the program, which then is told EAGAIN; or there is no such number, as the call itself finds.
+inline bool is_non_blocking(int number) noexcept {
+  const int flags = ::fcntl(number, F_GETFL);
+  return flags < 0 || (flags & O_NONBLOCK) != 0;
+}
+
+/// Of what is no socket there is none. Neither changes errno.
+inline bool get_socket_option(int number, int option, void* into, socklen_t size) noexcept {
+  const int kept = errno;
+  const bool is_there = ::getsockopt(number, SOL_SOCKET, option, into, &size) == 0;
+  errno = kept;
+  return is_there;
+}
+inline int socket_option_of(int number, int option) noexcept {
+  int value = 0;
+  return get_socket_option(number, option, &value, sizeof value) ? value : -1;
+}
+
+/// Until when a call waits that begins now: SO_RCVTIMEO or SO_SNDTIMEO, of a socket.
+inline clock::time_point limit_of(int number, direction which) noexcept {
+  timeval limit{};
+  const int option = which == direction::in ? SO_RCVTIMEO : SO_SNDTIMEO;
+  if (!get_socket_option(number, option, &limit, sizeof limit) || (limit.tv_sec == 0 && limit.tv_usec == 0))
+    return without_end;
+  return after(std::chrono::seconds{limit.tv_sec} + std::chrono::microseconds{limit.tv_usec});
+}
+
+/// Whether a call would have blocked.
+inline bool found_nothing(ssize_t result) noexcept { return result < 0 && errno == EAGAIN; }
+
+/// Whether poll() finds it ready now. A failure counts as ready: the call fails, too.
+bool is_ready(int number, direction which) noexcept;
+
+/// Makes `call`, if poll() says that it would not block; else it fails with EAGAIN.
+template <class Call>
+ssize_t call_if_ready(int number, direction which, Call call) noexcept {
+  const auto lock = lock_number(number);
+  if (is_ready(number, which)) return call();
+  errno = EAGAIN;
+  return -1;
+}
+
+/// Goes on with a call that was tried once, with `result`: attempt() is the call if it does not block, plain() the one that may.
+template <class Attempt, class Plain>
+ssize_t go_on(const hooked_call& call, int number, direction which, clock::time_point until, ssize_t result,
+              Attempt attempt, Plain plain) noexcept {
+  if (!found_nothing(result)) return call.give(result);
+  const waited how = wait_until(number, which, until, [&] { return !found_nothing(result = attempt()); });
+  if (how == waited::ready) return call.give(result);
+  if (how == waited::impossible) return call.give(plain());
+  return call.fail(error_of(how, EAGAIN));
+}
+
+/// One that gives what there is, or takes it as a whole.
+template <class Attempt, class Plain>
+ssize_t transfer(const hooked_call& call, int number, direction which, Attempt attempt, Plain plain) noexcept {
+  const ssize_t result = attempt();
+  if (!found_nothing(result)) return call.give(result);
+  if (is_non_blocking(number)) return call.fail(EAGAIN);
+  return go_on(call, number, which, limit_of(number, which), result, attempt, plain);
+}
+
+/// A write, which blocks until all `size` bytes are written, or it fails: attempt(done) goes on behind what is done.
+template <class Attempt, class Plain>
+ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attempt attempt, Plain plain) noexcept {
+  std::size_t done = 0;
+  clock::time_point until{};
+  bool knows_limit = false;
+  for (;;) {
+    ssize_t wrote = attempt(done);
+    if (found_nothing(wrote)) {
+      if (!knows_limit) {
+        if (is_non_blocking(number)) return done != 0 ? call.give(static_cast<ssize_t>(done)) : call.fail(EAGAIN);
+        until = limit_of(number, direction::out);
+        knows_limit = true;
+      }
+      wrote =
+          go_on(call, number, direction::out, until, wrote, [&] { return attempt(done); }, [&] { return plain(done); });
+    }
+    if (wrote < 0) return done != 0 ? call.give(static_cast<ssize_t>(done)) : wrote;
+    done += static_cast<std::size_t>(wrote);
+    if (done >= size || wrote == 0) return call.give(static_cast<ssize_t>(done));
+  }
+}
+
+/// Before a call that may wait: lets others run, and fails where the fiber was told to stop. Gives false then.
+inline bool may_begin(const hooked_call& call) noexcept { return !call.is_stopped() && take_turns(); }
+
+/// On the process's pool for blocking calls. `plain` is called there, or here where there is no memory for that.
+template <class Plain>
+ssize_t run_elsewhere(const hooked_call& call, Plain plain) noexcept {
+  struct answer {
+    ssize_t result;
+    int error;
+  };
+  const auto asks = [&plain]() noexcept {
+    const ssize_t result = plain();
+    return answer{result, errno};
+  };
+  try {
+    const auto got = await_unless_stopped(as_result(blocking(asks)));
+    if (!got || got->is_stopped()) return call.fail(ECANCELED);
+    if (got->has_value()) return (*got)->result >= 0 ? call.give((*got)->result) : call.fail((*got)->error);
+  } catch (...) {  // there is no memory
+  }
+  return call.give(plain());
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,81 @@
+// Reads and writes at a position, which are of regular files and never lack anything: they go to the pool for blocking calls
+// where `files` is on.
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "hook/descriptors.hpp"
+#include "hook/next.hpp"
+
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier)
+ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room);
+ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room);
+// NOLINTEND(bugprone-reserved-identifier)
+}
+
+namespace weft::detail {
+namespace {
+
+WEFT_HOOK_NEXT(pread);
+WEFT_HOOK_NEXT(pread64);
+WEFT_HOOK_NEXT(pwrite);
+WEFT_HOOK_NEXT(pwrite64);
+WEFT_HOOK_NEXT(preadv);
+WEFT_HOOK_NEXT(preadv64);
+WEFT_HOOK_NEXT(pwritev);
+WEFT_HOOK_NEXT(pwritev64);
+WEFT_HOOK_NEXT(__pread_chk);
+WEFT_HOOK_NEXT(__pread64_chk);
+
+template <class Plain>
+ssize_t positional(Plain plain) noexcept {
+  const hooked_call call{&weft::hook_options::files};
+  if (!call) return plain();
+  return call.is_stopped() ? call.give(plain()) : run_elsewhere(call, plain);
+}
+
+}  // namespace
+
+extern const char hooks_files;
+const char hooks_files = 0;  // see waiting.cpp
+
+}  // namespace weft::detail
+
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+
+extern "C" {
+
+ssize_t pread(int number, void* into, std::size_t size, off_t at) {
+  return positional([&] { return next_pread(number, into, size, at); });
+}
+ssize_t pread64(int number, void* into, std::size_t size, off64_t at) {
+  return positional([&] { return next_pread64(number, into, size, at); });
+}
+ssize_t pwrite(int number, const void* data, std::size_t size, off_t at) {
+  return positional([&] { return next_pwrite(number, data, size, at); });
+}
+ssize_t pwrite64(int number, const void* data, std::size_t size, off64_t at) {
+  return positional([&] { return next_pwrite64(number, data, size, at); });
+}
+ssize_t preadv(int number, const iovec* parts, int count, off_t at) {
+  return positional([&] { return next_preadv(number, parts, count, at); });
+}
+ssize_t preadv64(int number, const iovec* parts, int count, off64_t at) {
+  return positional([&] { return next_preadv64(number, parts, count, at); });
+}
+ssize_t pwritev(int number, const iovec* parts, int count, off_t at) {
+  return positional([&] { return next_pwritev(number, parts, count, at); });
+}
+ssize_t pwritev64(int number, const iovec* parts, int count, off64_t at) {
+  return positional([&] { return next_pwritev64(number, parts, count, at); });
+}
+// NOLINTBEGIN(bugprone-reserved-identifier): what the fortified ones are
+ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room) {
+  return size > room ? next___pread_chk(number, into, size, at, room) : pread(number, into, size, at);
+}
+ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room) {
+  return size > room ? next___pread64_chk(number, into, size, at, room) : pread64(number, into, size, at);
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
+}  // extern "C"

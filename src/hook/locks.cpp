@@ -1,0 +1,74 @@
+// Locks of pthread's are counted, so that a fiber that holds one blocks its thread in a call that would wait: another fiber of
+// the thread that wants the lock would block both for ever. Who waits for a lock, or at a condition variable, blocks its thread.
+#include <pthread.h>
+#include <time.h>
+
+#include "hook/next.hpp"
+#include "hook/waiting.hpp"
+
+namespace weft::detail {
+namespace {
+
+// Of the C library, an error number.
+inline int locked(int answer) noexcept {
+  if (hook_state* const mine = hooks_here(); mine != nullptr && answer == 0) [[unlikely]]
+    ++mine->locks;
+  return answer;
+}
+inline int unlocked(int answer) noexcept {
+  if (hook_state* const mine = hooks_here(); mine != nullptr && answer == 0 && mine->locks != 0) [[unlikely]]
+    --mine->locks;
+  return answer;
+}
+
+#if !defined(WEFT_WATCH_LOCKS)
+WEFT_HOOK_NEXT(pthread_mutex_lock);
+WEFT_HOOK_NEXT(pthread_mutex_trylock);
+WEFT_HOOK_NEXT(pthread_mutex_timedlock);
+WEFT_HOOK_NEXT(pthread_mutex_clocklock);
+WEFT_HOOK_NEXT(pthread_mutex_unlock);
+#endif
+WEFT_HOOK_NEXT(pthread_rwlock_rdlock);
+WEFT_HOOK_NEXT(pthread_rwlock_tryrdlock);
+WEFT_HOOK_NEXT(pthread_rwlock_timedrdlock);
+WEFT_HOOK_NEXT(pthread_rwlock_wrlock);
+WEFT_HOOK_NEXT(pthread_rwlock_trywrlock);
+WEFT_HOOK_NEXT(pthread_rwlock_timedwrlock);
+WEFT_HOOK_NEXT(pthread_rwlock_unlock);
+
+}  // namespace
+
+extern const char hooks_locks;
+const char hooks_locks = 0;  // see waiting.cpp
+
+}  // namespace weft::detail
+
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+
+extern "C" {
+
+#if !defined(WEFT_WATCH_LOCKS)
+int pthread_mutex_lock(pthread_mutex_t* one) noexcept { return locked(next_pthread_mutex_lock(one)); }
+int pthread_mutex_trylock(pthread_mutex_t* one) noexcept { return locked(next_pthread_mutex_trylock(one)); }
+int pthread_mutex_timedlock(pthread_mutex_t* one, const timespec* until) noexcept {
+  return locked(next_pthread_mutex_timedlock(one, until));
+}
+int pthread_mutex_clocklock(pthread_mutex_t* one, clockid_t by, const timespec* until) noexcept {
+  return locked(next_pthread_mutex_clocklock(one, by, until));
+}
+int pthread_mutex_unlock(pthread_mutex_t* one) noexcept { return unlocked(next_pthread_mutex_unlock(one)); }
+#endif
+
+int pthread_rwlock_rdlock(pthread_rwlock_t* one) noexcept { return locked(next_pthread_rwlock_rdlock(one)); }
+int pthread_rwlock_tryrdlock(pthread_rwlock_t* one) noexcept { return locked(next_pthread_rwlock_tryrdlock(one)); }
+int pthread_rwlock_timedrdlock(pthread_rwlock_t* one, const timespec* until) noexcept {
+  return locked(next_pthread_rwlock_timedrdlock(one, until));
+}
+int pthread_rwlock_wrlock(pthread_rwlock_t* one) noexcept { return locked(next_pthread_rwlock_wrlock(one)); }
+int pthread_rwlock_trywrlock(pthread_rwlock_t* one) noexcept { return locked(next_pthread_rwlock_trywrlock(one)); }
+int pthread_rwlock_timedwrlock(pthread_rwlock_t* one, const timespec* until) noexcept {
+  return locked(next_pthread_rwlock_timedwrlock(one, until));
+}
+int pthread_rwlock_unlock(pthread_rwlock_t* one) noexcept { return unlocked(next_pthread_rwlock_unlock(one)); }
+
+}  // extern "C"

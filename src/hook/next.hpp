@@ -1,0 +1,55 @@
+// The functions that the hooks stand in front of: those of the C library, or of whatever comes next in the order of symbols.
+//
+// They are looked up once, where they are first called or when the program is loaded, whichever is first: a static's
+// constructor may call read(), and a malloc may lock a mutex before that. No local static, whose guard may take a lock. A
+// sanitizer has functions in front of the C library's, by another name where it is linked into the program.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+namespace weft::detail {
+
+template <class Function>
+class next_function;
+
+template <class Result, class... Args>
+class next_function<Result(Args...)> {
+ public:
+  using pointer = Result (*)(Args...);
+  constexpr next_function(const char* name, pointer of_sanitizer) noexcept : name_{name}, of_sanitizer_{of_sanitizer} {}
+
+  template <class... Given>
+  Result operator()(Given... args) {
+    return get()(args...);
+  }
+  pointer get() noexcept {
+    pointer found = found_.load(std::memory_order_relaxed);  // it points to code, which has always been there
+    if (found == nullptr) [[unlikely]] {
+      found = of_sanitizer_ != nullptr ? of_sanitizer_ : reinterpret_cast<pointer>(::dlsym(RTLD_NEXT, name_));
+      found_.store(found, std::memory_order_relaxed);  // every thread finds the same function
+    }
+    return found;
+  }
+
+ private:
+  const char* name_;
+  pointer of_sanitizer_;
+  std::atomic<pointer> found_{nullptr};
+};
+// glibc declares some of them noexcept.
+template <class Result, class... Args>
+class next_function<Result(Args...) noexcept> : public next_function<Result(Args...)> {
+ public:
+  using next_function<Result(Args...)>::next_function;
+};
+
+}  // namespace weft::detail
+
+// Defines next_NAME: the function that comes after this library's. In namespace weft::detail.
+// NOLINTBEGIN(bugprone-reserved-identifier): sanitizers call them so
+#define WEFT_HOOK_NEXT(NAME)                                      \
+  extern "C" [[gnu::weak]] decltype(::NAME) __interceptor_##NAME; \
+  inline constinit next_function<decltype(::NAME)> next_##NAME { #NAME, &__interceptor_##NAME }
+// NOLINTEND(bugprone-reserved-identifier)

@@ -1,0 +1,296 @@
+// poll, select and epoll_wait.
+//
+// One number and one direction are waited for as a read is. Anything else goes into an epoll set made for the call, which is
+// waited for; what the call gives is what poll or select itself says, with no time to wait, when something has changed.
+//
+// With a mask of signals the thread blocks: only a thread has one.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <memory>
+#include <new>
+#include <weft/net.hpp>
+
+#include "hook/descriptors.hpp"
+#include "hook/next.hpp"
+#include "hook/program_memory.hpp"
+
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier)
+int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room);
+int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask, std::size_t room);
+// NOLINTEND(bugprone-reserved-identifier)
+}
+
+namespace weft::detail {
+namespace {
+
+WEFT_HOOK_NEXT(poll);
+WEFT_HOOK_NEXT(ppoll);
+WEFT_HOOK_NEXT(select);
+WEFT_HOOK_NEXT(pselect);
+WEFT_HOOK_NEXT(epoll_wait);
+WEFT_HOOK_NEXT(epoll_pwait);
+WEFT_HOOK_NEXT(__poll_chk);
+WEFT_HOOK_NEXT(__ppoll_chk);
+
+using std::chrono::milliseconds;
+using weft::hook_options;
+
+// An epoll set of so many numbers.
+class set_of_numbers {
+ public:
+  set_of_numbers() noexcept : set_{::epoll_create1(EPOLL_CLOEXEC)} {}
+  set_of_numbers(const set_of_numbers&) = delete;
+  ~set_of_numbers() {
+    if (set_ >= 0) ::close(set_);
+  }
+  /// Of numbers in a row, one that stands there twice is asked for both. False: it can't be waited for.
+  bool add(int number, std::uint32_t events) noexcept {
+    epoll_event one{.events = events, .data = {.u64 = events}};
+    if (::epoll_ctl(set_, EPOLL_CTL_ADD, number, &one) == 0) return true;
+    if (errno != EEXIST) return errno == EPERM || errno == EBADF;  // always ready, or refused by the call itself
+    // It is not known for what it was added: so for all.
+    one.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP;
+    return ::epoll_ctl(set_, EPOLL_CTL_MOD, number, &one) == 0;
+  }
+  /// Until one is ready, or the time is over.
+  waited wait(clock::time_point until) const noexcept {
+    try {
+      const auto ready = [this] { return net::ready(set_, net::readiness::readable); };
+      std::optional<result<net::readiness>> ended;
+      if (until == without_end) {
+        ended = await_unless_stopped(as_result(ready()));
+      } else {
+        const clock::duration left = until - current_clock().now();
+        if (left <= clock::duration::zero()) return waited::timed_out;
+        ended = await_unless_stopped(as_result(timeout(left, ready())));
+      }
+      if (!ended || ended->is_stopped()) return waited::stopped;
+      if (ended->has_value()) return waited::ready;
+      return ended->error() == errc::timed_out ? waited::timed_out : waited::impossible;
+    } catch (...) {  // there is no memory
+      return waited::impossible;
+    }
+  }
+  explicit operator bool() const noexcept { return set_ >= 0; }
+
+ private:
+  int set_;
+};
+
+constexpr unsigned asks_in = POLLIN | POLLRDNORM | POLLRDHUP, asks_out = POLLOUT | POLLWRNORM;
+
+// Waits until look() is not 0, which was tried before. `those` were read by the system before.
+template <class Look, class Plain>
+int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count, clock::time_point until, Look look,
+                 Plain plain) noexcept {
+  int found = 0;
+  waited how = waited::ready;
+  if (count == 0) return await_unless_stopped(sleep_until(until)) ? call.give(0) : call.fail(ECANCELED);
+  const auto events = count == 1 && those->fd >= 0 ? static_cast<unsigned short>(those->events) : 0U;
+  if (events != 0 && ((events & ~asks_in) == 0 || (events & ~asks_out) == 0)) {
+    how = wait_until(those->fd, (events & ~asks_in) == 0 ? direction::in : direction::out, until,
+                     [&] { return (found = look()) != 0; });
+  } else {
+    set_of_numbers set;
+    if (!set) return call.give(plain());
+    for (const pollfd* one = those; one != those + count; ++one)
+      if (one->fd >= 0 && !set.add(one->fd, static_cast<unsigned short>(one->events))) return call.give(plain());
+    while (how == waited::ready && (found = look()) == 0) how = set.wait(until);
+  }
+  switch (how) {
+    case waited::ready: return call.give(found);
+    case waited::timed_out: return call.give(look());  // it may have come meanwhile
+    case waited::impossible: return call.give(plain());
+    case waited::stopped:
+    case waited::closed: break;
+  }
+  return call.fail(error_of(how, 0));
+}
+
+template <class Plain>
+int poll_hooked(const hooked_call& call, pollfd* those, nfds_t count, clock::duration limit, Plain plain) noexcept {
+  if (!may_begin(call)) return call.fail(ECANCELED);
+  const auto look = [&] { return next_poll(those, count, 0); };
+  const int found = look();
+  if (found != 0 || limit == clock::duration::zero()) return call.give(found);
+  return wait_for_any(call, those, count, after(limit), look, plain);
+}
+
+// ---- select -----------------------------------------------------------------------------------------------------------------
+
+// The sets of a select, as large as the program has made them.
+class copied_sets {
+ public:
+  copied_sets(int count, const fd_set* in, const fd_set* out, const fd_set* other) noexcept
+      : count_{count}, size_{(static_cast<std::size_t>(count) + 63) / 64 * 8} {
+    const std::array<const fd_set*, 3> those{in, out, other};
+    for (std::size_t i = 0; i != 3; ++i) {
+      if (those[i] == nullptr) continue;
+      bits_[i].reset(new (std::nothrow) unsigned char[size_]);
+      // Of the last word the system reads what the program has, and not more.
+      if (!bits_[i] || !copy_from_program(bits_[i].get(), those[i], size_)) is_whole_ = false;
+    }
+  }
+  explicit operator bool() const noexcept { return is_whole_; }
+
+  /// As poll takes them; -1: there is no memory.
+  int numbers(std::unique_ptr<pollfd[]>& into) const noexcept {
+    into.reset(new (std::nothrow) pollfd[static_cast<std::size_t>(count_)]);
+    if (!into) return -1;
+    int found = 0;
+    for (int number = 0; number != count_; ++number) {
+      const unsigned events = (has(0, number) ? unsigned{POLLIN} : 0U) | (has(1, number) ? unsigned{POLLOUT} : 0U) |
+                              (has(2, number) ? unsigned{POLLPRI} : 0U);
+      if (events != 0) into[found++] = {.fd = number, .events = static_cast<short>(events), .revents = 0};
+    }
+    return found;
+  }
+
+ private:
+  bool has(std::size_t set, int number) const noexcept {
+    const auto at = static_cast<std::size_t>(number);
+    return bits_[set] && ((bits_[set][at / 8] >> (at % 8)) & 1U) != 0;
+  }
+  int count_;
+  std::size_t size_;
+  std::array<std::unique_ptr<unsigned char[]>, 3> bits_;
+  bool is_whole_ = true;
+};
+
+// How a select has ended in a fiber; none: it is to block.
+struct selected {
+  bool is_there = false;
+  int found = -1;
+};
+selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* out, fd_set* other,
+                       clock::time_point until) noexcept {
+  if (!may_begin(call)) return {true, call.fail(ECANCELED)};
+  const copied_sets sets{count, in, out, other};
+  std::unique_ptr<pollfd[]> those;
+  const int numbers = sets ? sets.numbers(those) : -1;
+  if (numbers < 0) return {};
+  // By a poll of the same, since a select writes into what it is given where nothing is ready, too.
+  bool blocks = false;
+  const auto look = [&] { return next_poll(those.get(), static_cast<nfds_t>(numbers), 0); };
+  int ready = look();
+  if (ready == 0)
+    ready = wait_for_any(call, those.get(), static_cast<std::size_t>(numbers), until, look, [&] {
+      blocks = true;
+      return 0;
+    });
+  if (blocks) return {};
+  if (ready < 0) return {true, ready};
+  timeval none{0, 0};
+  const int found = next_select(count, in, out, other, &none);
+  if (found == 0 && ready > 0) return {};  // of what no set asks for
+  return {true, call.give(found)};
+}
+
+}  // namespace
+
+extern const char hooks_poll;
+const char hooks_poll = 0;  // see waiting.cpp
+
+}  // namespace weft::detail
+
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+
+extern "C" {
+
+int poll(pollfd* those, nfds_t count, int limit) {
+  const hooked_call call{&hook_options::poll};
+  if (!call) return next_poll(those, count, limit);
+  return poll_hooked(call, those, count, limit < 0 ? milliseconds{-1} : milliseconds{limit},
+                     [&] { return next_poll(those, count, limit); });
+}
+
+int ppoll(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask) {
+  const hooked_call call{&hook_options::poll};
+  timespec time{};
+  if (!call || mask != nullptr ||
+      (limit != nullptr && (!copy_from_program(&time, limit, sizeof time) || time.tv_sec < 0 || time.tv_nsec < 0 ||
+                            time.tv_nsec >= 1'000'000'000 || time.tv_sec > INT_MAX)))
+    return next_ppoll(those, count, limit, mask);
+  const weft::clock::duration d = limit == nullptr
+                                      ? weft::clock::duration{-1}
+                                      : std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+  return poll_hooked(call, those, count, d, [&] { return next_ppoll(those, count, limit, mask); });
+}
+
+// NOLINTBEGIN(bugprone-reserved-identifier): what the fortified ones are
+int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room) {
+  return count > room / sizeof(pollfd) ? next___poll_chk(those, count, limit, room) : poll(those, count, limit);
+}
+int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask, std::size_t room) {
+  return count > room / sizeof(pollfd) ? next___ppoll_chk(those, count, limit, mask, room)
+                                       : ppoll(those, count, limit, mask);
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
+int select(int count, fd_set* in, fd_set* out, fd_set* other, timeval* limit) {
+  const hooked_call call{&hook_options::poll};
+  timeval time{};
+  if (!call || count < 0 ||
+      (limit != nullptr && (!copy_from_program(&time, limit, sizeof time) || time.tv_sec < 0 || time.tv_usec < 0 ||
+                            time.tv_sec > INT_MAX || time.tv_usec > INT_MAX)))
+    return next_select(count, in, out, other, limit);
+  const weft::clock::time_point until =
+      limit == nullptr ? without_end
+                       : after(std::chrono::seconds{time.tv_sec} + std::chrono::microseconds{time.tv_usec});
+  const auto [is_there, found] = select_hooked(call, count, in, out, other, until);
+  if (!is_there) return next_select(count, in, out, other, limit);
+  if (limit != nullptr) {  // Linux says what is left
+    const auto left = std::max(weft::clock::duration::zero(), until - weft::current_clock().now());
+    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
+    time = {.tv_sec = whole.count(), .tv_usec = std::chrono::floor<std::chrono::microseconds>(left - whole).count()};
+    const int kept = errno;
+    copy_to_program(limit, &time, sizeof time);
+    errno = kept;
+  }
+  return found;
+}
+
+int pselect(int count, fd_set* in, fd_set* out, fd_set* other, const timespec* limit, const sigset_t* mask) {
+  const hooked_call call{&hook_options::poll};
+  timespec time{};
+  if (!call || count < 0 || mask != nullptr ||
+      (limit != nullptr && (!copy_from_program(&time, limit, sizeof time) || time.tv_sec < 0 || time.tv_nsec < 0 ||
+                            time.tv_nsec >= 1'000'000'000 || time.tv_sec > INT_MAX)))
+    return next_pselect(count, in, out, other, limit, mask);
+  const weft::clock::time_point until =
+      limit == nullptr ? without_end
+                       : after(std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec});
+  const auto [is_there, found] = select_hooked(call, count, in, out, other, until);
+  return is_there ? found : next_pselect(count, in, out, other, limit, mask);
+}
+
+int epoll_wait(int set, epoll_event* into, int most, int limit) {
+  const hooked_call call{&hook_options::poll};
+  const auto plain = [&] { return next_epoll_wait(set, into, most, limit); };
+  if (!call) return plain();
+  if (!may_begin(call)) return call.fail(ECANCELED);
+  const auto look = [&] { return next_epoll_wait(set, into, most, 0); };
+  int found = look();
+  if (found != 0 || limit == 0) return call.give(found);
+  const waited how = wait_until(set, direction::in, after(milliseconds{limit < 0 ? -1 : limit}),
+                                [&] { return (found = look()) != 0; });
+  if (how == waited::ready) return call.give(found);
+  if (how == waited::timed_out) return call.give(look());
+  return how == waited::impossible ? call.give(plain()) : call.fail(error_of(how, 0));
+}
+
+int epoll_pwait(int set, epoll_event* into, int most, int limit, const sigset_t* mask) {
+  if (mask == nullptr) return epoll_wait(set, into, most, limit);
+  return next_epoll_pwait(set, into, most, limit, mask);
+}
+
+}  // extern "C"

@@ -1,0 +1,91 @@
+// sleep and its like.
+#include <time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <weft/hop.hpp>
+
+#include "hook/next.hpp"
+#include "hook/program_memory.hpp"
+#include "hook/waiting.hpp"
+
+namespace weft::detail {
+namespace {
+
+WEFT_HOOK_NEXT(sleep);
+WEFT_HOOK_NEXT(usleep);
+WEFT_HOOK_NEXT(nanosleep);
+WEFT_HOOK_NEXT(clock_nanosleep);
+
+clock::duration duration_of(const timespec& t) noexcept {
+  using std::chrono::nanoseconds;
+  using std::chrono::seconds;
+  constexpr std::int64_t most = std::chrono::duration_cast<seconds>(clock::duration::max()).count() - 1;
+  if (t.tv_sec > most) return clock::duration::max();
+  return seconds{t.tv_sec} + nanoseconds{t.tv_nsec};
+}
+bool makes_sense(const timespec& t) noexcept { return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000; }
+
+// False: it was stopped.
+bool sleep_in_fiber(clock::duration d) noexcept {
+  if (d <= clock::duration::zero()) return await_unless_stopped(weft::yield());
+  return await_unless_stopped(sleep_for(d));
+}
+
+}  // namespace
+
+extern const char hooks_sleep;
+const char hooks_sleep = 0;  // see waiting.cpp
+
+}  // namespace weft::detail
+
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+
+extern "C" {
+
+unsigned sleep(unsigned seconds) {
+  const hooked_call call{&weft::hook_options::sleep};
+  if (!call) return next_sleep(seconds);
+  const auto begun = weft::current_clock().now();
+  if (!call.is_stopped() && sleep_in_fiber(std::chrono::seconds{seconds})) return static_cast<unsigned>(call.give(0));
+  errno = ECANCELED;
+  const auto slept = std::chrono::floor<std::chrono::seconds>(weft::current_clock().now() - begun).count();
+  return slept >= seconds ? 0 : seconds - static_cast<unsigned>(slept);
+}
+
+int usleep(useconds_t microseconds) {
+  const hooked_call call{&weft::hook_options::sleep};
+  if (!call) return next_usleep(microseconds);
+  if (call.is_stopped() || !sleep_in_fiber(std::chrono::microseconds{microseconds})) return call.fail(ECANCELED);
+  return call.give(0);
+}
+
+int nanosleep(const timespec* wanted, timespec* left) {
+  const hooked_call call{&weft::hook_options::sleep};
+  timespec time;
+  if (!call || !copy_from_program(&time, wanted, sizeof time) || !makes_sense(time))
+    return next_nanosleep(wanted, left);
+  if (call.is_stopped() || !sleep_in_fiber(duration_of(time))) return call.fail(ECANCELED);
+  return call.give(0);
+}
+
+// Returns its error. By clocks other than these two, which may be set or stand still, it blocks the thread.
+int clock_nanosleep(clockid_t by, int flags, const timespec* wanted, timespec* left) {
+  const hooked_call call{&weft::hook_options::sleep};
+  timespec time;
+  const bool is_absolute = (flags & TIMER_ABSTIME) != 0;
+  const bool is_known = by == CLOCK_MONOTONIC || (by == CLOCK_REALTIME && !is_absolute);
+  if (!call || !is_known || !copy_from_program(&time, wanted, sizeof time) || !makes_sense(time))
+    return next_clock_nanosleep(by, flags, wanted, left);
+  weft::clock::duration d = duration_of(time);
+  if (is_absolute) {
+    timespec now;
+    ::clock_gettime(by, &now);
+    d -= duration_of(now);
+  }
+  const bool has_slept = !call.is_stopped() && sleep_in_fiber(d);
+  static_cast<void>(call.give(0));  // errno stays
+  return has_slept ? 0 : ECANCELED;
+}
+
+}  // extern "C"

@@ -1,0 +1,217 @@
+// read, write and their like, of whatever the number is; close and dup2, which end those who wait for a number.
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "hook/descriptors.hpp"
+#include "hook/next.hpp"
+#include "hook/parts.hpp"
+
+extern "C" {
+ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);  // NOLINT(bugprone-reserved-identifier)
+}
+
+namespace weft::detail {
+namespace {
+
+WEFT_HOOK_NEXT(read);
+WEFT_HOOK_NEXT(readv);
+WEFT_HOOK_NEXT(write);
+WEFT_HOOK_NEXT(writev);
+WEFT_HOOK_NEXT(close);
+WEFT_HOOK_NEXT(dup2);
+WEFT_HOOK_NEXT(dup3);
+WEFT_HOOK_NEXT(__read_chk);
+WEFT_HOOK_NEXT(recv);
+WEFT_HOOK_NEXT(recvmsg);
+WEFT_HOOK_NEXT(send);
+WEFT_HOOK_NEXT(sendmsg);
+
+// The system transfers no more at once; it refuses more of a socket's where it takes it of a read.
+constexpr std::size_t most_at_once = 0x7ffff000;
+constexpr std::size_t most_parts = IOV_MAX;
+using weft::hook_options;
+
+// What is no socket: by_pipe(done) is the call that does not block, where the system has one for this kind of file.
+template <class ByPipe, class Plain>
+ssize_t read_of_file(const hooked_call& call, int number, ByPipe by_pipe, Plain plain) noexcept {
+  const file_kind kind = kind_of(number);
+  if (kind == file_kind::regular && call.does(&hook_options::files)) return run_elsewhere(call, plain);
+  if ((kind != file_kind::pipe && kind != file_kind::other) || !call.does(&hook_options::sockets))
+    return call.give(plain());
+  if (kind == file_kind::pipe) {
+    const ssize_t got = by_pipe();
+    if (got >= 0 || errno != EOPNOTSUPP) {
+      if (!found_nothing(got)) return call.give(got);
+      if (is_non_blocking(number)) return call.fail(EAGAIN);
+      return go_on(call, number, direction::in, without_end, got, by_pipe, plain);
+    }
+  }
+  if (is_non_blocking(number)) return call.give(plain());
+  const auto attempt = [&] { return call_if_ready(number, direction::in, plain); };
+  return go_on(call, number, direction::in, without_end, attempt(), attempt, plain);
+}
+
+template <class BySocket, class ByPipe, class Plain>
+ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByPipe by_pipe, Plain plain) noexcept {
+  if (!may_begin(call)) {  // what never waits goes on, as the note that a program makes of its end
+    const file_kind kind = kind_of(number);
+    if (kind == file_kind::none || kind == file_kind::regular) return call.give(plain());
+    return call.fail(ECANCELED);
+  }
+  if (call.does(&hook_options::sockets)) {
+    const ssize_t got = by_socket();
+    if (got >= 0 || errno != ENOTSOCK) {
+      if (!found_nothing(got)) return call.give(got);
+      if (is_non_blocking(number)) return call.fail(EAGAIN);
+      return go_on(call, number, direction::in, limit_of(number, direction::in), got, by_socket, plain);
+    }
+  }
+  return read_of_file(call, number, by_pipe, plain);
+}
+
+// Each call goes on behind what is done: by_socket(done), by_pipe(done), and some(done, most), which may block.
+template <class BySocket, class ByPipe, class Some>
+ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySocket by_socket, ByPipe by_pipe,
+                     Some some) noexcept {
+  const auto plain = [&some](std::size_t done) { return some(done, most_at_once); };
+  const bool begins = may_begin(call);
+  const file_kind kind = kind_of(number);
+  if (kind == file_kind::none) return call.give(plain(0));
+  if (kind == file_kind::regular)
+    return begins && call.does(&hook_options::files) ? run_elsewhere(call, [&] { return plain(0); })
+                                                     : call.give(plain(0));
+  if (!call.does(&hook_options::sockets)) return call.give(plain(0));
+  if (!begins) return call.fail(ECANCELED);
+  if (kind == file_kind::socket) return write_whole(call, number, size, by_socket, plain);
+  bool lacks = kind != file_kind::pipe;  // a call that does not block
+  if (is_non_blocking(number)) return call.give(plain(0));
+  // Where it counts as writable, a pipe has room for PIPE_BUF bytes.
+  const std::size_t at_once = kind == file_kind::pipe ? std::size_t{PIPE_BUF} : most_at_once;
+  return write_whole(
+      call, number, size,
+      [&](std::size_t done) {
+        if (!lacks) {
+          const ssize_t wrote = by_pipe(done);
+          if (wrote >= 0 || errno != EOPNOTSUPP) return wrote;
+          lacks = true;
+        }
+        return call_if_ready(number, direction::out, [&] { return some(done, at_once); });
+      },
+      plain);
+}
+
+}  // namespace
+
+bool is_ready(int number, direction which) noexcept {
+  static constinit next_function<decltype(::poll)> next{"poll", nullptr};
+  pollfd one{.fd = number, .events = which == direction::in ? short{POLLIN} : short{POLLOUT}, .revents = 0};
+  return next(&one, nfds_t{1}, 0) != 0;
+}
+
+extern const char hooks_streams;
+const char hooks_streams = 0;  // see waiting.cpp
+
+}  // namespace weft::detail
+
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+
+extern "C" {
+
+ssize_t read(int number, void* into, std::size_t size) {
+  const hooked_call call{&hook_options::sockets, &hook_options::files};
+  if (!call) return next_read(number, into, size);
+  const auto plain = [&] { return next_read(number, into, size); };
+  if (size == 0 || size > most_at_once) return call.give(plain());
+  return read_hooked(
+      call, number, [&] { return next_recv(number, into, size, MSG_DONTWAIT); },
+      [&] {
+        const iovec part{into, size};
+        return ::preadv2(number, &part, 1, -1, RWF_NOWAIT);
+      },
+      plain);
+}
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier): what a fortified read() is
+ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room) {
+  return size > room ? next___read_chk(number, into, size, room) : read(number, into, size);
+}
+
+ssize_t readv(int number, const iovec* parts, int count) {
+  const hooked_call call{&hook_options::sockets, &hook_options::files};
+  if (!call) return next_readv(number, parts, count);
+  const auto plain = [&] { return next_readv(number, parts, count); };
+  if (count <= 0 || static_cast<std::size_t>(count) > most_parts) return call.give(plain());
+  return read_hooked(
+      call, number,
+      [&] {
+        msghdr all{};
+        all.msg_iov = const_cast<iovec*>(parts);  // NOLINT: it is read alone
+        all.msg_iovlen = static_cast<std::size_t>(count);
+        const ssize_t got = next_recvmsg(number, &all, MSG_DONTWAIT);
+        // A read of no bytes never waits.
+        return found_nothing(got) && size_of(parts, all.msg_iovlen) == 0 ? 0 : got;
+      },
+      [&] { return ::preadv2(number, parts, count, -1, RWF_NOWAIT); }, plain);
+}
+
+ssize_t write(int number, const void* data, std::size_t size) {
+  const hooked_call call{&hook_options::sockets, &hook_options::files};
+  if (!call) return next_write(number, data, size);
+  if (size > most_at_once) return call.give(next_write(number, data, size));
+  const auto at = [&](std::size_t done) { return static_cast<const char*>(data) + done; };
+  return write_hooked(
+      call, number, size,
+      [&](std::size_t done) {
+        return next_send(number, at(done), size - done, MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
+      },
+      [&](std::size_t done) {
+        const iovec part{const_cast<char*>(at(done)), size - done};  // NOLINT: it is read alone
+        return ::pwritev2(number, &part, 1, -1, RWF_NOWAIT);
+      },
+      [&](std::size_t done, std::size_t most) { return next_write(number, at(done), std::min(most, size - done)); });
+}
+
+ssize_t writev(int number, const iovec* parts, int count) {
+  const hooked_call call{&hook_options::sockets, &hook_options::files};
+  if (!call) return next_writev(number, parts, count);
+  if (count <= 0 || static_cast<std::size_t>(count) > most_parts) return call.give(next_writev(number, parts, count));
+  parts_left left{parts, static_cast<std::size_t>(count)};
+  return write_hooked(
+      call, number, SIZE_MAX,  // until none is left: nothing here reads the parts before the system has
+      [&](std::size_t done) {
+        const auto [rest, its] = left.behind(done);
+        if (its == 0) return ssize_t{0};
+        msghdr all{};
+        all.msg_iov = rest;
+        all.msg_iovlen = its;
+        return next_sendmsg(number, &all, MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
+      },
+      [&](std::size_t done) {
+        const auto [rest, its] = left.behind(done);
+        return its == 0 ? ssize_t{0} : ::pwritev2(number, rest, static_cast<int>(its), -1, RWF_NOWAIT);
+      },
+      [&](std::size_t done, std::size_t) {  // as a whole
+        const auto [rest, its] = left.behind(done);
+        return its == 0 ? ssize_t{0} : next_writev(number, rest, static_cast<int>(its));
+      });
+}
+
+int close(int number) {
+  if (const hooked_call call; call) end_waits_for(number);
+  return next_close(number);
+}
+
+int dup2(int from, int to) {
+  if (const hooked_call call; call && from != to && ::fcntl(from, F_GETFD) >= 0) end_waits_for(to);
+  return next_dup2(from, to);
+}
+
+int dup3(int from, int to, int flags) {
+  if (const hooked_call call; call && from != to && ::fcntl(from, F_GETFD) >= 0) end_waits_for(to);
+  return next_dup3(from, to, flags);
+}
+
+}  // extern "C"

@@ -1,0 +1,184 @@
+// How a hooked call waits.
+//
+// A call is tried in a way that does not block: a socket by MSG_DONTWAIT, a pipe by RWF_NOWAIT, everything else by poll() and
+// then the call itself, under a lock of the descriptor's number, so that of the fibers that were woken for one connection none
+// blocks in accept(). Where the try finds nothing, the fiber waits until the number is ready in that direction, and tries again.
+//
+// A number is watched by the io_service of the fiber's executor while somebody waits for it, and no longer: so what closes it
+// where no hook sees that (fclose) finds it as it would be without hooks, and a runtime is free to end when its fibers have.
+// Several that wait for one number at a time share the watch. It reports changes: who joins it late tries once more before it
+// waits, since what was reported may be another one's.
+//
+// close() ends those who wait for its number with EBADF: the watch lets go of the number first, which may be another file's
+// after that.
+#pragma once
+
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <weft/clock.hpp>
+#include <weft/detail/io/descriptor.hpp>
+#include <weft/error.hpp>
+#include <weft/hook.hpp>
+#include <weft/timed.hpp>
+
+#include "core/lock_watch.hpp"  // which has the functions of mutexes in builds that watch locks
+#include "core/worker.hpp"
+
+namespace weft::detail {
+
+// ---- whose calls are hooked ---------------------------------------------------------------------------------------------------
+
+/// Of the running fiber; null: it has none, or this is no fiber. All that a hook costs outside of one.
+inline hook_state* hooks_here() noexcept {
+  const worker* const here = worker_of_thread;
+  if (here == nullptr || here->fiber == nullptr) return nullptr;
+  return here->fiber->hooks();
+}
+
+/// A hooked call, while it is under way. False: this is none, and the function that comes next is to be called. What weft
+/// itself calls meanwhile is not hooked. The errno of a call that succeeds is what it was before.
+class hooked_call {
+ public:
+  /// A call of that kind, or of the other one, which may wait.
+  explicit hooked_call(bool hook_options::* kind, bool hook_options::* or_kind = nullptr) noexcept : hooked_call{} {
+    if (state_ == nullptr) [[likely]]
+      return;
+    if ((!does(kind) && (or_kind == nullptr || !does(or_kind))) || state_->locks != 0 || holds_locks()) {
+      fiber_->set_hooks(state_);
+      state_ = nullptr;
+    }
+  }
+  /// One that does not wait.
+  hooked_call() noexcept : state_{hooks_here()} {
+    if (state_ == nullptr) [[likely]]
+      return;
+    if (state_->is_over) {
+      state_ = nullptr;
+      return;
+    }
+    fiber_ = worker_of_thread->fiber;
+    fiber_->set_hooks(nullptr);
+    errno_ = errno;
+  }
+  hooked_call(const hooked_call&) = delete;
+  ~hooked_call() {
+    if (state_ != nullptr) fiber_->set_hooks(state_);
+  }
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+
+  bool does(bool hook_options::* kind) const noexcept { return state_->kinds.*kind; }
+  /// Whether the fiber was told to stop: then no call that may wait begins.
+  bool is_stopped() const noexcept { return current_root()->sleeper::stop_requested(); }
+
+  /// What it returns: -1 and errno where it has failed.
+  template <class Result>
+  Result give(Result result) const noexcept {
+    if (result >= 0) errno = errno_;
+    return result;
+  }
+  int fail(int error) const noexcept {
+    errno = error;
+    return -1;
+  }
+
+ private:
+  hook_state* state_;
+  fiber* fiber_ = nullptr;
+  int errno_ = 0;
+};
+
+// ---- waits ------------------------------------------------------------------------------------------------------------------
+
+/// As weft::await, but that a stop throws nothing. No value: it was stopped.
+template <class Awaitable>
+auto await_unless_stopped(Awaitable&& awaitable) {
+  fiber& self = fiber::running();
+  auto&& known = known_to_root(std::forward<Awaitable>(awaitable));
+  auto&& awaiter = get_awaiter(std::forward<decltype(known)>(known));
+  using given = decltype(awaiter.await_resume());
+  if constexpr (std::is_void_v<given>) {
+    if (!awaiter.await_ready() && !self.suspend(awaiter)) return false;
+    awaiter.await_resume();
+    return true;
+  } else {
+    using kept = std::optional<std::remove_cvref_t<given>>;
+    if (!awaiter.await_ready() && !self.suspend(awaiter)) return kept{};
+    return kept{awaiter.await_resume()};
+  }
+}
+
+/// How a wait has ended.
+enum class waited : std::uint8_t {
+  ready,  ///< the try has found what it wanted, whatever that is
+  timed_out,
+  stopped,
+  closed,      ///< its number was
+  impossible,  ///< weft can't wait for that: the call itself is to be made, which may block the thread
+};
+
+inline constexpr clock::time_point without_end = clock::time_point::max();
+
+/// The errno of one that ended otherwise than ready; `late`: where its time was over.
+inline int error_of(waited how, int late) noexcept {
+  return how == waited::stopped ? ECANCELED : how == waited::closed ? EBADF : late;
+}
+
+/// Lets others run where the fiber has had many calls in a row that needed no wait. False: it was stopped.
+bool take_turns() noexcept;
+
+/// That somebody waits for a number. Watches it, unless another one does.
+class watch_of_number {
+ public:
+  explicit watch_of_number(int number) noexcept;
+  watch_of_number(const watch_of_number&) = delete;
+  ~watch_of_number();
+
+  /// Whether it can be waited for.
+  explicit operator bool() const noexcept { return shared_ != nullptr; }
+  /// Whether it is watched only now: then nothing that was reported is another one's.
+  bool is_new() const noexcept { return is_new_; }
+  void expect_change(direction which) noexcept;
+  bool has_ended(direction which) const noexcept;
+  /// Until a change is reported, or the time is over.
+  waited wait(direction which, clock::time_point until) noexcept;
+
+ private:
+  struct shared;
+  friend void end_waits_for(int number) noexcept;
+  static void leave(shared* one) noexcept;
+  int number_;
+  shared* shared_ = nullptr;
+  bool is_new_ = false;
+};
+
+/// Before the number is given back: ends those who wait for it.
+void end_waits_for(int number) noexcept;
+
+/// Held over poll() and the call after it, of one number; see above.
+std::unique_lock<std::mutex> lock_number(int number) noexcept;
+
+/// Waits until `attempt()` is true, which was tried before in vain. It is called when something has changed.
+template <class Attempt>
+waited wait_until(int number, direction which, clock::time_point until, Attempt attempt) noexcept {
+  watch_of_number watched{number};
+  if (!watched) return waited::impossible;
+  for (bool tries = !watched.is_new();; tries = true) {
+    if (tries) {
+      watched.expect_change(which);
+      if (attempt()) return waited::ready;
+      // Nothing more will be reported, and a call that blocks returns at once.
+      if (watched.has_ended(which)) return waited::impossible;
+    }
+    if (const waited how = watched.wait(which, until); how != waited::ready) return how;
+  }
+}
+
+/// So much from now on; below zero: without end.
+inline clock::time_point after(clock::duration d) noexcept {
+  return d < clock::duration::zero() ? without_end : later(current_clock().now(), d);
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,844 @@
+// Hooked calls: what waits lets the worker run others, and gives what the plain call does. All on one worker: a call that blocks
+// it ends the test by its time limit. See weft/hook.hpp.
+//
+// With WEFT_TEST_IN_RUNTIME=epoll or =uring in the environment the worker is one of a runtime that waits by that, else one of a
+// worker_group.
+#include "support/weft_test.hpp"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/hook.hpp>
+#include <weft/hop.hpp>
+#include <weft/mutex.hpp>
+#include <weft/net.hpp>
+#include <weft/runtime.hpp>
+#include <weft/scope.hpp>
+#include <weft/with.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::scope;
+using weft::task;
+
+// Runs the task on one worker.
+void on_a_worker(task<> body) {
+  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
+  if (by == nullptr) {
+    weft::worker_group group{1};
+    weft::sync_wait(weft::start_on(group.worker(0), std::move(body)));
+    return;
+  }
+  const bool rings = std::string_view{by} == "uring";
+  std::optional<weft::runtime> rt;
+  try {
+    rt.emplace(weft::runtime_options{.threads = 1, .io = rings ? weft::io_backend::uring : weft::io_backend::epoll});
+  } catch (const weft::error&) {  // the system has no rings
+    rt.emplace(weft::runtime_options{.threads = 1, .io = weft::io_backend::epoll});
+  }
+  rt->run(weft::start_on(rt->workers().worker(0), std::move(body)));
+}
+
+// All at once, each in a fiber of its own with hooks, begun in this order.
+task<> at_once(std::vector<std::function<void()>> those) {
+  const auto body = [&](scope& inside) -> task<> {
+    for (auto& one : those) inside.fork(weft::hooked([&one] { one(); }));
+    co_return;
+  };
+  co_await weft::with_scope(body);
+}
+void run_at_once(std::vector<std::function<void()>> those) { on_a_worker(at_once(std::move(those))); }
+void run_hooked(std::function<void()> one) { run_at_once({std::move(one)}); }
+
+// Both ends, closed at the end, if they are open then.
+struct both_ends {
+  int at[2] = {-1, -1};
+  both_ends() = default;
+  explicit both_ends(int type) { EXPECT_EQ(::socketpair(AF_UNIX, type, 0, at), 0); }
+  both_ends(const both_ends&) = delete;
+  static void make_pipe(both_ends& into) { EXPECT_EQ(::pipe(into.at), 0); }
+  ~both_ends() {
+    for (const int one : at)
+      if (one >= 0) ::close(one);
+  }
+  void close(int which) {
+    EXPECT_EQ(::close(at[which]), 0);
+    at[which] = -1;
+  }
+};
+struct pipe_ends : both_ends {
+  pipe_ends() { make_pipe(*this); }
+};
+using socket_pair = both_ends;
+
+struct failure {
+  int result, error;
+  friend bool operator==(const failure&, const failure&) = default;
+};
+std::ostream& operator<<(std::ostream& to, const failure& one) {
+  return to << one.result << " (" << std::strerror(one.error) << ")";
+}
+template <class Call>
+failure told(Call call) {
+  errno = 0;
+  const auto result = call();
+  return {static_cast<int>(result), result < 0 ? errno : 0};
+}
+
+struct listening {
+  int number = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in where{};
+  listening() {
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof where;
+    EXPECT_EQ(::bind(number, reinterpret_cast<sockaddr*>(&where), size), 0);
+    EXPECT_EQ(::listen(number, 16), 0);
+    EXPECT_EQ(::getsockname(number, reinterpret_cast<sockaddr*>(&where), &size), 0);
+  }
+  listening(const listening&) = delete;
+  ~listening() { ::close(number); }
+  int connect() const {
+    const int mine = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(::connect(mine, reinterpret_cast<const sockaddr*>(&where), sizeof where), 0);
+    return mine;
+  }
+};
+
+// ---- what waits -------------------------------------------------------------------------------------------------------------
+
+// `wait` blocks until `wake` has run, on the same worker; if it did block that, the test would hang.
+void expect_waits(std::function<void()> wait, std::function<void()> wake) {
+  bool over = false, was_first = false;
+  run_at_once({[&] {
+                 wait();
+                 over = true;
+               },
+               [&] {
+                 was_first = !over;
+                 wake();
+               }});
+  EXPECT_TRUE(over);
+  EXPECT_TRUE(was_first) << "it did not wait";
+}
+
+template <class Ends, class Read>
+void expect_reads(Ends& ends, Read read) {
+  char got[8] = {};
+  expect_waits([&] { EXPECT_EQ(read(ends.at[0], got, sizeof got), 3); },
+               [&] { EXPECT_EQ(::write(ends.at[1], "abc", 3), 3); });
+  EXPECT_STREQ(got, "abc");
+}
+
+TEST(hook, read_waits_for_a_socket_a_pipe_and_an_event) {
+  socket_pair stream{SOCK_STREAM}, datagrams{SOCK_DGRAM};
+  pipe_ends pipe;
+  expect_reads(stream, ::read);
+  expect_reads(datagrams, ::read);
+  expect_reads(pipe, ::read);
+  const int event = ::eventfd(0, 0);
+  std::uint64_t count = 0, one = 5;
+  expect_waits([&] { EXPECT_EQ(::read(event, &count, sizeof count), 8); },
+               [&] { EXPECT_EQ(::write(event, &one, sizeof one), 8); });
+  EXPECT_EQ(count, 5U);
+  ::close(event);
+}
+
+TEST(hook, every_way_to_receive_waits) {
+  socket_pair stream{SOCK_STREAM}, pair{SOCK_DGRAM};
+  pipe_ends pipe;
+  const auto by_readv = [](int number, char* into, std::size_t size) {
+    iovec parts[2] = {{into, 1}, {into + 1, size - 1}};
+    return ::readv(number, parts, 2);
+  };
+  expect_reads(stream, by_readv);
+  expect_reads(pipe, by_readv);
+  expect_reads(stream, [](int number, char* into, std::size_t size) { return ::recv(number, into, size, 0); });
+  expect_reads(stream, [](int number, char* into, std::size_t size) {
+    return ::recvfrom(number, into, size, 0, nullptr, nullptr);
+  });
+  expect_reads(pair, [](int number, char* into, std::size_t size) {
+    iovec part{into, size};
+    msghdr all{};
+    all.msg_iov = &part;
+    all.msg_iovlen = 1;
+    return ::recvmsg(number, &all, 0);
+  });
+  expect_reads(pair, [](int number, char* into, std::size_t size) {
+    iovec part{into, size};
+    mmsghdr all{};
+    all.msg_hdr.msg_iov = &part;
+    all.msg_hdr.msg_iovlen = 1;
+    EXPECT_EQ(::recvmmsg(number, &all, 1, 0, nullptr), 1);
+    return static_cast<ssize_t>(all.msg_len);
+  });
+}
+
+TEST(hook, a_receive_that_wants_all_waits_for_all) {
+  socket_pair ends{SOCK_STREAM};
+  char got[8] = {}, looked[8] = {};
+  ssize_t seen = 0, size = 0;
+  run_at_once({[&] {
+                 seen = ::recv(ends.at[0], looked, 6, MSG_WAITALL | MSG_PEEK);
+                 size = ::recv(ends.at[0], got, sizeof got, MSG_WAITALL);
+               },
+               [&] {
+                 for (const char* part : {"ab", "cd", "ef"}) {
+                   EXPECT_EQ(::write(ends.at[1], part, 2), 2);
+                   ::usleep(0);
+                 }
+                 EXPECT_EQ(::shutdown(ends.at[1], SHUT_WR), 0);
+               }});
+  EXPECT_EQ(seen, 6);
+  EXPECT_EQ(size, 6) << "the peer has ended behind six of eight";
+  EXPECT_STREQ(looked, "abcdef");
+  EXPECT_STREQ(got, "abcdef");
+}
+
+// More than there is room for.
+template <class Ends, class Write>
+void expect_writes_all(Ends& ends, Write write) {
+  const std::string data(1 << 20, 'x');
+  std::size_t got = 0;
+  run_at_once({[&] {
+                 EXPECT_EQ(write(ends.at[1], data), static_cast<ssize_t>(data.size()));
+                 ends.close(1);
+               },
+               [&] {
+                 std::array<char, 4096> buffer;
+                 while (const ssize_t size = ::read(ends.at[0], buffer.data(), buffer.size())) {
+                   if (size < 0) {
+                     ADD_FAILURE() << std::strerror(errno);
+                     break;
+                   }
+                   got += static_cast<std::size_t>(size);
+                 }
+               }});
+  EXPECT_EQ(got, data.size());
+}
+
+TEST(hook, every_way_to_send_sends_all_and_waits_for_room) {
+  const auto by_writev = [](int number, const std::string& data) {
+    char* const from = const_cast<char*>(data.data());
+    iovec parts[3] = {{from, 7}, {from + 7, 0}, {from + 7, data.size() - 7}};
+    return ::writev(number, parts, 3);
+  };
+  const auto by_sendmsg = [](int number, const std::string& data) {
+    char* const from = const_cast<char*>(data.data());
+    iovec parts[2] = {{from, 100'000}, {from + 100'000, data.size() - 100'000}};
+    msghdr all{};
+    all.msg_iov = parts;
+    all.msg_iovlen = 2;
+    return ::sendmsg(number, &all, 0);
+  };
+  {
+    pipe_ends ends;
+    expect_writes_all(ends,
+                      [](int number, const std::string& data) { return ::write(number, data.data(), data.size()); });
+  }
+  {
+    pipe_ends ends;
+    expect_writes_all(ends, by_writev);
+  }
+  for (int way = 0; way != 5; ++way) {
+    socket_pair ends{SOCK_STREAM};
+    expect_writes_all(ends, [&](int number, const std::string& data) {
+      switch (way) {
+        case 0: return ::write(number, data.data(), data.size());
+        case 1: return by_writev(number, data);
+        case 2: return ::send(number, data.data(), data.size(), MSG_NOSIGNAL);
+        case 3: return ::sendto(number, data.data(), data.size(), 0, nullptr, 0);
+        default: return by_sendmsg(number, data);
+      }
+    });
+  }
+}
+
+TEST(hook, a_local_datagram_waits_for_room) {
+  sockaddr_un where{};
+  where.sun_family = AF_UNIX;
+  socklen_t size = sizeof(sa_family_t);  // the system chooses a name
+  const int to = ::socket(AF_UNIX, SOCK_DGRAM, 0), from = ::socket(AF_UNIX, SOCK_DGRAM, 0);
+  ASSERT_EQ(::bind(to, reinterpret_cast<sockaddr*>(&where), size), 0);
+  size = sizeof where;
+  ASSERT_EQ(::getsockname(to, reinterpret_cast<sockaddr*>(&where), &size), 0);
+  constexpr int many = 600;
+  int got = 0;
+  run_at_once({[&] {
+                 for (int i = 0; i != many; ++i)
+                   EXPECT_EQ(::sendto(from, "x", 1, 0, reinterpret_cast<sockaddr*>(&where), size), 1);
+               },
+               [&] {
+                 char one;
+                 for (; got != many; ++got) EXPECT_EQ(::recv(to, &one, 1, 0), 1);
+               }});
+  EXPECT_EQ(got, many);
+  ::close(to);
+  ::close(from);
+}
+
+TEST(hook, accept_and_connect_wait) {
+  const listening at;
+  std::string heard;
+  run_at_once({[&] {
+                 for (int i = 0; i != 2; ++i) {
+                   const int peer = i == 0 ? ::accept(at.number, nullptr, nullptr)
+                                           : ::accept4(at.number, nullptr, nullptr, SOCK_CLOEXEC);
+                   EXPECT_GE(peer, 0);
+                   char one = 0;
+                   EXPECT_EQ(::read(peer, &one, 1), 1);
+                   heard += one;
+                   ::close(peer);
+                 }
+               },
+               [&] {
+                 for (const char* one : {"a", "b"}) {
+                   const int mine = at.connect();
+                   EXPECT_EQ(::fcntl(mine, F_GETFL) & O_NONBLOCK, 0);
+                   EXPECT_EQ(::write(mine, one, 1), 1);
+                   EXPECT_EQ(::read(mine, &heard, 1), 0);
+                   ::close(mine);
+                 }
+               }});
+  EXPECT_EQ(heard, "ab");
+}
+
+TEST(hook, of_many_that_accept_one_is_woken_and_none_blocks) {
+  const listening at;
+  int accepted = 0;
+  std::vector<std::function<void()>> those;
+  for (int i = 0; i != 5; ++i)
+    those.emplace_back([&] {
+      const int peer = ::accept(at.number, nullptr, nullptr);
+      EXPECT_GE(peer, 0);
+      ++accepted;
+      ::close(peer);
+    });
+  those.emplace_back([&] {
+    for (int i = 0; i != 5; ++i) {
+      ::close(at.connect());
+      ::usleep(100);
+    }
+  });
+  run_at_once(std::move(those));
+  EXPECT_EQ(accepted, 5);
+}
+
+TEST(hook, a_refused_connection_says_so) {
+  sockaddr_in nobody{};
+  {
+    const listening at;
+    nobody = at.where;
+  }
+  failure hooked{}, after{};
+  const int mine = ::socket(AF_INET, SOCK_STREAM, 0);
+  const auto connect = [&] { return ::connect(mine, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody); };
+  run_hooked([&] {
+    hooked = told(connect);
+    after = told(connect);
+  });
+  EXPECT_EQ(hooked, (failure{-1, ECONNREFUSED}));
+  EXPECT_EQ(after, (failure{-1, ECONNREFUSED})) << "as a socket that may be tried again";
+  ::close(mine);
+}
+
+TEST(hook, a_local_listener_without_room_is_waited_for) {
+  sockaddr_un where{};
+  where.sun_family = AF_UNIX;
+  const int at = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(::bind(at, reinterpret_cast<sockaddr*>(&where), sizeof(sa_family_t)), 0);
+  ASSERT_EQ(::listen(at, 0), 0);
+  socklen_t size = sizeof where;
+  ASSERT_EQ(::getsockname(at, reinterpret_cast<sockaddr*>(&where), &size), 0);
+  int connected = 0;
+  run_at_once({[&] {
+                 for (int i = 0; i != 3; ++i) {
+                   const int mine = ::socket(AF_UNIX, SOCK_STREAM, 0);
+                   EXPECT_EQ(::connect(mine, reinterpret_cast<sockaddr*>(&where), size), 0);
+                   ++connected;
+                   ::close(mine);
+                 }
+               },
+               [&] {
+                 for (int i = 0; i != 3; ++i) ::close(::accept(at, nullptr, nullptr));
+               }});
+  EXPECT_EQ(connected, 3);
+  ::close(at);
+}
+
+// ---- time -------------------------------------------------------------------------------------------------------------------
+
+TEST(hook, every_sleep_lets_others_run) {
+  const timespec short_time{0, 100'000};
+  const std::function<int()> ways[] = {[] { return static_cast<int>(::sleep(0)); }, [] { return ::usleep(100); },
+                                       [&] { return ::nanosleep(&short_time, nullptr); },
+                                       [&] { return ::clock_nanosleep(CLOCK_MONOTONIC, 0, &short_time, nullptr); },
+                                       [&] {
+                                         timespec when;
+                                         ::clock_gettime(CLOCK_MONOTONIC, &when);
+                                         when.tv_nsec = std::min(when.tv_nsec + 100'000, 999'999'999L);
+                                         return ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr);
+                                       }};
+  for (const auto& sleep : ways)
+    expect_waits(
+        [&] {
+          errno = 77;
+          EXPECT_EQ(sleep(), 0);
+          EXPECT_EQ(errno, 77);
+        },
+        [] {});
+}
+
+TEST(hook, a_time_that_makes_no_sense_fails_as_ever) {
+  run_hooked([] {
+    const timespec wrong{0, 1'000'000'000};
+    EXPECT_EQ(told([&] { return ::nanosleep(&wrong, nullptr); }), (failure{-1, EINVAL}));
+    EXPECT_EQ(told([&] { return ::nanosleep(reinterpret_cast<const timespec*>(8), nullptr); }), (failure{-1, EFAULT}));
+    EXPECT_EQ(::clock_nanosleep(CLOCK_MONOTONIC, 0, &wrong, nullptr), EINVAL);
+    EXPECT_EQ(::clock_nanosleep(99, 0, &wrong, nullptr), EINVAL);
+  });
+}
+
+TEST(hook, the_time_limits_of_a_socket_are_obeyed) {
+  socket_pair ends{SOCK_STREAM};
+  const timeval limit{0, 20'000};
+  ASSERT_EQ(::setsockopt(ends.at[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+  ASSERT_EQ(::setsockopt(ends.at[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit), 0);
+  failure read{}, write{};
+  ssize_t wrote = 0;
+  bool others_ran = false;
+  const std::string data(8 << 20, 'x');
+  run_at_once({[&] {
+                 char one;
+                 read = told([&] { return ::read(ends.at[0], &one, 1); });
+                 wrote = ::write(ends.at[0], data.data(), data.size());
+                 write = told([&] { return ::write(ends.at[0], data.data(), data.size()); });
+               },
+               [&] { others_ran = true; }});
+  EXPECT_EQ(read, (failure{-1, EAGAIN}));
+  EXPECT_GT(wrote, 0);
+  EXPECT_LT(wrote, static_cast<ssize_t>(data.size()));
+  EXPECT_EQ(write, (failure{-1, EAGAIN}));
+  EXPECT_TRUE(others_ran);
+}
+
+// ---- poll, select, epoll ------------------------------------------------------------------------------------------------------
+
+TEST(hook, poll_waits_for_one_and_for_many) {
+  socket_pair a{SOCK_STREAM};
+  pipe_ends b;
+  pollfd one{a.at[0], POLLIN, 0};
+  expect_waits([&] { EXPECT_EQ(::poll(&one, 1, -1), 1); }, [&] { EXPECT_EQ(::write(a.at[1], "x", 1), 1); });
+  EXPECT_EQ(one.revents, POLLIN);
+  char byte;
+  EXPECT_EQ(::read(a.at[0], &byte, 1), 1);
+
+  pollfd many[4] = {{a.at[0], POLLIN | POLLRDHUP, 0}, {-1, POLLIN, 0}, {b.at[0], POLLIN, 0}, {a.at[0], POLLPRI, 0}};
+  expect_waits([&] { EXPECT_EQ(::ppoll(many, 4, nullptr, nullptr), 1); },
+               [&] { EXPECT_EQ(::write(b.at[1], "x", 1), 1); });
+  EXPECT_EQ(many[0].revents | many[1].revents | many[3].revents, 0);
+  EXPECT_EQ(many[2].revents, POLLIN);
+  EXPECT_EQ(::read(b.at[0], &byte, 1), 1);
+
+  expect_waits([&] { EXPECT_EQ(::poll(many, 4, 30), 0); }, [] {});
+  expect_waits([&] { EXPECT_EQ(::poll(&one, 1, 20), 0); }, [] {});
+  expect_waits([&] { EXPECT_EQ(::poll(nullptr, 0, 5), 0); }, [] {});
+  const timespec short_time{0, 1'000'000};
+  expect_waits([&] { EXPECT_EQ(::ppoll(&one, 1, &short_time, nullptr), 0); }, [] {});
+}
+
+TEST(hook, select_waits_and_says_what_is_left) {
+  socket_pair a{SOCK_STREAM};
+  pipe_ends b;
+  fd_set in, out;
+  timeval limit{10, 0};
+  const int most = std::max(a.at[0], b.at[0]) + 1;
+  expect_waits(
+      [&] {
+        FD_ZERO(&in);
+        FD_ZERO(&out);
+        FD_SET(a.at[0], &in);
+        FD_SET(b.at[0], &in);
+        EXPECT_EQ(::select(most, &in, &out, nullptr, &limit), 1);
+      },
+      [&] { EXPECT_EQ(::write(b.at[1], "x", 1), 1); });
+  EXPECT_FALSE(FD_ISSET(a.at[0], &in));
+  EXPECT_TRUE(FD_ISSET(b.at[0], &in));
+  EXPECT_LE(limit.tv_sec, 9);
+  FD_ZERO(&in);
+  FD_SET(a.at[0], &in);
+  limit = {0, 1000};
+  expect_waits([&] { EXPECT_EQ(::select(most, &in, nullptr, nullptr, &limit), 0); }, [] {});
+  EXPECT_FALSE(FD_ISSET(a.at[0], &in));
+  EXPECT_EQ(limit.tv_sec + limit.tv_usec, 0);
+  const timespec short_time{0, 1'000'000};
+  FD_SET(a.at[0], &in);
+  expect_waits([&] { EXPECT_EQ(::pselect(most, &in, nullptr, nullptr, &short_time, nullptr), 0); }, [] {});
+}
+
+TEST(hook, epoll_wait_waits) {
+  socket_pair ends{SOCK_STREAM};
+  const int set = ::epoll_create1(0);
+  epoll_event each{.events = EPOLLIN, .data = {.u32 = 7}};
+  ASSERT_EQ(::epoll_ctl(set, EPOLL_CTL_ADD, ends.at[0], &each), 0);
+  epoll_event got{};
+  expect_waits([&] { EXPECT_EQ(::epoll_wait(set, &got, 1, -1), 1); },
+               [&] { EXPECT_EQ(::write(ends.at[1], "x", 1), 1); });
+  EXPECT_EQ(got.data.u32, 7U);
+  char byte;
+  EXPECT_EQ(::read(ends.at[0], &byte, 1), 1);
+  expect_waits([&] { EXPECT_EQ(::epoll_pwait(set, &got, 1, 5, nullptr), 0); }, [] {});
+  ::close(set);
+}
+
+// ---- names, files -----------------------------------------------------------------------------------------------------------
+
+TEST(hook, getaddrinfo_waits_and_gives_the_same) {
+  addrinfo hints{}, *plain = nullptr, *hooked = nullptr, *number = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  ASSERT_EQ(::getaddrinfo("localhost", "80", &hints, &plain), 0);
+  expect_waits([&] { EXPECT_EQ(::getaddrinfo("localhost", "80", &hints, &hooked), 0); }, [] {});
+  run_hooked([&] {
+    EXPECT_EQ(::getaddrinfo("127.0.0.1", "80", &hints, &number), 0);
+    addrinfo* none = nullptr;
+    EXPECT_NE(::getaddrinfo(nullptr, nullptr, &hints, &none), 0);
+  });
+  ASSERT_NE(hooked, nullptr);
+  EXPECT_EQ(hooked->ai_addrlen, plain->ai_addrlen);
+  EXPECT_EQ(std::memcmp(hooked->ai_addr, plain->ai_addr, plain->ai_addrlen), 0);
+  for (addrinfo* one : {plain, hooked, number}) ::freeaddrinfo(one);
+}
+
+TEST(hook, files_are_read_here_or_elsewhere) {
+  char name[] = "/tmp/weft-hook-XXXXXX";
+  const int file = ::mkstemp(name);
+  ASSERT_GE(file, 0);
+  ::unlink(name);
+  for (const bool elsewhere : {false, true}) {
+    const auto calls = [&] {
+      char got[8] = {};
+      EXPECT_EQ(::ftruncate(file, 0), 0);
+      EXPECT_EQ(::lseek(file, 0, SEEK_SET), 0);
+      EXPECT_EQ(::write(file, "abcdef", 6), 6);
+      EXPECT_EQ(::pwrite(file, "X", 1, 1), 1);
+      EXPECT_EQ(::pread(file, got, 8, 0), 6);
+      EXPECT_STREQ(got, "aXcdef");
+      EXPECT_EQ(::lseek(file, 2, SEEK_SET), 2);
+      EXPECT_EQ(::read(file, got, 3), 3);
+      EXPECT_EQ(::read(file, got, 8), 1);
+      EXPECT_EQ(::read(file, got, 8), 0);
+      EXPECT_EQ(told([&] { return ::pread(file, got, 1, -1); }), (failure{-1, EINVAL}));
+      EXPECT_EQ(told([&] { return ::read(file, reinterpret_cast<char*>(8), 0); }), (failure{0, 0}));
+    };
+    const auto body = [&]() -> task<> { co_await weft::hooked({.files = elsewhere}, calls); };
+    on_a_worker(body());
+  }
+  ::close(file);
+}
+
+// ---- descriptors ----------------------------------------------------------------------------------------------------------------
+
+TEST(hook, what_the_program_made_non_blocking_does_not_wait) {
+  socket_pair ends{SOCK_STREAM | SOCK_NONBLOCK};
+  pipe_ends pipe;
+  const listening at;
+  const int on = 1;
+  ASSERT_EQ(::ioctl(pipe.at[0], FIONBIO, &on), 0);
+  ASSERT_EQ(::fcntl(at.number, F_SETFL, O_NONBLOCK), 0);
+  run_hooked([&] {
+    char byte;
+    EXPECT_EQ(told([&] { return ::read(ends.at[0], &byte, 1); }), (failure{-1, EAGAIN}));
+    EXPECT_EQ(told([&] { return ::recv(ends.at[0], &byte, 1, 0); }), (failure{-1, EAGAIN}));
+    EXPECT_EQ(told([&] { return ::read(pipe.at[0], &byte, 1); }), (failure{-1, EAGAIN}));
+    EXPECT_EQ(told([&] { return ::accept(at.number, nullptr, nullptr); }), (failure{-1, EAGAIN}));
+    EXPECT_EQ(::fcntl(ends.at[0], F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    EXPECT_EQ(::fcntl(pipe.at[1], F_GETFL) & O_NONBLOCK, 0);
+  });
+  socket_pair blocks{SOCK_STREAM};
+  run_hooked([&] {
+    char byte;
+    EXPECT_EQ(told([&] { return ::recv(blocks.at[0], &byte, 1, MSG_DONTWAIT); }), (failure{-1, EAGAIN}));
+  });
+}
+
+TEST(hook, close_and_dup2_end_those_who_wait) {
+  socket_pair a{SOCK_STREAM}, b{SOCK_STREAM};
+  failure first{}, second{};
+  char byte;
+  run_at_once({[&] { first = told([&] { return ::read(a.at[0], &byte, 1); }); },
+               [&] { second = told([&] { return ::recv(a.at[0], &byte, 1, 0); }); }, [&] { a.close(0); }});
+  EXPECT_EQ(first, (failure{-1, EBADF}));
+  EXPECT_EQ(second, (failure{-1, EBADF}));
+  run_at_once({[&] { first = told([&] { return ::read(b.at[0], &byte, 1); }); },
+               [&] { EXPECT_EQ(::dup2(b.at[1], b.at[0]), b.at[0]); }});
+  EXPECT_EQ(first, (failure{-1, EBADF}));
+}
+
+TEST(hook, a_duplicate_is_waited_for_as_the_first_one) {
+  socket_pair ends{SOCK_STREAM};
+  const int twin = ::dup(ends.at[0]);
+  char bytes[2] = {};
+  run_at_once({[&] { EXPECT_EQ(::read(ends.at[0], &bytes[0], 1), 1); },
+               [&] { EXPECT_EQ(::read(twin, &bytes[1], 1), 1); },
+               [&] {
+                 EXPECT_EQ(::write(ends.at[1], "x", 1), 1);
+                 EXPECT_EQ(::write(ends.at[1], "x", 1), 1);
+               }});
+  EXPECT_EQ(bytes[0], 'x');
+  EXPECT_EQ(bytes[1], 'x');
+  ::close(twin);
+}
+
+TEST(hook, two_directions_of_one_number_are_waited_for_at_once) {
+  socket_pair ends{SOCK_STREAM};
+  const std::string data(1 << 20, 'x');
+  std::size_t got = 0;
+  run_at_once({[&] {
+                 char byte;
+                 EXPECT_EQ(::read(ends.at[0], &byte, 1), 1);
+               },
+               [&] { EXPECT_EQ(::write(ends.at[0], data.data(), data.size()), static_cast<ssize_t>(data.size())); },
+               [&] {
+                 std::array<char, 4096> buffer;
+                 while (got < data.size())
+                   got += static_cast<std::size_t>(::read(ends.at[1], buffer.data(), buffer.size()));
+                 EXPECT_EQ(::write(ends.at[1], "y", 1), 1);
+               }});
+  EXPECT_EQ(got, data.size());
+}
+
+TEST(hook, failures_are_those_of_the_plain_calls) {
+  socket_pair ends{SOCK_STREAM};
+  const int bad = 1 << 19;
+  auto* const nowhere = reinterpret_cast<char*>(8);
+  char byte = 0;
+  iovec part{nowhere, 4};
+  const std::function<ssize_t()> calls[] = {
+      [&] { return ::read(bad, &byte, 1); },
+      [&] { return ::write(bad, &byte, 1); },
+      [&] { return ::write(ends.at[1], nowhere, 4); },
+      [&] { return ::recv(bad, &byte, 1, 0); },
+      [&] { return ::recv(STDIN_FILENO, &byte, 0, MSG_OOB); },
+      [&] { return ssize_t{::accept(ends.at[0], nullptr, nullptr)}; },
+      [&] { return ssize_t{::accept(bad, nullptr, nullptr)}; },
+      [&] { return ssize_t{::connect(ends.at[0], nullptr, 0)}; },
+      [&] { return ::readv(ends.at[0], &part, -1); },
+      [&] { return ::readv(ends.at[0], reinterpret_cast<iovec*>(8), 1); },
+      [&] { return ::writev(ends.at[0], &part, 1); },
+      [&] { return ::writev(ends.at[0], reinterpret_cast<iovec*>(8), 2); },
+      [&] { return ::sendmsg(ends.at[0], reinterpret_cast<msghdr*>(8), 0); },
+      [&] { return ::recvmsg(ends.at[0], reinterpret_cast<msghdr*>(8), 0); },
+      [&] { return ssize_t{::poll(reinterpret_cast<pollfd*>(8), 1, 10)}; },
+      [&] { return ssize_t{::select(-1, nullptr, nullptr, nullptr, nullptr)}; },
+      [&] { return ssize_t{::epoll_wait(bad, reinterpret_cast<epoll_event*>(8), 1, 10)}; },
+      [&] { return ssize_t{::epoll_wait(ends.at[0], nullptr, 0, 10)}; },
+      [&] { return ::read(ends.at[0], &byte, static_cast<std::size_t>(-1)); },
+      [&] { return ::pread(ends.at[0], &byte, 1, 0); },
+      [&] { return ssize_t{::close(bad)}; },
+      [&] { return ssize_t{::dup2(bad, 5)}; },
+  };
+  for (std::size_t i = 0; i != std::size(calls); ++i) {
+    const failure plain = told(calls[i]);
+    failure hooked{};
+    run_hooked([&] { hooked = told(calls[i]); });
+    EXPECT_EQ(hooked, plain) << "call " << i;
+    EXPECT_LT(plain.result, 0) << "call " << i;
+  }
+}
+
+TEST(hook, errno_stays_over_a_switch) {
+  pipe_ends pipe;
+  run_at_once({[&] {
+                 char byte;
+                 errno = 41;
+                 EXPECT_EQ(::read(pipe.at[0], &byte, 1), 1);
+                 EXPECT_EQ(errno, 41);
+               },
+               [&] {
+                 errno = 42;
+                 EXPECT_EQ(::write(pipe.at[1], "x", 1), 1);
+                 EXPECT_EQ(errno, 42);
+               }});
+}
+
+// ---- stops ----------------------------------------------------------------------------------------------------------------------
+
+// `call` is stopped while it waits, and once more before it begins.
+void expect_stops(std::function<failure()> call) {
+  failure waiting{}, later{};
+  bool has_ended = false;
+  const auto body = [&](scope& inside) -> task<> {
+    inside.fork(weft::hooked([&] {
+      waiting = call();
+      later = call();
+      has_ended = true;
+    }));
+    co_await weft::sleep_for(2ms);
+    EXPECT_FALSE(has_ended);
+    inside.request_stop();
+  };
+  const auto all = [&]() -> task<> { co_await weft::with_scope(body); };
+  on_a_worker(all());
+  EXPECT_TRUE(has_ended) << "no frame is unwound";
+  EXPECT_EQ(waiting, (failure{-1, ECANCELED}));
+  EXPECT_EQ(later, (failure{-1, ECANCELED}));
+}
+
+TEST(hook, a_stop_ends_every_call_with_ecanceled) {
+  socket_pair ends{SOCK_STREAM};
+  pipe_ends pipe, full;
+  const listening at;
+  char byte;
+  ASSERT_EQ(::fcntl(full.at[1], F_SETFL, O_NONBLOCK), 0);
+  while (::write(full.at[1], ends.at, sizeof ends.at) > 0) {
+  }
+  ASSERT_EQ(::fcntl(full.at[1], F_SETFL, 0), 0);
+  pollfd two[2] = {{ends.at[0], POLLIN, 0}, {pipe.at[0], POLLIN, 0}};
+  const int set = ::epoll_create1(0);
+  epoll_event got;
+  expect_stops([&] { return told([&] { return ::read(ends.at[0], &byte, 1); }); });
+  expect_stops([&] { return told([&] { return ::read(pipe.at[0], &byte, 1); }); });
+  expect_stops([&] { return told([&] { return ::write(full.at[1], &byte, 1); }); });
+  expect_stops([&] { return told([&] { return ::recv(ends.at[0], &byte, 1, MSG_WAITALL); }); });
+  expect_stops([&] { return told([&] { return ::accept(at.number, nullptr, nullptr); }); });
+  expect_stops([&] { return told([&] { return ::poll(two, 1, -1); }); });
+  expect_stops([&] { return told([&] { return ::poll(two, 2, -1); }); });
+  expect_stops([&] { return told([&] { return ::poll(two, 2, 100'000); }); });
+  expect_stops([&] { return told([&] { return ::poll(nullptr, 0, -1); }); });
+  expect_stops([&] { return told([&] { return ::select(0, nullptr, nullptr, nullptr, nullptr); }); });
+  expect_stops([&] { return told([&] { return ::epoll_wait(set, &got, 1, -1); }); });
+  expect_stops([&] { return told([&] { return ::usleep(100'000'000); }); });
+  expect_stops([&] {
+    const timespec long_time{100, 0};
+    return told([&] { return ::nanosleep(&long_time, nullptr); });
+  });
+  expect_stops([&] {
+    errno = 0;
+    const unsigned left = ::sleep(100);
+    return failure{left == 100 || left == 99 ? -1 : 0, errno};
+  });
+  ::close(set);
+}
+
+TEST(hook, what_never_waits_goes_on_in_a_stopped_fiber) {
+  char name[] = "/tmp/weft-hook-XXXXXX";
+  const int file = ::mkstemp(name);
+  ::unlink(name);
+  const auto body = [&](scope& inside) -> task<> {
+    inside.fork(weft::hooked([&] {
+      EXPECT_EQ(::usleep(100'000'000), -1);
+      EXPECT_EQ(::write(file, "end", 3), 3);
+      addrinfo* none = nullptr;
+      EXPECT_EQ(::getaddrinfo("localhost", nullptr, nullptr, &none), EAI_SYSTEM);
+      EXPECT_EQ(errno, ECANCELED);
+      EXPECT_EQ(::close(file), 0);
+    }));
+    co_await weft::sleep_for(1ms);
+    inside.request_stop();
+  };
+  const auto all = [&]() -> task<> { co_await weft::with_scope(body); };
+  on_a_worker(all());
+}
+
+// ---- locks, forks, kinds ------------------------------------------------------------------------------------------------------
+
+// What blocks the thread: the other fiber does not run before it ends.
+void expect_blocks(std::function<void()> before, std::function<void()> after) {
+  bool other_ran = false, ran_meanwhile = false;
+  run_at_once({[&] {
+                 before();
+                 ::usleep(1000);
+                 ran_meanwhile = other_ran;
+                 after();
+                 ::usleep(0);
+               },
+               [&] { other_ran = true; }});
+  EXPECT_FALSE(ran_meanwhile);
+  EXPECT_TRUE(other_ran);
+}
+
+TEST(hook, a_call_under_a_lock_of_pthread_blocks_the_thread) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+  expect_blocks([&] { ::pthread_mutex_lock(&mutex); }, [&] { ::pthread_mutex_unlock(&mutex); });
+  expect_blocks([&] { ::pthread_mutex_trylock(&mutex); }, [&] { ::pthread_mutex_unlock(&mutex); });
+  expect_blocks([&] { ::pthread_rwlock_rdlock(&shared); }, [&] { ::pthread_rwlock_unlock(&shared); });
+  expect_blocks([&] { ::pthread_rwlock_wrlock(&shared); }, [&] { ::pthread_rwlock_unlock(&shared); });
+}
+
+TEST(hook, a_kind_that_is_off_blocks_the_thread) {
+  std::optional<weft::hooks> fewer;
+  expect_blocks([&] { fewer.emplace(weft::hook_options{.sleep = false}); }, [&] { fewer.reset(); });
+}
+
+TEST(hook, a_child_has_no_hooks) {
+  pipe_ends pipe;
+  int status = -1;
+  run_at_once({[&] {
+                 const pid_t child = ::fork();
+                 if (child == 0) {
+                   ::usleep(1);
+                   const bool wrote = ::write(pipe.at[1], "child", 5) == 5;
+                   ::_exit(wrote ? 7 : 8);
+                 }
+                 char got[8] = {};
+                 EXPECT_EQ(::read(pipe.at[0], got, 5), 5);
+                 EXPECT_STREQ(got, "child");
+                 EXPECT_EQ(::waitpid(child, &status, 0), child);
+               },
+               [] {}});
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(hook, gives_what_the_function_gives_and_throws_what_it_throws) {
+  const auto body = []() -> task<> {
+    const auto add = [](int a, int b) { return a + b; };
+    EXPECT_EQ(co_await weft::hooked(add, 2, 3), 5);
+    const auto fails = [] { throw std::runtime_error{"no"}; };
+    const auto failed = co_await weft::as_result(weft::hooked(fails));
+    EXPECT_TRUE(failed.exception() != nullptr);
+  };
+  on_a_worker(body());
+}
+
+// A library that is loaded later finds the program's functions in front of the C library's, too.
+TEST(hook, a_library_that_is_loaded_later_is_hooked) {
+  EXPECT_EQ(::dlsym(RTLD_DEFAULT, "read"), reinterpret_cast<void*>(&::read));
+  EXPECT_NE(::dlsym(RTLD_DEFAULT, "read"), ::dlsym(RTLD_NEXT, "read"));
+}
+
+TEST(hook_misuse_DeathTest, a_pool_is_refused) {
+  const auto on_a_pool = [] {
+    weft::pool threads{{.threads = 2}};
+    threads.run(weft::hooked([] {}));
+  };
+  EXPECT_DEATH(on_a_pool(), "must stay on one thread");
+}
+
+}  // namespace
