@@ -4,7 +4,6 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <utility>
 #include <weft/blocking.hpp>
 #include <weft/detach_on_stop.hpp>
 
@@ -77,13 +76,13 @@ int getaddrinfo(const char* host, const char* service, const addrinfo* hints, ad
   const auto is_stopped = [&] { return static_cast<void>(call.fail(ECANCELED)), EAI_SYSTEM; };
   if (call.is_stopped()) return is_stopped();
   try {
-    name_lookup lookup{.host = host != nullptr ? host : "",
-                       .service = service != nullptr ? service : "",
-                       .has_host = host != nullptr,
-                       .has_service = service != nullptr,
-                       .has_hints = hints != nullptr,
-                       .hints = hints != nullptr ? *hints : addrinfo{}};
-    auto asked = await_unless_stopped(weft::as_result(weft::detach_on_stop(weft::blocking(std::move(lookup)))));
+    const name_lookup lookup{.host = host != nullptr ? host : "",
+                             .service = service != nullptr ? service : "",
+                             .has_host = host != nullptr,
+                             .has_service = service != nullptr,
+                             .has_hints = hints != nullptr,
+                             .hints = hints != nullptr ? *hints : addrinfo{}};
+    auto asked = await_unless_stopped(weft::as_result(weft::detach_on_stop(weft::blocking(lookup))));
     if (!asked || asked->is_stopped()) return is_stopped();
     if (asked->has_value()) {
       name_lookup::answer& answer = asked->value();

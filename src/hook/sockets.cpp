@@ -43,18 +43,22 @@ constexpr int never_waits = MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB;
 
 // ---- receiving --------------------------------------------------------------------------------------------------------------
 
-// attempt(done, flags), plain(done): as of recv(), behind what is done.
+// With MSG_PEEK and MSG_WAITALL, as TCP does, and no local socket.
+bool waits_at_peeks(int number) noexcept {
+  return socket_option_of(number, SO_TYPE) == SOCK_STREAM && socket_option_of(number, SO_DOMAIN) != AF_UNIX;
+}
+
+// attempt(done) and plain(done): as of recv(), behind what is done.
 template <class Attempt, class Plain>
 ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, int flags, Attempt attempt,
                        Plain plain) noexcept {
   if ((flags & never_waits) != 0) return call.give(plain(0));
   if (!may_begin(call)) return call.fail(ECANCELED);
   const bool waits_for_all = (flags & MSG_WAITALL) != 0;
-  if (waits_for_all && (flags & MSG_PEEK) != 0) {  // what is there stays there: so all of it is looked at each time
+  if ((flags & MSG_PEEK) != 0) {  // what is there stays there: so all of it is looked at each time
     const auto look = [&] {
       const ssize_t got = attempt(0);
-      if (got <= 0 || static_cast<std::size_t>(got) >= size || socket_option_of(number, SO_TYPE) != SOCK_STREAM)
-        return got;
+      if (!waits_for_all || got <= 0 || static_cast<std::size_t>(got) >= size || !waits_at_peeks(number)) return got;
       errno = EAGAIN;
       return ssize_t{-1};
     };

@@ -34,20 +34,18 @@ constexpr std::size_t most_at_once = 0x7ffff000;
 constexpr std::size_t most_parts = IOV_MAX;
 using weft::hook_options;
 
-// What is no socket: by_pipe(done) is the call that does not block, where the system has one for this kind of file.
+// What is no socket: by_pipe() is the call that does not block, where the system has one for this kind of file.
 template <class ByPipe, class Plain>
 ssize_t read_of_file(const hooked_call& call, int number, ByPipe by_pipe, Plain plain) noexcept {
   const file_kind kind = kind_of(number);
   if (kind == file_kind::regular && call.does(&hook_options::files)) return run_elsewhere(call, plain);
   if ((kind != file_kind::pipe && kind != file_kind::other) || !call.does(&hook_options::sockets))
     return call.give(plain());
-  if (kind == file_kind::pipe) {
-    const ssize_t got = by_pipe();
-    if (got >= 0 || errno != EOPNOTSUPP) {
-      if (!found_nothing(got)) return call.give(got);
-      if (is_non_blocking(number)) return call.fail(EAGAIN);
-      return go_on(call, number, direction::in, without_end, got, by_pipe, plain);
-    }
+  const ssize_t got = by_pipe();
+  if (got >= 0 || errno != EOPNOTSUPP) {
+    if (!found_nothing(got)) return call.give(got);
+    if (is_non_blocking(number)) return call.fail(EAGAIN);
+    return go_on(call, number, direction::in, without_end, got, by_pipe, plain);
   }
   if (is_non_blocking(number)) return call.give(plain());
   const auto attempt = [&] { return call_if_ready(number, direction::in, plain); };

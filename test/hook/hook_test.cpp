@@ -41,40 +41,17 @@
 #include <weft/scope.hpp>
 #include <weft/with.hpp>
 
+#include "hook/places.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
 using weft::scope;
 using weft::task;
 
-// Runs the task on one worker.
-void on_a_worker(task<> body) {
-  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
-  if (by == nullptr) {
-    weft::worker_group group{1};
-    weft::sync_wait(weft::start_on(group.worker(0), std::move(body)));
-    return;
-  }
-  const bool rings = std::string_view{by} == "uring";
-  std::optional<weft::runtime> rt;
-  try {
-    rt.emplace(weft::runtime_options{.threads = 1, .io = rings ? weft::io_backend::uring : weft::io_backend::epoll});
-  } catch (const weft::error&) {  // the system has no rings
-    rt.emplace(weft::runtime_options{.threads = 1, .io = weft::io_backend::epoll});
-  }
-  rt->run(weft::start_on(rt->workers().worker(0), std::move(body)));
-}
-
-// All at once, each in a fiber of its own with hooks, begun in this order.
-task<> at_once(std::vector<std::function<void()>> those) {
-  const auto body = [&](scope& inside) -> task<> {
-    for (auto& one : those) inside.fork(weft::hooked([&one] { one(); }));
-    co_return;
-  };
-  co_await weft::with_scope(body);
-}
-void run_at_once(std::vector<std::function<void()>> those) { on_a_worker(at_once(std::move(those))); }
-void run_hooked(std::function<void()> one) { run_at_once({std::move(one)}); }
+using test::on_a_worker;
+using test::run_at_once;
+using test::run_hooked;
 
 // Both ends, closed at the end, if they are open then.
 struct both_ends {
@@ -201,7 +178,10 @@ TEST(hook, every_way_to_receive_waits) {
 }
 
 TEST(hook, a_receive_that_wants_all_waits_for_all) {
-  socket_pair ends{SOCK_STREAM};
+  const listening at;
+  both_ends ends;
+  ends.at[1] = at.connect();
+  ends.at[0] = ::accept(at.number, nullptr, nullptr);
   char got[8] = {}, looked[8] = {};
   ssize_t seen = 0, size = 0;
   run_at_once({[&] {

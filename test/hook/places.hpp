@@ -1,0 +1,49 @@
+// Where the tests of hooks run their fibers: on one worker, so that a call that blocks it holds up all others.
+#pragma once
+
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include <weft/hook.hpp>
+#include <weft/hop.hpp>
+#include <weft/runtime.hpp>
+#include <weft/scope.hpp>
+#include <weft/sync.hpp>
+#include <weft/task.hpp>
+#include <weft/with.hpp>
+
+namespace test {
+
+/// Runs the task on a worker of a runtime that waits as WEFT_TEST_IN_RUNTIME in the environment says; or of a worker_group.
+inline void on_a_worker(weft::task<> body) {
+  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
+  if (by == nullptr) {
+    const weft::worker_group group{1};
+    weft::sync_wait(weft::start_on(group.worker(0), std::move(body)));
+    return;
+  }
+  const bool rings = std::string_view{by} == "uring";
+  std::optional<weft::runtime> rt;
+  try {
+    rt.emplace(weft::runtime_options{.threads = 1, .io = rings ? weft::io_backend::uring : weft::io_backend::epoll});
+  } catch (const weft::error&) {  // the system has no rings
+    rt.emplace(weft::runtime_options{.threads = 1, .io = weft::io_backend::epoll});
+  }
+  rt->run(weft::start_on(rt->workers().worker(0), std::move(body)));
+}
+
+/// All at once, each in a fiber of its own with hooks, begun in this order.
+inline weft::task<> at_once(std::vector<std::function<void()>> those) {
+  const auto body = [&](weft::scope& inside) -> weft::task<> {
+    for (auto& one : those) inside.fork(weft::hooked([&one] { one(); }));
+    co_return;
+  };
+  co_await weft::with_scope(body);
+}
+inline void run_at_once(std::vector<std::function<void()>> those) { on_a_worker(at_once(std::move(those))); }
+inline void run_hooked(std::function<void()> one) { run_at_once({std::move(one)}); }
+
+}  // namespace test
