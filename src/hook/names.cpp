@@ -93,9 +93,10 @@ int getaddrinfo(const char* host, const char* service, const addrinfo* hints, ad
         static_cast<void>(call.give(0));
       return answer.failed;
     }
-  } catch (...) {  // there is no memory
+    if (asked->error()) return next_getaddrinfo(host, service, hints, into);  // the system gives no thread
+  } catch (const std::bad_alloc&) {
   }
-  return next_getaddrinfo(host, service, hints, into);
+  return EAI_MEMORY;
 }
 
 }  // extern "C"

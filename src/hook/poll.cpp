@@ -65,19 +65,12 @@ class set_of_numbers {
   waited wait(clock::time_point until) const noexcept {
     try {
       const auto ready = [this] { return net::ready(set_, net::readiness::readable); };
-      std::optional<result<net::readiness>> ended;
-      if (until == without_end) {
-        ended = await_unless_stopped(as_result(ready()));
-      } else {
-        const clock::duration left = until - current_clock().now();
-        if (left <= clock::duration::zero()) return waited::timed_out;
-        ended = await_unless_stopped(as_result(timeout(left, ready())));
-      }
-      if (!ended || ended->is_stopped()) return waited::stopped;
-      if (ended->has_value()) return waited::ready;
-      return ended->error() == errc::timed_out ? waited::timed_out : waited::impossible;
-    } catch (...) {  // there is no memory
-      return waited::impossible;
+      if (until == without_end) return ended_by(await_unless_stopped(as_result(ready())));
+      const clock::duration left = until - current_clock().now();
+      if (left <= clock::duration::zero()) return waited::timed_out;
+      return ended_by(await_unless_stopped(as_result(timeout(left, ready()))));
+    } catch (const std::bad_alloc&) {
+      return waited::no_memory;
     }
   }
   explicit operator bool() const noexcept { return set_ >= 0; }
@@ -111,7 +104,8 @@ int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count
     case waited::timed_out: return call.give(look());  // it may have come meanwhile
     case waited::impossible: return call.give(plain());
     case waited::stopped:
-    case waited::closed: break;
+    case waited::closed:
+    case waited::no_memory: break;
   }
   return call.fail(error_of(how, 0));
 }

@@ -81,8 +81,9 @@ watch_of_number::watch_of_number(int number) noexcept : number_{number} {
     shared_ = fresh.release();
     entry->watches = shared_;
     is_new_ = true;
-  } catch (...) {  // no memory, or a file of which nothing reports readiness: the call blocks
-    shared_ = nullptr;
+  } catch (const std::bad_alloc&) {
+    has_no_memory_ = true;
+  } catch (...) {  // a file of which nothing reports readiness, or too many are watched: the call blocks
   }
 }
 
@@ -120,14 +121,9 @@ waited watch_of_number::wait(direction which, clock::time_point until) noexcept 
     const clock::duration left = until - current_clock().now();
     if (left <= clock::duration::zero()) return waited::timed_out;
     try {
-      const std::optional<result<void>> ended =
-          await_unless_stopped(as_result(timeout(left, shared_->at->until_ready(which))));
-      if (!ended || ended->is_stopped())
-        how = waited::stopped;
-      else if (!ended->has_value())
-        how = ended->error() == errc::timed_out ? waited::timed_out : waited::impossible;
-    } catch (...) {  // no memory for the timer's task
-      how = waited::impossible;
+      how = ended_by(await_unless_stopped(as_result(timeout(left, shared_->at->until_ready(which)))));
+    } catch (const std::bad_alloc&) {  // for the timer's task
+      how = waited::no_memory;
     }
   }
   const std::lock_guard guard{entry_of(number_, true)->lock};

@@ -117,13 +117,19 @@ enum class waited : std::uint8_t {
   stopped,
   closed,      ///< its number was
   impossible,  ///< weft can't wait for that: the call itself is to be made, which may block the thread
+  no_memory,   ///< there was none for the wait, and nothing has happened
 };
 
 inline constexpr clock::time_point without_end = clock::time_point::max();
 
 /// The errno of one that ended otherwise than ready; `late`: where its time was over.
 inline int error_of(waited how, int late) noexcept {
-  return how == waited::stopped ? ECANCELED : how == waited::closed ? EBADF : late;
+  switch (how) {
+    case waited::stopped: return ECANCELED;
+    case waited::closed: return EBADF;
+    case waited::no_memory: return ENOMEM;
+    default: return late;
+  }
 }
 
 /// Lets others run where the fiber has had many calls in a row that needed no wait. False: it was stopped.
@@ -138,6 +144,7 @@ class watch_of_number {
 
   /// Whether it can be waited for.
   explicit operator bool() const noexcept { return shared_ != nullptr; }
+  bool has_no_memory() const noexcept { return has_no_memory_; }
   /// Whether it is watched only now: then nothing that was reported is another one's.
   bool is_new() const noexcept { return is_new_; }
   void expect_change(direction which) noexcept;
@@ -151,8 +158,17 @@ class watch_of_number {
   static void leave(shared* one) noexcept;
   int number_;
   shared* shared_ = nullptr;
-  bool is_new_ = false;
+  bool is_new_ = false, has_no_memory_ = false;
 };
+
+/// How a wait with a time limit has ended, of what as_result() gives; no value: it was stopped.
+template <class Result>
+waited ended_by(const std::optional<Result>& ended) noexcept {
+  if (!ended || ended->is_stopped()) return waited::stopped;
+  if (ended->has_value()) return waited::ready;
+  if (ended->error() == errc::timed_out) return waited::timed_out;
+  return ended->error() ? waited::impossible : waited::no_memory;  // std::bad_alloc has no code
+}
 
 /// Before the number is given back: ends those who wait for it.
 void end_waits_for(int number) noexcept;
@@ -164,7 +180,7 @@ std::unique_lock<std::mutex> lock_number(int number) noexcept;
 template <class Attempt>
 waited wait_until(int number, direction which, clock::time_point until, Attempt attempt) noexcept {
   watch_of_number watched{number};
-  if (!watched) return waited::impossible;
+  if (!watched) return watched.has_no_memory() ? waited::no_memory : waited::impossible;
   for (bool tries = !watched.is_new();; tries = true) {
     if (tries) {
       watched.expect_change(which);

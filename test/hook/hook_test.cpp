@@ -74,6 +74,9 @@ struct pipe_ends : both_ends {
 };
 using socket_pair = both_ends;
 
+// No address; what a compiler can't see, or it warns.
+char* volatile no_address = reinterpret_cast<char*>(8);
+
 struct failure {
   int result, error;
   friend bool operator==(const failure&, const failure&) = default;
@@ -399,7 +402,8 @@ TEST(hook, a_time_that_makes_no_sense_fails_as_ever) {
   run_hooked([] {
     const timespec wrong{0, 1'000'000'000};
     EXPECT_EQ(told([&] { return ::nanosleep(&wrong, nullptr); }), (failure{-1, EINVAL}));
-    EXPECT_EQ(told([&] { return ::nanosleep(reinterpret_cast<const timespec*>(8), nullptr); }), (failure{-1, EFAULT}));
+    EXPECT_EQ(told([&] { return ::nanosleep(reinterpret_cast<const timespec*>(no_address), nullptr); }),
+              (failure{-1, EFAULT}));
     EXPECT_EQ(::clock_nanosleep(CLOCK_MONOTONIC, 0, &wrong, nullptr), EINVAL);
     EXPECT_EQ(::clock_nanosleep(99, 0, &wrong, nullptr), EINVAL);
   });
@@ -534,7 +538,7 @@ TEST(hook, files_are_read_here_or_elsewhere) {
       EXPECT_EQ(::read(file, got, 8), 1);
       EXPECT_EQ(::read(file, got, 8), 0);
       EXPECT_EQ(told([&] { return ::pread(file, got, 1, -1); }), (failure{-1, EINVAL}));
-      EXPECT_EQ(told([&] { return ::read(file, reinterpret_cast<char*>(8), 0); }), (failure{0, 0}));
+      EXPECT_EQ(told([&] { return ::read(file, no_address, 0); }), (failure{0, 0}));
     };
     const auto body = [&]() -> task<> { co_await weft::hooked({.files = elsewhere}, calls); };
     on_a_worker(body());
@@ -616,7 +620,8 @@ TEST(hook, two_directions_of_one_number_are_waited_for_at_once) {
 TEST(hook, failures_are_those_of_the_plain_calls) {
   socket_pair ends{SOCK_STREAM};
   const int bad = 1 << 19;
-  auto* const nowhere = reinterpret_cast<char*>(8);
+  char* const nowhere = no_address;
+  const volatile std::size_t all_ones = SIZE_MAX;
   char byte = 0;
   iovec part{nowhere, 4};
   const std::function<ssize_t()> calls[] = {
@@ -629,16 +634,16 @@ TEST(hook, failures_are_those_of_the_plain_calls) {
       [&] { return ssize_t{::accept(bad, nullptr, nullptr)}; },
       [&] { return ssize_t{::connect(ends.at[0], nullptr, 0)}; },
       [&] { return ::readv(ends.at[0], &part, -1); },
-      [&] { return ::readv(ends.at[0], reinterpret_cast<iovec*>(8), 1); },
+      [&] { return ::readv(ends.at[0], reinterpret_cast<iovec*>(no_address), 1); },
       [&] { return ::writev(ends.at[0], &part, 1); },
-      [&] { return ::writev(ends.at[0], reinterpret_cast<iovec*>(8), 2); },
-      [&] { return ::sendmsg(ends.at[0], reinterpret_cast<msghdr*>(8), 0); },
-      [&] { return ::recvmsg(ends.at[0], reinterpret_cast<msghdr*>(8), 0); },
-      [&] { return ssize_t{::poll(reinterpret_cast<pollfd*>(8), 1, 10)}; },
+      [&] { return ::writev(ends.at[0], reinterpret_cast<iovec*>(no_address), 2); },
+      [&] { return ::sendmsg(ends.at[0], reinterpret_cast<msghdr*>(no_address), 0); },
+      [&] { return ::recvmsg(ends.at[0], reinterpret_cast<msghdr*>(no_address), 0); },
+      [&] { return ssize_t{::poll(reinterpret_cast<pollfd*>(no_address), 1, 10)}; },
       [&] { return ssize_t{::select(-1, nullptr, nullptr, nullptr, nullptr)}; },
-      [&] { return ssize_t{::epoll_wait(bad, reinterpret_cast<epoll_event*>(8), 1, 10)}; },
+      [&] { return ssize_t{::epoll_wait(bad, reinterpret_cast<epoll_event*>(no_address), 1, 10)}; },
       [&] { return ssize_t{::epoll_wait(ends.at[0], nullptr, 0, 10)}; },
-      [&] { return ::read(ends.at[0], &byte, static_cast<std::size_t>(-1)); },
+      [&] { return ::read(ends.at[0], &byte, all_ones); },
       [&] { return ::pread(ends.at[0], &byte, 1, 0); },
       [&] { return ssize_t{::close(bad)}; },
       [&] { return ssize_t{::dup2(bad, 5)}; },
