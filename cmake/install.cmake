@@ -3,8 +3,8 @@ include(CMakePackageConfigHelpers)
 
 set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-set(weft_installed weft weft_test)
-set(weft_pcs weft.pc weft-test.pc)
+set(weft_installed weft weft_test weft_hook)
+set(weft_pcs weft.pc weft-test.pc weft-hook.pc)
 if(WEFT_TLS)
   list(APPEND weft_installed weft_tls)
   list(APPEND weft_pcs weft-tls.pc)
