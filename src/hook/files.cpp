@@ -7,10 +7,10 @@
 #include "hook/next.hpp"
 
 extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room);
 ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room);
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 namespace weft::detail {
@@ -69,13 +69,13 @@ ssize_t pwritev(int number, const iovec* parts, int count, off_t at) {
 ssize_t pwritev64(int number, const iovec* parts, int count, off64_t at) {
   return positional([&] { return next_pwritev64(number, parts, count, at); });
 }
-// NOLINTBEGIN(bugprone-reserved-identifier): what the fortified ones are
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): what the fortified ones are
 ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room) {
   return size > room ? next___pread_chk(number, into, size, at, room) : pread(number, into, size, at);
 }
 ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room) {
   return size > room ? next___pread64_chk(number, into, size, at, room) : pread64(number, into, size, at);
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 }  // extern "C"

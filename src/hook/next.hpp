@@ -48,8 +48,8 @@ class next_function<Result(Args...) noexcept> : public next_function<Result(Args
 }  // namespace weft::detail
 
 // Defines next_NAME: the function that comes after this library's. In namespace weft::detail.
-// NOLINTBEGIN(bugprone-reserved-identifier): sanitizers call them so
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): sanitizers call them so
 #define WEFT_HOOK_NEXT(NAME)                                      \
   extern "C" [[gnu::weak]] decltype(::NAME) __interceptor_##NAME; \
   inline constinit next_function<decltype(::NAME)> next_##NAME { #NAME, &__interceptor_##NAME }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

@@ -23,10 +23,10 @@
 #include "hook/program_memory.hpp"
 
 extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room);
 int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask, std::size_t room);
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 namespace weft::detail {
@@ -220,7 +220,7 @@ int ppoll(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* ma
   return poll_hooked(call, those, count, d, [&] { return next_ppoll(those, count, limit, mask); });
 }
 
-// NOLINTBEGIN(bugprone-reserved-identifier): what the fortified ones are
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): what the fortified ones are
 int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room) {
   return count > room / sizeof(pollfd) ? next___poll_chk(those, count, limit, room) : poll(those, count, limit);
 }
@@ -228,7 +228,7 @@ int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset
   return count > room / sizeof(pollfd) ? next___ppoll_chk(those, count, limit, mask, room)
                                        : ppoll(those, count, limit, mask);
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 int select(int count, fd_set* in, fd_set* out, fd_set* other, timeval* limit) {
   const hooked_call call{&hook_options::poll};

@@ -20,4 +20,17 @@ inline void copy_to_program(void* into, const void* from, std::size_t size) noex
   static_cast<void>(::process_vm_writev(::getpid(), &mine, 1, &its, 1, 0));
 }
 
+/// Whether these parts have no bytes. Otherwise, or where they can't be read, the call itself says what comes of it.
+inline bool is_empty(const iovec* parts, std::size_t count) noexcept {
+  iovec some[16];
+  for (std::size_t done = 0; done != count;) {
+    const std::size_t now = count - done < 16 ? count - done : 16;
+    if (!copy_from_program(some, parts + done, now * sizeof(iovec))) return false;
+    for (std::size_t i = 0; i != now; ++i)
+      if (some[i].iov_len != 0) return false;
+    done += now;
+  }
+  return true;
+}
+
 }  // namespace weft::detail

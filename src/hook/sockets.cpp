@@ -11,11 +11,11 @@
 #include "hook/parts.hpp"
 
 extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags);
 ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t room, int flags, sockaddr* from,
                        socklen_t* from_size);
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 namespace weft::detail {
@@ -213,7 +213,7 @@ ssize_t recvfrom(int number, void* into, std::size_t size, int flags, sockaddr* 
       [&](std::size_t done) { return receive(done, flags); });
 }
 
-// NOLINTBEGIN(bugprone-reserved-identifier): what the fortified ones are
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): what the fortified ones are
 ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags) {
   return size > room ? next___recv_chk(number, into, size, room, flags) : recv(number, into, size, flags);
 }
@@ -222,7 +222,7 @@ ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t roo
   return size > room ? next___recvfrom_chk(number, into, size, room, flags, from, from_size)
                      : recvfrom(number, into, size, flags, from, from_size);
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 // With MSG_WAITALL it gives what there is where that is less than all, of a message with several parts or with control data.
 ssize_t recvmsg(int number, msghdr* message, int flags) {

@@ -8,9 +8,11 @@
 #include "hook/descriptors.hpp"
 #include "hook/next.hpp"
 #include "hook/parts.hpp"
+#include "hook/program_memory.hpp"
 
 extern "C" {
-ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);  // NOLINT(bugprone-reserved-identifier)
+ssize_t __read_chk(int number, void* into, std::size_t size,
+                   std::size_t room);  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 namespace weft::detail {
@@ -33,6 +35,11 @@ WEFT_HOOK_NEXT(sendmsg);
 constexpr std::size_t most_at_once = 0x7ffff000;
 constexpr std::size_t most_parts = IOV_MAX;
 using weft::hook_options;
+
+// A message of a socket that has no bytes is one, unlike a vectored read or write of none, which does nothing.
+bool does_nothing(int number, const iovec* parts, int count) noexcept {
+  return socket_option_of(number, SO_TYPE) != SOCK_STREAM && is_empty(parts, static_cast<std::size_t>(count));
+}
 
 // What is no socket: by_pipe() is the call that does not block, where the system has one for this kind of file.
 template <class ByPipe, class Plain>
@@ -132,7 +139,7 @@ ssize_t read(int number, void* into, std::size_t size) {
       plain);
 }
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier): what a fortified read() is
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): what a fortified read() is
 ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room) {
   return size > room ? next___read_chk(number, into, size, room) : read(number, into, size);
 }
@@ -141,7 +148,8 @@ ssize_t readv(int number, const iovec* parts, int count) {
   const hooked_call call{&hook_options::sockets, &hook_options::files};
   if (!call) return next_readv(number, parts, count);
   const auto plain = [&] { return next_readv(number, parts, count); };
-  if (count <= 0 || static_cast<std::size_t>(count) > most_parts) return call.give(plain());
+  if (count <= 0 || static_cast<std::size_t>(count) > most_parts || does_nothing(number, parts, count))
+    return call.give(plain());
   return read_hooked(
       call, number,
       [&] {
@@ -175,7 +183,8 @@ ssize_t write(int number, const void* data, std::size_t size) {
 ssize_t writev(int number, const iovec* parts, int count) {
   const hooked_call call{&hook_options::sockets, &hook_options::files};
   if (!call) return next_writev(number, parts, count);
-  if (count <= 0 || static_cast<std::size_t>(count) > most_parts) return call.give(next_writev(number, parts, count));
+  if (count <= 0 || static_cast<std::size_t>(count) > most_parts || does_nothing(number, parts, count))
+    return call.give(next_writev(number, parts, count));
   parts_left left{parts, static_cast<std::size_t>(count)};
   return write_hooked(
       call, number, SIZE_MAX,  // until none is left: nothing here reads the parts before the system has

@@ -622,6 +622,7 @@ TEST(hook, failures_are_those_of_the_plain_calls) {
   const int bad = 1 << 19;
   char* const nowhere = no_address;
   const volatile std::size_t all_ones = SIZE_MAX;
+  const volatile int below_zero = -1;
   char byte = 0;
   iovec part{nowhere, 4};
   const std::function<ssize_t()> calls[] = {
@@ -633,7 +634,7 @@ TEST(hook, failures_are_those_of_the_plain_calls) {
       [&] { return ssize_t{::accept(ends.at[0], nullptr, nullptr)}; },
       [&] { return ssize_t{::accept(bad, nullptr, nullptr)}; },
       [&] { return ssize_t{::connect(ends.at[0], nullptr, 0)}; },
-      [&] { return ::readv(ends.at[0], &part, -1); },
+      [&] { return ::readv(ends.at[0], &part, below_zero); },
       [&] { return ::readv(ends.at[0], reinterpret_cast<iovec*>(no_address), 1); },
       [&] { return ::writev(ends.at[0], &part, 1); },
       [&] { return ::writev(ends.at[0], reinterpret_cast<iovec*>(no_address), 2); },

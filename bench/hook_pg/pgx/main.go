@@ -43,7 +43,7 @@ func main() {
 	queries, _ := strconv.Atoi(os.Args[3])
 	ctx := context.Background()
 	// The simple protocol, which libpq's PQexec uses, too.
-	config, err := pgx.ParseConfig("host=" + os.Args[1] + " user=postgres dbname=postgres default_query_exec_mode=simple_protocol")
+	config, err := pgx.ParseConfig("host=" + os.Args[1] + " user=postgres dbname=postgres client_encoding=UTF8 default_query_exec_mode=simple_protocol")
 	must(err)
 	those := make([]*pgx.Conn, connections)
 	each := func(what func(i int)) {
