@@ -88,7 +88,9 @@ int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count
   int found = 0;
   waited how = waited::ready;
   if (count == 0) return await_unless_stopped(sleep_until(until)) ? call.give(0) : call.fail(ECANCELED);
-  const auto events = count == 1 && those->fd >= 0 ? static_cast<unsigned short>(those->events) : 0U;
+  // These are told unasked, and libpq asks for them.
+  constexpr unsigned always = POLLERR | POLLHUP | POLLNVAL;
+  const unsigned events = count == 1 && those->fd >= 0 ? static_cast<unsigned short>(those->events) & ~always : 0U;
   if (events != 0 && ((events & ~asks_in) == 0 || (events & ~asks_out) == 0)) {
     how = wait_until(those->fd, (events & ~asks_in) == 0 ? direction::in : direction::out, until,
                      [&] { return (found = look()) != 0; });

@@ -11,8 +11,8 @@
 #include "hook/program_memory.hpp"
 
 extern "C" {
-ssize_t __read_chk(int number, void* into, std::size_t size,
-                   std::size_t room);  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
+ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);
 }
 
 namespace weft::detail {
