@@ -134,7 +134,9 @@ struct directory_options {
 /// Fails     throws weft::error.
 /// Cost      a hop to the blocking pool a batch.
 async_generator<directory_entry> directory(directory_options options, std::string_view path);
-inline async_generator<directory_entry> directory(std::string_view path) { return directory({}, path); }
+WEFT_COROUTINE_WRAPPER inline async_generator<directory_entry> directory(std::string_view path) {
+  return directory({}, path);
+}
 
 struct temporary_directory_options {
   std::string_view in{};  ///< where; empty: what TMPDIR in the environment says, or /tmp
