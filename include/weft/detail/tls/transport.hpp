@@ -80,7 +80,7 @@ class tls_transport_over final : public tls_transport {
 
   Transport& get() noexcept { return on_; }
 
-  task<std::size_t> fill(tls_input& into) override {
+  WEFT_COROUTINE_WRAPPER task<std::size_t> fill(tls_input& into) override {
     if constexpr (std::same_as<Transport, net::stream>) {
       return tls_fill(on_, into);
     } else {
