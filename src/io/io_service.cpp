@@ -2,12 +2,18 @@
 
 #include <weft/error.hpp>
 
+#include "pool/process_forks.hpp"
+
 namespace weft::detail {
 
 static_assert(sizeof(descriptor) == 128, "two lines of the cache: there is one a connection");
 
 io_service::io_service() noexcept
     : forks_{(count_forks(), forks_of_process.load(std::memory_order_relaxed))} {}  // as declared
+
+bool io_service::is_inherited() const noexcept {
+  return forks_ != forks_of_process.load(std::memory_order_relaxed);  // as declared
+}
 
 descriptor& io_service::watch(int number, bool tries_first) {
   WEFT_EXPECTS(!is_inherited(),

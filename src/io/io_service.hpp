@@ -12,7 +12,6 @@
 #include <vector>
 #include <weft/detail/io/descriptor.hpp>
 
-#include "pool/process_forks.hpp"
 
 namespace weft::detail {
 
@@ -24,9 +23,7 @@ class io_service {
   io_service(const io_service&) = delete;
 
   /// Whether this process was forked from the one that has made it.
-  bool is_inherited() const noexcept {
-    return forks_ != forks_of_process.load(std::memory_order_relaxed);  // as declared
-  }
+  bool is_inherited() const noexcept;
 
   /// Watches `number`, which is non-blocking, and is the service's from now on. Throws error, or std::bad_alloc; then it is
   /// the caller's still. `tries_first`: it counts as ready, since who comes first tries.
