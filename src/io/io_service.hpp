@@ -12,7 +12,6 @@
 #include <vector>
 #include <weft/detail/io/descriptor.hpp>
 
-
 namespace weft::detail {
 
 class call_ring;

@@ -172,7 +172,8 @@ std::string runtime::explain() const {
   constexpr const char* files =
       " Files are read and written at once where that need not wait for a disk, else by threads for calls that block.";
   constexpr const char* files_by_ring =
-      " Files are read and written at once where that need not wait for a disk, else by its ring, by threads of the kernel.";
+      " Files are read and written at once where that need not wait for a disk, else by its ring, by threads of the "
+      "kernel.";
   if (is_guest())
     return std::string{
                "Sockets are waited for by epoll, in the loop that this guest has its descriptor watched by; it has "

@@ -177,8 +177,8 @@ class fiber final : public coroutine_core, public boundary {
   unsigned stays_ : 24;  // so many say that it may not change threads; and a bit in builds that watch locks
   bool stop_is_here_ : 1 = false;
   bool ends_stopped_ : 1 = false;
-  int errno_ = 0;                                     // while it does not run; a switch reads nothing below
-  letting_go* lets_go_ = nullptr;                     // see root.hpp: let_go()
+  int errno_ = 0;                  // while it does not run; a switch reads nothing below
+  letting_go* lets_go_ = nullptr;  // see root.hpp: let_go()
   hook_state* hooks_ = nullptr;
   const char* stays_on_ = nullptr;                    // the thread that it waited on last while it may not change
   const stop_on_its_way* stop_on_its_way_ = nullptr;  // that it threw last, while that exists
