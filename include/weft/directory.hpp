@@ -80,10 +80,12 @@ WEFT_COROUTINE_TAKES_OVER inline task<> rename(std::string_view from, std::strin
 /// Removes a file, a symbolic link itself, or an empty directory. False: there was nothing.
 WEFT_COROUTINE_TAKES_OVER task<bool> remove(std::string_view path);
 /// Removes it, and of a directory all that is below it. Gives how many names were removed; 0: there was nothing. Follows no
-/// symbolic link, and removes nothing that such a one leads to, also where one is put in a directory's place meanwhile.
+/// symbolic link, and removes nothing that such a one leads to, also where one is put in a directory's place meanwhile, and where a
+/// slash comes behind it.
 ///
 /// Cancel  while it is under way, a part was removed.
-/// Fails   with the first failure; a part was removed. With directory_not_empty where somebody goes on adding files.
+/// Fails   with invalid_argument where the path ends in "." or "..", and with not_a_directory where a slash comes behind what is
+///         none; nothing was removed. With the first failure; a part was removed. With directory_not_empty where somebody goes on adding files.
 WEFT_COROUTINE_TAKES_OVER task<std::uint64_t> remove_all(std::string_view path);
 
 /// Makes a directory, with these permissions less the umask of the process. False: there was one. Fails with file_exists where

@@ -1,7 +1,10 @@
 // What lies in directories: reading them, and removing trees of them.
 #include <weft/directory.hpp>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <weft/blocking.hpp>
 #include <weft/error.hpp>
@@ -72,7 +75,12 @@ async_generator<directory_entry> list(listing all) {
 
 class removal {
  public:
-  explicit removal(std::string path) noexcept : path_{std::move(path)} {}
+  // A slash at the end would have the system follow a link that the path ends in: it is taken away, not that of "/".
+  explicit removal(std::string path) noexcept : path_{std::move(path)} {
+    const std::size_t size = path_.find_last_not_of('/') + 1;
+    is_directory_asked_for_ = size != path_.size();
+    path_.resize(std::max<std::size_t>(size, path_.empty() ? 0 : 1));
+  }
 
   /// An error number; `is_done` says whether that was all.
   int go_on(bool& is_done) {
@@ -89,11 +97,17 @@ class removal {
 
  private:
   int begin() {
-    if (has_nul(path_)) return EINVAL;
+    if (has_nul(path_) || ends_in_dots()) return EINVAL;
     const int refused = walk_.begin(path_.c_str(), O_NOFOLLOW);
     is_directory_ = refused == 0;
-    if (refused == ENOTDIR || refused == ELOOP) return remove(AT_FDCWD, path_.c_str(), 0);
+    if (refused == ENOTDIR || refused == ELOOP)
+      return is_directory_asked_for_ ? ENOTDIR : remove(AT_FDCWD, path_.c_str(), 0);
     return refused == ENOENT ? 0 : refused;
+  }
+  // Such a name can't be removed, and "link/." leads through a link.
+  bool ends_in_dots() const noexcept {
+    const std::string_view last = std::string_view{path_}.substr(path_.rfind('/') + 1);
+    return last == "." || last == "..";
   }
   int turn() {
     const std::uint64_t before = removed_;
@@ -128,11 +142,12 @@ class removal {
     return errno == ENOENT ? 0 : errno;  // somebody else has
   }
 
-  const std::string path_;
+  std::string path_;
   directory_walk walk_{false};
   std::uint64_t removed_ = 0;
   bool has_begun_ = false;
   bool is_directory_ = false;
+  bool is_directory_asked_for_ = false;  // by a slash at its end
   bool removed_here_ = false;  // in this reading of the directory
   unsigned batches_here_ = 0;
 };

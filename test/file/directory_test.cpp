@@ -380,6 +380,30 @@ WEFT_TEST("remove_all: a tree, a file, a link, nothing") {
   EXPECT_TRUE(co_await fs::exists(kept));
 }
 
+// The system goes through a link where a slash, or a dot, comes behind it.
+WEFT_TEST("remove_all: a path that ends in a slash or a dot leads through no link") {
+  const test::temporary_tree in, elsewhere;
+  const std::string link = in.at("link");
+  std::string kept = elsewhere.file("below/above/kept");
+  co_await fs::create_symlink(elsewhere.at("below/above"), link);  // so what "link/.." is, is this test's, too
+  for (const char* end : {"/", "//", "/.", "/./", "/..", "/../"}) {
+    const auto refused = co_await as_result(fs::remove_all(link + end));
+    EXPECT_EQ(refused.error(), end[1] == '.' ? std::errc::invalid_argument : std::errc::not_a_directory) << end;
+    EXPECT_TRUE(co_await fs::exists(kept)) << end;
+    kept = elsewhere.file("below/above/kept");
+  }
+  const auto file_refused = co_await as_result(fs::remove_all(in.file("file") + "/"));
+  EXPECT_EQ(file_refused.error(), std::errc::not_a_directory);
+  in.file("t/a/1");
+  const auto dots_refused = co_await as_result(fs::remove_all(in.at("t/.")));
+  EXPECT_EQ(dots_refused.error(), std::errc::invalid_argument);
+  EXPECT_TRUE(co_await fs::exists(in.at("t/a/1")));
+  EXPECT_EQ(co_await fs::remove_all(in.at("t//")), 3u);
+  EXPECT_EQ(co_await names_in({}, in.path()), (names{"file", "link"}));
+  const auto nothing = co_await as_result(fs::remove_all(""));
+  EXPECT_EQ(nothing.value(), 0u);
+}
+
 // A thread exchanges a directory and a link to another tree, again and again, while the first tree is removed.
 WEFT_TEST("remove_all: who puts links into the place of directories leads it nowhere else") {
   const test::temporary_tree elsewhere;
