@@ -347,8 +347,8 @@ WEFT_COROUTINE_TAKES_OVER inline task<> write_file(std::string_view path, std::s
 /// Has a file replaced by one that has this in it: whoever opens it finds the old one or the new one, whole, also after a crash.
 /// When this has returned it is the new one, on the disk. `data` stays.
 ///
-/// It is written beside it, as `.NAME.` and sixteen digits, and then renamed. The new one has the permissions of the old one, or
-/// `permissions` where there was none, and the owner of whoever writes. A link at that path is replaced itself.
+/// It is written beside it, as `.NAME.` and sixteen digits, and then renamed. The new one has the permissions of the old one
+/// without set-user-ID, set-group-ID and the sticky bit, or `permissions` where there was none, and whoever writes owns it. A link at that path is replaced itself.
 ///
 /// Cancel    before it is renamed there is no effect, and what was written beside it is removed; likewise where it fails.
 /// Fails     as file::open() and file::write_at(). Where only the directory could not be synced, the new one is there, perhaps not on

@@ -71,7 +71,8 @@ int begin_beside(replacement* of) {
         ::open(of->beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->has_old ? 0600 : of->permissions);
     if (number < 0 && errno == EEXIST && tries != 16) continue;
     if (number < 0) return -errno;
-    if (!of->has_old || ::fchmod(number, old.st_mode & 07777U) == 0) return number;
+    // Its owner may be another one: the old one's set-user-ID would make that one's program of what it contains.
+    if (!of->has_old || ::fchmod(number, old.st_mode & 0777U) == 0) return number;
     const int refused = errno;
     ::close(number);
     ::unlink(of->beside.c_str());

@@ -381,6 +381,10 @@ WEFT_TEST("file: whole files are read, written and replaced") {
     struct stat known{};
     EXPECT_EQ(::stat(path.c_str(), &known), 0);
     EXPECT_EQ(known.st_mode & 07777U, 0604U);
+    EXPECT_EQ(::chmod(path.c_str(), 07751), 0);
+    co_await weft::replace_file(path, text);
+    EXPECT_EQ(::stat(path.c_str(), &known), 0);
+    EXPECT_EQ(known.st_mode & 07777U, 0751U) << "whoever writes owns it, and is not to lend that";
     co_await weft::replace_file(in.at("b"), "", 0600);
     EXPECT_EQ(::stat(in.at("b").c_str(), &known), 0);
     EXPECT_EQ(known.st_mode & 07777U, 0600U);
