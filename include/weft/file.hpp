@@ -108,17 +108,18 @@ class aligned_buffer {
 /// A lock of a file, or of a part of it. It goes with this, or with unlock().
 ///
 /// It keeps out whoever asks for one, in any process, by a file that was opened another time; it hinders no read and no write. One
-/// `file` never keeps itself out: its tasks have a mutex for that.
+/// `file` never keeps itself out: its tasks have a mutex for that. A copy that fork() makes unlocks nothing.
 class [[nodiscard("the lock goes with this")]] file_lock {
  public:
   file_lock() noexcept = default;
   file_lock(file_lock&& other) noexcept
-      : at_{std::exchange(other.at_, nullptr)}, offset_{other.offset_}, size_{other.size_} {}
+      : at_{std::exchange(other.at_, nullptr)}, offset_{other.offset_}, size_{other.size_}, holder_{other.holder_} {}
   file_lock& operator=(file_lock&& other) noexcept {
     file_lock old{std::move(*this)};
     at_ = std::exchange(other.at_, nullptr);
     offset_ = other.offset_;
     size_ = other.size_;
+    holder_ = other.holder_;
     return *this;
   }
   ~file_lock() { unlock(); }
@@ -130,6 +131,7 @@ class [[nodiscard("the lock goes with this")]] file_lock {
   file_lock(detail::open_file& of, std::uint64_t offset, std::uint64_t size) noexcept;
   detail::open_file* at_ = nullptr;
   std::uint64_t offset_ = 0, size_ = 0;
+  int holder_ = 0;  // the process that got it
 };
 
 /// An open file. What holds for its operations stands at the top of file.hpp.

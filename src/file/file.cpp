@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -247,14 +248,17 @@ struct flock lock_of(short kind, std::uint64_t offset, std::uint64_t size) noexc
 }  // namespace
 
 file_lock::file_lock(open_file& of, std::uint64_t offset, std::uint64_t size) noexcept
-    : at_{&of}, offset_{offset}, size_{size} {
+    : at_{&of}, offset_{offset}, size_{size}, holder_{::getpid()} {
   of.enter();
 }
 
 void file_lock::unlock() noexcept {
   if (at_ == nullptr) return;
-  struct flock what = lock_of(F_UNLCK, offset_, size_);
-  ::fcntl(at_->number(), F_OFD_SETLK, &what);
+  // The lock is the open file's, which a forked child has in common with its parent.
+  if (holder_ == ::getpid()) {
+    struct flock what = lock_of(F_UNLCK, offset_, size_);
+    ::fcntl(at_->number(), F_OFD_SETLK, &what);
+  }
   std::exchange(at_, nullptr)->leave();
 }
 

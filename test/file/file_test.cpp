@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -547,6 +548,22 @@ TEST(file, runtimes_say_which_way_files_take) {
   EXPECT_NE(by_epoll.explain().find("Files are read and written"), std::string::npos) << by_epoll.explain();
   const weft::runtime one{{.threads = 1}};
   EXPECT_EQ(one.explain().find("by its ring") != std::string::npos, one.backend() == weft::io_backend::uring);
+}
+
+TEST(file, a_forked_copy_of_a_lock_unlocks_nothing) {
+  const own_directory in;
+  const file one = weft::sync_wait(file::open(to_make, in.at("a")));
+  const file other = weft::sync_wait(file::open({.write = true}, in.at("a")));
+  std::optional<weft::file_lock> mine{weft::sync_wait(one.lock())};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    mine.reset();
+    ::_exit(0);
+  }
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(weft::sync_wait(other.try_lock()));
+  mine.reset();
+  EXPECT_TRUE(weft::sync_wait(other.try_lock()));
 }
 
 // Nothing here needs a thread in the child: ThreadSanitizer allows none there.
