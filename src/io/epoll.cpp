@@ -48,7 +48,7 @@ epoll::epoll()
 }
 
 epoll::~epoll() {
-  WEFT_EXPECTS(watched() == 0 || is_inherited(),
+  WEFT_EXPECTS(is_inherited() || watched() == 0,
                "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
                "uses that would meet what is gone");
   ::close(bell_);

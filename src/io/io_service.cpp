@@ -44,7 +44,9 @@ descriptor& io_service::watch(int number, bool tries_first) {
 }
 
 void io_service::give_back(descriptor& one) noexcept {
-  if (is_inherited() || retire(one)) use_again(one);
+  // A copy of another process's: a thread of that may have had the lock, and nobody gives it back here. Nothing is watched anew.
+  if (is_inherited()) return;
+  if (retire(one)) use_again(one);
   const std::lock_guard guard{lock_};
   --watched_;  // the last: the service may be gone then
 }

@@ -347,7 +347,7 @@ uring::uring(unsigned workers, ring_size size) : size_{size} {
 }
 
 uring::~uring() {
-  WEFT_EXPECTS(watched() == 0,
+  WEFT_EXPECTS(is_inherited() || watched() == 0,
                "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
                "uses that would meet what is gone");
 }

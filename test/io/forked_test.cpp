@@ -9,8 +9,12 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <new>
 #include <span>
 #include <utility>
+#include <vector>
 #include <weft/clock.hpp>
 #include <weft/net.hpp>
 #include <weft/runtime.hpp>
@@ -19,6 +23,27 @@
 
 #include "net/open_descriptors.hpp"
 #include "net/sockets.hpp"
+
+namespace {
+// What a thread does at its next allocation that is as large as what a service makes for its descriptors, under its lock.
+thread_local std::function<void()>* at_large_allocation = nullptr;
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (size >= 64 * 128 && at_large_allocation != nullptr) (*std::exchange(at_large_allocation, nullptr))();
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, alignment, size != 0 ? size : 1) != 0) throw std::bad_alloc{};
+  return memory;
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -115,6 +140,33 @@ TEST(a_forked_child, gives_a_copy_away) {
   };
   for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
     weft::runtime{{.threads = 1, .io = by}}.run(body());
+}
+
+// As where another thread of the parent has the lock: nobody in the child gives it back.
+task<> survives_a_child_that_is_forked_under_a_lock() {
+  connection mine = test::connected();
+  std::vector<connection> others;
+  int status = -1;
+  std::function<void()> forks = [&] {
+    status = in_a_child([&] {
+      ::alarm(10);
+      std::array all{&mine};
+      return closes_all(all);
+    });
+  };
+  at_large_allocation = &forks;
+  others.reserve(64);
+  while (at_large_allocation != nullptr && others.size() != 64) others.push_back(test::connected());
+  EXPECT_EQ(std::exchange(at_large_allocation, nullptr), nullptr) << "no service has allocated anything";
+  EXPECT_EQ(status, 0);
+  co_return;
+}
+
+TEST(a_forked_child, waits_for_no_lock_that_its_parent_had) {
+  SKIP_WITHOUT_FORK();
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    weft::runtime{{.threads = 1, .io = by}}.run(survives_a_child_that_is_forked_under_a_lock());
+  weft::sync_wait(survives_a_child_that_is_forked_under_a_lock());
 }
 
 // By a set of its own, and with a thread of its own.
