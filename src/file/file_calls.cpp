@@ -18,8 +18,10 @@ call_ring* ring_here() noexcept {
 
 // What a ring can't do, or not without waiting where it must not, a thread does. A number is closed whatever comes of it.
 bool is_for_thread(const file_request& what, int result) noexcept {
+  constexpr int interrupted = 512;  // ERESTARTSYS, which rings tell as it is: an open was cancelled that waits
   if (what.what == file_request::kind::close) return false;
-  return result == -EAGAIN || result == -EINTR || result == -ECANCELED || result == -EOPNOTSUPP;
+  return result == -EAGAIN || result == -EINTR || result == -interrupted || result == -ECANCELED ||
+         result == -EOPNOTSUPP;
 }
 
 int perform_one(const file_request* what) noexcept { return perform(*what); }

@@ -35,7 +35,12 @@ void describe(const file_request& what, io_uring_sqe* to) noexcept {
     case kind::allocate:
       ::io_uring_prep_fallocate(to, what.number, 0, static_cast<off_t>(what.offset), static_cast<off_t>(what.size));
       break;
-    case kind::open: ::io_uring_prep_openat(to, AT_FDCWD, what.path, what.flags, what.permissions); break;
+    case kind::open:
+      // Tried by the submitter, it would be opened with O_NONBLOCK: a FIFO would not be waited for, but refused, or given without
+      // its other end.
+      ::io_uring_prep_openat(to, AT_FDCWD, what.path, what.flags, what.permissions);
+      to->flags |= IOSQE_ASYNC;
+      break;
     case kind::close: ::io_uring_prep_close(to, what.number); break;
     case kind::stat:
       ::io_uring_prep_statx(to, what.number, "", AT_EMPTY_PATH, STATX_BASIC_STATS,

@@ -543,6 +543,46 @@ WEFT_TEST("file: the system has no memory of an operation that was stopped") {
   co_await std::move(together);
 }
 
+// By a ring, by a thread: a pipe with a name is open when somebody has its other end.
+TEST(file, a_pipe_with_a_name_is_waited_for) {
+  const own_directory in;
+  const std::string path = in.at("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto opens = [&](bool writes) -> task<> {
+    std::atomic<bool> has_come = false;
+    std::thread other{[&] {
+      std::this_thread::sleep_for(50ms);
+      has_come = true;
+      ::close(::open(path.c_str(), (writes ? O_RDONLY : O_WRONLY) | O_CLOEXEC));
+    }};
+    const weft::file_options how{.read = !writes, .write = writes};
+    const auto got = co_await as_result(file::open(how, path));
+    EXPECT_FALSE(got.error()) << got.error().message();
+    EXPECT_TRUE(has_come);
+    const int both = ::open(path.c_str(), O_RDWR | O_CLOEXEC);  // where that one waits still
+    other.join();
+    ::close(both);
+  };
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll})
+    for (const bool writes : {false, true}) weft::runtime{{.threads = 1, .io = by}}.run(opens(writes));
+}
+TEST(file, a_ring_stops_waiting_for_a_pipe_with_a_name) {
+  weft::runtime one{{.threads = 1}};
+  if (one.backend() != weft::io_backend::uring) GTEST_SKIP() << "no rings here";
+  const own_directory in;
+  const std::string path = in.at("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto body = [&]() -> task<> {
+    for (const bool writes : {false, true}) {
+      const weft::file_options how{.read = !writes, .write = writes};
+      auto opens = file::open(how, path);
+      const auto late = co_await as_result(weft::timeout(5ms, std::move(opens)));
+      EXPECT_EQ(late.error(), weft::errc::timed_out);
+    }
+  };
+  one.run(body());
+}
+
 TEST(file, runtimes_say_which_way_files_take) {
   const weft::runtime by_epoll{{.threads = 1, .io = weft::io_backend::epoll}};
   EXPECT_NE(by_epoll.explain().find("Files are read and written"), std::string::npos) << by_epoll.explain();
