@@ -126,7 +126,8 @@ task<std::size_t> move(open_file* at, kind what, std::uint64_t offset, Parts par
     if (detail::has_had_its_turn() || so_far >= most_at_once) co_await yield();
     if (next.offset > last_offset) co_await fail_with(file_error(EFBIG, name_of(what)));
     int got = -EAGAIN;
-    if (at->may_try(what != kind::read)) {
+    // An append is one piece, of which a try may do a part: others' would come between that and the rest.
+    if (what != kind::append && at->may_try(what != kind::read)) {
       next.count = parts.give(pieces, most_at_once);
       got = try_at_once(*at, next);
     }

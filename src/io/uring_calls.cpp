@@ -27,7 +27,9 @@ void describe(const file_request& what, io_uring_sqe* to) noexcept {
         ::io_uring_prep_write(to, what.number, parts->iov_base, static_cast<unsigned>(parts->iov_len), at);
       else
         ::io_uring_prep_writev(to, what.number, parts, what.count, at);
-      if (what.what == kind::append) to->rw_flags = RWF_APPEND;
+      if (what.what != kind::append) break;
+      to->rw_flags = RWF_APPEND;
+      to->flags |= IOSQE_ASYNC;  // in one piece: the submitter might do a part, without waiting
       break;
     }
     case kind::sync: ::io_uring_prep_fsync(to, what.number, 0); break;

@@ -242,6 +242,29 @@ TEST_P(faults, and_stops_leave_nothing) {
   EXPECT_GT(done, 0U);
 }
 
+// Where a file system can say that a write would have to wait, a try may do a part; others' appends would come between.
+TEST_P(faults, an_append_is_not_tried_in_part) {
+  const place where = GetParam();
+  if (where == place::kit) return;
+  if ((where == place::uring || where == place::two_rings) && !has_rings()) GTEST_SKIP() << "no rings here";
+  const own_directory in{test::places_for_files().back()};
+  const std::string text = pattern(std::size_t{3} << 20);
+  const auto body = [&]() -> task<> {
+    const file to = co_await file::open({.write = true, .create = true}, in.at("a"));
+    const file_injection injected{{file_call::try_write, {one_byte, one_byte}}};
+    co_await to.append(text);
+    co_await to.append(text);
+    EXPECT_EQ(injected.struck(), 0U);
+  };
+  if (where == place::thread)
+    weft::sync_wait(body());
+  else
+    weft::runtime{{.threads = where == place::two_rings ? 2U : 1U,
+                   .io = where == place::epoll ? io_backend::epoll : io_backend::uring}}
+        .run(body());
+  EXPECT_TRUE(test::text_in(in.at("a")) == text + text);
+}
+
 #ifdef WEFT_WITH_URING
 
 task<> reads_often(const file* from, const std::string* text, unsigned which, std::size_t* stopped,
