@@ -107,19 +107,24 @@ class aligned_buffer {
 
 /// A lock of a file, or of a part of it. It goes with this, or with unlock().
 ///
-/// It keeps out whoever asks for one, in any process, by a file that was opened another time; it hinders no read and no write. One
-/// `file` never keeps itself out: its tasks have a mutex for that. A copy that fork() makes unlocks nothing.
+/// It keeps out whoever asks for one, in any process, by the same `file` too; it hinders no read and no write. A copy that fork()
+/// makes unlocks nothing.
 class [[nodiscard("the lock goes with this")]] file_lock {
  public:
   file_lock() noexcept = default;
   file_lock(file_lock&& other) noexcept
-      : at_{std::exchange(other.at_, nullptr)}, offset_{other.offset_}, size_{other.size_}, holder_{other.holder_} {}
+      : at_{std::exchange(other.at_, nullptr)},
+        begin_{other.begin_},
+        end_{other.end_},
+        holder_{other.holder_},
+        is_shared_{other.is_shared_} {}
   file_lock& operator=(file_lock&& other) noexcept {
     file_lock old{std::move(*this)};
     at_ = std::exchange(other.at_, nullptr);
-    offset_ = other.offset_;
-    size_ = other.size_;
+    begin_ = other.begin_;
+    end_ = other.end_;
     holder_ = other.holder_;
+    is_shared_ = other.is_shared_;
     return *this;
   }
   ~file_lock() { unlock(); }
@@ -128,10 +133,11 @@ class [[nodiscard("the lock goes with this")]] file_lock {
 
  private:
   friend class file;
-  file_lock(detail::open_file& of, std::uint64_t offset, std::uint64_t size) noexcept;
+  file_lock(detail::open_file& of, std::uint64_t begin, std::uint64_t end, bool is_shared) noexcept;
   detail::open_file* at_ = nullptr;
-  std::uint64_t offset_ = 0, size_ = 0;
+  std::uint64_t begin_ = 0, end_ = 0;
   int holder_ = 0;  // the process that got it
+  bool is_shared_ = false;
 };
 
 /// An open file. What holds for its operations stands at the top of file.hpp.
@@ -258,7 +264,7 @@ class file {
   /// Rejected: a thread that waits in the system (F_OFD_SETLKW). No stop could free it, and 64 that wait would hold up all calls that
   /// block.
   WEFT_COROUTINE_WRAPPER task<file_lock> lock(lock_range what = {}) const { return lock_when_free(at_, what); }
-  /// None: somebody else has a lock that this one excludes. Suspends always, but waits for no other lock.
+  /// None: somebody else has a lock that this one excludes. Waits for no other lock.
   WEFT_COROUTINE_WRAPPER task<std::optional<file_lock>> try_lock(lock_range what = {}) const {
     return lock_if_free(at_, what);
   }

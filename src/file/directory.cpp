@@ -148,7 +148,7 @@ class removal {
   bool has_begun_ = false;
   bool is_directory_ = false;
   bool is_directory_asked_for_ = false;  // by a slash at its end
-  bool removed_here_ = false;  // in this reading of the directory
+  bool removed_here_ = false;            // in this reading of the directory
   unsigned batches_here_ = 0;
 };
 

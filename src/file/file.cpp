@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <weft/blocking.hpp>
 #include <weft/clock.hpp>
@@ -236,44 +237,79 @@ task<std::uint64_t> file::size_of(open_file* at) {
 
 namespace {
 
-struct flock lock_of(short kind, std::uint64_t offset, std::uint64_t size) noexcept {
+constexpr std::uint64_t without_end = std::numeric_limits<std::uint64_t>::max();
+
+struct flock lock_of(short kind, const detail::lock_table::range& of) noexcept {
   struct flock what{};
   what.l_type = kind;
   what.l_whence = SEEK_SET;
-  what.l_start = static_cast<off_t>(offset);
-  what.l_len = static_cast<off_t>(size);
+  what.l_start = static_cast<off_t>(of.begin);
+  what.l_len = of.end == without_end ? 0 : static_cast<off_t>(of.end - of.begin);
   return what;
 }
 
 }  // namespace
 
-file_lock::file_lock(open_file& of, std::uint64_t offset, std::uint64_t size) noexcept
-    : at_{&of}, offset_{offset}, size_{size}, holder_{::getpid()} {
+bool detail::lock_table::take(const range& what) {
+  const std::lock_guard guard{lock_};
+  for (const range& one : taken_)
+    if (one.begin < what.end && what.begin < one.end && !(one.is_shared && what.is_shared)) return false;
+  taken_.push_back(what);
+  return true;
+}
+
+void detail::lock_table::give_back(const range& what, int number) noexcept {
+  const std::lock_guard guard{lock_};
+  // Of those with these bounds each is as good: they are all shared.
+  const auto same = [&](const range& one) { return one.begin == what.begin && one.end == what.end; };
+  *std::ranges::find_if(taken_, same) = taken_.back();
+  taken_.pop_back();
+  for (std::uint64_t at = what.begin; at < what.end;) {
+    std::uint64_t had_to = at;         // by others, from here on
+    std::uint64_t free_to = what.end;  // else
+    for (const range& one : taken_) {
+      if (one.begin <= at)
+        had_to = std::max(had_to, one.end);
+      else
+        free_to = std::min(free_to, one.begin);
+    }
+    if (had_to == at) {
+      struct flock part = lock_of(F_UNLCK, {at, free_to, false});
+      ::fcntl(number, F_OFD_SETLK, &part);  // under the lock: others may take it then
+      had_to = free_to;
+    }
+    at = had_to;
+  }
+}
+
+file_lock::file_lock(open_file& of, std::uint64_t begin, std::uint64_t end, bool is_shared) noexcept
+    : at_{&of}, begin_{begin}, end_{end}, holder_{::getpid()}, is_shared_{is_shared} {
   of.enter();
 }
 
 void file_lock::unlock() noexcept {
   if (at_ == nullptr) return;
   // The lock is the open file's, which a forked child has in common with its parent.
-  if (holder_ == ::getpid()) {
-    struct flock what = lock_of(F_UNLCK, offset_, size_);
-    ::fcntl(at_->number(), F_OFD_SETLK, &what);
-  }
+  if (holder_ == ::getpid()) at_->locks().give_back({begin_, end_, is_shared_}, at_->number());
   std::exchange(at_, nullptr)->leave();
 }
 
 task<std::optional<file_lock>> file::lock_if_free(open_file* at, lock_range range) {
   constexpr const char* locks = "lock a file";
   if (!is_offset(range.offset) || !is_offset(range.size)) co_await fail_with(file_error(EINVAL, locks));
-  struct flock wanted = lock_of(range.shared ? F_RDLCK : F_WRLCK, range.offset, range.size);
+  const detail::lock_table::range bytes{range.offset, range.size == 0 ? without_end : range.offset + range.size,
+                                        range.shared};
+  struct flock wanted = lock_of(range.shared ? F_RDLCK : F_WRLCK, bytes);
   const file_use use{at};
   if (!use) co_await fail_with(error{make_error_code(errc::closed), locks});
   co_await check_stop();
+  if (!at->locks().take(bytes)) co_return std::nullopt;
+  file_lock got{*at, bytes.begin, bytes.end, bytes.is_shared};  // gives it back where the system has refused it, too
   const file_request what{.what = file_request::kind::lock, .number = at->number(), .memory = &wanted};
   const int refused = co_await perform_elsewhere(what);
   if (refused == -EAGAIN || refused == -EACCES) co_return std::nullopt;
   if (refused < 0) co_await fail_with(file_error(-refused, locks));
-  co_return file_lock{*at, range.offset, range.size};
+  co_return std::move(got);
 }
 
 task<file_lock> file::lock_when_free(open_file* at, lock_range range) {

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <utility>
+#include <vector>
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/config.hpp>
 #include <weft/file.hpp>
@@ -26,6 +28,24 @@ class owned_number {
 
  private:
   int number_;
+};
+
+/// Which bytes of an open file the locks are for that were got by it. The system has one owner of them all: it takes a second lock
+/// for a change of the first, and gives up for both what is given back of one.
+class lock_table {
+ public:
+  struct range {
+    std::uint64_t begin, end;
+    bool is_shared;
+  };
+  /// False: one that is here excludes it. Throws std::bad_alloc.
+  bool take(const range& what);
+  /// Unlocks what no other one that is here has, too.
+  void give_back(const range& what, int number) noexcept;
+
+ private:
+  std::mutex lock_;
+  std::vector<range> taken_;
 };
 
 class open_file {
@@ -52,6 +72,7 @@ class open_file {
     const std::uint32_t before = uses_.fetch_sub(1, std::memory_order_acq_rel);  // ->, <- left (no model: as declared)
     if (before == 1) delete this;  // ->, <- left (no model: it is a count of references)
   }
+  lock_table& locks() noexcept { return locks_; }
   bool is_used() const noexcept { return uses_.load(std::memory_order_relaxed) != 1; }  // a check of its owner's alone
   int give() noexcept { return number_.give(); }
 
@@ -62,6 +83,7 @@ class open_file {
   owned_number number_;
   const direct_alignment aligned_;
   const bool appends_, is_direct_;
+  lock_table locks_;
   atomic<std::uint8_t> refused_{0};  // no edge: who finds a bit late tries once in vain
   //   edge left  all that was done with it  ->  who closes it. One for its owner. No model: it is a count of references
   atomic<std::uint32_t> uses_{1};

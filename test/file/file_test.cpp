@@ -333,6 +333,49 @@ WEFT_TEST("file: a lock keeps out who opens the file another time") {
   EXPECT_EQ((co_await as_result(reads.lock())).error(), std::errc::bad_file_descriptor);
 }
 
+WEFT_TEST("file: locks that are got by one file exclude each other, and each unlocks its own") {
+  const own_directory in;
+  const std::string path = in.at("a");
+  const file one = co_await file::open(to_make, path), other = co_await file::open({.write = true}, path);
+  {
+    const weft::file_lock all = co_await one.lock();
+    EXPECT_FALSE(co_await one.try_lock({.offset = 10, .size = 5}));
+    EXPECT_FALSE(co_await one.try_lock({.shared = true, .offset = 10, .size = 5}));
+    EXPECT_FALSE(co_await other.try_lock({.offset = 10, .size = 5}));
+    auto again = one.lock({.offset = 10});
+    const auto late = co_await as_result(weft::timeout(5ms, std::move(again)));
+    EXPECT_EQ(late.error(), weft::errc::timed_out);
+    EXPECT_FALSE(co_await other.try_lock());
+  }
+  // Readers: bytes are free when the last of them has unlocked those.
+  weft::file_lock all = co_await one.lock({.shared = true});
+  weft::file_lock front = co_await one.lock({.shared = true, .offset = 0, .size = 10});
+  weft::file_lock middle = co_await one.lock({.shared = true, .offset = 5, .size = 10});
+  weft::file_lock also = co_await one.lock({.shared = true, .offset = 5, .size = 10});
+  const auto is_free = [&](std::uint64_t at) -> task<bool> {
+    const std::optional<weft::file_lock> got = co_await other.try_lock({.offset = at, .size = 1});
+    co_return got.has_value();
+  };
+  middle.unlock();
+  EXPECT_FALSE(co_await is_free(12));
+  all.unlock();
+  EXPECT_FALSE(co_await is_free(0));
+  EXPECT_FALSE(co_await is_free(14));
+  EXPECT_TRUE(co_await is_free(15));
+  front.unlock();
+  EXPECT_TRUE(co_await is_free(4));
+  EXPECT_FALSE(co_await is_free(5));
+  {
+    // One that the other file keeps out leaves what was there.
+    const weft::file_lock behind = co_await other.lock({.offset = 20});
+    EXPECT_FALSE(co_await one.try_lock({.shared = true}));
+    EXPECT_FALSE(co_await is_free(5));
+  }
+  also.unlock();
+  EXPECT_TRUE(co_await is_free(5));
+  EXPECT_TRUE(co_await one.try_lock());
+}
+
 WEFT_TEST("file: direct reads and writes pass the page cache") {
   const own_directory in;
   const auto opened = co_await as_result(file::open({.write = true, .create = true, .direct = true}, in.at("a")));
