@@ -49,7 +49,7 @@ answer<bool> make_directory(const char* path, unsigned mode) noexcept {
   if (::mkdir(path, mode) == 0) return {.value = true};
   if (errno != EEXIST) return {.refused = errno};
   struct stat there;
-  if (::stat(path, &there) != 0) return {.refused = errno};
+  if (::stat(path, &there) != 0) return {.refused = errno == ENOENT ? EEXIST : errno};  // a link to nothing
   return S_ISDIR(there.st_mode) ? answer<bool>{.value = false} : answer<bool>{.refused = EEXIST};
 }
 

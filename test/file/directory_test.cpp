@@ -142,6 +142,11 @@ WEFT_TEST("paths: directories are made, also those above") {
   const std::string file = in.file("file");
   const auto in_the_way = co_await as_result(fs::create_directory(file));
   EXPECT_EQ(in_the_way.error(), std::errc::file_exists);
+  co_await fs::create_symlink("nowhere", in.at("dangles"));
+  const auto dangles = co_await as_result(fs::create_directory(in.at("dangles")));
+  EXPECT_EQ(dangles.error(), std::errc::file_exists);
+  const auto dangle = co_await as_result(fs::create_directories(in.at("dangles")));
+  EXPECT_EQ(dangle.error(), std::errc::file_exists);
   const auto below_a_file = co_await as_result(fs::create_directories(file + "/a/b"));
   EXPECT_EQ(below_a_file.error(), std::errc::not_a_directory);
   const auto nothing = co_await as_result(fs::create_directories(""));
