@@ -195,7 +195,7 @@ task<temporary_directory> make_temporary_directory(const temporary_directory_opt
 }
 
 task<> temporary_directory::remove() {
-  if (path_.empty()) co_return;
+  if (path_.empty() || maker_ != ::getpid()) co_return;
   co_await nothrow(remove_all(path_));
   path_.clear();
 }
