@@ -271,7 +271,7 @@ bool blocking_core::rest(std::unique_lock<std::mutex>& guard) noexcept {
   while (*at != &mine) at = &(*at)->below;
   *at = mine.below;
   --resting_;
-  return threads_ <= options_.keep;
+  return serving() <= options_.keep;
 }
 
 void blocking_core::end(bool all) noexcept {

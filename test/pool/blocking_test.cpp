@@ -355,6 +355,24 @@ WEFT_TEST("blocking_pool: a stop abandons a call that runs, and others have a th
   EXPECT_EQ(co_await one.run(seven), 7);
 }
 
+WEFT_TEST("blocking_pool: a thread that is kept is none that an abandoned call has") {
+  blocking_pool keeps{{.threads = 2, .keep = 1, .idle = 1ms}};
+  const auto state = std::make_shared<held_up>();
+  auto body = [&](weft::scope& s) -> task<> {
+    auto runs = s.fork(keeps.run(abandon_on_stop, hold_up, state));
+    state->begun.wait();
+    runs.request_stop();
+    EXPECT_TRUE((co_await as_result(std::move(runs))).is_stopped());
+  };
+  co_await weft::with_scope(body);
+  const auto own_number = [] { return std::this_thread::get_id(); };
+  const std::thread::id first = co_await keeps.run(own_number);
+  std::this_thread::sleep_for(20ms);  // it stays, however long that is
+  EXPECT_EQ(keeps.stats().threads, 2u);
+  EXPECT_EQ(co_await keeps.run(own_number), first);
+  state->go_on.count_down();
+}
+
 WEFT_TEST("blocking_pool: a stop waits for a call where as many as may be are abandoned") {
   blocking_pool two{{.threads = 2, .max_abandoned = 1}};
   const auto first = std::make_shared<held_up>(), second = std::make_shared<held_up>();
