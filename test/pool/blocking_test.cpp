@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <latch>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -326,6 +327,26 @@ WEFT_TEST("blocking: a call that may be abandoned gives what it returns or throw
   const auto ended = co_await as_result(one.run(abandon_on_stop, fails));
   EXPECT_THROW(std::rethrow_exception(ended.exception()), std::runtime_error);
   EXPECT_EQ(one.stats().abandoned, 0u);
+}
+
+// Its arguments are moved into the call where there may be no memory for it.
+struct has_no_memory_when_told {
+  static thread_local bool is_told;
+  has_no_memory_when_told() = default;
+  has_no_memory_when_told(has_no_memory_when_told&&) {  // NOLINT: it throws
+    if (is_told) throw std::bad_alloc{};
+  }
+};
+thread_local bool has_no_memory_when_told::is_told = false;
+
+WEFT_TEST("blocking: what it fails with before a call that may be abandoned begins comes by the await") {
+  blocking_pool one{{.threads = 1}};
+  const auto nothing = [](const has_no_memory_when_told&) {};
+  auto call = one.run(abandon_on_stop, nothing, has_no_memory_when_told{});
+  has_no_memory_when_told::is_told = true;
+  const auto ended = co_await as_result(std::move(call));
+  has_no_memory_when_told::is_told = false;
+  EXPECT_THROW(std::rethrow_exception(ended.exception()), std::bad_alloc);
 }
 
 WEFT_TEST("blocking_pool: a stop abandons a call that runs, and others have a thread in its place") {

@@ -173,11 +173,12 @@ task<T> run_blocking(blocking_core* where, F f, Args... args) {
   co_return call.take();
 }
 
-template <class T, class F>
-task<T> await_abandonable(blocking_core* where, std::unique_ptr<abandonable_call_of<T, F>> own) {
-  owner_of_call<T, F> call{*where, std::move(own)};
-  co_await blocking_wait{call};
-  co_return call.take();
+template <class T, class F, class... Args>
+auto make_abandonable(F& f, Args&... args) {
+  auto all = [f = std::move(f), ... args = std::move(args)]() mutable -> T {
+    return detail::invoke(std::move(f), std::move(args)...);
+  };
+  return std::make_unique<abandonable_call_of<T, decltype(all)>>(std::move(all));
 }
 
 template <class T, class F, class... Args>
@@ -190,11 +191,9 @@ task<T> run_abandonable(blocking_core* where, F f, Args... args) {
       (is_owned<Args> && ...),
       "abandon_on_stop: an argument refers to something of somebody else's (a pointer, reference_wrapper, span "
       "or string_view), which may be gone before the call has ended: give it an object that owns it");
-  auto all = [f = std::move(f), ... args = std::move(args)]() mutable -> T {
-    return detail::invoke(std::move(f), std::move(args)...);
-  };
-  using call = abandonable_call_of<T, decltype(all)>;
-  return await_abandonable<T, decltype(all)>(where, std::make_unique<call>(std::move(all)));
+  owner_of_call call{*where, make_abandonable<T>(f, args...)};  // what that throws, the await does
+  co_await blocking_wait{call};
+  co_return call.take();
 }
 
 /// The process's own, made at its first use.
