@@ -20,12 +20,19 @@
 
 namespace weft::detail {
 
+// What is made room for at once is set to zero, on the worker.
+constexpr std::size_t most_room = std::size_t{4} << 20;
+
 // The size is where to begin: it may change meanwhile, and files of /proc say none.
 task<std::string> read_whole(std::string path, std::size_t limit) {
   file from = co_await nothrow(file::open(path));
-  const std::uint64_t expected = co_await nothrow(from.size());
+  const file_status known = co_await nothrow(from.stat());
+  if (known.is_regular && known.size > limit) co_await fail_with(file_error(EFBIG, "read a file", path));
+  // One more: that there is none tells the end.
+  const std::size_t expected = static_cast<std::size_t>(std::min<std::uint64_t>(known.size, limit)) + 1;
   std::string text;
-  std::size_t so_far = 0, next = static_cast<std::size_t>(std::min<std::uint64_t>(expected, limit)) + 1;
+  text.reserve(expected);
+  std::size_t so_far = 0, next = std::min(expected, most_room);
   for (;;) {
     text.resize(so_far + next);
     auto reading = from.read_at(so_far, std::as_writable_bytes(std::span{text}.subspan(so_far)));
@@ -33,7 +40,8 @@ task<std::string> read_whole(std::string path, std::size_t limit) {
     so_far += got;
     if (so_far > limit) co_await fail_with(file_error(EFBIG, "read a file", path));
     if (got != next) break;
-    next = std::max<std::size_t>(std::min(so_far, limit + 1 - so_far), 4096);
+    const std::size_t left = so_far < expected ? expected - so_far : std::min(so_far, limit + 1 - so_far);
+    next = std::clamp<std::size_t>(left, 4096, most_room);
   }
   text.resize(so_far);
   co_return text;

@@ -242,6 +242,22 @@ TEST_P(faults, and_stops_leave_nothing) {
   EXPECT_GT(done, 0U);
 }
 
+TEST(whole_files, that_are_too_large_are_not_read) {
+  const own_directory in{test::places_for_files().back()};
+  const test::nothing_at_once not_at_once;
+  weft::sync_wait([&]() -> task<> {
+    const std::string path = in.at("a"), text = pattern((std::size_t{9} << 20) + 1);  // more than is read at once
+    co_await weft::write_file(path, text);
+    const file_injection injected{{file_call::read, {EIO}}, 0};
+    const auto refused = co_await as_result(weft::read_file(path, text.size() - 1));
+    EXPECT_EQ(refused.error(), std::errc::file_too_large);
+    EXPECT_EQ(injected.struck(), 0U);
+    EXPECT_EQ((co_await as_result(weft::read_file(path))).error(), std::errc::io_error);
+    const std::string whole = co_await weft::read_file(path, text.size());
+    EXPECT_TRUE(whole == text);
+  }());
+}
+
 // Where a file system can say that a write would have to wait, a try may do a part; others' appends would come between.
 TEST_P(faults, an_append_is_not_tried_in_part) {
   const place where = GetParam();
