@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <optional>
 
 #include "hook/descriptors.hpp"
 #include "hook/next.hpp"
@@ -109,6 +110,48 @@ ssize_t send_hooked(const hooked_call& call, int number, std::size_t size, int f
 
 // Behind the first part, which has told the program of a peer that is gone.
 int flags_behind(std::size_t done, int flags) noexcept { return flags | MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0); }
+
+// A message of a stream that was sent in part: what goes behind that are its parts alone, which the system has read by then.
+class rest_of_message {
+ public:
+  rest_of_message(int number, const msghdr* message) noexcept : number_{number}, message_{message} {}
+  ssize_t send(std::size_t done, int how) noexcept {
+    if (!left_) left_.emplace(message_->msg_iov, message_->msg_iovlen);
+    const auto [parts, count] = left_->behind(done);
+    if (count == 0) return 0;
+    msghdr rest{};
+    rest.msg_iov = parts;
+    rest.msg_iovlen = count;
+    return next_sendmsg(number_, &rest, how);
+  }
+
+ private:
+  int number_;
+  const msghdr* message_;
+  std::optional<parts_left> left_;
+};
+
+// As sendmmsg() of a stream: a message that is taken in part ends it, or the next would stand in the middle of that one. So one
+// after the other, each as a whole: with MSG_DONTWAIT the system may take a part of any.
+int send_each(const hooked_call& call, int number, mmsghdr* messages, unsigned count, int flags) noexcept {
+  for (unsigned done = 0; done != count; ++done) {
+    mmsghdr& one = messages[done];
+    rest_of_message rest{number, &one.msg_hdr};
+    const auto send = [&](std::size_t behind, int how) {
+      if (behind != 0) return rest.send(behind, how);
+      return next_sendmmsg(number, &one, 1, how) == 1 ? ssize_t{one.msg_len} : ssize_t{-1};
+    };
+    const ssize_t sent = send_hooked(
+        call, number, SIZE_MAX, flags, false,
+        [&](std::size_t behind) { return send(behind, flags_behind(behind, flags)); },
+        [&](std::size_t behind) { return send(behind, flags); });
+    if (sent < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(sent);
+    one.msg_len = static_cast<unsigned>(sent);
+    if (static_cast<std::size_t>(sent) < size_of(one.msg_hdr.msg_iov, one.msg_hdr.msg_iovlen))
+      return call.give(static_cast<int>(done + 1));
+  }
+  return call.give(static_cast<int>(count));
+}
 
 // ---- connecting -------------------------------------------------------------------------------------------------------------
 
@@ -277,17 +320,9 @@ ssize_t sendto(int number, const void* data, std::size_t size, int flags, const 
 ssize_t sendmsg(int number, const msghdr* message, int flags) {
   const hooked_call call{&hook_options::sockets};
   if (!call) return next_sendmsg(number, message, flags);
-  // The first is the program's own; what goes behind it are its parts alone, which the system has read by then.
-  std::optional<parts_left> left;
+  rest_of_message rest{number, message};
   const auto send_rest = [&](std::size_t done, int how) {
-    if (done == 0) return next_sendmsg(number, message, how);
-    if (!left) left.emplace(message->msg_iov, message->msg_iovlen);
-    msghdr rest{};
-    const auto [parts, count] = left->behind(done);
-    if (count == 0) return ssize_t{0};
-    rest.msg_iov = parts;
-    rest.msg_iovlen = count;
-    return next_sendmsg(number, &rest, how);
+    return done == 0 ? next_sendmsg(number, message, how) : rest.send(done, how);
   };
   const int type = socket_option_of(number, SO_TYPE);
   const auto attempt = [&](std::size_t done) { return send_rest(done, flags_behind(done, flags)); };
@@ -301,6 +336,7 @@ int sendmmsg(int number, mmsghdr* messages, unsigned count, int flags) {
   if (!call || count == 0 || (flags & MSG_DONTWAIT) != 0) return next_sendmmsg(number, messages, count, flags);
   unsigned done = 0;
   count = std::min<unsigned>(count, UIO_MAXIOV);
+  if (socket_option_of(number, SO_TYPE) == SOCK_STREAM) return send_each(call, number, messages, count, flags);
   do {
     const ssize_t sent = send_hooked(
         call, number, 0, flags, true,
