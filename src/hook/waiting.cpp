@@ -1,6 +1,8 @@
 #include "hook/waiting.hpp"
 
 #include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -14,10 +16,24 @@
 
 namespace weft::detail {
 
+// What a number is of. Events, timers and epoll sets look all the same.
+struct watch_of_number::file {
+  dev_t device = 0;
+  ino_t inode = 0;
+  explicit file(int number) noexcept {
+    struct stat about;
+    if (::fstat(number, &about) != 0) return;  // nor can it be watched
+    device = about.st_dev;
+    inode = about.st_ino;
+  }
+  bool operator==(const file&) const = default;
+};
+
 // Under its number's lock, but for what `at` does itself.
 struct watch_of_number::shared {
   descriptor* at;
   io_service* by;
+  file of;
   unsigned users = 1;
   bool is_closed = false;  // and in no list
   shared* next = nullptr;
@@ -53,31 +69,40 @@ number_entry* entry_of(int number, bool makes) noexcept {
   return &(*found)[index % block_size];
 }
 
+// Whose waits these are. A child of vfork() is another one, and sees this as its parent does. It is set where there is one thread.
+constinit std::atomic<pid_t> process{0};
+bool is_process_of_waits() noexcept { return process.load(std::memory_order_relaxed) == ::getpid(); }  // as declared
+
 // A child has none of those who wait, and a lock may be held by one of them: it begins anew.
 void begin_in_child() noexcept {
+  process.store(::getpid(), std::memory_order_relaxed);                                   // as declared
   for (std::atomic<block*>& one : blocks) one.store(nullptr, std::memory_order_relaxed);  // it has one thread
   for (hook_state* one = hooks_here(); one != nullptr; one = one->outer) one->is_over = true;
 }
-[[gnu::constructor]] void look_at_forks() noexcept { ::pthread_atfork(nullptr, nullptr, begin_in_child); }
+[[gnu::constructor]] void look_at_forks() noexcept {
+  process.store(::getpid(), std::memory_order_relaxed);  // as declared
+  ::pthread_atfork(nullptr, nullptr, begin_in_child);
+}
 
 }  // namespace
 
 watch_of_number::watch_of_number(int number) noexcept : number_{number} {
-  number_entry* const entry = entry_of(number, true);
+  number_entry* const entry = is_process_of_waits() ? entry_of(number, true) : nullptr;
   if (entry == nullptr) return;
   try {
     io_service& by = io_service_here();
+    const file of{number};
+    end_those(number, &of);
     const std::lock_guard guard{entry->lock};
-    auto* first = static_cast<shared*>(entry->watches);
-    for (shared* one = first; one != nullptr; one = one->next)
-      if (one->by == &by) {
+    for (auto* one = static_cast<shared*>(entry->watches); one != nullptr; one = one->next)
+      if (one->by == &by && one->of == of) {
         ++one->users;
         shared_ = one;
         return;
       }
-    auto fresh = std::make_unique<shared>(shared{.at = nullptr, .by = &by});
+    auto fresh = std::make_unique<shared>(shared{.at = nullptr, .by = &by, .of = of});
     fresh->at = &by.watch(number, false);
-    fresh->next = first;
+    fresh->next = static_cast<shared*>(entry->watches);
     shared_ = fresh.release();
     entry->watches = shared_;
     is_new_ = true;
@@ -130,27 +155,37 @@ waited watch_of_number::wait(direction which, clock::time_point until) noexcept 
   return shared_->is_closed ? waited::closed : how;
 }
 
-// They are woken outside of the lock, which each of them takes; so each watch is used by this meanwhile.
-void end_waits_for(int number) noexcept {
+// Those that are not of that file; null: all. They are woken outside of the lock, which each of them takes; so each watch is used
+// by this meanwhile.
+void watch_of_number::end_those(int number, const file* but_of) noexcept {
   number_entry* const entry = entry_of(number, false);
   if (entry == nullptr) return;
-  watch_of_number::shared* first;
+  shared *first = nullptr, *stays = nullptr;
   {
     const std::lock_guard guard{entry->lock};
-    first = static_cast<watch_of_number::shared*>(std::exchange(entry->watches, nullptr));
-    for (auto* one = first; one != nullptr; one = one->next) {
+    auto* all = static_cast<shared*>(entry->watches);
+    while (all != nullptr) {
+      shared* const one = std::exchange(all, all->next);
+      const bool ends = but_of == nullptr || one->of != *but_of;
+      one->next = std::exchange(ends ? first : stays, one);
+      if (!ends) continue;
       ++one->users;
       one->is_closed = true;
       static_cast<void>(one->at->release());
     }
+    entry->watches = stays;
   }
   while (first != nullptr) {
-    watch_of_number::shared* const one = std::exchange(first, first->next);
+    shared* const one = std::exchange(first, first->next);
     one->at->has_more(direction::in);
     one->at->has_more(direction::out);
     const std::lock_guard guard{entry->lock};
-    watch_of_number::leave(one);
+    leave(one);
   }
+}
+
+void end_waits_for(int number) noexcept {
+  if (is_process_of_waits()) watch_of_number::end_those(number, nullptr);
 }
 
 std::unique_lock<std::mutex> lock_number(int number) noexcept {
@@ -158,7 +193,7 @@ std::unique_lock<std::mutex> lock_number(int number) noexcept {
   return entry != nullptr ? std::unique_lock{entry->lock} : std::unique_lock<std::mutex>{};
 }
 
-bool take_turns() noexcept { return !has_had_its_turn() || await_unless_stopped(yield()); }
+bool take_turns() noexcept { return !has_had_its_turn() || !is_process_of_waits() || await_unless_stopped(yield()); }
 
 }  // namespace weft::detail
 

@@ -7,7 +7,8 @@
 // A number is watched by the io_service of the fiber's executor while somebody waits for it, and no longer: so what closes it
 // where no hook sees that (fclose) finds it as it would be without hooks, and a runtime is free to end when its fibers have.
 // Several that wait for one number at a time share the watch. It reports changes: who joins it late tries once more before it
-// waits, since what was reported may be another one's.
+// waits, since what was reported may be another one's. Where the number is another file's by then, the watch is none of it: it
+// ends with EBADF, and a new one begins.
 //
 // close() ends those who wait for its number with EBADF: the watch lets go of the number first, which may be another file's
 // after that.
@@ -154,7 +155,9 @@ class watch_of_number {
 
  private:
   struct shared;
+  struct file;
   friend void end_waits_for(int number) noexcept;
+  static void end_those(int number, const file* but_of) noexcept;
   static void leave(shared* one) noexcept;
   int number_;
   shared* shared_ = nullptr;
@@ -170,7 +173,8 @@ waited ended_by(const std::optional<Result>& ended) noexcept {
   return ended->error() ? waited::impossible : waited::no_memory;  // std::bad_alloc has no code
 }
 
-/// Before the number is given back: ends those who wait for it.
+/// Before the number is given back: ends those who wait for it. In a child that shares this process's memory (vfork) it does
+/// nothing: its numbers are its own, but who waits is in the parent.
 void end_waits_for(int number) noexcept;
 
 /// Held over poll() and the call after it, of one number; see above.

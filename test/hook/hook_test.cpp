@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -584,6 +585,32 @@ TEST(hook, close_and_dup2_end_those_who_wait) {
   EXPECT_EQ(first, (failure{-1, EBADF}));
 }
 
+// As fclose() does, or a plain thread. The first wait is over by then, and the second one is for the other file.
+TEST(hook, a_number_that_is_closed_unseen_is_waited_for_as_the_file_that_it_is_of_now) {
+  pipe_ends before, after;
+  failure first{};
+  bool is_over = false;
+  run_at_once({[&] {
+                 pollfd one{before.at[0], POLLIN, 0};
+                 first = told([&] { return ::poll(&one, 1, -1); });
+               },
+               [&] {
+                 // No hook sees it.
+                 ASSERT_EQ(::syscall(SYS_dup3, after.at[0], before.at[0], 0), before.at[0]);
+                 pollfd one{before.at[0], POLLIN, 0};
+                 EXPECT_EQ(::poll(&one, 1, -1), 1);
+                 char byte;
+                 EXPECT_EQ(::read(before.at[0], &byte, 1), 1);
+                 is_over = true;
+               },
+               [&] {
+                 EXPECT_FALSE(is_over);
+                 EXPECT_EQ(::write(after.at[1], "x", 1), 1);
+               }});
+  EXPECT_TRUE(is_over);
+  EXPECT_EQ(first, (failure{-1, EBADF}));
+}
+
 TEST(hook, a_duplicate_is_waited_for_as_the_first_one) {
   socket_pair ends{SOCK_STREAM};
   const int twin = ::dup(ends.at[0]);
@@ -800,6 +827,41 @@ TEST(hook, a_child_has_no_hooks) {
                },
                [] {}});
   EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+// Whose memory is the parent's. What it closes is its own.
+TEST(hook, what_a_child_of_vfork_closes_ends_no_wait_of_the_parent) {
+  pipe_ends pipe, other;
+  failure got{};
+  int status = -1;
+  bool is_over = false, others_ran_in_child = false;
+  const pid_t parent = ::getpid();
+  run_at_once({[&] {
+                 char byte;
+                 got = told([&] { return ::read(pipe.at[0], &byte, 1); });
+               },
+               [&] {
+                 pollfd one{other.at[0], POLLIN, 0};
+                 const pid_t child = ::vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+                 if (child == 0) {
+                   // NOLINTBEGIN(clang-analyzer-unix.Vfork): hooks, which are what is tested
+                   ::dup2(pipe.at[1], pipe.at[0]);
+                   ::close(pipe.at[0]);
+                   for (int i = 0; i != 1000; ++i)
+                     ::poll(&one, 1, i == 999 ? 1 : 0);  // to have had its turn, and to wait
+                   // NOLINTEND(clang-analyzer-unix.Vfork)
+                   ::_exit(3);
+                 }
+                 EXPECT_EQ(::waitpid(child, &status, 0), child);
+                 EXPECT_EQ(::write(pipe.at[1], "x", 1), 1);
+                 is_over = true;
+               },
+               [&] {
+                 for (; !is_over; ::usleep(0)) others_ran_in_child |= ::getpid() != parent;
+               }});
+  EXPECT_FALSE(others_ran_in_child) << "it has lent its thread";
+  EXPECT_EQ(got, (failure{1, 0}));
+  EXPECT_EQ(WEXITSTATUS(status), 3);
 }
 
 TEST(hook, gives_what_the_function_gives_and_throws_what_it_throws) {
