@@ -52,13 +52,13 @@ class set_of_numbers {
   ~set_of_numbers() {
     if (set_ >= 0) ::close(set_);
   }
-  /// Of numbers in a row, one that stands there twice is asked for both. False: it can't be waited for.
-  bool add(int number, std::uint32_t events) noexcept {
-    epoll_event one{.events = events, .data = {.u64 = events}};
+  /// One that stands there twice is asked for what `all_events()` gives. False: it can't be waited for.
+  template <class AllEvents>
+  bool add(int number, std::uint32_t events, AllEvents all_events) noexcept {
+    epoll_event one{.events = events, .data = {.u64 = 0}};
     if (::epoll_ctl(set_, EPOLL_CTL_ADD, number, &one) == 0) return true;
     if (errno != EEXIST) return errno == EPERM || errno == EBADF;  // always ready, or refused by the call itself
-    // It is not known for what it was added: so for all.
-    one.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP;
+    one.events = all_events();
     return ::epoll_ctl(set_, EPOLL_CTL_MOD, number, &one) == 0;
   }
   /// Until one is ready, or the time is over.
@@ -97,8 +97,16 @@ int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count
   } else {
     set_of_numbers set;
     if (!set) return call.give(plain());
+    const auto events_of = [&](int number) {  // and not more, or the wait ends for what nobody has asked for
+      std::uint32_t all = 0;
+      for (const pollfd* one = those; one != those + count; ++one)
+        if (one->fd == number) all |= static_cast<unsigned short>(one->events);
+      return all;
+    };
     for (const pollfd* one = those; one != those + count; ++one)
-      if (one->fd >= 0 && !set.add(one->fd, static_cast<unsigned short>(one->events))) return call.give(plain());
+      if (one->fd >= 0 &&
+          !set.add(one->fd, static_cast<unsigned short>(one->events), [&] { return events_of(one->fd); }))
+        return call.give(plain());
     while (how == waited::ready && (found = look()) == 0) how = set.wait(until);
   }
   switch (how) {

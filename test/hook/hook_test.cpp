@@ -487,6 +487,27 @@ TEST(hook, select_waits_and_says_what_is_left) {
   expect_waits([&] { EXPECT_EQ(::pselect(most, &in, nullptr, nullptr, &short_time, nullptr), 0); }, [] {});
 }
 
+// It is not ready for what neither entry asks for: who waits must not be woken at once, over and over.
+TEST(hook, a_poll_that_has_a_number_twice_does_not_spin) {
+  socket_pair ends{SOCK_STREAM};  // with room
+  pollfd twice[2] = {{ends.at[0], POLLIN, 0}, {ends.at[0], POLLIN | POLLPRI, 0}};
+  const auto used = [] {
+    timespec all;
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all);
+    return std::chrono::seconds{all.tv_sec} + std::chrono::nanoseconds{all.tv_nsec};
+  };
+  run_hooked([&] {
+    const auto before = used();
+    EXPECT_EQ(::poll(twice, 2, 300), 0);
+    EXPECT_LT(used() - before, 150ms) << "of processor time, in which it had nothing to do";
+  });
+  expect_waits([&] { EXPECT_EQ(::poll(twice, 2, -1), 2); }, [&] { EXPECT_EQ(::write(ends.at[1], "x", 1), 1); });
+  twice[0].events = POLLOUT;
+  char byte;
+  EXPECT_EQ(::read(ends.at[0], &byte, 1), 1);
+  run_hooked([&] { EXPECT_EQ(::poll(twice, 2, -1), 1); });
+}
+
 TEST(hook, epoll_wait_waits) {
   socket_pair ends{SOCK_STREAM};
   const int set = ::epoll_create1(0);
@@ -857,7 +878,10 @@ TEST(hook, what_a_child_of_vfork_closes_ends_no_wait_of_the_parent) {
                  is_over = true;
                },
                [&] {
-                 for (; !is_over; ::usleep(0)) others_ran_in_child |= ::getpid() != parent;
+                 while (!is_over) {
+                   others_ran_in_child |= ::getpid() != parent;
+                   ::usleep(0);
+                 }
                }});
   EXPECT_FALSE(others_ran_in_child) << "it has lent its thread";
   EXPECT_EQ(got, (failure{1, 0}));
