@@ -59,7 +59,8 @@ struct hook_state {
 ///           may wait later: no frame is unwound. weft::await throws `stopped` as ever.
 /// Threads   the fiber stays on its thread: foreign code keeps the addresses of thread-locals, such as errno's. On a pool, or
 ///           without an executor, it ends the program with a sentence: run it on one worker, as rt.workers().worker(0) or that
-///           of a worker_group. While the fiber holds a mutex or a lock of pthread's, calls block the thread.
+///           of a worker_group. While the fiber holds a mutex, a lock or a spin lock of pthread's or C11's that it has locked
+///           with hooks on, calls block the thread. One that it held before is not known: unlock it before.
 /// Misuse    outside of a fiber it ends the program with a sentence.
 /// Lifetime  on the fiber's own stack.
 class hooks {

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <cerrno>
 #include <coroutine>
 #include <string>
 #include <weft/async_frame.hpp>
@@ -60,8 +61,9 @@ Function* next(std::atomic<Function*>& cache, const char* name) noexcept {
   return found;
 }
 
+// Of a robust mutex whose owner has ended it says so, and is locked.
 int lock(pthread_mutex_t* one, int answer) noexcept {
-  if (answer == 0) locked(one);
+  if (answer == 0 || answer == EOWNERDEAD) locked(one);
   return answer;
 }
 

@@ -1,7 +1,10 @@
 // Locks of pthread's are counted, so that a fiber that holds one blocks its thread in a call that would wait: another fiber of
 // the thread that wants the lock would block both for ever. Who waits for a lock, or at a condition variable, blocks its thread.
 #include <pthread.h>
+#include <threads.h>
 #include <time.h>
+
+#include <cerrno>
 
 #include "hook/next.hpp"
 #include "hook/waiting.hpp"
@@ -9,9 +12,9 @@
 namespace weft::detail {
 namespace {
 
-// Of the C library, an error number.
+// Of the C library, an error number; of a robust mutex whose owner has ended it says so, and is locked.
 inline int locked(int answer) noexcept {
-  if (hook_state* const mine = hooks_here(); mine != nullptr && answer == 0) [[unlikely]]
+  if (hook_state* const mine = hooks_here(); mine != nullptr && (answer == 0 || answer == EOWNERDEAD)) [[unlikely]]
     ++mine->locks;
   return answer;
 }
@@ -34,7 +37,16 @@ WEFT_HOOK_NEXT(pthread_rwlock_timedrdlock);
 WEFT_HOOK_NEXT(pthread_rwlock_wrlock);
 WEFT_HOOK_NEXT(pthread_rwlock_trywrlock);
 WEFT_HOOK_NEXT(pthread_rwlock_timedwrlock);
+WEFT_HOOK_NEXT(pthread_rwlock_clockrdlock);
+WEFT_HOOK_NEXT(pthread_rwlock_clockwrlock);
 WEFT_HOOK_NEXT(pthread_rwlock_unlock);
+WEFT_HOOK_NEXT(pthread_spin_lock);
+WEFT_HOOK_NEXT(pthread_spin_trylock);
+WEFT_HOOK_NEXT(pthread_spin_unlock);
+WEFT_HOOK_NEXT(mtx_lock);
+WEFT_HOOK_NEXT(mtx_trylock);
+WEFT_HOOK_NEXT(mtx_timedlock);
+WEFT_HOOK_NEXT(mtx_unlock);
 
 }  // namespace
 
@@ -69,6 +81,22 @@ int pthread_rwlock_trywrlock(pthread_rwlock_t* one) noexcept { return locked(nex
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* one, const timespec* until) noexcept {
   return locked(next_pthread_rwlock_timedwrlock(one, until));
 }
+int pthread_rwlock_clockrdlock(pthread_rwlock_t* one, clockid_t by, const timespec* until) noexcept {
+  return locked(next_pthread_rwlock_clockrdlock(one, by, until));
+}
+int pthread_rwlock_clockwrlock(pthread_rwlock_t* one, clockid_t by, const timespec* until) noexcept {
+  return locked(next_pthread_rwlock_clockwrlock(one, by, until));
+}
 int pthread_rwlock_unlock(pthread_rwlock_t* one) noexcept { return unlocked(next_pthread_rwlock_unlock(one)); }
+
+int pthread_spin_lock(pthread_spinlock_t* one) noexcept { return locked(next_pthread_spin_lock(one)); }
+int pthread_spin_trylock(pthread_spinlock_t* one) noexcept { return locked(next_pthread_spin_trylock(one)); }
+int pthread_spin_unlock(pthread_spinlock_t* one) noexcept { return unlocked(next_pthread_spin_unlock(one)); }
+
+// The C library's own lock their mutex by none of the above. thrd_success is 0.
+int mtx_lock(mtx_t* one) { return locked(next_mtx_lock(one)); }
+int mtx_trylock(mtx_t* one) { return locked(next_mtx_trylock(one)); }
+int mtx_timedlock(mtx_t* one, const timespec* until) { return locked(next_mtx_timedlock(one, until)); }
+int mtx_unlock(mtx_t* one) { return unlocked(next_mtx_unlock(one)); }
 
 }  // extern "C"

@@ -22,6 +22,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <array>
@@ -32,6 +33,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/hook.hpp>
@@ -824,6 +826,60 @@ TEST(hook, a_call_under_a_lock_of_pthread_blocks_the_thread) {
   expect_blocks([&] { ::pthread_mutex_trylock(&mutex); }, [&] { ::pthread_mutex_unlock(&mutex); });
   expect_blocks([&] { ::pthread_rwlock_rdlock(&shared); }, [&] { ::pthread_rwlock_unlock(&shared); });
   expect_blocks([&] { ::pthread_rwlock_wrlock(&shared); }, [&] { ::pthread_rwlock_unlock(&shared); });
+}
+
+TEST(hook, a_call_under_any_other_lock_blocks_the_thread) {
+  const timespec long_ago{};
+  mtx_t of_c;
+  ASSERT_EQ(::mtx_init(&of_c, mtx_timed), thrd_success);
+  const auto unlock_of_c = [&] { EXPECT_EQ(::mtx_unlock(&of_c), thrd_success); };
+  expect_blocks([&] { EXPECT_EQ(::mtx_lock(&of_c), thrd_success); }, unlock_of_c);
+  expect_blocks([&] { EXPECT_EQ(::mtx_trylock(&of_c), thrd_success); }, unlock_of_c);
+  expect_blocks([&] { EXPECT_EQ(::mtx_timedlock(&of_c, &long_ago), thrd_success); }, unlock_of_c);
+  ::mtx_destroy(&of_c);
+  pthread_spinlock_t spin;
+  ASSERT_EQ(::pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE), 0);
+  expect_blocks([&] { EXPECT_EQ(::pthread_spin_lock(&spin), 0); }, [&] { EXPECT_EQ(::pthread_spin_unlock(&spin), 0); });
+  expect_blocks([&] { EXPECT_EQ(::pthread_spin_trylock(&spin), 0); },
+                [&] { EXPECT_EQ(::pthread_spin_unlock(&spin), 0); });
+  ::pthread_spin_destroy(&spin);
+}
+
+#if !defined(WEFT_TEST_TSAN)  // it knows neither of these, and so of no lock where one is unlocked
+TEST(hook, a_call_under_a_lock_with_a_clock_blocks_the_thread) {
+  const timespec long_ago{};
+  pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  const auto unlock = [&] { EXPECT_EQ(::pthread_rwlock_unlock(&shared), 0); };
+  const auto read_lock = [&] { EXPECT_EQ(::pthread_rwlock_clockrdlock(&shared, CLOCK_MONOTONIC, &long_ago), 0); };
+  expect_blocks(read_lock, unlock);
+  expect_blocks([&] { EXPECT_EQ(::pthread_rwlock_clockwrlock(&shared, CLOCK_MONOTONIC, &long_ago), 0); }, unlock);
+  // An unlock takes away its own lock, and no other.
+  expect_blocks(
+      [&] {
+        ::pthread_mutex_lock(&mutex);
+        read_lock();
+        unlock();
+      },
+      [&] { ::pthread_mutex_unlock(&mutex); });
+}
+#endif
+
+TEST(hook, a_call_under_a_mutex_whose_owner_has_ended_blocks_the_thread) {
+  pthread_mutexattr_t robust;
+  pthread_mutex_t mutex;
+  ::pthread_mutexattr_init(&robust);
+  ::pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+  ASSERT_EQ(::pthread_mutex_init(&mutex, &robust), 0);
+  std::thread{[&] { ::pthread_mutex_lock(&mutex); }}.join();
+  expect_blocks(
+      [&] {
+        EXPECT_EQ(::pthread_mutex_lock(&mutex), EOWNERDEAD);
+        EXPECT_EQ(::pthread_mutex_consistent(&mutex), 0);
+      },
+      [&] { EXPECT_EQ(::pthread_mutex_unlock(&mutex), 0); });
+  ::pthread_mutex_destroy(&mutex);
+  ::pthread_mutexattr_destroy(&robust);
 }
 
 TEST(hook, a_kind_that_is_off_blocks_the_thread) {
