@@ -69,18 +69,19 @@ number_entry* entry_of(int number, bool makes) noexcept {
   return &(*found)[index % block_size];
 }
 
-// Whose waits these are. A child of vfork() is another one, and sees this as its parent does. It is set where there is one thread.
+// Whose waits these are. A child of vfork() is another process, and sees this as its parent does. Relaxed: it is set where
+// there is one thread.
 constinit std::atomic<pid_t> process{0};
 bool is_process_of_waits() noexcept { return process.load(std::memory_order_relaxed) == ::getpid(); }  // as declared
 
 // A child has none of those who wait, and a lock may be held by one of them: it begins anew.
 void begin_in_child() noexcept {
-  process.store(::getpid(), std::memory_order_relaxed);                                   // as declared
+  process.store(::getpid(), std::memory_order_relaxed);                                   // it has one thread
   for (std::atomic<block*>& one : blocks) one.store(nullptr, std::memory_order_relaxed);  // it has one thread
   for (hook_state* one = hooks_here(); one != nullptr; one = one->outer) one->is_over = true;
 }
 [[gnu::constructor]] void look_at_forks() noexcept {
-  process.store(::getpid(), std::memory_order_relaxed);  // as declared
+  process.store(::getpid(), std::memory_order_relaxed);  // there is one thread
   ::pthread_atfork(nullptr, nullptr, begin_in_child);
 }
 
@@ -155,8 +156,8 @@ waited watch_of_number::wait(direction which, clock::time_point until) noexcept 
   return shared_->is_closed ? waited::closed : how;
 }
 
-// Those that are not of that file; null: all. They are woken outside of the lock, which each of them takes; so each watch is used
-// by this meanwhile.
+// Those that are not of that file; null: all. They are woken outside of the lock, which each of them takes; so each watch is
+// used by this meanwhile.
 void watch_of_number::end_those(int number, const file* but_of) noexcept {
   number_entry* const entry = entry_of(number, false);
   if (entry == nullptr) return;
