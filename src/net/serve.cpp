@@ -1,3 +1,5 @@
+// Long because the watch over connections, the pauses of accepting and the draining share one state.
+//
 // A server: the task that serve() returns, and what its connections have in common.
 //
 // serve_by() awaits two tasks. One waits, without a shield, for nothing but a stop, of which it tells the other one. That is
