@@ -391,7 +391,8 @@ WEFT_TEST("remove_all: a path that ends in a slash or a dot leads through no lin
   const std::string link = in.at("link");
   std::string kept = elsewhere.file("below/above/kept");
   co_await fs::create_symlink(elsewhere.at("below/above"), link);  // so what "link/.." is, is this test's, too
-  for (const char* end : {"/", "//", "/.", "/./", "/..", "/../"}) {
+  constexpr const char* ends[] = {"/", "//", "/.", "/./", "/..", "/../"};
+  for (const char* const end : ends) {
     const auto refused = co_await as_result(fs::remove_all(link + end));
     EXPECT_EQ(refused.error(), end[1] == '.' ? std::errc::invalid_argument : std::errc::not_a_directory) << end;
     EXPECT_TRUE(co_await fs::exists(kept)) << end;
@@ -404,7 +405,8 @@ WEFT_TEST("remove_all: a path that ends in a slash or a dot leads through no lin
   EXPECT_EQ(dots_refused.error(), std::errc::invalid_argument);
   EXPECT_TRUE(co_await fs::exists(in.at("t/a/1")));
   EXPECT_EQ(co_await fs::remove_all(in.at("t//")), 3u);
-  EXPECT_EQ(co_await names_in({}, in.path()), (names{"file", "link"}));
+  const names left{"file", "link"};
+  EXPECT_EQ(co_await names_in({}, in.path()), left);
   const auto nothing = co_await as_result(fs::remove_all(""));
   EXPECT_EQ(nothing.value(), 0u);
 }
