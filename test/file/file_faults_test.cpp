@@ -1,4 +1,5 @@
 // Files whose calls fail, or do less than they were asked for: on threads that may block, and in rings.
+// Long because each fault strikes at each call, on every way that a call takes.
 #include <weft/file.hpp>
 
 #include <fcntl.h>
