@@ -66,7 +66,7 @@ enum class errc {
   unknown_issuer,             ///< no chain to what is trusted
   weak_certificate,           ///< a short key, or a digest such as SHA-1; also of one's own
   certificate_revoked,
-  revocation_unknown,    ///< revocation lists were given, and there is no valid one of its issuer
+  revocation_unknown,    ///< revocation lists were given, and there is no valid one of an issuer in its chain
   certificate_required,  ///< the server wants one of the client
   certificate_refused,   ///< the peer does not take this side's
   flooded,               ///< the peer asks for more answers than it reads
@@ -116,8 +116,10 @@ enum class verify : std::uint8_t {
 
 /// Is read where a context is made; likewise server_options.
 struct client_options {
-  pem trust{};    ///< the issuers that are trusted, instead of the system's
-  pem revoked{};  ///< lists of what issuers have revoked (CRL); none: not asked
+  pem trust{};  ///< the issuers that are trusted, instead of the system's
+  /// Lists of what issuers have revoked (CRL); none: not asked. All of a chain is asked for: there must be a list of each issuer in it,
+  /// the trusted one's, too.
+  pem revoked{};
   verify peer = verify::peer;
   certificate own{};                         ///< for a server that asks for one
   std::span<const std::string_view> alpn{};  ///< protocols, the best first: "h2", "http/1.1"

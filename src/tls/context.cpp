@@ -193,7 +193,8 @@ void tls_context::trust(const tls::pem& issuers, const tls::pem& revoked) {
   read_all<owned_crl>(revoked, "read revocation lists from", next_list, [&](owned_crl one) {
     expect(X509_STORE_add_crl(store, one.get()) == 1, "use a revocation list of", name_of(revoked));
   });
-  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+  X509_STORE_set_flags(store,
+                       X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);  // one alone asks for the last in a chain
 }
 
 tls_context::tls_context(const tls::client_options& options)

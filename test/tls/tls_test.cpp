@@ -301,6 +301,30 @@ WEFT_TEST("tls: a client refuses what was revoked, and where no list tells") {
   EXPECT_EQ(co_await test::against_openssl(client, unknown, "here.test"), errc::revocation_unknown);
 }
 
+WEFT_TEST("tls: either side refuses what an issuer that was revoked has issued, and needs the list of each issuer") {
+  const authority top{"top"}, between{"between", &top};
+  const credentials mine = between.issue(), its_own{between.pem(), {}};
+  const std::string upper = top.revoke({}), lower = between.revoke({}), revoked = top.revoke({its_own}) + lower;
+  const auto client_refuses = [&](const std::string& lists) -> task<std::error_code> {
+    const client_context client{{.trust = top.trusted(), .revoked = pem::text(lists)}};
+    co_return co_await test::against_openssl(client, mine, "here.test");
+  };
+  const auto server_refuses = [&](const std::string& lists) -> task<std::error_code> {
+    const server_context server{{.certificate = mine.shown(),
+                                 .clients = client_certificates::required,
+                                 .client_trust = top.trusted(),
+                                 .revoked = pem::text(lists)}};
+    const client_context client{{.trust = top.trusted(), .own = mine.shown()}};
+    co_return (co_await test::try_handshake(client, server)).there;
+  };
+  EXPECT_FALSE(co_await client_refuses(upper + lower));
+  EXPECT_FALSE(co_await server_refuses(upper + lower));
+  EXPECT_EQ(co_await client_refuses(revoked), errc::certificate_revoked);
+  EXPECT_EQ(co_await server_refuses(revoked), errc::certificate_revoked);
+  EXPECT_EQ(co_await client_refuses(lower), errc::revocation_unknown);
+  EXPECT_EQ(co_await server_refuses(upper), errc::revocation_unknown);
+}
+
 WEFT_TEST("tls: a client may trust any host, or anybody") {
   const credentials alone = authority::self_signed({.names = "DNS:other.test"}),
                     other = root().issue({.names = "DNS:x"});
