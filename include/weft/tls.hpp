@@ -124,7 +124,9 @@ struct client_options {
   certificate own{};                         ///< for a server that asks for one
   std::span<const std::string_view> alpn{};  ///< protocols, the best first: "h2", "http/1.1"
   version least = version::tls12;
-  bool resumes = true;  ///< keeps sessions, one for each host, of up to 256, so that later handshakes are shorter
+  /// Keeps sessions, one for each host, of up to 256, so that later handshakes are shorter. None is resumed once the server's
+  /// certificate has expired.
+  bool resumes = true;
 };
 
 /// What a server does about a client's certificate.
@@ -144,7 +146,9 @@ struct server_options {
   pem revoked{};                             ///< as of client_options, of clients' certificates
   std::span<const std::string_view> alpn{};  ///< protocols, the best first. A client that knows none of them is refused
   version least = version::tls12;
-  bool resumes = true;  ///< gives clients tickets, by which later handshakes are shorter
+  /// Gives clients tickets, by which later handshakes are shorter; a client's certificate is not asked for then, but none is taken
+  /// that has expired. Their key is as old as the context: who wants a new one makes a new context.
+  bool resumes = true;
 };
 
 /// What clients of one kind have in common: whom they trust, and the sessions that can be resumed. Copies are the same context.
@@ -158,7 +162,7 @@ class client_context {
   client_context() : client_context(client_options{}) {}
   explicit client_context(const client_options& options);
 
-  /// From now on handshakes show this one. Sessions that are there go on.
+  /// From now on handshakes show this one: kept sessions are dropped. Streams that are there go on.
   void reload(const certificate& own) const;
 
  private:

@@ -124,8 +124,32 @@ const unsigned char* raw(const std::string& text) noexcept {
 
 // ---- sessions that can be resumed -----------------------------------------------------------------------------------------
 
-void tls_sessions::put(const std::string& host, owned_session one) {
+namespace {
+
+// A handshake that is resumed shows no certificate, so OpenSSL would not look at its dates again.
+bool has_expired(const SSL_SESSION* one) noexcept {
+  const X509* const its = SSL_SESSION_get0_peer(const_cast<SSL_SESSION*>(one));  // NOLINT: it is only read
+  return its != nullptr && X509_cmp_time(X509_get0_notAfter(its), nullptr) <= 0;
+}
+
+}  // namespace
+
+std::uint64_t tls_sessions::age() noexcept {
   const std::lock_guard guard{lock_};
+  return age_;
+}
+
+void tls_sessions::begin_age() noexcept {
+  const std::lock_guard guard{lock_};
+  ++age_;
+  by_host_.clear();
+  all_.clear();
+}
+
+void tls_sessions::put(const tls_asked& by, owned_session one) {
+  const std::string& host = by.host;
+  const std::lock_guard guard{lock_};
+  if (by.age != age_) return;
   if (const auto there = by_host_.find(host); there != by_host_.end()) {
     there->second->session = std::move(one);
     all_.splice(all_.begin(), all_, there->second);
@@ -148,7 +172,8 @@ owned_session tls_sessions::take(const std::string& host) {
   const auto there = by_host_.find(host);
   if (there == by_host_.end()) return {};
   SSL_SESSION* const its = there->second->session.get();
-  if (SSL_SESSION_get_protocol_version(its) < TLS1_3_VERSION) {
+  const bool is_over = has_expired(its);
+  if (!is_over && SSL_SESSION_get_protocol_version(its) < TLS1_3_VERSION) {
     SSL_SESSION_up_ref(its);
     return owned_session{its};
   }
@@ -156,6 +181,7 @@ owned_session tls_sessions::take(const std::string& host) {
   const auto at = there->second;
   by_host_.erase(there);
   all_.erase(at);
+  if (is_over) return {};
   return one;
 }
 
@@ -228,6 +254,7 @@ tls_context::tls_context(const tls::server_options& options) : is_server_{true},
         nullptr);
   }
   constexpr unsigned char id[] = "weft";  // where there are client certificates, there is no resumption without one
+  SSL_CTX_set_session_ticket_cb(its, nullptr, check_ticket, this);
   SSL_CTX_set_session_id_context(its, id, sizeof id);
   SSL_CTX_set_session_cache_mode(its, SSL_SESS_CACHE_OFF);  // tickets keep all at the client
   if (!resumes_) {
@@ -253,8 +280,11 @@ tls_identities tls_context::read(const tls::certificate& own, std::span<const tl
 
 void tls_context::reload(const tls::certificate& own, std::span<const tls::certificate> others) {
   auto fresh = std::make_shared<const tls_identities>(read(own, others));
-  const std::lock_guard guard{lock_};
-  identities_.swap(fresh);
+  {
+    const std::lock_guard guard{lock_};
+    identities_.swap(fresh);
+  }
+  sessions_.begin_age();
 }
 
 std::shared_ptr<const tls_identities> tls_context::identities() const {
@@ -289,15 +319,23 @@ int tls_context::choose_protocol(SSL*, const unsigned char** chosen, unsigned ch
 
 // In a read, mostly. 1: it keeps the session that it was given.
 int tls_context::keep_session(SSL* of, SSL_SESSION* one) noexcept {
-  const auto* const host = static_cast<const std::string*>(SSL_get_app_data(of));
-  if (host == nullptr || host->empty() || SSL_SESSION_is_resumable(one) == 0) return 0;
+  const auto* const asked = static_cast<const tls_asked*>(SSL_get_app_data(of));
+  if (asked == nullptr || asked->host.empty() || SSL_SESSION_is_resumable(one) == 0) return 0;
   auto* const self = static_cast<tls_context*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(of)));
   owned_session kept{one};
   try {
-    self->sessions_.put(*host, std::move(kept));
+    self->sessions_.put(*asked, std::move(kept));
   } catch (...) {  // no memory: the next handshake is a full one
   }
   return 1;
+}
+
+SSL_TICKET_RETURN tls_context::check_ticket(SSL*, SSL_SESSION* of, const unsigned char*, std::size_t,
+                                            SSL_TICKET_STATUS status, void*) noexcept {
+  const bool is_new = status == SSL_TICKET_SUCCESS;
+  if (!is_new && status != SSL_TICKET_SUCCESS_RENEW) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  if (has_expired(of)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  return is_new ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 owned_ssl tls_context::begin(const std::string& host) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -26,11 +27,20 @@ struct tls_identity {
 };
 using tls_identities = std::vector<tls_identity>;
 
-// A client's sessions, by host. Those of TLS 1.3 are used once, so that nobody can tell two connections of one client.
+// Whom a client asks for; and in which age of its context, each of which a reload begins. A server has no host.
+struct tls_asked {
+  std::string host;
+  std::uint64_t age = 0;
+};
+
+// A client's sessions, by host. Those of TLS 1.3 are used once, so that nobody can tell two connections of one client. None outlives
+// the certificate by which it was begun, nor the age: who resumes it would be to the server whom he was before a reload.
 class tls_sessions {
  public:
-  void put(const std::string& host, owned_session one);
+  std::uint64_t age() noexcept;
+  void put(const tls_asked& by, owned_session one);
   owned_session take(const std::string& host);
+  void begin_age() noexcept;
 
  private:
   static constexpr std::size_t most = 256;
@@ -39,6 +49,7 @@ class tls_sessions {
     owned_session session;
   };
   std::mutex lock_;
+  std::uint64_t age_ = 0;
   std::list<entry> all_;  // the latest first
   std::unordered_map<std::string_view, std::list<entry>::iterator> by_host_;
 };
@@ -68,6 +79,8 @@ class tls_context {
   static int choose_protocol(SSL* by, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
                              unsigned int offered_size, void* self) noexcept;
   static int keep_session(SSL* of, SSL_SESSION* one) noexcept;
+  static SSL_TICKET_RETURN check_ticket(SSL* by, SSL_SESSION* of, const unsigned char* name, std::size_t name_size,
+                                        SSL_TICKET_STATUS status, void* self) noexcept;
 
   owned_context openssl_;
   std::string protocols_;  // in the form of ALPN

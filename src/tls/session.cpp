@@ -113,8 +113,8 @@ int tls_session::take(BIO* self, const char* from, std::size_t size, std::size_t
 long tls_session::control(BIO*, int what, long, void*) noexcept { return what == BIO_CTRL_FLUSH ? 1 : 0; }
 
 tls_session::tls_session(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over, const std::string& host)
-    : by_{std::move(by)}, over_{std::move(over)}, host_{host}, openssl_{by_->begin(host)} {
-  SSL_set_app_data(openssl_.get(), const_cast<std::string*>(&host_));  // NOLINT: it is only read
+    : by_{std::move(by)}, over_{std::move(over)}, asked_{host, by_->sessions().age()}, openssl_{by_->begin(host)} {
+  SSL_set_app_data(openssl_.get(), const_cast<tls_asked*>(&asked_));  // NOLINT: it is only read
   auto both = made<owned_bio>(BIO_new(in_memory()));
   BIO_set_data(both.get(), this);
   BIO_set_init(both.get(), 1);

@@ -33,7 +33,7 @@ class tls_session {
 
   tls_transport& transport() noexcept { return *over_; }
   tls_input& input() noexcept { return in_; }  // by who fills it
-  const std::string& host() const noexcept { return host_; }
+  const std::string& host() const noexcept { return asked_.host; }
 
   // Each is one step, which takes the lock. `must_wait`: for more input.
   tried handshake();
@@ -75,7 +75,7 @@ class tls_session {
 
   const std::shared_ptr<tls_context> by_;
   const std::unique_ptr<tls_transport> over_;
-  const std::string host_;
+  const tls_asked asked_;
 
   mutable std::mutex lock_;
   tls_input in_;
