@@ -167,7 +167,7 @@ void tls_session::has_not_sent(bool was_stopped) noexcept {
   const guard held{lock_};
   sending_.consume(sending_.size());
   is_sending_ = false;
-  is_ended_ = true;
+  is_ended_ = has_lost_ = true;
   if (!was_stopped) return;
   is_closed_ = true;
   over_->close();
@@ -244,6 +244,7 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most) {
 tried tls_session::end() {
   const guard held{lock_};
   if (const std::error_code refused = refusal()) return {.refused = refused};
+  if (has_lost_) return {.refused = closed_here()};
   if (is_ended_) return {};
   out_.reserve(out_.size() + around_record);
   ERR_clear_error();

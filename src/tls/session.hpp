@@ -84,6 +84,7 @@ class tls_session {
   bool is_sending_ = false;
   bool is_closed_ = false;        // both directions
   bool is_ended_ = false;         // close_notify was sent, or can't be: no more is written
+  bool has_lost_ = false;         // something was not sent, so close_notify would say what is not so
   bool input_has_ended_ = false;  // of the transport
   bool lacks_memory_ = false;     // of what OpenSSL has written
   std::error_code failure_;       // behind which nothing goes

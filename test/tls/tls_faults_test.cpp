@@ -139,6 +139,7 @@ WEFT_TEST("tls_faults: a read that fails once goes on, a write does not") {
     EXPECT_EQ((co_await weft::as_result(here.write("x"))).error(), std::errc::no_buffer_space);
   }
   EXPECT_EQ((co_await weft::as_result(here.write("x"))).error(), weft::errc::closed);
+  EXPECT_EQ((co_await weft::as_result(here.shutdown())).error(), weft::errc::closed);
   co_await there.write("and more");
   EXPECT_EQ(co_await test::read_some(here, 8), "and more");
 }
