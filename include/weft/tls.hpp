@@ -142,9 +142,10 @@ struct server_options {
   /// certificates; else `.certificate`. Of several kinds of key for a name it gets that which it can verify.
   std::span<const tls::certificate> others{};
   client_certificates clients = client_certificates::none;
-  pem client_trust{};                        ///< the issuers of clients' certificates; without a default
-  pem revoked{};                             ///< as of client_options, of clients' certificates
-  std::span<const std::string_view> alpn{};  ///< protocols, the best first. A client that knows none of them is refused
+  pem client_trust{};  ///< the issuers of clients' certificates; without a default
+  pem revoked{};       ///< as of client_options, of clients' certificates
+  std::span<const std::string_view>
+      alpn{};  ///< protocols, the best first. A client that offers others alone is refused; one that offers none is taken
   version least = version::tls12;
   /// Gives clients tickets, by which later handshakes are shorter; a client's certificate is not asked for then, but none is taken
   /// that has expired. Their key is as old as the context: who wants a new one makes a new context.
@@ -190,11 +191,11 @@ class server_context {
 struct certificate_info {
   std::string subject;  ///< "CN=example.com,O=..."
   std::string issuer;
-  std::string serial;              ///< in hexadecimal digits
-  std::vector<std::string> names;  ///< hosts and addresses that it is for
-  std::chrono::system_clock::time_point not_before, not_after;
-  std::array<std::byte, 32> sha256;  ///< of all of it
-  std::vector<std::byte> der;        ///< all of it
+  std::string serial;                                           ///< in hexadecimal digits
+  std::vector<std::string> names;                               ///< hosts and addresses that it is for
+  std::chrono::system_clock::time_point not_before, not_after;  ///< beyond what the clock can say (year 2262): its last
+  std::array<std::byte, 32> sha256;                             ///< of all of it
+  std::vector<std::byte> der;                                   ///< all of it
 };
 
 /// A session over a transport, which it owns. A reader and a writer; reads and writes are for one task at a time each, and both may
@@ -368,7 +369,7 @@ bool stream<Transport>::is_resumed() const {
 ///
 /// Suspends  until the server has answered. Bounded by timeout(), where that is needed.
 /// Cancel    closes the transport.
-/// Fails     with an errc or another error of TLS, of which the server is told; as the transport does; std::bad_alloc. It closes
+/// Fails     with invalid_argument for what can't be a host, as ".example.com"; with an errc or another error of TLS, of which the server is told; as the transport does; std::bad_alloc. It closes
 ///           the transport then. That the server does not take this side's certificate, with TLS 1.3 only the first read tells.
 /// Cost      OpenSSL's, most of it for signatures, of a full handshake.
 template <transport Transport>
@@ -396,7 +397,7 @@ WEFT_COROUTINE_TAKES_OVER task<stream<Transport>> accept(const server_context& b
 
 /// What tls::serve() is given.
 struct serve_options {
-  /// Of these, `.handshake_timeout` is for TLS, and 10 s unless it is said.
+  /// Of these, `.handshake_timeout` is for TLS; its default, no limit, stands for 10 s here. Who wants none says some years.
   net::serve_options net{};
   /// How many handshakes go on at once; further connections wait for one to end, which counts against their timeout.
   std::size_t max_handshakes = 1024;

@@ -358,6 +358,8 @@ owned_ssl tls_context::begin(const std::string& host) {
   if (address) {
     if (is_verified) expect(X509_VERIFY_PARAM_set1_ip_asc(how, host.c_str()) == 1, operation, host);
   } else {
+    // OpenSSL takes a dot at the beginning for whatever is below that name.
+    if (host.starts_with('.') || host.find("..") != host.npos) refuse(std::errc::invalid_argument, operation, host);
     // The name in the form without a dot at its end, which certificates have.
     const std::string name = host.ends_with('.') ? host.substr(0, host.size() - 1) : host;
     expect(SSL_set_tlsext_host_name(its, name.c_str()) == 1, operation, host);

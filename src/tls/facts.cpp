@@ -50,7 +50,8 @@ std::vector<std::string> names_of(const X509* one) {
   for (int i = 0, count = names ? sk_GENERAL_NAME_num(names.get()) : 0; i != count; ++i) {
     const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
     if (name->type == GEN_DNS) all.push_back(bytes_of(name->d.dNSName));
-    if (name->type == GEN_IPADD) all.push_back(address_of(name->d.iPAddress));
+    const int size = name->type == GEN_IPADD ? ASN1_STRING_length(name->d.iPAddress) : 0;
+    if (size == sizeof(in_addr) || size == sizeof(in6_addr)) all.push_back(address_of(name->d.iPAddress));
   }
   return all;
 }
@@ -58,7 +59,13 @@ std::vector<std::string> names_of(const X509* one) {
 std::chrono::system_clock::time_point time_of(const ASN1_TIME* when) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(when, &parts) != 1) return {};
-  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+  using clock = std::chrono::system_clock;
+  const std::time_t seconds = ::timegm(&parts);
+  constexpr auto most =
+      std::chrono::duration_cast<std::chrono::seconds>(clock::time_point::max().time_since_epoch()).count();
+  if (seconds >= most) return clock::time_point::max();
+  if (seconds <= -most) return clock::time_point::min();
+  return clock::from_time_t(seconds);
 }
 
 }  // namespace

@@ -325,6 +325,36 @@ WEFT_TEST("tls: either side refuses what an issuer that was revoked has issued, 
   EXPECT_EQ(co_await server_refuses(upper), errc::revocation_unknown);
 }
 
+WEFT_TEST("tls: what is no host is refused, and not taken for whatever is below it") {
+  const credentials mine = root().issue({.names = "DNS:other.example.com"});
+  const server_context server{{.certificate = mine.shown()}};
+  for (const auto how : {weft::tls::verify::peer, weft::tls::verify::chain})
+    for (const char* host : {".example.com", ".com", ".", "..", "other..example.com", "other.example.com.."}) {
+      connection raw = co_await connected_by_tcp();
+      const client_context client{{.trust = root().trusted(), .peer = how}};
+      auto connecting = as_result(weft::tls::connect(client, std::move(raw.here), host));
+      EXPECT_EQ((co_await std::move(connecting)).error(), std::errc::invalid_argument) << host;
+    }
+}
+
+WEFT_TEST("tls: of a certificate's names and times, what can't be said is not made up") {
+  constexpr const char* with_five_bytes = "DER:30:12:82:09:68:65:72:65:2e:74:65:73:74:87:05:0a:00:00:01:02";
+  const credentials mine = root().issue({.names = with_five_bytes, .until = 251'500'000'000});
+  const server_context server{{.certificate = mine.shown()}};
+  auto [here, there] = co_await handshake(client_of(root()), server);
+  const auto its = here.peer_certificate();
+  EXPECT_EQ(its->names, std::vector<std::string>{"here.test"});
+  EXPECT_EQ(its->not_after, std::chrono::system_clock::time_point::max());
+}
+
+WEFT_TEST("tls: a client that offers no protocol is taken by a server that knows some") {
+  constexpr std::array<std::string_view, 1> ours{"h2"};
+  const credentials mine = root().issue();
+  auto [here, there] =
+      co_await handshake(client_of(root()), server_context{{.certificate = mine.shown(), .alpn = ours}});
+  EXPECT_EQ(here.alpn() + there.alpn(), "");
+}
+
 WEFT_TEST("tls: a client may trust any host, or anybody") {
   const credentials alone = authority::self_signed({.names = "DNS:other.test"}),
                     other = root().issue({.names = "DNS:x"});
