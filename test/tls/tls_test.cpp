@@ -374,8 +374,12 @@ WEFT_TEST("tls: a server takes the clients whose certificates are good, and no o
     const client_context client{
         {.trust = root().trusted(), .own = own != nullptr ? own->shown() : weft::tls::certificate{}}};
     const auto how_it_was = co_await test::try_handshake(client, server);
-    if (!how_it_was.there && own != nullptr) EXPECT_EQ(how_it_was.subject_there, "CN=good");
-    if (how_it_was.there) EXPECT_TRUE(how_it_was.here_later) << "the client must hear of it";
+    if (!how_it_was.there && own != nullptr) {
+      EXPECT_EQ(how_it_was.subject_there, "CN=good");
+    }
+    if (how_it_was.there) {
+      EXPECT_TRUE(how_it_was.here_later) << "the client must hear of it";
+    }
     co_return how_it_was.there;
   };
   EXPECT_FALSE(co_await refused(&good, client_certificates::required));
