@@ -239,9 +239,7 @@ class stream {
 
   /// Writes all of it.
   ///
-  /// Suspends  where the transport has no room.
-  /// Limit     while a message of the peer's about the session, as a ticket longer than its records, has come in part, it fails with
-  ///           protocol_error, which ends the session, as does shutdown(). Nor may another thread read meanwhile.
+  /// Suspends  where the transport has no room; and while a message of the peer's about the session, as a ticket, has come in part.
   /// Cancel    one that is stopped while it waits closes the stream: a record that was begun can't be taken back.
   /// Fails     as the transport does; nothing can be written then, but what has come can be read. With weft::errc::closed behind
   ///           shutdown() and close().

@@ -1,3 +1,4 @@
+// Long because the steps of a session and the tasks that take them are one protocol.
 #include "tls/session.hpp"
 
 #include <algorithm>
@@ -83,16 +84,16 @@ const BIO_METHOD* tls_session::in_memory() {
 }
 
 int tls_session::give(BIO* self, char* into, std::size_t size, std::size_t* given) noexcept {
-  tls_input& in = static_cast<tls_session*>(BIO_get_data(self))->in_;
+  auto& session = *static_cast<tls_session*>(BIO_get_data(self));
   BIO_clear_retry_flags(self);
-  const std::span<const std::byte> held = in.held();
-  if (held.empty()) {
+  if (session.is_filling_ || session.in_.empty()) {
     BIO_set_retry_read(self);
     return 0;
   }
+  const std::span<const std::byte> held = session.in_.held();
   *given = std::min(size, held.size());
   std::memcpy(into, held.data(), *given);
-  in.consume(*given);
+  session.in_.consume(*given);
   return 1;
 }
 
@@ -179,7 +180,12 @@ void tls_session::send_at_once() noexcept {
   if (out_.size() > most_answers && !failure_) failure_ = tls::errc::flooded;
 }
 
-tried tls_session::handshake() {
+tried tls_session::waits(std::uint64_t& tried_at) const noexcept {
+  tried_at = fills_;
+  return {.must_wait = true};
+}
+
+tried tls_session::handshake(std::uint64_t& tried_at) {
   const guard held{lock_};
   if (const std::error_code refused = refusal()) return {.refused = refused};
   if (input_has_ended_ && in_.empty()) return {.refused = failure_ = tls::errc::truncated};
@@ -188,7 +194,7 @@ tried tls_session::handshake() {
   tried got{};
   if (result != 1) {
     got.refused = error_of(result);
-    got.must_wait = !got.refused;
+    if (!got.refused) got = waits(tried_at);
   }
   // Also where it has failed, so that the peer hears why. Not what a server of TLS 1.3 has left at the end: that are tickets, which
   // its peer need not be reading yet. They go with what is sent next.
@@ -197,7 +203,7 @@ tried tls_session::handshake() {
   return got;
 }
 
-tried tls_session::read(std::span<std::byte> into) {
+tried tls_session::read(std::span<std::byte> into, std::uint64_t& tried_at) {
   const guard held{lock_};
   if (const std::error_code refused = refusal()) return {.refused = refused};
   SSL* const its = openssl_.get();
@@ -215,10 +221,10 @@ tried tls_session::read(std::span<std::byte> into) {
   if (refused) return {.refused = refused};
   if (failure_) return {.refused = failure_};
   if (input_has_ended_) return {.refused = tls::errc::truncated};
-  return {.must_wait = true};
+  return waits(tried_at);
 }
 
-tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most) {
+tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most, std::uint64_t& tried_at) {
   const guard held{lock_};
   if (const std::error_code refused = refusal()) return {.refused = refused};
   if (is_ended_) return {.refused = closed_here()};
@@ -230,10 +236,13 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most) {
     ERR_clear_error();
     const int result = SSL_write_ex(openssl_.get(), data.data() + taken, size - taken, &written);
     if (result != 1) {
-      std::error_code refused = error_of(result);
-      if (!refused) refused = failure_ = std::make_error_code(std::errc::protocol_error);  // it wants to read first
+      const std::error_code refused = error_of(result);
       begin_to_send();
-      return {.refused = refused};
+      if (refused) return {.refused = refused};
+      if (taken != 0) break;
+      // A message about the session has come in part, and OpenSSL wants the rest of it first. The data is asked for again then.
+      if (input_has_ended_) return {.refused = tls::errc::truncated};
+      return waits(tried_at);
     }
     taken += written;
   }
@@ -241,13 +250,22 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most) {
   return {.size = taken};
 }
 
-tried tls_session::end() {
+tried tls_session::end(std::uint64_t& tried_at) {
   const guard held{lock_};
   if (const std::error_code refused = refusal()) return {.refused = refused};
   if (has_lost_) return {.refused = closed_here()};
   if (is_ended_) return {};
   out_.reserve(out_.size() + around_record);
   ERR_clear_error();
+  // As in a write, but SSL_shutdown() does not take what has come by itself.
+  if (SSL_in_init(openssl_.get()) != 0)
+    if (const int ready = SSL_do_handshake(openssl_.get()); ready != 1) {
+      const std::error_code refused = error_of(ready);
+      begin_to_send();
+      if (refused) return {.refused = refused};
+      if (input_has_ended_) return {.refused = tls::errc::truncated};
+      return waits(tried_at);
+    }
   const int result = SSL_shutdown(openssl_.get());
   is_ended_ = true;
   if (result < 0)
@@ -256,9 +274,27 @@ tried tls_session::end() {
   return {};
 }
 
-void tls_session::input_has_ended() noexcept {
+tls_session::turn tls_session::next_turn(std::uint64_t tried_at) noexcept {
   const guard held{lock_};
-  input_has_ended_ = true;
+  if (fills_ != tried_at) return turn::try_again;
+  if (!is_filling_) {
+    is_filling_ = true;
+    return turn::fill;
+  }
+  is_fill_awaited_ = true;
+  return turn::wait;
+}
+
+void tls_session::has_filled(std::optional<std::size_t> size) noexcept {
+  bool is_awaited;
+  {
+    const guard held{lock_};
+    is_filling_ = false;
+    is_awaited = std::exchange(is_fill_awaited_, false);
+    if (size) ++fills_;
+    if (size == std::size_t{0}) input_has_ended_ = true;
+  }
+  if (is_awaited) has_been_filled.set();
 }
 
 void tls_session::close() noexcept {
@@ -298,10 +334,33 @@ task<> send_all(tls_session& of) {
   }
 }
 
-task<> fill(tls_session& of) {
+// Has a step tried again that was tried behind `tried_at` fills, and had to wait: behind a fill of its own, or another task's.
+task<> fill(tls_session& of, std::uint64_t tried_at) {
+  const tls_session::turn turn = of.next_turn(tried_at);
+  if (turn == tls_session::turn::try_again) co_return;
+  if (turn == tls_session::turn::wait) {
+    co_await of.has_been_filled.wait();
+    co_return;
+  }
+  struct filled {
+    tls_session& of;
+    std::optional<std::size_t> came;
+    explicit filled(tls_session& by) noexcept : of{by} {}
+    filled(const filled&) = delete;
+    ~filled() { of.has_filled(came); }
+  } end{of};
   auto filling = of.transport().fill(of.input());
-  const std::size_t came = co_await nothrow(std::move(filling));
-  if (came == 0) of.input_has_ended();
+  end.came = co_await nothrow(std::move(filling));
+}
+
+// The same for who writes, so that a stop does what it does to any write.
+task<> fill_to_write(tls_session& of, std::uint64_t tried_at) {
+  auto filling = as_result(fill(of, tried_at));
+  const auto filled = co_await std::move(filling);
+  if (filled.has_value()) co_return;
+  if (filled.is_stopped()) of.close();
+  co_await check_stop();
+  co_await fail_with(not_sent(filled));
 }
 
 std::exception_ptr not_begun(const char* operation) { return failure_of(closed_here(), operation); }
@@ -314,15 +373,15 @@ tls_session_of tls_begin(std::shared_ptr<tls_context> by, std::unique_ptr<tls_tr
 }
 
 task<> tls_handshake(tls_session_of of) {
-  for (;;) {
-    const tried step = of->handshake();
+  for (std::uint64_t tried_at = 0;;) {
+    const tried step = of->handshake(tried_at);
     if (step.refused) {
       static_cast<void>(co_await as_result(send_all(*of)));  // why it has failed
       co_await fail_with(handshake_failure(step.refused, of->host()));
     }
     co_await nothrow(send_all(*of));
     if (!step.must_wait) co_return;
-    co_await nothrow(fill(*of));
+    co_await nothrow(fill(*of, tried_at));
   }
 }
 
@@ -332,11 +391,11 @@ task<std::size_t> tls_read(tls_session_of of, std::span<std::byte> into) {
   co_await check_stop();
   if (has_had_its_turn()) co_await yield();
   if (into.empty()) co_return std::size_t{0};
-  for (;;) {
-    const tried got = of->read(into);
+  for (std::uint64_t tried_at = 0;;) {
+    const tried got = of->read(into, tried_at);
     if (got.refused) co_await fail_with(failure_of(got.refused, "read"));
     if (!got.must_wait) co_return got.size;
-    co_await nothrow(fill(*of));
+    co_await nothrow(fill(*of, tried_at));
   }
 }
 
@@ -346,10 +405,13 @@ task<std::size_t> tls_write_some(tls_session_of of, std::span<const std::byte> d
   co_await check_stop();
   if (has_had_its_turn()) co_await yield();
   if (data.empty()) co_return std::size_t{0};
-  const tried taken = of->encrypt(data, record);
-  if (taken.refused) co_await fail_with(failure_of(taken.refused, "write"));
-  co_await nothrow(send_all(*of));
-  co_return taken.size;
+  for (std::uint64_t tried_at = 0;;) {
+    const tried taken = of->encrypt(data, record, tried_at);
+    if (taken.refused) co_await fail_with(failure_of(taken.refused, "write"));
+    co_await nothrow(send_all(*of));
+    if (!taken.must_wait) co_return taken.size;
+    co_await nothrow(fill_to_write(*of, tried_at));
+  }
 }
 
 task<> tls_write(tls_session_of of, std::span<const std::byte> data) {
@@ -357,11 +419,12 @@ task<> tls_write(tls_session_of of, std::span<const std::byte> data) {
   const one_at_a_time writing{of->is_written, two_tls_writers};
   co_await check_stop();
   if (has_had_its_turn()) co_await yield();
-  while (!data.empty()) {
-    const tried taken = of->encrypt(data, piece);
+  for (std::uint64_t tried_at = 0; !data.empty();) {
+    const tried taken = of->encrypt(data, piece, tried_at);
     if (taken.refused) co_await fail_with(failure_of(taken.refused, "write"));
     data = data.subspan(taken.size);
     co_await nothrow(send_all(*of));
+    if (taken.must_wait) co_await nothrow(fill_to_write(*of, tried_at));
   }
 }
 
@@ -369,9 +432,13 @@ task<> tls_shutdown(tls_session_of of) {
   if (!of) co_await fail_with(not_begun("shut down"));
   const one_at_a_time writing{of->is_written, two_tls_writers};
   co_await check_stop();
-  const tried ended = of->end();
-  if (ended.refused) co_await fail_with(failure_of(ended.refused, "shut down"));
-  co_await nothrow(send_all(*of));
+  for (std::uint64_t tried_at = 0;;) {
+    const tried ended = of->end(tried_at);
+    if (ended.refused) co_await fail_with(failure_of(ended.refused, "shut down"));
+    co_await nothrow(send_all(*of));
+    if (!ended.must_wait) co_return;
+    co_await nothrow(fill_to_write(*of, tried_at));
+  }
 }
 
 void tls_close(tls_session& of) noexcept { of.close(); }

@@ -1,14 +1,22 @@
 // What a session goes on with behind its handshake: tickets, which come later, and handshakes that are resumed by them.
 #include <weft/tls.hpp>
 
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <weft/io.hpp>
+#include <weft/race.hpp>
 
 #include "net/sockets.hpp"
 #include "support/weft_test.hpp"
@@ -29,6 +37,7 @@ extern "C" time_t time(time_t* into) noexcept {
 namespace {
 
 using test::credentials;
+using test::done;
 using test::handshake;
 using test::root;
 using weft::task;
@@ -90,6 +99,138 @@ WEFT_TEST("tls_resume: a client that was given another certificate shows it, and
   auto fresh = co_await handshake(client, server);
   EXPECT_FALSE(fresh.here.is_resumed());
   EXPECT_EQ(fresh.there.peer_certificate()->subject, "CN=second");
+}
+
+// ---- tickets that come in part --------------------------------------------------------------------------------------------
+
+// A server by OpenSSL whose tickets are longer than its records, and come in two pieces: the second one a while after the first was
+// taken. Then it says "world", and reads to the end.
+class halting_server {
+ public:
+  halting_server(int number, const credentials& own)
+      : peer_{number, &own}, number_{number}, in_{BIO_new(BIO_s_mem())}, out_{BIO_new(BIO_s_mem())} {
+    BIO_set_mem_eof_return(in_, -1);
+    SSL_set_bio(peer_.get(), in_, out_);
+    SSL_set_max_send_fragment(peer_.get(), 512);
+    done(SSL_CTX_set_session_ticket_cb(peer_.context(), add_much, ignore, nullptr) == 1);
+  }
+
+  /// What it has read up to a word that no more comes. Before that, it sets `is_halfway`.
+  std::string run(std::atomic<bool>& is_halfway) const {
+    for (;;) {
+      const bool is_over = peer_.handshake();
+      if (is_over) break;
+      send(taken());
+      done(receive());
+    }
+    const std::string tickets = taken();
+    done(tickets.size() > 3000);
+    send(std::string_view{tickets}.substr(0, 1200));
+    for (int left = 1; left != 0; std::this_thread::yield()) done(::ioctl(number_, TIOCOUTQ, &left) == 0);
+    is_halfway = true;
+    is_halfway.notify_all();
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});  // so that who writes now finds a half
+    send(std::string_view{tickets}.substr(1200));
+    std::string all;
+    for (;;) {
+      std::string piece;  // one record's: there may be more of what was received
+      do all += piece = peer_.read();
+      while (!piece.empty());
+      if ((SSL_get_shutdown(peer_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) break;
+      done(receive());
+    }
+    done(peer_.write("world"));
+    SSL_shutdown(peer_.get());
+    send(taken());
+    return all;
+  }
+
+ private:
+  static int add_much(SSL* of, void*) {
+    static const std::string much(3000, 'x');
+    return SSL_SESSION_set1_ticket_appdata(SSL_get_session(of), much.data(), much.size());
+  }
+  static SSL_TICKET_RETURN ignore(SSL*, SSL_SESSION*, const unsigned char*, std::size_t, SSL_TICKET_STATUS, void*) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  }
+  std::string taken() const {
+    char* from = nullptr;
+    const long size = BIO_get_mem_data(out_, &from);
+    std::string all{from, static_cast<std::size_t>(size)};
+    static_cast<void>(BIO_reset(out_));
+    return all;
+  }
+  void send(std::string_view all) const {
+    done(::send(number_, all.data(), all.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(all.size()));
+  }
+  bool receive() const {
+    std::array<char, 4096> buffer;
+    const ssize_t got = ::recv(number_, buffer.data(), buffer.size(), 0);
+    return got > 0 && BIO_write(in_, buffer.data(), static_cast<int>(got)) == got;
+  }
+
+  test::openssl_peer peer_;
+  int number_;
+  BIO *in_, *out_;
+};
+
+// A read that is stopped once the half was taken.
+task<> takes_the_half(const weft::tls::stream<>& from, const std::atomic<bool>& is_halfway) {
+  std::array<std::byte, 8> buffer;
+  while (!is_halfway) {
+    auto reading = weft::as_result(weft::timeout(std::chrono::milliseconds{1}, from.read(buffer)));
+    EXPECT_EQ((co_await std::move(reading)).error(), weft::errc::timed_out);
+  }
+}
+
+// On threads of their own, which TSan sees.
+TEST(tls_resume, who_writes_while_half_a_ticket_has_come_waits_for_the_rest) {
+  const credentials mine = root().issue();
+  for (const bool also_writes : {true, false}) {
+    for (const bool also_reads : {true, false}) {
+      test::with_number raw = test::connected_to_number();
+      std::atomic<bool> is_halfway{false};
+      std::string came, read;
+      std::jthread server{[&, number = raw.there] {
+        try {
+          came = halting_server{number, mine}.run(is_halfway);
+        } catch (const std::exception& failed) {
+          came = failed.what();
+          is_halfway = true;
+          is_halfway.notify_all();
+        }
+      }};
+      auto here = weft::sync_wait(weft::tls::connect(test::client_of(root()), std::move(raw.here), "here.test"));
+      const auto reads = [&] {
+        try {
+          read = weft::sync_wait(test::read_to_end(here));
+        } catch (const std::exception& failed) {
+          read = failed.what();
+        }
+      };
+      std::jthread reader;
+      if (also_reads)
+        reader = std::jthread{reads};
+      else  // one that is stopped when it has taken the half
+        EXPECT_TRUE(weft::sync_wait(weft::as_result(takes_the_half(here, is_halfway))).has_value());
+      is_halfway.wait(false);
+      std::error_code failed;
+      const auto finish = [&]() -> task<> {
+        if (also_writes) failed = (co_await weft::as_result(here.write("hello"))).error();
+        if (!failed) failed = (co_await weft::as_result(here.shutdown())).error();
+      };
+      weft::sync_wait(finish());
+      EXPECT_FALSE(failed) << failed.message();
+      if (failed) here.close();
+      if (also_reads)
+        reader.join();
+      else
+        reads();
+      server.join();
+      EXPECT_EQ(came, also_writes ? "hello" : "");
+      EXPECT_EQ(read, "world");
+    }
+  }
 }
 
 }  // namespace
