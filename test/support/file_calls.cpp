@@ -33,31 +33,10 @@ int __real_rename(const char* from, const char* to);
 namespace test {
 namespace {
 
-// One thread writes it; calls that are made meanwhile have the old or the new of each.
-struct {
-  std::atomic<file_call> at{file_call::none};
-  std::array<std::atomic<int>, file_fault::most> results{};
-  std::atomic<std::size_t> count{0}, before{0}, seen{0};
-  std::function<void()> does;
-} now;
 std::atomic<bool> all_wait{false};
 std::atomic<std::size_t> handed{0};
 
-// 0: as it would be.
-int outcome_of(file_call which) noexcept {
-  if (now.at.load(std::memory_order_acquire) != which) return 0;  // <- the constructor of an injection
-  const std::size_t mine = now.seen.fetch_add(1);
-  if (mine < now.before || mine - now.before >= now.count) return 0;
-  const int result = now.results[mine - now.before];
-  if (result != meanwhile) return result;
-  now.does();
-  return 0;
-}
-
-int fails_with(int error) noexcept {
-  errno = error;
-  return -1;
-}
+int outcome_of(file_call which) noexcept { return file_injection::outcome_of(which); }
 
 // A move of some parts, or of the first byte of them.
 template <class Move>
@@ -84,29 +63,7 @@ constexpr const char* names[] = {"none",      "try_read",  "try_write", "read", 
 
 }  // namespace
 
-std::string file_fault::to_string() const {
-  std::string all = names[static_cast<std::size_t>(at)];
-  for (std::size_t i = 0; i != count; ++i)
-    all += (i == 0 ? ": " : ", ") + std::string{results[i] == one_byte    ? "one byte"
-                                                : results[i] == meanwhile ? "a stop"
-                                                : results[i] == 0         ? "as it is"
-                                                                          : ::strerrorname_np(results[i])};
-  return all;
-}
-
-file_injection::file_injection(const file_fault& what, std::size_t before, std::function<void()> does) {
-  now.does = std::move(does);
-  for (std::size_t i = 0; i != what.results.size(); ++i) now.results[i] = what.results[i];
-  now.count = what.count;
-  now.before = before;
-  now.seen = 0;
-  now.at.store(what.at, std::memory_order_release);  // -> who calls
-}
-file_injection::~file_injection() { now.at = file_call::none; }
-std::size_t file_injection::struck() const noexcept {  // NOLINT: of this one
-  const std::size_t seen = now.seen;
-  return seen <= now.before ? 0 : std::min<std::size_t>(seen - now.before, now.count);
-}
+const char* name_of(file_call one) noexcept { return names[static_cast<std::size_t>(one)]; }
 
 nothing_at_once::nothing_at_once() noexcept { all_wait = true; }
 nothing_at_once::~nothing_at_once() { all_wait = false; }
@@ -213,7 +170,8 @@ void change_submissions(io_uring* ring) {
     io_uring_sqe& one = ring->sq.sqes[i & ring->sq.ring_mask];
     if ((one.user_data & of_call) == 0) continue;
     ++handed;
-    const int result = one.opcode == IORING_OP_CLOSE && now.results[0] != meanwhile ? 0 : outcome_of(file_call::ring);
+    const int result =
+        one.opcode == IORING_OP_CLOSE && !test::file_injection::begins_meanwhile() ? 0 : outcome_of(file_call::ring);
     if (result == 0) continue;
     const std::uint64_t whose = one.user_data;
     const std::lock_guard guard{lock};

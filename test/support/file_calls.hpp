@@ -2,13 +2,9 @@
 // liburing (--wrap), as system_calls.hpp has them for sockets.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <cerrno>
 #include <cstddef>
-#include <functional>
-#include <initializer_list>
-#include <string>
+
+#include "support/injection.hpp"
 
 namespace test {
 
@@ -31,33 +27,10 @@ enum class file_call : unsigned char {
   submit,  ///< a ring whose submissions are full is to hand them over
 };
 
-/// It moves a byte at most.
-inline constexpr int one_byte = -1;
+const char* name_of(file_call one) noexcept;
 
-/// It is as it would be, behind what the injection does.
-inline constexpr int meanwhile = -2;
-
-/// What calls in a row come to: error numbers, `one_byte`, `meanwhile`, or 0, as they are.
-struct file_fault {
-  static constexpr std::size_t most = 8;
-  file_fault(file_call where, std::initializer_list<int> what) : at{where} {
-    for (const int one : what) results[count++] = one;
-  }
-  std::string to_string() const;
-
-  file_call at;
-  std::array<int, most> results{};
-  std::size_t count = 0;
-};
-
-/// From now on to its end, calls of that kind fail that come after `before` others. One at a time in a process.
-class file_injection {
- public:
-  explicit file_injection(const file_fault& what, std::size_t before = 0, std::function<void()> does = {});
-  file_injection(const file_injection&) = delete;
-  ~file_injection();
-  std::size_t struck() const noexcept;  ///< how many of the results were given
-};
+using file_fault = fault_of<file_call>;
+using file_injection = injection_of<file_call>;
 
 /// While it lives, no read and no write is done without waiting: all go by a ring or a thread.
 class nothing_at_once {

@@ -31,28 +31,7 @@ int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
 namespace test {
 namespace {
 
-// One thread writes it; a call of the library's own that is made meanwhile has the old or the new of each.
-struct {
-  std::atomic<call> at{call::none};
-  std::array<std::atomic<int>, fault::most> results{};
-  std::atomic<std::size_t> count{0}, before{0};
-  std::array<std::atomic<int>, 8> spared{};  // one more than the number; 0: none
-  std::atomic<std::size_t> seen{0};
-  std::function<void()> does;
-} now;
-
-// What this call comes to: 0 where it is as it would be.
-int outcome_of(call which, int number) noexcept {
-  if (now.at.load(std::memory_order_acquire) != which) return 0;  // <- the constructor of an injection
-  for (const std::atomic<int>& one : now.spared)
-    if (number >= 0 && one == number + 1) return 0;
-  const std::size_t mine = now.seen.fetch_add(1);
-  if (mine < now.before || mine - now.before >= now.count) return 0;
-  const int result = now.results[mine - now.before];
-  if (result != meanwhile) return result;
-  now.does();
-  return 0;
-}
+int outcome_of(call which, int number) noexcept { return injection::outcome_of(which, number); }
 
 // Has the system report what there is anew, as if it had only come now.
 void report_anew(int number, bool in) noexcept {
@@ -68,14 +47,9 @@ void report_anew(int number, bool in) noexcept {
   errno = saved;
 }
 
-int fails_with(int error) noexcept {
-  errno = error;
-  return -1;
-}
-
 ssize_t moves_nothing(int error, int number, bool in) noexcept {
   if (error == EAGAIN) report_anew(number, in);
-  if (error == EAGAIN && in && now.does) now.does();
+  if (error == EAGAIN && in) injection::do_meanwhile();
   return fails_with(error);
 }
 
@@ -85,34 +59,7 @@ constexpr const char* names[] = {"none",     "socket", "bind", "listen",   "conn
 
 }  // namespace
 
-std::string fault::to_string() const {
-  std::string all = names[static_cast<std::size_t>(at)];
-  for (std::size_t i = 0; i != count; ++i)
-    all += (i == 0 ? ": " : ", ") + std::string{results[i] == one_byte ? "one byte"
-                                                : results[i] == 0      ? "as it is"
-                                                                       : ::strerrorname_np(results[i])};
-  return all;
-}
-
-injection::injection(const fault& what, std::size_t before, std::function<void()> does_meanwhile) {
-  now.does = std::move(does_meanwhile);
-  for (std::size_t i = 0; i != what.results.size(); ++i) now.results[i] = what.results[i];
-  now.count = what.count;
-  now.before = before;
-  now.seen = 0;
-  for (std::atomic<int>& one : now.spared) one = 0;
-  now.at.store(what.at, std::memory_order_release);  // -> who calls
-}
-injection::~injection() { now.at = call::none; }
-
-void injection::spares(int number) const noexcept {  // NOLINT: of this one
-  for (std::atomic<int>& one : now.spared)
-    if (int none = 0; one.compare_exchange_strong(none, number + 1)) return;
-}
-std::size_t injection::struck() const noexcept {  // NOLINT: of this one
-  const std::size_t seen = now.seen;
-  return seen <= now.before ? 0 : std::min<std::size_t>(seen - now.before, now.count);
-}
+const char* name_of(call one) noexcept { return names[static_cast<std::size_t>(one)]; }
 
 }  // namespace test
 

@@ -2,7 +2,7 @@
 // system_calls.cpp and the options of weft_interposes in test/CMakeLists.txt: the linker then gives all calls that weft makes
 // to the functions there (--wrap), so that weft itself has nothing for this, and a sanitizer's own versions stay in between.
 //
-//     const test::injection one{{.at = call::recv, .results = {EINTR, test::one_byte}}, 3};  // the fourth and the fifth call
+//     const test::injection one{{test::call::recv, {EINTR, test::one_byte}}, 3};  // the fourth and the fifth call
 //     one.spares(peer);                                                                      // but for those with that number
 //     ...
 //     EXPECT_EQ(one.struck(), 2);
@@ -10,12 +10,9 @@
 
 #include <sys/socket.h>
 
-#include <array>
-#include <atomic>
 #include <cstddef>
-#include <functional>
-#include <initializer_list>
-#include <string>
+
+#include "support/injection.hpp"
 
 namespace test {
 
@@ -42,43 +39,15 @@ enum class call : unsigned char {
   epoll_ctl,
 };
 
-/// What comes of a call instead of an error number: it moves a byte at most, or a datagram of several.
-inline constexpr int one_byte = -1;
-/// It is as it would be, behind what the injection does meanwhile.
-inline constexpr int meanwhile = -2;
+const char* name_of(call one) noexcept;
 
-/// What calls in a row come to: error numbers, `one_byte`, `meanwhile`, or 0, as they are.
-///
 /// EAGAIN is what a call finds that comes too early, and `one_byte` what a read finds of which the rest is on its way. So they
 /// are followed by the change for which a caller has to wait: of a TCP connection that there is something to read, or room. Of
 /// any other socket nothing can make the system report anew that there is something to read, so the injection's function does
 /// that, by sending something more.
 /// EINTR and EALREADY of connect() come after the call has been made.
-struct fault {
-  static constexpr std::size_t most = 8;
-  fault(call where, std::initializer_list<int> what) : at{where} {
-    for (const int one : what) results[count++] = one;
-  }
-  std::string to_string() const;
-
-  call at;
-  std::array<int, most> results{};
-  std::size_t count = 0;
-};
-
-/// From now on to its end, calls fail: those of its kind from the one on that comes after `before` others. One at a time in a
-/// process; the calls, on any thread.
-class injection {
- public:
-  injection(const fault& what, std::size_t before, std::function<void()> does_meanwhile = {});
-  injection(const injection&) = delete;
-  ~injection();
-
-  /// Calls with that number are not counted, and don't fail.
-  void spares(int number) const noexcept;
-  /// How many of the results have been given so far.
-  std::size_t struck() const noexcept;
-};
+using fault = fault_of<call>;
+using injection = injection_of<call>;
 
 /// The calls themselves, as a test makes them, which are never counted.
 namespace real {
