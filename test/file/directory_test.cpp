@@ -30,6 +30,7 @@
 
 #include "file/temporary_tree.hpp"
 #include "net/open_descriptors.hpp"
+#include "support/in_runtime.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -40,16 +41,6 @@ using weft::sync_wait;
 using weft::task;
 namespace fs = weft::fs;
 using names = std::set<std::string>;
-
-// WEFT_TEST_IN_RUNTIME in the environment names a back end: all bodies run in a runtime on that.
-[[maybe_unused]] const bool bodies_run_in_a_runtime = [] {
-  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
-  if (by == nullptr) return false;
-  const bool has_rings = weft::runtime{{.threads = 1}}.backend() == weft::io_backend::uring;
-  ::setenv("WEFT_IO", has_rings ? by : "epoll", 1);
-  test::run_body = [](task<> body) { weft::runtime{{.threads = 2}}.run(std::move(body)); };
-  return true;
-}();
 
 // All paths, each of which comes once.
 task<names> names_in(fs::directory_options how, std::string path) {

@@ -38,6 +38,7 @@
 
 #include "file/directories.hpp"
 #include "net/open_descriptors.hpp"
+#include "support/in_runtime.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -55,16 +56,6 @@ static_assert(std::is_trivially_destructible_v<weft::file_options> &&
               std::is_trivially_destructible_v<weft::lock_range>);
 
 constexpr weft::file_options to_make{.write = true, .create = true, .truncate = true};
-
-// WEFT_TEST_IN_RUNTIME in the environment names a back end: all bodies run in a runtime on that.
-[[maybe_unused]] const bool bodies_run_in_a_runtime = [] {
-  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
-  if (by == nullptr) return false;
-  const bool has_rings = weft::runtime{{.threads = 1}}.backend() == weft::io_backend::uring;
-  ::setenv("WEFT_IO", has_rings ? by : "epoll", 1);
-  test::run_body = [](task<> body) { weft::runtime{{.threads = 2}}.run(std::move(body)); };
-  return true;
-}();
 
 std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span{text}); }
 std::span<std::byte> room(std::string& text) { return std::as_writable_bytes(std::span{text}); }

@@ -34,6 +34,7 @@
 
 #include "file/temporary_tree.hpp"
 #include "net/open_descriptors.hpp"
+#include "support/in_runtime.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -46,16 +47,6 @@ using weft::fs::file_change;
 using weft::fs::file_event;
 using weft::fs::file_watch;
 using weft::fs::watch_id;
-
-// WEFT_TEST_IN_RUNTIME in the environment names a back end: all bodies run in a runtime on that.
-[[maybe_unused]] const bool bodies_run_in_a_runtime = [] {
-  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
-  if (by == nullptr) return false;
-  const bool has_rings = weft::runtime{{.threads = 1}}.backend() == weft::io_backend::uring;
-  ::setenv("WEFT_IO", has_rings ? by : "epoll", 1);
-  test::run_body = [](task<> body) { weft::runtime{{.threads = 2}}.run(std::move(body)); };
-  return true;
-}();
 
 // What the next calls with an inotify descriptor come to; 0: as they are.
 std::atomic<int> next_add{0}, next_read{0};

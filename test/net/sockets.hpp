@@ -15,6 +15,7 @@
 #include <weft/runtime.hpp>
 #include <weft/task.hpp>
 
+#include "support/in_runtime.hpp"
 #include "support/weft_test.hpp"
 
 namespace test {
@@ -23,16 +24,6 @@ using weft::task;
 using weft::net::endpoint;
 using weft::net::listener;
 using weft::net::stream;
-
-// WEFT_TEST_IN_RUNTIME in the environment names a back end: all bodies run in a runtime on that.
-[[maybe_unused]] inline const bool bodies_run_in_a_runtime = [] {
-  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
-  if (by == nullptr) return false;
-  const bool has_rings = weft::runtime{{.threads = 1}}.backend() == weft::io_backend::uring;
-  ::setenv("WEFT_IO", has_rings ? by : "epoll", 1);
-  run_body = [](task<> body) { weft::runtime{{.threads = 2}}.run(std::move(body)); };
-  return true;
-}();
 
 inline const endpoint anywhere{"127.0.0.1", 0};
 

@@ -33,6 +33,7 @@
 #include <weft/stop.hpp>
 #include <weft/timed.hpp>
 
+#include "support/in_runtime.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -48,16 +49,6 @@ using weft::task;
 using arguments = std::vector<std::string>;
 
 static_assert(weft::io::reader<weft::process_reader> && weft::io::writer<weft::process_writer>);
-
-// WEFT_TEST_IN_RUNTIME in the environment names a back end: all bodies run in a runtime on that.
-[[maybe_unused]] const bool bodies_run_in_a_runtime = [] {
-  const char* const by = std::getenv("WEFT_TEST_IN_RUNTIME");
-  if (by == nullptr) return false;
-  const bool has_rings = weft::runtime{{.threads = 1}}.backend() == weft::io_backend::uring;
-  ::setenv("WEFT_IO", has_rings ? by : "epoll", 1);
-  test::run_body = [](task<> body) { weft::runtime{{.threads = 2}}.run(std::move(body)); };
-  return true;
-}();
 
 arguments shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
 
