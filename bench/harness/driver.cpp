@@ -39,7 +39,7 @@ void define(CLI::App& app, arguments& args) {
       "and tell its programs more where they take more: switch_30k 30000 1000 64");
   app.add_option("--with", args.with, "Only these libraries beside weft and the limits, as in async_simple,cppcoro")
       ->delimiter(',');
-  auto* quick = app.add_flag("--quick", args.quick, "Three minutes over the headline workloads (the default)");
+  auto* quick = app.add_flag("--quick", args.quick, "Some five minutes over the headline workloads (the default)");
   auto* full =
       app.add_flag("--full", args.full,
                    "Everything, for half an hour or, with all peers, some hours: uts has a tree of 20 s a call");
