@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <weft/detail/channel/select_core.hpp>
+#include <weft/detail/channel/select_many.hpp>
 #include <weft/detail/channel/select_wait.hpp>
 #include <weft/detail/channel/some_case.hpp>
 #include <weft/detail/core/root.hpp>

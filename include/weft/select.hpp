@@ -5,7 +5,7 @@
 //
 // Cases of channels, times and stops are in select_cases.hpp, of whatever else can be awaited in select_on.hpp, those that may
 // be missing in select_holes.hpp; any_case.hpp has one of any kind, for a vector of them. How a select chooses stands
-// in channel/select_core.hpp.
+// in channel/select_core.hpp, and of a vector in channel/select_many.hpp.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include <weft/any_case.hpp>
 #include <weft/detail/channel/select_beside.hpp>
 #include <weft/detail/channel/select_core.hpp>
+#include <weft/detail/channel/select_many.hpp>
 #include <weft/select_cases.hpp>
 #include <weft/select_holes.hpp>
 #include <weft/select_on.hpp>

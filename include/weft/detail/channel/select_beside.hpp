@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 #include <weft/detail/channel/select_cases.hpp>
-#include <weft/detail/channel/select_core.hpp>
+#include <weft/detail/channel/select_many.hpp>
 #include <weft/detail/channel/select_wait.hpp>
 #include <weft/detail/join/group.hpp>
 #include <weft/scope.hpp>
