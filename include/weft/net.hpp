@@ -1,4 +1,4 @@
-// Streams, by TCP and by Unix sockets: endpoints, listeners and connections.
+// Streams, by TCP and by Unix sockets: listeners and connections.
 //
 //     w::task<> echo(w::net::stream peer) {
 //       std::array<std::byte, 4096> buffer;
@@ -14,79 +14,35 @@
 //
 // Every descriptor is non-blocking and close-on-exec. No operation raises SIGPIPE.
 //
-// Datagrams are in datagram.hpp; credentials and descriptors that pass through Unix sockets, in unix.hpp.
-//
-// Long because what each operation promises stands beside it.
+// Endpoints are in endpoint.hpp; datagrams, in datagram.hpp; credentials and descriptors that pass through Unix sockets, in
+// unix.hpp; waits for descriptors of other libraries, in readiness.hpp.
 #pragma once
 
-#include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <span>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 #include <weft/detail/io/descriptor.hpp>
 #include <weft/detail/net/operation.hpp>
+#include <weft/endpoint.hpp>
 #include <weft/error.hpp>
+#include <weft/readiness.hpp>
 #include <weft/task.hpp>
 
 namespace weft::detail {
 struct accepting;
 class server;
 struct receiving;
-struct getting_ready;
 struct socket_access;
 class socket_file;
 }  // namespace weft::detail
 
 namespace weft::net {
-
-// ---- endpoints ------------------------------------------------------------------------------------------------------------
-
-/// Where a socket is: an address and a port, of IPv4, or of IPv6 with its scope; or a Unix socket of this machine, by the path
-/// of its file or by an abstract name, which is no file and goes with its socket.
-class endpoint {
- public:
-  endpoint() = default;  ///< 0.0.0.0:0
-  /// `address` in numbers: "127.0.0.1", "::1", "fe80::1%eth0" or "fe80::1%2". Throws error where it is none, or the
-  /// interface is not known.
-  endpoint(std::string_view address, std::uint16_t port);
-  /// Of 107 bytes at most. Throws error: filename_too_long; invalid_argument where it is empty, or has a zero in it.
-  static endpoint unix_path(std::string_view path);
-  /// Of 107 bytes at most, of any value. Throws error: filename_too_long; invalid_argument where it is empty.
-  static endpoint unix_abstract(std::string_view name);
-  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/run/x", "unix:@name". Throws error.
-  static endpoint parse(std::string_view text);
-
-  bool is_v6() const noexcept { return kind_ == kind::v6; }
-  bool is_unix() const noexcept { return kind_ >= kind::path; }
-  std::uint16_t port() const noexcept { return port_; }  ///< 0 of a Unix socket
-  /// The address in numbers, with its scope as a number. Of a Unix socket its path, or @ and its abstract name; empty where it
-  /// has neither, as most clients.
-  std::string address() const;
-  /// As parse() takes it; of a Unix socket that has no name "unix:", which it refuses.
-  std::string to_string() const;
-
-  friend auto operator<=>(const endpoint&, const endpoint&) = default;
-
- private:
-  friend union ip_address;
-  friend struct system_address;
-  enum class kind : std::uint8_t { v4, v6, path, abstract };
-  endpoint(kind which, std::string_view name);
-  kind kind_ = kind::v4;
-  std::uint8_t size_ = 0;  // of a Unix socket's path or name
-  std::uint16_t port_ = 0;
-  std::uint32_t scope_ = 0;  // of an IPv6 address: the interface's number; 0: none
-  // In the order of the network, IPv4 in the first four; or a path or name. Zeros behind it.
-  std::array<std::uint8_t, 108> bytes_{};
-};
 
 // ---- streams --------------------------------------------------------------------------------------------------------------
 
@@ -380,76 +336,5 @@ WEFT_COROUTINE_WRAPPER inline task<listener> listen(endpoint where) { return lis
 /// connections that come. With port 0, the one that the system chooses for the first.
 /// Fails  as listen(); also where somebody else listens there who does not share.
 task<std::vector<listener>> listen_many(listen_options options, endpoint where, std::size_t count);
-
-// ---- readiness of others' descriptors -----------------------------------------------------------------------------------------
-
-enum class readiness : std::uint8_t { readable = 1, writable = 2, either = 3 };
-
-}  // namespace weft::net
-
-namespace weft::detail {
-
-/// A duplicate of somebody's descriptor, since the same number may be watched already, for somebody else.
-class twin {
- public:
-  /// Throws error. `merges`: a change in either direction counts as one of the first.
-  twin(int of, bool merges);
-  twin(twin&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
-  ~twin() {
-    if (at_ != nullptr) at_->drop();
-  }
-  descriptor* get() const noexcept { return at_; }
-
- private:
-  descriptor* at_;
-};
-
-struct getting_ready {
-  using value_type = net::readiness;
-  static constexpr const char* name = "wait for a descriptor";
-  static constexpr const char* if_taken = nullptr;
-  getting_ready(int number, net::readiness for_what)
-      : wanted{for_what}, watched{number, for_what == net::readiness::either}, at{watched.get()} {}
-  direction which() const noexcept { return wanted == net::readiness::writable ? direction::out : direction::in; }
-  bool may_try() const noexcept { return at->may_try(which()); }
-  tried attempt() const noexcept;
-  static net::readiness give(const tried& got) noexcept { return static_cast<net::readiness>(got.size); }
-
-  net::readiness wanted;
-  twin watched;
-  descriptor* at;
-};
-
-/// What ready() returns: the descriptor is looked at, and may be refused, where it is awaited or made a case.
-class [[nodiscard("nothing happens until it is awaited")]] until_others_ready
-    : public task_inside<until_others_ready, net::readiness> {
- public:
-  using may_be_a_case = void;
-  until_others_ready(int number, net::readiness wanted) noexcept : number_{number}, wanted_{wanted} {}
-
-  WEFT_COROUTINE_WRAPPER task<net::readiness> as_task() && { return run(number_, wanted_); }
-  operation_case<getting_ready> as_case() && { return operation_case<getting_ready>{getting_ready{number_, wanted_}}; }
-
- private:
-  static task<net::readiness> run(int number, net::readiness wanted) {
-    co_await check_stop();
-    co_return co_await run_operation(getting_ready{number, wanted});
-  }
-
-  int number_;
-  net::readiness wanted_;
-};
-
-}  // namespace weft::detail
-
-namespace weft::net {
-
-/// Waits until a descriptor of another library is ready, which stays that one's: for libraries that have sockets of their
-/// own. Gives what it is ready for, which may be more than was asked: an error, or the end, is both.
-///
-/// Cancel    has no effect on the descriptor.
-/// Fails     with an error of the system's, also for a regular file, which is always ready.
-/// Cost      five system calls.
-inline detail::until_others_ready ready(int number, readiness wanted) noexcept { return {number, wanted}; }
 
 }  // namespace weft::net

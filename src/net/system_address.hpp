@@ -7,7 +7,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <weft/net.hpp>
+#include <weft/endpoint.hpp>
 
 namespace weft::net {
 

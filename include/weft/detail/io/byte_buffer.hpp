@@ -75,6 +75,11 @@ class byte_buffer {
   std::size_t begin_ = 0, end_ = 0;
 };
 
+/// Of what write_some() gives: with less a loop would have no end.
+inline void expect_some(std::size_t taken, [[maybe_unused]] std::size_t of) noexcept {
+  WEFT_EXPECTS(taken != 0 && taken <= of, "a writer has taken no byte, or more than it was given");
+}
+
 /// Notes that somebody is at something that is for one task at a time.
 class one_at_a_time {
  public:
