@@ -39,6 +39,8 @@ class tls_session {
 
   tls_transport& transport() noexcept { return *over_; }
 
+  static constexpr std::size_t record = std::size_t{16} * 1024;  // the most that one record has of what is written
+
   // What a step that must wait does next. `try_again`: there is something that no step behind `tried_at` fills has seen. `fill`: it
   // fills, and calls has_filled(). `wait`: another one does; has_been_filled.wait(), and tries again.
   enum class turn : std::uint8_t { try_again, fill, wait };

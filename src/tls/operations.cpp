@@ -1,0 +1,224 @@
+// What is awaited of a TLS stream: tasks that take the steps of its session, and read and send for it outside of its lock.
+#include <chrono>
+#include <utility>
+#include <weft/error.hpp>
+#include <weft/hop.hpp>
+#include <weft/nothrow.hpp>
+#include <weft/unix.hpp>
+#include <weft/with.hpp>
+
+#include "tls/session.hpp"
+
+namespace weft::detail {
+namespace {
+
+constexpr std::size_t piece = 4 * tls_session::record;
+
+constexpr const char* two_readers =
+    "two tasks read from one TLS stream at once: which of them gets what would be chance";
+constexpr const char* two_tls_writers =
+    "two tasks write to one TLS stream at once: what each writes could come apart in the middle";
+
+// A read of a socket into a session's input, which gets memory only when there is something to read.
+struct receiving_records {
+  using value_type = std::size_t;
+  static constexpr const char* name = "read";
+  static constexpr const char* if_taken = two_readers;
+  static constexpr direction which() noexcept { return direction::in; }
+  bool may_try() const noexcept {
+    const bool may = at->may_try(which());
+    if (!may) into->release();
+    return may;
+  }
+  tried attempt() const noexcept {
+    const std::span<std::byte> room = into->room();
+    if (room.empty()) return {.refused = std::make_error_code(std::errc::not_enough_memory)};
+    const tried got = try_receive(*at, room);
+    if (got.must_wait)
+      into->release();
+    else
+      into->filled(got.size);
+    return got;
+  }
+  static std::size_t give(const tried& got) noexcept { return got.size; }
+
+  descriptor* at;
+  tls_input* into;
+};
+
+}  // namespace
+
+task<std::size_t> tls_fill(net::stream& from, tls_input& into) {
+  return run_operation(receiving_records{socket_access::of(from), &into});
+}
+
+std::size_t tls_try_send(net::stream& to, std::span<const std::byte> data) noexcept {
+  descriptor* const at = socket_access::of(to);
+  const descriptor_use use{at};
+  if (!use) return 0;
+  std::size_t sent = 0;
+  while (sent != data.size()) {
+    const std::span<const std::byte> left = data.subspan(sent);
+    const tried got = detail::try_send(*at, {&left, 1});
+    if (got.must_wait || got.refused) break;
+    sent += got.size;
+  }
+  return sent;
+}
+
+namespace {
+
+// Functions of their own, since g++ 12 destroys a conditional's temporaries twice that stands in a co_await.
+std::exception_ptr handshake_failure(const std::error_code& why, const std::string& host) {
+  return std::make_exception_ptr(error{why, "TLS handshake with", host.empty() ? std::string_view{"a client"} : host});
+}
+std::exception_ptr not_sent(const result<void>& how) {
+  return how.is_stopped() ? failure_of(closed_here(), "write") : how.exception();
+}
+
+// Sends what a step has left to send.
+task<> send_all(tls_session& of) {
+  while (!of.to_send().empty()) {
+    auto send = of.transport().send(of.to_send());
+    auto sent = co_await as_result(std::move(send));
+    if (!sent.has_value()) [[unlikely]] {
+      of.has_not_sent(sent.is_stopped());
+      co_await check_stop();
+      co_await fail_with(not_sent(sent));
+    }
+    of.has_sent();
+  }
+}
+
+// Has a step tried again that was tried behind `tried_at` fills, and had to wait: behind a fill of its own, or another task's.
+task<> fill(tls_session& of, std::uint64_t tried_at) {
+  const tls_session::turn turn = of.next_turn(tried_at);
+  if (turn == tls_session::turn::try_again) co_return;
+  if (turn == tls_session::turn::wait) {
+    co_await of.has_been_filled.wait();
+    co_return;
+  }
+  struct filled {
+    tls_session& of;
+    std::optional<std::size_t> came;
+    explicit filled(tls_session& by) noexcept : of{by} {}
+    filled(const filled&) = delete;
+    ~filled() { of.has_filled(came); }
+  } end{of};
+  auto filling = of.transport().fill(of.input());
+  end.came = co_await nothrow(std::move(filling));
+}
+
+// The same for who writes, so that a stop does what it does to any write.
+task<> fill_to_write(tls_session& of, std::uint64_t tried_at) {
+  auto filling = as_result(fill(of, tried_at));
+  const auto filled = co_await std::move(filling);
+  if (filled.has_value()) co_return;
+  if (filled.is_stopped()) of.close();
+  co_await check_stop();
+  co_await fail_with(not_sent(filled));
+}
+
+std::exception_ptr not_begun(const char* operation) { return failure_of(closed_here(), operation); }
+
+}  // namespace
+
+tls_session_of tls_begin(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over,
+                         const std::string& host) {
+  return std::make_shared<tls_session>(std::move(by), std::move(over), host);
+}
+
+task<> tls_handshake(tls_session_of of) {
+  for (std::uint64_t tried_at = 0;;) {
+    const tried step = of->handshake(tried_at);
+    if (step.refused) {
+      static_cast<void>(co_await as_result(send_all(*of)));  // why it has failed
+      co_await fail_with(handshake_failure(step.refused, of->host()));
+    }
+    co_await nothrow(send_all(*of));
+    if (!step.must_wait) co_return;
+    co_await nothrow(fill(*of, tried_at));
+  }
+}
+
+task<std::size_t> tls_read(tls_session_of of, std::span<std::byte> into) {
+  if (!of) co_await fail_with(not_begun("read"));
+  const one_at_a_time reading{of->is_read, two_readers};
+  co_await check_stop();
+  if (has_had_its_turn()) co_await yield();
+  if (into.empty()) co_return std::size_t{0};
+  for (std::uint64_t tried_at = 0;;) {
+    const tried got = of->read(into, tried_at);
+    if (got.refused) co_await fail_with(failure_of(got.refused, "read"));
+    if (!got.must_wait) co_return got.size;
+    co_await nothrow(fill(*of, tried_at));
+  }
+}
+
+task<std::size_t> tls_write_some(tls_session_of of, std::span<const std::byte> data) {
+  if (!of) co_await fail_with(not_begun("write"));
+  const one_at_a_time writing{of->is_written, two_tls_writers};
+  co_await check_stop();
+  if (has_had_its_turn()) co_await yield();
+  if (data.empty()) co_return std::size_t{0};
+  for (std::uint64_t tried_at = 0;;) {
+    const tried taken = of->encrypt(data, tls_session::record, tried_at);
+    if (taken.refused) co_await fail_with(failure_of(taken.refused, "write"));
+    co_await nothrow(send_all(*of));
+    if (!taken.must_wait) co_return taken.size;
+    co_await nothrow(fill_to_write(*of, tried_at));
+  }
+}
+
+task<> tls_write(tls_session_of of, std::span<const std::byte> data) {
+  if (!of) co_await fail_with(not_begun("write"));
+  const one_at_a_time writing{of->is_written, two_tls_writers};
+  co_await check_stop();
+  if (has_had_its_turn()) co_await yield();
+  for (std::uint64_t tried_at = 0; !data.empty();) {
+    const tried taken = of->encrypt(data, piece, tried_at);
+    if (taken.refused) co_await fail_with(failure_of(taken.refused, "write"));
+    data = data.subspan(taken.size);
+    co_await nothrow(send_all(*of));
+    if (taken.must_wait) co_await nothrow(fill_to_write(*of, tried_at));
+  }
+}
+
+task<> tls_shutdown(tls_session_of of) {
+  if (!of) co_await fail_with(not_begun("shut down"));
+  const one_at_a_time writing{of->is_written, two_tls_writers};
+  co_await check_stop();
+  for (std::uint64_t tried_at = 0;;) {
+    const tried ended = of->end(tried_at);
+    if (ended.refused) co_await fail_with(failure_of(ended.refused, "shut down"));
+    co_await nothrow(send_all(*of));
+    if (!ended.must_wait) co_return;
+    co_await nothrow(fill_to_write(*of, tried_at));
+  }
+}
+
+void tls_close(tls_session& of) noexcept { of.close(); }
+bool tls_is_open(const tls_session& of) noexcept { return of.is_open(); }
+std::optional<tls::certificate_info> tls_peer_certificate(tls_session& of) { return of.peer_certificate(); }
+std::string tls_fact_of(tls_session& of, tls_fact which) { return of.fact(which); }
+bool tls_is_resumed(tls_session& of) noexcept { return of.is_resumed(); }
+
+task<tls::stream<net::stream>> tls_connect(net::connect_options options, std::shared_ptr<tls_context> by,
+                                           std::string host, std::string service) {
+  net::stream connected = co_await nothrow(net::connect(options, host, service));
+  co_return co_await nothrow(tls_over(std::move(by), std::move(connected), std::move(host)));
+}
+
+void expect_sense(const tls::serve_options& options) noexcept {
+  WEFT_EXPECTS(options.max_handshakes != 0,
+               "a TLS server with max_handshakes = 0 was asked for: it could serve nobody");
+  expect_sense(options.net);
+}
+
+net::serve_options with_handshake_timeout(net::serve_options options) noexcept {
+  if (options.handshake_timeout == net::serve_options{}.handshake_timeout)
+    options.handshake_timeout = std::chrono::seconds{10};
+  return options;
+}
+
+}  // namespace weft::detail
