@@ -1,23 +1,16 @@
-// Long because a ring, its worker, and the look after a worker that computes are one protocol.
 #include "io/uring.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <thread>
 #include <weft/error.hpp>
 
 #include "base/thread_id.hpp"
-#include "io/back_end.hpp"
 #include "pool/pool_core.hpp"
 
 namespace weft::detail {
@@ -36,57 +29,7 @@ std::uint64_t packed(const descriptor& one, direction which) noexcept {
 constexpr unsigned asked_in = POLLIN | POLLPRI | POLLRDBAND | POLLRDHUP;
 bool is_urgent(int events) noexcept { return (events & (POLLPRI | POLLRDBAND)) == POLLPRI; }
 
-constexpr unsigned needed_features =
-    IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG | IORING_FEAT_CQE_SKIP | IORING_FEAT_SUBMIT_STABLE;
-
 }  // namespace
-
-// ---- a ring as the kernel has it ----------------------------------------------------------------------------------------------
-
-int kernel_ring::make(ring_size size) noexcept {
-  io_uring_params how{};
-  how.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
-              IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
-  how.cq_entries = size.completions;
-  if (const int refused = ::io_uring_queue_init_params(size.submissions, &ring_, &how); refused < 0) return refused;
-  is_made_ = true;
-  if ((how.features & needed_features) != needed_features) return -ENOSYS;
-  return ::fcntl(ring_.ring_fd, F_SETFD, FD_CLOEXEC) == 0 ? 0 : -errno;
-}
-
-// liburing 2.3 declares io_uring_enable_rings(), and does not export it.
-int kernel_ring::begin() noexcept {
-  return ::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) == 0 ? 0 : -errno;
-}
-
-io_uring_sqe* kernel_ring::submission() noexcept {
-  if (io_uring_sqe* const free = ::io_uring_get_sqe(&ring_); free != nullptr) return free;
-  ::io_uring_submit(&ring_);
-  return ::io_uring_get_sqe(&ring_);
-}
-
-void kernel_ring::wait(parker::time_point until) noexcept {
-  if (until == until.max()) {
-    ::io_uring_submit_and_wait(&ring_, 1);  // interrupted: as if woken
-    return;
-  }
-  const auto left = std::chrono::ceil<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now());
-  const std::int64_t nanoseconds = std::max<std::int64_t>(left.count(), 0);
-  __kernel_timespec most{.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
-  io_uring_cqe* first = nullptr;
-  ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &most, nullptr);
-}
-
-unsigned kernel_ring::take(io_uring_cqe* into, unsigned most) noexcept {
-  unsigned head = 0, count = 0;
-  io_uring_cqe* one;
-  io_uring_for_each_cqe(&ring_, head, one) {
-    if (count == most) break;
-    into[count++] = *one;
-  }
-  ::io_uring_cq_advance(&ring_, count);
-  return count;
-}
 
 // ---- a worker -----------------------------------------------------------------------------------------------------------------
 
@@ -415,106 +358,6 @@ io_stats uring::stats() const noexcept {
     all.interrupts += its.interrupts;
   }
   return all;
-}
-
-// ---- the back end -------------------------------------------------------------------------------------------------------------
-
-namespace {
-
-class uring_back_end final : public back_end {
- public:
-  explicit uring_back_end(unsigned workers) : rings_{workers} {}
-  int make_rings() noexcept { return rings_.make_rings(); }
-
-  io_service& service() noexcept override { return rings_; }
-  parker& parker_of(unsigned worker) override { return rings_.worker(worker); }
-  void begin(pool_core& workers) noexcept override { rings_.begin(workers); }
-  void end() noexcept override { rings_.end(); }
-  io_backend kind() const noexcept override { return io_backend::uring; }
-  io_stats stats() const noexcept override { return rings_.stats(); }
-  std::string explain(unsigned workers) const override {
-    const ring_size size = rings_.size();
-    return (workers == 1 ? "Its worker has a ring, of "
-                         : "Each of " + std::to_string(workers) + " workers has a ring, of ") +
-           std::to_string(size.submissions) + " submissions and " + std::to_string(size.completions) +
-           " completions; a worker that has nothing to do sleeps in its ring if it waits for sockets there, else on a "
-           "futex.";
-  }
-
- private:
-  uring rings_;
-};
-
-// Not what distributions of old kernels have added to them: a version below that is refused whatever it can do.
-bool is_kernel_old(std::string& why_not) {
-  utsname system;
-  int major = 0, minor = 0;
-  if (::uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &major, &minor) != 2) return false;
-  if (major > 6 || (major == 6 && minor >= 1)) return false;
-  why_not = "Linux " + std::to_string(major) + "." + std::to_string(minor) + " is older than 6.1";
-  return true;
-}
-
-std::string locked_memory_allowed() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "its limit";
-  return std::to_string(limit.rlim_cur / 1024) + " KiB";
-}
-
-std::string reason_of(int refused) {
-  switch (refused) {
-    case EPERM:
-    case EACCES:
-      return "the system forbids it to this process, by a filter of system calls, as containers have, or by "
-             "kernel.io_uring_disabled";
-    case ENOSYS:
-    case EINVAL: return "the kernel, or what emulates one, has no io_uring, or lacks a part of it that weft needs";
-    case ENOMEM:
-      return "the memory that this process may lock (RLIMIT_MEMLOCK, " + locked_memory_allowed() +
-             ") has no room for its rings";
-    default: return "the system refused a ring: " + std::error_code{refused, std::generic_category()}.message();
-  }
-}
-
-// An edge-triggered poll of an eventfd that reports twice, in a ring as weft makes them: 0, or what is wrong.
-int try_a_ring() {
-  struct eventfd {
-    const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    ~eventfd() { ::close(number); }
-  } const bell;
-  if (bell.number < 0) return errno;
-  kernel_ring ring;
-  if (const int refused = ring.make({.submissions = 4, .completions = 8}); refused != 0) return -refused;
-  if (const int refused = ring.begin(); refused != 0) return -refused;
-  io_uring_sqe* const to = ring.submission();
-  if (to == nullptr) return ENOSYS;
-  ::io_uring_prep_poll_multishot(to, bell.number, POLLIN);
-  ::io_uring_sqe_set_data64(to, 7);
-  for (int i = 0; i != 2; ++i) {
-    const std::uint64_t one = 1;
-    if (i == 1 && ::write(bell.number, &one, sizeof one) < 0) return errno;
-    ring.enter();
-    if (i == 0) {
-      if (ring.has_completions() || ::write(bell.number, &one, sizeof one) < 0) return ENOSYS;
-      ring.wait(std::chrono::steady_clock::now() + std::chrono::milliseconds{100});
-    }
-    io_uring_cqe found;
-    if (ring.take(&found, 1) != 1 || found.user_data != 7 || found.res < 0 || (found.flags & IORING_CQE_F_MORE) == 0)
-      return ENOSYS;
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::unique_ptr<back_end> make_uring_back_end(unsigned workers, std::string& why_not) {
-  if (is_kernel_old(why_not)) return nullptr;
-  int refused = try_a_ring();
-  auto made = std::make_unique<uring_back_end>(workers);
-  if (refused == 0 || refused == ENOMEM) refused = made->make_rings();
-  if (refused == 0) return made;
-  why_not = reason_of(refused);
-  return nullptr;
 }
 
 }  // namespace weft::detail
