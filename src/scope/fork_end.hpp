@@ -1,5 +1,5 @@
-// What the sources of scopes share and inline: the records of forks, the count of their holders, and the entering of a fork's
-// end, by the fork itself or by the stopper that has unwound it. The state of a fork, and who may read and write it, is
+// What the sources of scopes share and inline: the records of forks, the count of their holders, the entering of a fork that has
+// waited, and that of a fork's end, by the fork itself or by the stopper that has unwound it. The state of a fork, and who may read and write it, is
 // described in scope/scope_core.hpp.
 #pragma once
 
@@ -75,6 +75,34 @@ inline void scope_core::unlink(fork_record& one) noexcept {
   *one.link_ = one.next_;
   if (one.next_ != nullptr) one.next_->link_ = one.link_;
   one.link_ = nullptr;
+}
+
+// ---- starts ---------------------------------------------------------------------------------------------------------
+
+inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
+                              failure_function failure_of) noexcept {
+  one.adopt(frame, promise);
+  one.frame_ = frame;
+  one.failure_of_ = failure_of;
+  one.function_ = code_of(frame);
+}
+
+inline void scope_core::add_running(fork_record& one) noexcept {
+  one.next_ = running_;
+  one.link_ = &running_;
+  if (running_ != nullptr) running_->link_ = &one.next_;
+  running_ = &one;
+}
+
+inline void scope_core::count_in(fork_record& one) noexcept {
+  WEFT_EXPECTS(live_ != 0, scope_has_ended);
+  ++held_;
+  if (one.status_.load(std::memory_order_relaxed) != fork_status::running) return;  // under the lock
+  atomic<fork_record*>& entered = newest_[children_ % std::size(newest_)];
+  one.ahead_ = entered.load(std::memory_order_relaxed);  // under the lock
+  entered.store(&one, std::memory_order_relaxed);        // under the lock: others only fetch what it names
+  ++live_, ++children_;
+  add_running(one);
 }
 
 // ---- ends -----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-// Long because the ways to start a fork share one record, one lock and one count.
-// The start of a fork: at once, within fork(), or by another worker that takes it from the deque. The state of a fork, and
+// The start of a fork: at once, within fork(), or by another worker that takes it from the deque. Those on other executors are
+// in scope/fork_on.cpp. The state of a fork, and
 // who may read and write it, is described in scope/scope_core.hpp.
 #include <weft/detail/core/async_stack.hpp>
 #include <weft/scope.hpp>
@@ -180,14 +180,6 @@ std::uintptr_t scope_core::start_in_place(std::coroutine_handle<> frame, promise
   return reinterpret_cast<std::uintptr_t>(frame.address());
 }
 
-inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
-                              failure_function failure_of) noexcept {
-  one.adopt(frame, promise);
-  one.frame_ = frame;
-  one.failure_of_ = failure_of;
-  one.function_ = code_of(frame);
-}
-
 // Runs a fork until it first waits. True: it ran to its end.
 [[gnu::always_inline]] inline bool scope_core::run_first(worker& here, fork_record& one,
                                                          std::coroutine_handle<> frame) noexcept {
@@ -289,92 +281,6 @@ std::uintptr_t scope_core::settle_ended(fork_record& one, std::coroutine_handle<
   return reinterpret_cast<std::uintptr_t>(frame.address());
 }
 
-std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> frame, promise_base& promise,
-                                    failure_function failure_of) {
-  WEFT_EXPECTS(env_.frames == nullptr || env_.frames->is_shared() || &where == env_.executor,
-               "fork_on to another executor below a scope with memory that was not declared shared: set "
-               ".memory_is_shared, and give a resource that is");
-  fork_record* one = is_limited_ ? nullptr : start_in_free_record(where, frame, promise, failure_of);
-  if (one == nullptr) {
-    bool has_place = false;
-    try {
-      if (is_limited_ && !(has_place = take_place())) throw error{make_error_code(errc::no_room), "fork_on"};
-      fork_record::own_env& its = env_on(where);
-      try {
-        one = &take_record();
-      } catch (...) {
-        std::unique_lock guard{lock_};
-        fork_record::own_env* const unused = let_go_of_env(&its);
-        guard.unlock();
-        delete unused;
-        throw;
-      }
-      one->env_of_fork_on_ = &its;
-    } catch (...) {
-      frame.destroy();
-      if (has_place) leave_place();
-      throw;
-    }
-    one->env = &one->env_of_fork_on_->env;
-    one->has_default_memory = env_.frames == nullptr;
-    begin(*one, frame, promise, failure_of);
-    link(*one);
-  } else if (source_.stop_requested()) {
-    one->request_stop();  // as link() does
-  }
-  one->schedule();
-  return reinterpret_cast<std::uintptr_t>(one) | has_record;
-}
-
-// The fast path of fork_on: where a record is free and the last fork_on was for the same executor, all is done under one
-// lock. Null: it is not so.
-inline fork_record* scope_core::start_in_free_record(executor& where, std::coroutine_handle<> frame,
-                                                     promise_base& promise, failure_function failure_of) noexcept {
-  fork_record::own_env* unused;
-  fork_record* one;
-  {
-    std::lock_guard guard{lock_};
-    fork_record::own_env* const its = last_env_;
-    if (free_ == nullptr || its == nullptr || its->env.executor != &where) return nullptr;
-    one = free_;
-    free_ = one->next_;
-    its->users = its->users + 1;
-    unused = let_go_of_env(*one);
-    ::new (static_cast<void*>(one)) fork_record{*this};
-    one->env_of_fork_on_ = its;
-    one->env = &its->env;
-    one->has_default_memory = env_.frames == nullptr;
-    begin(*one, frame, promise, failure_of);
-    count_in(*one);
-  }
-  delete unused;
-  return one;
-}
-
-// The environment for forks on this executor: that of the last fork_on if it fits, else a new one. Counts one more user.
-fork_record::own_env& scope_core::env_on(executor& where) {
-  {
-    std::lock_guard guard{lock_};
-    if (last_env_ != nullptr && last_env_->env.executor == &where) {
-      last_env_->users = last_env_->users + 1;
-      return *last_env_;
-    }
-  }
-  const ambient_memory of_scope{env_.frames};
-  auto* const made = new fork_record::own_env;
-  made->env = env_;
-  made->env.executor = &where;
-  made->users = 2;
-  fork_record::own_env* unused = nullptr;
-  {
-    std::lock_guard guard{lock_};
-    if (last_env_ != nullptr) unused = let_go_of_env(last_env_);
-    last_env_ = made;
-  }
-  delete unused;
-  return *made;
-}
-
 // Enters a fork that has waited into the list of running ones, unless it has ended meanwhile on another thread. Where
 // children are limited, it leaves its place, since it counts as a child now.
 void scope_core::link(fork_record& one) noexcept {
@@ -385,24 +291,6 @@ void scope_core::link(fork_record& one) noexcept {
       leave_place(guard);
   }
   if (source_.stop_requested()) one.request_stop();  // a stopper may have told the others before
-}
-
-inline void scope_core::count_in(fork_record& one) noexcept {
-  WEFT_EXPECTS(live_ != 0, scope_has_ended);
-  ++held_;
-  if (one.status_.load(std::memory_order_relaxed) != fork_status::running) return;  // under the lock
-  atomic<fork_record*>& entered = newest_[children_ % std::size(newest_)];
-  one.ahead_ = entered.load(std::memory_order_relaxed);  // under the lock
-  entered.store(&one, std::memory_order_relaxed);        // under the lock: others only fetch what it names
-  ++live_, ++children_;
-  add_running(one);
-}
-
-void scope_core::add_running(fork_record& one) noexcept {
-  one.next_ = running_;
-  one.link_ = &running_;
-  if (running_ != nullptr) running_->link_ = &one.next_;
-  running_ = &one;
 }
 
 }  // namespace weft::detail

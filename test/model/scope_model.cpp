@@ -6,6 +6,7 @@
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 
+#include "scope/fork_on.cpp"
 #include "scope/scope.cpp"
 #include "scope/scope_end.cpp"
 #include "scope/scope_start.cpp"
