@@ -96,7 +96,7 @@ class datagram {
   /// Sends one to the peer: the system has all of it then, or none.
   ///
   /// Suspends  only where the socket's buffer is full; on a Unix socket, where the receiver has no room. There it also tries now
-  /// and then, since the system reports no room while others have more than a quarter of the buffer unread; as a case of a
+  /// and then, since the system reports no room while others have a quarter of the buffer unread; as a case of a
   /// select it goes by what is reported.
   /// Cancel    has had no effect.
   /// Fails     with an error of the system's, and has sent nothing: message_size, where it is too long for a datagram;

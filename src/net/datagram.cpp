@@ -12,6 +12,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <weft/clock.hpp>
 #include <weft/select.hpp>
@@ -29,13 +30,40 @@ int bytes_on_their_way(int number) noexcept {
   return ::ioctl(number, SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
-// As the system decides when it sends, and when it reports that there is room.
-bool has_room(int number) noexcept { return bytes_on_their_way(number) < net::socket_option(number, SO_SNDBUF); }
-bool is_reported(int number) noexcept {
-  return bytes_on_their_way(number) <= net::socket_option(number, SO_SNDBUF) / 4;
+// As the system decides when it sends; it counts one byte for the socket itself.
+bool has_room(int number) noexcept { return bytes_on_their_way(number) + 1 < net::socket_option(number, SO_SNDBUF); }
+
+constexpr unsigned most_doublings = 6;
+clock::duration longest_wait(unsigned tries) noexcept {
+  return std::chrono::milliseconds{1 << std::min(tries, most_doublings)};
 }
 
-clock::duration longest_wait(unsigned tries) noexcept { return std::chrono::milliseconds{1 << std::min(tries, 6U)}; }
+// A socket of which the peer is that of `from`, and which sends nothing: so it is writable where that has room.
+class asking_socket {
+ public:
+  // There is none where `from` lacks room itself, where its peer has no name, and where the system has no socket for it.
+  explicit asking_socket(int from) noexcept {
+    net::system_address peer;
+    if (!has_room(from) || ::getpeername(from, &peer.any, &peer.size) != 0) return;
+    if (peer.any.sa_family != AF_UNIX || peer.size <= sizeof peer.any.sa_family) return;
+    net::new_socket made{::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (made.number() < 0 || ::connect(made.number(), &peer.any, peer.size) != 0) return;
+    try {
+      at_ = &detail::io_service_here().watch(made.number(), false);
+      at_->is_of_ours_alone();
+      static_cast<void>(made.give());
+    } catch (...) {  // then there is none
+    }
+  }
+  asking_socket(const asking_socket&) = delete;
+  ~asking_socket() {
+    if (at_ != nullptr) at_->drop();
+  }
+  detail::descriptor* at() const noexcept { return at_; }
+
+ private:
+  detail::descriptor* at_ = nullptr;
+};
 
 }  // namespace
 
@@ -56,9 +84,13 @@ task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
   co_await net::ready(asks.number(), net::readiness::writable);
 }
 
+// Whether the system reports room depends on what other tasks send to others meanwhile, so a wait for that alone may have no
+// end. After some that were in vain, a socket is told which sends to nobody.
 task<> detail::until_room_at_peer(descriptor& from, unsigned tries) {
-  if (is_reported(from.number()))
-    co_await from.until_ready(direction::out);
+  std::optional<asking_socket> asks;
+  if (tries > most_doublings) asks.emplace(from.number());
+  if (asks && asks->at() != nullptr)
+    co_await select(on(from.until_ready(direction::out)), on(asks->at()->until_ready(direction::out)));
   else
     co_await select(on(from.until_ready(direction::out)), after(longest_wait(tries)));
 }

@@ -4,7 +4,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -843,6 +845,109 @@ WEFT_TEST("unix datagrams: one to who has room is sent while others wait for the
   auto first = weft::when_any(sends_to_peer(), sends());
   const auto how = co_await as_result(timeout(10s, std::move(first)));
   EXPECT_FALSE(how.error());
+}
+
+int unread_of(const datagram& one) {
+  int count = 0;
+  EXPECT_EQ(::ioctl(one.native_handle(), SIOCOUTQ, &count), 0);
+  return count;
+}
+int send_buffer_of(const datagram& one) {
+  int size = 0;
+  socklen_t length = sizeof size;
+  EXPECT_EQ(::getsockopt(one.native_handle(), SOL_SOCKET, SO_SNDBUF, &size, &length), 0);
+  return size;
+}
+
+// Two tasks of one socket: while the one waits for the peer, the other one sends to somebody else, who leaves it unread.
+WEFT_TEST("unix datagrams: who waits for its peer goes on, though others get a part of its buffer meanwhile") {
+  const std::vector<std::byte> big(8 << 10);
+  const datagram peer = co_await bind(a_name());
+  const datagram other = co_await bind(a_name());
+  const datagram filler = co_await bind(a_name());
+  const datagram here = co_await bind(a_name());
+  here.set_send_buffer(64 << 10);
+  co_await send_until_full(filler, peer.local(), bytes("x"));
+  here.connect(peer.local());
+  const auto sends_elsewhere = [&]() -> task<> {
+    co_await weft::sleep_for(5ms);
+    while (unread_of(here) <= send_buffer_of(here) / 4) co_await here.send_to(big, other.local());
+    co_await weft::sleep_for(5ms);
+    take_all(peer);
+  };
+  auto passing = weft::when_all(here.send("x"), sends_elsewhere());
+  EXPECT_FALSE((co_await as_result(timeout(30s, std::move(passing)))).error());
+}
+
+// The system reports no room from a quarter on, and not only above it.
+WEFT_TEST("unix datagrams: who sends to its peer goes on, though others have exactly a quarter of its buffer") {
+  const datagram peer = co_await bind(a_name());
+  const datagram other = co_await bind(a_name());
+  const datagram filler = co_await bind(a_name());
+  const datagram here = co_await bind(a_name());
+  co_await here.send_to("x", other.local());
+  const int each = unread_of(here);  // as the system counts one
+  constexpr int count = 8;
+  here.set_send_buffer(each * count * 2);  // which Linux doubles
+  EXPECT_EQ(send_buffer_of(here), each * count * 4);
+  for (int i = 1; i != count; ++i) co_await here.send_to("x", other.local());
+  EXPECT_EQ(unread_of(here) * 4, send_buffer_of(here));
+  co_await send_until_full(filler, peer.local(), bytes("x"));
+  here.connect(peer.local());
+  const auto empties = [&]() -> task<> {
+    co_await weft::sleep_for(5ms);
+    take_all(peer);
+  };
+  auto passing = weft::when_all(here.send("x"), empties());
+  EXPECT_FALSE((co_await as_result(timeout(30s, std::move(passing)))).error());
+}
+
+// Whoever has waited for long is told by a socket of its own, and of close() by the one that it sends by.
+WEFT_TEST("unix datagrams: who waits for its peer for long goes on, notices close(), and leaves no descriptor") {
+  const datagram peer = co_await bind(a_name());
+  const datagram filler = co_await bind(a_name());
+  datagram here = co_await bind(a_name());
+  here.connect(peer.local());
+  co_await send_until_full(filler, peer.local(), bytes("x"));
+  const std::vector<int> before = open_numbers();
+  const auto has_another = [&]() -> task<> {
+    while (open_numbers().size() == before.size()) co_await weft::sleep_for(10ms);
+  };
+  const auto empties = [&]() -> task<> {
+    co_await has_another();
+    take_all(peer);
+  };
+  auto passing = weft::when_all(here.send("x"), empties());
+  EXPECT_FALSE((co_await as_result(timeout(30s, std::move(passing)))).error());
+  EXPECT_EQ(open_numbers(), before);
+  co_await send_until_full(filler, peer.local(), bytes("x"));
+  const auto closes = [&]() -> task<> {
+    co_await has_another();
+    here.close();
+  };
+  auto sending = here.send("x");
+  const auto [how, none] = co_await timeout(30s, weft::when_all(as_result(std::move(sending)), closes()));
+  EXPECT_EQ(how.error(), weft::errc::closed);
+}
+
+// Each try allocates from the socket's buffer, and gives that back: a ring takes this for room.
+TEST(unix_datagrams, a_sender_that_waits_for_its_peer_does_not_try_all_the_time) {
+  for (const weft::io_backend by : {weft::io_backend::epoll, weft::io_backend::uring}) {
+    weft::runtime rt{{.threads = 1, .io = by}};
+    const auto body = [&]() -> task<> {
+      const datagram peer = co_await bind(a_name());
+      const datagram here = co_await bind(a_name());
+      here.connect(peer.local());
+      const auto sends = [&]() -> task<> {
+        for (;;) co_await here.send("x");
+      };
+      EXPECT_EQ((co_await as_result(timeout(20ms, sends()))).error(), weft::errc::timed_out);
+      const std::uint64_t before = rt.stats().changes;
+      EXPECT_EQ((co_await as_result(timeout(300ms, here.send("x")))).error(), weft::errc::timed_out);
+      EXPECT_LT(rt.stats().changes - before, 500U);
+    };
+    rt.run(body());
+  }
 }
 
 // As long as the system takes them, which no endpoint::unix_path() is.

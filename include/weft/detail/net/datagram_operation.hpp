@@ -70,7 +70,8 @@ struct receiving_batch {
 /// its own buffer is full. After so many tries it waits longer for the next one.
 task<> until_room_at(int from, net::endpoint to, unsigned tries);
 /// What waits until a Unix socket may send to its peer. It is told when the peer has room, and when three quarters of its own
-/// buffer are free; but of neither while another receiver has more than a quarter of that unread: then it waits a while only.
+/// buffer are free; but of neither while other receivers have a quarter of that unread, which other tasks may send meanwhile. So
+/// it waits a while only. After so many tries it has another socket to be told by, where its own buffer has room.
 task<> until_room_at_peer(descriptor& from, unsigned tries);
 
 // A send has another member: `full()`, the Unix receiver to which it was that has no room; null: it can't be one. To one it
