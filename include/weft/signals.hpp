@@ -13,7 +13,8 @@
 // signal and writes to an eventfd, and does nothing else: what a program does about a signal it does in its tasks. The
 // handler of before is back when the last one who hears that signal has gone, unless the program has installed yet another
 // one meanwhile: that stays. No signal is blocked for it. A child process begins with the mask of the thread that starts it: on
-// a worker of weft's with all signals blocked, see the book.
+// a worker of weft's with all signals blocked, see the book. One that is forked and goes on as the same program has the handler,
+// too, which does nothing there until the child hears signals itself.
 //
 // Two copies of weft in one process, as in plugins, know nothing of each other. Where both hear the same signal, the one that
 // was first stays loaded until the other one no longer does: the handler of before, which that one brings back, is the first
@@ -73,7 +74,7 @@ namespace weft {
 ///           gives no descriptor. And std::bad_alloc.
 /// Threads   any; one task at a time waits. Moves and destruction are for when nobody does.
 /// Lifetime  the runtime in which it was made outlives it, as it does a stream.
-/// Cost      a descriptor, and six system calls for the construction and the destruction; two more a signal.
+/// Cost      a descriptor, and six system calls for the construction and the destruction; three more a signal.
 class [[nodiscard("it hears signals as long as it lives")]] signals {
  public:
   signals(std::initializer_list<int> numbers);

@@ -4,6 +4,10 @@
 // watched where the watch was made. It is never read: each write is a change. A watch that is told of a change compares the
 // counts with those that it has given.
 //
+// A child that is forked has the handler, and the parent's eventfd, which is the same file: what comes there is not the parent's,
+// so the handler does nothing in another process than that whose eventfd it is. The first watch in the child makes one for it. A
+// child of vfork() has the parent's memory, too, and counts nothing there.
+//
 // A signal that only `interrupted` waits for has its default action back by SA_RESETHAND, with which the system does it when
 // it calls the handler. Rejected: that the handler does it, since another thread may install the handler anew in between.
 #include <weft/signals.hpp>
@@ -32,9 +36,14 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<int
 
 // Relaxed: the handler writes to the eventfd behind it, and the kernel orders that before what it reports.
 std::atomic<std::uint32_t> came[signal_count];
-std::atomic<int> event_number{-1};  // no edge: it is there before the first handler is
+std::atomic<int> event_number{-1};  // no edge, but that of event_process
+// Whose it is.
+//   edge event  the number of its eventfd  ->  the handler in that process. No model: a handler in a child that was forked
+std::atomic<::pid_t> event_process{0};
+static_assert(std::atomic<::pid_t>::is_always_lock_free);
 
 extern "C" void weft_count_signal(int number) {
+  if (event_process.load(std::memory_order_acquire) != ::getpid()) return;  // <- event (no model: as declared)
   const int error_before = errno;
   came[number].fetch_add(1, std::memory_order_relaxed);  // as declared
   const std::uint64_t one = 1;
@@ -107,15 +116,17 @@ void end_to_hear(int number, bool once) noexcept {
   }
 }
 
-// Never closed: a handler may be about to write to it.
+// Never closed: a handler may be about to write to it; and in a child its number may be another file's by now.
 int shared_event() {
-  static const int made = [] {
-    const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (number < 0) throw error{refusal(errno), "hear signals"};
-    event_number.store(number, std::memory_order_relaxed);  // as declared
-    return number;
-  }();
-  return made;
+  const std::lock_guard guard{lock};
+  const ::pid_t here = ::getpid();
+  if (event_process.load(std::memory_order_relaxed) == here)  // by the lock
+    return event_number.load(std::memory_order_relaxed);      // by the lock
+  const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (number < 0) throw error{refusal(errno), "hear signals"};
+  event_number.store(number, std::memory_order_relaxed);  // as declared
+  event_process.store(here, std::memory_order_release);   // -> event (no model: as declared)
+  return number;
 }
 
 }  // namespace hearing

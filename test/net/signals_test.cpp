@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -234,6 +235,84 @@ TEST(signals, block_nothing_in_a_child_process) {
   EXPECT_EQ(of_child("SigIgn"), ignored);
   EXPECT_EQ(of_child("SigCgt"), caught);
 }
+
+// Runs that in a child, and gives what it exits with; -1: otherwise.
+template <class Body>
+int exit_of_child(Body body) {
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// A child has the parent's handlers, and the file by which these wake who waits.
+TEST(signals, of_a_forked_child_do_not_wake_its_parent) {
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll}) {
+    weft::runtime rt{{.threads = 1, .io = by}};
+    const auto waits = [&]() -> task<> {
+      const signals of{SIGUSR1};
+      const auto kills = [&]() -> task<> {
+        co_await weft::sleep_for(1ms);  // the other one waits
+        const std::uint64_t before = rt.stats().changes;
+        EXPECT_EQ(exit_of_child([] { return ::raise(SIGUSR1); }), 0);
+        sigset_t usual, blocked, in_child;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGUSR1);
+        ::pthread_sigmask(SIG_BLOCK, &blocked, &usual);
+        in_child = usual;
+        sigdelset(&in_child, SIGUSR1);
+        const ::pid_t child = ::fork();
+        if (child == 0) {
+          ::sigsuspend(&in_child);  // until the handler has run
+          ::_exit(0);
+        }
+        ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
+        EXPECT_EQ(::kill(child, SIGUSR1), 0);
+        int status = -1;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_TRUE(WIFEXITED(status));
+        for (int i = 0; i != 5; ++i) co_await weft::sleep_for(5ms);  // it would have been reported
+        EXPECT_EQ(rt.stats().changes, before);
+        send_to_process(SIGUSR1);
+      };
+      const auto [number, none] = co_await weft::when_all(of.next(), kills());
+      EXPECT_EQ(number, SIGUSR1);
+    };
+    rt.run(waits());
+  }
+}
+
+#ifndef WEFT_TEST_TSAN  // which starts no threads behind a fork
+TEST(signals, are_heard_in_a_forked_child_by_itself) {
+  weft::runtime rt{{.threads = 1}};
+  const auto waits = [&]() -> task<> {
+    const signals of{SIGUSR1, SIGUSR2};
+    const auto forks = [&]() -> task<> {
+      co_await weft::sleep_for(1ms);
+      const std::uint64_t before = rt.stats().changes;
+      EXPECT_EQ(exit_of_child([] {
+                  int got = 0;
+                  std::thread other{[&got] {  // as its own process: this thread is a task of the parent's runtime
+                    sigset_t none;
+                    sigemptyset(&none);
+                    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+                    got = weft::runtime{{.threads = 1}}.run(takes_three());
+                  }};
+                  other.join();
+                  return got;
+                }),
+                3);
+      for (int i = 0; i != 5; ++i) co_await weft::sleep_for(5ms);
+      EXPECT_EQ(rt.stats().changes, before);
+      send_to_process(SIGUSR2);
+    };
+    const auto [number, none] = co_await weft::when_all(of.next(), forks());
+    EXPECT_EQ(number, SIGUSR2);
+  };
+  rt.run(waits());
+}
+#endif
 
 TEST(interrupted, ends_at_either_signal) {
   for (const int number : {SIGINT, SIGTERM}) {
