@@ -86,23 +86,47 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-std::vector<std::string> variables_of(const process_options& options, const std::string& program) {
-  std::vector<std::string> all;
-  if (options.environment)
-    all = options.environment->copy();
-  else
-    for (char** one = environ; one != nullptr && *one != nullptr; ++one) all.emplace_back(*one);
-  for (const std::string& more : options.variables.copy()) {
-    const std::size_t name = more.find('=');
-    if (name == more.npos || name == 0) refuse(EINVAL, program);
-    const auto is_same = [&](const std::string& one) { return one.compare(0, name + 1, more, 0, name + 1) == 0; };
-    all.erase(std::remove_if(all.begin(), all.end(), is_same), all.end());
-    all.push_back(more);
+// The environment of a process, as the system takes it. What is this program's own is not copied: it is read when the process
+// starts, as posix_spawn() does.
+class variables_for {
+ public:
+  variables_for(const process_options& options, const std::string& program)
+      : more_{options.variables.copy()}, inherits_{!options.environment} {
+    if (options.environment) given_ = options.environment->copy();
+    for (const auto* const list : {&given_, &more_})
+      for (const std::string& one : *list)
+        if (has_nul(one) || one.find('=') == one.npos) refuse(EINVAL, program);
+    for (const std::string& one : more_)
+      if (one.front() == '=') refuse(EINVAL, program);
   }
-  for (const std::string& one : all)
-    if (has_nul(one) || one.find('=') == one.npos) refuse(EINVAL, program);
-  return all;
-}
+  variables_for(const variables_for&) = delete;
+
+  // As long as this lives, and the program does not change its own.
+  char* const* pointers() {
+    if (inherits_ && more_.empty() && environ != nullptr) return environ;
+    for (char** one = inherits_ ? environ : nullptr; one != nullptr && *one != nullptr; ++one) add(*one);
+    for (const std::string& one : given_) add(const_cast<char*>(one.c_str()));  // NOLINT: it is only read
+    for (auto one = more_.begin(); one != more_.end(); ++one)
+      if (!is_set_by(one + 1, *one)) all_.push_back(one->data());
+    all_.push_back(nullptr);
+    return all_.data();
+  }
+
+ private:
+  using place = std::vector<std::string>::const_iterator;
+  void add(char* one) {
+    if (!is_set_by(more_.begin(), one)) all_.push_back(one);
+  }
+  // Whether one of these, or of those behind it, has the same name.
+  bool is_set_by(place one, std::string_view other) const noexcept {
+    const std::string_view name = other.substr(0, other.find('=') + 1);
+    return !name.empty() && std::any_of(one, more_.end(), [name](std::string_view by) { return by.starts_with(name); });
+  }
+
+  std::vector<std::string> given_, more_;
+  bool inherits_;
+  std::vector<char*> all_;
+};
 
 // What posix_spawn is told.
 class instructions {
@@ -143,10 +167,10 @@ class instructions {
     const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0);
     expect(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)));
   }
-  pid_t start(const std::vector<std::string>& arguments, const std::vector<std::string>& variables) {
+  pid_t start(const std::vector<std::string>& arguments, variables_for& variables) {
     pid_t number = -1;
     expect(::posix_spawnp(&number, program_.c_str(), &actions_, &attributes_, pointers_to(arguments).data(),
-                          pointers_to(variables).data()));
+                          variables.pointers()));
     return number;
   }
 
@@ -174,7 +198,7 @@ process::process(const process_options& options, const strings& list) {
   const std::string program = arguments.empty() ? std::string{} : arguments.front();
   if (program.empty() || has_nul(options.directory) || std::any_of(arguments.begin(), arguments.end(), has_nul))
     refuse(EINVAL, program);
-  const std::vector<std::string> variables = variables_of(options, program);
+  variables_for variables{options, program};
   const int end_of_numbers = 3 + static_cast<int>(descriptors.size());
 
   instructions how{program};

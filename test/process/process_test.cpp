@@ -249,6 +249,23 @@ WEFT_TEST("process: its variables, its directory") {
   EXPECT_EQ(alone.out, "A=1\nB=3\n");
 }
 
+// Its own are passed as they are, also one without a name, and those that are given take the place of theirs, the last one of a
+// name.
+WEFT_TEST("process: the variables of its program, and others") {
+  char with_no_name[] = "WEFT_ODD", with_one[] = "WEFT_OWN=1", other[] = "WEFT_OTHER=1";
+  char* own[] = {with_no_name, with_one, other, nullptr};
+  char** const before = std::exchange(environ, own);
+  const process_output all = co_await output_of({}, {"/usr/bin/env"});
+  const process_output changed =
+      co_await output_of({.process = {.variables = {"WEFT_OWN=2", "WEFT_MORE=1", "WEFT_OWN=3"}}}, {"/usr/bin/env"});
+  environ = nullptr;  // as clearenv() leaves it
+  const process_output none = co_await output_of({}, {"/usr/bin/env"});
+  environ = before;
+  EXPECT_EQ(all.out, "WEFT_ODD\nWEFT_OWN=1\nWEFT_OTHER=1\n");
+  EXPECT_EQ(changed.out, "WEFT_ODD\nWEFT_OTHER=1\nWEFT_MORE=1\nWEFT_OWN=3\n");
+  EXPECT_EQ(none.out, "");
+}
+
 WEFT_TEST("process: it begins with no signal blocked or ignored") {
   const auto ignored = ::signal(SIGUSR1, SIG_IGN);
   sigset_t one, before;
