@@ -2,8 +2,12 @@
 // bug of weft's can't hide here. So many connections, of which HOSTILE are ill-behaved, come from 127.NET.0.0/16. The others
 // send requests, several at once, check each answer to its last byte, think, and now and then begin again with a new
 // connection. At SIGUSR1, behind which the server may close connections between two requests, nobody connects any more, and
-// those who are connected go on; when all have been closed, it prints what it has counted as lines of `name=value`. Its status is 1 where anything was lost or
-// wrong.
+// those who are connected go on; when all have been closed, it prints what it has counted as lines of `name=value`. Its status
+// is 1 where anything was lost or wrong.
+//
+// On a machine that is slow, or busy with something else, all takes longer, and nothing is lost by that. So a client is done for
+// only where the server has meanwhile answered many others. And no more are waiting for the server at once than it answers
+// within a second: as TCP does, each slow answer halves their number, and each quick one adds to it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -37,13 +41,17 @@ using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// After so many idle timeouts a silent connection is closed. The server looks four times, each of which waits behind what else it
-// has to do, and that may be seconds on a machine that is busy with something else.
+// After so many idle timeouts a silent connection is closed. The server looks four times, each of which waits behind what else
+// it has to do.
 constexpr int idle_ends = 6;
 constexpr auto answer_limit = 60s;  // an answer of which no byte comes for so long is lost
-// Connections of a process of which nobody knows whether the server has accepted them. Those of all are fewer than the system
-// keeps for the server: what it drops from a full queue is sent again after seconds, so that it looks as if the server lost it.
-constexpr int begun_at_once = 256;
+// Both only where so many batches of this process's were answered meanwhile: then the server has had the time.
+constexpr std::uint64_t work_of_limit = 5000;
+constexpr auto end_limit = 10min;  // after which a server that drains hangs
+// Batches of a process that wait for their answers, and connections that are begun. Those of all processes are fewer than the
+// system keeps connections for the server: what it drops from a full queue is sent again after seconds.
+constexpr double most_at_once = 256, least_at_once = 4;
+constexpr auto quick_answer = 1s;
 
 enum class kind : std::uint8_t { good, slow, silent, garbage, resetting, half_closing, dripping, deaf };
 constexpr std::size_t kinds = 8;
@@ -70,7 +78,7 @@ struct settings {
 
 struct totals {
   std::uint64_t connected = 0, requests = 0, answers = 0, other_answers = 0, bytes = 0, wrong = 0, lost = 0, unread = 0;
-  std::uint64_t not_closed = 0, refused = 0;
+  std::uint64_t not_closed = 0, refused = 0, late = 0;
   std::array<std::uint64_t, kinds> rounds{};
 };
 
@@ -98,6 +106,7 @@ class clients {
         if (it.generation == event.data.u64 >> 32) handle(it, event.events);
       }
       fire_timers();
+      give_places();
     }
   }
 
@@ -115,6 +124,7 @@ class clients {
     print("unread", count_.unread);
     print("not_closed", count_.not_closed);
     print("refused", count_.refused);
+    print("late", count_.late);
     for (std::size_t i = 1; i != kinds; ++i) print(kind_names[i], count_.rounds[i]);
     return count_.wrong == 0 && count_.lost == 0 && count_.not_closed == 0;
   }
@@ -130,8 +140,10 @@ class clients {
     phase at = phase::away;
     std::uint32_t next_number = 0;
     int batches_left = 0;
-    bool is_accepted = true;
-    std::string out;  // what the socket did not take yet
+    bool has_place = false;  // among those that wait for the server
+    std::uint64_t work_before = 0;
+    clock_type::time_point sent_at, came_at;  // the last batch, the last bytes
+    std::string out;                          // what the socket did not take yet
     std::deque<expected> answers;
     soak::header head{};
     std::size_t have = 0;  // of the answer that comes, its header included
@@ -166,23 +178,64 @@ class clients {
     }
   }
 
+  void set_limit(one& it, clock_type::duration in) {
+    it.work_before = work_;
+    set_timer(it, in);
+  }
+  bool server_had_time(const one& it) const noexcept { return work_ - it.work_before >= work_of_limit; }
+
   void on_timer(one& it) {
+    if ((it.at == phase::connecting || it.at == phase::busy || it.at == phase::leaving) && !server_had_time(it))
+      return set_timer(it, 5s);
     switch (it.at) {
       case phase::away:
-        if (is_ending == 0) begin(it);
+        if (is_ending == 0) have_place(it);
         return;
       case phase::connecting: give_up(it, "has no connection", count_.lost); return;
       case phase::busy: give_up(it, "has no answer", count_.lost); return;
-      case phase::thinking: send_batch(it); return;
+      case phase::thinking: have_place(it); return;
       case phase::misbehaving: misbehave(it); return;
       case phase::leaving: give_up(it, "was not closed by the server", count_.not_closed); return;
     }
   }
 
+  // ---- places
+
+  // Goes on once there is one.
+  void have_place(one& it) {
+    if (it.is != kind::good) return begin(it);
+    waiting_.push_back({it.index, it.generation});
+    give_places();
+  }
+  void give_places() {
+    while (!waiting_.empty() && taken_ < static_cast<int>(places_)) {
+      const auto [index, generation] = waiting_.front();
+      waiting_.pop_front();
+      one& it = all_[index];
+      if (it.generation != generation || (it.at == phase::away && is_ending != 0)) continue;
+      it.has_place = true;
+      ++taken_;
+      it.at == phase::away ? begin(it) : send_batch(it);
+    }
+  }
+  void leave_place(one& it) {
+    if (std::exchange(it.has_place, false)) --taken_;
+  }
+  void was_answered(one& it) {
+    ++work_;
+    const auto now = clock_type::now();
+    if (now - it.sent_at <= quick_answer) {
+      places_ = std::min(most_at_once, places_ + 1 / places_);
+    } else if (now - slowed_at_ > quick_answer) {
+      places_ = std::max(least_at_once, places_ / 2);
+      slowed_at_ = now;
+    }
+    leave_place(it);
+  }
+
   // ---- connections
 
   void begin(one& it) {
-    if (begun_ == begun_at_once) return set_timer(it, 20ms + up_to(20ms));
     it.socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (it.socket < 0) die("socket");
     const int on = 1;
@@ -199,12 +252,12 @@ class clients {
         errno != EINPROGRESS) {
       ::close(it.socket);
       it.socket = -1;
+      leave_place(it);
       ++count_.refused;
       if (is_ending == 0) fail(it, "can't connect", count_.lost);
       return set_timer(it, 1s);
     }
-    ++begun_;
-    it.is_accepted = false;
+    it.came_at = clock_type::now();
     it.at = phase::connecting;
     it.next_number = 0;
     it.batches_left = 1 + static_cast<int>(random_() % 8);
@@ -213,16 +266,12 @@ class clients {
     epoll_event wanted{.events = EPOLLIN | EPOLLOUT | EPOLLET,
                        .data = {.u64 = std::uint64_t{++it.generation} << 32 | it.index}};
     if (::epoll_ctl(set_, EPOLL_CTL_ADD, it.socket, &wanted) != 0) die("epoll_ctl");
-    set_timer(it, answer_limit);
-  }
-
-  void accepted(one& it) noexcept {
-    if (!std::exchange(it.is_accepted, true)) --begun_;
+    set_limit(it, answer_limit);
   }
 
   // The next connection begins after a while.
   void close(one& it) {
-    accepted(it);
+    leave_place(it);
     if (it.socket >= 0) ::close(it.socket);
     it.socket = -1;
     ++it.generation;
@@ -316,7 +365,8 @@ class clients {
     for (auto i = 1 + random_() % 4; i != 0; --i) add_some_request(it);
     --it.batches_left;
     it.at = phase::busy;
-    set_timer(it, answer_limit);
+    it.sent_at = clock_type::now();
+    set_limit(it, answer_limit);
     flush(it);
   }
 
@@ -350,8 +400,8 @@ class clients {
   }
 
   void take(one& it, std::span<const std::byte> some) {
-    accepted(it);
-    if (it.at == phase::busy) set_timer(it, answer_limit);
+    it.came_at = clock_type::now();
+    if (it.at == phase::busy) set_limit(it, answer_limit);
     while (!some.empty()) {
       if (it.answers.empty()) return give_up(it, "has an answer to nothing", count_.wrong);
       const expected& next = it.answers.front();
@@ -384,6 +434,7 @@ class clients {
   void all_answered(one& it) {
     if (it.is == kind::slow) return close(it);
     if (it.is != kind::good) return;
+    was_answered(it);
     if (it.batches_left > 0) {
       it.at = phase::thinking;
       return set_timer(it, up_to(std::min<milliseconds>(10s, given_.idle / 2)));
@@ -391,12 +442,22 @@ class clients {
     if (random_() % 2 == 0) return close(it);
     ::shutdown(it.socket, SHUT_WR);
     it.at = phase::leaving;
-    set_timer(it, answer_limit);
+    set_limit(it, answer_limit);
+  }
+
+  // Whether the server may have taken it for idle, or slow: it was silent for so long by itself, or the server has had no time
+  // for what it has sent.
+  bool was_late(const one& it) const {
+    if (clock_type::now() - it.came_at < given_.idle) return false;
+    return it.at == phase::thinking || it.sent_at - it.came_at > given_.idle * 3 / 4 || !server_had_time(it);
   }
 
   // The server has closed it, or the connection is lost.
   void ended(one& it, const char* how) {
-    if (is_counted(it) && !it.answers.empty()) {
+    if (is_ending == 0 && is_counted(it) && it.at != phase::leaving && was_late(it)) {
+      ++count_.late;
+      count_.unread += it.answers.size();
+    } else if (is_counted(it) && !it.answers.empty()) {
       if (is_ending == 0)
         fail(it, how, count_.lost);
       else
@@ -417,11 +478,11 @@ class clients {
         add_request(it, 16, 256 * 1024);
         flush(it);
         return set_timer(it, 50ms);
-      case kind::silent: it.at = phase::leaving; return set_timer(it, idle_ends * given_.idle);
+      case kind::silent: it.at = phase::leaving; return set_limit(it, idle_ends * given_.idle);
       case kind::garbage: {
         for (int i = 0; i != 256; ++i) it.out += static_cast<char>(random_() & 0xff);
         it.at = phase::leaving;
-        set_timer(it, idle_ends * given_.idle);
+        set_limit(it, idle_ends * given_.idle);
         return flush(it);
       }
       case kind::resetting:  // at any instant: before the greeting, in a request, in an answer
@@ -440,6 +501,7 @@ class clients {
       case kind::dripping:
         greet(it, soak::not_counted);
         add_request(it, 400, 64);
+        it.work_before = work_;
         return misbehave(it);
       case kind::deaf:  // reads nothing of an answer that no buffer holds
         greet(it, soak::not_counted);
@@ -460,13 +522,14 @@ class clients {
         if (!it.out.empty()) return set_timer(it, 1ms);  // the socket has no room
         ::shutdown(it.socket, SHUT_WR);
         it.at = phase::leaving;
-        return set_timer(it, answer_limit);
+        return set_limit(it, answer_limit);
       case kind::dripping:
         if (it.out.size() > 1) {  // the last byte never goes
           const ssize_t sent = ::send(it.socket, it.out.data(), 1, MSG_NOSIGNAL);
           if (sent == 1) it.out.erase(0, 1);
         }
-        if (++it.batches_left > 1200) return give_up(it, "drips, and was not cut off", count_.not_closed);
+        if (++it.batches_left > 1200 && server_had_time(it))
+          return give_up(it, "drips, and was not cut off", count_.not_closed);
         return set_timer(it, 100ms);
       case kind::deaf: return close(it);
       default: return;
@@ -478,7 +541,7 @@ class clients {
   bool is_over() {
     if (is_ending == 0) return false;
     if (ends_at_ == clock_type::time_point{}) {
-      ends_at_ = clock_type::now() + 60s;
+      ends_at_ = clock_type::now() + end_limit;
       for (one& it : all_) {
         if (it.is != kind::good && it.is != kind::half_closing && it.socket >= 0) close(it);
         if (it.is == kind::dripping) it.out = {};
@@ -506,7 +569,16 @@ class clients {
   std::mt19937_64 random_{given_.net};
   totals count_;
   std::uint64_t other_requests_ = 0;
-  int begun_ = 0, told_ = 0;
+  std::uint64_t work_ = 0;  // batches that were answered
+  // Those that wait for the server, how many there may be, and who waits for that.
+  int taken_ = 0;
+  double places_ = 64;
+  clock_type::time_point slowed_at_{};
+  struct place_wanted {
+    std::uint32_t index, generation;
+  };
+  std::deque<place_wanted> waiting_;
+  int told_ = 0;
   clock_type::time_point ends_at_{};
 };
 

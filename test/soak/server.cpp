@@ -28,13 +28,16 @@ using soak::header;
 using request = soak::request_parser::request;
 using when = std::chrono::steady_clock::time_point;
 
-constexpr auto request_limit = 10s;  // from its first byte to its last one
-constexpr auto linger_limit = 5s;
+// From the first byte of a request to its last one, and for the peer's end behind the last answer. As long as a connection may
+// be idle, which clients know.
+std::chrono::nanoseconds request_limit;
 
 // Relaxed, all of them: figures that are read when all is over.
 struct totals {
   std::atomic<std::uint64_t> requests{0}, answers{0};  // of clients that are counted
   std::atomic<std::uint64_t> other_requests{0}, other_answers{0};
+  std::atomic<std::uint64_t> given_up{
+      0};  // requests of clients that are counted, whose handler was stopped as idle then
   std::atomic<std::uint64_t> garbage{0}, too_slow{0}, drained{0};
 };
 
@@ -44,6 +47,10 @@ void count(std::atomic<std::uint64_t>& one) noexcept { one.fetch_add(1, std::mem
 class conversation {
  public:
   conversation(const w::net::stream& peer, totals& all) noexcept : peer{peer}, all_{all} {}
+  conversation(const conversation&) = delete;
+  ~conversation() {
+    if (is_counted_ && answers_) count(all_.given_up);
+  }
 
   void greeted(std::span<const std::byte, soak::greeting_bytes> greeting) noexcept {
     way = static_cast<char>(greeting[0]);
@@ -52,8 +59,14 @@ class conversation {
   bool is_greeting_known() const noexcept {
     return way == soak::by_task || way == soak::by_fiber || way == soak::by_lent_buffers;
   }
-  void has_read() noexcept { count(is_counted_ ? all_.requests : all_.other_requests); }
-  void has_answered() noexcept { count(is_counted_ ? all_.answers : all_.other_answers); }
+  void has_read() noexcept {
+    answers_ = true;
+    count(is_counted_ ? all_.requests : all_.other_requests);
+  }
+  void has_answered() noexcept {
+    answers_ = false;
+    count(is_counted_ ? all_.answers : all_.other_answers);
+  }
   void got_garbage() noexcept { count(all_.garbage); }
   void was_too_slow() noexcept { count(all_.too_slow); }
   void has_drained() noexcept { count(all_.drained); }
@@ -63,7 +76,7 @@ class conversation {
 
  private:
   totals& all_;
-  bool is_counted_ = false;
+  bool is_counted_ = false, answers_ = false;
 };
 
 header answer_to(const request& one) noexcept {
@@ -103,6 +116,7 @@ w::task<> answer_in_task(conversation& with, w::io::buffered_reader<const w::net
     };
     auto in_time = w::as_result(w::timeout(request_limit, reads()));
     auto how = co_await std::move(in_time);
+    if (how.is_stopped()) co_await w::check_stop();  // as idle, or when the grace is over
     if (how.error() == w::errc::timed_out) {
       with.was_too_slow();
       co_return;
@@ -221,7 +235,7 @@ w::task<> linger(const w::net::stream& peer) {
     while (co_await peer.read(room) != 0) {
     }
   };
-  auto in_time = w::as_result(w::timeout(linger_limit, drops()));
+  auto in_time = w::as_result(w::timeout(request_limit, drops()));
   static_cast<void>(co_await std::move(in_time));
 }
 
@@ -234,6 +248,7 @@ w::task<> handle(w::net::stream peer, totals& all) {
   std::array<std::byte, soak::greeting_bytes> greeting{};
   auto greets = w::as_result(w::timeout(request_limit, in.read_exactly(greeting)));
   auto how = co_await std::move(greets);
+  if (how.is_stopped()) co_await w::check_stop();
   if (how.error() == w::errc::timed_out) co_return with.was_too_slow();
   std::move(how).value();
   with.greeted(greeting);
@@ -266,7 +281,7 @@ w::task<> serve(std::chrono::milliseconds idle, w::net::server_stats& stats, tot
     }
   };
   const auto handler = [&all](w::net::stream peer) { return handle(std::move(peer), all); };
-  const w::net::serve_options options{.idle_timeout = idle, .grace = 30s, .on_error = on_error, .stats = &stats};
+  const w::net::serve_options options{.idle_timeout = idle, .grace = 10min, .on_error = on_error, .stats = &stats};
   co_await w::net::serve(options, std::move(at), handler);
 }
 
@@ -290,6 +305,7 @@ int main(int argument_count, char** arguments) {
   soak::raise_descriptor_limit();
   const auto threads = static_cast<unsigned>(std::strtoul(arguments[1], nullptr, 10));
   const std::chrono::milliseconds idle{std::strtoul(arguments[2], nullptr, 10)};
+  request_limit = idle;
   w::net::server_stats stats;
   totals all;
   std::size_t watched = 0, before = 0, after = 0;
@@ -316,6 +332,7 @@ int main(int argument_count, char** arguments) {
   print("cut", stats.cut());
   print("requests", all.requests);
   print("answers", all.answers);
+  print("given_up", all.given_up);
   print("other_requests", all.other_requests);
   print("other_answers", all.other_answers);
   print("garbage", all.garbage);
