@@ -36,6 +36,7 @@
 #include <weft/io.hpp>
 #include <weft/io_backend.hpp>
 #include <weft/io_limits.hpp>
+#include <weft/io_numbers.hpp>
 #include <weft/io_pipe.hpp>
 #include <weft/items.hpp>
 #include <weft/latch.hpp>

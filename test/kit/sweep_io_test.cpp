@@ -3,9 +3,12 @@
 // Long because each operation is a scenario.
 #include <weft/io.hpp>
 #include <weft/io_limits.hpp>
+#include <weft/io_numbers.hpp>
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -279,6 +282,51 @@ struct reads_all_of_it : reads_pieces<By> {
 };
 TEST(sweep, buffered_reader) {
   sweep_both<reads_all_of_it>("buffered_reader::read_exactly, buffered_reader::lines", waits_for_the_other);
+}
+
+// A number that is not there yet stays where it is, whatever ends the wait for it.
+template <class By>
+struct passes_numbers : passes_bytes {
+  static constexpr std::int64_t varints[] = {0, -300, 1'000'000'000'000};
+  buffered_reader<pipe_reader&> in{ends.from, 2};
+  buffered_writer<pipe_writer&> out{ends.to,
+                                    7};  // more than the longest of them, so that each is written whole or not at all
+  std::size_t written = 0, read = 0;
+
+  passes_numbers() : passes_bytes{3} {}
+  part<By> sends() {
+    for (const std::int64_t one : varints) {
+      co_await weft::io::write_varint(out, one);
+      ++written;
+    }
+    co_await weft::io::write_number(out, std::uint32_t{0x0102'0304}, std::endian::big);
+    ++written;
+    co_await out.flush();
+    ends.to.close();
+  }
+  part<By> receives() {
+    for (const std::int64_t one : varints) {
+      const std::int64_t got = co_await weft::io::read_varint<std::int64_t>(in);
+      require(got == one, "a part of a number was lost, or came twice");
+      ++read;
+    }
+    const std::uint32_t last = co_await weft::io::read_number<std::uint32_t>(in, std::endian::big);
+    require(last == 0x0102'0304, "a part of a number was lost, or came twice");
+    ++read;
+  }
+  part<By> run() { co_await together(receives(), sends()); }
+  void check() {
+    constexpr std::string_view all{"\0\xd7\x04\x80\xc0\xa8\xca\x9a\x3a\x01\x02\x03\x04", 13};
+    static constexpr std::size_t ends_at[] = {0, 1, 3, 9, 13};
+    received = text(in.buffered());
+    drain();
+    require(all.substr(ends_at[read]).starts_with(received), "a part of a number was lost, or came twice");
+    require(ends_at[written] == ends_at[read] + received.size() + out.buffered(), "a part of a number was lost");
+  }
+};
+TEST(sweep, numbers) {
+  sweep_both<passes_numbers>("io::read_number, io::write_number, io::read_varint, io::write_varint",
+                             waits_for_the_other);
 }
 
 // What is skipped goes as it comes, but the delimiter is not missed for that.
