@@ -67,19 +67,15 @@ class ring_call final : public waiter {
 
   /// By a stopper. False: it has ended, and nothing needs to be done.
   bool is_asked_for() noexcept {
-    const std::uint32_t before =
-        state_.fetch_or(asked, std::memory_order_acq_rel);  // ->, <- both (no model: see below)
-    return (before & ended) == 0;
+    return (state_.fetch_or(asked, std::memory_order_relaxed) & ended) == 0;  // as declared
   }
   /// By the ring's owner: of one whose completion has come. False: it is in the inbox, or about to be.
   bool may_end() noexcept {
-    const std::uint32_t before =
-        state_.fetch_or(ended, std::memory_order_acq_rel);  // ->, <- both (no model: see below)
-    return (before & asked) == 0;
+    return (state_.fetch_or(ended, std::memory_order_relaxed) & asked) == 0;  // as declared
   }
   /// By the ring's owner, that has taken it out of the inbox: whether its completion has come.
   bool has_ended() noexcept {
-    return (state_.fetch_and(~asked, std::memory_order_relaxed) & ended) != 0;  // its own bit; the inbox has the edge
+    return (state_.fetch_and(~asked, std::memory_order_relaxed) & ended) != 0;  // as declared
   }
   /// Ends its wait: it may be gone after this.
   void end() noexcept;
@@ -89,8 +85,8 @@ class ring_call final : public waiter {
   static constexpr wait_type type{.leave = leave, .name = "file"};
 
   static constexpr std::uint32_t asked = 1, ended = 2;
-  //   edge both  all that either has done with it  ->  the other one, which sees that it was second. No model: each is one
-  //              read-modify-write of one word, and whatever the order is, exactly one of them finds the other's bit
+  // Changed by read-modify-writes alone, of which the second one finds the bit of the first. Relaxed: what either side did with
+  // the call goes to the other one by the claim of the wait, or by the inbox. test/model/ring_call_model.cpp has the protocol.
   atomic<std::uint32_t> state_{0};
 };
 
