@@ -48,7 +48,7 @@ class barrier::awaiter : public detail::gate_waiter, public detail::gate_awaiter
  private:
   friend class barrier;
   static detail::on_stop leave(detail::waiter& self) noexcept;
-  static constexpr detail::wait_type type{.leave = leave, .name = "barrier", .tell = tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "barrier", .tell = tell, .layout = &seen};
   bool last_ = false;
 };
 inline auto barrier::arrive_and_wait() noexcept { return detail::at_gate<awaiter, barrier>{*this}; }

@@ -293,11 +293,13 @@ class broadcast<T>::send_awaiter : sender, public detail::gate_awaiter<send_awai
   static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
     into.add(what, &static_cast<const send_awaiter&>(self).to_);
   }
-  static constexpr detail::wait_type type{.leave = leave, .name = "broadcast, to send", .tell = tell};
+  static const detail::wait_layout seen;
+  static constexpr detail::wait_type type{.leave = leave, .name = "broadcast, to send", .tell = tell, .layout = &seen};
 
   broadcast& to_;
   T value_;
 };
+WEFT_LAYOUT_IN(T, broadcast<T>::send_awaiter, stored_at(WEFT_BEHIND_WAITER(send_awaiter, to_)));
 
 template <class T>
 class [[nodiscard("nothing is sent until it is awaited")]] broadcast<T>::sending : public detail::knows_roots {

@@ -261,12 +261,14 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
   static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
     into.add(what, &static_cast<const send_awaiter&>(self).to_);
   }
-  static constexpr detail::wait_type type{.leave = leave, .name = "channel, to send", .tell = tell};
+  static const detail::wait_layout seen;
+  static constexpr detail::wait_type type{.leave = leave, .name = "channel, to send", .tell = tell, .layout = &seen};
 
   channel& to_;
   T value_;
   bool no_memory_ = false;
 };
+WEFT_LAYOUT_IN(T, channel<T>::send_awaiter, stored_at(WEFT_BEHIND_WAITER(send_awaiter, to_)));
 
 template <class T>
 class [[nodiscard("nothing is sent until it is awaited")]] channel<T>::sending : public detail::knows_roots {
@@ -330,11 +332,13 @@ class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<re
   static void tell(const detail::waiter& self, const char* what, detail::wait_subjects& into) noexcept {
     into.add(what, &static_cast<const receive_awaiter&>(self).from_);
   }
-  static constexpr detail::wait_type type{.leave = leave, .name = "channel, to receive", .tell = tell};
+  static const detail::wait_layout seen;
+  static constexpr detail::wait_type type{.leave = leave, .name = "channel, to receive", .tell = tell, .layout = &seen};
 
   channel& from_;
   std::optional<T> value_;
 };
+WEFT_LAYOUT_IN(T, channel<T>::receive_awaiter, stored_at(WEFT_BEHIND_WAITER(receive_awaiter, from_)));
 
 template <class T>
 class [[nodiscard("nothing is received until it is awaited")]] channel<T>::receiving : public detail::knows_roots {

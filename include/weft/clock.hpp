@@ -107,7 +107,8 @@ class sleep_awaiter : waiter, timer {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const sleep_awaiter&>(self).clock_);
   }
-  static constexpr wait_type type{.leave = leave, .name = "clock", .tell = tell};
+  static const wait_layout seen;
+  static constexpr wait_type type{.leave = leave, .name = "clock", .tell = tell, .layout = &seen};
 
   clock::time_point until_{};
   clock::duration for_{};
@@ -115,6 +116,7 @@ class sleep_awaiter : waiter, timer {
   handover fired_;
   bool relative_ = false;
 };
+WEFT_LAYOUT(sleep_awaiter, stored_at(WEFT_BEHIND_WAITER(sleep_awaiter, clock_)));
 
 /// The time is fixed where the sleep begins, so that one that was made earlier sleeps no less.
 template <class When>

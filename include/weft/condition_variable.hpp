@@ -58,8 +58,11 @@ class condition_variable::awaiter : detail::gate_waiter, public detail::gate_awa
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "condition_variable", .tell = tell, .leave_together = leave_together};
+  static constexpr detail::wait_type type{.leave = leave_line,
+                                          .name = "condition_variable",
+                                          .tell = tell,
+                                          .leave_together = leave_together,
+                                          .layout = &seen};
   mutex::guard& held_;
   const mutex* const with_;
 };

@@ -48,7 +48,7 @@ class event::awaiter : public detail::gate_waiter, public detail::gate_awaiter<a
 
  private:
   static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "event", .tell = tell, .leave_together = leave_together};
+      .leave = leave_line, .name = "event", .tell = tell, .leave_together = leave_together, .layout = &seen};
 };
 inline auto event::wait() noexcept { return detail::at_gate<awaiter, event>{*this}; }
 
@@ -82,7 +82,7 @@ class auto_event::awaiter : public detail::gate_waiter, public detail::gate_awai
 
  private:
   static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "auto_event", .tell = tell, .leave_together = leave_together};
+      .leave = leave_line, .name = "auto_event", .tell = tell, .leave_together = leave_together, .layout = &seen};
 };
 inline auto auto_event::wait() noexcept { return detail::at_gate<awaiter, auto_event>{*this}; }
 

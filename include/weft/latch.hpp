@@ -50,7 +50,7 @@ class latch::awaiter : public detail::gate_waiter, public detail::gate_awaiter<a
 
  private:
   static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "latch", .tell = tell, .leave_together = leave_together};
+      .leave = leave_line, .name = "latch", .tell = tell, .leave_together = leave_together, .layout = &seen};
   const std::size_t arrives_;
 };
 class latch::arriving : public awaiter {

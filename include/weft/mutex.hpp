@@ -142,8 +142,9 @@ class mutex::awaiter : public detail::gate_waiter, detail::frame {
   void wake_to_retry() noexcept;
   static void retry(frame* self);
   static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
+  static const detail::wait_layout seen;
   static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "mutex", .tell = tell, .leave_together = leave_together};
+      .leave = leave_line, .name = "mutex", .tell = tell, .leave_together = leave_together, .layout = &seen};
 
   // From here on, while it waits. When the waiter is woken without the mutex, this frame runs in the waiter's place: it takes
   // the mutex, or waits again.
@@ -151,6 +152,8 @@ class mutex::awaiter : public detail::gate_waiter, detail::frame {
   detail::frame_address then_;
   bool overtaken_;
 };
+WEFT_LAYOUT(mutex::awaiter,
+            stored_at(WEFT_BEHIND_WAITER(awaiter, gate_)).held_by_word(offsetof(mutex, state_), mutex::marks));
 
 inline auto mutex::lock() noexcept { return detail::at_gate<awaiter, mutex>{*this}; }
 inline mutex::guard mutex::try_lock() noexcept { return guard{try_take(detail::holder::somebody) ? this : nullptr}; }

@@ -172,13 +172,15 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const subscriber_awaiter&>(self).from_);
   }
-  static constexpr wait_type type{.leave = leave, .name = Source::to_receive, .tell = tell};
+  static const wait_layout seen;
+  static constexpr wait_type type{.leave = leave, .name = Source::to_receive, .tell = tell, .layout = &seen};
 
   Source* from_;
   std::optional<value_type> value_;
   bool too_slow_ = false;
   bool waits_ = false;  // in line, or woken and not gone on yet
 };
+WEFT_LAYOUT_IN(Source, subscriber_awaiter<Source>, stored_at(WEFT_BEHIND_WAITER(subscriber_awaiter, from_)));
 
 template <class Source>
 class [[nodiscard("nothing is received until it is awaited")]] subscriber_receiving : public knows_roots {

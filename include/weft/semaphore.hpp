@@ -82,7 +82,7 @@ class semaphore::awaiter : public detail::gate_waiter, public detail::gate_await
   friend class semaphore;
   semaphore& of() noexcept { return static_cast<semaphore&>(*gate_); }
   static detail::on_stop leave(detail::waiter& self) noexcept;
-  static constexpr detail::wait_type type{.leave = leave, .name = "semaphore", .tell = tell};
+  static constexpr detail::wait_type type{.leave = leave, .name = "semaphore", .tell = tell, .layout = &seen};
   const std::size_t count_;
 };
 

@@ -137,7 +137,7 @@ class sequence_barrier::awaiter : public detail::gate_waiter, public detail::gat
   friend class sequence_barrier;
   sequence_barrier& of() const noexcept { return static_cast<sequence_barrier&>(*gate_); }
   static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "sequence_barrier", .tell = tell, .leave_together = leave_together};
+      .leave = leave_line, .name = "sequence_barrier", .tell = tell, .leave_together = leave_together, .layout = &seen};
   const sequence_number target_;
 };
 

@@ -133,10 +133,16 @@ class shared_mutex::waiter_for : public detail::gate_waiter {
   shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
   static detail::on_stop leave(detail::waiter& self) noexcept;
   static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
-  static constexpr detail::wait_type type{.leave = leave, .name = "shared_mutex", .tell = tell};
+  static const detail::wait_layout seen;
+  static constexpr detail::wait_type type{.leave = leave, .name = "shared_mutex", .tell = tell, .layout = &seen};
 
   const mode how_;
 };
+WEFT_LAYOUT(shared_mutex::waiter_for,
+            stored_at(WEFT_BEHIND_WAITER(waiter_for, gate_))
+                .held_by_word(offsetof(shared_mutex, alone_))
+                .or_by_word(offsetof(shared_mutex, upgradable_), WEFT_BEHIND_WAITER(waiter_for, how_),
+                            static_cast<unsigned>(mode::shared)));
 
 template <shared_mutex::mode Mode>
 class shared_mutex::awaiter : public waiter_for, public detail::gate_awaiter<awaiter<Mode>> {
@@ -163,7 +169,8 @@ class shared_mutex::upgrade_awaiter : public detail::gate_waiter, public detail:
 
  private:
   static detail::on_stop leave(detail::waiter& self) noexcept;
-  static constexpr detail::wait_type type{.leave = leave, .name = "shared_mutex, to upgrade", .tell = tell};
+  static constexpr detail::wait_type type{
+      .leave = leave, .name = "shared_mutex, to upgrade", .tell = tell, .layout = &seen};
   static shared_mutex& owned_by(upgradable_guard& from) noexcept;
   shared_mutex& of() noexcept { return static_cast<shared_mutex&>(*gate_); }
   upgradable_guard& from_;

@@ -92,7 +92,8 @@ class [[nodiscard("a shared task does nothing until it is awaited")]] shared_tas
       const detail::sleeper* const runs = static_cast<const awaiter&>(self).of_.state_;
       into.add(what, runs, runs);
     }
-    static constexpr detail::wait_type type{.leave = leave, .name = "shared_task", .tell = tell};
+    static const detail::wait_layout seen;
+    static constexpr detail::wait_type type{.leave = leave, .name = "shared_task", .tell = tell, .layout = &seen};
 
     shared_task of_;
   };
@@ -110,6 +111,9 @@ class [[nodiscard("a shared task does nothing until it is awaited")]] shared_tas
 
   state* state_ = nullptr;
 };
+WEFT_LAYOUT_IN(
+    T, shared_task<T>::awaiter,
+    stored_at(WEFT_BEHIND_WAITER(awaiter, of_) + offsetof(shared_task, state_), WEFT_ROOT_IN(state)).held_by_subject());
 
 template <class T>
 shared_task(task<T>) -> shared_task<T>;

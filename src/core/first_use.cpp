@@ -14,6 +14,7 @@
 #include "base/asan.hpp"
 #include "base/unloading.hpp"
 #include "core/chaos.hpp"
+#include "core/debug_fields.hpp"
 #include "core/timer_store.hpp"
 #include "memory/slabs.hpp"
 
@@ -23,6 +24,8 @@ namespace {
 constinit std::mutex spare_lock;
 constinit worker* spare_workers = nullptr;
 constinit worker* all_workers = nullptr;  // under the same lock; none is ever taken out
+
+constexpr debug_field list_of_workers[] = {{"workers", &all_workers}};
 
 // Called at the end of a thread, whose worker is kept for the next thread: frames that are alive elsewhere will be given
 // back to it. A pthread key calls it, not the destructor of a thread_local: keys run after all such destructors, and run
@@ -63,6 +66,12 @@ pthread_key_t make_key() noexcept {
 }
 
 }  // namespace
+
+// Here, since a program that uses weft has this source in it.
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_core{debug_core::fields};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_workers{list_of_workers};
+WEFT_DEBUG_NOTE("weft_debug_core");
+WEFT_DEBUG_NOTE("weft_debug_workers");
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool ready_for_stacks = false;

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "core/worker.hpp"
+#include "fiber/debug_fields.hpp"
 
 namespace weft::detail {
 namespace {
@@ -51,6 +52,9 @@ _Unwind_Reason_Code add_call(_Unwind_Context* at, void* argument) {
 }
 
 }  // namespace
+
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_fiber{debug_fiber::fields};
+WEFT_DEBUG_NOTE("weft_debug_fiber");
 
 void list_calls(const frame& one, call_list& into) noexcept {
   into.count = 0;

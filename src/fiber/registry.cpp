@@ -236,10 +236,12 @@ class end_awaiter : waiter {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const end_awaiter&>(self).of_);
   }
-  static constexpr wait_type type{.leave = leave, .name = "entry of a registry", .tell = tell};
+  static const wait_layout seen;
+  static constexpr wait_type type{.leave = leave, .name = "entry of a registry", .tell = tell, .layout = &seen};
 
   listed_entry& of_;
 };
+WEFT_LAYOUT(end_awaiter, stored_at(WEFT_BEHIND_WAITER(end_awaiter, of_)));
 struct end_of : knows_roots {
   explicit end_of(listed_entry& one) noexcept : entry{one} {}
   end_awaiter operator co_await() const noexcept { return end_awaiter{entry}; }

@@ -46,6 +46,11 @@ void join::begin_made(frame* self) {
   WEFT_JUMP_TO(made);
 }
 
+WEFT_LAYOUT_HERE(join::wait,
+                 stored_at(WEFT_BEHIND_WAITER(wait, all))
+                     .with_children(offsetof(join, children_), offsetof(join_child, before_), WEFT_ROOT_IN(join_child))
+                     .with_parent(offsetof(join, owner)));
+
 // Memory for the root of a child, or for a job of several children that begins with this one. Null: there is none.
 void* join::take_room(std::size_t index) noexcept {
   if (kind_->make == nullptr) return room_of(index);

@@ -106,6 +106,7 @@ class pool_core final : public executor, private parking<pool_core> {
 
  private:
   friend parking<pool_core>;
+  friend struct debug_pool;
   struct seat;
 
   // A worker looks outside once in so many jobs. A prime, so that it does not beat with what programs do.
@@ -152,6 +153,8 @@ class pool_core final : public executor, private parking<pool_core> {
     std::size_t size() const noexcept { return count_.get(); }
 
    private:
+    friend struct debug_pool;
+
     job_queue jobs_;
     count count_;
   };

@@ -10,6 +10,7 @@
 
 #include "base/spin.hpp"
 #include "core/run_loop.hpp"
+#include "pool/debug_fields.hpp"
 #include "pool/pool_core.hpp"
 
 namespace weft::detail {
@@ -20,6 +21,9 @@ namespace {
 constexpr unsigned rounds_of_search = 40, rounds_of_search_where_crowded = 2;
 
 }  // namespace
+
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_pool{debug_pool::fields};
+WEFT_DEBUG_NOTE("weft_debug_pool");
 
 // `hook` may be null.
 void pool_core::call_hook(void (*hook)(unsigned worker, void* with), const seat& mine) const noexcept {

@@ -88,6 +88,8 @@ class deque_store {
   tiny_lock lock;
 
  private:
+  friend struct debug_pool;
+
   T*& at(std::size_t index) noexcept { return jobs_[index & (room_ - 1)]; }
   void one_less() noexcept {
     const std::size_t left = size_.load(std::memory_order_relaxed) - 1;  // as declared
@@ -227,6 +229,8 @@ class deque {
   }
 
  private:
+  friend struct debug_pool;
+
   // `top` counts jobs taken from there, above a mark.
   static constexpr std::uint64_t wanted = 1, unit = 2;
   static constexpr std::size_t half = capacity / 2;

@@ -161,6 +161,8 @@ class run_queue {
   }
 
  private:
+  friend struct debug_pool;
+
   static constexpr unsigned most_in_a_row = 16;
   static constexpr std::uint32_t long_line = 64, near = 7, far = 15;  // what leave_for() shows
 

@@ -16,6 +16,14 @@ const env& inherited() noexcept { return current_env(); }
 
 }  // namespace
 
+WEFT_LAYOUT_HERE(scope_core, part_of_subject()
+                                 .with_children(offsetof(scope_core, running_), offsetof(fork_record, next_),
+                                                WEFT_ROOT_IN(fork_record))
+                                 .with_children(offsetof(scope_core, telling_), offsetof(fork_record, next_),
+                                                WEFT_ROOT_IN(fork_record))
+                                 .with_body(offsetof(scope_core, body_), offsetof(scope_core, body_is_over_))
+                                 .with_parent(offsetof(scope_core, parent_)));
+
 scope_core::scope_core(const scope_options& options, const weft::env* exactly)
     : waiter{type},
       spare_{&first_},

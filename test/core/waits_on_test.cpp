@@ -22,6 +22,7 @@
 #include <weft/shared_task.hpp>
 #include <weft/sync.hpp>
 
+#include "support/debug_note.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
@@ -48,7 +49,12 @@ class waiting {
 
   const void* id() const { return static_cast<const sleeper*>(self_); }
   bool ended() const { return self_ == nullptr; }
-  subjects on() const { return waits_on(*self_); }
+  subjects on() const {
+    subjects told = waits_on(*self_);
+    if (told.size() == 1 && std::string_view{told[0].what} != "select")
+      EXPECT_EQ(test::seen_from_outside(id()), told[0]) << "by what the library's notes say";
+    return told;
+  }
 
  private:
   task<> run() {
@@ -251,6 +257,7 @@ TEST(waits_on, what_runs_beside_it) {
     co_await with_scope(body);
   }};
   body_waits = waits_on(*body_root);
+  EXPECT_EQ(test::seen_from_outside(body_id), body_waits.at(0));
   EXPECT_EQ(body_waits, (subjects{{"fork", fork_id, fork_id}}));
 
   auto work = [&]() -> task<> { co_await over.wait(); };

@@ -202,6 +202,8 @@ class root : public sleeper, public job {
   void ends_in(void (*there)(frame* end)) noexcept { end_.resume = there; }
 
  private:
+  friend struct debug_core;
+
   // Whether it must be unwound or counted when it runs next. One branch and one load: compilers load the adjacent flags
   // together.
   bool needs_a_look() const noexcept { return (unsigned{ends_stopped} | unsigned{is_uncounted} << 8) != 0; }

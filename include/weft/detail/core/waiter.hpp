@@ -30,11 +30,13 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/peeked.hpp>
+#include <weft/detail/core/wait_layout.hpp>
 #include <weft/wait_subject.hpp>
 
 namespace weft::detail {
 
 class sleeper;
+struct debug_core;
 struct wait_watch;
 
 /// What a wait does when its sleeper is told to stop, after the stopper has claimed it.
@@ -70,6 +72,8 @@ struct wait_type {
   void (*on_stopped)(waiter& one) noexcept = nullptr;
   /// In place of waiter::finish(), where nobody sleeps in it.
   void (*complete)(waiter& one, wake_up how) noexcept = nullptr;
+  /// What `tell` and its like compute, for who reads the process's memory from outside. Null: there is nothing to be told.
+  const wait_layout* layout = nullptr;
 };
 
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.
@@ -125,6 +129,7 @@ class waiter {
   friend class sleeper;
   friend class held_wait;
   friend struct claim_here;
+  friend struct debug_core;
   friend struct stop_here;
   WEFT_SELDOM bool claim_with_bits() noexcept;
 
@@ -232,6 +237,7 @@ class sleeper {
   friend class held_wait;
   friend struct wait_watch;
   friend struct claim_here;
+  friend struct debug_core;
   friend struct stop_here;
 
   // The low bits: what the sleeper does.

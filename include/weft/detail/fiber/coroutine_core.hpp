@@ -117,6 +117,7 @@ class alignas(64) coroutine_core {
   ~coroutine_core() = default;
 
  private:
+  friend struct debug_fiber;
   friend void* place_on(stack_header& on, std::size_t bytes, std::size_t alignment) noexcept;
 
   enum : std::uint16_t { waiting, running, throwing, unwinding, asked, crossed, ended };

@@ -137,6 +137,7 @@ class fiber final : public coroutine_core, public boundary {
 
  private:
   friend fiber_call;
+  friend struct debug_fiber;
   friend letting_go*& lets_go_in(fiber& self) noexcept;
   friend coroutine_core;
   class stop_on_its_way;

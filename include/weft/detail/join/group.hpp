@@ -101,10 +101,12 @@ class group : public waiter, public job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const group&>(self));
   }
+  static const wait_layout seen;
   static constexpr wait_type type{.leave = stop_children,
                                   .name = "children of a when_any or the like",
                                   .tell = tell,
-                                  .run_deferred_stop = run_deferred_stop};
+                                  .run_deferred_stop = run_deferred_stop,
+                                  .layout = &seen};
   static void go_on(job& self) noexcept;
   bool is_listed() const noexcept {
     return (marks_.load(std::memory_order_relaxed) & listed) != 0;  // by the parent, which alone sets it
@@ -140,6 +142,9 @@ class group : public waiter, public job {
   //   edge list  the list of children  ->  who decides, and walks it
   atomic<unsigned> marks_{0};
 };
+WEFT_LAYOUT(group, part_of_subject()
+                       .with_children(offsetof(group, children_), offsetof(child, sibling), WEFT_ROOT_IN(child))
+                       .with_parent(offsetof(group, parent_)));
 
 /// Runs one task, and puts what came of it into its parent's slot.
 template <class T>

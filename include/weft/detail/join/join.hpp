@@ -128,6 +128,7 @@ class join : boundary, job {
   /// The parent's wait.
   struct wait : waiter {
     explicit wait(join& of) noexcept : waiter{type}, all{&of} {}
+    static const wait_layout seen;
     join* all;
   };
 
@@ -277,8 +278,11 @@ class join : boundary, job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
   }
-  static constexpr wait_type type{
-      .leave = stop_children, .name = "children of a when_all", .tell = tell, .run_deferred_stop = run_deferred_stop};
+  static constexpr wait_type type{.leave = stop_children,
+                                  .name = "children of a when_all",
+                                  .tell = tell,
+                                  .run_deferred_stop = run_deferred_stop,
+                                  .layout = &wait::seen};
   static void child_ended(root& self, bool stopped) noexcept;
 
   // To a child that begins now. It tells the root itself, if frames do (enter_root()).

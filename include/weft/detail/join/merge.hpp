@@ -47,7 +47,9 @@ class turns {
     static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
       into.add(what, &static_cast<const awaiter&>(self).of_);
     }
-    static constexpr wait_type type{.leave = leave, .name = "turn to call the function of a pipe", .tell = tell};
+    static const wait_layout seen;
+    static constexpr wait_type type{
+        .leave = leave, .name = "turn to call the function of a pipe", .tell = tell, .layout = &seen};
 
     turns& of_;
   };
@@ -78,6 +80,7 @@ class turns {
   waiter_line line_;
   bool taken_ = false;
 };
+WEFT_LAYOUT(turns::awaiter, stored_at(WEFT_BEHIND_WAITER(awaiter, of_)));
 
 /// What a function says by its result: whether to go on.
 template <class F, class T>

@@ -69,9 +69,12 @@ class room_wait final : public waiter {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const room_wait&>(self).of_);
   }
-  static constexpr wait_type type{.leave = leave, .name = "room for one more fork in a scope", .tell = tell};
+  static const wait_layout seen;
+  static constexpr wait_type type{
+      .leave = leave, .name = "room for one more fork in a scope", .tell = tell, .layout = &seen};
   scope_core& of_;
 };
+WEFT_LAYOUT(room_wait, stored_at(WEFT_BEHIND_WAITER(room_wait, of_)));
 struct room : knows_roots {
   scope_core& of;
   bool takes_place;

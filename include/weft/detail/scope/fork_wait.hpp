@@ -90,7 +90,8 @@ class fork_wait {
       const sleeper& runs = static_cast<const sleeping&>(self).of;
       into.add(what, &runs, &runs);
     }
-    static constexpr wait_type type{.leave = leave, .name = "fork", .tell = tell};
+    static const wait_layout seen;
+    static constexpr wait_type type{.leave = leave, .name = "fork", .tell = tell, .layout = &seen};
     fork_record& of;
   };
 
@@ -98,6 +99,8 @@ class fork_wait {
 
   std::optional<sleeping> in_line_;  // from suspend() on
 };
+WEFT_LAYOUT(fork_wait::sleeping,
+            stored_at(WEFT_BEHIND_WAITER(sleeping, of), WEFT_ROOT_IN(fork_record)).held_by_subject());
 
 /// `co_await std::move(f)`: moves the value out.
 template <class T>

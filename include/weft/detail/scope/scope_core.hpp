@@ -263,11 +263,13 @@ class scope_core : waiter, job {
     into.add(what, &static_cast<const scope_core&>(self));
   }
   static void fetch_children(const waiter& self) noexcept;
+  static const wait_layout seen;
   static constexpr wait_type type{.leave = stop_with_parent,
                                   .name = "children of a scope",
                                   .tell = tell,
                                   .fetch = fetch_children,
-                                  .run_deferred_stop = run_deferred_stop};
+                                  .run_deferred_stop = run_deferred_stop,
+                                  .layout = &seen};
   static void body_waits(job& self) noexcept;
   static void body_ended(root& self, bool stopped) noexcept;
   static void fork_ended(root& self, bool stopped) noexcept;

@@ -18,8 +18,8 @@ class gate_case;
 
 /// Who has taken something, for who asks what others wait for: a sleeper's address as a number. 0 is nobody.
 namespace holder {
-inline constexpr std::uintptr_t somebody =
-    2;  // who took it without waiting for it is not known: try_lock() is told nothing
+// Who took it without waiting for it is not known: try_lock() is told nothing.
+inline constexpr std::uintptr_t somebody = wait_layout::somebody;
 inline std::uintptr_t is(const sleeper* one) noexcept { return reinterpret_cast<std::uintptr_t>(one); }
 inline const void* of(std::uintptr_t taken) noexcept {
   return taken > somebody ? reinterpret_cast<const void*>(taken) : nullptr;
@@ -111,8 +111,10 @@ class gate_waiter : public waiter {
     into.add(what, static_cast<const gate_waiter&>(self).gate_);
   }
 
+  static const wait_layout seen;
   gate* gate_;
 };
+WEFT_LAYOUT(gate_waiter, stored_at(WEFT_BEHIND_WAITER(gate_waiter, gate_)));
 
 /// What an await of a primitive does with its task. One that may find what it wants has two functions besides, for fibers:
 /// see detail::may_need_no_wait. One that has no effect before it has what it wants, and so can be a case of a select, has

@@ -147,10 +147,12 @@ class outcome_wait : waiter {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const outcome_wait&>(self).from_);
   }
-  static constexpr wait_type type{.leave = leave, .name = "future", .tell = tell};
+  static const wait_layout seen;
+  static constexpr wait_type type{.leave = leave, .name = "future", .tell = tell, .layout = &seen};
 
   handed* from_;
 };
+WEFT_LAYOUT(outcome_wait, stored_at(WEFT_BEHIND_WAITER(outcome_wait, from_)));
 
 /// `co_await` of a future, of which it takes over the state.
 template <class T>
