@@ -47,6 +47,7 @@ pool_core::pool_core(const pool_options& options, unsigned processors, parkers b
       crowd_{own_threads(), first_awake(options, processors)},
       began_{nanoseconds_now()},
       forks_before_{forks_of_process.load(std::memory_order_relaxed)} {  // as declared
+  std::snprintf(name_, sizeof name_, "%s", options.name != nullptr ? options.name : "weft");
   for (unsigned i = 0; i != options.threads; ++i) seats_.push_back(std::make_unique<seat>(*this, i, beds));
   for (unsigned i = 0; i != options.priorities; ++i) levels_.push_back(std::make_unique<level_executor>(*this, i));
   if (options.use_caller) seats_.back()->asleep.begins(began_);
@@ -67,10 +68,11 @@ pool_core* pool_core::make(const pool_options& options, parkers beds) {
   std::unique_ptr<pool_core> core{new pool_core{mine, processors, beds}};
   core->know_each_other(places);
   pool_core* const started = core.release();  // the last one to drop it deletes it
-  if (const int refused = started->start_threads(mine.name != nullptr ? mine.name : "weft", places); refused != 0) {
+  if (const int refused = started->start_threads(started->name_, places); refused != 0) {
     started->drop();
     throw error{std::error_code{refused, std::generic_category()}, "start the threads of a pool"};
   }
+  enter_pool(started->place_, *started);
   return started;
 }
 
@@ -155,6 +157,7 @@ void pool_core::drop() noexcept {
 #if !defined(NDEBUG)
   expect_no_task();
 #endif
+  leave_pool(place_);
   delete this;
 }
 

@@ -22,6 +22,7 @@
 #include "base/ref_count.hpp"
 #include "base/starting_gate.hpp"
 #include "core/worker.hpp"
+#include "pool/pool_list.hpp"
 #include "pool/pool_size.hpp"
 #include "pool/process_forks.hpp"
 #include "pool/processors.hpp"
@@ -103,6 +104,9 @@ class pool_core final : public executor, private parking<pool_core> {
 
   /// Called by the destructor of the pool.
   void release() noexcept;
+
+  /// Of its threads, as far as they show it: up to 15 characters.
+  const char* name() const noexcept { return name_; }
 
  private:
   friend parking<pool_core>;
@@ -317,6 +321,8 @@ class pool_core final : public executor, private parking<pool_core> {
   std::atomic<bool> is_limited_{false};              // set by limit_awake(). A hint, no edge
   const std::uint64_t began_;
   const std::uint32_t forks_before_;  // the value of forks_of_process when the pool was made
+  pool_place place_;
+  char name_[16]{};
   bool joined_ = false;
   bool goes_with_caller_ = false;          // a caller's job destroyed the pool, which has no thread of its own
   pool_worker* callers_before_ = nullptr;  // the worker that the thread in the callers' place was before
