@@ -1,5 +1,10 @@
 // Values of which each goes to all. Its receivers are in receiver_of.hpp, the like of one value that changes in watch.hpp.
 //
+//     w::broadcast<tick> ticks{{.capacity = 64}};
+//     auto mine = ticks.subscribe();
+//     co_await ticks.send(now);
+//     while (auto t = co_await mine.receive()) draw(*t);
+//
 // A broadcast keeps what it sends in a ring until all that subscribed before have received it; each slot counts those that
 // have not. Numbers of values only grow, so a receiver is a number: the next value that it gets. One that waits is at the
 // end of what was sent, so a send gives it its copy at once, and keeps the value for the others.
@@ -34,6 +39,8 @@ namespace detail {
 template <class T>
 class broadcast_send_case;
 }  // namespace detail
+
+/// What a send does about a receiver that has not received the oldest value yet, where there is no room for a new one.
 enum class slow_receiver : unsigned char {
   wait,         ///< the sender waits for it
   drop_oldest,  ///< it misses the oldest value, which it is told: receiver_of::missed

@@ -1,5 +1,8 @@
 // Time, as work sees it: what clock it sleeps by, and sleeping.
 //
+//     co_await w::sleep_for(10ms);
+//     co_await w::sleep_until(w::current_clock().now() + 1s);
+//
 // A clock is found through the environment, so that a program sleeps in real time and its tests in none. It keeps
 // timers, intrusive nodes that fire at a time point; whoever sleeps has one in its frame, and nothing is allocated.
 //

@@ -2,6 +2,9 @@
 // retry in timed.hpp; merge, for_each and as_completed in merge.hpp; detach_on_stop in detach_on_stop.hpp; resume_on,
 // start_on, continue_on and yield in hop.hpp; then, on_value, on_error and on_stop in pipe.hpp. This header includes all.
 //
+//     auto [user, orders] = co_await w::when_all(load_user(id), load_orders(id));
+//     std::vector<page> pages = co_await w::when_all(std::move(fetches));
+//
 // All of them wait until everything that they started has ended, whoever won: nothing outlives its block. How is told in
 // join/group.hpp.
 #pragma once

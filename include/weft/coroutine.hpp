@@ -1,12 +1,10 @@
-// Stackful coroutines, resumed by hand.
+// Stackful coroutines, resumed by hand: plain functions that stop in the middle, and go on there.
 //
-// All of one lies at the top of its stack: context, state and the begin of its function on one line, right above its
-// frames; then the rest of the function, and what a switch does not touch. With more coroutines than a cache has lines, each
-// line more is a miss more. A value passes by its address, in a register: it stays where resume() or yield() got it until
-// the other side has moved it out.
-//
-// resume and yield are inlined into what calls them, always: a function that switches and then returns has its return
-// predicted by the other side's calls, and its frame is up to two lines more.
+//     w::coroutine<int()> squares{[](auto& yield) {
+//       for (int i = 1; i != 10; ++i) yield(i * i);
+//       return 100;
+//     }};
+//     while (!squares.done()) use(squares.resume());  // 1, 4, 9, ...
 //
 // What ends a coroutine half-way is `stopped`, thrown out of the yield that it waits in, so its stack unwinds; swallowed,
 // it is thrown again by the next yield.

@@ -1,8 +1,13 @@
-// What work inherits from whoever started it. An env is immutable and lives in the frame that made it; what runs below
-// refers to it. Nothing is passed by hand: `current_env()` reads that of the running task.
+// What work inherits from whoever started it: its executor, stop, deadline, memory, clock, and values of the program's own.
+// Nothing is passed by hand: `current_env()` reads that of the running task, and a `local` what was bound for it.
 //
-// Scopes and with_* make one, from that of the task around them; see scope.hpp. A child of when_all has its parent's, a
-// fork that of its scope. A shared_task, and what start() begins, may outlive whoever started them, and have their own.
+//     w::local<int> request_id{0};
+//     co_await w::with_local(request_id, 7, serve);  // in serve, and all that it calls: request_id.get() == 7
+//     if (w::current_env().deadline < soon) co_return;
+//
+// An env never changes, and lives in the frame that made it. Scopes and with_* make one, from that of the task around them;
+// see scope.hpp. A child of when_all has its parent's, a fork that of its scope. A shared_task, and what start() begins, may
+// outlive whoever started them, and have their own.
 //
 // Rejected: a thread-local env: see docs/design/0001-root-and-env.md.
 #pragma once

@@ -1,3 +1,10 @@
+// How work ends, and what it fails with.
+//
+//     w::result<int> how = co_await w::as_result(load());
+//     if (how.has_value()) use(*how);
+//     else if (how.is_stopped()) log("stopped");
+//     else log(how.error().message());
+//
 // The three ways in which work ends: with a value, with an error, stopped. `result<T>` holds any of them. An error is
 // whatever exception was thrown; what weft itself reports is an `error` with a code for programs and a sentence for
 // people. Stopped is no exception inside tasks: see task.hpp.

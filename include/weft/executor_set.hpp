@@ -1,10 +1,11 @@
-// Several executors, of which each has a type of its own, and is found by it.
+// Several executors for one piece of work, of which each has a type of its own, and is found by it: a pool for what computes,
+// a worker for what belongs to one thread.
 //
-// An env has one executor, where its task runs. Where else a task may have to go, a pool for what computes, a worker for
-// what belongs to one thread, is bound for all below, as a local is: a set is a list of pairs, of a type and an executor,
-// in the frame of with_executors. A set further in hides those of its types further out, and no others.
+//     w::executor_set places{compute, disk};
+//     co_await w::with_executors(places, serve);
+//     co_await w::resume_on(w::executor_of<disk_pool>());  // in serve, and all that it calls
 //
-// Rejected: a table of executors in each env, which every scope would copy.
+// Where work runs is its env's one executor, as ever; a set says where else it may go.
 #pragma once
 
 #include <array>

@@ -1,10 +1,10 @@
 // Awaiting a function that reports through a callback.
 //
-// The outcome lies in the awaiting frame, so a callback is a pointer. A callback that comes before the function returns
-// finds nobody parked, and the task goes on without having suspended.
+//     std::string text = co_await w::from_callback<std::string>([&](w::callback<std::string> done) { http.get(url, done); });
 //
-// A stop can't end the wait, since the callback will come and needs the frame: it is forwarded to `cancel`, and the
-// wait goes on until the callback has come.
+// The outcome lies in the awaiting frame, so a callback is a pointer. One that comes before the function returns has the
+// task go on without having suspended. A stop can't end the wait, since the callback will come and needs the frame: it is
+// forwarded to `cancel`, and the wait goes on until the callback has come.
 #pragma once
 
 #include <type_traits>

@@ -1,5 +1,10 @@
 // Bridges from code that is no coroutine: promise and future, and awaiting a callback.
 //
+//     w::promise<int> promise;
+//     w::future<int> answer = promise.get_future();
+//     on_reply([promise = std::move(promise)](int n) mutable { promise.set_value(n); });
+//     int n = co_await std::move(answer);
+//
 // A promise is the end that a callback, a thread or another library sets; its future is the end that a task awaits, a
 // plain thread waits for, or a continuation follows. They share one state, with one outcome and at most one who waits;
 // how the two meet is told in core/handover.hpp. `from_callback`, in a file of its own, is the same without the

@@ -1,25 +1,14 @@
 // Going on somewhere else: resume_on, start_on, continue_on and yield.
 //
-// A task belongs to its root's executor. One that hops gives its root another environment, which differs in its
-// executor, and comes between itself and whoever awaits it as a boundary: where the task returns, or a stop that
-// destroyed its frame arrives, the boundary has the root go home, and there the return, or the stop, goes on outward. So
-// nobody who awaits a task finds himself elsewhere, and no other await compares anything.
+//     w::task<picture> draw(scene what) {
+//       co_await w::resume_on(gui);  // until draw() ends; whoever awaits it goes on where he was
+//       co_return paint(what);
+//     }
+//     auto answer = co_await w::start_on(workers, think());  // all of think() on the pool
 //
-//   task    ->  boundary        ->  who awaits the task
-//   on ex       env of the hop      env as it was
-//
-// A second hop of one task puts its boundary inside the first; on the way out only the last of such a chain hops. A
-// cleanup that was registered between two hops runs where the task was then.
-//
-// A job in an executor's queue can't be taken out, so a hop under way is not stopped: the task arrives, and its next wait
-// is a stop point. Going home is none at all.
-//
-// An async_generator that hops comes home at each co_yield, by the same boundary, and hops again when the next value is
-// asked for: it notes where it wants to be (goes_on_on). So its consumer, which may be another one by then, is never
-// elsewhere, and a generator at rest belongs to no executor.
-//
-// Rejected: (a) comparing executors at each return: one compare a level, for what almost no task does. (b) A hop that
-// lasts beyond the task, as other libraries have it: a caller can't see from a call where it will find itself.
+// Nobody who awaits a task finds himself elsewhere: a task that has hopped goes home as it ends. A hop under way is not
+// stopped, since a job in an executor's queue can't be taken out; the next wait behind it is a stop point. How that is done
+// is told in detail/task/hop.hpp.
 #pragma once
 
 #include <coroutine>

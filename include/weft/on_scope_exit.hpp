@@ -1,10 +1,9 @@
 // Cleanup that waits: a destructor can't co_await, so a task names what is to run when it has ended.
 //
-// Each cleanup is a boundary of its own between the task and what awaits it: where the task returns, or a stop that
-// destroyed its frame arrives, the cleanup runs; then the return, or the stop, goes on outward. The last one to be
-// registered stands innermost, so it runs first.
-//
-// Rejected: a list of cleanups in the promise: a word in every frame, and a test at every return.
+//     w::task<> serve(connection c) {
+//       co_await w::on_scope_exit(log_out, c.session());
+//       ...  // however this ends, log_out() is awaited behind it
+//     }
 #pragma once
 
 #include <utility>

@@ -1,13 +1,10 @@
 // Loops over a range that a pool shares out: for_each and reduce.
 //
-// A range is cut in halves until a piece is small enough; each cut is a when_all, so pieces are taken by other workers
-// where these have nothing to do, and otherwise cost a join that nobody took from. Between two pieces a loop looks whether
-// it was told to stop, and whether another piece has failed.
+//     co_await w::for_each(pixels, shade);
+//     double sum = co_await w::reduce(samples, 0.0);
 //
-// A loop is there for several threads only, so on an executor that can't run in parallel it says so, once a process.
-//
-// Rejected: as many pieces as there are workers (the slowest one holds up all); sorting and the like, which others have; to
-// say of when_all, too, that it runs on one thread (there its children wait side by side, and that is mostly meant).
+// A loop looks whether it was told to stop between two pieces of its range. On an executor that can't run in parallel it
+// says so to stderr, once a process. How a range is cut is told in detail/pool/parallel_loop.hpp.
 #pragma once
 
 #include <concepts>

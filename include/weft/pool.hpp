@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/forward.hpp>
+#include <weft/detail/pool/pool_call.hpp>
 #include <weft/executor.hpp>
 #include <weft/hop.hpp>
 #include <weft/stop.hpp>
@@ -30,35 +31,6 @@ namespace weft {
 namespace detail {
 class pool_core;    // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class strand_core;  // as it is
-
-/// A call of pool::run() by a thread that works for the pool meanwhile.
-class pool_call final : public root {
- public:
-  /// Takes the place of a caller, if there is one and nobody has it.
-  pool_call(pool_core& of, weft::executor& there, stop_token stop) noexcept;
-  pool_call(const pool_call&) = delete;
-  ~pool_call();  // leaves it
-
-  /// Whether the pool has such a place.
-  bool may_help() const noexcept;
-
-  /// Runs what was adopted to its end, in that place as soon as nobody else has it. False: it ended stopped.
-  bool run() noexcept;
-
- private:
-  struct end_of_call : job {
-    bool over = false;
-    end_of_call() noexcept { run = hear_of_it; }
-    static void hear_of_it(job& self) noexcept;
-  };
-  static void ended(root& self, bool stopped) noexcept;
-
-  pool_core* of_;
-  weft::env own_env_;
-  end_of_call end_;      // what tells the caller
-  bool inside_ = false;  // under the callers' lock, as end_.over is as long as this is not
-  bool stopped_ = false;
-};
 }  // namespace detail
 
 /// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.

@@ -12,10 +12,22 @@
 #include <weft/detail/net/operation.hpp>
 #include <weft/task.hpp>
 
+namespace weft::detail { class until_others_ready; }  // namespace weft::detail
+
 namespace weft::net {
 
 /// What a descriptor is ready for, or is to be.
 enum class readiness : std::uint8_t { readable = 1, writable = 2, either = 3 };
+
+/// Waits until a descriptor of another library is ready, which stays that one's: for libraries that have sockets of their
+/// own. Gives what it is ready for, which may be more than was asked: an error, or the end, is both.
+///
+/// Cancel    has no effect on the descriptor.
+/// Fails     with an error of the system's, also for a regular file, which is always ready.
+/// Cost      five system calls.
+detail::until_others_ready ready(int number, readiness wanted) noexcept;
+
+// ---- implementation -------------------------------------------------------------------------------------------------------
 
 }  // namespace weft::net
 
@@ -76,12 +88,6 @@ class [[nodiscard("nothing happens until it is awaited")]] until_others_ready
 
 namespace weft::net {
 
-/// Waits until a descriptor of another library is ready, which stays that one's: for libraries that have sockets of their
-/// own. Gives what it is ready for, which may be more than was asked: an error, or the end, is both.
-///
-/// Cancel    has no effect on the descriptor.
-/// Fails     with an error of the system's, also for a regular file, which is always ready.
-/// Cost      five system calls.
 inline detail::until_others_ready ready(int number, readiness wanted) noexcept { return {number, wanted}; }
 
 }  // namespace weft::net

@@ -1,5 +1,7 @@
 // What a select chooses between: a send, a receive, a time, a stop, or nothing at all. select_on.hpp has what else can be
 // awaited, select_holes.hpp cases that may be missing. Part of select.hpp.
+//
+//     auto got = co_await w::select(w::on_receive(orders), w::on_send(log, line), w::on_stop(closing.token()), w::after(5ms));
 #pragma once
 
 #include <chrono>

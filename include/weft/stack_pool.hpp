@@ -1,32 +1,13 @@
 // Stacks for coroutines and fibers: where they lie, what guards them, and who keeps them warm.
 //
-// A pool takes address space in regions and cuts slots of one size from each. A slot, from below:
-//
-//     guard | what may be used ... frames | the coroutine's own lines, its function | this header | colour
-//
-// Equal stacks at equal distances would put their hot lines into the same few cache sets, and their pages into the same
-// few sets of the TLB: 1000 stacks 64 KiB apart took 38 ns a pair of switches. So the tops of neighbours are shifted by 0
-// to 22 times 128 bytes, which leaves a page for what a small coroutine touches, and a slot is an odd number of pages. 23
-// colours, and not 24, since the number of pages that a cache tells apart is a power of two: with 24 the same page and
-// colour come together in every 96th slot, with 23 in every 736th of a second level of 2048 sets. A region's colours go on
-// where those of the last one ended.
-//
-// A guard is memory that faults. On Linux 6.13 and later it is a range of the mapping that needs no entry in the process's
-// list of mappings (MADV_GUARD_INSTALL); before, each guard splits a mapping (mprotect), and the system allows some 65,000
-// of those. Which of them works is tried once, by a fault and not by a return code: there are systems that answer 0 and
-// let the write through. A guard is as large as most frames, so that one of those can't jump over it.
+//     w::stack_pool mine{{.max_stacks = 10'000}};
+//     s.go({.size = 1 << 20, .pool = &mine}, compute);  // a fiber on a stack of 1 MiB
 //
 // A stack that is given back stays warm on a list, the last one first; what nobody has needed for a while goes back to
 // the system, down to `min_idle`. Its address space stays with the pool. There is no thread for that: whoever gives a
 // stack back looks at the clock, now and then.
 //
-// A call of the system that does one page takes several times what a page costs in a call that does many. So stacks are
-// guarded, given their first page, and let go of by the dozen: a region that has handed out n of them readies n more.
-// A high-water mark is such a call, too: it is taken when a stack changes its user, not each time that one comes back.
-//
-// Rejected: (a) guards on huge pages: a guard splits the page, which is what it was taken for; so `huge_pages` goes with
-// no guard, and such stacks have a canary, checked when they come back. (b) Segmented stacks: each call at the end of a
-// segment pays for the next one, again and again in a loop.
+// How stacks lie in memory, and what was rejected, is told in src/stack/stack_pool.cpp.
 #pragma once
 
 #include <cstddef>
@@ -54,23 +35,6 @@ inline constexpr std::size_t least_stack_size =
 #else
     std::size_t{8} << 10;
 #endif
-
-namespace detail {
-
-/// Makes a stack of memory that is the user's. Ends the program if that is too small.
-stack_header& stack_in(void* memory, std::size_t bytes) noexcept;
-
-/// Gives back what take() or stack_in() gave; ends the program if it has run over.
-void give_back_stack(stack_header& one) noexcept;
-
-/// Before a thread switches to a stack for the first time: it gets an alternate signal stack, on which an overflow is
-/// caught. Cheap where that was done.
-void prepare_thread_for_stacks() noexcept;
-
-/// Where the library is unloaded: all go.
-void end_stacks() noexcept;
-
-}  // namespace detail
 
 struct stack_pool_options {
   stack_guard guard = stack_guard::automatic;

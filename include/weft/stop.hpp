@@ -1,11 +1,14 @@
-// How work is told to stop. A stop_source stands in place, in the frame of whoever may want to stop something; tokens
-// are pointers to it, callbacks are nodes in its list: nothing is counted and nothing allocated. A stop carries a
-// cause, so that one can ask later why something was stopped.
+// How work is told to stop: a source, tokens that refer to it, and callbacks.
 //
-// Most code needs none of this: tasks inherit their stop from the environment, and every await of weft obeys it.
+//     w::stop_source closing;
+//     w::stop_callback log{closing.token(), [] { puts("closing"); }};
+//     closing.request_stop({.reason = "an operator has asked for it"});
 //
-// Source: the protocol of registration is that of std::stop_callback (N4868, 32.3.4), in place as P2300's
-// inplace_stop_source has it.
+// Most code needs none of this: tasks inherit their stop from their environment, and every await of weft obeys it. A stop
+// carries a cause, so that one can ask later why something was stopped.
+//
+// A source stands in place, in the frame of whoever may want to stop something; tokens are pointers to it, callbacks are
+// nodes in its list: nothing is counted and nothing allocated.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,9 @@
 // Lazy tasks: the call that can wait.
 //
+//     w::task<int> answer() { co_return 42; }
+//     w::task<> ask() { std::printf("%d", co_await answer()); }
+//     int main() { w::sync_wait(ask()); }
+//
 // A task does nothing until it is awaited, then runs in the root of whoever awaits it: `co_await f()` costs about what
 // a call of a function costs that the compiler does not inline. Where clang can see the callee, its frame is placed in
 // the caller's; else it comes from the worker's frame memory. A task resumes on its own executor, whoever completed

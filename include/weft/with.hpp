@@ -1,6 +1,10 @@
 // What changes for a callable and all below it: with_memory, with_local, with_stop, with_deadline, with_env, shielded; and
 // what a task asks of its own stop.
 //
+//     co_await w::with_deadline(5s, fetch, url);
+//     co_await w::with_local(request_id, 7, serve);
+//     co_await w::shielded(commit());
+//
 // All with_* take a callable and its arguments, moved into the frame, and never a ready-made awaitable: a task that has
 // not started has its frame's memory from where it was called, and all else from where it is awaited.
 //

@@ -1,3 +1,7 @@
+// The protocol of stop sources: callbacks are nodes in a list of the source's, and run under no lock.
+//
+// Source: the protocol of registration is that of std::stop_callback (N4868, 32.3.4), in place as P2300's
+// inplace_stop_source has it.
 #include <weft/stop.hpp>
 
 #include "base/spin.hpp"

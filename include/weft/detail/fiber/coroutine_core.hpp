@@ -1,5 +1,12 @@
-// What a coroutine is, whatever it passes and runs; and what passes through it. Part of coroutine.hpp, where its layout is
-// told.
+// What a coroutine is, whatever it passes and runs; and what passes through it. Part of coroutine.hpp.
+//
+// All of one lies at the top of its stack: context, state and the begin of its function on one line, right above its
+// frames; then the rest of the function, and what a switch does not touch. With more coroutines than a cache has lines, each
+// line more is a miss more. A value passes by its address, in a register: it stays where resume() or yield() got it until
+// the other side has moved it out.
+//
+// resume and yield are inlined into what calls them, always: a function that switches and then returns has its return
+// predicted by the other side's calls, and its frame is up to two lines more.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,11 @@
 // How for_each and reduce of parallel.hpp cut a range in pieces, and what becomes of their failures.
+//
+// A range is cut in halves until a piece is small enough; each cut is a when_all, so pieces are taken by other workers
+// where these have nothing to do, and otherwise cost a join that nobody took from. Between two pieces a loop looks whether
+// it was told to stop, and whether another piece has failed.
+//
+// Rejected: as many pieces as there are workers (the slowest one holds up all); sorting and the like, which others have; to
+// say of when_all, too, that it runs on one thread (there its children wait side by side, and that is mostly meant).
 #pragma once
 
 #include <atomic>

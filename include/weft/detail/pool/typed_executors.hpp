@@ -1,4 +1,9 @@
 // The executors that with_executors of executor_set.hpp has bound: a list of pairs, of a type and an executor.
+//
+// A set is bound for all below, as a local is: in the frame of with_executors. A set further in hides those of its types
+// further out, and no others.
+//
+// Rejected: a table of executors in each env, which every scope would copy.
 #pragma once
 
 #include <concepts>

@@ -38,4 +38,17 @@ static_assert(sizeof(stack_header) == 64);
 /// A pool's stack has so many bytes more than was asked for, whatever its colour: for what lies above the frames.
 inline constexpr std::size_t free_above_stack = 1024;
 
+/// Makes a stack of memory that is the user's. Ends the program if that is too small.
+stack_header& stack_in(void* memory, std::size_t bytes) noexcept;
+
+/// Gives back what take() or stack_in() gave; ends the program if it has run over.
+void give_back_stack(stack_header& one) noexcept;
+
+/// Before a thread switches to a stack for the first time: it gets an alternate signal stack, on which an overflow is
+/// caught. Cheap where that was done.
+void prepare_thread_for_stacks() noexcept;
+
+/// Where the library is unloaded: all go.
+void end_stacks() noexcept;
+
 }  // namespace weft::detail

@@ -1,4 +1,10 @@
 // What on_scope_exit gives: awaited in a task, it registers a cleanup.
+//
+// Each cleanup is a boundary of its own between the task and what awaits it: where the task returns, or a stop that
+// destroyed its frame arrives, the cleanup runs; then the return, or the stop, goes on outward. The last one to be
+// registered stands innermost, so it runs first.
+//
+// Rejected: a list of cleanups in the promise: a word in every frame, and a test at every return.
 #pragma once
 
 #include <coroutine>
