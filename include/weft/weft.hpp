@@ -8,6 +8,8 @@
 #include <weft/batcher.hpp>
 #include <weft/blocking.hpp>
 #include <weft/broadcast.hpp>
+#include <weft/buffered_reader.hpp>
+#include <weft/buffered_writer.hpp>
 #include <weft/channel.hpp>
 #include <weft/channel_ends.hpp>
 #include <weft/clock.hpp>
@@ -15,8 +17,10 @@
 #include <weft/condition_variable.hpp>
 #include <weft/coroutine.hpp>
 #include <weft/datagram.hpp>
+#include <weft/datagram_buffers.hpp>
 #include <weft/detach_on_stop.hpp>
 #include <weft/directory.hpp>
+#include <weft/endpoint.hpp>
 #include <weft/env.hpp>
 #include <weft/error.hpp>
 #include <weft/error_policy.hpp>
@@ -35,6 +39,7 @@
 #include <weft/hop.hpp>
 #include <weft/io.hpp>
 #include <weft/io_backend.hpp>
+#include <weft/io_concepts.hpp>
 #include <weft/io_limits.hpp>
 #include <weft/io_numbers.hpp>
 #include <weft/io_pipe.hpp>
@@ -54,6 +59,7 @@
 #include <weft/pool.hpp>
 #include <weft/process.hpp>
 #include <weft/race.hpp>
+#include <weft/readiness.hpp>
 #include <weft/receiver_of.hpp>
 #include <weft/registry.hpp>
 #include <weft/resolve.hpp>
@@ -78,6 +84,7 @@
 #include <weft/task.hpp>
 #include <weft/time.hpp>
 #include <weft/timed.hpp>
+#include <weft/trace_context.hpp>
 #include <weft/unix.hpp>
 #include <weft/version.hpp>
 #include <weft/wait_subject.hpp>
