@@ -41,12 +41,15 @@ struct hook_options {
 };
 
 namespace detail {
+class io_service;
+
 /// What a fiber has while its calls are hooked.
 struct hook_state {
   hook_options kinds;
   hook_state* outer = nullptr;
-  unsigned locks = 0;    // of pthread, which it holds
-  bool is_over = false;  // in a child of fork(), which has no workers
+  unsigned locks = 0;              // of pthread, which it holds
+  bool is_over = false;            // in a child of fork(), which has no workers
+  io_service* waits_by = nullptr;  // where watches of its numbers may have stayed
 };
 }  // namespace detail
 

@@ -78,7 +78,7 @@ template <class Attempt, class Plain>
 ssize_t go_on(const hooked_call& call, int number, direction which, clock::time_point until, ssize_t result,
               Attempt attempt, Plain plain) noexcept {
   if (!found_nothing(result)) return call.give(result);
-  const waited how = wait_until(number, which, until, [&] { return !found_nothing(result = attempt()); });
+  const waited how = wait_until(call, number, which, until, [&] { return !found_nothing(result = attempt()); });
   if (how == waited::ready) return call.give(result);
   if (how == waited::impossible) return call.give(plain());
   return call.fail(error_of(how, EAGAIN));

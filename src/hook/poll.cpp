@@ -92,7 +92,7 @@ int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count
   constexpr unsigned always = POLLERR | POLLHUP | POLLNVAL;
   const unsigned events = count == 1 && those->fd >= 0 ? static_cast<unsigned short>(those->events) & ~always : 0U;
   if (events != 0 && ((events & ~asks_in) == 0 || (events & ~asks_out) == 0)) {
-    how = wait_until(those->fd, (events & ~asks_in) == 0 ? direction::in : direction::out, until,
+    how = wait_until(call, those->fd, (events & ~asks_in) == 0 ? direction::in : direction::out, until,
                      [&] { return (found = look()) != 0; });
   } else {
     set_of_numbers set;
@@ -285,7 +285,7 @@ int epoll_wait(int set, epoll_event* into, int most, int limit) {
   const auto look = [&] { return next_epoll_wait(set, into, most, 0); };
   int found = look();
   if (found != 0 || limit == 0) return call.give(found);
-  const waited how = wait_until(set, direction::in, after(milliseconds{limit < 0 ? -1 : limit}),
+  const waited how = wait_until(call, set, direction::in, after(milliseconds{limit < 0 ? -1 : limit}),
                                 [&] { return (found = look()) != 0; });
   if (how == waited::ready) return call.give(found);
   if (how == waited::timed_out) return call.give(look());

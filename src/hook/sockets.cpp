@@ -183,10 +183,13 @@ int connect_hooked(const hooked_call& call, int number, const sockaddr* to, sock
     const without_blocking now{number};
     return plain();
   };
+  forget_changes_of(number);
   const int refused = attempt();
-  if (found_nothing(refused)) return static_cast<int>(try_at_times(call, number, refused, attempt));
+  // A local listener without room; of any other socket the system says so to one that blocks, too.
+  if (found_nothing(refused) && socket_option_of(number, SO_DOMAIN) == AF_UNIX)
+    return static_cast<int>(try_at_times(call, number, refused, attempt));
   if (refused == 0 || (errno != EINPROGRESS && errno != EALREADY)) return call.give(refused);
-  const waited how = wait_until(number, direction::out, limit_of(number, direction::out),
+  const waited how = wait_until(call, number, direction::out, limit_of(number, direction::out),
                                 [&] { return is_ready(number, direction::out); });
   // By now it is connected or has failed, and the call says which, and has the socket be so.
   if (how == waited::ready || how == waited::impossible) return call.give(plain());

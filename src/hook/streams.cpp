@@ -22,6 +22,7 @@ WEFT_HOOK_NEXT(read);
 WEFT_HOOK_NEXT(readv);
 WEFT_HOOK_NEXT(write);
 WEFT_HOOK_NEXT(writev);
+WEFT_HOOK_NEXT(poll);
 WEFT_HOOK_NEXT(close);
 WEFT_HOOK_NEXT(dup2);
 WEFT_HOOK_NEXT(dup3);
@@ -111,9 +112,8 @@ ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySo
 }  // namespace
 
 bool is_ready(int number, direction which) noexcept {
-  static constinit next_function<decltype(::poll)> next{"poll", nullptr};
   pollfd one{.fd = number, .events = which == direction::in ? short{POLLIN} : short{POLLOUT}, .revents = 0};
-  return next(&one, nfds_t{1}, 0) != 0;
+  return next_poll(&one, nfds_t{1}, 0) != 0;
 }
 
 extern const char hooks_streams;

@@ -12,39 +12,56 @@
 #include <weft/hop.hpp>
 #include <weft/nothrow.hpp>
 
+#include "base/thread_id.hpp"
 #include "io/io_service.hpp"
 
 namespace weft::detail {
 
-// What a number is of. Events, timers and epoll sets look all the same.
-struct watch_of_number::file {
+// What a number is of. Events, timers and epoll sets look all the same; a socket looks like no other one.
+struct file_identity {
   dev_t device = 0;
   ino_t inode = 0;
-  explicit file(int number) noexcept {
+  bool is_socket = false;
+  explicit file_identity(int number) noexcept {
     struct stat about;
     if (::fstat(number, &about) != 0) return;  // nor can it be watched
     device = about.st_dev;
     inode = about.st_ino;
+    is_socket = S_ISSOCK(about.st_mode);
   }
-  bool operator==(const file&) const = default;
+  bool operator==(const file_identity&) const = default;
 };
 
-// Under its number's lock, but for what `at` does itself.
-struct watch_of_number::shared {
+// A number that a service watches. Under the number's lock, but for what `at` does itself and for its place in the service's
+// list, which is under the list's lock. It is in both lists, or in neither (`is_closed`).
+struct number_watch {
   descriptor* at;
   io_service* by;
-  file of;
-  unsigned users = 1;
-  bool is_closed = false;  // and in no list
-  shared* next = nullptr;
+  file_identity of;
+  int number;
+  unsigned users = 0;
+  bool is_closed = false;
+  std::uintptr_t last_user = 0;                       // the thread of who was the last to leave it
+  number_watch* next = nullptr;                       // of the same number, one for each service
+  number_watch *before = nullptr, *behind = nullptr;  // of the same service
+};
+
+struct number_entry {
+  std::mutex lock;  // of the list, and of what follows a poll(); before the lock of a service's list
+  number_watch* watches = nullptr;
+
+  void add(number_watch& one) noexcept {
+    one.next = watches;
+    watches = &one;
+  }
+  void take_out(const number_watch& one) noexcept {
+    number_watch** at = &watches;
+    while (*at != &one) at = &(*at)->next;
+    *at = one.next;
+  }
 };
 
 namespace {
-
-struct number_entry {
-  std::mutex lock;          // of the list, and of what follows a poll()
-  void* watches = nullptr;  // watch_of_number::shared, one for each service
-};
 
 // By number, in blocks that are made where a number of theirs is first waited for, and never go.
 constexpr std::size_t block_size = 1024, most_blocks = 1024;
@@ -87,26 +104,168 @@ void begin_in_child() noexcept {
 
 }  // namespace
 
-watch_of_number::watch_of_number(int number) noexcept : number_{number} {
-  number_entry* const entry = is_process_of_waits() ? entry_of(number, true) : nullptr;
-  if (entry == nullptr) return;
+// ---- the watches of a service -------------------------------------------------------------------------------------------------
+
+namespace {
+
+void enlist(number_watch& one) noexcept {
+  io_service::watches_of_hooks& all = one.by->of_hooks;
+  const std::lock_guard guard{all.lock};
+  one.behind = all.first;
+  if (all.first != nullptr) all.first->before = &one;
+  all.first = &one;
+}
+// Where nobody waits by the service any more, it may be gone after that.
+void unlist(const number_watch& one) noexcept {
+  io_service::watches_of_hooks& all = one.by->of_hooks;
+  const std::lock_guard guard{all.lock};
+  (one.before != nullptr ? one.before->behind : all.first) = one.behind;
+  if (one.behind != nullptr) one.behind->before = one.before;
+}
+
+// The service watches its number no more. `is_there`: the number is still of that file; another one's may be watched, too, for
+// somebody else.
+void let_go(const number_watch& one, bool is_there) noexcept {
+  if (is_there)
+    static_cast<void>(one.at->release());
+  else
+    one.at->forget();
+}
+
+// Of one that nobody uses and that is out of its number's list, under the number's lock. Out of its service's list it comes at
+// last: until then the fiber that is the service's last one does not end.
+void end_unused(number_watch* one, bool is_there) noexcept {
+  let_go(*one, is_there);
+  one->at->drop();
+  unlist(*one);
+  delete one;
+}
+
+// Those that end while somebody waits. They are woken outside of the number's lock, which each of them takes. So each watch is
+// used by this meanwhile, and its service visited.
+class ended_watches {
+ public:
+  explicit ended_watches(number_entry& of) noexcept : of_{of} {}
+  ended_watches(const ended_watches&) = delete;
+  ~ended_watches() {
+    while (first_ != nullptr) {
+      number_watch* const one = std::exchange(first_, first_->next);
+      io_service* const by = one->by;
+      one->at->has_more(direction::in);
+      one->at->has_more(direction::out);
+      {
+        const std::lock_guard guard{of_.lock};
+        leave(one);
+      }
+      by->end_visit();
+    }
+  }
+
+  /// Under the number's lock: those that are not of `now`, or all.
+  void take(const file_identity& now, bool all) noexcept {
+    number_watch* each = std::exchange(of_.watches, nullptr);
+    while (each != nullptr) {
+      number_watch* const one = std::exchange(each, each->next);
+      const bool is_there = one->of == now;
+      if (is_there && !all) {
+        of_.add(*one);
+      } else if (one->users == 0) {
+        end_unused(one, is_there);
+      } else {
+        ++one->users;
+        one->is_closed = true;
+        one->by->begin_visit();
+        let_go(*one, is_there);
+        unlist(*one);
+        one->next = std::exchange(first_, one);
+      }
+    }
+  }
+  /// Under the number's lock, of one that was taken.
+  static void leave(number_watch* one) noexcept {
+    if (--one->users != 0) return;
+    one->at->drop();
+    delete one;
+  }
+
+ private:
+  number_entry& of_;
+  number_watch* first_ = nullptr;
+};
+
+number_watch* find(const number_entry& of, const io_service& by) noexcept {
+  number_watch* one = of.watches;
+  while (one != nullptr && one->by != &by) one = one->next;
+  return one;
+}
+bool has_ended(const number_watch& one) noexcept {
+  return one.at->has_ended(direction::in) || one.at->has_ended(direction::out);
+}
+
+// From now on watches of that service may stay: until the last fiber ends that has said so.
+void stay(hook_state& its, io_service& by) noexcept {
+  if (its.waits_by == &by) return;
+  if (its.waits_by != nullptr) end_stay(its);
+  its.waits_by = &by;
+  const std::lock_guard guard{by.of_hooks.lock};
+  ++by.of_hooks.fibers;
+}
+
+}  // namespace
+
+// Nobody uses a watch of the service where no fiber stays. Each is ended under its number's lock, which comes before the list's;
+// so another thread, that closes the number, may have ended it by then.
+void end_stay(hook_state& its) noexcept {
+  io_service* const by = std::exchange(its.waits_by, nullptr);
+  if (by == nullptr) return;
+  std::unique_lock all{by->of_hooks.lock};
+  --by->of_hooks.fibers;
+  while (by->of_hooks.fibers == 0 && by->of_hooks.first != nullptr) {
+    const int number = by->of_hooks.first->number;
+    all.unlock();
+    {
+      number_entry& entry = *entry_of(number, true);
+      const std::lock_guard guard{entry.lock};
+      number_watch* const one = find(entry, *by);
+      if (one != nullptr && one->users == 0) {
+        entry.take_out(*one);
+        end_unused(one, one->of == file_identity{number});
+      }
+    }
+    all.lock();
+  }
+}
+
+// ---- waits --------------------------------------------------------------------------------------------------------------------
+
+watch_of_number::watch_of_number(hook_state& whose, int number) noexcept {
+  entry_ = is_process_of_waits() ? entry_of(number, true) : nullptr;
+  if (entry_ == nullptr) return;
+  ended_watches others{*entry_};
   try {
     io_service& by = io_service_here();
-    const file of{number};
-    end_those(number, &of);
-    const std::lock_guard guard{entry->lock};
-    for (auto* one = static_cast<shared*>(entry->watches); one != nullptr; one = one->next)
-      if (one->by == &by && one->of == of) {
-        ++one->users;
-        shared_ = one;
-        return;
-      }
-    auto fresh = std::make_unique<shared>(shared{.at = nullptr, .by = &by, .of = of});
-    fresh->at = &by.watch(number, false);
-    fresh->next = static_cast<shared*>(entry->watches);
-    shared_ = fresh.release();
-    entry->watches = shared_;
-    is_new_ = true;
+    stay(whose, by);
+    const std::lock_guard guard{entry_->lock};
+    const file_identity now{number};  // not before, or it is another one by now
+    others.take(now, false);
+    watch_ = find(*entry_, by);
+    // What has ended may begin anew: a socket that is connected once more. A new watch is told how it is now.
+    if (watch_ != nullptr && watch_->users == 0 && detail::has_ended(*watch_)) {
+      entry_->take_out(*watch_);
+      end_unused(std::exchange(watch_, nullptr), true);
+    }
+    if (watch_ == nullptr) {
+      auto fresh = std::make_unique<number_watch>(number_watch{.at = nullptr, .by = &by, .of = now, .number = number});
+      fresh->at = &by.watch(number, false);
+      fresh->at->report_once();
+      watch_ = fresh.release();
+      entry_->add(*watch_);
+      enlist(*watch_);
+      is_alone_ = true;
+    } else {
+      is_alone_ = watch_->users == 0 && watch_->last_user == this_thread_id();
+    }
+    ++watch_->users;
   } catch (const std::bad_alloc&) {
     has_no_memory_ = true;
   } catch (...) {  // a file of which nothing reports readiness, or too many are watched: the call blocks
@@ -114,79 +273,58 @@ watch_of_number::watch_of_number(int number) noexcept : number_{number} {
 }
 
 watch_of_number::~watch_of_number() {
-  if (shared_ == nullptr) return;
-  number_entry& entry = *entry_of(number_, true);
-  const std::lock_guard guard{entry.lock};
-  if (shared_->users == 1 && !shared_->is_closed) {
-    shared* before = nullptr;
-    for (auto* one = static_cast<shared*>(entry.watches); one != shared_; one = one->next) before = one;
-    if (before != nullptr)
-      before->next = shared_->next;
-    else
-      entry.watches = shared_->next;
-    static_cast<void>(shared_->at->release());
+  if (watch_ == nullptr) return;
+  const std::lock_guard guard{entry_->lock};
+  if (watch_->is_closed) {
+    ended_watches::leave(watch_);
+    return;
   }
-  leave(shared_);
+  watch_->last_user = this_thread_id();
+  if (--watch_->users != 0 || (watch_->of.is_socket && !watch_->by->keeps_open(*watch_->at))) return;
+  entry_->take_out(*watch_);
+  end_unused(watch_, true);
 }
 
-// Under its number's lock.
-void watch_of_number::leave(shared* one) noexcept {
-  if (--one->users != 0) return;
-  one->at->drop();
-  delete one;
-}
-
-void watch_of_number::expect_change(direction which) noexcept { shared_->at->expect_change(which); }
-bool watch_of_number::has_ended(direction which) const noexcept { return shared_->at->has_ended(which); }
+void watch_of_number::expect_change(direction which) noexcept { watch_->at->expect_change(which); }
+bool watch_of_number::has_changed(direction which) const noexcept { return watch_->at->may_try(which); }
+bool watch_of_number::has_ended(direction which) const noexcept { return watch_->at->has_ended(which); }
 
 waited watch_of_number::wait(direction which, clock::time_point until) noexcept {
   waited how = waited::ready;
   if (until == without_end) {
-    if (!await_unless_stopped(shared_->at->until_ready(which))) how = waited::stopped;
+    if (!await_unless_stopped(watch_->at->until_ready(which))) how = waited::stopped;
   } else {
     const clock::duration left = until - current_clock().now();
     if (left <= clock::duration::zero()) return waited::timed_out;
     try {
-      how = ended_by(await_unless_stopped(as_result(timeout(left, shared_->at->until_ready(which)))));
+      how = ended_by(await_unless_stopped(as_result(timeout(left, watch_->at->until_ready(which)))));
     } catch (const std::bad_alloc&) {  // for the timer's task
       how = waited::no_memory;
     }
   }
-  const std::lock_guard guard{entry_of(number_, true)->lock};
-  return shared_->is_closed ? waited::closed : how;
-}
-
-// Those that are not of that file; null: all. They are woken outside of the lock, which each of them takes; so each watch is
-// used by this meanwhile.
-void watch_of_number::end_those(int number, const file* but_of) noexcept {
-  number_entry* const entry = entry_of(number, false);
-  if (entry == nullptr) return;
-  shared *first = nullptr, *stays = nullptr;
-  {
-    const std::lock_guard guard{entry->lock};
-    auto* all = static_cast<shared*>(entry->watches);
-    while (all != nullptr) {
-      shared* const one = std::exchange(all, all->next);
-      const bool ends = but_of == nullptr || one->of != *but_of;
-      one->next = std::exchange(ends ? first : stays, one);
-      if (!ends) continue;
-      ++one->users;
-      one->is_closed = true;
-      static_cast<void>(one->at->release());
-    }
-    entry->watches = stays;
-  }
-  while (first != nullptr) {
-    shared* const one = std::exchange(first, first->next);
-    one->at->has_more(direction::in);
-    one->at->has_more(direction::out);
-    const std::lock_guard guard{entry->lock};
-    leave(one);
-  }
+  const std::lock_guard guard{entry_->lock};
+  return watch_->is_closed ? waited::closed : how;
 }
 
 void end_waits_for(int number) noexcept {
-  if (is_process_of_waits()) watch_of_number::end_those(number, nullptr);
+  number_entry* const entry = is_process_of_waits() ? entry_of(number, false) : nullptr;
+  if (entry == nullptr) return;
+  ended_watches all{*entry};
+  const std::lock_guard guard{entry->lock};
+  if (entry->watches != nullptr) all.take(file_identity{number}, true);
+}
+
+void forget_changes_of(int number) noexcept {
+  number_entry* const entry = is_process_of_waits() ? entry_of(number, false) : nullptr;
+  if (entry == nullptr) return;
+  const std::lock_guard guard{entry->lock};
+  number_watch* each = entry->watches;
+  while (each != nullptr) {
+    number_watch* const one = std::exchange(each, each->next);
+    if (one->users != 0) continue;
+    entry->take_out(*one);
+    end_unused(one, one->of == file_identity{number});
+  }
 }
 
 std::unique_lock<std::mutex> lock_number(int number) noexcept {
@@ -223,6 +361,11 @@ hooks::hooks(const hook_options& options) noexcept : state_{.kinds = options}, f
 
 hooks::~hooks() {
   if (state_.outer != nullptr) state_.outer->locks = state_.locks;
+  fiber_.set_hooks(nullptr);
+  if (state_.outer != nullptr && state_.outer->waits_by == nullptr)
+    state_.outer->waits_by = state_.waits_by;  // it stays for both
+  else if (!state_.is_over)
+    detail::end_stay(state_);
   fiber_.set_hooks(state_.outer);
   fiber_.may_leave();
 }

@@ -4,11 +4,15 @@
 // then the call itself, under a lock of the descriptor's number, so that of the fibers that were woken for one connection none
 // blocks in accept(). Where the try finds nothing, the fiber waits until the number is ready in that direction, and tries again.
 //
-// A number is watched by the io_service of the fiber's executor while somebody waits for it, and no longer: so what closes it
-// where no hook sees that (fclose) finds it as it would be without hooks, and a runtime is free to end when its fibers have.
-// Several that wait for one number at a time share the watch. It reports changes: who joins it late tries once more before it
-// waits, since what was reported may be another one's. Where the number is another file's by then, the watch is none of it: it
-// ends with EBADF, and a new one begins.
+// A number is watched by the io_service of the fiber's executor. Several that wait for one number at a time share the watch. It
+// reports changes: who joins it late tries once more before it waits, since what was reported may be another one's. Where the
+// number is another file's by then, the watch is none of it: it ends with EBADF, and a new one begins.
+//
+// The watch of a socket stays between waits, so that the next wait makes no call of the system for it, until the number is
+// closed or the last fiber with hooks ends that has waited by this service: a runtime is free to end when its fibers have. A
+// watch that stays must not keep its file open, or what closes that where no hook sees it (fclose) would close nothing: an epoll
+// set does not, and a ring polls each time anew. Whether the number is still of the same socket is asked before each wait, by
+// its inode, which no two sockets share; all other kinds of files are watched while somebody waits, and no longer.
 //
 // close() ends those who wait for its number with EBADF: the watch lets go of the number first, which may be another file's
 // after that.
@@ -70,6 +74,7 @@ class hooked_call {
   }
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
+  hook_state& state() const noexcept { return *state_; }
   bool does(bool hook_options::* kind) const noexcept { return state_->kinds.*kind; }
   /// Whether the fiber was told to stop: then no call that may wait begins.
   bool is_stopped() const noexcept { return current_root()->sleeper::stop_requested(); }
@@ -136,32 +141,29 @@ inline int error_of(waited how, int late) noexcept {
 /// Lets others run where the fiber has had many calls in a row that needed no wait. False: it was stopped.
 bool take_turns() noexcept;
 
-/// That somebody waits for a number. Watches it, unless another one does.
+/// That somebody waits for a number. Watches it, unless it is watched.
 class watch_of_number {
  public:
-  explicit watch_of_number(int number) noexcept;
+  watch_of_number(hook_state& whose, int number) noexcept;
   watch_of_number(const watch_of_number&) = delete;
   ~watch_of_number();
 
   /// Whether it can be waited for.
-  explicit operator bool() const noexcept { return shared_ != nullptr; }
+  explicit operator bool() const noexcept { return watch_ != nullptr; }
   bool has_no_memory() const noexcept { return has_no_memory_; }
-  /// Whether it is watched only now: then nothing that was reported is another one's.
-  bool is_new() const noexcept { return is_new_; }
+  /// Whether nobody else can have been told, between a try of this thread and now, of what comes after that try.
+  bool is_alone() const noexcept { return is_alone_; }
+  /// Whether something was reported that no try has followed.
+  bool has_changed(direction which) const noexcept;
   void expect_change(direction which) noexcept;
   bool has_ended(direction which) const noexcept;
   /// Until a change is reported, or the time is over.
   waited wait(direction which, clock::time_point until) noexcept;
 
  private:
-  struct shared;
-  struct file;
-  friend void end_waits_for(int number) noexcept;
-  static void end_those(int number, const file* but_of) noexcept;
-  static void leave(shared* one) noexcept;
-  int number_;
-  shared* shared_ = nullptr;
-  bool is_new_ = false, has_no_memory_ = false;
+  struct number_entry* entry_ = nullptr;
+  struct number_watch* watch_ = nullptr;
+  bool is_alone_ = false, has_no_memory_ = false;
 };
 
 /// How a wait with a time limit has ended, of what as_result() gives; no value: it was stopped.
@@ -177,15 +179,22 @@ waited ended_by(const std::optional<Result>& ended) noexcept {
 /// nothing: its numbers are its own, but who waits is in the parent.
 void end_waits_for(int number) noexcept;
 
+/// Before a socket is connected: what was reported of it before is no longer so.
+void forget_changes_of(int number) noexcept;
+
+/// At the end of its hooks: its fiber waits no more.
+void end_stay(hook_state& its) noexcept;
+
 /// Held over poll() and the call after it, of one number; see above.
 std::unique_lock<std::mutex> lock_number(int number) noexcept;
 
 /// Waits until `attempt()` is true, which was tried before in vain. It is called when something has changed.
 template <class Attempt>
-waited wait_until(int number, direction which, clock::time_point until, Attempt attempt) noexcept {
-  watch_of_number watched{number};
+waited wait_until(const hooked_call& call, int number, direction which, clock::time_point until,
+                  Attempt attempt) noexcept {
+  watch_of_number watched{call.state(), number};
   if (!watched) return watched.has_no_memory() ? waited::no_memory : waited::impossible;
-  for (bool tries = !watched.is_new();; tries = true) {
+  for (bool tries = !watched.is_alone() || watched.has_changed(which);; tries = true) {
     if (tries) {
       watched.expect_change(which);
       if (attempt()) return waited::ready;

@@ -84,6 +84,11 @@ int descriptor::release() noexcept {
   return number;
 }
 
+void descriptor::forget() noexcept {
+  number_.store(-1, std::memory_order_relaxed);  // as declared
+  leave(open);
+}
+
 void descriptor::drop() noexcept {
   close();
   leave(owned);

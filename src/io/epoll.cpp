@@ -48,6 +48,7 @@ epoll::epoll()
 }
 
 epoll::~epoll() {
+  if (!is_inherited()) wait_for_visitors();
   WEFT_EXPECTS(is_inherited() || watched() == 0,
                "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
                "uses that would meet what is gone");

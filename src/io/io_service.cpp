@@ -2,6 +2,7 @@
 
 #include <weft/error.hpp>
 
+#include "base/spin.hpp"
 #include "pool/process_forks.hpp"
 
 namespace weft::detail {
@@ -49,6 +50,11 @@ void io_service::give_back(descriptor& one) noexcept {
   if (retire(one)) use_again(one);
   const std::lock_guard guard{lock_};
   --watched_;  // the last: the service may be gone then
+}
+
+void io_service::wait_for_visitors() const noexcept {
+  spin_wait wait;
+  while (visitors_.load(std::memory_order_acquire) != 0) wait.once();  // <- visited (no model: as declared)
 }
 
 void io_service::use_again(descriptor& one) noexcept {

@@ -5,6 +5,7 @@
 // the child is closed there alone, and whoever waits for it waits in the parent.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 namespace weft::detail {
 
 class call_ring;
+struct number_watch;
 
 class io_service {
  public:
@@ -33,6 +35,23 @@ class io_service {
   virtual void arm(descriptor& one, direction which) noexcept = 0;
   /// The ring of the worker that calls; null: there is none.
   virtual call_ring* ring_here() noexcept { return nullptr; }
+  /// Whether the system keeps the file of a descriptor open for it.
+  virtual bool keeps_open(const descriptor&) const noexcept { return false; }
+
+  /// By a thread that wakes who waits by it, and then touches it still: it stays until the visit ends.
+  void begin_visit() noexcept { visitors_.fetch_add(1, std::memory_order_relaxed); }  // who waits carries it
+  void end_visit() noexcept {
+    visitors_.fetch_sub(1, std::memory_order_release);  // -> visited (no model: as declared)
+  }
+
+  /// What hooks watch by it, and how many fibers have these stay; see hook/waiting.cpp.
+  struct watches_of_hooks {
+    std::mutex lock;
+    std::size_t fibers = 0;
+    number_watch* first = nullptr;
+  };
+  watches_of_hooks of_hooks;
+
   /// By who was the last to use it.
   void give_back(descriptor& one) noexcept;
 
@@ -41,6 +60,7 @@ class io_service {
 
  protected:
   ~io_service() = default;  // by who knows that nothing is watched
+  void wait_for_visitors() const noexcept;
   /// An error number.
   virtual int begin_to_watch(descriptor& one) noexcept = 0;
   /// Whether what nobody has any more can be used again at once. Otherwise the service calls use_again() later.
@@ -62,6 +82,8 @@ class io_service {
  private:
   static constexpr std::size_t slab = 64;
 
+  //   edge visited  all that a visitor did by it  ->  its destructor. No model: a count
+  std::atomic<std::uint32_t> visitors_{0};
   const std::uint32_t forks_;  // of the process that has made it
 
   mutable std::mutex lock_;

@@ -192,7 +192,11 @@ bool uring_worker::arm(descriptor& one, direction which) noexcept {
   if ((one.ring.armed & bit(which)) != 0) return true;  // of two that are armed together, the other one was over
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
-  ::io_uring_prep_poll_multishot(to, one.number(), which == direction::in ? asked_in : POLLOUT);
+  const unsigned asked = which == direction::in ? asked_in : POLLOUT;
+  if (one.reports_once())
+    ::io_uring_prep_poll_add(to, one.number(), asked);
+  else
+    ::io_uring_prep_poll_multishot(to, one.number(), asked);
   ::io_uring_sqe_set_data64(to, packed(one, which));
   one.ring.armed |= static_cast<std::uint8_t>(bit(which));
   ++out_;
@@ -290,6 +294,7 @@ uring::uring(unsigned workers, ring_size size) : size_{size} {
 }
 
 uring::~uring() {
+  if (!is_inherited()) wait_for_visitors();
   WEFT_EXPECTS(is_inherited() || watched() == 0,
                "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
                "uses that would meet what is gone");

@@ -131,6 +131,9 @@ class uring final : public io_service, private io_guard {
   uring_worker& worker(unsigned which) noexcept { return *workers_[which]; }
   void arm(descriptor& one, direction which) noexcept override;
   call_ring* ring_here() noexcept override;
+  bool keeps_open(const descriptor& one) const noexcept override {
+    return one.is_armed(direction::in) || one.is_armed(direction::out);
+  }
   void stop_watching(int) noexcept override {}  // the rings keep it open, not the number
 
   ring_size size() const noexcept { return size_; }

@@ -106,6 +106,10 @@ class alignas(64) descriptor {
     return (use_.load(std::memory_order_relaxed) & (read | written)) != 0;  // a hint, no edge
   }
 
+  /// A ring polls it once for each wait, and so does not keep its file open between waits. Before it is known to anybody.
+  void report_once() noexcept { ended_.fetch_or(once, std::memory_order_relaxed); }                    // as declared
+  bool reports_once() const noexcept { return (ended_.load(std::memory_order_relaxed) & once) != 0; }  // as declared
+
   /// Of memory that is lent to it, the system makes a copy all the same.
   bool is_copied_anyway() const noexcept {
     return (ended_.load(std::memory_order_relaxed) & copied) != 0;  // as declared
@@ -122,6 +126,8 @@ class alignas(64) descriptor {
   void close() noexcept;
   /// By its owner, instead of close(), where nothing is under way: gives the number to the caller.
   int release() noexcept;
+  /// As release(), where the number is of another file by now, which may be watched for somebody else.
+  void forget() noexcept;
   /// By its owner, which closes it with that.
   void drop() noexcept;
 
@@ -170,8 +176,8 @@ class alignas(64) descriptor {
   const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
   static constexpr std::uint8_t kept = 4;  // in armed_
   // In ended_, besides the directions. Merged: a change in either direction is one for reading. Counted: bytes are. Copied: the
-  // system copies what is lent to it. Local: a Unix socket.
-  static constexpr std::uint32_t marked = 4, merged = 8, counted = 16, copied = 32, local = 64;
+  // system copies what is lent to it. Local: a Unix socket. Once: a ring polls it once for each wait.
+  static constexpr std::uint32_t marked = 4, merged = 8, counted = 16, copied = 32, local = 64, once = 128;
   bool merges() const noexcept { return (ended_.load(std::memory_order_relaxed) & merged) != 0; }  // as declared
   void arm(direction which) noexcept;
   void disarm(direction which) noexcept;

@@ -1,0 +1,48 @@
+// The calls below the hooks, which fail where a test says so. A program that is linked with hook_calls.cpp and the options of
+// weft_interposes in test/CMakeLists.txt has these between the hooks and the C library, or a sanitizer.
+#pragma once
+
+#include <initializer_list>
+
+#include "support/injection.hpp"
+
+namespace test {
+
+enum class below : unsigned char {
+  none,
+  recv,
+  recvfrom,
+  recvmsg,
+  recvmmsg,
+  send,
+  sendto,
+  sendmsg,
+  sendmmsg,
+  read,
+  write,
+  pread,
+  pwrite,
+  preadv2,
+  pwritev2,
+  connect,
+  accept,
+  accept4,
+  poll,
+  select,
+  epoll_wait,
+  epoll_ctl,
+  epoll_create1,
+};
+const char* name_of(below one) noexcept;
+
+/// EAGAIN of a TCP connection is followed by the change that a caller waits for; that of accept() comes because another one
+/// has taken the connection, and is followed by the next one.
+using fault_below = fault_of<below>;
+using injection_below = injection_of<below>;
+
+/// Only calls with these numbers are counted, and fail: what the runtime itself calls does not.
+void concern(std::initializer_list<int> numbers) noexcept;
+/// How many connections accept() has lost to another one since it was asked.
+int lost_connections() noexcept;
+
+}  // namespace test
