@@ -112,7 +112,8 @@ inline detail::stop_point check_stop() noexcept { return {}; }
 namespace detail { items<stop_cause> causes_here(); }
 
 /// Why the running task was told to stop, and why that was, the nearest first; empty if it was not. A scope that stops
-/// because of another one gives both.
+/// because of another one gives both. A stop that no line of the program has asked for, as of one that a when_any has not
+/// chosen, or at the end of a timeout(), has a `where` whose line is 0.
 ///
 ///     for (const w::stop_cause& why : w::why_stopped())
 ///       log("{} ({}:{})", why.reason, why.where.file_name(), why.where.line());

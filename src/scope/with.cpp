@@ -44,16 +44,37 @@ bool stop_point::await_ready() const noexcept {
   return !self->stop_requested();
 }
 
+namespace {
+
+// Of a stop that no line of the program has asked for.
+constexpr const char* of_nobody =
+    "what awaits the task needs it no more (another one was first, one beside it has failed, its time was over), or "
+    "its "
+    "executor ends";
+
+// Whether the stop of `one` began with it: nothing further out was told.
+bool is_origin(const root& one) noexcept {
+  return one.sleeper::stop_requested() && (one.parent == nullptr || !one.parent->stop_requested());
+}
+
+}  // namespace
+
+// A fork, a scope and a token note why they were stopped. A join, a time-out and an executor that ends only tell their tasks,
+// which costs them nothing more; so what they have told is known by this, that nothing around it was told.
 items<stop_cause> causes_here() {
   std::vector<stop_cause> chain;
   const stop_cause* last = nullptr;
   for (const root* one = current_root(); one != nullptr; one = one->parent) {
+    const std::size_t before = chain.size();
     if (one->is_fork)
       if (const stop_cause* own = static_cast<const fork_record*>(one)->own_cause()) chain.push_back(*own);
     const stop_cause* cause = one->env != nullptr ? one->env->stop.cause() : nullptr;
-    if (cause == nullptr || cause == last) continue;
-    chain.push_back(*cause);
-    last = cause;
+    if (cause != nullptr && cause != last) {
+      chain.push_back(*cause);
+      last = cause;
+    }
+    if (chain.size() == before && cause == nullptr && is_origin(*one))
+      chain.push_back({.reason = of_nobody, .where = {}});
   }
   return {chain.data(), chain.data() + chain.size()};
 }
