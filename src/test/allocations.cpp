@@ -150,15 +150,7 @@ class allocation_sweep {
     }
     if (!broken && thrown) broken = unless_bad_alloc(thrown, fails);
     thrown = nullptr;
-    what_.clear();
-    const std::string bad = here->complaints() + here->leaks();
-    if (!bad.empty()) {
-      world::abandon(std::move(here), what_);
-      throw fails(bad);
-    }
-    here.reset();
-    if (broken) std::rethrow_exception(broken);
-    if (probe_failed()) throw fails("a check of the test framework has failed, see above");
+    end_run(std::move(here), what_, broken, fails);
     const std::size_t left = live_blocks.load(std::memory_order_relaxed);
     if (at != 0 && left > kept_)
       throw fails("it leaves " + std::to_string(left - kept_) + " more blocks of operator new than a good run does");

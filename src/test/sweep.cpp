@@ -138,15 +138,7 @@ class sweep {
     } catch (...) {
       broken = std::current_exception();
     }
-    what_.clear();
-    const std::string bad = here->complaints() + here->leaks();
-    if (!bad.empty()) {
-      world::abandon(std::move(here), what_);
-      throw fails(bad);
-    }
-    here.reset();
-    if (broken) std::rethrow_exception(broken);
-    if (probe_failed()) throw fails("a check of the test framework has failed, see above");
+    end_run(std::move(here), what_, broken, fails);
     return found;
   }
 

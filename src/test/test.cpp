@@ -218,11 +218,7 @@ void detail::run_once(subject& what, const run_options& options) {
     throw failure{report};
   }
   // The caller takes the outcome out of the scenario, which stays alive; its frame has ended.
-  const std::string bad = here->complaints() + here->leaks();
-  if (!bad.empty()) {
-    world::abandon(std::move(here), what);
-    throw failure{bad};
-  }
+  expect_nothing_left(here, what, [](const std::string& bad) { return failure{bad}; });
 }
 
 }  // namespace weft::test

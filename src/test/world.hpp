@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 #include <weft/observe.hpp>
 #include <weft/test.hpp>
@@ -192,5 +193,24 @@ class world final : executor {
 
 /// Whether a check of the test framework has failed, if the kit was given a function that tells.
 bool probe_failed() noexcept;
+
+/// What a run has left is a failure: complaints of its world, and frames. Then both are kept for ever.
+template <class Fails>
+void expect_nothing_left(std::unique_ptr<world>& here, subject& what, const Fails& fails) {
+  const std::string bad = here->complaints() + here->leaks();
+  if (bad.empty()) return;
+  world::abandon(std::move(here), what);
+  throw fails(bad);
+}
+
+/// The end of a sweep's run whose task has ended: destroys the scenario and the world, and throws what was wrong with either.
+template <class Fails>
+void end_run(std::unique_ptr<world> here, subject& what, const std::exception_ptr& broken, const Fails& fails) {
+  what.clear();
+  expect_nothing_left(here, what, fails);
+  here.reset();
+  if (broken) std::rethrow_exception(broken);
+  if (probe_failed()) throw fails("a check of the test framework has failed, see above");
+}
 
 }  // namespace weft::test::detail

@@ -25,33 +25,28 @@ tried try_send_segments(descriptor& to, std::span<const std::byte> data, std::si
                         const net::endpoint* where) noexcept;
 tried try_send_batch(descriptor& to, std::span<const net::outgoing> those) noexcept;
 
-struct receiving_datagram {
-  using value_type = net::received;
+/// One datagram; of a `received_from`, who has sent it, too.
+template <class Received>
+struct receiving_one {
+  using value_type = Received;
   static constexpr const char* name = "receive a datagram";
   static constexpr const char* if_taken = nullptr;
   static constexpr direction which() noexcept { return direction::in; }
   bool may_try() const noexcept { return at->may_try(which()); }
-  tried attempt() noexcept { return try_receive_datagram(*at, into, got, nullptr); }
-  net::received give(const tried&) const noexcept { return got; }
+  tried attempt() noexcept {
+    if constexpr (std::is_same_v<Received, net::received_from>)
+      return try_receive_datagram(*at, into, got, &got.from);
+    else
+      return try_receive_datagram(*at, into, got, nullptr);
+  }
+  const Received& give(const tried&) const noexcept { return got; }
 
   descriptor* at;
   std::span<std::byte> into;
-  net::received got{};
+  Received got{};
 };
-
-struct receiving_from {
-  using value_type = net::received_from;
-  static constexpr const char* name = "receive a datagram";
-  static constexpr const char* if_taken = nullptr;
-  static constexpr direction which() noexcept { return direction::in; }
-  bool may_try() const noexcept { return at->may_try(which()); }
-  tried attempt() noexcept { return try_receive_datagram(*at, into, got, &got.from); }
-  const net::received_from& give(const tried&) const noexcept { return got; }
-
-  descriptor* at;
-  std::span<std::byte> into;
-  net::received_from got{};
-};
+using receiving_datagram = receiving_one<net::received>;
+using receiving_from = receiving_one<net::received_from>;
 
 struct receiving_batch {
   using value_type = std::size_t;
