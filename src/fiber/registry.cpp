@@ -1,13 +1,10 @@
-// Work by number: the table, its entries and their alarms.
-//
 // An entry belongs to whoever holds a reference to it: the work, for as long as it runs, whoever stops it at that moment,
 // its alarm, and who waits for its end. The table holds none: the work takes its entry out, under the table's lock, which
 // is where all others find it. How the work ended, and who waits for that, lies under the entry's own lock, since those
 // who wait may outlive the registry by a moment.
 //
-// An alarm is armed once and never again. A new limit makes a new one, and only the newest stops the work: to move one
-// timer would need a lock held over clock::cancel, which waits for the timer's function, which ends work, which needs
-// that lock.
+// An alarm is armed once and never again. A new limit makes a new one, and only the newest stops the work: to move one timer
+// would need a lock held over clock::cancel, which waits for the timer's function, which ends work, which needs that lock.
 //
 // Rejected: (a) a manager that owns the work, as libcopp's: whose work is it when the manager goes? (b) Handles of forks
 // in the table: a fork's record belongs to its scope, which is gone before many a registry.

@@ -16,7 +16,8 @@ call_ring* ring_here() noexcept {
   return its != nullptr ? its->ring_here() : nullptr;
 }
 
-// What a ring can't do, or not without waiting where it must not, a thread does. A number is closed whatever comes of it.
+// Whether a thread is to do what a ring has answered so: the ring can't do it, or was interrupted. A close counts as done,
+// whatever comes of it.
 bool is_for_thread(const file_request& what, int result) noexcept {
   constexpr int interrupted = 512;  // ERESTARTSYS, which rings tell as it is: an open was cancelled that waits
   if (what.what == file_request::kind::close) return false;

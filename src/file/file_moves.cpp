@@ -87,7 +87,7 @@ class many_parts {
   std::size_t begun_ = 0;  // of the first of them
 };
 
-// Of direct I/O: what the system would refuse without a word.
+// Refuses, with a sentence, what direct I/O does not allow: the system only says EINVAL.
 const char* what_is_misaligned(const open_file& at, const file_request& what) noexcept {
   const auto [memory, offset] = at.aligned();
   if (!at.is_direct() || memory == 0 || offset == 0) return nullptr;
@@ -126,7 +126,7 @@ task<std::size_t> move(open_file* at, kind what, std::uint64_t offset, Parts par
     if (detail::has_had_its_turn() || so_far >= most_at_once) co_await yield();
     if (next.offset > last_offset) co_await fail_with(file_error(EFBIG, name_of(what)));
     int got = -EAGAIN;
-    // An append is one piece, of which a try may do a part: others' would come between that and the rest.
+    // An append stays one piece. A try could write a part of it, and appends of others could come before the rest.
     if (what != kind::append && at->may_try(what != kind::read)) {
       next.count = parts.give(pieces, most_at_once);
       got = try_at_once(*at, next);

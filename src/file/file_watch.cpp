@@ -39,7 +39,7 @@ class event_queue {
     if (size < 0) return failed(*at_, direction::in, errno);
     begin_ = 0;
     end_ = static_cast<std::size_t>(size);
-    // Another one may not have had room: it was there before, so nobody reports it.
+    // There may be another event for which the buffer had no room. It came before, so no change is reported for it.
     if (end_ + largest > sizeof bytes_) at_->has_more(direction::in);
     return {};
   }

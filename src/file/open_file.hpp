@@ -30,8 +30,8 @@ class owned_number {
   int number_;
 };
 
-/// Which bytes of an open file the locks are for that were got by it. The system has one owner of them all: it takes a second lock
-/// for a change of the first, and gives up for both what is given back of one.
+/// The byte ranges of all locks that were taken by one open file. For the system they have one owner: it takes a second lock
+/// for a change of the first, and unlocks a range for both when one of them is given back.
 class lock_table {
  public:
   struct range {

@@ -74,12 +74,12 @@ int begin_beside(replacement* of) {
     of->beside.resize(of->beside.size() - 16);
     for (const unsigned char each : random)
       of->beside.append({"0123456789abcdef"[each >> 4], "0123456789abcdef"[each & 15]});
-    // Nobody whom the old one keeps out reads the new one before it has its permissions.
+    // The new file is readable for its owner alone until it has the old one's permissions.
     const int number =
         ::open(of->beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->has_old ? 0600 : of->permissions);
     if (number < 0 && errno == EEXIST && tries != 16) continue;
     if (number < 0) return -errno;
-    // Its owner may be another one: the old one's set-user-ID would make that one's program of what it contains.
+    // The new file may have another owner than the old one: with the old set-user-ID bit its content would run as that owner.
     if (!of->has_old || ::fchmod(number, old.st_mode & 0777U) == 0) return number;
     const int refused = errno;
     ::close(number);

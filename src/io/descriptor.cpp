@@ -59,8 +59,9 @@ void descriptor::close() noexcept {
     close_number();
     return leave(one_use);
   }
-  // What others have of the file, by a duplicate or in another process, stays as it is where nothing is under way here. What
-  // is armed in a ring keeps the file open until the ring's owner has cancelled it: so the peer is told by this.
+  // Duplicates of the file, here or in other processes, stay usable where no operation is under way on this one. A poll that
+  // is armed in a ring keeps the file open until the ring's owner has cancelled it, so there the peer learns of the close by
+  // a shutdown.
   const bool is_kept = (armed_.load(std::memory_order_relaxed) & kept) != 0 &&  // as declared
                        !is_shared_.load(std::memory_order_relaxed);             // as declared
   if ((before & ~(open | owned)) != 0 || is_kept) shut_down_file(number());
@@ -71,7 +72,7 @@ void descriptor::close() noexcept {
 
 int descriptor::shut_down_writes() noexcept {
   if (const int refused = shut_down_writes_of(number()); refused != 0) return refused;
-  // The system reports nothing of what is done on this side.
+  // The system reports no change for a shutdown by this side, so tasks that wait to write are woken here.
   end(generation(), bit(direction::out));
   writable_.set();
   return 0;
@@ -101,7 +102,7 @@ void descriptor::close_number() noexcept {
   close_file(number);
 }
 
-// The number is closed by one who still uses the descriptor, so that it belongs to nobody else yet.
+// The last user closes the number before it gives up its use: until then the descriptor can't be another file's.
 void descriptor::leave(std::uint32_t uses) noexcept {
   std::uint32_t before = use_.load(std::memory_order_acquire);  // <- left
   do {

@@ -27,7 +27,7 @@ int made(int number, const char* what) {
   return number;
 }
 
-// Rounded up, so that who waits for a time does not look too early, again and again. -1: without end.
+// Rounded up: a worker that slept too short would look at the clock again and again. -1: no limit.
 int milliseconds_until(epoll::time_point until) noexcept {
   if (until == until.max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
@@ -80,7 +80,7 @@ void epoll::wait_alone(time_point until, changes& into) noexcept {
 void epoll::changes::report() noexcept {
   for (int i = 0; i != count_; ++i) {
     const change& one = list_[i];
-    // An error is what the next try in either direction fails with; it need not be the end.
+    // After an error the next try in either direction fails with it; the connection need not have ended.
     const bool all = (one.events & EPOLLHUP) != 0, failed = (one.events & EPOLLERR) != 0;
     one.of->report(one.generation, {.in = failed || (one.events & EPOLLIN) != 0,
                                     .out = failed || (one.events & EPOLLOUT) != 0,
@@ -116,7 +116,7 @@ void epoll_parker::wake() noexcept {
   word_.wake([&set = *set_] { set.interrupt(); });
 }
 
-// Between jobs it asks the system; one that looks for work will do so when it falls asleep.
+// Asks the system only between jobs: a worker that looks for work asks it anyway when it falls asleep.
 bool epoll_parker::poll(bool between_jobs) noexcept {
   if (between_jobs && changes_.empty()) set_->wait({}, changes_, [] { return true; });
   if (changes_.empty()) return false;

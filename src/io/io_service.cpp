@@ -45,7 +45,8 @@ descriptor& io_service::watch(int number, bool tries_first) {
 }
 
 void io_service::give_back(descriptor& one) noexcept {
-  // A copy of another process's: a thread of that may have had the lock, and nobody gives it back here. Nothing is watched anew.
+  // In a child that was forked this is a copy of its parent's service. A thread of the parent may have held the lock at the
+  // fork, and nobody unlocks it here: so the child watches nothing new with it.
   if (is_inherited()) return;
   if (retire(one)) use_again(one);
   const std::lock_guard guard{lock_};

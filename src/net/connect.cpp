@@ -78,7 +78,7 @@ class happy_eyeballs {
     attempts.request_stop({.reason = "another address has connected"});
   }
 
-  // Waits until another attempt is to begin; or, of the last one, until all is over.
+  // Waits until the next attempt is to begin; behind the last attempt, until all have ended.
   task<bool> is_over_before_next(bool is_last) {
     for (;;) {
       const progress now = look();
@@ -110,7 +110,7 @@ class happy_eyeballs {
     ended_.set();
   }
 
-  // That of the first, with what became of each.
+  // The error of the first attempt, with a sentence about each.
   std::exception_ptr failure() const {
     const std::error_code code = code_of(failures_.front());
     if (!code) return failures_.front();  // no error of the system's: no memory

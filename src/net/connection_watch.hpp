@@ -1,10 +1,10 @@
 // What a server sees of a connection from outside: whether its peer has shown itself in time, whether bytes move, and how fast.
 //
-// It looks four times in each of its times, but once in 1 ms at most, so what has come to pass is found a quarter of that later at
-// most. No operation is timed: there is a timer a connection, and a count, which is kept only where there is a minimum rate.
+// It looks at the connection four times in each limit, but once in 1 ms at most. So an excess is found at most a quarter of the
+// limit later. No single operation is timed: each connection has one timer, and a count of bytes if there is a minimum rate.
 //
 // Rejected: (a) a timer armed by each read: that costs each read, and an idle connection's timer fires once in its time.
-// (b) A minimum rate of all time: who waits for the next request sends nothing, and does nothing wrong.
+// (b) A minimum rate over the connection's whole life: a client that pauses between two requests does nothing wrong.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace weft::detail {
 /// What a connection is ended for.
 enum class connection_fault : std::uint8_t { none, idle, late, slow };
 
-/// What a server demands. A time that is the longest is none.
+/// What a server demands of a connection. The longest time that there is stands for no limit.
 struct connection_limits {
   clock::duration handshake, idle, rate_window;
   std::uint64_t min_rate;
@@ -105,7 +105,7 @@ class connection_watch {
 
   clock::time_point due() const noexcept { return std::min({shows_until_, idle_looks_.due(), rate_looks_.due()}); }
 
-  /// The descriptor may be another connection's by now, if the handler goes on without its own: that one is not judged.
+  /// A handler may have given its descriptor back and go on. Then the descriptor may be another connection's, which is not judged.
   connection_fault look(clock::time_point now, descriptor& at, const std::atomic<bool>& has_shown) noexcept {
     if (now >= shows_until_) {
       if (!has_shown.load(std::memory_order_relaxed)) return connection_fault::late;  // nothing is ordered by it

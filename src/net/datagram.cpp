@@ -30,7 +30,7 @@ int bytes_on_their_way(int number) noexcept {
   return ::ioctl(number, SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
-// As the system decides when it sends; it counts one byte for the socket itself.
+// By the system's own rule for a send, which counts one byte for the socket itself.
 bool has_room(int number) noexcept { return bytes_on_their_way(number) + 1 < net::socket_option(number, SO_SNDBUF); }
 
 constexpr unsigned most_doublings = 6;
@@ -38,10 +38,10 @@ clock::duration longest_wait(unsigned tries) noexcept {
   return std::chrono::milliseconds{1 << std::min(tries, most_doublings)};
 }
 
-// A socket of which the peer is that of `from`, and which sends nothing: so it is writable where that has room.
+// A socket with the same peer as `from`, which sends nothing: so it is writable exactly if that peer has room.
 class asking_socket {
  public:
-  // There is none where `from` lacks room itself, where its peer has no name, and where the system has no socket for it.
+  // at() is null where `from` itself has no room, where its peer has no name, or where the system gives no further socket.
   explicit asking_socket(int from) noexcept {
     net::system_address peer;
     if (!has_room(from) || ::getpeername(from, &peer.any, &peer.size) != 0) return;
@@ -67,11 +67,12 @@ class asking_socket {
 
 }  // namespace
 
-// A socket whose peer is the receiver is told. Rejected: to wait for the sender's own readiness, too, by which a close() would
-// be noticed. Each send that finds no room has that reported anew, so it would try without end.
+// The system reports room at a receiver only to sockets that are connected to it, so one is made for this wait. Rejected: to
+// wait for the readiness of the sender's socket, too, so that a close() is noticed at once: each send that finds no room has
+// that readiness reported anew, so the send would be tried without end.
 task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
   if (!has_room(from)) {
-    // That it is writable is reported once three quarters are free, and not while a peer has no room.
+    // The system reports `from` as writable once three quarters of its buffer are free, and not while a peer has no room.
     auto waits = timeout(longest_wait(tries), net::ready(from, net::readiness::writable));
     const auto how = co_await as_result(std::move(waits));
     if (how.is_stopped()) co_await check_stop();
@@ -84,8 +85,8 @@ task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
   co_await net::ready(asks.number(), net::readiness::writable);
 }
 
-// Whether the system reports room depends on what other tasks send to others meanwhile, so a wait for that alone may have no
-// end. After some that were in vain, a socket is told which sends to nobody.
+// The system may never report room: that depends on what other tasks send to other receivers by the same socket meanwhile. So
+// after some waits in vain another socket is asked, which has the same peer and sends nothing.
 task<> detail::until_room_at_peer(descriptor& from, unsigned tries) {
   std::optional<asking_socket> asks;
   if (tries > most_doublings) asks.emplace(from.number());
@@ -111,7 +112,7 @@ struct of_both {
   int v4, v6;
 };
 
-// Of a socket that takes both, for both; first what allows less.
+// A socket for IPv6 that takes IPv4, too, has the option for both. IPv4 comes first, since its values are more limited.
 void set(const detail::descriptor* at, of_both option, int value) {
   with_number(at, asking, [&](int number) {
     if (takes_v4(number)) net::set(number, IPPROTO_IP, option.v4, value, asking);

@@ -69,7 +69,7 @@ class message_in {
   control_room control_;
 };
 
-// Where somebody has shut the socket down, that is reported for ever, and nothing else.
+// A socket that somebody has shut down is reported as ended for ever, and nothing else is reported of it.
 tried failed_to_receive(descriptor& from, int error) noexcept {
   if (from.is_closed() || (error == EAGAIN && from.has_ended(direction::in))) return {.refused = closed_here()};
   return failed(from, direction::in, error);
@@ -142,7 +142,7 @@ tried try_to_send(descriptor& to, bool is_to_unix, Send send) noexcept {
   };
   ssize_t sent = uninterrupted();
   if (sent < 0 && errno == EAGAIN) {
-    // What is reported of this socket is about its peer. Its readiness stays, for those that send there.
+    // The readiness of this socket is about its peer, and this send was to another receiver: so it is not cleared.
     if (is_to_unix) return {.refused = system_error(EAGAIN)};
     to.expect_change(direction::out);
     sent = uninterrupted();
@@ -192,7 +192,7 @@ tried try_send_batch(descriptor& to, std::span<const net::outgoing> those) noexc
 
 namespace {
 
-// Whether this system can cut what is sent. One that can't would send it as one datagram.
+// Whether this system can cut data into segments (GSO). One that can't ignores the option, and sends one datagram.
 bool cuts_segments() noexcept {
   static const bool can = [] {
     const net::new_socket asks{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
@@ -203,7 +203,7 @@ bool cuts_segments() noexcept {
   return can;
 }
 
-// As many of them as the system cuts at once. Refused: it may be that it can't, by this interface, or so long ones.
+// Sends as many segments as the system cuts in one call. It may refuse: some interfaces can't cut, or not segments so long.
 tried try_send_cut(descriptor& to, std::span<const std::byte> data, std::uint16_t segment,
                    system_address* target) noexcept {
   iovec part = part_of(data);

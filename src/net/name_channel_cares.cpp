@@ -98,7 +98,7 @@ void name_channel::called_back(void* its, int status, int, ares_addrinfo* found)
   one.status = status;
   one.found = found;
   one.refused = mine.refused_;
-  if (status == ARES_SUCCESS) mine.refused_ = {};  // that was about the sorting of its addresses
+  if (status == ARES_SUCCESS) mine.refused_ = {};  // the failed call was one by which c-ares sorts addresses
   if (one.is_left) {
     --mine.left_;
     return;
@@ -107,7 +107,7 @@ void name_channel::called_back(void* its, int status, int, ares_addrinfo* found)
   mine.over_ = std::move(kept);
 }
 
-// Called for the sockets of questions, and not for those by which addresses are sorted.
+// c-ares calls this for the sockets that it sends questions by, not for those by which it sorts addresses.
 void name_channel::wants(void* its, int number, int to_read, int to_write) noexcept {
   if (to_read == 0 && to_write == 0) return;  // it is about to be closed
   auto& mine = *static_cast<name_channel*>(its);

@@ -151,8 +151,9 @@ bool is_number(std::string_view label) noexcept {
   return label.find_first_not_of(is_hexadecimal ? "0123456789abcdefABCDEF" : "0123456789") == label.npos;
 }
 
-// No label is longer than 63, no name than 253; and where the system would take it to end is no end. The last label is no
-// number (RFC 1123, section 2.1): the system would take such a name for an address in an old form, c-ares would ask for it.
+// No label is longer than 63 bytes, no name than 253, and none contains a zero, at which the system would take it to end. The
+// last label is no number (RFC 1123, section 2.1): the system would take such a name for an address in an old form, and
+// c-ares would ask name servers for it.
 bool may_be_a_name(const std::string& host) noexcept {
   constexpr std::size_t longest = 253, longest_label = 63;
   std::string_view left = host;

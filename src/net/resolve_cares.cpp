@@ -214,7 +214,8 @@ task<> lead(name_channel& channel, lookup& mine) {
   }
 }
 
-// That no server could be used, and what for, unless it is about the network: then none could be reached.
+// The error of a lookup for which no server could be used: what refused them; or, if that was the network, that none was
+// reached.
 std::error_code why_it_failed(const lookup& one) noexcept {
   if (one.status == ARES_SUCCESS) return resolve_errc::no_address;
   if (one.status != ARES_ECONNREFUSED) return code_of_status(one.status);

@@ -29,7 +29,7 @@ namespace detail {
 namespace {
 
 local<event*> draining_of_server{nullptr};
-// Of the connection whose handler is around: whether its peer has shown itself.
+// A flag of the connection whose handler runs: its peer has completed the handshake.
 local<std::atomic<bool>*> handshake_here{nullptr};
 
 }  // namespace
@@ -140,7 +140,7 @@ class server {
     }
   }
 
-  // With what is caught: the server drains, and serve_connections throws the first such.
+  // By an acceptor, in its handler: the server drains, and serve_connections throws the first failure of this kind.
   void fail() noexcept {
     if (!has_failed_.exchange(true, std::memory_order_relaxed))  // who is first; the join of the scope orders the rest
       accept_failed_ = std::current_exception();
@@ -154,7 +154,7 @@ class server {
         auto accept = accept_next(by, is_lost);
         auto got = co_await as_result(std::move(accept));
         if (got.is_stopped()) {
-          co_await check_stop();  // a permit that is free is no stop point where it was somebody around that was told
+          co_await check_stop();  // acquire() of a free permit is no stop point if the stop came to a root further out
         } else if (got.has_value()) {
           is_lost = true;  // unless it has begun
           begin(connections, *std::move(got));
@@ -251,8 +251,8 @@ class server {
     }
   }
 
-  // Ends well, however the handler does: one that was stopped by itself would be out of the race, and leave the other one. What
-  // it fails with is noted, since the race keeps nothing of one that has lost it.
+  // Ends with a value, however the handler ends: else a handler that stopped by itself would leave the race, and watch() would
+  // go on alone. The handler's failure is noted in `failure`, since a race drops that of a loser.
   task<> handle_to_end(net::stream peer, std::atomic<bool>& has_shown, std::exception_ptr& failure) const {
     try {
       auto handler = handle(std::move(peer), has_shown);

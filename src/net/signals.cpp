@@ -37,7 +37,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<int
 // Relaxed: the handler writes to the eventfd behind it, and the kernel orders that before what it reports.
 std::atomic<std::uint32_t> came[signal_count];
 std::atomic<int> event_number{-1};  // no edge, but that of event_process
-// Whose it is.
+// The process whose eventfd that is.
 //   edge event  the number of its eventfd  ->  the handler in that process. No model: a handler in a child that was forked
 std::atomic<::pid_t> event_process{0};
 static_assert(std::atomic<::pid_t>::is_always_lock_free);
@@ -54,8 +54,8 @@ extern "C" void weft_count_signal(int number) {
 
 // Who hears a signal, and what was done about it before.
 struct heard_signal {
-  unsigned all = 0;             // who hears it
-  unsigned more_than_once = 0;  // and are not for the first one alone
+  unsigned all = 0;             // watches of this signal
+  unsigned more_than_once = 0;  // of those, watches that go on after the first signal
   bool resets = false;          // the handler was installed with SA_RESETHAND
   struct sigaction before{};
 };
@@ -78,7 +78,8 @@ bool install(int number, struct sigaction* before) noexcept {
 
 bool is_ours(const struct sigaction& one) noexcept { return one.sa_handler == weft_count_signal; }
 
-// Whether the program has installed that, since this one is heard. The default action may be SA_RESETHAND's doing.
+// Whether the program has installed this action since weft installed its handler. A default action may also be there because
+// the system has put it back (SA_RESETHAND).
 bool is_of_the_program(const struct sigaction& one, bool resets) noexcept {
   return !is_ours(one) && !(resets && one.sa_handler == SIG_DFL);
 }

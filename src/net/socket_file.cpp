@@ -34,7 +34,8 @@ void socket_file::remove() noexcept {
 namespace net {
 namespace {
 
-// Whether it is a socket to which nobody listens: one of the same kind is refused. Somebody who does accepts it.
+// Whether nobody listens at this socket's file: a connection by a socket of the same kind is refused then. A listener that is
+// there accepts that connection.
 bool is_stale(const char* path, const system_address& address, int type) noexcept {
   struct stat its;
   if (::lstat(path, &its) != 0 || !S_ISSOCK(its.st_mode)) return false;

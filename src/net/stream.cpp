@@ -99,7 +99,7 @@ tried try_accept(descriptor& from, net::ip_address* peer) noexcept {
     switch (errno) {
       case EINTR:
       case ECONNABORTED:
-      case EPROTO: continue;  // that connection is gone before it was there
+      case EPROTO: continue;  // that connection ended before it was accepted
       case EAGAIN:
         // A Unix socket that somebody has shut down says so for ever, and reports nothing more.
         if (again && from.has_ended(direction::in))
@@ -119,7 +119,7 @@ bool has_had_its_turn() noexcept {
   constexpr unsigned most_in_a_turn = 128;
   worker& here = this_worker();
   io_slot& slot = here.io;
-  // Elsewhere than on a pool a turn has no number, and all operations count.
+  // Outside of a pool turns have no numbers, so all operations of the thread are counted.
   if (const pool_worker* const mine = here.of_pool; mine != nullptr)
     if (const std::uint64_t turn = mine->jobs.get(); turn != slot.turn) {
       slot.turn = turn;

@@ -115,8 +115,8 @@ void drop_what_is_lent(const lent_sends& of) noexcept {
   ::getsockopt(of.at.number(), SOL_SOCKET, SO_ERROR, &error, &size);
 }
 
-// What the connection has ended with, if it has. Then memory is back of which nobody has got what is in it. The system is asked:
-// what it reports of the end may come later, and a read may have taken the error.
+// The error that the connection has ended with, if it has: then lent memory came back although its content never arrived. The
+// system is asked, since its report of the end may come later, and a read may have taken the error.
 std::error_code what_has_ended(descriptor& at) noexcept {
   int error = 0;
   socklen_t size = sizeof error;
@@ -127,7 +127,8 @@ std::error_code what_has_ended(descriptor& at) noexcept {
   return {};
 }
 
-// As a cleanup of what has ended early, it drops first. Its frame is all that it needs: a cleanup must not lack memory.
+// As the cleanup of a write that ended early it first resets the connection. It allocates nothing but its frame, which is
+// made before: a cleanup must not fail for want of memory.
 task<> until_all_is_back(lent_sends& of, bool as_cleanup) {
   using namespace std::chrono_literals;
   if (as_cleanup && of.is_done) co_return;
@@ -137,7 +138,7 @@ task<> until_all_is_back(lent_sends& of, bool as_cleanup) {
     take_reports(of);
     if (of.out == 0) break;
     if (!as_cleanup && of.at.is_closed()) co_await fail_with(failure_of(closed_here(), "write"));
-    // Of what has ended, or is closed, no change is reported: then it looks again soon.
+    // Of a connection that has ended, or is closed, no change is reported: so this looks again after a while.
     if (of.at.has_ended(direction::out) || of.at.is_closed())
       co_await sleep_for(1ms);
     else

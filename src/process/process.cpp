@@ -86,8 +86,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The environment of a process, as the system takes it. What is this program's own is not copied: it is read when the process
-// starts, as posix_spawn() does.
+// The environment of a process, as the system takes it. This program's own is read as the process starts, and not copied.
 class variables_for {
  public:
   variables_for(const process_options& options, const std::string& program)
