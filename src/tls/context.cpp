@@ -255,6 +255,8 @@ tls_context::tls_context(const tls::server_options& options) : is_server_{true},
   }
   constexpr unsigned char id[] = "weft";  // where there are client certificates, there is no resumption without one
   SSL_CTX_set_session_ticket_cb(its, nullptr, check_ticket, this);
+  SSL_CTX_set_timeout(its, ticket_keys::ticket_lasts);
+  expect(SSL_CTX_set_tlsext_ticket_key_evp_cb(its, choose_ticket_key) == 1, "make tickets");
   SSL_CTX_set_session_id_context(its, id, sizeof id);
   SSL_CTX_set_session_cache_mode(its, SSL_SESS_CACHE_OFF);  // tickets keep all at the client
   if (!resumes_) {
@@ -328,6 +330,14 @@ int tls_context::keep_session(SSL* of, SSL_SESSION* one) noexcept {
   } catch (...) {  // no memory: the next handshake is a full one
   }
   return 1;
+}
+
+int tls_context::choose_ticket_key(SSL* by, unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher,
+                                   EVP_MAC_CTX* digest, int encrypts) noexcept {
+  auto* const self = static_cast<tls_context*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(by)));
+  const int how = self->keys_.begin(name, vector, cipher, digest, encrypts != 0);
+  // A client uses one of TLS 1.3 once, so it needs another one.
+  return how == 1 && encrypts == 0 && SSL_version(by) >= TLS1_3_VERSION ? 2 : how;
 }
 
 SSL_TICKET_RETURN tls_context::check_ticket(SSL*, SSL_SESSION* of, const unsigned char*, std::size_t,

@@ -16,6 +16,7 @@
 #include <weft/tls.hpp>
 
 #include "tls/openssl.hpp"
+#include "tls/ticket_keys.hpp"
 
 namespace weft::detail {
 
@@ -79,6 +80,8 @@ class tls_context {
   static int choose_protocol(SSL* by, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
                              unsigned int offered_size, void* self) noexcept;
   static int keep_session(SSL* of, SSL_SESSION* one) noexcept;
+  static int choose_ticket_key(SSL* by, unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher,
+                               EVP_MAC_CTX* digest, int encrypts) noexcept;
   static SSL_TICKET_RETURN check_ticket(SSL* by, SSL_SESSION* of, const unsigned char* name, std::size_t name_size,
                                         SSL_TICKET_STATUS status, void* self) noexcept;
 
@@ -87,6 +90,7 @@ class tls_context {
   const bool is_server_, resumes_;
   tls::verify verifies_ = tls::verify::peer;
   tls_sessions sessions_;
+  ticket_keys keys_;  // a server's
   mutable std::mutex lock_;
   std::shared_ptr<const tls_identities> identities_;
 };

@@ -1,6 +1,7 @@
 // What a session goes on with behind its handshake: tickets, which come later, and handshakes that are resumed by them.
 #include <weft/tls.hpp>
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,6 +47,8 @@ using weft::tls::client_certificates;
 using weft::tls::client_context;
 using weft::tls::errc;
 using weft::tls::server_context;
+using weft::tls::verify;
+using weft::tls::version;
 
 class ahead {
  public:
@@ -99,6 +103,85 @@ WEFT_TEST("tls_resume: a client that was given another certificate shows it, and
   auto fresh = co_await handshake(client, server);
   EXPECT_FALSE(fresh.here.is_resumed());
   EXPECT_EQ(fresh.there.peer_certificate()->subject, "CN=second");
+}
+
+// ---- the keys of tickets ----------------------------------------------------------------------------------------------------
+
+constexpr long minute = 60, hour = 60 * minute;
+
+// The name of the key of a ticket that the server gives to a client of OpenSSL's, which stands at its beginning.
+task<std::string> name_of_key(server_context server, version by) {
+  test::connection raw = co_await test::connected_by_tcp();
+  std::string ticket;
+  std::thread client{[&, number = raw.here.release()] {
+    const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context{SSL_CTX_new(TLS_client_method()), SSL_CTX_free};
+    if (by == version::tls12) SSL_CTX_set_max_proto_version(context.get(), TLS1_2_VERSION);
+    const std::unique_ptr<SSL, void (*)(SSL*)> one{SSL_new(context.get()), SSL_free};
+    ::fcntl(number, F_SETFL, 0);
+    SSL_set_fd(one.get(), number);
+    char byte = 0;
+    EXPECT_EQ(SSL_connect(one.get()), 1);
+    EXPECT_EQ(SSL_read(one.get(), &byte, 1), 1);
+    const unsigned char* text = nullptr;
+    std::size_t size = 0;
+    SSL_SESSION* const its = SSL_get1_session(one.get());
+    SSL_SESSION_get0_ticket(its, &text, &size);
+    ticket.assign(reinterpret_cast<const char*>(text), size);
+    SSL_SESSION_free(its);
+    ::close(number);
+  }};
+  auto accepting = weft::as_result(weft::tls::accept(server, std::move(raw.there)));
+  auto got = co_await std::move(accepting);
+  EXPECT_TRUE(got.has_value());
+  if (got.has_value()) co_await got->write("x");
+  client.join();
+  EXPECT_GT(ticket.size(), 16U);
+  co_return ticket.substr(0, 16);
+}
+
+WEFT_TEST("tls_resume: tickets get a new key each hour, and each context has its own, before and behind a reload") {
+  const credentials mine = root().issue(), later = root().issue();
+  const server_context server{{.certificate = mine.shown()}}, other{{.certificate = mine.shown()}};
+  for (const version by : {version::tls12, version::tls13}) {
+    const std::string first = co_await name_of_key(server, by);
+    EXPECT_EQ(co_await name_of_key(server, by), first);
+    EXPECT_NE(co_await name_of_key(other, by), first);
+    server.reload(later.shown());
+    EXPECT_EQ(co_await name_of_key(server, by), first);
+    seconds_ahead = seconds_ahead + hour + minute;
+    const std::string second = co_await name_of_key(server, by);
+    EXPECT_NE(second, first);
+    server.reload(mine.shown());
+    EXPECT_EQ(co_await name_of_key(server, by), second);
+  }
+  seconds_ahead = 0;
+}
+
+WEFT_TEST("tls_resume: a ticket of the key before is taken, for as long as a ticket lasts, also behind a reload") {
+  const credentials mine = root().issue({.until = 100 * hour});
+  const server_context server{{.certificate = mine.shown()}};
+  const client_context client{{.peer = verify::nothing}}, stranger{{.peer = verify::nothing}};  // the issuer expires
+  EXPECT_FALSE(co_await connects(client, server));
+  EXPECT_TRUE(co_await connects(client, server));
+  EXPECT_TRUE(co_await connects(client, server)) << "who has used its ticket got another one";
+  {
+    const ahead later{hour + minute};
+    EXPECT_TRUE(co_await connects(client, server));  // and gets one of the new key
+    server.reload(mine.shown());
+    EXPECT_TRUE(co_await connects(client, server));
+  }
+  {
+    const ahead much_later{2 * hour + 30 * minute};  // of a ticket that is an hour and a half old
+    EXPECT_TRUE(co_await connects(client, server));
+  }
+  {
+    const ahead too_late{6 * hour};
+    EXPECT_FALSE(co_await connects(client, server));
+    EXPECT_TRUE(co_await connects(client, server));
+  }
+  // The clock was set back: there are keys again.
+  EXPECT_FALSE(co_await connects(stranger, server));
+  EXPECT_TRUE(co_await connects(stranger, server));
 }
 
 // ---- tickets that come in part --------------------------------------------------------------------------------------------
