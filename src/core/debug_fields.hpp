@@ -70,7 +70,7 @@ struct debug_core {
       {"root.env", offsetof(root, env)},
       {"root.parent", offsetof(root, parent)},
       {"root.is_fork", offsetof(root, is_fork)},
-      {"root.is_lent", offsetof(root, is_lent)},
+      {"root.is_lent", offsetof(root, before_wait)},  // its lowest bit
       {"root.ends_stopped", offsetof(root, ends_stopped)},
       {"root.end", offsetof(root, end_)},
       {"root.woken", reinterpret_cast<const void*>(root::woken)},

@@ -17,6 +17,7 @@
 #include "core/debug_fields.hpp"
 #include "core/timer_store.hpp"
 #include "memory/slabs.hpp"
+#include "trace/event_ring.hpp"
 
 namespace weft::detail {
 namespace {
@@ -95,6 +96,7 @@ WEFT_SELDOM worker& first_use() noexcept {
     all_workers = worker_of_thread;
   } else {
     worker_of_thread->frames.take_over();
+    if (event_ring* const ring = worker_of_thread->traces.ring) ring->begin_as_this_thread();
   }
   worker_of_thread->fibers.errno_at = &errno;
   begin_frame_memory(worker_of_thread->frames);
@@ -122,6 +124,7 @@ WEFT_SELDOM worker& first_use() noexcept {
     delete gone;
   }
   slab_source::the_one().unmap_all();
+  end_rings();
 }
 
 worker* newest_worker() noexcept {

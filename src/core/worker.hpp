@@ -19,6 +19,7 @@
 #include "memory/heap.hpp"
 #include "pool/pool_slot.hpp"
 #include "stack/stack_slot.hpp"
+#include "trace/trace_slot.hpp"
 
 namespace weft::detail {
 
@@ -107,6 +108,7 @@ struct worker : run_state {
   channel_slot channels;
   stack_slot stacks;
   pool_slot pools;
+  trace_slot traces;
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().

@@ -7,6 +7,7 @@
 
 #include "core/run_loop.hpp"
 #include "core/stop_turn.hpp"
+#include "core/turns.hpp"
 #include "core/worker.hpp"
 #include "sched/pool_worker.hpp"
 
@@ -80,7 +81,7 @@ void join::fail_some(std::size_t from, std::size_t to) noexcept {
 // Called when all children that borrowed have returned, and others have taken the rest. Null: those have not ended, and the
 // parent waits.
 [[gnu::noinline]] std::coroutine_handle<> join::wait_for_others() noexcept {
-  owner->is_lent = was_lent_;
+  owner->before_wait = was_lent_;
   owner->top = continuation;
   settle_first(begun_);
   const std::size_t others = count_ - begun_;
@@ -159,16 +160,19 @@ void join::park(root& parent, std::size_t others) noexcept {
     last = &child;
     at = next;
   }
-  self.is_lent = false;
+  self.before_wait = 0;
   self.top = inside->continuation;
   *end_of_list = here.local;
   here.local = to_start;
   enter(here, innermost);
 
+  const request_trace* const trace =
+      self.env != nullptr && self.env->frames != nullptr ? self.env->frames->trace() : nullptr;
   for (root* child = innermost;
        child != &self;) {  // none of these joins can be over: the innermost child has not ended
     join& all = *static_cast<join_child&>(*child).all_;
     child = child->parent;
+    if (trace != nullptr) note_wait_of_borrower(here, *child, child == &self);
     all.settle_first(all.begun_ - 1);
     all.park(*child, all.count_ - all.begun_ + 1);
   }

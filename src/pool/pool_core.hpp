@@ -180,6 +180,10 @@ class pool_core final : public executor, private parking<pool_core> {
           sleeps{beds.of != nullptr ? beds.of(which, beds.with) : bed} {}
     ~seat();
 
+    std::uint32_t number_of_thread() const noexcept {
+      return static_cast<std::uint32_t>(thread_number.load(std::memory_order_relaxed));  // as declared
+    }
+
     own_executor own;
     kept_jobs kept;     // its thread's: jobs for it alone, posted by itself or taken out of `posted`
     inbox<job> posted;  // jobs for it alone that others have posted. Its edge: what the poster wrote  ->  the job
@@ -264,6 +268,7 @@ class pool_core final : public executor, private parking<pool_core> {
   // Moves what others have posted for this worker alone to what it keeps.
   static void take_posted(seat& mine) noexcept {
     if (mine.posted.empty()) return;
+    mine.has_looked_around = true;
     for (job* one = mine.posted.take(); one != nullptr;) {
       job* const later = one->next;
       mine.kept.push(*one);

@@ -10,6 +10,8 @@
 #include <weft/detail/scope/scope_core.hpp>
 #include <weft/stack_pool.hpp>
 
+#include "core/turns.hpp"
+
 namespace weft {
 namespace {
 
@@ -93,6 +95,8 @@ void scope_core::deadline_passed(scope_core& self) noexcept {
   std::unique_lock guard{self.lock_};
   if (self.live_ == 0) return;  // as in request_stop()
   self.past_deadline_ = true;
+  record(event_kind::deadline, self.options_.where.line(), as_number(&self),
+         as_number(self.options_.where.file_name()));
   ++self.live_;
   self.request_stop_of_live(guard, {.reason = "the deadline of the scope has passed", .where = self.options_.where});
 }

@@ -47,6 +47,10 @@ scope_core::scope_core(const scope_options& options, const weft::env* exactly)
   if (options.memory != nullptr || has_deadline_ || options.stop.stop_possible() ||
       options.stop_within != clock::duration::max())
     prepare_options();
+  if (env_.frames != nullptr && env_.frames->trace() != nullptr && spare_ != nullptr) [[unlikely]] {
+    spare_ = nullptr;  // then each fork is one that start_in_another() starts, which records it
+    free_ = &first_;
+  }
   WEFT_EXPECTS(
       env_.frames == nullptr || options.memory != nullptr || env_.frames->is_shared() ||
           env_.executor == inherited().executor,

@@ -109,6 +109,8 @@ class waiter {
 
   /// Whether both wait for the same kind of thing.
   bool waits_as(const waiter& other) const noexcept { return type_ == other.type_; }
+  /// What it is, for messages.
+  const char* kind() const noexcept { return type_->name; }
   /// Who has parked in it.
   const sleeper* whose() const noexcept { return sleeper_; }
 

@@ -305,6 +305,7 @@ class scope_core : waiter, job {
   bool runs_body(const worker& here) const noexcept;
   void begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
              failure_function failure_of) noexcept;
+  void run_first_with_memory(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
   bool run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
   std::uintptr_t start_in_another(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of,
                                   pool_worker* offered_by, bool has_place = false);
