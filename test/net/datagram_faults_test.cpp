@@ -46,11 +46,7 @@ using weft::net::outgoing;
 using weft::net::stream;
 
 class datagram_faults : public testing::TestWithParam<place> {};
-std::string name_of(const testing::TestParamInfo<place>& one) {
-  constexpr const char* names[] = {"kit", "epoll", "uring", "two_rings"};
-  return names[static_cast<std::size_t>(one.param)];
-}
-INSTANTIATE_TEST_SUITE_P(on, datagram_faults, testing::ValuesIn(test::places()), name_of);
+INSTANTIATE_TEST_SUITE_P(on, datagram_faults, testing::ValuesIn(test::places()), test::name_of_place);
 
 std::string_view text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

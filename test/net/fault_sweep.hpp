@@ -103,7 +103,10 @@ void sweep_in(place where, std::string_view by) {
 template <template <class> class Scenario>
 void sweep_faults(place where) {
   sweep_in<Scenario<by_task>>(where, "tasks");
-  sweep_in<Scenario<by_fiber>>(where, "fibers");
+  if (where == place::threads)
+    sweep_in<Scenario<by_plain_thread>>(where, "plain threads");
+  else
+    sweep_in<Scenario<by_fiber>>(where, "fibers");
 }
 
 }  // namespace test

@@ -35,36 +35,71 @@ using weft::io_backend;
 
 // ---- where ----------------------------------------------------------------------------------------------------------------
 
-enum class place { kit, epoll, uring, two_rings };
+enum class place {
+  kit,
+  threads,  // without a runtime: the epoll set of the process
+  guest,    // a runtime in the loop of a plain thread
+  epoll,
+  uring,
+  two_rings
+};
 
 inline std::vector<place> places() {
-  if (weft::runtime{{.threads = 1}}.backend() == io_backend::epoll) return {place::kit, place::epoll};
-  return {place::kit, place::epoll, place::uring, place::two_rings};
+  if (weft::runtime{{.threads = 1}}.backend() == io_backend::epoll)
+    return {place::kit, place::threads, place::guest, place::epoll};
+  return {place::kit, place::threads, place::guest, place::epoll, place::uring, place::two_rings};
+}
+inline std::string name_of_place(const testing::TestParamInfo<place>& one) {
+  constexpr const char* names[] = {"kit", "threads", "guest", "epoll", "uring", "two_rings"};
+  return names[static_cast<std::size_t>(one.param)];
 }
 
 // Runs in one, again and again.
 class runner {
  public:
   explicit runner(place where) {
-    if (where == place::kit) return;
+    is_in_kit_ = where == place::kit;
+    if (where == place::guest) runtime_.emplace(weft::runtime_options{.guest = true});
+    if (where < place::epoll) return;
     runtime_.emplace(weft::runtime_options{.threads = where == place::two_rings ? 2U : 1U,
                                            .io = where == place::epoll ? io_backend::epoll : io_backend::uring});
   }
-  // A hang is told of by the kit, and in a runtime it is ended after so long.
+  // A hang is told of by the kit, and elsewhere it is ended after so long.
   static constexpr int patience = 60;
   template <class Make>
   void operator()(Make make) {
     try {
-      if (runtime_)
-        runtime_->run(weft::timeout(std::chrono::seconds{patience}, make()));
-      else
+      if (is_in_kit_)
         weft::test::run(make);
+      else if (!runtime_)
+        weft::sync_wait(in_time(make));
+      else if (runtime_->is_guest())
+        loop(in_time(make));
+      else
+        runtime_->run(in_time(make));
     } catch (const std::exception& failure) {
       ADD_FAILURE() << failure.what();
     }
   }
 
  private:
+  template <class Make>
+  static auto in_time(const Make& make) {  // which outlives it: a coroutine may lie in it
+    return weft::timeout(std::chrono::seconds{patience}, make());
+  }
+  // As another library's loop has it run; by ppoll(), since calls of poll() fail here.
+  template <class Awaitable>
+  void loop(Awaitable what) {
+    std::optional<weft::result<void>> ended;
+    weft::start(*runtime_, std::move(what), [&](weft::result<void> how) { ended.emplace(std::move(how)); });
+    pollfd watched{.fd = runtime_->descriptor(), .events = POLLIN, .revents = 0};
+    while (!ended) {
+      if (::ppoll(&watched, 1, nullptr, nullptr) == 1) static_cast<void>(runtime_->run_ready(8));
+    }
+    std::move(*ended).value();
+  }
+
+  bool is_in_kit_ = false;
   std::optional<weft::runtime> runtime_;
 };
 

@@ -67,11 +67,7 @@ using weft::net::listener;
 using weft::net::stream;
 
 class net_faults : public testing::TestWithParam<place> {};
-std::string name_of(const testing::TestParamInfo<place>& one) {
-  constexpr const char* names[] = {"kit", "epoll", "uring", "two_rings"};
-  return names[static_cast<std::size_t>(one.param)];
-}
-INSTANTIATE_TEST_SUITE_P(on, net_faults, testing::ValuesIn(test::places()), name_of);
+INSTANTIATE_TEST_SUITE_P(on, net_faults, testing::ValuesIn(test::places()), test::name_of_place);
 
 // ---- scenarios --------------------------------------------------------------------------------------------------------------
 

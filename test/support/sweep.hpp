@@ -13,6 +13,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <weft/blocking.hpp>
 #include <weft/clock.hpp>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
@@ -38,10 +39,13 @@ void sweep(std::string_view names, const F& make, const weft::test::sweep_option
 
 // ---- by tasks and by fibers ---------------------------------------------------------------------------------------------
 
-template <class T>
+struct in_fiber {};
+struct on_thread {};
+template <class T, class Where = in_fiber>
 class part_of_fiber;
 
-/// What a part of a scenario is: a task, or what a fiber runs, which then waits by weft::await at each `co_await` of it.
+/// What a part of a scenario is: a task, or what a fiber runs, which then waits by weft::await at each `co_await` of it; or what
+/// a plain thread runs, which waits by sync_wait.
 struct by_task {
   template <class T>
   using part = weft::task<T>;
@@ -49,6 +53,10 @@ struct by_task {
 struct by_fiber {
   template <class T>
   using part = part_of_fiber<T>;
+};
+struct by_plain_thread {
+  template <class T>
+  using part = part_of_fiber<T, on_thread>;
 };
 template <class By, class T = void>
 using part = typename By::template part<T>;
@@ -66,9 +74,9 @@ struct waits_in_fiber {
                                           : weft::sync_wait(std::forward<Awaitable>(what));
   }
 };
-template <class T>
+template <class T, class Where>
 struct plays_in_fiber {
-  part_of_fiber<T> what;
+  part_of_fiber<T, Where> what;
   bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
   T await_resume() const { return what.play(); }
@@ -92,7 +100,7 @@ struct kept_by_part<void> {
 }  // namespace detail
 
 /// A coroutine that never suspends: what it awaits, the fiber that plays it waits for.
-template <class T>
+template <class T, class Where>
 class [[nodiscard]] part_of_fiber {
  public:
   struct promise_type : detail::kept_by_part<T> {
@@ -107,7 +115,7 @@ class [[nodiscard]] part_of_fiber {
       return {std::forward<Awaitable>(what)};
     }
     template <class U>
-    detail::plays_in_fiber<U> await_transform(part_of_fiber<U>&& what) noexcept {
+    detail::plays_in_fiber<U, Where> await_transform(part_of_fiber<U, Where>&& what) noexcept {
       return {std::move(what)};
     }
   };
@@ -128,7 +136,7 @@ class [[nodiscard]] part_of_fiber {
   std::coroutine_handle<promise_type> frame_;
 };
 
-/// A part as a task: as it is, or with a fiber of its own.
+/// A part as a task: as it is, with a fiber of its own, or with a thread of those for calls that block.
 template <class T>
 weft::task<T> as_played(weft::task<T> one) {
   return one;
@@ -140,6 +148,10 @@ weft::task<T> as_played(part_of_fiber<T> one) {
     co_return co_await std::move(fiber);
   };
   co_return co_await weft::with_scope(body);
+}
+template <class T>
+weft::task<T> as_played(part_of_fiber<T, on_thread> one) {
+  co_return co_await weft::blocking([&one] { return one.play(); });
 }
 
 /// All at a time: parts, and whatever else is awaited.

@@ -111,11 +111,7 @@ struct talks : test::scenario {
 };
 
 class tls_faults : public testing::TestWithParam<place> {};
-std::string name_of(const testing::TestParamInfo<place>& one) {
-  constexpr const char* names[] = {"kit", "epoll", "uring", "two_rings"};
-  return names[static_cast<std::size_t>(one.param)];
-}
-INSTANTIATE_TEST_SUITE_P(on, tls_faults, testing::ValuesIn(test::places()), name_of);
+INSTANTIATE_TEST_SUITE_P(on, tls_faults, testing::ValuesIn(test::places()), test::name_of_place);
 
 // One ring does nothing that two do not. Where each call is instrumented, without a loop and on the last of them.
 TEST_P(tls_faults, end_a_session_and_never_cut_it_unseen) {
