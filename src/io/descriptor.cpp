@@ -28,7 +28,7 @@ bool descriptor::end(std::uint16_t of_generation, std::uint32_t bits) noexcept {
 
 void descriptor::report(std::uint16_t of_generation, const change& what) noexcept {
   if (!end(of_generation, (what.in_ended ? bit(direction::in) : 0) | (what.out_ended ? bit(direction::out) : 0) |
-                              (what.urgent ? marked : 0)))
+                              (what.urgent ? marked : 0) | (what.may_be_urgent && readable_.is_set() ? repeated : 0)))
     return;
   if (what.in || what.in_ended || merges()) readable_.set();
   if (what.out || what.out_ended) writable_.set();

@@ -147,7 +147,8 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
                                 .out = which == direction::out && (failed || (events & POLLOUT) != 0),
                                 .in_ended = all || (events & POLLRDHUP) != 0,
                                 .out_ended = all,
-                                .urgent = is_urgent(events)});
+                                .urgent = is_urgent(events),
+                                .may_be_urgent = (events & POLLRDBAND) != 0});
 }
 
 void uring_worker::note_unfinished() noexcept {

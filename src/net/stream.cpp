@@ -47,6 +47,7 @@ ssize_t receive_by_message(int number, std::span<std::byte> into, bool& ends_ear
 }  // namespace
 
 tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
+  const bool was_repeated = from.take_repeated();
   from.expect_change(direction::in);
   ssize_t size;
   bool ends_early = false;
@@ -60,6 +61,8 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
     count_io(static_cast<std::size_t>(size));
     if (static_cast<std::size_t>(size) == into.size() || ends_early || (size != 0 && from.has_marks()))
       from.has_more(direction::in);
+    if (was_repeated && size != 0) [[unlikely]]
+      from.has_perhaps_more();
     return {.size = static_cast<std::size_t>(size)};
   }
   return failed(from, direction::in, errno);

@@ -84,6 +84,7 @@ tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::
   } catch (...) {
     return {.refused = std::make_error_code(std::errc::not_enough_memory)};
   }
+  const bool was_repeated = from.take_repeated();
   from.expect_change(direction::in);
   iovec part{.iov_base = into.data(), .iov_len = into.size()};
   descriptor_room room;
@@ -113,6 +114,8 @@ tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::
   if (keeps_pieces || what.size == into.size() || what.lost_descriptors || !what.descriptors.empty() ||
       (size != 0 && from.has_marks()))
     from.has_more(direction::in);
+  if (was_repeated && size != 0) [[unlikely]]
+    from.has_perhaps_more();
   return {.size = what.size};
 }
 

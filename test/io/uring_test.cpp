@@ -10,11 +10,14 @@
 #include <array>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/net.hpp>
 #include <weft/scope.hpp>
+#include <weft/timed.hpp>
 
 #include "io/small_runtime.hpp"
 
@@ -107,5 +110,40 @@ TEST(uring, thousands_of_silent_reads_time_out_together_on_a_ring_with_room_for_
   }
   EXPECT_EQ(rt.stats().watched, 0u);
 }
+
+// A read ends before an urgent byte. Each change is told of alone, and none says that it was an urgent one; nobody reads between.
+void is_read_to_its_end(bool by_tcp) {
+  small_runtime rt{1, {}};
+  if (rt.is_refused()) GTEST_SKIP() << "no io_uring here";
+  const auto body = [by_tcp]() -> task<> {
+    stream here, there;
+    if (by_tcp) {
+      const auto at = co_await weft::net::listen(weft::net::endpoint{"127.0.0.1", 0});
+      there = co_await weft::net::connect(at.local());
+      here = co_await at.accept();
+    } else {
+      connection both = connected();
+      here = std::move(both.here);
+      there = stream::adopt(both.there);
+    }
+    const auto sends = [&](std::string_view text, int flags) -> task<bool> {
+      const bool is_sent = ::send(there.native_handle(), text.data(), text.size(), flags | MSG_NOSIGNAL) > 0;
+      co_await weft::sleep_for(2ms);  // the worker sleeps in its ring
+      co_return is_sent;
+    };
+    EXPECT_FALSE((co_await weft::as_result(weft::timeout(1ms, read_some(here)))).has_value());  // it is armed
+    for (int i = 0; i != 3; ++i) {
+      EXPECT_TRUE(co_await sends("abc", 0));
+      if (!co_await sends("!", MSG_OOB)) co_return;  // this system's Unix sockets have none
+      EXPECT_TRUE(co_await sends("defg", 0));
+      std::string text;
+      while (text.size() != 7) text += co_await weft::timeout(30s, read_some(here));
+      EXPECT_EQ(text, "abcdefg");
+    }
+  };
+  rt.run(body());
+}
+TEST(uring, what_is_behind_an_urgent_byte_is_read_from_a_unix_socket) { is_read_to_its_end(false); }
+TEST(uring, what_is_behind_an_urgent_byte_is_read_by_tcp) { is_read_to_its_end(true); }
 
 }  // namespace

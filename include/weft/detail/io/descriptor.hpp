@@ -8,6 +8,11 @@
 // ends early where the peer has sent something urgent, and more is there behind it: once that was reported (`marked`), a read
 // that gave anything sets the event again, for good, too. Its price is a call in vain for each wait.
 //
+// A ring may tell of a change without saying that it was something urgent. Such bytes and what is behind them come as changes of
+// their own; a read that begins between two of them has another one before it. So only a read that several were told before
+// can end early and have nothing reported of the rest: a change that finds the event set already is noted (`repeated`), and a
+// read that gave anything then sets the event once more, until one has found nothing.
+//
 // A read of a Unix stream ends early behind bytes that came with descriptors, or with other credentials, too, and nothing is
 // reported of what is behind them. There the system is asked by recvmsg(), which says so.
 //
@@ -60,6 +65,18 @@ class alignas(64) descriptor {
   }
   /// Whether the peer has sent urgent bytes, before each of which a read ends.
   bool has_marks() const noexcept { return (ended_.load(std::memory_order_relaxed) & marked) != 0; }  // as declared
+  /// By a read, before it resets the event: whether changes were told of together. If it gives anything then, it says so of the
+  /// next one, which finds out whether there is more.
+  bool take_repeated() noexcept {
+    if ((ended_.load(std::memory_order_relaxed) & repeated) == 0) [[likely]]  // as declared
+      return false;
+    ended_.fetch_and(~repeated, std::memory_order_relaxed);  // as declared
+    return true;
+  }
+  void has_perhaps_more() noexcept {
+    ended_.fetch_or(repeated, std::memory_order_relaxed);  // as declared
+    has_more(direction::in);
+  }
   /// A try that was expected to exhaust it has not.
   void has_more(direction which) noexcept { event_of(which).set(); }
   /// To be awaited. Behind it, is_closed() says whether somebody has closed the descriptor meanwhile.
@@ -143,6 +160,7 @@ class alignas(64) descriptor {
     bool in = false, out = false;              // there may be something to read, or room
     bool in_ended = false, out_ended = false;  // for good
     bool urgent = false;
+    bool may_be_urgent = false;  // it does not say
   };
   void report(std::uint16_t generation, const change& what) noexcept;
   std::uint16_t generation() const noexcept {
@@ -176,8 +194,10 @@ class alignas(64) descriptor {
   const event& event_of(direction which) const noexcept { return which == direction::in ? readable_ : writable_; }
   static constexpr std::uint8_t kept = 4;  // in armed_
   // In ended_, besides the directions. Merged: a change in either direction is one for reading. Counted: bytes are. Copied: the
-  // system copies what is lent to it. Local: a Unix socket. Once: a ring polls it once for each wait.
-  static constexpr std::uint32_t marked = 4, merged = 8, counted = 16, copied = 32, local = 64, once = 128;
+  // system copies what is lent to it. Local: a Unix socket. Once: a ring polls it once for each wait. Repeated: changes were told
+  // of before a read looked.
+  static constexpr std::uint32_t marked = 4, merged = 8, counted = 16, copied = 32, local = 64, once = 128,
+                                 repeated = 256;
   bool merges() const noexcept { return (ended_.load(std::memory_order_relaxed) & merged) != 0; }  // as declared
   void arm(direction which) noexcept;
   void disarm(direction which) noexcept;
