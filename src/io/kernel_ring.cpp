@@ -33,6 +33,14 @@ int kernel_ring::begin() noexcept {
   return ::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) == 0 ? 0 : -errno;
 }
 
+bool kernel_ring::cancel_now(std::uint64_t name) noexcept {
+  constexpr unsigned sync_cancel = 24;  // IORING_REGISTER_SYNC_CANCEL
+  io_uring_sync_cancel_reg what{};      // a call that is at work is not waited for
+  what.addr = name;
+  what.fd = -1;
+  return ::syscall(SYS_io_uring_register, ring_.ring_fd, sync_cancel, &what, 1) == 0 || errno != ENOENT;
+}
+
 io_uring_sqe* kernel_ring::submission() noexcept {
   if (io_uring_sqe* const free = ::io_uring_get_sqe(&ring_); free != nullptr) return free;
   ::io_uring_submit(&ring_);

@@ -3,6 +3,8 @@
 
 #include <liburing.h>
 
+#include <cstdint>
+
 #include "sched/parker.hpp"
 
 namespace weft::detail {
@@ -34,6 +36,12 @@ class kernel_ring {
   bool has_work() const noexcept {
     return (io_uring_smp_load_acquire(ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   }
+  /// Whether there are completions for which the queue had no room.
+  bool has_overflown() const noexcept { return (IO_URING_READ_ONCE(*ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0; }
+  /// How many completions the kernel has dropped so far, having had no memory for them. By its owner.
+  unsigned lost() const noexcept { return IO_URING_READ_ONCE(*ring_.cq.koverflow); }
+  /// By its owner, at once: false if the kernel has nothing of that name. Otherwise its last completion comes.
+  bool cancel_now(std::uint64_t name) noexcept;
   void enter() noexcept { ::io_uring_submit_and_get_events(&ring_); }
   void wait(parker::time_point until) noexcept;
   unsigned take(io_uring_cqe* into, unsigned most) noexcept;

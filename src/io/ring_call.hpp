@@ -61,9 +61,10 @@ class ring_call final : public waiter {
   explicit ring_call(const file_request& what) noexcept : waiter{type}, request{what} {}
 
   const file_request request;
-  int result = 0;             // by the ring's owner, before it ends the wait
-  bool is_cancelled = false;  // the ring's owner's: the kernel was asked to cancel it
-  call_ring* of = nullptr;    // before it waits
+  int result = 0;                                // by the ring's owner, before it ends the wait
+  bool is_cancelled = false;                     // the ring's owner's: the kernel was asked to cancel it
+  call_ring* of = nullptr;                       // before it waits
+  ring_call *above = nullptr, *below = nullptr;  // the ring's owner's: in its list of those that the kernel does
 
   /// By a stopper. False: it has ended, and nothing needs to be done.
   bool is_asked_for() noexcept {

@@ -16,14 +16,6 @@
 namespace weft::detail {
 namespace {
 
-constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
-
-// A descriptor's address and, in its lowest bit, which direction.
-std::uint64_t packed(const descriptor& one, direction which) noexcept {
-  static_assert(alignof(descriptor) >= 2);
-  return reinterpret_cast<std::uintptr_t>(&one) | (which == direction::in ? 0 : 1);
-}
-
 // A socket wakes its polls with POLLPRI for whatever it has received, and with POLLRDBAND; a poll that asks it hears of
 // POLLPRI only if there is something urgent, and of POLLRDBAND never. A completion has what one of the two has said.
 constexpr unsigned asked_in = POLLIN | POLLPRI | POLLRDBAND | POLLRDHUP;
@@ -59,6 +51,9 @@ void uring_worker::listen_to_bell() noexcept {
 void uring_worker::commit(time_point until) noexcept {
   has_slept_ = true;  // it was in the set of idle workers
   const bool uses_ring = out_ != 0 || ring_.has_submissions();
+  misses_some_ = uses_ring && has_lost_some();
+  if (misses_some_) [[unlikely]]
+    return;  // poll() finds out, of which it is known that it may wake somebody
   if (uses_ring && !hears_bell_) listen_to_bell();
   if (uses_ring && !hears_bell_) return;  // it is tried again
   if (!word_.fall_asleep(uses_ring ? sleep_word::in_kernel : sleep_word::on_word)) return;
@@ -96,10 +91,14 @@ bool uring_worker::poll(bool between_jobs) noexcept {
   }
   // Calls go when there were no jobs twice: the first time it may be about to sleep, and hands them over with that.
   const bool calls_go = has_calls_ && std::exchange(has_found_none_, true);
-  if (ring_.has_work() || calls_go || (between_jobs && ring_.has_submissions())) {
-    has_calls_ = has_found_none_ = false;
+  if (ring_.has_work() || calls_go || misses_some_ || (between_jobs && ring_.has_submissions())) {
+    has_calls_ = has_found_none_ = misses_some_ = false;
     ring_.enter();
     count(waits_, 1);
+    if (has_lost_some()) [[unlikely]] {
+      find_lost();
+      return true;
+    }
   }
   if (!ring_.has_completions()) return has_looked;
   return reap() || has_looked;
@@ -121,7 +120,6 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
     return;
   }
   if ((what.user_data & of_call) != 0) {
-    --out_;
     ended(*reinterpret_cast<ring_call*>(what.user_data & ~of_call),
           what.res);  // NOLINT: an address, as begin() packs it
     return;
@@ -324,9 +322,9 @@ int uring::begin_to_watch(descriptor& one) noexcept {
 }
 
 void uring::arm(descriptor& one, direction which) noexcept {
-  if ((one.armed_.fetch_or(bit(which) | descriptor::kept, std::memory_order_relaxed) & bit(which)) != 0)  // as declared
-    return;
-  uring_worker* home = one.ring.home.load(std::memory_order_relaxed);  // as declared
+  const std::uint32_t its = uring_worker::bit(which);
+  if ((one.armed_.fetch_or(its | descriptor::kept, std::memory_order_relaxed) & its) != 0) return;  // as declared
+  uring_worker* home = one.ring.home.load(std::memory_order_relaxed);                               // as declared
   if (home == nullptr) {
     const pool_core* const pool = workers();
     const auto size = static_cast<unsigned>(workers_.size());
@@ -337,7 +335,7 @@ void uring::arm(descriptor& one, direction which) noexcept {
                                               std::memory_order_relaxed))               // as declared
       home = chosen;
   }
-  home->ask(one, bit(which));
+  home->ask(one, its);
   has_left();
 }
 

@@ -19,6 +19,10 @@
 // has looked for jobs twice and found none, or has done some sixty, or as it falls asleep. A completion waits for the owner, as
 // all in its ring: nobody can take it for one that computes.
 //
+// Losses. The kernel keeps completions that find no room, by memory that it allocates then; where it gets none it drops them, and
+// counts. What it drops is the last completion of something. The owner then finds out what the kernel has no more
+// (find_lost() in uring_lost.cpp): a poll that is over is armed anew; a call that is over has failed, or is done again.
+//
 // Rejected: (a) a signal that has the computing owner enter its ring. It would end system calls of programs early, and take a
 // signal from them. (b) Rings that any thread may enter: 1.2 to 2.5 times the processor time. (c) Completions that others
 // reap: they have to wait for the owner anyway.
@@ -59,6 +63,7 @@ class uring_worker final : public parker, public call_ring {
 
   /// Any thread: has its owner arm a direction, or let go of the descriptor (`retire`).
   void ask(descriptor& one, std::uint32_t what) noexcept;
+  static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   static constexpr std::uint32_t retire = 4;
 
   bool begin(ring_call& one, root& self) noexcept override;
@@ -74,6 +79,9 @@ class uring_worker final : public parker, public call_ring {
   static constexpr std::uint64_t of_nobody = 0, of_bell = 1;  // user data that is no address
   // In an address: of a descriptor's direction; of a call.
   static constexpr std::uint64_t of_out = 1, of_call = 2;
+  static std::uint64_t packed(const descriptor& one, direction which) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&one) | (which == direction::in ? 0 : of_out);
+  }
 
   bool is_here() const noexcept { return owner_.load(std::memory_order_relaxed) == this_owner(); }  // as declared
   static std::uintptr_t this_owner() noexcept;
@@ -91,8 +99,13 @@ class uring_worker final : public parker, public call_ring {
   }
   void perform_calls() noexcept;
   bool cancel_here(ring_call& one) noexcept;
-  static void ended(ring_call& one, int result) noexcept;
+  void ended(ring_call& one, int result) noexcept;
   bool reap() noexcept;
+  bool has_lost_some() const noexcept { return ring_.lost() != lost_; }
+  void find_lost() noexcept;
+  bool probe_polls(std::size_t& from) noexcept;
+  bool probe_calls() noexcept;
+  bool reap_all() noexcept;
   void completed(const io_uring_cqe& what) noexcept;
   void note_unfinished() noexcept;
   void count(std::atomic<std::uint64_t>& figure, std::uint64_t more) noexcept {
@@ -106,10 +119,13 @@ class uring_worker final : public parker, public call_ring {
   bool has_slept_ = false;   // its owner's: since it has last told the guard
   // Its owner's: there are calls that the kernel has not got, and it has looked for jobs in vain since the last one.
   bool has_calls_ = false, has_found_none_ = false;
-  bool has_ended_some_ = false;  // its owner's: since the last look, calls that were in its inbox
-  std::size_t out_ = 0;          // its owner's: directions that the kernel polls, and calls that it does
-  inbox<descriptor> inbox_;      // of descriptors that others ask something for
-  inbox<waiter> calls_;          // of calls that others stop
+  bool has_ended_some_ = false;     // its owner's: since the last look, calls that were in its inbox
+  std::size_t out_ = 0;             // its owner's: directions that the kernel polls, and calls that it does
+  bool misses_some_ = false;        // its owner's: it was about to sleep, and completions were lost
+  unsigned lost_ = 0;               // its owner's: completions of which it has found out what they were
+  ring_call* under_way_ = nullptr;  // its owner's: a list of the calls that the kernel does
+  inbox<descriptor> inbox_;         // of descriptors that others ask something for
+  inbox<waiter> calls_;             // of calls that others stop
   sleep_word word_;
   std::atomic<std::uintptr_t> owner_{0};  // its thread; relaxed: another one finds that it is none, whatever it reads
   // Figures, no edge.

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/file.hpp>
 #include <weft/net.hpp>
 #include <weft/pool.hpp>
 #include <weft/runtime.hpp>
@@ -124,12 +125,14 @@ class faulty_ring : public testing::TestWithParam<ring_fault> {
   }
 };
 std::string name_of_fault(const testing::TestParamInfo<ring_fault>& one) {
-  constexpr const char* names[] = {"none", "refused", "late", "oldest_ends", "newest_ends", "reversed"};
+  constexpr const char* names[] = {"none",        "refused",  "late",         "oldest_ends",
+                                   "newest_ends", "reversed", "loses_oldest", "loses_newest"};
   return names[static_cast<std::size_t>(one.param)];
 }
 INSTANTIATE_TEST_SUITE_P(by, faulty_ring,
                          testing::Values(ring_fault::refused, ring_fault::late, ring_fault::oldest_ends,
-                                         ring_fault::newest_ends, ring_fault::reversed),
+                                         ring_fault::newest_ends, ring_fault::reversed, ring_fault::loses_oldest,
+                                         ring_fault::loses_newest),
                          name_of_fault);
 
 TEST_P(faulty_ring, loses_nothing_that_is_sent) {
@@ -169,6 +172,62 @@ TEST(ring, tells_of_many_in_any_order) {
   };
   rt.run(body());
   EXPECT_GT(one.struck(), 0U);
+}
+
+// Many more wait than there is room for completions, so each loss has hundreds of polls looked for and armed anew.
+TEST(ring, that_loses_completions_has_all_armed_anew) {
+  for (const unsigned threads : {1U, 2U}) {
+    small_runtime rt{threads, {.submissions = 8, .completions = 16}};
+    if (rt.is_refused()) GTEST_SKIP() << "no io_uring here";
+    const ring_injection one{ring_fault::loses_newest, 0, 1'000'000, 3};
+    const auto body = []() -> task<> {
+      std::vector<two_ends> those;
+      for (int i = 0; i != 300; ++i) those.push_back(made_ends());
+      for (int round = 0; round != 3; ++round) {
+        std::vector<task<std::string>> reads;
+        for (const two_ends& each : those) reads.push_back(some_of(each.here));
+        const auto sends = [&]() -> task<> {
+          co_await weft::sleep_for(1ms);
+          for (const two_ends& each : those) EXPECT_EQ(::send(each.there.native_handle(), "x", 1, MSG_NOSIGNAL), 1);
+        };
+        const auto [texts, none] = co_await weft::when_all(weft::when_all(std::move(reads)), sends());
+        for (const std::string& text : texts) EXPECT_EQ(text, "x");
+      }
+    };
+    rt.run(in_time(body()));
+    EXPECT_GT(one.struck(), 0U);
+    EXPECT_EQ(rt.stats().watched, 0U);
+  }
+}
+
+// A call is done once more, or fails, as nobody knows what has become of it; and a number is closed.
+TEST(ring, that_loses_completions_leaves_no_call_under_way) {
+  small_runtime rt{1, {.submissions = 8, .completions = 16}};
+  if (rt.is_refused()) GTEST_SKIP() << "no io_uring here";
+  std::size_t all = 0;
+  for (std::size_t before = 0; before != 12; ++before) {
+    const ring_injection one{ring_fault::loses_calls, before, 1'000'000, 2};
+    const auto body = []() -> task<> {
+      const auto opens = []() -> task<> {
+        for (int i = 0; i != 4; ++i) {
+          auto opening = weft::file::open("/proc/self/status");
+          auto opened = co_await weft::as_result(std::move(opening));
+          if (!opened.has_value()) {
+            EXPECT_EQ(opened.error(), std::errc::io_error);
+            continue;
+          }
+          const weft::file one_file = std::move(opened).value();
+          std::array<std::byte, 4> start;
+          EXPECT_EQ(co_await one_file.read_at(0, start), 4U);
+        }
+      };
+      co_await weft::when_all(opens(), opens(), opens());
+    };
+    rt.run(in_time(body()));
+    all += one.struck();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(all, 0U);
 }
 
 // Whatever time passes: the first look that begins behind the data finds it, and there is no second one.

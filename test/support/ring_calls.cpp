@@ -46,6 +46,7 @@ struct armed {
 };
 std::mutex lock;  // of what follows
 std::vector<armed> polls;
+std::vector<armed> doomed;  // of which the last completion is to be lost
 
 void note_polls(io_uring* ring) {
   const std::lock_guard guard{lock};
@@ -56,7 +57,7 @@ void note_polls(io_uring* ring) {
 }
 
 // One that is over already is no more than looked for in vain.
-bool end_poll(io_uring* ring, bool newest) {
+bool end_poll(io_uring* ring, bool newest, bool is_lost = false) {
   std::uint64_t chosen = 0;
   {
     const std::lock_guard guard{lock};
@@ -66,6 +67,7 @@ bool end_poll(io_uring* ring, bool newest) {
     if (newest ? at == polls.begin() : at == polls.end()) return false;
     chosen = (newest ? at - 1 : at)->user_data;
     polls.erase(newest ? at - 1 : at);
+    if (is_lost) doomed.push_back({ring, chosen});
   }
   io_uring_sqe* const to = ::io_uring_get_sqe(ring);
   if (to == nullptr) return false;
@@ -90,6 +92,27 @@ bool reverse(io_uring* ring) {
   return all.size() > 1;
 }
 
+// Takes completions away, as if they had found no room, nor memory to be kept.
+std::size_t lose(io_uring* ring, bool calls) {
+  const auto is_lost = [=](const io_uring_cqe& one) {
+    if ((one.flags & IORING_CQE_F_MORE) != 0 || one.user_data == 0) return false;
+    if ((one.user_data & 2) != 0) return calls;
+    return std::erase_if(doomed,
+                         [&](const armed& each) { return each.in == ring && each.user_data == one.user_data; }) != 0;
+  };
+  const std::lock_guard guard{lock};
+  const unsigned head = *ring->cq.khead, tail = io_uring_smp_load_acquire(ring->cq.ktail);
+  unsigned kept = tail;
+  for (unsigned i = tail; i != head;) {
+    const io_uring_cqe& one = ring->cq.cqes[--i & ring->cq.ring_mask];
+    if (!is_lost(one)) ring->cq.cqes[--kept & ring->cq.ring_mask] = one;
+  }
+  const unsigned count = kept - head;
+  ::io_uring_cq_advance(ring, count);
+  *ring->cq.koverflow += count;
+  return count;
+}
+
 // `go` enters the ring.
 template <class Go>
 int enter(io_uring* ring, Go go) {
@@ -97,7 +120,15 @@ int enter(io_uring* ring, Go go) {
   if (what == ring_fault::none) return go();
   note_polls(ring);
   const std::size_t mine = now.seen.fetch_add(1);
-  if (mine < now.before || mine - now.before >= now.count || (mine - now.before) % now.every != 0) return go();
+  const bool loses_polls = what == ring_fault::loses_oldest || what == ring_fault::loses_newest;
+  const auto go_and_lose = [&](bool calls) {
+    const int came = go();
+    const std::size_t count = lose(ring, calls);
+    now.struck += count;
+    return count != 0 && ::io_uring_cq_ready(ring) == 0 ? -EBADR : came;
+  };
+  if (mine < now.before || mine - now.before >= now.count || (mine - now.before) % now.every != 0)
+    return loses_polls ? go_and_lose(false) : go();
   switch (what) {
     case ring_fault::refused: ++now.struck; return mine % 2 == 0 ? -EAGAIN : -EBUSY;
     case ring_fault::late: ++now.struck; return 0;
@@ -108,6 +139,11 @@ int enter(io_uring* ring, Go go) {
       now.struck += reverse(ring) ? 1 : 0;
       return came;
     }
+    case ring_fault::loses_oldest:
+    case ring_fault::loses_newest:
+      static_cast<void>(end_poll(ring, what == ring_fault::loses_newest, true));
+      return go_and_lose(false);
+    case ring_fault::loses_calls: return go_and_lose(true);
     default: return go();
   }
 }
@@ -121,7 +157,11 @@ ring_injection::ring_injection(ring_fault what, std::size_t before, std::size_t 
   now.seen = now.struck = 0;
   now.what.store(what, std::memory_order_release);  // -> who enters
 }
-ring_injection::~ring_injection() { now.what = ring_fault::none; }
+ring_injection::~ring_injection() {
+  now.what = ring_fault::none;
+  const std::lock_guard guard{lock};
+  doomed.clear();
+}
 std::size_t ring_injection::struck() const noexcept { return now.struck; }  // NOLINT: of this one
 
 namespace {
@@ -194,7 +234,8 @@ int __wrap_io_uring_queue_init_params(unsigned submissions, io_uring* ring, io_u
 void __wrap_io_uring_queue_exit(io_uring* ring) {
   {
     const std::lock_guard guard{test::lock};
-    std::erase_if(test::polls, [ring](const test::armed& one) { return one.in == ring; });
+    for (auto* const those : {&test::polls, &test::doomed})
+      std::erase_if(*those, [ring](const test::armed& one) { return one.in == ring; });
   }
   __real_io_uring_queue_exit(ring);
 }

@@ -7,11 +7,14 @@ namespace test {
 
 enum class ring_fault : unsigned char {
   none,
-  refused,      ///< nothing is submitted, nor waited for: as if there were no memory, or no room
-  late,         ///< neither, and no error: what has come is not there yet
-  oldest_ends,  ///< the poll that was armed first is over, as when a completion finds no room: the kernel says so
-  newest_ends,  ///< the one that was armed last
-  reversed,     ///< completions of different polls come in the opposite order
+  refused,       ///< nothing is submitted, nor waited for: as if there were no memory, or no room
+  late,          ///< neither, and no error: what has come is not there yet
+  oldest_ends,   ///< the poll that was armed first is over, as when a completion finds no room: the kernel says so
+  newest_ends,   ///< the one that was armed last
+  reversed,      ///< completions of different polls come in the opposite order
+  loses_oldest,  ///< as oldest_ends, but the kernel has no memory to keep the completion: it drops it, and counts
+  loses_newest,  ///< likewise
+  loses_calls,   ///< so with those of calls about files
 };
 
 /// From now on to its end, of the calls that enter a ring those fail that come after `before` others, `count` of them; where
