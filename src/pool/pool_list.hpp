@@ -6,7 +6,7 @@
 
 namespace weft::detail {
 
-class pool_core;
+class pool_core;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// A pool's place in the list, in its core.
 struct pool_place {
