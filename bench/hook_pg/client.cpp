@@ -16,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../harness/net/client.hpp"
@@ -39,14 +40,17 @@ class database_server {
         (::geteuid() == 0 && ::chown(directory_.c_str(), user_, group_) != 0))
       throw std::system_error{errno, std::generic_category(), directory_};
     const std::string data = directory_ + "/data";
-    int how = 0;
-    ::waitpid(start({"initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "--no-locale"}), &how, 0);
-    if (how == 0) {
+    bool is_there = false;
+    if (run({"initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "--no-locale"})) {
       server_ = start({"postgres", "-D", data, "-k", directory_, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
                        "shared_buffers=32MB", "-c", "max_connections=" + std::to_string(connections + 10)});
-      for (int i = 0; i != 600 && !is_there(); ++i) std::this_thread::sleep_for(50ms);
+      // Its socket is there before it takes connections.
+      for (int i = 0; i != 600 && !is_there; ++i) {
+        std::this_thread::sleep_for(50ms);
+        is_there = run({"pg_isready", "-q", "-h", directory_});
+      }
     }
-    if (is_there()) return;
+    if (is_there) return;
     end();
     throw bench::not_here{"PostgreSQL's server can't be started here"};
   }
@@ -56,7 +60,10 @@ class database_server {
   const std::string& directory() const noexcept { return directory_; }
 
  private:
-  bool is_there() const { return std::filesystem::exists(directory_ + "/.s.PGSQL.5432"); }
+  bool run(std::vector<std::string> words) const {
+    int how = 0;
+    return ::waitpid(start(std::move(words)), &how, 0) > 0 && how == 0;
+  }
   void end() const {
     if (server_ > 0) {
       ::kill(server_, SIGINT);
