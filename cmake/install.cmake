@@ -3,8 +3,11 @@ include(CMakePackageConfigHelpers)
 
 set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-set(weft_installed weft weft_test weft_hook)
-set(weft_pcs weft.pc weft-test.pc weft-hook.pc)
+set(weft_installed weft weft_test weft_hook weft_observe)
+set(weft_pcs weft.pc weft-test.pc weft-hook.pc weft-observe.pc)
+if(WEFT_OBSERVE_HTTP AND NOT BUILD_SHARED_LIBS)
+  set(weft_observe_libs " -lhttp_parser")
+endif()
 if(WEFT_TLS)
   list(APPEND weft_installed weft_tls)
   list(APPEND weft_pcs weft-tls.pc)

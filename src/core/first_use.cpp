@@ -76,6 +76,7 @@ WEFT_DEBUG_NOTE("weft_debug_workers");
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool ready_for_stacks = false;
+constinit void (*at_first_use)() noexcept = nullptr;
 
 WEFT_SELDOM worker& first_use() noexcept {
   {
@@ -104,6 +105,7 @@ WEFT_SELDOM worker& first_use() noexcept {
   pthread_setspecific(key, worker_of_thread);
   prepare_last_words();
   begin_chaos_if_asked();
+  if (at_first_use != nullptr) at_first_use();
   return *worker_of_thread;
 }
 

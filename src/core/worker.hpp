@@ -118,6 +118,10 @@ struct worker : run_state {
 /// own. Code that switches reads it by its distance from the thread pointer; see context.hpp.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local bool ready_for_stacks;
 
+/// Called by each thread that uses weft for the first time, once it has its worker: by it, an observer begins that the environment
+/// asks for. Null: nobody is to be told. Written before main(), while there is one thread.
+extern constinit void (*at_first_use)() noexcept;
+
 /// Makes the calling thread's worker, or takes over that of a thread that ended.
 WEFT_SELDOM worker& first_use() noexcept;
 
