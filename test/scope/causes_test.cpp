@@ -51,7 +51,9 @@ WEFT_TEST("causes: what a when_any has not chosen says so") {
   auto first = []() -> task<> { co_return co_await weft::yield(); };
   co_await when_any(waits(why), first());
   EXPECT_EQ(why.size(), 1U);
-  if (!why.empty()) EXPECT_TRUE(is_of_nobody(why[0]));
+  if (!why.empty()) {
+    EXPECT_TRUE(is_of_nobody(why[0]));
+  }
 }
 
 WEFT_TEST("causes: what a timeout ends says so") {
@@ -59,7 +61,9 @@ WEFT_TEST("causes: what a timeout ends says so") {
   const auto how = co_await as_result(weft::timeout(1ms, waits(why)));
   EXPECT_FALSE(how.is_stopped());
   EXPECT_EQ(why.size(), 1U);
-  if (!why.empty()) EXPECT_TRUE(is_of_nobody(why[0]));
+  if (!why.empty()) {
+    EXPECT_TRUE(is_of_nobody(why[0]));
+  }
 }
 
 WEFT_TEST("causes: scopes below one that is not chosen tell both") {
@@ -89,7 +93,9 @@ WEFT_TEST("causes: a join in what is stopped adds none of its own") {
   };
   co_await with_scope(body);
   EXPECT_EQ(why.size(), 1U);
-  if (!why.empty()) EXPECT_STREQ(why[0].reason, "enough");
+  if (!why.empty()) {
+    EXPECT_STREQ(why[0].reason, "enough");
+  }
 }
 
 WEFT_TEST("causes: a deadline says which line has set it, also far below") {
@@ -160,7 +166,9 @@ WEFT_TEST("causes: a fiber that catches its stop can ask") {
   };
   co_await with_scope(body);
   EXPECT_EQ(why.size(), 1U);
-  if (!why.empty()) EXPECT_STREQ(why[0].reason, "by its handle");
+  if (!why.empty()) {
+    EXPECT_STREQ(why[0].reason, "by its handle");
+  }
 }
 
 }  // namespace
