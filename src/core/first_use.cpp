@@ -76,7 +76,7 @@ WEFT_DEBUG_NOTE("weft_debug_workers");
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool ready_for_stacks = false;
-constinit void (*at_first_use)() noexcept = nullptr;
+constinit first_use_function at_first_use = nullptr;
 
 WEFT_SELDOM worker& first_use() noexcept {
   {

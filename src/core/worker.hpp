@@ -120,7 +120,8 @@ struct worker : run_state {
 
 /// Called by each thread that uses weft for the first time, once it has its worker: by it, an observer begins that the environment
 /// asks for. Null: nobody is to be told. Written before main(), while there is one thread.
-extern constinit void (*at_first_use)() noexcept;
+using first_use_function = void (*)() noexcept;  // a name, since g++ 12 takes constinit for the result's otherwise
+extern constinit first_use_function at_first_use;
 
 /// Makes the calling thread's worker, or takes over that of a thread that ended.
 WEFT_SELDOM worker& first_use() noexcept;
