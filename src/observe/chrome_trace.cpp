@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-using event = recording::event;
+using traced_event = recording::event;
 
 constexpr int threads = 1, requests = 2;
 constexpr std::size_t most_lanes = 256;  // of a request
@@ -102,7 +102,7 @@ struct story {
   std::map<std::uint32_t, std::uint64_t> names;  // of requests
 };
 
-story tell(std::span<const event> events) {
+story tell(std::span<const traced_event> events) {
   story all;
   struct thread_now {
     slice turn;
@@ -112,7 +112,7 @@ story tell(std::span<const event> events) {
   std::map<std::uint32_t, thread_now> now;
   std::map<std::uint64_t, std::size_t> woken;  // by root: its arrow, which has no end yet
   std::int64_t last = 0;
-  for (const event& one : events) {
+  for (const traced_event& one : events) {
     thread_now& here = now[one.ring];
     last = std::max(last, one.nanoseconds);
     switch (one.kind) {
@@ -173,7 +173,7 @@ void recording::write_chrome_trace(std::ostream& out) const {
   json.name("process_name", requests, 0, "traced requests");
 
   std::map<std::uint32_t, bool> seen;
-  for (const event& one : events())
+  for (const traced_event& one : events())
     if (!std::exchange(seen[one.thread], true))
       json.name("thread_name", threads, one.thread,
                 std::string{thread_name(one.thread)} + ' ' + std::to_string(one.thread));
@@ -220,7 +220,7 @@ void recording::write_chrome_trace(std::ostream& out) const {
     json.begin("s", name, threads, one.from_thread, one.from) << R"(,"cat":"wake","id":)" << ++number << "}";
     json.begin("f", name, threads, one.to_thread, one.to) << R"(,"cat":"wake","bp":"e","id":)" << number << "}";
   }
-  for (const event& one : events()) {
+  for (const traced_event& one : events()) {
     const char* const name = name_of_moment(one.kind);
     if (name == nullptr) continue;
     json.begin("i", name, threads, one.thread, one.nanoseconds)

@@ -211,7 +211,7 @@ void answer(thread_calls& into, const void* context) noexcept {
   into.is_there = true;
 }
 
-constinit struct sigaction handled_before{};
+constinit struct sigaction sigprof_before{};
 
 void on_signal(int number, siginfo_t* what, void* context) noexcept {
   const int kept = errno;
@@ -224,10 +224,10 @@ void on_signal(int number, siginfo_t* what, void* context) noexcept {
                                                  std::memory_order_relaxed)) {  // who asked has given up
     answer(the_question.calls, context);
     the_question.state.store(question::answered, std::memory_order_release);  // -> answered (no model: as declared)
-  } else if ((handled_before.sa_flags & SA_SIGINFO) != 0) {
-    if (handled_before.sa_sigaction != nullptr) handled_before.sa_sigaction(number, what, context);
-  } else if (handled_before.sa_handler != SIG_DFL && handled_before.sa_handler != SIG_IGN) {
-    handled_before.sa_handler(number);
+  } else if ((sigprof_before.sa_flags & SA_SIGINFO) != 0) {
+    if (sigprof_before.sa_sigaction != nullptr) sigprof_before.sa_sigaction(number, what, context);
+  } else if (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN) {
+    sigprof_before.sa_handler(number);
   }  // by default it would end the process: a late signal of ours must not
   errno = kept;
 }
@@ -242,17 +242,17 @@ void begin_probing() noexcept {
   ours.sa_sigaction = on_signal;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;  // a fiber's stack may have no room
   sigemptyset(&ours.sa_mask);
-  ::sigaction(SIGPROF, nullptr, &handled_before);
-  if ((handled_before.sa_flags & SA_SIGINFO) == 0 || handled_before.sa_sigaction != on_signal)
+  ::sigaction(SIGPROF, nullptr, &sigprof_before);
+  if ((sigprof_before.sa_flags & SA_SIGINFO) == 0 || sigprof_before.sa_sigaction != on_signal)
     ::sigaction(SIGPROF, &ours, nullptr);
 }
 
 // A signal may be on its way to a thread that has not run since: then the default would end the process. So where there was
 // no handler, ours stays, and does nothing.
 void end_probing() noexcept {
-  const bool had_one = (handled_before.sa_flags & SA_SIGINFO) != 0 ||
-                       (handled_before.sa_handler != SIG_DFL && handled_before.sa_handler != SIG_IGN);
-  if (had_one) ::sigaction(SIGPROF, &handled_before, nullptr);
+  const bool had_one = (sigprof_before.sa_flags & SA_SIGINFO) != 0 ||
+                       (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN);
+  if (had_one) ::sigaction(SIGPROF, &sigprof_before, nullptr);
 }
 
 void list_calls_of(int thread, thread_calls& into) noexcept {

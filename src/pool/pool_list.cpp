@@ -9,40 +9,40 @@
 namespace weft::detail {
 namespace {
 
-constinit std::mutex list_lock;
-constinit pool_place* newest = nullptr;
+constinit std::mutex pools_lock;
+constinit pool_place* newest_pool = nullptr;
 
 // A forked child gets the list whole, and unlocked.
-bool keep_lock_over_forks() noexcept {
-  const auto let_go = [] { list_lock.unlock(); };
-  return ::pthread_atfork([] { list_lock.lock(); }, let_go, let_go) == 0;
+bool keep_pools_lock_over_forks() noexcept {
+  const auto let_go = [] { pools_lock.unlock(); };
+  return ::pthread_atfork([] { pools_lock.lock(); }, let_go, let_go) == 0;
 }
 
 }  // namespace
 
 void enter_pool(pool_place& place, pool_core& one) noexcept {
-  [[maybe_unused]] static const bool keeps = keep_lock_over_forks();
-  const std::lock_guard held{list_lock};
+  [[maybe_unused]] static const bool keeps = keep_pools_lock_over_forks();
+  const std::lock_guard held{pools_lock};
   place = {.of = &one,
            .forks_before = forks_of_process.load(std::memory_order_relaxed),  // as declared
-           .next = newest,
+           .next = newest_pool,
            .before = nullptr};
-  if (newest != nullptr) newest->before = &place;
-  newest = &place;
+  if (newest_pool != nullptr) newest_pool->before = &place;
+  newest_pool = &place;
 }
 
 void leave_pool(pool_place& place) noexcept {
-  const std::lock_guard held{list_lock};
+  const std::lock_guard held{pools_lock};
   if (place.of == nullptr) return;
-  (place.before != nullptr ? place.before->next : newest) = place.next;
+  (place.before != nullptr ? place.before->next : newest_pool) = place.next;
   if (place.next != nullptr) place.next->before = place.before;
   place = {};
 }
 
 void visit_pools(void (*visit)(pool_core& one, void* with), void* with) {
-  const std::lock_guard held{list_lock};
+  const std::lock_guard held{pools_lock};
   const std::uint32_t forks = forks_of_process.load(std::memory_order_relaxed);  // as declared
-  for (const pool_place* one = newest; one != nullptr; one = one->next)
+  for (const pool_place* one = newest_pool; one != nullptr; one = one->next)
     if (one->forks_before == forks) visit(*one->of, with);
 }
 
