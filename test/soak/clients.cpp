@@ -278,7 +278,9 @@ class clients {
     it.at = phase::away;
     it.answers.clear();
     it.out = {};
-    set_timer(it, up_to(300ms));
+    // Hostile ones have no places: they begin as much later as those are fewer, so that they don't fill the listener's queue.
+    const auto times = it.is == kind::good || places_ > 64 ? 1 : static_cast<int>(64 / places_);
+    set_timer(it, up_to(times * 300ms));
   }
 
   void reset(one& it) {
@@ -306,7 +308,10 @@ class clients {
       static_cast<void>(::getsockopt(it.socket, SOL_SOCKET, SO_ERROR, &failed, &size));
       if (failed != 0) {
         ++count_.refused;
-        if (is_ending == 0) fail(it, std::strerror(failed), count_.lost);
+        if (failed == ETIMEDOUT && !server_had_time(it))
+          ++count_.late;  // the queue of the listener was full all the while
+        else if (is_ending == 0)
+          fail(it, std::strerror(failed), count_.lost);
         return close(it);
       }
       if ((events & EPOLLOUT) == 0) return;
