@@ -1,4 +1,5 @@
 // The flight recorder's files: what is always in them, and that one is whole after each kind of crash.
+// Long because each way to a file, and each way in which a program crashes, has a test.
 #include <weft/recorder.hpp>
 
 #include <sys/socket.h>
@@ -29,6 +30,7 @@
 
 #include "support/json.hpp"
 #include "support/weft_test.hpp"
+#include "trace.hpp"
 
 namespace {
 
@@ -251,6 +253,31 @@ TEST(chrome_trace, has_a_track_a_thread_and_one_a_request_and_arrows_for_wakes) 
   EXPECT_NE(text.find("a_request(weft::executor&)"), std::string::npos) << "no turn has its function";
 }
 
+TEST(weft_trace, writes_json_or_says_why_not) {
+  run_a_request();
+  const temporary_file file{"trace"}, wrong{"no recording"};
+  weft::save_recording(file.path());
+  std::ofstream{wrong.path()} << std::string(200, 'x');
+  const auto run = [](const std::vector<std::string>& arguments, std::string& said, std::string& complained) {
+    std::ostringstream out, err;
+    const int status = weft_tool::trace(arguments, out, err);
+    said = out.str();
+    complained = err.str();
+    return status;
+  };
+  std::string said, complained;
+  EXPECT_EQ(run({file.path()}, said, complained), 0);
+  EXPECT_FALSE(test::json::parse(said)["traceEvents"].elements().empty());
+  EXPECT_EQ(complained, "");
+  EXPECT_EQ(run({wrong.path()}, said, complained), 1);
+  EXPECT_NE(complained.find("it does not begin as one"), std::string::npos) << complained;
+  EXPECT_EQ(run({"/no such file"}, said, complained), 1);
+  EXPECT_NE(complained.find("/no such file"), std::string::npos) << complained;
+  EXPECT_EQ(run({}, said, complained), 2);
+  EXPECT_EQ(run({"--help"}, said, complained), 2);
+  EXPECT_NE(complained.find("usage: weft-trace FILE"), std::string::npos);
+}
+
 // ---- crashes ------------------------------------------------------------------------------------------------------------
 
 #if !defined(WEFT_TEST_ASAN) && !defined(WEFT_TEST_TSAN)  // which handle these signals themselves
@@ -296,7 +323,6 @@ int crash_in_request(const temporary_file& file, Crash crash) {
         .join();
   });
 }
-
 
 TEST(recorder, is_saved_at_a_segmentation_fault) {
   const temporary_file file{"segv"};
