@@ -80,15 +80,15 @@ using test::outcome;
 using test::size_with;
 
 // What a hook calls: a sanitizer's function, where there is one, else what comes after the program.
-#define NEXT(NAME)                                                                                \
-  extern "C" [[gnu::weak]] decltype(::NAME) __real___interceptor_##NAME;                          \
-  namespace {                                                                                     \
-  decltype(&::NAME) next_of_##NAME() noexcept {                                                   \
-    if (&__real___interceptor_##NAME != nullptr) return &__real___interceptor_##NAME;             \
-    static std::atomic<decltype(&::NAME)> found{nullptr};                                         \
-    if (found == nullptr) found = reinterpret_cast<decltype(&::NAME)>(::dlsym(RTLD_NEXT, #NAME)); \
-    return found;                                                                                 \
-  }                                                                                               \
+#define NEXT(NAME)                                                                    \
+  extern "C" [[gnu::weak]] decltype(::NAME) __real___interceptor_##NAME;              \
+  namespace {                                                                         \
+  auto next_of_##NAME() noexcept -> decltype(&::NAME) {                               \
+    if (&__real___interceptor_##NAME != nullptr) return &__real___interceptor_##NAME; \
+    static std::atomic<void*> found{nullptr};                                         \
+    if (found == nullptr) found = ::dlsym(RTLD_NEXT, #NAME);                          \
+    return reinterpret_cast<decltype(&::NAME)>(found.load());                         \
+  }                                                                                   \
   }
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names

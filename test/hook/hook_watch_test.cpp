@@ -17,7 +17,9 @@
 #include <optional>
 #include <thread>
 #include <vector>
+#include <weft/combine.hpp>
 #include <weft/hook.hpp>
+#include <weft/hop.hpp>
 #include <weft/net.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
