@@ -247,8 +247,7 @@ void begin_probing() noexcept {
     ::sigaction(SIGPROF, &ours, nullptr);
 }
 
-// A signal may be on its way to a thread that has not run since: then the default would end the process. So where there was
-// no handler, ours stays, and does nothing.
+// The default action of a signal that comes late would end the process: where there was no handler, ours stays, and does nothing.
 void end_probing() noexcept {
   const bool had_one = (sigprof_before.sa_flags & SA_SIGINFO) != 0 ||
                        (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN);
