@@ -101,6 +101,11 @@ struct worker : run_state {
   worker_wheel* wheel = nullptr;          // what was armed here while it was one; null: nothing yet
   bool wheel_refused = false;             // for lack of memory or room: it uses the common one from then on
   post_hazard hazard;
+  // Waits whose children start on this thread, while their parents have not parked: the newest, linked by waiter::prev.
+  // Written by the thread, read by a walk behind the gate (core/walk_gate.hpp).
+  //   edge opens  the wait, and its link to the one before  ->  the walk. No model: what it reads is not watched there
+  std::atomic<waiter*> opening{nullptr};
+  std::atomic<int> thread_number{0};  // the kernel's number of the thread; 0: it has ended. A figure, no edge
 
   // What subsystems of higher layers keep in a worker, which knows none of their fields.
   fiber_slot fibers;

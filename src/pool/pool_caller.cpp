@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/run_loop.hpp"
+#include "core/walk_gate.hpp"
 #include "pool/pool_core.hpp"
 
 namespace weft::detail {
@@ -64,6 +65,8 @@ void pool_core::leave_as_caller() noexcept {
   go();
   mine.asleep.begins(nanoseconds_now());
   this_worker().of_pool = callers_before_;
+  walk_gate::pass();
+  walk_gate::pass();
   {
     const std::lock_guard guard{callers_lock_};
     callers_place_taken_ = false;

@@ -11,6 +11,7 @@
 #include "base/spin.hpp"
 #include "core/run_loop.hpp"
 #include "core/turns.hpp"
+#include "core/walk_gate.hpp"
 #include "pool/debug_fields.hpp"
 #include "pool/pool_core.hpp"
 #include "sched/worker_watch.hpp"
@@ -53,6 +54,7 @@ void pool_core::run(seat& mine) noexcept {
     }
     call_hook(options_.on_stop, mine);
     here.of_pool = nullptr;
+    walk_gate::pass();
   }
   drop();
 }

@@ -149,8 +149,8 @@ overdue_scope scope_core::look_at_children() {
   {
     const std::lock_guard guard{lock_};
     if (!body_is_over_) add(body_, body_function_);
-    for (fork_record* one = running_; one != nullptr; one = one->next_) add(*one, one->function_);
-    for (fork_record* one = telling_; one != nullptr; one = one->next_) add(*one, one->function_);
+    for (fork_record* one = running_; one != nullptr; one = one->next_) add(*one, one->function());
+    for (fork_record* one = telling_; one != nullptr; one = one->next_) add(*one, one->function());
   }
   seen.children.cut(std::min(seen.ignoring, most_children));
   return seen;

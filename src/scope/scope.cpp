@@ -6,6 +6,7 @@
 #include <weft/scope.hpp>
 
 #include "core/run_loop.hpp"
+#include "core/walk_gate.hpp"
 #include "core/worker.hpp"
 #include "scope/fork_end.hpp"
 
@@ -122,6 +123,7 @@ void scope_core::run_body(root& parent) noexcept {
   parents_start_ = here.starting;
   job::next = here.local;
   here.local = this;  // until the body waits or has run through
+  walk_gate::enter(here, *this);
   body_.count_in_like(&parent, here);
   enter(here, &body_);
   here.starting = &body_;
@@ -142,6 +144,7 @@ void scope_core::park_parent() noexcept {
 void scope_core::body_waits(job& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
   mine.park_parent();
+  walk_gate::leave(this_worker(), mine);
   mine.count_down();  // mine may be gone after this line
 }
 
@@ -168,9 +171,12 @@ void scope_core::body_ended(root& self, bool stopped) noexcept {
       here.starting = nullptr;
       leave_root();
       mine.park_parent();
+      walk_gate::leave(here, mine);
       return mine.count_down();
     }
+    mine.live_ = 0;  // so that no walk is counted in any more
   }
+  walk_gate::leave(here, mine);
   mine.resume_parent();
 }
 

@@ -73,10 +73,12 @@ bool scope_core::request_stop_of_live(std::unique_lock<tiny_lock>& guard, const 
 // entered together.
 void scope_core::tell_children(std::unique_lock<tiny_lock>& guard) noexcept {
   fork_record* some[told_at_once];
-  if (running_ == nullptr) return;
-  telling_ = std::exchange(running_, nullptr);
-  telling_->link_ = &telling_;
-  while (telling_ != nullptr) {
+  fork_record* unwalked = nullptr;  // what a walk has not looked at yet, which is over for it
+  if (std::exchange(is_walked_, false)) move_list(unwalked, telling_);
+  move_list(telling_, running_);
+  for (;;) {
+    if (telling_ == nullptr) move_list(telling_, unwalked);
+    if (telling_ == nullptr) return;
     const std::size_t count = take_in_hand(some);
     guard.unlock();
     tell(some, count);

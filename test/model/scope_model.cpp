@@ -16,6 +16,11 @@
 #include "sync/once.cpp"
 
 #include "world.hpp"
+//
+#include <weft/detail/core/walk.hpp>
+
+// No model walks.
+const weft::detail::wait_children weft::detail::scope_core::walk{};
 
 // What a scope has besides: no clock, and nobody asks why.
 namespace weft {

@@ -31,7 +31,6 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/base/inbox.hpp>
 #include <weft/detail/core/waiter.hpp>
 #include <weft/detail/memory/frame_memory.hpp>
 #include <weft/env.hpp>
@@ -199,6 +198,7 @@ class root : public sleeper, public job {
   static constexpr std::uint8_t was_posted = 4;  // `traced_since` is when it was posted for its first turn
   std::uint8_t before_wait = 0;
   bool was_told_by_executor = false;  // to stop, since the executor ends; read by the root's thread, as the root ends
+  std::atomic<bool> has_id{false};    // somebody has asked for its id; under the lock of those (task_ids)
   root* parent;
   // Of a traced root, when its present turn, wait or time in a queue began; see core/turns.hpp. Else nobody reads or writes it.
   std::uint64_t traced_since;
@@ -334,30 +334,6 @@ struct final_awaiter {
     return transfer(*promise.owner, promise.continuation);
   }
   void await_resume() const noexcept {}
-};
-
-/// A root for a plain thread, which runs it and sleeps while it waits. It is the executor of its root: the task
-/// resumes on the thread that called.
-class blocking_root final : public root, executor {
- public:
-  explicit blocking_root(stop_token stop = {}) noexcept;
-  ~blocking_root() = default;
-
-  /// Runs what was adopted to its end. False: it ended stopped.
-  bool run() noexcept;
-
-  /// The executor of `self`, for work that may outlive it: null instead of a blocking_root, which may end before.
-  static executor* lasting_executor(const root& self) noexcept;
-
- private:
-  void post(job& work) noexcept override;
-  job* take_all() noexcept;
-  static void ended(root& self, bool stopped) noexcept;
-
-  sleeping_inbox<job> posted_;  // its edge: what the poster wrote  ->  the job
-  weft::env own_env_;
-  bool over_ = false;
-  bool stopped_ = false;
 };
 
 // ---- co_await inside a root -----------------------------------------------------------------------------------------------

@@ -35,8 +35,7 @@
 // Leiserson, Randall, PLDI 1998).
 //
 // Rejected: (a) a root for each child: 20 words to fill, 60 to 90 ns a call of fib. (b) A count of those who have not
-// ended: a read-modify-write for each child. (c) A child that waits in its parent's root: what its siblings are to be
-// told, they would hear when it has ended.
+// ended: a read-modify-write for each child. (c) A child that waits in its parent's root: no stop reaches its siblings.
 #pragma once
 
 #include <atomic>
@@ -278,11 +277,13 @@ class join : boundary, job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
   }
+  static const wait_children walk;
   static constexpr wait_type type{.leave = stop_children,
                                   .name = "children of a when_all",
                                   .tell = tell,
                                   .run_deferred_stop = run_deferred_stop,
-                                  .layout = &wait::seen};
+                                  .layout = &wait::seen,
+                                  .children = &walk};
   static void child_ended(root& self, bool stopped) noexcept;
 
   // To a child that begins now. It tells the root itself, if frames do (enter_root()).
