@@ -40,6 +40,9 @@ struct observer_options {
   std::chrono::milliseconds patience{10'000};
   /// Looks for deadlocks each second, while there is work, and writes each one to stderr, once.
   bool deadlocks = true;
+  /// Has a watchdog look for workers that are at one job for so long, which it writes to stderr. 0: none, as where the program has a
+  /// watchdog of its own.
+  std::chrono::milliseconds stall_after{0};
   /// A signal that has a dump written, in text: of all that lives, and of the deadlocks. 0: none. Its action is changed, and set
   /// back at the end.
   int dump_signal = 0;

@@ -5,6 +5,7 @@
 
 #include "core/claim.hpp"
 #include "sched/pool_worker.hpp"
+#include "trace/probes.hpp"
 #include "trace/request_trace.hpp"
 
 namespace weft::detail {
@@ -55,6 +56,7 @@ event_ring* ring_of(worker& here) noexcept {
 void record_at(worker& here, std::uint64_t when, event_kind kind, std::uint32_t number, std::uint64_t first,
                std::uint64_t second, std::uint16_t flags) noexcept {
   if (event_ring* const ring = ring_of(here)) ring->write(when, kind, flags, number, first, second);
+  pass_probe(kind, flags, number, first, second);
 }
 
 void begin_turn(worker& here, root& self, request_trace& of, bool from_queue) noexcept {

@@ -10,7 +10,7 @@ namespace weft::detail {
 
 /// What the observer itself counts.
 struct observer_counts {
-  std::uint64_t answers = 0, refused = 0, dropped = 0, deadlocks = 0;
+  std::uint64_t answers = 0, refused = 0, dropped = 0, deadlocks = 0, stalls = 0;
   unsigned clients = 0;
 };
 

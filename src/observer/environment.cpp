@@ -6,9 +6,11 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <utility>
+#include <weft/recorder.hpp>
 
 #include "core/worker.hpp"
 
@@ -34,6 +36,16 @@ int signal_called(std::string_view name) noexcept {
   return 0;
 }
 
+// "50ms", "2s"; 0: it is neither.
+std::chrono::milliseconds duration_of(std::string_view text) noexcept {
+  unsigned count = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string_view unit{read.ptr, static_cast<std::size_t>(text.data() + text.size() - read.ptr)};
+  if (read.ec != std::errc{} || count > 3'600'000) return {};
+  if (unit == "ms") return std::chrono::milliseconds{count};
+  return unit == "s" && count <= 3600 ? std::chrono::milliseconds{count * 1000} : std::chrono::milliseconds{0};
+}
+
 // What is wrong with a word; empty: nothing.
 std::string take_word(asked_observer& to, std::string_view name, std::string_view value, bool has_value) {
   const auto path = [&](std::string& as) -> std::string {
@@ -52,6 +64,11 @@ std::string take_word(asked_observer& to, std::string_view name, std::string_vie
   if (name == "dir") return path(to.directory);
   if (name == "token_file") return path(to.token_file);
   if (name == "dump_to") return path(to.dump_file);
+  if (name == "trace") return path(to.trace_file);
+  if (name == "stall") {
+    to.options.stall_after = duration_of(value);
+    return to.options.stall_after.count() > 0 ? "" : "needs a time, from 1ms to 3600s";
+  }
   if (name == "dump") {
     to.options.dump_signal = signal_called(value);
     return to.options.dump_signal != 0
@@ -84,6 +101,10 @@ void begin_observer() noexcept {
   static constinit std::atomic<bool> begun{false};
   if (begun.exchange(true, std::memory_order_relaxed)) return;  // relaxed: who comes second has nothing to read
   try {
+    if (!asked().trace_file.empty()) {
+      save_recording_on_crash(asked().trace_file.c_str());
+      save_recording_on_deadlock(asked().trace_file.c_str());
+    }
     made = new observer{asked().complete()};
     std::atexit(end_observer);
     if (made->http_port() != 0)

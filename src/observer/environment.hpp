@@ -6,6 +6,8 @@
 //     token_file=/etc/t      the token of HTTP requests, in place of a random one
 //     dump=SIGUSR2           this signal has a dump written
 //     dump_to=/var/log/d     there, in place of stderr
+//     stall=50ms             blames what holds up a worker for so long
+//     trace=/var/tmp/r.weft  what was recorded last is written there at a crash, and where a deadlock is found
 //     deadlocks=off          does not look for deadlocks each second
 #pragma once
 
@@ -17,7 +19,7 @@ namespace weft::detail {
 
 struct asked_observer {
   observer_options options;  ///< its texts are those below
-  std::string directory, token_file, dump_file;
+  std::string directory, token_file, dump_file, trace_file;
   std::string error;  ///< a sentence, where a word is not understood; empty: none
 
   observer_options complete() const noexcept {

@@ -19,6 +19,7 @@
 #include <system_error>
 #include <utility>
 #include <weft/error.hpp>
+#include <weft/recorder.hpp>
 
 #include "base/helper_signals.hpp"
 #include "observer/http.hpp"
@@ -42,7 +43,7 @@ void write_all(int to, std::string_view text) noexcept {
 }
 
 // What epoll hands back for those that are no client. Only the addresses count.
-char woken, dump_asked, came_by_socket, came_by_http;
+char woken, dump_asked, stalled, came_by_socket, came_by_http;
 
 }  // namespace
 
@@ -77,6 +78,12 @@ observer_helper::observer_helper(const observer_options& options)
     watch(dump_signal_->number(), EPOLLIN | EPOLLET, &dump_asked);
   }
   if (finds_deadlocks_) next_tick_ = now_ + look_every;
+  if (options.stall_after > std::chrono::milliseconds{0}) {
+    stalled_ = net::owned_descriptor{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    if (stalled_.number() < 0) refuse_observer(errno, "make", "an observer");
+    watch(stalled_.number(), EPOLLIN, &stalled);
+    stalls_.emplace(options.stall_after, stalled_.number());
+  }
   tell_of_forks(*this);
   const helper_signals blocked;
   const int refused = ::pthread_create(&thread_, nullptr, run_thread, this);
@@ -91,6 +98,7 @@ observer_helper::~observer_helper() {
   const std::uint64_t one = 1;
   write_all(wake_.number(), {reinterpret_cast<const char*>(&one), sizeof one});
   ::pthread_join(thread_, nullptr);
+  stalls_.reset();
   tell_no_more(*this);
 }
 
@@ -139,7 +147,7 @@ void observer_helper::watch(int number, std::uint32_t events, void* what) {
 // The thread may have been anywhere but where it opens and closes something: so nothing else is touched, now or later.
 void observer_helper::close_in_child() noexcept {
   is_forked_ = true;
-  for (const int each : {epoll_.number(), wake_.number(), by_socket_.number(), by_http_.number()})
+  for (const int each : {epoll_.number(), wake_.number(), stalled_.number(), by_socket_.number(), by_http_.number()})
     if (each >= 0) ::close(each);
   for (const observer_client& one : clients_) ::close(one.number());
   table_lock_.unlock();
@@ -184,6 +192,8 @@ bool observer_helper::look_once() {
     if (what == &woken) return !(ends_ = true);
     if (what == &dump_asked) {
       dump();
+    } else if (what == &stalled) {
+      tell_stalls();
     } else if (what == &came_by_socket) {
       accept_from(by_socket_.number(), false);
     } else if (what == &came_by_http) {
@@ -337,6 +347,7 @@ void observer_helper::look_for_deadlocks() {
     ++counts_.deadlocks;
     if (++new_ones > most_at_once) continue;
     write_all(STDERR_FILENO, "weft: " + one.text);
+    save_recording_of_deadlock();
     tell(as_shared("{\"event\":\"deadlock\",\"deadlock\":" + one.json + "}\n"));
   }
   if (new_ones > most_at_once)
@@ -357,8 +368,15 @@ void observer_helper::tell(const shared_text& line) {
   }
 }
 
+void observer_helper::tell_stalls() {
+  std::uint64_t since = 0;
+  [[maybe_unused]] const auto size = ::read(stalled_.number(), &since, sizeof since);
+  for (const std::string& one : stalls_->take_new()) tell(as_shared("{\"event\":\"stall\",\"stall\":" + one + "}\n"));
+}
+
 const observer_counts& observer_helper::counts() {
   counts_.clients = static_cast<unsigned>(clients_.size());
+  counts_.stalls = stalls_ ? stalls_->count() : 0;
   return counts_;
 }
 

@@ -23,6 +23,7 @@
 #include "observer/fork_guard.hpp"
 #include "observer/private_directory.hpp"
 #include "observer/request.hpp"
+#include "observer/stalls.hpp"
 #include "observer/work_of_others.hpp"
 
 namespace weft::detail {
@@ -76,8 +77,9 @@ class observer_helper final : fork_guarded {
   void drop_late();
   void tick();
   void look_for_deadlocks();
+  void tell_stalls();
   void tell(const shared_text& line);
-  static std::string stalls_json() { return "[]"; }
+  std::string stalls_json() const { return stalls_ ? stalls_->json() : "[]"; }
   const observer_counts& counts();
   void dump();
   int wait_time() const;
@@ -93,7 +95,8 @@ class observer_helper final : fork_guarded {
   unsigned short port_ = 0;
 
   std::mutex table_lock_;  // of the descriptors' coming and going: held around each, and by a fork
-  net::owned_descriptor epoll_, wake_, by_socket_, by_http_;
+  net::owned_descriptor epoll_, wake_, stalled_, by_socket_, by_http_;
+  std::optional<observed_stalls> stalls_;  // behind the descriptor that it wakes this thread by
   std::list<observer_client> clients_;
 
   time_point now_ = clock::now();

@@ -42,6 +42,8 @@ void append_json(std::string& to, std::string_view text) {
     } else if (first == '"' || first == '\\') {
       to += '\\';
       to += first;
+    } else if (first == '\n') {
+      to += "\\n";
     } else if (static_cast<unsigned char>(first) < 0x20 || first == 0x7f || first == '<') {
       char escaped[8];
       std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(first));

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 #include <weft/pool.hpp>
+#include <weft/snapshot.hpp>
 #include <weft/version.hpp>
 
 #include "observer/answers.hpp"
@@ -153,6 +154,26 @@ std::int64_t live_in(const seen_pool& one) noexcept {
   return live > 0 ? live : 0;
 }
 
+void append_tasks(open_metrics& to) {
+  const snapshot all = take_snapshot({.stacks = false, .deadlocks = true});
+  constexpr std::size_t kinds = 7, states = 3;
+  std::array<std::array<std::uint64_t, states>, kinds> counts{};
+  std::uint64_t stopping = 0;
+  for (const task_info& one : all.tasks) {
+    ++counts[static_cast<std::size_t>(one.kind)][static_cast<std::size_t>(one.state)];
+    if (one.stop_requested) ++stopping;
+  }
+  to.family("weft_tasks", "gauge", "", "Tasks, fibers and forks that live, by what they are and do.");
+  for (std::size_t kind = 0; kind != kinds; ++kind)
+    for (std::size_t state = 0; state != states; ++state)
+      to.sample(label("kind", to_string(static_cast<task_kind>(kind))) + ',' +
+                    label("state", to_string(static_cast<task_state>(state))),
+                std::to_string(counts[kind][state]));
+  to.one("weft_tasks_stopping", "gauge", "", "Of these, those that have been told to stop.", std::to_string(stopping));
+  to.one("weft_deadlocks", "gauge", "", "Circles of tasks that wait for each other, now.",
+         std::to_string(all.deadlocks().size()));
+}
+
 }  // namespace
 
 std::string metrics_text(const observer_counts& counts) {
@@ -174,6 +195,7 @@ std::string metrics_text(const observer_counts& counts) {
   for (const seen_pool& pool : pools) to.sample(label("pool", pool.name), std::to_string(pool.waiting_for_any));
   to.family("weft_pool_live_tasks", "gauge", "", "Tasks that have begun on a pool, and have not ended.");
   for (const seen_pool& pool : pools) to.sample(label("pool", pool.name), std::to_string(live_in(pool)));
+  append_tasks(to);
   to.one("weft_observer_clients", "gauge", "", "Connections to the observer.", std::to_string(counts.clients));
   to.one("weft_observer_answers", "counter", "", "Requests that it has answered.", std::to_string(counts.answers));
   to.one("weft_observer_refused", "counter", "", "Requests and connections that it has refused.",
@@ -181,6 +203,7 @@ std::string metrics_text(const observer_counts& counts) {
   to.one("weft_observer_dropped", "counter", "", "Connections that it has ended, since nothing moved.",
          std::to_string(counts.dropped));
   to.one("weft_observer_deadlocks", "counter", "", "Deadlocks that it has told of.", std::to_string(counts.deadlocks));
+  to.one("weft_stalls", "counter", "", "Workers that were at one job for too long.", std::to_string(counts.stalls));
   to.one("process_cpu_seconds", "counter", "seconds", "Processor time of the process.", number(processor_seconds()));
   to.one("process_resident_memory_bytes", "gauge", "bytes", "Memory of the process that is in RAM.",
          std::to_string(resident_bytes()));

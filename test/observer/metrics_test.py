@@ -35,7 +35,7 @@ def main():
             observed.stdin.close()
             observed.wait()
     for name, kind in {"weft_build": "info", "weft_worker_jobs": "counter", "weft_worker_awake_seconds": "counter", "weft_worker_waiting_jobs": "gauge",
-                       "weft_pool_workers": "gauge", "process_cpu_seconds": "counter",
+                       "weft_pool_workers": "gauge", "weft_tasks": "gauge", "weft_deadlocks": "gauge", "process_cpu_seconds": "counter",
                        "process_resident_memory_bytes": "gauge", "weft_observer_answers": "counter"}.items():
         assert second[name].type == kind, (name, second.get(name))
         assert second[name].samples, name

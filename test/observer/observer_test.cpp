@@ -380,6 +380,33 @@ TEST(observer, without_a_number_for_a_connection_it_waits_for_one_and_does_not_s
   ::close(late);
 }
 
+TEST(observer, tells_what_holds_up_a_worker) {
+  const test::own_directory where;
+  const w::observer watching{{.directory = where.path().c_str(), .stall_after = 20ms}};
+  test::asking one{watching.socket_path()};
+  EXPECT_EQ(json::parse(one.ask("stalls"))["stalls"].size(), 0U);
+  one.ask("subscribe");
+  w::pool workers{{.threads = 1}};
+  std::latch done{1};
+  std::thread caller{[&] {
+    workers.run([](std::latch& until) -> w::task<> {
+      until.wait();  // the thread, not the task
+      co_return;
+    }(done));
+  }};
+  json event;
+  do event = json::parse(one.line());
+  while (event["event"] != "stall");
+  EXPECT_EQ(event["stall"]["worker"], 0);
+  EXPECT_NE(event["stall"]["doing"].get<std::string>().find("futex"), std::string::npos) << event;
+  EXPECT_GT(event["stall"]["seconds"].get<double>(), 0.0);
+  one.ask("unsubscribe");
+  test::asking other{watching.socket_path()};
+  EXPECT_EQ(json::parse(other.ask("stalls"))["stalls"].size(), 1U);
+  done.count_down();
+  caller.join();
+}
+
 // ---- dumps -----------------------------------------------------------------------------------------------------------------------
 
 TEST(observer, a_signal_has_a_dump_written_and_is_the_programs_again_at_the_end) {
