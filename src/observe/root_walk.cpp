@@ -301,6 +301,7 @@ void root_walk::note_held(child_batch::child& one, seen_root& into, note& noted,
   for (std::coroutine_handle<> at = it.innermost(); at && !it.is_end(at); at = promise_base::of(at).continuation)
     if (is_of_fiber(*static_cast<const frame*>(at.address()))) into.is_fiber = true;
   if (how_.stacks || how_.only) {
+    calls_.count = 0;  // those of another root's fiber
     stack_walk walk{it, calls_};
     for (const void* code = walk.next(); code != nullptr && noted.frames != most; code = walk.next()) {
       if (!how_.only && !walk.is_in(it)) break;
