@@ -5,6 +5,8 @@
 #include <weft/detail/base/lock.hpp>
 #include <weft/detail/core/walk.hpp>
 
+#include "base/debug_note.hpp"
+
 namespace weft::detail {
 namespace {
 
@@ -20,6 +22,24 @@ root_list& list_of(const void* one) noexcept {
 }
 
 }  // namespace
+
+// For who looks from outside of the process.
+struct debug_tops {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: supported by both compilers
+  static constexpr debug_field fields[] = {
+      {"tops", &lists},
+      {"tops.count", std::size(lists)},
+      {"tops.bytes", sizeof(root_list)},
+      {"tops.first", offsetof(root_list, first)},
+      {"top_root.next", offsetof(top_root, next_)},
+      {"top_root.function", offsetof(top_root, function_)},
+      {"top_root.kind", offsetof(top_root, kind_)},
+  };
+#pragma GCC diagnostic pop
+};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_tops{debug_tops::fields};
+WEFT_DEBUG_NOTE("weft_debug_tops");
 
 void top_root::list() noexcept {
   root_list& mine = list_of(this);

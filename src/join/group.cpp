@@ -1,6 +1,7 @@
 #include <utility>
 #include <weft/detail/join/group.hpp>
 
+#include "base/debug_note.hpp"
 #include "core/claim.hpp"
 #include "core/lock_watch.hpp"
 #include "core/run_loop.hpp"
@@ -9,6 +10,11 @@
 #include "core/worker.hpp"
 
 namespace weft::detail {
+
+// For who looks from outside of the process.
+static constexpr debug_field group_fields[] = {{"group.about_to_wait", offsetof(group::deciding, about_to_wait)}};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_group{group_fields};
+WEFT_DEBUG_NOTE("weft_debug_group");
 
 child::child(group& of, end_function done) noexcept : root{of.parent().env, &of.parent(), done}, all{&of} {}
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <weft/scope.hpp>
 
+#include "base/debug_note.hpp"
 #include "core/run_loop.hpp"
 #include "core/walk_gate.hpp"
 #include "core/worker.hpp"
@@ -24,6 +25,19 @@ WEFT_LAYOUT_HERE(scope_core, part_of_subject()
                                                 WEFT_ROOT_IN(fork_record))
                                  .with_body(offsetof(scope_core, body_), offsetof(scope_core, body_is_over_))
                                  .with_parent(offsetof(scope_core, parent_)));
+
+// For who looks from outside of the process: the functions of forks and of the body, who may be in their first run.
+struct debug_scope {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: supported by both compilers
+  static constexpr debug_field fields[] = {
+      {"fork.function", offsetof(fork_record, function_) - WEFT_ROOT_IN(fork_record)},
+      {"scope.body_function", offsetof(scope_core, body_function_)},
+  };
+#pragma GCC diagnostic pop
+};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_scope{debug_scope::fields};
+WEFT_DEBUG_NOTE("weft_debug_scope");
 
 scope_core::scope_core(const scope_options& options, const weft::env* exactly)
     : waiter{type},

@@ -33,6 +33,7 @@ class top_root : public root {
   void list() noexcept;
 
  private:
+  friend struct debug_tops;
   friend struct top_roots;
   void unlist() noexcept;
 

@@ -151,7 +151,8 @@ class group : public waiter, public job {
 };
 WEFT_LAYOUT(group, part_of_subject()
                        .with_children(offsetof(group, children_), offsetof(child, sibling), WEFT_ROOT_IN(child))
-                       .with_parent(offsetof(group, parent_)));
+                       .with_parent(offsetof(group, parent_))
+                       .that_decides_by(offsetof(group, kind_)));
 
 /// Runs one task, and puts what came of it into its parent's slot.
 template <class T>

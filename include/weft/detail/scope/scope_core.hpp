@@ -134,6 +134,7 @@ class fork_record final : fork_in_scope, public root {
 
  private:
   friend class scope_core;
+  friend struct debug_scope;
   friend bool note_id_of_fork(root& fork) noexcept;
 
   static constexpr std::uintptr_t id_is_known = std::uintptr_t{1} << 63;
@@ -225,6 +226,7 @@ class scope_core : waiter, job {
 
  private:
   friend fork_record;
+  friend struct debug_scope;
 
   class body_root final : public root {
    public:
