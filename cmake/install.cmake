@@ -23,6 +23,11 @@ install(TARGETS ${weft_installed} EXPORT weft_targets
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT weft_targets NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${weft_cmake_dir})
 
+if(WEFT_BUILD_TOOLS)
+  install(TARGETS weft_tool RUNTIME)
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/weft.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/gdb)
+endif()
+
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
   INSTALL_DESTINATION ${weft_cmake_dir})
