@@ -179,8 +179,11 @@ TEST(with_trace, inside_of_another_one_is_a_part_of_that) {
   };
   weft::sync_wait(with_trace({.name = "outer"}, outer));
   const recording all = recorded();
-  for (const recording::event& one : all.events())
-    if (one.kind == event_kind::trace_begins) EXPECT_NE(all.text(one.second), "never seen");
+  for (const recording::event& one : all.events()) {
+    if (one.kind == event_kind::trace_begins) {
+      EXPECT_NE(all.text(one.second), "never seen");
+    }
+  }
 }
 
 TEST(with_trace, failures_and_stops_pass_through_and_end_the_trace) {
