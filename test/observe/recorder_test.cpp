@@ -275,7 +275,7 @@ TEST(weft_trace, writes_json_or_says_why_not) {
   EXPECT_NE(complained.find("/no such file"), std::string::npos) << complained;
   EXPECT_EQ(run({}, said, complained), 2);
   EXPECT_EQ(run({"--help"}, said, complained), 2);
-  EXPECT_NE(complained.find("usage: weft-trace FILE"), std::string::npos);
+  EXPECT_NE(complained.find("usage: weft trace FILE"), std::string::npos);
 }
 
 // ---- crashes ------------------------------------------------------------------------------------------------------------

@@ -10,9 +10,12 @@
 
 #include "commands.hpp"
 #include "memory.hpp"
+#include "trace.hpp"
 
 namespace weft_tool {
 namespace {
+
+int run_trace(std::span<const std::string> arguments) { return trace(arguments, std::cout, std::cerr); }
 
 struct command {
   std::string_view name;
@@ -24,6 +27,7 @@ constexpr command commands[] = {
     {"dump", run_dump,
      "dump PID|CORE [--text|--json|--dot] [--no-stacks]  all tasks, what each waits for, and deadlocks"},
     {"top", run_top, "top PID [--once]                                  workers and tasks, again each second"},
+    {"trace", run_trace, "trace FILE > trace.json                            a recording, for Perfetto and Chrome"},
 };
 
 void write_usage(std::ostream& out) {

@@ -1,4 +1,4 @@
-// `weft-trace FILE`: what Perfetto and Chrome show of a file of the flight recorder.
+// The command `trace`: what Perfetto and Chrome show of a file of the flight recorder.
 #pragma once
 
 #include <iosfwd>
