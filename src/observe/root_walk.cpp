@@ -81,8 +81,10 @@ wait_children::answer count_in(waiter& in, const wait_children& by) noexcept {
 
 root_walk::~root_walk() {
   if (in_tops_) top_roots::leave(tops_);
-  for (const level& one : levels_) leave(one);
-  for (const level& one : openings_) leave(one);
+  for (const level& one : levels_)
+    if (!one.place.is_opening) leave(one);
+  for (const level& one : openings_)
+    leave(one);  // until now, so that none is taken for one that is made at the same place
 }
 
 void root_walk::leave(const level& one) noexcept {
@@ -97,7 +99,7 @@ void root_walk::run() {
   for (bool more = true; more && !has_found();) {
     task_ids::reserve(child_batch::most);
     batch_.clear();
-    batch_.cause = nullptr;
+    batch_.cause.reset();
     more = top_roots::next(tops_, batch_);
     look_at(batch_, seen_root::none);
     go_down();
@@ -110,8 +112,8 @@ void root_walk::run() {
   std::unordered_map<const void*, std::size_t> places;
   if (!openings_.empty())
     for (std::size_t i = 0; i != roots.size(); ++i) places.emplace(roots[i].at, i);
-  while (!openings_.empty() && !has_found()) {
-    level one = openings_.back();
+  for (std::size_t at = openings_.size(); at-- != 0 && !has_found();) {
+    level one = openings_[at];
     root& parent = one.by->parent(*one.of);
     std::vector<root*> unseen;
     for (root* up = &parent; up != nullptr && !places.contains(address_of(*up)); up = above_of(*up))
@@ -136,11 +138,10 @@ void root_walk::run() {
       above.how = one.by->how(*one.of);
     }
     levels_.reserve(levels_.size() + 1);
-    openings_.pop_back();
     levels_.push_back(one);
     const std::size_t before = roots.size();
     go_down();
-    for (std::size_t i = before; i != roots.size() && !openings_.empty(); ++i) places.emplace(roots[i].at, i);
+    for (std::size_t i = before; i != roots.size() && at != 0; ++i) places.emplace(roots[i].at, i);
   }
 }
 
@@ -193,12 +194,12 @@ void root_walk::go_down() {
     level& now = levels_.back();
     const std::size_t parent = now.parent;
     batch_.clear();
-    batch_.cause = nullptr;
+    batch_.cause.reset();
     const bool more = now.by->next(*now.of, now.place, batch_);
     if (!more) {  // the children that wait are held, and keep it
       const level done = now;
       levels_.pop_back();
-      leave(done);
+      if (!done.place.is_opening) leave(done);
     }
     look_at(batch_, parent);
     batch_.deadline = std::chrono::steady_clock::time_point::max();
@@ -259,7 +260,7 @@ void root_walk::look_at(child_batch& batch, std::size_t parent) {
       into.function = one.function;
       into.stop_requested = one.stop_requested || (parent != seen_root::none && roots[parent].stop_requested);
       into.deadline = batch.deadline;
-      if (batch.cause != nullptr) {
+      if (batch.cause) {
         into.reason = batch.cause->reason;
         into.where = batch.cause->where;
         into.stop_requested = true;

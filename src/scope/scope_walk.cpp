@@ -37,7 +37,7 @@ const wait_children scope_core::walk{
           auto& mine = static_cast<scope_core&>(of);
           const std::lock_guard guard{mine.lock_};
           into.deadline = mine.env_.deadline;
-          into.cause = mine.source_.cause();
+          if (const stop_cause* const cause = mine.source_.cause()) into.cause = *cause;
           return mine.add_walked(at, into);
         },
     .leave =

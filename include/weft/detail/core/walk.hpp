@@ -20,9 +20,8 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/core/top_root.hpp>
 #include <weft/detail/core/waiter.hpp>
+#include <weft/stop.hpp>
 #include <weft/task_id.hpp>
-
-namespace weft { struct stop_cause; }  // namespace weft
 
 namespace weft::detail {
 
@@ -55,7 +54,7 @@ class child_batch {
 
   /// For children that do not wait: what they have from what they are part of.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  const stop_cause* cause = nullptr;
+  std::optional<stop_cause> cause;  // a copy: the scope may end once the walk has left it
   bool is_complete = true;
 
  private:
