@@ -254,7 +254,7 @@ void observer_helper::accept_from(int listens, bool is_http) {
 
 void observer_helper::listen_on(bool on) noexcept {
   epoll_event asked{};
-  asked.events = on ? EPOLLIN : 0;
+  asked.events = on ? std::uint32_t{EPOLLIN} : 0U;
   accepts_again_at_ = on ? std::nullopt : std::optional{now_ + look_every};
   for (const auto& [number, what] :
        {std::pair{by_socket_.number(), &came_by_socket}, {by_http_.number(), &came_by_http}}) {
