@@ -189,15 +189,16 @@ class walk {
                   body_function_ != none ? at_.word(subject + body_function_) : 0);
     const task_kind as = kind.body_at != nowhere_ ? task_kind::fork : task_kind::child;
     for (const wait_kind::list& list : kind.lists) {
+      std::unordered_set<address> seen;  // its records: it must not lead back into itself
       bool is_starting = now.is_opening;
       for (address record = at_.word(subject + list.first_at); record != 0 && !is_full();
            record = at_.word(record + list.next_at), is_starting = false) {
-        const address root = record + list.root_at;
-        const address function = as == task_kind::fork && fork_function_ != none ? at_.word(root + fork_function_) : 0;
-        if (places_.contains(root)) {
-          if (as == task_kind::child || parent_of_[root] == now.parent) continue;
+        if (!seen.insert(record).second) {
+          into_.is_complete = false;
           break;
         }
+        const address root = record + list.root_at;
+        const address function = as == task_kind::fork && fork_function_ != none ? at_.word(root + fork_function_) : 0;
         enter_child(root, now.parent, as, function, is_starting);
       }
     }
@@ -207,7 +208,6 @@ class walk {
     if (places_.contains(root)) return;
     // A child of a join or group that has ended stays in the list of those until all have.
     if (kind == task_kind::child && !is_starting && at_.word(root + top_) == root + end_) return;
-    parent_of_.emplace(root, parent);
     enter(root, parent, kind, function);
   }
 
@@ -392,7 +392,6 @@ class walk {
   std::vector<address> workers_;
   std::unordered_map<address, int> runs_;
   std::unordered_map<address, std::size_t>& places_ = into_.places;
-  std::unordered_map<address, std::size_t> parent_of_;
   std::unordered_map<address, wait_kind> kinds_;
   std::vector<level> next_;
 };
