@@ -134,7 +134,7 @@ class join : boundary, job {
   /// What must be there for each child: for its root, or for a job of several that begins with it; and before the first
   /// for the parent's wait.
   struct room {
-    alignas(16) std::byte bytes[sizeof(join_child)];  // so that results, of any type, may lie behind rooms
+    alignas(join_child) std::byte bytes[sizeof(join_child)];
   };
   static_assert(sizeof(wait) <= sizeof(room) && alignof(wait) <= alignof(room));
 
