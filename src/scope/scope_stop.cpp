@@ -73,12 +73,13 @@ bool scope_core::request_stop_of_live(std::unique_lock<tiny_lock>& guard, const 
 // entered together.
 void scope_core::tell_children(std::unique_lock<tiny_lock>& guard) noexcept {
   fork_record* some[told_at_once];
-  fork_record* unwalked = nullptr;  // what a walk has not looked at yet, which is over for it
-  if (std::exchange(is_walked_, false)) move_list(unwalked, telling_);
+  if (std::exchange(is_walked_, false))  // a walk is over for what it has not looked at yet
+    while (fork_record* const unwalked = telling_) {
+      telling_ = unwalked->next_;
+      add_running(*unwalked);
+    }
   move_list(telling_, running_);
-  for (;;) {
-    if (telling_ == nullptr) move_list(telling_, unwalked);
-    if (telling_ == nullptr) return;
+  while (telling_ != nullptr) {
     const std::size_t count = take_in_hand(some);
     guard.unlock();
     tell(some, count);
