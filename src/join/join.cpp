@@ -105,6 +105,7 @@ void join::settle_first(std::size_t ended) noexcept {
 
 // Has the parent wait for so many children. It may go on at once, and this join may be gone after the call.
 void join::park(root& parent, std::size_t others) noexcept {
+  parent.top = continuation;  // before it waits: whoever holds the wait reads this
   wait& in = *::new (static_cast<void*>(rooms_)) wait{*this};
   if (parent.park_forwarding(in)) stop_children(in);
   const auto more = static_cast<std::int64_t>(others);
@@ -145,7 +146,6 @@ void join::park(root& parent, std::size_t others) noexcept {
     child.count_in_like(&self, here);
     static_cast<void>(all.enlist(child));  // no child was told to stop: the parent has not waited
     if (inside != nullptr) {
-      child.top = inside->continuation;
       last->parent = &child;
     } else {
       child.top = at;
@@ -161,7 +161,6 @@ void join::park(root& parent, std::size_t others) noexcept {
     at = next;
   }
   self.before_wait = 0;
-  self.top = inside->continuation;
   *end_of_list = here.local;
   here.local = to_start;
   enter(here, innermost);
@@ -280,11 +279,9 @@ wake_up join::how() noexcept {
   return stopped ? wake_up::stopped : wake_up::completed;
 }
 
-// Lets the parent go on. By whoever brought the count to 0.
-void join::finish() noexcept {
-  owner->top = continuation;
-  reinterpret_cast<wait*>(rooms_)->finish(how());
-}
+// Lets the parent go on. By whoever brought the count to 0. Until it has claimed the wait, a reader may hold that, who reads
+// the parent's root.
+void join::finish() noexcept { reinterpret_cast<wait*>(rooms_)->finish(how()); }
 
 // A stop is deferred only if the count is not 0. Else all children have ended, or the parent has not added theirs yet, and
 // nothing would keep the join alive until the deferred stop runs.
