@@ -48,11 +48,13 @@ void pool_core::tell_caller(const bool& inside, bool& over, job& end) noexcept {
 void pool_core::work_as_caller() noexcept {
   holders_.add();
   seat& mine = *seats_.back();
-  callers_before_ = std::exchange(this_worker().of_pool, &mine);
+  worker& here = this_worker();
+  callers_before_ = std::exchange(here.of_pool, &mine);
   const std::uint64_t now = nanoseconds_now();
   mine.asleep.ends(now);
   mine.budget.is_busy(now);
   come();
+  watched_as_caller_.emplace(mine, mine.asleep, here, mine.index, ready_jobs);
   call_hook(options_.on_start, mine);
 }
 
@@ -61,6 +63,7 @@ void pool_core::work_as_caller() noexcept {
 void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
   call_hook(options_.on_stop, mine);
+  watched_as_caller_.reset();
   while (job* const work = mine.line.pop()) inject(*work);
   go();
   mine.asleep.begins(nanoseconds_now());

@@ -35,6 +35,13 @@ void pool_core::call_hook(void (*hook)(unsigned worker, void* with), const seat&
   call_no_throw(call, "a function of pool_options (on_start, on_stop or on_idle) threw, where nobody could catch it");
 }
 
+std::size_t pool_core::ready_jobs(const pool_worker& one) noexcept {
+  const auto& its = static_cast<const seat&>(one);
+  const std::uint64_t in = its.handed_in.load(std::memory_order_relaxed);  // as declared
+  const std::uint64_t out = its.taken_up.get();
+  return its.line.in_line() + its.forks.size() + its.kept.size() + (in > out ? static_cast<std::size_t>(in - out) : 0);
+}
+
 void pool_core::run(seat& mine) noexcept {
   if (gate_.pass()) {
     worker& here = this_worker();
@@ -42,14 +49,7 @@ void pool_core::run(seat& mine) noexcept {
     mine.thread_number.store(::gettid(), std::memory_order_relaxed);  // as declared
     call_hook(options_.on_start, mine);
     {
-      const watched_worker watched{mine, mine.asleep, here, mine.index, [](const pool_worker& one) noexcept {
-                                     const auto& its = static_cast<const seat&>(one);
-                                     const std::uint64_t in =
-                                         its.handed_in.load(std::memory_order_relaxed);  // as declared
-                                     const std::uint64_t out = its.taken_up.get();
-                                     return its.line.in_line() + its.forks.size() + its.kept.size() +
-                                            (in > out ? static_cast<std::size_t>(in - out) : 0);
-                                   }};
+      const watched_worker watched{mine, mine.asleep, here, mine.index, ready_jobs};
       while (job* work = next(mine)) run_one(here, mine, *work);
     }
     call_hook(options_.on_stop, mine);

@@ -185,6 +185,21 @@ TEST(watchdog, blames_a_sleep_and_counts_what_waits_behind_it) {
   EXPECT_FALSE(first.async_stack.empty()) << text_of(first);
 }
 
+TEST(watchdog, blames_the_thread_that_calls_run) {
+  heard what;
+  hold_up until;
+  {
+    watchdog dog{{.stall_after = 50ms, .on_stall = heard::tell, .with = &what}};
+    std::jthread caller{[&] { weft::run(connection(reads_for_long, until), {.threads = 1}); }};  // its only worker
+    EXPECT_TRUE(comes_true([&] { return what.count() != 0; }));
+    until.let_go();
+  }
+  ASSERT_NE(what.count(), 0u);
+  const stall first = what.all().front();
+  EXPECT_EQ(std::string{first.system_call_name}, "read");
+  EXPECT_TRUE(has(first.async_stack, "connection")) << text_of(first);
+}
+
 TEST(watchdog, blames_nobody_who_runs_many_short_jobs) {
   heard what;
   weft::pool workers{{.threads = 2}};
