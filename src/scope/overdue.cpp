@@ -10,8 +10,6 @@
 #include <weft/detail/scope/scope_core.hpp>
 #include <weft/stack_pool.hpp>
 
-#include "core/turns.hpp"
-
 namespace weft {
 namespace {
 
@@ -95,8 +93,6 @@ void scope_core::deadline_passed(scope_core& self) noexcept {
   std::unique_lock guard{self.lock_};
   if (self.live_ == 0) return;  // as in request_stop()
   self.past_deadline_ = true;
-  record(event_kind::deadline, self.options_.where.line(), as_number(&self),
-         as_number(self.options_.where.file_name()));
   ++self.live_;
   self.request_stop_of_live(guard, {.reason = "the deadline of the scope has passed", .where = self.options_.where});
 }
@@ -123,6 +119,7 @@ overdue_scope scope_core::look_at_children() {
     seen.children[i].stack = items<async_frame>{most_frames};
     seen.children[i].waits_on = items<wait_subject>{wait_subjects::most};
   }
+  call_list calls;
   prepare_thread_for_stacks();  // those of fibers that are asked for their calls
 
   const auto add = [&](root& child, const void* function) {
@@ -137,7 +134,6 @@ overdue_scope scope_core::look_at_children() {
     std::size_t frames = 0;
     if (held) {
       held.tell(subjects);
-      call_list calls;  // a list of its own: a walk begins with what is in there
       stack_walk walk{child, calls};
       for (const void* code = walk.next(); code != nullptr && walk.is_in(child); code = walk.next())
         if (frames != most_frames) one.stack[frames++] = async_frame{code};
@@ -149,8 +145,8 @@ overdue_scope scope_core::look_at_children() {
   {
     const std::lock_guard guard{lock_};
     if (!body_is_over_) add(body_, body_function_);
-    for (fork_record* one = running_; one != nullptr; one = one->next_) add(*one, one->function());
-    for (fork_record* one = telling_; one != nullptr; one = one->next_) add(*one, one->function());
+    for (fork_record* one = running_; one != nullptr; one = one->next_) add(*one, one->function_);
+    for (fork_record* one = telling_; one != nullptr; one = one->next_) add(*one, one->function_);
   }
   seen.children.cut(std::min(seen.ignoring, most_children));
   return seen;

@@ -10,11 +10,6 @@
 
 #include "join/group.cpp"
 #include "world.hpp"
-//
-#include <weft/detail/core/walk.hpp>
-
-// No model walks.
-const weft::detail::wait_children weft::detail::group::walk{};
 
 namespace {
 

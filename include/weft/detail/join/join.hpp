@@ -35,7 +35,8 @@
 // Leiserson, Randall, PLDI 1998).
 //
 // Rejected: (a) a root for each child: 20 words to fill, 60 to 90 ns a call of fib. (b) A count of those who have not
-// ended: a read-modify-write for each child. (c) A child that waits in its parent's root: no stop reaches its siblings.
+// ended: a read-modify-write for each child. (c) A child that waits in its parent's root: what its siblings are to be
+// told, they would hear when it has ended.
 #pragma once
 
 #include <atomic>
@@ -156,7 +157,7 @@ class join : boundary, job {
     continuation = caller;
     owner = &self;
     lender_ = &self;
-    was_lent_ = std::exchange(self.before_wait, root::is_lent);
+    was_lent_ = std::exchange(self.is_lent, true);
     begun_ = 1;
     offered_to_ = nullptr;
     if (count_ != 1) offer_rest();
@@ -168,7 +169,7 @@ class join : boundary, job {
     continuation = caller;
     owner = &self;
     lender_ = &self;
-    was_lent_ = std::exchange(self.before_wait, root::is_lent);
+    was_lent_ = std::exchange(self.is_lent, true);
     begun_ = 1;
     offered_to_ = nullptr;
     lend(first);
@@ -190,7 +191,7 @@ class join : boundary, job {
     if (count_ != 1) offer_rest();
   }
   WEFT_PER_AWAIT std::coroutine_handle<> start_with(std::coroutine_handle<> first) noexcept {
-    was_lent_ = owner->before_wait;
+    was_lent_ = owner->is_lent;
     if (first == nullptr) [[unlikely]]
       return start_later();
     return lend_made(first);
@@ -205,7 +206,7 @@ class join : boundary, job {
   /// How many have begun.
   WEFT_PER_AWAIT std::size_t borrower_has_ended() noexcept {
     owner->top = handle();
-    owner->before_wait = was_lent_;
+    owner->is_lent = was_lent_;
     return begun_;
   }
   bool has_begun_all() const noexcept { return begun_ == count_; }
@@ -215,9 +216,9 @@ class join : boundary, job {
   }
   /// Begins with the next one, if older forks of the worker lie below those that have not begun.
   static bool begins_with_next(join& mine);
-  void has_made_one() noexcept { was_lent_ = owner->before_wait; }
+  void has_made_one() noexcept { was_lent_ = owner->is_lent; }
   std::coroutine_handle<> lend_made(std::coroutine_handle<> child) noexcept {
-    owner->before_wait = root::is_lent;
+    owner->is_lent = true;
     return lend(child);
   }
   static void make_next(frame* self);
@@ -277,13 +278,11 @@ class join : boundary, job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
   }
-  static const wait_children walk;
   static constexpr wait_type type{.leave = stop_children,
                                   .name = "children of a when_all",
                                   .tell = tell,
                                   .run_deferred_stop = run_deferred_stop,
-                                  .layout = &wait::seen,
-                                  .children = &walk};
+                                  .layout = &wait::seen};
   static void child_ended(root& self, bool stopped) noexcept;
 
   // To a child that begins now. It tells the root itself, if frames do (enter_root()).
@@ -332,7 +331,7 @@ class join : boundary, job {
   plain<std::uint32_t> begun_;  // set when it starts, as the next three
   plain<root*> lender_;         // whose root the first child borrows: what others' children are part of
   pool_worker* offered_to_;     // in whose deque those are that have not begun; null: in none
-  std::uint8_t was_lent_;       // the parent's root::before_wait: it may borrow, too
+  bool was_lent_;               // the parent borrows, too
 
  protected:
   bool in_slots_ = false;  // all were settled; else none was that is not settled at once
