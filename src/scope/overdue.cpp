@@ -119,7 +119,6 @@ overdue_scope scope_core::look_at_children() {
     seen.children[i].stack = items<async_frame>{most_frames};
     seen.children[i].waits_on = items<wait_subject>{wait_subjects::most};
   }
-  call_list calls;
   prepare_thread_for_stacks();  // those of fibers that are asked for their calls
 
   const auto add = [&](root& child, const void* function) {
@@ -134,6 +133,7 @@ overdue_scope scope_core::look_at_children() {
     std::size_t frames = 0;
     if (held) {
       held.tell(subjects);
+      call_list calls;  // a list of its own: a walk begins with what is in there
       stack_walk walk{child, calls};
       for (const void* code = walk.next(); code != nullptr && walk.is_in(child); code = walk.next())
         if (frames != most_frames) one.stack[frames++] = async_frame{code};

@@ -125,6 +125,7 @@ task<> waits_as_self(gate& g) {
   for (int i = 0; i != times; ++i) weft::await(waits((&g)[i]));
   asm volatile("");
 }
+task<> waits_shielded(gate& g) { co_await weft::shielded(waits(g)); }
 [[gnu::noinline]] void waits_shielded_in_fiber(gate& g) {
   weft::await(weft::shielded(waits(g)));
   asm volatile("");
@@ -352,6 +353,33 @@ TEST(async_stack_of_a_fiber, is_in_the_report_of_an_overdue_scope) {
   };
   static_cast<void>(test::run_timed(time, all()));
   expect_in_order(seen, {"app::waits_shielded_in_fiber(test::gate&)", "run_in_fiber"});
+}
+
+// The newest fork is asked first.
+TEST(async_stack_of_a_fiber, does_not_go_on_in_that_of_the_next_fork) {
+  test::virtual_clock time;
+  gate g;
+  int tasks = 0;
+  auto all = [&]() -> task<> {
+    auto body = [&](weft::scope& s) -> task<> {
+      s.fork(app::waits_shielded(g));
+      s.go(app::waits_shielded_in_fiber, std::ref(g));
+      s.fork(app::waits_shielded(g));
+      s.request_stop();
+      co_return;
+    };
+    auto note = [&](const weft::overdue_scope& what) {
+      for (const weft::overdue_child& one : what.children) {
+        if (one.function.function().find("waits_shielded(") == std::string::npos) continue;
+        ++tasks;
+        for (const std::string& name : names(one.stack)) EXPECT_EQ(name.find("in_fiber"), std::string::npos) << name;
+      }
+      g.open();
+    };
+    co_await weft::with_scope({.stop_within = std::chrono::seconds{2}, .on_overdue = note}, body);
+  };
+  static_cast<void>(test::run_timed(time, all()));
+  EXPECT_EQ(tasks, 2);
 }
 
 // One look a turn: whoever looks all the time leaves the waker little room.
