@@ -51,8 +51,9 @@ class waiting {
   bool ended() const { return self_ == nullptr; }
   subjects on() const {
     subjects told = waits_on(*self_);
-    if (told.size() == 1 && std::string_view{told[0].what} != "select")
+    if (told.size() == 1 && std::string_view{told[0].what} != "select") {
       EXPECT_EQ(test::seen_from_outside(id()), told[0]) << "by what the library's notes say";
+    }
     return told;
   }
 
