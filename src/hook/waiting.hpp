@@ -16,6 +16,14 @@
 //
 // close() ends those who wait for its number with EBADF: the watch lets go of the number first, which may be another file's
 // after that.
+//
+// A wait that finds its watch unused, and last used by the same thread, needs no second try: what comes after its first one is
+// reported to nobody else. What was reported of a connection says nothing of the next one of that socket: a watch that has
+// ended, or that stands when a socket is connected, is made anew.
+//
+// Numbers are locked before the list of a service's watches. The last fiber ends them one by one, each under its number's lock.
+// So who closes a number on another thread takes its watch out of that list at last, and where it wakes somebody outside of the
+// lock, it visits the service, whose destructor waits for it.
 #pragma once
 
 #include <cerrno>
