@@ -1,5 +1,5 @@
 // What a reader of this process's memory needs to know, of another process or of a core file: where in which type each
-// field lies, and the addresses of what all else hangs off. `weft dump` and tools/gdb/weft.py read it.
+// field lies, and the addresses of what all else hangs off.
 //
 // Each source file that has something to tell makes a table of names and numbers, and a note in a section that is loaded
 // with the program, so it is still there when symbols and debug information were stripped, in a static program, in a shared

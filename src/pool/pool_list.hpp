@@ -1,4 +1,4 @@
-// All pools of the process, for whoever looks at them from outside: the observer. A pool enters it when its threads have started,
+// All pools of the process, for whoever looks at them from outside. A pool enters it when its threads have started,
 // and leaves it before its core is deleted.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Where a reader outside of the process finds what a wait is for: `weft dump` of another process or of a core file, and a
-// debugger. Such a reader reads memory and calls no function, so what the functions of a wait_type tell stands here once
+// Where a reader outside of the process finds what a wait is for: a debugger, or a program that reads the memory of another
+// process or a core file. Such a reader calls no function, so what the functions of a wait_type tell stands here once
 // more, as data. Each awaiter computes it from its own members, so it changes with them.
 //
 // Rejected: one table of all kinds of waits in a source file: awaiters of channels and receivers are templates, and a type
