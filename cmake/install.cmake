@@ -3,8 +3,11 @@ include(CMakePackageConfigHelpers)
 
 set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-set(weft_installed weft weft_test weft_hook)
-set(weft_pcs weft.pc weft-test.pc weft-hook.pc)
+set(weft_installed weft weft_test weft_hook weft_observe)
+set(weft_pcs weft.pc weft-test.pc weft-hook.pc weft-observe.pc)
+if(WEFT_OBSERVE_HTTP AND NOT BUILD_SHARED_LIBS)
+  set(weft_observe_libs " -lhttp_parser")
+endif()
 if(WEFT_TLS)
   list(APPEND weft_installed weft_tls)
   list(APPEND weft_pcs weft-tls.pc)
@@ -19,6 +22,11 @@ install(TARGETS ${weft_installed} EXPORT weft_targets
   FILE_SET HEADERS
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT weft_targets NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${weft_cmake_dir})
+
+if(WEFT_BUILD_TOOLS)
+  install(TARGETS weft_tool RUNTIME)
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/weft.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/gdb)
+endif()
 
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake

@@ -10,6 +10,12 @@ if(WEFT_SANITIZE)
   add_link_options(-fsanitize=${WEFT_SANITIZE})
 endif()
 
+option(WEFT_FUZZERS "Build fuzz_<name> of each test <name>_fuzz, by libFuzzer (clang only)" OFF)
+if(WEFT_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # counts which edges an input takes
+  add_link_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(WEFT_COVERAGE)
   add_compile_options(-fprofile-instr-generate -fcoverage-mapping -fprofile-continuous)  # keeps the counts of aborts
   add_link_options(-fprofile-instr-generate -fprofile-continuous)

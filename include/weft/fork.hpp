@@ -9,6 +9,7 @@
 #include <weft/fork_status.hpp>
 #include <weft/stop.hpp>
 #include <weft/task.hpp>
+#include <weft/task_id.hpp>
 
 namespace weft {
 
@@ -52,6 +53,12 @@ class fork : public detail::knows_roots {
     if (!word_) detail::fail_empty_fork();
     if (word_.has_record()) return word_.record().status();
     return detail::promise_of<T>(word_).is_exception() ? fork_status::failed : fork_status::succeeded;
+  }
+
+  /// Its id, which names it also when it has ended; one that names nothing, of a fork that ended before fork() returned.
+  task_id id() const {
+    if (!word_) detail::fail_empty_fork();
+    return word_.has_record() ? detail::id_of(word_.record()) : task_id{};
   }
 
   /// Tells it to stop: now if it waits, else at its next wait.
@@ -102,6 +109,11 @@ class fork_view : public detail::knows_roots {
   fork_status status() const noexcept {
     if (of_ == nullptr) detail::fail_empty_fork();
     return of_->status();
+  }
+  /// As fork::id().
+  task_id id() const {
+    if (of_ == nullptr) detail::fail_empty_fork();
+    return detail::id_of(*of_);
   }
 
  private:

@@ -35,7 +35,7 @@ class guarded {
 
    private:
     friend class guarded;
-    access(mutex::guard held, T& value) noexcept : held_{std::move(held)}, value_{std::addressof(value)} {}
+    access(mutex::guard held, T& value) noexcept : held_{held.release()}, value_{std::addressof(value)} {}
     mutex::guard held_;
     T* value_;
   };

@@ -67,6 +67,7 @@ class mutex : detail::gate {
                                         std::memory_order_relaxed))                       // somebody waits now
       unlock_marked();
   }
+  void forget_holder() noexcept;
   void unlock_marked() noexcept;
   bool take_or_mark(std::uintptr_t by, std::uintptr_t without) noexcept;
   void wake_next() noexcept;
@@ -88,7 +89,10 @@ class mutex : detail::gate {
 class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
  public:
   guard() noexcept = default;
-  guard(guard&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {}
+  /// From then on it is not known who holds the mutex: waits_on() and snapshots name nobody.
+  guard(guard&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {
+    if (of_ != nullptr) of_->forget_holder();
+  }
   guard& operator=(guard&& other) noexcept {
     guard{std::move(other)}.swap(*this);
     return *this;
@@ -100,14 +104,21 @@ class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
   void unlock() noexcept {
     if (of_ != nullptr) std::exchange(of_, nullptr)->unlock();
   }
-  void swap(guard& other) noexcept { std::swap(of_, other.of_); }
+  void swap(guard& other) noexcept {
+    std::swap(of_, other.of_);
+    if (of_ != nullptr) of_->forget_holder();
+    if (other.of_ != nullptr) other.of_->forget_holder();
+  }
 
  private:
   friend class mutex;
   friend class condition_variable;
+  friend class once;
   template <class>
   friend class guarded;
   explicit guard(mutex* of) noexcept : of_{of} {}
+  // Within what stands for the mutex: it stays with its holder.
+  mutex* release() noexcept { return std::exchange(of_, nullptr); }
 
   mutex* of_ = nullptr;
 };

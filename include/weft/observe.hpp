@@ -6,15 +6,16 @@
 #include <weft/async_frame.hpp>
 #include <weft/detail/base/config.hpp>
 #include <weft/items.hpp>
+#include <weft/snapshot.hpp>
+#include <weft/task_id.hpp>
 #include <weft/wait_subject.hpp>
 
 namespace weft {
 
 namespace detail {
-class root;
 items<async_frame> stack_here();
-items<async_frame> stack_of(root& suspended);
-items<wait_subject> subjects_of(root& suspended);
+items<async_frame> stack_of(task_id suspended);
+items<wait_subject> subjects_of(task_id suspended);
 }  // namespace detail
 
 /// Gives the functions that wait for each other, innermost first: the task that runs on this thread, what awaits it, and
@@ -25,25 +26,22 @@ items<wait_subject> subjects_of(root& suspended);
 /// Cost    two loads a frame, and the vector; a fiber is unwound, some microseconds. No names are looked up.
 WEFT_CONTAINERS [[gnu::always_inline]] inline std::vector<async_frame> async_stack() { return detail::stack_here(); }
 
-/// Gives the stack of a root that waits, from outside, on any thread. Empty if it does not wait in weft now: it runs, is
-/// queued to run, or waits for an awaitable of another library. Whoever would end its wait spins until this is done.
+/// Gives the stack of a task that waits, from outside, on any thread. Empty if it does not wait in weft now: it runs, is queued
+/// to run, waits for an awaitable of another library, or has ended. Of a stack deeper than 64 functions, the innermost ones.
 ///
-/// Lifetime  whoever calls holds what keeps the root alive.
-WEFT_CONTAINERS inline std::vector<async_frame> async_stack(detail::root& suspended) {
-  return detail::stack_of(suspended);
-}
+/// Fails  throws std::bad_alloc.
+/// Cost   that of take_snapshot() without stacks: the task is looked for among all that live. Who has many to look at takes one
+///        snapshot.
+WEFT_CONTAINERS inline std::vector<async_frame> async_stack(task_id suspended) { return detail::stack_of(suspended); }
 
-/// Gives what a root that waits, waits for, and who has it: one thing; of a select, each of its cases, up to 16; nothing if
-/// it does not wait in weft now. What a wait-for graph is made of: a holder is a root again, by its address.
+/// Gives what a task that waits, waits for, and who has it: one thing; of a select, each of its cases, up to 16; nothing if it
+/// does not wait in weft now, or has ended. A holder is given by its address, as task_id::address().
 ///
-/// Of a mutex the holder is who took it by lock(), also while another one uses its guard; of a shared_mutex who has it alone
-/// or may upgrade; of a fork or shared_task, that. None is known of what many bring about: a semaphore, a channel, and the
-/// children of a when_all or scope, whose roots name their parent.
+/// Of a mutex the holder is who took it by lock(), until its guard is moved; of a shared_mutex who has it alone or may
+/// upgrade; of a fork or shared_task, that. None is known of what many bring about: a semaphore, a channel, and the children of
+/// a when_all or scope, whose parents a snapshot shows.
 ///
-/// Lifetime  whoever calls holds what keeps the root alive. A holder's address is not to be followed: it may be gone.
-/// Cost      nothing while nobody asks: a wait has a pointer to its type, and a mutex has its holder in its own word.
-WEFT_CONTAINERS inline std::vector<wait_subject> waits_on(detail::root& suspended) {
-  return detail::subjects_of(suspended);
-}
+/// Fails  as async_stack(). Cost: as async_stack().
+WEFT_CONTAINERS inline std::vector<wait_subject> waits_on(task_id suspended) { return detail::subjects_of(suspended); }
 
 }  // namespace weft

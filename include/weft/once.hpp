@@ -55,7 +55,7 @@ class once {
 /// Of the one that does it, or finds it done.
 class once::turn {
  public:
-  turn(mutex::guard held, once& of, std::uintptr_t mine) noexcept : held_{std::move(held)}, of_{of}, mine_{mine} {}
+  turn(mutex::guard held, once& of, std::uintptr_t mine) noexcept : held_{held.release()}, of_{of}, mine_{mine} {}
   turn(const turn&) = delete;
   // And then it gives the mutex back.
   ~turn() {

@@ -38,6 +38,9 @@ struct pool_options {
   /// How many; 0: available_processors(). Of more than there are processors, as many work at once as there are processors,
   /// and the others once some of those block, or are at one job for long.
   unsigned threads = 0;
+  /// So many threads besides, which sleep: as long as a worker blocks, or is at one job for more than some 20 ms, one of them
+  /// takes over what waits behind it, as Go's sysmon has it. They count in size() and stats().
+  unsigned spare_workers = 0;
   const char* name = "weft";    ///< of its threads, which are "weft-0" and so on; 15 characters are kept
   bool pin = false;             ///< each stays on one processor, and takes work from those near it first
   unsigned priorities = 1;      ///< how many there are, see executor(priority); 8 at most

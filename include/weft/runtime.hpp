@@ -30,9 +30,10 @@ namespace weft {
 struct runtime_options {
   unsigned threads = 0;  ///< how many; 0: available_processors()
   io_backend io = io_backend::automatic;
-  const char* name = "weft";  ///< of its threads, as pool_options::name
-  bool pin = false;           ///< each stays on one processor, as pool_options::pin
-  bool guest = false;         ///< no threads: it runs where another library's loop calls run_ready()
+  const char* name = "weft";   ///< of its threads, as pool_options::name
+  bool pin = false;            ///< each stays on one processor, as pool_options::pin
+  unsigned spare_workers = 0;  ///< as pool_options::spare_workers
+  bool guest = false;          ///< no threads: it runs where another library's loop calls run_ready()
 };
 
 namespace detail {

@@ -62,6 +62,12 @@ class shared_mutex : detail::gate {
   bool try_take(mode how) noexcept;
   void release(mode how) noexcept;
   void downgrade(mode from) noexcept;
+  // By the holder, whose guard is moved.
+  void forget_holder(mode how) noexcept {
+    if (how == mode::shared) return;
+    auto& by = how == mode::alone ? alone_ : upgradable_;
+    by.store(detail::holder::somebody, std::memory_order_relaxed);  // as declared: others only ask whether it is held
+  }
   void grant(let_through& through) noexcept;
   void grant_and_unlock() noexcept;
   bool is_open_to_all() const noexcept;
@@ -81,7 +87,10 @@ template <shared_mutex::mode Mode>
 class [[nodiscard("the mutex is given back where this ends")]] shared_mutex::holder {
  public:
   holder() noexcept = default;
-  holder(holder&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {}
+  /// From then on it is not known who has it: waits_on() and snapshots name nobody.
+  holder(holder&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {
+    if (of_ != nullptr) of_->forget_holder(Mode);
+  }
   holder& operator=(holder&& other) noexcept {
     holder{std::move(other)}.swap(*this);
     return *this;
@@ -92,7 +101,11 @@ class [[nodiscard("the mutex is given back where this ends")]] shared_mutex::hol
   void unlock() noexcept {
     if (of_ != nullptr) std::exchange(of_, nullptr)->release(Mode);
   }
-  void swap(holder& other) noexcept { std::swap(of_, other.of_); }
+  void swap(holder& other) noexcept {
+    std::swap(of_, other.of_);
+    if (of_ != nullptr) of_->forget_holder(Mode);
+    if (other.of_ != nullptr) other.of_->forget_holder(Mode);
+  }
 
   /// Waits until nobody else shares the mutex, then has it alone: `auto alone = co_await std::move(held).upgrade();`.
   /// Nobody else has had it alone in between. Stopped, it is held as before.

@@ -61,6 +61,8 @@
 #include <weft/race.hpp>
 #include <weft/readiness.hpp>
 #include <weft/receiver_of.hpp>
+#include <weft/recorder.hpp>
+#include <weft/recording.hpp>
 #include <weft/registry.hpp>
 #include <weft/resolve.hpp>
 #include <weft/runtime.hpp>
@@ -85,8 +87,10 @@
 #include <weft/time.hpp>
 #include <weft/timed.hpp>
 #include <weft/trace_context.hpp>
+#include <weft/traced.hpp>
 #include <weft/unix.hpp>
 #include <weft/version.hpp>
 #include <weft/wait_subject.hpp>
 #include <weft/watch.hpp>
+#include <weft/watchdog.hpp>
 #include <weft/with.hpp>

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "base/debug_note.hpp"
 #include "context/shadow_stack.hpp"
 
 // context_start is the outermost function of each stack. It calls the function that prepare_context() left at the top of the
@@ -250,6 +251,14 @@ void call_on_top_of(std::byte* top, void (*call)(void*), void* argument) {
 code_range outermost_code() noexcept {
   return {reinterpret_cast<const char*>(weft_context_start), &weft_context_start_end};
 }
+
+// For who unwinds a stack from outside of the process.
+static const debug_field outermost_fields[] = {
+    {"context.outermost", reinterpret_cast<const void*>(weft_context_start)},
+    {"context.outermost_end", &weft_context_start_end},
+};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_context{outermost_fields};
+WEFT_DEBUG_NOTE("weft_debug_context");
 
 // ---- shadow stacks --------------------------------------------------------------------------------------------------
 

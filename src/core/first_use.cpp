@@ -4,19 +4,24 @@
 #include "core/worker.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <mutex>
 #include <new>
 #include <utility>
 #include <weft/detail/core/async_stack.hpp>
+#include <weft/detail/core/walk.hpp>
 
 #include "base/asan.hpp"
+#include "base/fence.hpp"
 #include "base/unloading.hpp"
 #include "core/chaos.hpp"
 #include "core/debug_fields.hpp"
 #include "core/timer_store.hpp"
+#include "core/walk_gate.hpp"
 #include "memory/slabs.hpp"
+#include "trace/event_ring.hpp"
 
 namespace weft::detail {
 namespace {
@@ -37,6 +42,7 @@ void leave(void* worker_of_ending_thread) noexcept {
   if (std::exchange(ready_for_stacks, false)) leaving->stacks.leave();
   std::lock_guard guard{spare_lock};
   leaving->spare = spare_workers;
+  leaving->thread_number.store(0, std::memory_order_relaxed);  // a figure
   spare_workers = leaving;
 }
 
@@ -48,10 +54,16 @@ constinit pthread_key_t key_to_forget = no_key;
 void keep_locks_over_forks() noexcept {
   const auto let_go = [] {
     slab_source::the_one().after_fork();
+    task_ids::after_fork();
+    top_roots::after_fork();
     spare_lock.unlock();
+    walks_lock.unlock();
   };
   const auto hold = [] {
+    walks_lock.lock();  // as a walk takes them
     spare_lock.lock();
+    top_roots::before_fork();
+    task_ids::before_fork();
     slab_source::the_one().before_fork();
   };
   ::pthread_atfork(hold, let_go, let_go);
@@ -75,6 +87,7 @@ WEFT_DEBUG_NOTE("weft_debug_workers");
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local worker* worker_of_thread = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool ready_for_stacks = false;
+constinit first_use_function at_first_use = nullptr;
 
 WEFT_SELDOM worker& first_use() noexcept {
   {
@@ -95,13 +108,18 @@ WEFT_SELDOM worker& first_use() noexcept {
     all_workers = worker_of_thread;
   } else {
     worker_of_thread->frames.take_over();
+    if (event_ring* const ring = worker_of_thread->traces.ring) ring->begin_as_this_thread();
   }
   worker_of_thread->fibers.errno_at = &errno;
+  worker_of_thread->thread_number.store(static_cast<int>(::gettid()), std::memory_order_relaxed);  // a figure
   begin_frame_memory(worker_of_thread->frames);
   static const pthread_key_t key = make_key();
   pthread_setspecific(key, worker_of_thread);
   prepare_last_words();
+  prepare_fences();
+  walk_gate::the_one.note_fences();
   begin_chaos_if_asked();
+  if (at_first_use != nullptr) at_first_use();
   return *worker_of_thread;
 }
 
@@ -122,6 +140,7 @@ WEFT_SELDOM worker& first_use() noexcept {
     delete gone;
   }
   slab_source::the_one().unmap_all();
+  end_rings();
 }
 
 worker* newest_worker() noexcept {

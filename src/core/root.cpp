@@ -1,7 +1,6 @@
 #include <weft/detail/core/root.hpp>
 
 #include "core/worker.hpp"
-#include "sched/sleeping_inbox.hpp"
 
 namespace weft {
 
@@ -56,53 +55,6 @@ bool root::stop_requested() const noexcept {
     if (one->sleeper::stop_requested()) return true;
   return false;
 }
-
-// ---- blocking_root --------------------------------------------------------------------------------------------------------
-
-template class sleeping_inbox<job>;
-
-blocking_root::blocking_root(stop_token stop) noexcept : root{&own_env_, nullptr, ended}, own_env_{this, stop} {
-  WEFT_EXPECTS(current_root() == nullptr,
-               "sync_wait was called inside a task, where it would block a worker: co_await it");
-}
-
-void blocking_root::ended(root& self, bool stopped) noexcept {
-  auto& mine = static_cast<blocking_root&>(self);
-  mine.over_ = true;
-  mine.stopped_ = stopped;
-}
-
-bool blocking_root::run() noexcept {
-  auto stop_it = [this] { request_stop(); };
-  const stop_callback<decltype(stop_it)&> stop{own_env_.stop, stop_it};
-  run_here();
-  while (!over_)
-    for (job* work = take_all(); work != nullptr;) {
-      job* later = work->next;
-      work->run(*work);  // `work` may be gone
-      work = later;
-    }
-  return !stopped_;
-}
-
-executor* blocking_root::lasting_executor(const root& self) noexcept {
-  executor* const its = self.env != nullptr ? self.env->executor : nullptr;
-  for (const root* one = &self; one != nullptr; one = one->parent)
-    if (one->ends_by(ended) && its == static_cast<const blocking_root*>(one)) return nullptr;
-  return its;
-}
-
-// Takes all posted jobs, and sleeps until there is one. Null: it has run an inlined job instead, which may have ended the
-// wait.
-job* blocking_root::take_all() noexcept {
-  for (;;) {
-    if (job* work = posted_.take(); work != nullptr) return work;
-    if (run_inlined(this_worker())) return nullptr;
-    posted_.sleep(age_frame_memory() ? std::chrono::seconds{1} : std::chrono::seconds{});
-  }
-}
-
-void blocking_root::post(job& work) noexcept { posted_.put(work); }
 
 // ---- foreign_frame ----------------------------------------------------------------------------------------------------------
 

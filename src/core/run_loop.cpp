@@ -1,5 +1,7 @@
 #include "core/run_loop.hpp"
 
+#include "core/turns.hpp"
+
 namespace weft::detail {
 namespace {
 
@@ -65,7 +67,17 @@ void never_destroyed(frame*) {}
 
 constinit frame unwinding_frame{unwind_current, never_destroyed};
 
+// A traced root that posts itself without a wait, as one that goes home after a hop, is in its next turn at any time from then
+// on.
+WEFT_SELDOM void end_turn_before_post(worker& here) noexcept {
+  if (here.current == nullptr || here.traces.open != here.current || here.traces.may_suspend != 0) return;
+  here.current->traced_since = stamp_now();
+  end_turn_of(here, *here.current, 0);
+}
+
 void leave(worker& here) noexcept {
+  if (here.frames.memory != nullptr) [[unlikely]]
+    end_turn_before_post(here);
   here.current = here.outer;
   here.frames.memory = nullptr;  // not the memory of `outer`, which may have ended and only wakes others
 }
@@ -98,7 +110,19 @@ void run(worker& here, std::coroutine_handle<> next) noexcept {
 
 root* current_root() noexcept { return this_worker().current; }
 
-root& own_root() noexcept { return take_root(*this_worker().current); }
+root& own_root() noexcept { return take_over_root(*this_worker().current); }
+
+// A root that is lent has lost the hint that it is traced, if it is.
+WEFT_SELDOM root& look_before_wait(root& self) noexcept {
+  root& mine = take_over_root(self);
+  may_suspend(this_worker(), mine);
+  return mine;
+}
+
+WEFT_SELDOM void enter_with_memory(worker& here, root& self) noexcept {
+  here.frames.memory->enter(self.env->executor, here);
+  if (request_trace* const trace = here.frames.memory->trace()) begin_turn(here, self, *trace, false);
+}
 
 void run_next(std::coroutine_handle<> next) noexcept { this_worker().next = next; }
 
@@ -109,7 +133,12 @@ void run_next(std::coroutine_handle<> next, root& other) noexcept {
   here.next = next;
 }
 
-void leave_root() noexcept { leave(this_worker()); }
+void leave_root() noexcept {
+  worker& here = this_worker();
+  if (here.frames.memory != nullptr && here.current != nullptr) [[unlikely]]
+    end_turn_of(here, *here.current, turn_flags::ended);
+  leave(here);
+}
 
 void end_stopped(root& self) noexcept { run_next(unwinding_frame.handle(), self); }
 
@@ -147,8 +176,42 @@ void root::run_here() noexcept { run_job(*this); }
 
 // Self may be gone after this.
 [[gnu::always_inline]] inline void root::run_in(worker& here) noexcept {
-  enter(here, this);
+  if (env != nullptr && env->frames != nullptr) [[unlikely]]
+    return run_in_with_memory(here);
+  here.current = this;
+  here.frames.memory = nullptr;
   detail::run(here, ends_stopped ? where_it_ends_stopped() : std::coroutine_handle<>{top});
+}
+
+WEFT_SELDOM void root::run_in_with_memory(worker& here) noexcept {
+  const outer_turn outer{here};
+  here.current = this;
+  here.frames.memory = env->frames;
+  here.frames.memory->enter(env->executor, here);
+  if (request_trace* const trace = here.frames.memory->trace()) begin_turn(here, *this, *trace, true);
+  detail::run(here, ends_stopped ? where_it_ends_stopped() : std::coroutine_handle<>{top});
+  outer.go_on(here);
+}
+
+// What run_outermost() does, for a root whose frames come from a source.
+WEFT_SELDOM void root::run_outermost_with_memory(worker& here, root& self) noexcept {
+  here.current = &self;
+  here.frames.memory = self.env->frames;
+  here.frames.memory->enter(self.env->executor, here);
+  if (request_trace* const trace = here.frames.memory->trace()) begin_turn(here, self, *trace, true);
+  std::coroutine_handle<> at = self.top;
+  if (self.needs_a_look()) {
+    if (is_of_pool(self, here)) self.count_in(here);
+    if (self.ends_stopped) at = self.where_it_ends_stopped();
+  }
+  here.is_outermost = true;
+  const unsigned locks = locks_held();
+  at.resume();  // self may be gone after this line
+  if (has_more(here)) detail::run(here, std::exchange(here.next, {}));
+  expect_no_more_locks(locks);
+  end_turn(here);
+  static_cast<run_state&>(here) = {};
+  here.frames.memory = nullptr;
 }
 
 void root::run_job(job& work) noexcept {
@@ -190,9 +253,15 @@ void root::schedule_behind() noexcept {
 
 void root::woken(sleeper& sleeping, wake_up how) noexcept {
   root& self = static_cast<root&>(sleeping);
-  if (how == wake_up::stopped) [[unlikely]]
-    self.ends_stopped = true;
+  if ((static_cast<unsigned>(how) | self.before_wait) != 0) [[unlikely]]
+    self.look_at_wake(how);
   self.schedule_on(this_worker());
+}
+
+WEFT_SELDOM void root::look_at_wake(wake_up how) noexcept {
+  static_assert(static_cast<unsigned>(wake_up::completed) == 0);
+  if (how == wake_up::stopped) ends_stopped = true;
+  if ((before_wait & is_traced) != 0) has_woken(this_worker(), *this);
 }
 
 void root::returned(frame* end) {

@@ -10,12 +10,15 @@
 
 namespace weft::detail {
 
+/// The rest of enter() where the env of `self` names memory for frames.
+WEFT_SELDOM void enter_with_memory(worker& here, root& self) noexcept;
+
 /// Makes `self` the current root; null: none. Its frames come from the memory that its env names.
 inline void enter(worker& here, root* self) noexcept {
   here.current = self;
   here.frames.memory = self != nullptr && self->env != nullptr ? self->env->frames : nullptr;
   if (here.frames.memory != nullptr) [[unlikely]]
-    here.frames.memory->enter(self->env->executor, here);
+    enter_with_memory(here, *self);
 }
 
 /// The run loop. It resumes every coroutine in a root, so a coroutine that suspends returns here, and has left in the
@@ -62,12 +65,10 @@ inline bool is_of_pool(const root& one, const worker& here) noexcept {
   if (work.run != run_job) [[unlikely]]
     return work.run(work);
   root& self = static_cast<root&>(work);
-  if (self.has_default_memory) {
-    here.current = &self;
-    here.frames.memory = nullptr;
-  } else {
-    detail::enter(here, &self);
-  }
+  if (!self.has_default_memory && self.env != nullptr && self.env->frames != nullptr) [[unlikely]]
+    return run_outermost_with_memory(here, self);
+  here.current = &self;
+  here.frames.memory = nullptr;
   std::coroutine_handle<> at = self.top;
   if (self.needs_a_look()) [[unlikely]] {
     if (is_of_pool(self, here)) self.count_in(here);

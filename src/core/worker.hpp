@@ -19,6 +19,7 @@
 #include "memory/heap.hpp"
 #include "pool/pool_slot.hpp"
 #include "stack/stack_slot.hpp"
+#include "trace/trace_slot.hpp"
 
 namespace weft::detail {
 
@@ -100,6 +101,11 @@ struct worker : run_state {
   worker_wheel* wheel = nullptr;          // what was armed here while it was one; null: nothing yet
   bool wheel_refused = false;             // for lack of memory or room: it uses the common one from then on
   post_hazard hazard;
+  // Waits whose children start on this thread, while their parents have not parked: the newest, linked by waiter::prev.
+  // Written by the thread, read by a walk behind the gate (core/walk_gate.hpp).
+  //   edge opens  the wait, and its link to the one before  ->  the walk. No model: what it reads is not watched there
+  std::atomic<waiter*> opening{nullptr};
+  std::atomic<int> thread_number{0};  // the kernel's number of the thread; 0: it has ended. A figure, no edge
 
   // What subsystems of higher layers keep in a worker, which knows none of their fields.
   fiber_slot fibers;
@@ -107,6 +113,7 @@ struct worker : run_state {
   channel_slot channels;
   stack_slot stacks;
   pool_slot pools;
+  trace_slot traces;
 };
 
 /// The calling thread's worker; null before its first use. Read it through this_worker().
@@ -115,6 +122,11 @@ struct worker : run_state {
 /// Whether the calling thread is prepared for switches of stacks: it has a signal stack, that of its worker or one of its
 /// own. Code that switches reads it by its distance from the thread pointer; see context.hpp.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local bool ready_for_stacks;
+
+/// Called by each thread that uses weft for the first time, once it has its worker: by it, an observer begins that the environment
+/// asks for. Null: nobody is to be told. Written before main(), while there is one thread.
+using first_use_function = void (*)() noexcept;  // a name, since g++ 12 takes constinit for the result's otherwise
+extern constinit first_use_function at_first_use;
 
 /// Makes the calling thread's worker, or takes over that of a thread that ended.
 WEFT_SELDOM worker& first_use() noexcept;

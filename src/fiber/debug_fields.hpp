@@ -10,10 +10,6 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: supported by both compilers
 
-extern "C" {
-extern const char weft_context_start_end [[gnu::visibility("hidden")]];
-}
-
 namespace weft::detail {
 
 struct debug_fiber {
@@ -30,7 +26,6 @@ struct debug_fiber {
       {"context.base", offsetof(context, base)},
       {"context.mark", offsetof(context, mark)},
       {"context.mark_waiting", coroutine_core::waiting},
-      {"context.outermost_end", &weft_context_start_end},
       {"stack.bottom", offsetof(stack_header, bottom)},
   };
 };

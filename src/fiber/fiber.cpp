@@ -64,8 +64,9 @@ fiber* fiber::of(const frame& one) noexcept {
     return {};
   root& mine = *self->owner;
   pool_worker& of = *here.of_pool;
-  if (has_more(here) || here.current != &mine || here.starting != nullptr || mine.is_lent || mine.env == nullptr ||
-      mine.env->executor != of.home || mine.sleeper::stop_requested() || handles_exceptions()) [[unlikely]]
+  if (has_more(here) || here.current != &mine || here.starting != nullptr || mine.before_wait != 0 ||
+      mine.env == nullptr || mine.env->executor != of.home || mine.sleeper::stop_requested() || handles_exceptions())
+      [[unlikely]]
     return {};
   // The loop is needed where it has something else to look at first.
   if (of.jobs.get() == of.looks_outside_at || of.others_wait() || of.is_ranked || of.forks.in_slots() != 0 ||

@@ -67,13 +67,16 @@ struct runtime::parts {
   // Threads, and what they wait by.
   struct crew {
     // Of so many threads, of which one may be the caller's.
-    crew(const runtime_options& options, bool with_caller) : crew{options, with_caller, choose(options)} {}
+    crew(const runtime_options& options, bool with_caller) : crew{options, with_caller, choose(with_spares(options))} {}
     crew(const runtime_options& options, bool with_caller, choice chosen)
         : io{std::move(chosen.io)},
           why{std::move(chosen.why)},
-          core{detail::pool_core::make(
-              {.threads = options.threads, .name = options.name, .pin = options.pin, .use_caller = with_caller},
-              {.of = parker_of, .with = io.get(), .io = &io->service()})},
+          core{detail::pool_core::make({.threads = options.threads,
+                                        .spare_workers = options.spare_workers,
+                                        .name = options.name,
+                                        .pin = options.pin,
+                                        .use_caller = with_caller},
+                                       {.of = parker_of, .with = io.get(), .io = &io->service()})},
           pool{*core} {
       io->begin(*core);
     }
@@ -81,6 +84,12 @@ struct runtime::parts {
     ~crew() {
       pool.shutdown();
       io->end();
+    }
+
+    // They wait for sockets, too.
+    static runtime_options with_spares(runtime_options options) noexcept {
+      options.threads += options.spare_workers;
+      return options;
     }
 
     static detail::parker& parker_of(unsigned worker, void* by) {

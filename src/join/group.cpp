@@ -1,13 +1,20 @@
 #include <utility>
 #include <weft/detail/join/group.hpp>
 
+#include "base/debug_note.hpp"
 #include "core/claim.hpp"
 #include "core/lock_watch.hpp"
 #include "core/run_loop.hpp"
 #include "core/stop_turn.hpp"
+#include "core/walk_gate.hpp"
 #include "core/worker.hpp"
 
 namespace weft::detail {
+
+// For who looks from outside of the process.
+static constexpr debug_field group_fields[] = {{"group.about_to_wait", offsetof(group::deciding, about_to_wait)}};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_group{group_fields};
+WEFT_DEBUG_NOTE("weft_debug_group");
 
 child::child(group& of, end_function done) noexcept : root{of.parent().env, &of.parent(), done}, all{&of} {}
 
@@ -18,6 +25,7 @@ void group::start(root& parent) noexcept {
   pending_.store(count_ + 1, std::memory_order_relaxed);  // published by the children's own parking
   job::next = here.local;
   here.local = this;  // until the last child has started, and has run through or waits
+  walk_gate::enter(here, *this);
   start_next();
 }
 
@@ -26,8 +34,8 @@ void group::start_next() noexcept {
   worker& here = this_worker();
   child& one = prepare_(*this, started_);
   one.index = started_++;
-  one.sibling = children_;
-  children_ = &one;
+  one.sibling = children_.load(std::memory_order_relaxed);  // the parent's own
+  children_.store(&one, std::memory_order_release);         // -> open (no model: as declared)
   ++waiting_;
   here.starting = &one;
   one.count_in_like(parent_, here);
@@ -69,13 +77,19 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
     return count_down(1);
   }
   // It ran through: it is the newest child, this group is on top of the worker's list, and nobody else knows of it.
-  children_ = one.sibling;
+  children_.store(one.sibling, std::memory_order_relaxed);  // leads to what a walk was shown before
   --waiting_;
   if (started_ != count_ && !is_decided()) return start_next();
   here.local = job::next;
   if (waiting_ != 0) {
     here.starting = nullptr;
     return all_started();
+  }
+  walk_gate::leave(here, *this);
+  if (pending_.load(std::memory_order_relaxed) != count_ + 1) [[unlikely]] {  // a walk was counted in before the gate
+    leave_root();
+    here.starting = nullptr;
+    return park_parent(count_ + 1);
   }
   resume_parent();
   here.starting = parents_start_;  // the parent has not been away either
@@ -92,11 +106,22 @@ void group::all_started() noexcept {
         (is_decided() || (marks_.fetch_or(listed, std::memory_order_release) & decided) != 0))  // -> list
       ours += stop_here();
   }
+  worker& here = this_worker();
   if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
     if (parent_->park_forwarding(*this)) stop_children(*this);
+    walk_gate::leave(here, *this);
     return count_down(ours);
   }
+  walk_gate::leave(here, *this);
+  if (pending_.load(std::memory_order_relaxed) != ours) [[unlikely]]  // a walk was counted in before the gate
+    return park_parent(ours);
   resume_parent();
+}
+
+// The group may be gone after this.
+void group::park_parent(std::size_t ours) noexcept {
+  if (parent_->park_forwarding(*this)) stop_children(*this);
+  count_down(ours);
 }
 
 void group::resume_parent() noexcept {
@@ -116,7 +141,8 @@ bool group::decide() noexcept {
 // Those that have ended are told in vain. The caller keeps the group alive; a timer that is no more than one child's keeps
 // nothing, and the group may be gone when that child was told.
 void group::stop_all() noexcept {
-  for (child* one = children_; one != nullptr;) std::exchange(one, one->sibling)->request_stop();
+  for (child* one = children_.load(std::memory_order_relaxed); one != nullptr;)  // as declared
+    std::exchange(one, one->sibling)->request_stop();
 }
 
 // The same, by the parent before it waits. Those that go on on its executor are unwound here, now, on top of it: they need
@@ -132,7 +158,8 @@ std::size_t group::stop_here() noexcept {
     return 0;
   }
   job_queue left;
-  for (child* one = children_; one != nullptr;) {
+  for (child* one = children_.load(std::memory_order_relaxed); one != nullptr;)  // as declared
+  {
     child& told = *std::exchange(one, one->sibling);
     if (!detail::stop_here::claim(told) || !detail::stop_here::leave(told)) continue;
     if (executor_of(told) == ours)

@@ -7,6 +7,7 @@
 
 #include "core/run_loop.hpp"
 #include "core/stop_turn.hpp"
+#include "core/turns.hpp"
 #include "core/worker.hpp"
 #include "sched/pool_worker.hpp"
 
@@ -80,7 +81,7 @@ void join::fail_some(std::size_t from, std::size_t to) noexcept {
 // Called when all children that borrowed have returned, and others have taken the rest. Null: those have not ended, and the
 // parent waits.
 [[gnu::noinline]] std::coroutine_handle<> join::wait_for_others() noexcept {
-  owner->is_lent = was_lent_;
+  owner->before_wait = was_lent_;
   owner->top = continuation;
   settle_first(begun_);
   const std::size_t others = count_ - begun_;
@@ -104,6 +105,7 @@ void join::settle_first(std::size_t ended) noexcept {
 
 // Has the parent wait for so many children. It may go on at once, and this join may be gone after the call.
 void join::park(root& parent, std::size_t others) noexcept {
+  parent.top = continuation;  // before it waits: whoever holds the wait reads this
   wait& in = *::new (static_cast<void*>(rooms_)) wait{*this};
   if (parent.park_forwarding(in)) stop_children(in);
   const auto more = static_cast<std::int64_t>(others);
@@ -144,7 +146,6 @@ void join::park(root& parent, std::size_t others) noexcept {
     child.count_in_like(&self, here);
     static_cast<void>(all.enlist(child));  // no child was told to stop: the parent has not waited
     if (inside != nullptr) {
-      child.top = inside->continuation;
       last->parent = &child;
     } else {
       child.top = at;
@@ -159,16 +160,18 @@ void join::park(root& parent, std::size_t others) noexcept {
     last = &child;
     at = next;
   }
-  self.is_lent = false;
-  self.top = inside->continuation;
+  self.before_wait = 0;
   *end_of_list = here.local;
   here.local = to_start;
   enter(here, innermost);
 
+  const request_trace* const trace =
+      self.env != nullptr && self.env->frames != nullptr ? self.env->frames->trace() : nullptr;
   for (root* child = innermost;
        child != &self;) {  // none of these joins can be over: the innermost child has not ended
     join& all = *static_cast<join_child&>(*child).all_;
     child = child->parent;
+    if (trace != nullptr) note_wait_of_borrower(here, *child, child == &self);
     all.settle_first(all.begun_ - 1);
     all.park(*child, all.count_ - all.begun_ + 1);
   }
@@ -276,11 +279,9 @@ wake_up join::how() noexcept {
   return stopped ? wake_up::stopped : wake_up::completed;
 }
 
-// Lets the parent go on. By whoever brought the count to 0.
-void join::finish() noexcept {
-  owner->top = continuation;
-  reinterpret_cast<wait*>(rooms_)->finish(how());
-}
+// Lets the parent go on. By whoever brought the count to 0. Until it has claimed the wait, a reader may hold that, who reads
+// the parent's root.
+void join::finish() noexcept { reinterpret_cast<wait*>(rooms_)->finish(how()); }
 
 // A stop is deferred only if the count is not 0. Else all children have ended, or the parent has not added theirs yet, and
 // nothing would keep the join alive until the deferred stop runs.

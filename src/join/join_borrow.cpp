@@ -50,7 +50,7 @@ void join::returned(frame* self) {
   join& mine = static_cast<join&>(*static_cast<boundary*>(self));
   const std::uint32_t index = mine.begun_;
   if (index == mine.count_) {
-    mine.owner->is_lent = mine.was_lent_;
+    mine.owner->before_wait = mine.was_lent_;
     mine.owner->top = mine.continuation;
     WEFT_JUMP_TO(mine.continuation);
   }

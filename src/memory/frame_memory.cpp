@@ -6,6 +6,7 @@
 
 #include "base/asan.hpp"
 #include "memory/heap.hpp"
+#include "trace/request_trace.hpp"
 
 namespace weft::detail {
 
@@ -99,6 +100,18 @@ void* begin_foreign_frame(void* block, const foreign_frame_header& header) noexc
   return ::new (block) foreign_frame_header{header} + 1;
 }
 
+frame_source::frame_source(std::pmr::memory_resource* resource, bool shared) noexcept
+    : resource_{resource}, keeps_below_{shared ? 0 : most_kept}, outer_{nullptr}, trace_{nullptr} {
+  if (const heap* const here = heap_of_thread; here != nullptr && here->memory != nullptr)
+    trace_ = here->memory->trace_;
+}
+
+frame_source::frame_source(request_trace& trace, frame_source* outer) noexcept
+    : resource_{nullptr},
+      keeps_below_{outer == nullptr || outer->is_shared() ? 0 : most_kept},
+      outer_{outer},
+      trace_{&trace} {}
+
 frame_source::~frame_source() {
   WEFT_EXPECTS(live() == 0,
                "a frame from a scope's memory outlived the scope: a task, fork or generator that was made below it was "
@@ -128,8 +141,22 @@ inline std::size_t frame_source::live_in_here() const noexcept {
   return live;
 }
 
+// Of a traced request: counts the frame, which comes from where it would without that.
+[[gnu::noinline]] void* frame_source::allocate_traced(std::size_t size) {
+  if (trace_part* const part = trace_->part_of(heap_of_thread)) {
+    part->frames.add();
+    part->frame_bytes.add(size);
+  }
+  if (resource_ != nullptr) return allocate_anew(foreign_frame_bytes(size));
+  if (outer_ != nullptr) return outer_->allocate(size);
+  const ambient_memory none{nullptr};
+  return allocate_frame(size);
+}
+
 // Mostly a block was just freed and is there: that path calls nothing.
 void* frame_source::allocate(std::size_t size) {
+  if (trace_ != nullptr) [[unlikely]]
+    return allocate_traced(size);
   const std::size_t bytes = foreign_frame_bytes(size), at = bytes / foreign_frame_alignment;
   if (at < kept_sizes) [[likely]]
     if (foreign_frame_header* const block = kept_[at]) [[likely]] {
@@ -192,6 +219,7 @@ void frame_source::release(void* source, void* block, std::size_t frame_size) no
 
 void frame_source::enter(const executor* where, const worker& here) noexcept {
   if (is_shared()) return;
+  if (outer_ != nullptr) return outer_->enter(where, here);
   const void* const user = where != nullptr ? static_cast<const void*>(where) : &here;
   const void* found = user_.load(std::memory_order_relaxed);  // as declared
   if (found == user) [[likely]]

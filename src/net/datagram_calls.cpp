@@ -86,6 +86,7 @@ tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::rec
     while (size < 0 && errno == EINTR);
     if (size < 0) return failed_to_receive(from, errno);
     from.has_more(direction::in);  // perhaps
+    count_io(static_cast<std::size_t>(size));
     what = {.size = std::min(static_cast<std::size_t>(size), into.size()), .full_size = static_cast<std::size_t>(size)};
     return {};
   }
@@ -97,6 +98,7 @@ tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::rec
   } while (size < 0 && errno == EINTR);
   if (size < 0) return failed_to_receive(from, errno);
   from.has_more(direction::in);  // perhaps
+  count_io(static_cast<std::size_t>(size));
   one.tell(message, static_cast<std::size_t>(size), what);
   if (sender != nullptr) *sender = one.sender(message);
   return {};
@@ -118,6 +120,7 @@ tried try_receive_batch(descriptor& from, std::span<net::incoming> into) noexcep
   if (came == count) from.has_more(direction::in);
   for (std::size_t i = 0; i != came; ++i) {
     those[i].tell(messages[i].msg_hdr, messages[i].msg_len, into[i]);
+    count_io(messages[i].msg_len);
     into[i].from = those[i].sender(messages[i].msg_hdr);
   }
   return {.size = came};
@@ -162,12 +165,12 @@ void address(msghdr& message, system_address& to) noexcept {
 tried try_send_datagram(descriptor& to, std::span<const std::byte> data, const net::endpoint* where) noexcept {
   // Not sendmsg(), which copies a message and its parts.
   if (where == nullptr)
-    return try_to_send(to, false,
-                       [&] { return ::sendto(to.number(), data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0); });
+    return counted(try_to_send(
+        to, false, [&] { return ::sendto(to.number(), data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0); }));
   const system_address target{*where};
-  return try_to_send(to, to.is_unix(), [&] {
+  return counted(try_to_send(to, to.is_unix(), [&] {
     return ::sendto(to.number(), data.data(), data.size(), MSG_NOSIGNAL, &target.any, target.size);
-  });
+  }));
 }
 
 tried try_send_batch(descriptor& to, std::span<const net::outgoing> those) noexcept {
@@ -236,7 +239,7 @@ tried try_send_segments(descriptor& to, std::span<const std::byte> data, std::si
     const tried sent = try_send_cut(to, data.first(size), static_cast<std::uint16_t>(segment), given);
     if (sent.refused != std::errc::io_error && sent.refused != std::errc::invalid_argument &&
         sent.refused != std::errc::operation_not_supported)
-      return sent.must_wait || sent.refused ? sent : tried{.size = size};
+      return sent.must_wait || sent.refused ? sent : counted({.size = size});
   }
   std::array<iovec, most_at_once> parts;
   std::array<mmsghdr, most_at_once> messages;
@@ -253,7 +256,7 @@ tried try_send_segments(descriptor& to, std::span<const std::byte> data, std::si
   const tried sent = try_to_send(to, given != nullptr && to.is_unix(),
                                  [&] { return ::sendmmsg(to.number(), messages.data(), count, MSG_NOSIGNAL); });
   if (sent.must_wait || sent.refused) return sent;
-  return {.size = std::min(data.size(), sent.size * segment)};
+  return counted({.size = std::min(data.size(), sent.size * segment)});
 }
 
 }  // namespace detail

@@ -9,17 +9,27 @@
 #include <weft/detail/io/descriptor.hpp>
 #include <weft/detail/net/operation.hpp>
 
+#include "core/turns.hpp"
+
 namespace weft::detail {
 
 /// What has failed for want of memory, or of numbers, has left what it was tried for; and nobody reports that once more.
 inline tried failed(descriptor& at, direction which, int error) noexcept {
   if (error == EAGAIN) return {.must_wait = true};
   at.has_more(which);
+  record(event_kind::io_error, static_cast<std::uint32_t>(error), static_cast<std::uint64_t>(at.number()),
+         as_number(which == direction::in ? "read a socket" : "write a socket"));
   return {.refused = {error, std::generic_category()}};
 }
 /// The same of a write: that the peer takes nothing more is `closed`.
 inline tried failed_write(descriptor& at, int error) noexcept {
   return error == EPIPE ? tried{.refused = closed_here()} : failed(at, direction::out, error);
+}
+
+/// What has been sent, of bytes, which it counts for the traced request that sends.
+inline tried counted(const tried& sent) noexcept {
+  if (sent.size != 0) count_io(sent.size);
+  return sent;
 }
 
 /// Has `send` write: it gives a size, or less than zero and errno. Room is seldom lacking: so readiness is cleared only after a

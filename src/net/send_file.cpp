@@ -100,6 +100,7 @@ tried try_send_file(descriptor& to, file_part& part) noexcept {
   if (sent.size >= 0) {
     const auto size = static_cast<std::size_t>(sent.size);
     to.has_moved(size);
+    count_io(size);
     part.offset += size;
     part.size -= size;
     return {.size = size};

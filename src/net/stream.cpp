@@ -58,6 +58,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // the end is ours, and not the peer's
   if (size >= 0) {
     from.has_moved(static_cast<std::size_t>(size));
+    count_io(static_cast<std::size_t>(size));
     if (static_cast<std::size_t>(size) == into.size() || ends_early || (size != 0 && from.has_marks()))
       from.has_more(direction::in);
     if (was_repeated && size != 0) [[unlikely]]
@@ -85,7 +86,7 @@ ssize_t send(descriptor& to, std::span<const std::span<const std::byte>> parts) 
 }  // namespace
 
 tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept {
-  return try_write(to, [&] { return send(to, parts); });
+  return counted(try_write(to, [&] { return send(to, parts); }));
 }
 
 tried try_accept(descriptor& from, net::ip_address* peer) noexcept {

@@ -74,7 +74,7 @@ tried try_send_descriptors(descriptor& to, std::span<const int> those, std::span
     first.cmsg_len = CMSG_LEN(those.size_bytes());
     std::memcpy(CMSG_DATA(&first), those.data(), those.size_bytes());
   }
-  return try_write(to, [&] { return ::sendmsg(to.number(), &message, MSG_NOSIGNAL); });
+  return counted(try_write(to, [&] { return ::sendmsg(to.number(), &message, MSG_NOSIGNAL); }));
 }
 
 tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::size_t most,
@@ -110,6 +110,7 @@ tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::
   what.lost_descriptors = (message.msg_flags & MSG_CTRUNC) != 0;
   if (size == 0 && !keeps_pieces && from.is_closed()) return {.refused = closed_here()};  // the end is ours
   from.has_moved(static_cast<std::size_t>(size));
+  count_io(static_cast<std::size_t>(size));
   if (keeps_pieces || what.size == into.size() || what.lost_descriptors || !what.descriptors.empty() ||
       (size != 0 && from.has_marks()))
     from.has_more(direction::in);

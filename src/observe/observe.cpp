@@ -1,36 +1,43 @@
-#include <weft/detail/core/async_stack.hpp>
 #include <weft/observe.hpp>
+
+#include <memory>
+#include <mutex>
+#include <weft/detail/core/async_stack.hpp>
+
+#include "observe/root_walk.hpp"
 
 namespace weft::detail {
 namespace {
 
-items<async_frame> frames_of(const root& from, const void* asked_by) {
-  std::vector<async_frame> stack;
-  call_list calls{.after = asked_by};
-  stack_walk walk{from, calls};
-  while (const void* code = walk.next()) stack.emplace_back(code);
-  return {stack.data(), stack.data() + stack.size()};
+// What is found of one root; null: it does not wait, or is not there.
+std::unique_ptr<seen_root> look_for(task_id id) {
+  if (!id) return nullptr;
+  root_walk walk{{.only = id}};
+  const std::lock_guard guard{walks_lock};
+  walk.run();
+  return walk.roots.empty() ? nullptr : std::make_unique<seen_root>(std::move(walk.roots.front()));
 }
 
 }  // namespace
 
 items<async_frame> stack_here() {
-  const root* self = current_root();
-  return self != nullptr ? frames_of(*self, __builtin_return_address(0)) : items<async_frame>{};
+  const root* const self = current_root();
+  if (self == nullptr) return {};
+  std::vector<async_frame> stack;
+  call_list calls{.after = __builtin_return_address(0)};
+  stack_walk walk{*self, calls};
+  while (const void* code = walk.next()) stack.emplace_back(code);
+  return {stack.data(), stack.data() + stack.size()};
 }
 
-items<async_frame> stack_of(root& suspended) {
-  const held_wait held{suspended};
-  return held ? frames_of(suspended, nullptr) : items<async_frame>{};
+items<async_frame> stack_of(task_id suspended) {
+  const auto found = look_for(suspended);
+  return found ? std::move(found->stack) : items<async_frame>{};
 }
 
-items<wait_subject> subjects_of(root& suspended) {
-  wait_subjects found;
-  {
-    const held_wait held{suspended};
-    held.tell(found);
-  }
-  return {found.all, found.all + found.count};
+items<wait_subject> subjects_of(task_id suspended) {
+  const auto found = look_for(suspended);
+  return found ? std::move(found->on) : items<wait_subject>{};
 }
 
 }  // namespace weft::detail

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/run_loop.hpp"
+#include "core/walk_gate.hpp"
 #include "pool/pool_core.hpp"
 
 namespace weft::detail {
@@ -47,11 +48,13 @@ void pool_core::tell_caller(const bool& inside, bool& over, job& end) noexcept {
 void pool_core::work_as_caller() noexcept {
   holders_.add();
   seat& mine = *seats_.back();
-  callers_before_ = std::exchange(this_worker().of_pool, &mine);
+  worker& here = this_worker();
+  callers_before_ = std::exchange(here.of_pool, &mine);
   const std::uint64_t now = nanoseconds_now();
   mine.asleep.ends(now);
   mine.budget.is_busy(now);
   come();
+  watched_as_caller_.emplace(mine, mine.asleep, here, mine.index, ready_jobs);
   call_hook(options_.on_start, mine);
 }
 
@@ -60,10 +63,13 @@ void pool_core::work_as_caller() noexcept {
 void pool_core::leave_as_caller() noexcept {
   seat& mine = *seats_.back();
   call_hook(options_.on_stop, mine);
+  watched_as_caller_.reset();
   while (job* const work = mine.line.pop()) inject(*work);
   go();
   mine.asleep.begins(nanoseconds_now());
   this_worker().of_pool = callers_before_;
+  walk_gate::pass();
+  walk_gate::pass();
   {
     const std::lock_guard guard{callers_lock_};
     callers_place_taken_ = false;

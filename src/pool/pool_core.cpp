@@ -59,8 +59,13 @@ pool_core* pool_core::make(const pool_options& options, parkers beds) {
   static_cast<void>(
       this_worker());  // so that what a process initializes once is not under way in another thread during a fork()
   pool_options mine = options;
-  const unsigned processors = available_processors();
+  unsigned processors = available_processors();
   if (mine.threads == 0) mine.threads = processors;
+  if (mine.spare_workers != 0) {  // what is more than may be awake is there for those that block or stand
+    WEFT_EXPECTS(mine.spare_workers <= 16'384, "a pool with more than 16384 spare workers was asked for");
+    processors = std::min(processors, mine.threads);
+    mine.threads += mine.spare_workers;
+  }
   WEFT_EXPECTS(mine.threads <= 16'384, "a pool of more than 16384 threads was asked for");
   WEFT_EXPECTS(mine.priorities >= 1 && mine.priorities <= 8, "a pool has from 1 to 8 priorities");
   std::vector<processor> places;

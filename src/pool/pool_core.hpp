@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 #include <weft/pool.hpp>
 
@@ -35,6 +36,7 @@
 #include "sched/parking.hpp"
 #include "sched/pool_worker.hpp"
 #include "sched/ranked_jobs.hpp"
+#include "sched/worker_watch.hpp"
 
 namespace weft::detail {
 
@@ -180,6 +182,10 @@ class pool_core final : public executor, private parking<pool_core> {
           sleeps{beds.of != nullptr ? beds.of(which, beds.with) : bed} {}
     ~seat();
 
+    std::uint32_t number_of_thread() const noexcept {
+      return static_cast<std::uint32_t>(thread_number.load(std::memory_order_relaxed));  // as declared
+    }
+
     own_executor own;
     kept_jobs kept;     // its thread's: jobs for it alone, posted by itself or taken out of `posted`
     inbox<job> posted;  // jobs for it alone that others have posted. Its edge: what the poster wrote  ->  the job
@@ -221,6 +227,7 @@ class pool_core final : public executor, private parking<pool_core> {
   void call_hook(void (*hook)(unsigned worker, void* with), const seat& mine) const noexcept;
   unsigned own_threads() const noexcept { return options_.threads - (options_.use_caller ? 1 : 0); }
   void work_as_caller() noexcept;
+  static std::size_t ready_jobs(const pool_worker& one) noexcept;  // what waits in its queues; any thread
   void run_the_rest() noexcept;
   void run_the_rest_as_caller() noexcept;
   void drop() noexcept;
@@ -264,6 +271,7 @@ class pool_core final : public executor, private parking<pool_core> {
   // Moves what others have posted for this worker alone to what it keeps.
   static void take_posted(seat& mine) noexcept {
     if (mine.posted.empty()) return;
+    mine.has_looked_around = true;
     for (job* one = mine.posted.take(); one != nullptr;) {
       job* const later = one->next;
       mine.kept.push(*one);
@@ -324,9 +332,10 @@ class pool_core final : public executor, private parking<pool_core> {
   pool_place place_;
   char name_[16]{};
   bool joined_ = false;
-  bool goes_with_caller_ = false;          // a caller's job destroyed the pool, which has no thread of its own
-  pool_worker* callers_before_ = nullptr;  // the worker that the thread in the callers' place was before
-  std::mutex callers_lock_;                // guards the next one, and `inside` and `over` of each call
+  bool goes_with_caller_ = false;  // a caller's job destroyed the pool, which has no thread of its own
+  std::optional<watched_worker> watched_as_caller_;  // by the thread in the callers' place
+  pool_worker* callers_before_ = nullptr;            // the worker that the thread in the callers' place was before
+  std::mutex callers_lock_;                          // guards the next one, and `inside` and `over` of each call
   bool callers_place_taken_ = false;
   std::condition_variable callers_turn_;  // for callers that wait for the place, or for the end of their task
 

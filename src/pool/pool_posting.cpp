@@ -4,6 +4,7 @@
 #include <utility>
 #include <weft/detail/core/root.hpp>
 
+#include "core/turns.hpp"
 #include "pool/pool_core.hpp"
 
 namespace weft::detail {
@@ -29,6 +30,7 @@ void pool_core::post_behind(job& work) noexcept {
 [[gnu::noinline]] void pool_core::post_behind_all(pool_worker& of, job& work) noexcept {
   seat& mine = static_cast<seat&>(of);
   pool_core& core = *mine.of;
+  mine.has_looked_around = true;
   if (core.options_.deadline_order && core.post_by_deadline(work)) return;
   if (!mine.line.put_next_behind()) core.spill(mine), mine.line.put_next_behind();
   if (!core.line_up_injected(mine) && core.size() == 1)
@@ -132,6 +134,7 @@ void pool_core::hand_in(seat& one, job& work) noexcept {
 [[gnu::noinline]] void pool_core::wake(idler& one) noexcept {
   auto& sleeper = static_cast<seat&>(one);
   sleeper.of->expect_not_forked();
+  record(event_kind::call_thread, sleeper.number_of_thread());
   sleeper.sleeps.wake();
 }
 

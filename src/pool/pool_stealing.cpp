@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/turns.hpp"
 #include "pool/pool_core.hpp"
 
 namespace weft::detail {
@@ -70,6 +71,8 @@ job* pool_core::rob(seat& mine, seat& victim, bool stuck) noexcept {
   }
   mine.pace.took(before, nanoseconds_now());
   mine.steals.add(count);
+  mine.has_looked_around = true;
+  record(event_kind::steal, static_cast<std::uint32_t>(count), victim.number_of_thread());
   return keep_rest(mine, some, count);
 }
 
@@ -80,6 +83,8 @@ job* pool_core::take_fork(seat& mine, seat& victim) noexcept {
   if (victim.forks.steal(one) != theft::done) return nullptr;
   mine.pace.took(before, nanoseconds_now());
   mine.steals.add();
+  mine.has_looked_around = true;
+  record(event_kind::steal, 1, victim.number_of_thread());
   return one;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <weft/pool.hpp>
 
+#include "core/turns.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/pool_size.hpp"
 
@@ -133,7 +134,10 @@ void pool_core::choose_awake(seat& mine) noexcept {
   if (!guard.owns_lock()) return;
   const pool_load load = look(mine);
   const auto has_next = [](const auto& one) { return !one->line.empty(); };  // also what is in no line
-  if (any_job() || std::ranges::any_of(seats_, has_next)) idle_.let_wake(crowd_.next(load));
+  if (!any_job() && !std::ranges::any_of(seats_, has_next)) return;
+  const unsigned before = crowd_.most_awake(), now = crowd_.next(load);
+  if (now > before) record(event_kind::take_over, now - before);
+  idle_.let_wake(now);
 }
 
 }  // namespace weft::detail

@@ -10,8 +10,11 @@
 
 #include "base/spin.hpp"
 #include "core/run_loop.hpp"
+#include "core/turns.hpp"
+#include "core/walk_gate.hpp"
 #include "pool/debug_fields.hpp"
 #include "pool/pool_core.hpp"
+#include "sched/worker_watch.hpp"
 
 namespace weft::detail {
 namespace {
@@ -32,15 +35,26 @@ void pool_core::call_hook(void (*hook)(unsigned worker, void* with), const seat&
   call_no_throw(call, "a function of pool_options (on_start, on_stop or on_idle) threw, where nobody could catch it");
 }
 
+std::size_t pool_core::ready_jobs(const pool_worker& one) noexcept {
+  const auto& its = static_cast<const seat&>(one);
+  const std::uint64_t in = its.handed_in.load(std::memory_order_relaxed);  // as declared
+  const std::uint64_t out = its.taken_up.get();
+  return its.line.in_line() + its.forks.size() + its.kept.size() + (in > out ? static_cast<std::size_t>(in - out) : 0);
+}
+
 void pool_core::run(seat& mine) noexcept {
   if (gate_.pass()) {
     worker& here = this_worker();
     here.of_pool = &mine;
     mine.thread_number.store(::gettid(), std::memory_order_relaxed);  // as declared
     call_hook(options_.on_start, mine);
-    while (job* work = next(mine)) run_one(here, mine, *work);
+    {
+      const watched_worker watched{mine, mine.asleep, here, mine.index, ready_jobs};
+      while (job* work = next(mine)) run_one(here, mine, *work);
+    }
     call_hook(options_.on_stop, mine);
     here.of_pool = nullptr;
+    walk_gate::pass();
   }
   drop();
 }
@@ -78,6 +92,7 @@ inline job* pool_core::next(seat& mine) noexcept {
 // Every now and then, although there are jobs here: looks at the other queues, so that no job in them waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   expect_not_forked();
+  mine.has_looked_around = true;
   mine.sleeps.poll(true);
   mine.looks_outside_at = mine.jobs.get() + look_outside_every;
   if (is_limited_.load(std::memory_order_relaxed) && idle_.too_many() && mine.kept.empty()) [[unlikely]]  // as declared
@@ -111,6 +126,7 @@ inline job* pool_core::next(seat& mine) noexcept {
 
 [[gnu::noinline]] job* pool_core::look_elsewhere(seat& mine) noexcept {
   expect_not_forked();
+  mine.has_looked_around = true;
   const std::uint64_t now = nanoseconds_now();
   if (mine.pace.has_one()) mine.pace.has_done(now);
   mine.budget.is_idle(now);
@@ -224,6 +240,7 @@ bool pool_core::sleep(seat& mine, bool searched, bool& desperate) noexcept {
 // True: no other thread has woken it. `is_late`: whether it has slept until then.
 bool pool_core::doze(seat& mine, parker::time_point until, bool& is_late) noexcept {
   mine.parks.add();
+  record(event_kind::sleep, mine.index);
   auto wakes_at = until;
   if (age_frame_memory())
     wakes_at = std::min(until, std::chrono::steady_clock::now() + std::chrono::milliseconds{1000});
@@ -232,8 +249,10 @@ bool pool_core::doze(seat& mine, parker::time_point until, bool& is_late) noexce
   mine.sleeps.commit(wakes_at);
   const std::uint64_t woke_up = nanoseconds_now();
   mine.asleep.ends(woke_up);
+  watcher_bed::ring_if_asleep();
   is_late = std::chrono::nanoseconds{woke_up} >= until.time_since_epoch();
   const bool by_itself = woke(mine);
+  record(event_kind::wake_up, by_itself ? 0 : 1);
   // An event of its parker's, which is also what another thread has asked of that; memory's age is none.
   mine.had_event = by_itself && std::chrono::nanoseconds{woke_up} < wakes_at.time_since_epoch();
   mine.yields.slept(woke_up - fell_asleep, mine.had_event);
@@ -299,6 +318,7 @@ std::size_t pool_core::take_injected(seat& mine, job** into, std::size_t most, u
 job* pool_core::take_brought(seat& mine) noexcept {
   if (mine.brought == nullptr) {
     mine.brought = injected_.take_all();
+    mine.has_looked_around = true;
     if (mine.brought == nullptr) return nullptr;
     std::size_t count = 0;
     for (const job* one = mine.brought; one != nullptr; one = one->next) ++count;

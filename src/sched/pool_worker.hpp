@@ -67,6 +67,8 @@ struct pool_worker : notifier {
   // Tasks that have begun on this worker, and tasks that have ended on it, or left it for another executor.
   count begun, ended;
   count jobs;
+  // Its thread's: jobs have come from elsewhere than from the job that ran last. For turns of traced roots, see core/turns.hpp.
+  bool has_looked_around = false;
   std::uint64_t looks_outside_at = 60;  // when `jobs` has this value, the worker looks at queues besides its own
   count steals, failed_steals, parks, wakes, injected;
 

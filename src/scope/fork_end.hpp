@@ -84,7 +84,7 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
   one.adopt(frame, promise);
   one.frame_ = frame;
   one.failure_of_ = failure_of;
-  one.function_ = code_of(frame);
+  one.function_.store(code_of(frame), std::memory_order_relaxed);  // as declared
 }
 
 inline void scope_core::add_running(fork_record& one) noexcept {
@@ -103,6 +103,12 @@ inline void scope_core::count_in(fork_record& one) noexcept {
   entered.store(&one, std::memory_order_relaxed);        // under the lock: others only fetch what it names
   ++live_, ++children_;
   add_running(one);
+}
+
+// All of a list, to an empty one.
+inline void scope_core::move_list(fork_record*& to, fork_record*& from) noexcept {
+  to = std::exchange(from, nullptr);
+  if (to != nullptr) to->link_ = &to;
 }
 
 // ---- ends -----------------------------------------------------------------------------------------------------------

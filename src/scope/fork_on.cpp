@@ -5,6 +5,7 @@
 #include <weft/scope.hpp>
 
 #include "core/run_loop.hpp"
+#include "core/turns.hpp"
 #include "core/worker.hpp"
 #include "scope/fork_end.hpp"
 
@@ -39,6 +40,8 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
     one->env = &one->env_of_fork_on_->env;
     one->has_default_memory = env_.frames == nullptr;
     begin(*one, frame, promise, failure_of);
+    if (env_.frames != nullptr) [[unlikely]]
+      note_post(*one);
     link(*one);
   } else if (source_.stop_requested()) {
     one->request_stop();  // as link() does
@@ -66,6 +69,8 @@ inline fork_record* scope_core::start_in_free_record(executor& where, std::corou
     one->env = &its->env;
     one->has_default_memory = env_.frames == nullptr;
     begin(*one, frame, promise, failure_of);
+    if (env_.frames != nullptr) [[unlikely]]
+      note_post(*one);
     count_in(*one);
   }
   delete unused;

@@ -10,6 +10,8 @@
 #include <weft/detail/scope/scope_core.hpp>
 #include <weft/stack_pool.hpp>
 
+#include "core/turns.hpp"
+
 namespace weft {
 namespace {
 
@@ -93,6 +95,8 @@ void scope_core::deadline_passed(scope_core& self) noexcept {
   std::unique_lock guard{self.lock_};
   if (self.live_ == 0) return;  // as in request_stop()
   self.past_deadline_ = true;
+  record(event_kind::deadline, self.options_.where.line(), as_number(&self),
+         as_number(self.options_.where.file_name()));
   ++self.live_;
   self.request_stop_of_live(guard, {.reason = "the deadline of the scope has passed", .where = self.options_.where});
 }
@@ -145,8 +149,8 @@ overdue_scope scope_core::look_at_children() {
   {
     const std::lock_guard guard{lock_};
     if (!body_is_over_) add(body_, body_function_);
-    for (fork_record* one = running_; one != nullptr; one = one->next_) add(*one, one->function_);
-    for (fork_record* one = telling_; one != nullptr; one = one->next_) add(*one, one->function_);
+    for (fork_record* one = running_; one != nullptr; one = one->next_) add(*one, one->function());
+    for (fork_record* one = telling_; one != nullptr; one = one->next_) add(*one, one->function());
   }
   seen.children.cut(std::min(seen.ignoring, most_children));
   return seen;

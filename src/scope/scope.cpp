@@ -5,7 +5,9 @@
 #include <new>
 #include <weft/scope.hpp>
 
+#include "base/debug_note.hpp"
 #include "core/run_loop.hpp"
+#include "core/walk_gate.hpp"
 #include "core/worker.hpp"
 #include "scope/fork_end.hpp"
 
@@ -23,6 +25,19 @@ WEFT_LAYOUT_HERE(scope_core, part_of_subject()
                                                 WEFT_ROOT_IN(fork_record))
                                  .with_body(offsetof(scope_core, body_), offsetof(scope_core, body_is_over_))
                                  .with_parent(offsetof(scope_core, parent_)));
+
+// For who looks from outside of the process: the functions of forks and of the body, who may be in their first run.
+struct debug_scope {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: supported by both compilers
+  static constexpr debug_field fields[] = {
+      {"fork.function", offsetof(fork_record, function_) - WEFT_ROOT_IN(fork_record)},
+      {"scope.body_function", offsetof(scope_core, body_function_)},
+  };
+#pragma GCC diagnostic pop
+};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_scope{debug_scope::fields};
+WEFT_DEBUG_NOTE("weft_debug_scope");
 
 scope_core::scope_core(const scope_options& options, const weft::env* exactly)
     : waiter{type},
@@ -47,6 +62,10 @@ scope_core::scope_core(const scope_options& options, const weft::env* exactly)
   if (options.memory != nullptr || has_deadline_ || options.stop.stop_possible() ||
       options.stop_within != clock::duration::max())
     prepare_options();
+  if (env_.frames != nullptr && env_.frames->trace() != nullptr && spare_ != nullptr) [[unlikely]] {
+    spare_ = nullptr;  // then each fork is one that start_in_another() starts, which records it
+    free_ = &first_;
+  }
   WEFT_EXPECTS(
       env_.frames == nullptr || options.memory != nullptr || env_.frames->is_shared() ||
           env_.executor == inherited().executor,
@@ -118,6 +137,7 @@ void scope_core::run_body(root& parent) noexcept {
   parents_start_ = here.starting;
   job::next = here.local;
   here.local = this;  // until the body waits or has run through
+  walk_gate::enter(here, *this);
   body_.count_in_like(&parent, here);
   enter(here, &body_);
   here.starting = &body_;
@@ -138,6 +158,7 @@ void scope_core::park_parent() noexcept {
 void scope_core::body_waits(job& self) noexcept {
   auto& mine = static_cast<scope_core&>(self);
   mine.park_parent();
+  walk_gate::leave(this_worker(), mine);
   mine.count_down();  // mine may be gone after this line
 }
 
@@ -164,9 +185,12 @@ void scope_core::body_ended(root& self, bool stopped) noexcept {
       here.starting = nullptr;
       leave_root();
       mine.park_parent();
+      walk_gate::leave(here, mine);
       return mine.count_down();
     }
+    mine.live_ = 0;  // so that no walk is counted in any more
   }
+  walk_gate::leave(here, mine);
   mine.resume_parent();
 }
 

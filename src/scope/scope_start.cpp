@@ -6,6 +6,7 @@
 
 #include "core/letting_go.hpp"
 #include "core/run_loop.hpp"
+#include "core/turns.hpp"
 #include "core/worker.hpp"
 #include "sched/pool_worker.hpp"
 #include "scope/fork_end.hpp"
@@ -166,6 +167,8 @@ std::uintptr_t scope_core::start_in_place(std::coroutine_handle<> frame, promise
   if (offered_by != nullptr) {
     if (is_spare) spare_ = nullptr;
     link(one);
+    if (env_.frames != nullptr) [[unlikely]]
+      note_post(one);
     if (!offered_by->offer(one)) one.schedule();
     return reinterpret_cast<std::uintptr_t>(&one) | has_record;
   }
@@ -180,6 +183,16 @@ std::uintptr_t scope_core::start_in_place(std::coroutine_handle<> frame, promise
   return reinterpret_cast<std::uintptr_t>(frame.address());
 }
 
+// Begins the first run of a fork that may be traced, and what that leaves to be run.
+[[gnu::noinline]] void scope_core::run_first_with_memory(worker& here, fork_record& one,
+                                                         std::coroutine_handle<> frame) noexcept {
+  const outer_turn outer{here};
+  if (request_trace* const trace = env_.frames->trace()) begin_turn(here, one, *trace, false);
+  frame.resume();
+  if (has_more(here)) detail::run(here, std::exchange(here.next, {}));
+  outer.go_on(here);
+}
+
 // Runs a fork until it first waits. True: it ran to its end.
 [[gnu::always_inline]] inline bool scope_core::run_first(worker& here, fork_record& one,
                                                          std::coroutine_handle<> frame) noexcept {
@@ -192,7 +205,10 @@ std::uintptr_t scope_core::start_in_place(std::coroutine_handle<> frame, promise
   here.starting = &one;
   here.frames.memory = env_.frames;
   ++here.nested_forks;
-  frame.resume();  // as the run loop would; mostly nothing is left to run after it
+  if (env_.frames != nullptr) [[unlikely]]
+    run_first_with_memory(here, one, frame);
+  else
+    frame.resume();  // as the run loop would; mostly nothing is left to run after it
   if (has_more(here)) [[unlikely]]
     detail::run(here, std::exchange(here.next, {}));
   --here.nested_forks;
@@ -230,7 +246,8 @@ bool scope_core::take_back(fork_record& one) noexcept {
 fork_record& scope_core::prepare(std::coroutine_handle<> frame, bool has_place) {
   try {
     worker& here = this_worker();
-    const bool by_body = runs_body(here) && here.nested_forks != deepest_nesting;
+    const bool is_traced = env_.frames != nullptr && env_.frames->trace() != nullptr;
+    const bool by_body = runs_body(here) && here.nested_forks != deepest_nesting && !is_traced;
     if (is_limited_ && !has_place) {
       if (!take_place()) throw error{make_error_code(errc::no_room), "fork"};
       has_place = true;

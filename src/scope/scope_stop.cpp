@@ -8,6 +8,7 @@
 #include "core/lock_watch.hpp"
 #include "core/run_loop.hpp"
 #include "core/stop_turn.hpp"
+#include "core/turns.hpp"
 #include "core/worker.hpp"
 #include "scope/fork_end.hpp"
 
@@ -54,6 +55,7 @@ bool scope_core::request_stop_of_live(std::unique_lock<tiny_lock>& guard, const 
   guard.unlock();
   const bool first = source_.request_stop(cause);
   if (first) {
+    record(event_kind::stop, cause.where.line(), as_number(this), as_number(cause.reason));
     if (by_option_ != nullptr && options_.stop_within != clock::duration::max())
       by_option_->overdue.set(later(its_clock().now(), options_.stop_within));
     if (has_body) body_.request_stop();
@@ -71,9 +73,12 @@ bool scope_core::request_stop_of_live(std::unique_lock<tiny_lock>& guard, const 
 // entered together.
 void scope_core::tell_children(std::unique_lock<tiny_lock>& guard) noexcept {
   fork_record* some[told_at_once];
-  if (running_ == nullptr) return;
-  telling_ = std::exchange(running_, nullptr);
-  telling_->link_ = &telling_;
+  if (std::exchange(is_walked_, false))  // a walk is over for what it has not looked at yet
+    while (fork_record* const unwalked = telling_) {
+      telling_ = unwalked->next_;
+      add_running(*unwalked);
+    }
+  move_list(telling_, running_);
   while (telling_ != nullptr) {
     const std::size_t count = take_in_hand(some);
     guard.unlock();

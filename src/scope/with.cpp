@@ -37,6 +37,11 @@ scope_options options_for(const weft::env& wanted) noexcept {
   return options;
 }
 
+frame_source* frames_that_only_count() noexcept {
+  frame_source* const frames = current_env().frames;
+  return frames != nullptr && frames->resource() == nullptr ? frames : nullptr;
+}
+
 bool stop_point::await_ready() const noexcept {
   root* self = current_root();
   if (self == nullptr) return true;

@@ -11,7 +11,7 @@ using detail::root;
 // Gets in line before it unlocks the mutex, so that no notification is missed.
 bool condition_variable::awaiter::suspend(root& self) noexcept {
   if (self.sleeper::stop_requested()) return (held_.unlock(), end_stopped(self), true);
-  mutex::guard held = std::move(held_);  // `this` may be gone once the lock is free
+  mutex::guard held{held_.release()};  // `this` may be gone once the lock is free
   auto& changed = static_cast<condition_variable&>(*gate_);
   changed.lock_.lock();
   const auto* const first = static_cast<const awaiter*>(changed.line_.first());
@@ -34,7 +34,8 @@ task<> condition_variable::wait(mutex::guard& held) {
   mutex& m = *held.of_;
   co_await detail::at_gate<awaiter, condition_variable, mutex::guard*>{*this, &held};
   const detail::shield_guard shielded;  // a notification is not lost to a stop
-  held = co_await m.lock();
+  mutex::guard again = co_await m.lock();
+  held.of_ = again.release();  // not a move, which would forget the holder
 }
 
 void condition_variable::notify_one() noexcept {

@@ -29,6 +29,15 @@ bool mutex::try_take_again(std::uintptr_t by) noexcept {
   return false;
 }
 
+// By the holder, whose guard is moved. Only marks are set and cleared meanwhile.
+void mutex::forget_holder() noexcept {
+  std::uintptr_t found = state_.load(std::memory_order_relaxed);  // a guess: the exchange decides
+  while (!state_.compare_exchange_weak(found, (found & marks) | detail::holder::somebody,
+                                       std::memory_order_relaxed,     // it is held before and after
+                                       std::memory_order_relaxed)) {  // tried again
+  }
+}
+
 // Unlocks it where it is marked, or was while unlock() looked.
 void mutex::unlock_marked() noexcept {
   std::uintptr_t found = state_.load(std::memory_order_relaxed);  // a guess: the exchange decides

@@ -42,7 +42,7 @@ class exit_boundary final : boundary, frame_allocated {
   }
 
   void clean_up() noexcept {
-    was_shielded_ = take_root(*owner).shield(true);
+    was_shielded_ = take_over_root(*owner).shield(true);
     resume = cleanup_returned;
     stopped_here = cleanup_stopped;
     enter_root(*owner, cleanup_, handle());

@@ -5,13 +5,14 @@
 namespace weft::detail {
 
 shared_root::shared_root(std::coroutine_handle<> outermost, promise_base& promise) noexcept
-    : root{&own_env_, nullptr, ended} {
+    : top_root{root_kind::shared, &own_env_, ended} {
   adopt(outermost, promise);
 }
 
 // Under the lock, or before other threads know of the task.
 inline void shared_root::transition_to_running() noexcept {
   phase_.store(phase::running, std::memory_order_relaxed);  // carries nothing: `ended` has the edge
+  list();
 }
 
 bool shared_root::wait(waiter& one, root& self) noexcept {

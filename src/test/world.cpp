@@ -80,7 +80,8 @@ constinit const weft::detail::wait_watch* watch_before = nullptr;  // that of ch
 
 // ---- tested_root ------------------------------------------------------------------------------------------------------------
 
-tested_root::tested_root(world& in, end_function done) noexcept : root{&in.environment(), nullptr, done} {}
+tested_root::tested_root(world& in, end_function done) noexcept
+    : top_root{weft::detail::root_kind::task, &in.environment(), done} {}
 
 void tested_root::end() noexcept {
   weft::detail::leave_root();
@@ -329,7 +330,7 @@ void world::waking(weft::detail::sleeper& one) noexcept {
 
 std::vector<async_frame> world::stack_of(weft::detail::sleeper& one) {
   auto* root = weft::detail::root::of(one);
-  return root != nullptr ? async_stack(*root) : std::vector<async_frame>{};
+  return root != nullptr ? async_stack(weft::detail::id_of(*root)) : std::vector<async_frame>{};
 }
 
 std::string world::what_waits() const {

@@ -326,9 +326,9 @@ TEST(async_stack_of_a_fiber, is_told_from_outside_while_it_waits) {
   bool over = false;
   start(app::in_fiber([](gate* at) { app::waits_in_fiber(*at, 1); }, &g),
         [&](weft::result<void> r) { over = r.has_value(); });
-  const auto first = async_stack(*app::self);
+  const auto first = async_stack(weft::detail::id_of(*app::self));
   expect_in_order(names(first), {"app::waits(test::gate&)", "app::waits_in_fiber(test::gate&, int)", "run_in_fiber"});
-  EXPECT_EQ(async_stack(*app::self), first);
+  EXPECT_EQ(async_stack(weft::detail::id_of(*app::self)), first);
   EXPECT_FALSE(over);
   g.open();
   EXPECT_TRUE(over);
@@ -392,12 +392,12 @@ TEST(async_stack_of_a_fiber, agrees_with_whoever_wakes_meanwhile) {
   std::thread reader{[&] {
     until([&] { return waiting.load() != nullptr; });
     std::vector<async_frame> stack;
-    until([&] { return !(stack = async_stack(*waiting.load())).empty(); });
+    until([&] { return !(stack = async_stack(weft::detail::id_of(*waiting.load()))).empty(); });
     expect_in_order(names(stack), {"app::waits(test::gate&)", "app::waits_in_fiber"});
     seen.store(true);
     for (int last = -1; !over.load(); last = turn.load()) {
       until([&] { return over.load() || turn.load() != last; });
-      stack = async_stack(*waiting.load());
+      stack = async_stack(weft::detail::id_of(*waiting.load()));
       EXPECT_TRUE(stack.empty() || stack.size() > 4) << stack.size();
     }
     left.store(true);
@@ -440,9 +440,9 @@ TEST(async_stack_of_a_fiber, two_ask_for_one_that_waits_for_both) {
   std::vector<std::thread> readers;
   for (auto& one : children)
     readers.emplace_back([&] {
-      const auto stack = async_stack(*one.load());
+      const auto stack = async_stack(weft::detail::id_of(*one.load()));
       expect_in_order(names(stack), {"app::waits(test::gate&)", "operator()", "run_in_fiber", "app::in_fiber"});
-      for (int i = 0; i != test::rounds(200); ++i) EXPECT_EQ(async_stack(*one.load()), stack);
+      for (int i = 0; i != test::rounds(200); ++i) EXPECT_EQ(async_stack(weft::detail::id_of(*one.load())), stack);
     });
   for (std::thread& one : readers) one.join();
   for (gate& door : doors) door.open();
@@ -454,7 +454,7 @@ TEST(async_stack_of_a_fiber, two_ask_for_one_that_waits_for_both) {
 TEST(async_stack_from_outside, is_that_of_a_root_that_waits) {
   gate g;
   start(app::waits_as_self(g), [](weft::result<void>) { app::self = nullptr; });
-  EXPECT_EQ(names(async_stack(*app::self)),
+  EXPECT_EQ(names(async_stack(weft::detail::id_of(*app::self))),
             (texts{"app::stands_in(test::gate&)", "app::waits(test::gate&)", "app::waits_as_self(test::gate&)"}));
   g.open();
   EXPECT_EQ(app::self, nullptr);
@@ -462,7 +462,7 @@ TEST(async_stack_from_outside, is_that_of_a_root_that_waits) {
 
 TEST(async_stack_from_outside, is_empty_for_a_root_that_runs) {
   sync_wait([]() -> task<> {
-    EXPECT_TRUE(async_stack(*weft::detail::current_root()).empty());
+    EXPECT_TRUE(async_stack(weft::detail::id_of(*weft::detail::current_root())).empty());
     co_return;
   }());
 }
@@ -476,7 +476,7 @@ TEST(async_stack_from_outside, agrees_with_whoever_wakes_meanwhile) {
   std::thread reader{[&] {
     until([&] { return waiting.load() != nullptr; });
     while (!over.load()) {
-      const auto stack = async_stack(*waiting.load());
+      const auto stack = async_stack(weft::detail::id_of(*waiting.load()));
       if (stack.empty()) continue;
       EXPECT_EQ(stack.size(), 3u);
       if (!seen.exchange(true)) {
@@ -511,7 +511,7 @@ TEST(async_stack_from_outside, agrees_with_whoever_stops_meanwhile) {
     std::atomic<bool> over{false}, left{false};
     std::thread reader{[&] {
       until([&] { return waiting.load() != nullptr; });
-      while (!over.load()) static_cast<void>(async_stack(*waiting.load()));
+      while (!over.load()) static_cast<void>(async_stack(weft::detail::id_of(*waiting.load())));
       left.store(true);
     }};
     std::thread stopper{[&] { stop.request_stop(); }};

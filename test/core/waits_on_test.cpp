@@ -50,7 +50,7 @@ class waiting {
   const void* id() const { return static_cast<const sleeper*>(self_); }
   bool ended() const { return self_ == nullptr; }
   subjects on() const {
-    subjects told = waits_on(*self_);
+    subjects told = waits_on(weft::detail::id_of(*self_));
     if (told.size() == 1 && std::string_view{told[0].what} != "select") {
       EXPECT_EQ(test::seen_from_outside(id()), told[0]) << "by what the library's notes say";
     }
@@ -257,7 +257,7 @@ TEST(waits_on, what_runs_beside_it) {
     };
     co_await with_scope(body);
   }};
-  body_waits = waits_on(*body_root);
+  body_waits = waits_on(weft::detail::id_of(*body_root));
   EXPECT_EQ(test::seen_from_outside(body_id), body_waits.at(0));
   EXPECT_EQ(body_waits, (subjects{{"fork", fork_id, fork_id}}));
 
@@ -277,7 +277,7 @@ TEST(waits_on, of_a_fiber_and_of_one_that_does_not_wait) {
   root* fiber = nullptr;
   const auto hold = [&]() -> task<> {
     const auto held = co_await m.lock();
-    EXPECT_EQ(waits_on(*weft::detail::current_root()), subjects{}) << "it runs";
+    EXPECT_EQ(waits_on(weft::detail::id_of(*weft::detail::current_root())), subjects{}) << "it runs";
     co_await over.wait();
   };
   waiting holds{hold};
@@ -291,7 +291,7 @@ TEST(waits_on, of_a_fiber_and_of_one_that_does_not_wait) {
     };
     co_await with_scope(body);
   }};
-  EXPECT_EQ(waits_on(*fiber), (subjects{{"mutex", &m, holds.id()}}));
+  EXPECT_EQ(waits_on(weft::detail::id_of(*fiber)), (subjects{{"mutex", &m, holds.id()}}));
   over.set();
 }
 
@@ -342,7 +342,7 @@ TEST(waits_on, agrees_with_whoever_wakes_meanwhile) {
   }};
   while (self.load() == nullptr && !c.is_closed()) std::this_thread::yield();  // it may be over before this looks
   while (root* const one = self.load())
-    for (const wait_subject& what : waits_on(*one)) {
+    for (const wait_subject& what : waits_on(weft::detail::id_of(*one))) {
       const std::string_view name = what.what;
       EXPECT_TRUE(name == "mutex" || name == "channel, to receive") << name;
     }

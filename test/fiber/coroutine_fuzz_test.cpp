@@ -3,17 +3,17 @@
 #include <weft/coroutine.hpp>
 #include <weft/fiber.hpp>
 
+#include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "support/weft_test.hpp"
+#include "support/fuzz.hpp"
 
 namespace {
 
@@ -83,12 +83,14 @@ struct weft_coroutine : weft::coroutine<int(int)> {
 
 using trace = std::vector<std::string>;
 
-// A program is a seed: what each coroutine does follows from its own, and from what it was passed.
+// A program is what an input decides, in the order in which its coroutines ask, and what they were passed.
 template <class Coroutine>
 class interpreter {
  public:
-  trace run(std::uint32_t seed) {
-    act(seed, 0, static_cast<typename Coroutine::yielder*>(nullptr));
+  explicit interpreter(const test::choices& chosen) : chosen_{chosen} {}
+
+  trace run() {
+    act(0, 0, static_cast<typename Coroutine::yielder*>(nullptr));
     return std::move(trace_);
   }
 
@@ -105,44 +107,43 @@ class interpreter {
 
   template <class Yield>
   int act(std::uint32_t seed, int depth, Yield* yield) {
-    std::minstd_rand random{seed};
     std::vector<std::unique_ptr<Coroutine>> mine;
     const leaves_a_mark mark{*this, seed};
     int passed = 0;
-    for (int step = static_cast<int>(random() % 12); step >= 0; --step) {
-      const auto what = random() % 16;
+    for (std::size_t left = 1 + chosen_.up_to(11); left != 0; --left) {
+      const std::size_t what = chosen_.up_to(15);
       try {
         if (what < 4 && depth < 4) {
-          const auto child = static_cast<std::uint32_t>(random());
+          const std::uint32_t child = ++made_;
           note("makes", child);
           mine.push_back(std::make_unique<Coroutine>([this, child, depth](auto& inner, int first) {
             note("begins", child, first);
             return act(child, depth + 1, &inner);
           }));
         } else if (what < 8 && !mine.empty()) {
-          auto& one = mine[random() % mine.size()];
+          auto& one = mine[chosen_.up_to(mine.size() - 1)];
           if (one->done()) continue;
-          note("got", seed, one->resume(static_cast<int>(random() % 1000)));
+          note("got", seed, one->resume(number()));
         } else if (what < 9 && !mine.empty()) {
-          auto& one = mine[random() % mine.size()];
+          auto& one = mine[chosen_.up_to(mine.size() - 1)];
           if (one->done()) continue;
-          note("got", seed, one->resume_throwing(std::make_exception_ptr(static_cast<int>(random() % 1000))));
+          note("got", seed, one->resume_throwing(std::make_exception_ptr(number())));
         } else if (what < 10 && !mine.empty()) {
-          mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(random() % mine.size()));
+          mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(chosen_.up_to(mine.size() - 1)));
         } else if (what < 14 && yield != nullptr) {
-          passed = (*yield)(passed + static_cast<int>(random() % 1000));
+          passed = (*yield)(passed + number());
           note("passed", seed, passed);
         } else if (what == 15) {
-          throw std::runtime_error{std::to_string(random() % 1000)};
+          throw std::runtime_error{std::to_string(number())};
         }
       } catch (const std::runtime_error& thrown) {
         note(thrown.what(), seed);
-        if (random() % 3 == 0 && depth != 0) throw;
-        handle(random, mine, seed);
+        if (chosen_.one_in(3) && depth != 0) throw;
+        handle(mine, seed);
       } catch (int thrown) {
         note("caught", seed, thrown);
-        if (random() % 3 == 0 && depth != 0) throw;
-        handle(random, mine, seed);
+        if (chosen_.one_in(3) && depth != 0) throw;
+        handle(mine, seed);
       }
     }
     return passed;
@@ -150,30 +151,27 @@ class interpreter {
 
   // Resumes another while it handles an exception. It does not yield meanwhile: Boost leaves what a thread handles where
   // it is, so that the other side would see it.
-  void handle(std::minstd_rand& random, std::vector<std::unique_ptr<Coroutine>>& mine, std::uint32_t seed) {
+  void handle(std::vector<std::unique_ptr<Coroutine>>& mine, std::uint32_t seed) {
     note(std::current_exception() ? "handles" : "lost it", seed);
     try {
-      if (!mine.empty() && !mine.back()->done())
-        note("got", seed, mine.back()->resume(static_cast<int>(random() % 1000)));
+      if (!mine.empty() && !mine.back()->done()) note("got", seed, mine.back()->resume(number()));
     } catch (...) {  // traced: it was there
       note("another", seed);
     }
     note(std::current_exception() ? "handled" : "lost it", seed);
   }
 
+  int number() { return static_cast<int>(chosen_.up_to(255)); }
+
+  test::choices chosen_;
+  std::uint32_t made_ = 0;
   trace trace_;
 };
 
-TEST(coroutine_fuzz, does_what_boost_context_does) {
-  std::size_t steps = 0;
-  for (std::uint32_t seed = 1; seed != static_cast<std::uint32_t>(test::rounds(10'000)); ++seed) {
-    interpreter<weft_coroutine> ours;
-    interpreter<oracle> theirs;
-    const trace mine = ours.run(seed), expected = theirs.run(seed);
-    steps += mine.size();
-    ASSERT_EQ(mine, expected) << "seed " << seed;
-  }
-  EXPECT_GT(steps, static_cast<std::size_t>(test::rounds(10'000)) * 5);
+WEFT_FUZZ(does_what_boost_context_does, 10'000, 300) {
+  const trace mine = interpreter<weft_coroutine>{chosen}.run(), expected = interpreter<oracle>{chosen}.run();
+  test::must(mine == expected, "the traces differ behind " +
+                                   std::to_string(std::ranges::mismatch(mine, expected).in1 - mine.begin()) + " steps");
 }
 
 }  // namespace

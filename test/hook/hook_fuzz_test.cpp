@@ -1,7 +1,5 @@
 // Calls with arguments at random, plain and with hooks, on files that are alike: they give the same, fail alike, and leave the
 // same in the program's memory.
-#include "support/weft_test.hpp"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -12,12 +10,15 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
-#include <random>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "hook/places.hpp"
+#include "support/fuzz.hpp"
 
 namespace {
 
@@ -71,11 +72,11 @@ char* volatile no_address = reinterpret_cast<char*>(8);
 
 class calls {
  public:
-  explicit calls(unsigned seed) : random_{seed} {}
+  explicit calls(const test::choices& chosen) : chosen_{chosen} {}
 
   std::vector<outcome> run() {
     std::vector<outcome> all;
-    for (int i = 0; i != 60; ++i) {
+    while (chosen_.are_left()) {
       errno = 0;
       const long result = one();
       const int error = result < 0 ? errno : 0;
@@ -87,7 +88,7 @@ class calls {
   }
 
  private:
-  unsigned pick(unsigned below) { return static_cast<unsigned>(random_()) % below; }
+  unsigned pick(unsigned below) { return static_cast<unsigned>(chosen_.up_to(below - 1)); }
   int number() { return files_.at(pick(static_cast<unsigned>(files_.size()) + 2)); }
   char* address() {
     const unsigned which = pick(12);
@@ -136,24 +137,25 @@ class calls {
   }
 
   std::string call_;
-  std::mt19937 random_;
+  test::choices chosen_;
   files files_;
   std::array<char, 65536> memory_{};
 };
 
-TEST(hook_fuzz, arguments_at_random_do_the_same) {
-  ::signal(SIGPIPE, SIG_IGN);
-  for (unsigned seed = 0; seed != 150; ++seed) {
-    const std::vector<outcome> plain = calls{seed}.run();
-    std::vector<outcome> hooked;
-    test::run_hooked([&] { hooked = std::make_unique<calls>(seed)->run(); });
-    ASSERT_EQ(plain.size(), hooked.size());
-    for (std::size_t i = 0; i != plain.size(); ++i) {
-      ASSERT_EQ(hooked[i].result, plain[i].result) << "seed " << seed << ", call " << i << ", errno " << hooked[i].error
-                                                   << " for " << plain[i].error << ", by " << plain[i].call;
-      ASSERT_EQ(hooked[i].error, plain[i].error) << "seed " << seed << ", call " << i;
-      ASSERT_EQ(hooked[i].memory, plain[i].memory) << "seed " << seed << ", call " << i;
-    }
+WEFT_FUZZ(arguments_of_hooked_calls, 100, 300) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::vector<outcome> plain = calls{chosen}.run();
+  std::vector<outcome> hooked;
+  test::run_hooked([&] { hooked = std::make_unique<calls>(chosen)->run(); });
+  test::must(plain.size() == hooked.size(), "another number of calls");
+  for (std::size_t i = 0; i != plain.size(); ++i) {
+    const std::string which = "call " + std::to_string(i) + ", " + plain[i].call + ": ";
+    test::must(hooked[i].result == plain[i].result,
+               which + std::to_string(hooked[i].result) + ", errno " + std::to_string(hooked[i].error) + ", for " +
+                   std::to_string(plain[i].result) + ", errno " + std::to_string(plain[i].error));
+    test::must(hooked[i].error == plain[i].error,
+               which + "errno " + std::to_string(hooked[i].error) + " for " + std::to_string(plain[i].error));
+    test::must(hooked[i].memory == plain[i].memory, which + "other memory");
   }
 }
 

@@ -258,7 +258,8 @@ WEFT_TEST("made: a stop reaches those that wait, and those that are made later")
 WEFT_TEST("made: what makes them may need a root for the parent") {
   const auto inner = [](int base) -> task<int> {
     weft::detail::root* const first = weft::detail::current_root();
-    const bool borrows = first->is_lent;  // the second one does not, for the first has waited
+    const bool borrows =
+        (first->before_wait & weft::detail::root::is_lent) != 0;  // the second one does not, for the first has waited
     const auto child = [&](std::size_t i) {
       const weft::detail::root* const mine = i == 1 ? &weft::detail::own_root() : weft::detail::current_root();
       EXPECT_EQ(mine == first, i == 0 || !borrows);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 #include <weft/combine.hpp>
+#include <weft/traced.hpp>
 #include <weft/with.hpp>
 
 #include "support/sweep.hpp"
@@ -362,10 +363,18 @@ struct inherits : counts_values {
     const auto late = co_await as_result(weft::with_deadline(1ms, [this]() -> task<int> { return hold(*this, 5); }));
     require(late.is_stopped() || test::lacked_memory(late), "a deadline was lost");
     require(co_await weft::with_deadline(5ms, work) == 0, "a value was lost");
+    auto traced = [this]() -> task<int> {
+      require(weft::this_task::is_traced(), "a trace was lost");
+      co_return co_await hold(*this, 1, 0);
+    };
+    require(co_await weft::with_trace({.name = "swept"}, traced) == 0, "a value was lost");
+    require(!weft::this_task::is_traced(), "a trace has not ended");
     co_await rest(1);
   }
 };
-TEST(sweep, inherited) { sweep_both<inherits>("with_local, with_env, with_executors, with_stop, with_deadline"); }
+TEST(sweep, inherited) {
+  sweep_both<inherits>("with_local, with_env, with_executors, with_stop, with_deadline, with_trace");
+}
 
 template <class By>
 struct shields : counts_values {

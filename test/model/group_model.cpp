@@ -10,6 +10,11 @@
 
 #include "join/group.cpp"
 #include "world.hpp"
+//
+#include <weft/detail/core/walk.hpp>
+
+// No model walks.
+const weft::detail::wait_children weft::detail::group::walk{};
 
 namespace {
 

@@ -14,6 +14,11 @@
 #include "join/join.cpp"
 #include "join/join_borrow.cpp"
 #include "world.hpp"
+//
+#include <weft/detail/core/walk.hpp>
+
+// No model walks.
+const weft::detail::wait_children weft::detail::join::walk{};
 
 namespace weft::detail {
 

@@ -16,6 +16,11 @@
 #include "sync/once.cpp"
 
 #include "world.hpp"
+//
+#include <weft/detail/core/walk.hpp>
+
+// No model walks.
+const weft::detail::wait_children weft::detail::scope_core::walk{};
 
 // What a scope has besides: no clock, and nobody asks why.
 namespace weft {
@@ -26,6 +31,8 @@ bool is_per_worker(const std::pmr::memory_resource*) noexcept { return false; }
 const void* thrown_in(const std::exception_ptr&) noexcept { return nullptr; }
 ambient_memory::ambient_memory(frame_source* source) noexcept : outer_{source} {}
 ambient_memory::~ambient_memory() { outer_ = nullptr; }
+frame_source::frame_source(std::pmr::memory_resource* resource, bool) noexcept
+    : resource_{resource}, keeps_below_{0}, outer_{nullptr}, trace_{nullptr} {}
 frame_source::~frame_source() {}
 bool frame_source::trim() noexcept { return false; }
 void scope_core::alarm::set(clock::time_point) noexcept {}

@@ -7,6 +7,7 @@
 #include "core/root.cpp"
 #include "core/run_loop.cpp"
 #include "core/stop.cpp"
+#include "core/top_root.cpp"
 #include "core/waiter.cpp"
 #include "task/shared_task.cpp"
 //
@@ -31,6 +32,8 @@ void free_small_frame(void* frame, std::size_t size, std::size_t) noexcept { fre
 #if !defined(MODEL_JOINS)
 root& promote_borrowers(root& self) noexcept { return self; }  // no root is lent: nobody joins here
 #endif
+void top_root::list() noexcept {}  // no model walks
+void top_root::unlist() noexcept {}
 const void* stack_walk::next() noexcept { return nullptr; }       // nobody here waits for itself
 letting_go*& lets_go_in(class fiber&) noexcept { std::abort(); }  // no model has fibers
 std::exception_ptr exception_leaving(promise_base&) noexcept { return std::current_exception(); }

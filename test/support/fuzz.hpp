@@ -3,10 +3,7 @@
 //     WEFT_FUZZ(endpoint, 20'000, 40) { ... }  // of `chosen`; a test: so many inputs, of so many bytes at most
 //
 // As a test, inputs are random, one a seed; WEFT_SEED=<n> makes the one that has failed again. The same source is a program of
-// libFuzzer's, which looks for inputs that go new ways:
-//
-//     clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address -DWEFT_LIBFUZZER -Iinclude -Isrc -Itest
-//       test/net/endpoint_fuzz_test.cpp src/net/endpoint.cpp build/dev/libweft.a -ldl -o fuzz
+// libFuzzer's, which looks for inputs that go new ways: `./dev fuzz`.
 #pragma once
 
 #include <cstddef>

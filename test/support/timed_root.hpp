@@ -23,11 +23,11 @@ struct owns_env {
 
 /// A root with an environment of the test's choice.
 template <class T>
-class timed_root final : owns_env, weft::detail::root {
+class timed_root final : owns_env, weft::detail::top_root {
  public:
   timed_root(weft::env environment, weft::task<T>&& work)
       : owns_env{environment},
-        root{&own_env, nullptr, ended},
+        top_root{weft::detail::root_kind::task, &own_env, ended},
         frame_{weft::detail::task_access::release(std::move(work))} {
     adopt(frame_, frame_.promise());
   }

@@ -8,6 +8,7 @@
 
 #include "channel/channel_slot.hpp"
 #include "relacy.hpp"
+#include "trace/trace_slot.hpp"
 
 namespace weft::detail {
 
@@ -64,6 +65,7 @@ struct worker : run_state {
     frame_source* memory = nullptr;
   } frames;
   channel_slot channels;
+  trace_slot traces;
   std::coroutine_handle<> next{};
   job_queue deferred;
   unsigned nested_forks = 0, nested_stops = 0;

@@ -31,7 +31,6 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <weft/detail/base/inbox.hpp>
 #include <weft/detail/core/waiter.hpp>
 #include <weft/detail/memory/frame_memory.hpp>
 #include <weft/env.hpp>
@@ -190,12 +189,19 @@ class root : public sleeper, public job {
   // in cache lines that another thread writes. Set by code that sends the root elsewhere; cleared by code that sets an `env`
   // which may name such memory.
   bool has_default_memory = false;
-  bool ends_stopped = false;          // it was woken to be unwound
-  bool is_uncounted = true;           // it has not run yet on its pool, or has no pool; read with ends_stopped
-  bool is_fork = false;               // its parent, the body of a scope, does not wait while this runs
-  bool is_lent = false;               // a child of a when_all borrows this root, until that child needs its own
+  bool ends_stopped = false;  // it was woken to be unwound
+  bool is_uncounted = true;   // it has not run yet on its pool, or has no pool; read with ends_stopped
+  bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
+  // What is to be looked at before it waits: one load and one branch for all of it. is_lent: a child of a when_all borrows this
+  // root, until that child needs its own. is_traced: a hint, which it may have lost, and which is set as a turn begins.
+  static constexpr std::uint8_t is_lent = 1, is_traced = 2;
+  static constexpr std::uint8_t was_posted = 4;  // `traced_since` is when it was posted for its first turn
+  std::uint8_t before_wait = 0;
   bool was_told_by_executor = false;  // to stop, since the executor ends; read by the root's thread, as the root ends
+  std::atomic<bool> has_id{false};    // somebody has asked for its id; under the lock of those (task_ids)
   root* parent;
+  // Of a traced root, when its present turn, wait or time in a queue began; see core/turns.hpp. Else nobody reads or writes it.
+  std::uint64_t traced_since;
 
  protected:
   /// Sets the function that the outermost frame returns into, for an end that `done` does not lead to.
@@ -212,6 +218,9 @@ class root : public sleeper, public job {
   WEFT_SELDOM std::coroutine_handle<> where_it_ends_stopped() noexcept;
   void schedule_on(worker& here) noexcept;
   static void woken(sleeper& self, wake_up how) noexcept;
+  WEFT_SELDOM void look_at_wake(wake_up how) noexcept;
+  WEFT_SELDOM void run_in_with_memory(worker& here) noexcept;
+  WEFT_SELDOM static void run_outermost_with_memory(worker& here, root& self) noexcept;
   static void returned(frame* end);
   static void stopped_at_end(boundary& end) noexcept;
 
@@ -259,14 +268,22 @@ void let_go(std::coroutine_handle<> frame) noexcept;
 /// Gives the children that borrow `self` roots of their own (join/join.hpp). By whoever runs in `self`. Returns the root of
 /// the innermost child, which is current from then on.
 root& promote_borrowers(root& self) noexcept;
+/// The same for a root that is about to wait, if it is lent. Says so to the flight recorder, if it is traced.
+WEFT_SELDOM root& look_before_wait(root& self) noexcept;
 
-/// Called by code that runs in `self` and needs a root of its own: for a wait, or to change what belongs to a root.
-inline root& take_root(root& self) noexcept {
-  if (self.is_lent) [[unlikely]]
+/// Called by code that runs in `self` and changes what belongs to a root.
+inline root& take_over_root(root& self) noexcept {
+  if ((self.before_wait & root::is_lent) != 0) [[unlikely]]
     return promote_borrowers(self);
   return self;
 }
-/// The same for the one that runs on this thread.
+/// Called by code that runs in `self` and is about to wait, which needs a root of its own.
+inline root& take_root(root& self) noexcept {
+  if (self.before_wait != 0) [[unlikely]]
+    return look_before_wait(self);
+  return self;
+}
+/// take_over_root() of the one that runs on this thread.
 root& own_root() noexcept;
 
 /// By an awaiter in which `self` suspends: its root, which goes on there.
@@ -317,30 +334,6 @@ struct final_awaiter {
     return transfer(*promise.owner, promise.continuation);
   }
   void await_resume() const noexcept {}
-};
-
-/// A root for a plain thread, which runs it and sleeps while it waits. It is the executor of its root: the task
-/// resumes on the thread that called.
-class blocking_root final : public root, executor {
- public:
-  explicit blocking_root(stop_token stop = {}) noexcept;
-  ~blocking_root() = default;
-
-  /// Runs what was adopted to its end. False: it ended stopped.
-  bool run() noexcept;
-
-  /// The executor of `self`, for work that may outlive it: null instead of a blocking_root, which may end before.
-  static executor* lasting_executor(const root& self) noexcept;
-
- private:
-  void post(job& work) noexcept override;
-  job* take_all() noexcept;
-  static void ended(root& self, bool stopped) noexcept;
-
-  sleeping_inbox<job> posted_;  // its edge: what the poster wrote  ->  the job
-  weft::env own_env_;
-  bool over_ = false;
-  bool stopped_ = false;
 };
 
 // ---- co_await inside a root -----------------------------------------------------------------------------------------------

@@ -48,6 +48,9 @@ struct wait_layout {
   std::uint16_t body_over_at = nowhere;  // in the subject: a byte; not 0: that root has ended
   std::uint16_t parent_at = nowhere;  // in the subject: the address of the root that waits for those children, or will
 
+  std::uint16_t decides_at =
+      nowhere;  // in the subject: null, or the address of how one child may have the others stopped
+
   static consteval std::uint16_t distance(std::size_t bytes) {
     if (bytes >= nowhere) throw "too far";  // does not compile
     return static_cast<std::uint16_t>(bytes);
@@ -94,6 +97,11 @@ struct wait_layout {
   consteval wait_layout with_parent(std::size_t at) const {
     wait_layout made{*this};
     made.parent_at = distance(at);
+    return made;
+  }
+  consteval wait_layout that_decides_by(std::size_t at) const {
+    wait_layout made{*this};
+    made.decides_at = distance(at);
     return made;
   }
   consteval wait_layout with_body(std::size_t at, std::size_t over) const {

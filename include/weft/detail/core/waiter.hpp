@@ -38,6 +38,7 @@ namespace weft::detail {
 class sleeper;
 struct debug_core;
 struct wait_watch;
+struct wait_children;
 
 /// What a wait does when its sleeper is told to stop, after the stopper has claimed it.
 enum class on_stop : std::uint8_t {
@@ -74,6 +75,8 @@ struct wait_type {
   void (*complete)(waiter& one, wake_up how) noexcept = nullptr;
   /// What `tell` and its like compute, for who reads the process's memory from outside. Null: there is nothing to be told.
   const wait_layout* layout = nullptr;
+  /// Of a wait for children: how a walk finds those. See core/walk.hpp.
+  const wait_children* children = nullptr;
 };
 
 /// A sleeper's place in a line. Lives in the frame that waits; linked by address.
@@ -109,6 +112,8 @@ class waiter {
 
   /// Whether both wait for the same kind of thing.
   bool waits_as(const waiter& other) const noexcept { return type_ == other.type_; }
+  /// What it is, for messages.
+  const char* kind() const noexcept { return type_->name; }
   /// Who has parked in it.
   const sleeper* whose() const noexcept { return sleeper_; }
 
@@ -131,6 +136,7 @@ class waiter {
   friend struct claim_here;
   friend struct debug_core;
   friend struct stop_here;
+  friend struct walk_here;
   WEFT_SELDOM bool claim_with_bits() noexcept;
 
   plain<sleeper*> sleeper_;  // once it has parked
@@ -333,6 +339,14 @@ class held_wait {
 
   /// What it waits for.
   void tell(wait_subjects& into) const noexcept;
+  /// What it waits in.
+  waiter& in() const noexcept { return *sleeper_.current_; }
+  /// Which of its waits this is.
+  std::uint64_t ticket() const noexcept { return ticket_; }
+  /// Whether a stopper has claimed its wait now, and forwards the stop to others.
+  static bool is_being_stopped(const sleeper& one) noexcept {
+    return (one.word_.load(std::memory_order_relaxed) & sleeper::state_mask) >= sleeper::stopping;  // a figure
+  }
 
  private:
   sleeper& sleeper_;

@@ -102,11 +102,13 @@ class group : public waiter, public job {
     into.add(what, &static_cast<const group&>(self));
   }
   static const wait_layout seen;
+  static const wait_children walk;
   static constexpr wait_type type{.leave = stop_children,
                                   .name = "children of a when_any or the like",
                                   .tell = tell,
                                   .run_deferred_stop = run_deferred_stop,
-                                  .layout = &seen};
+                                  .layout = &seen,
+                                  .children = &walk};
   static void go_on(job& self) noexcept;
   bool is_listed() const noexcept {
     return (marks_.load(std::memory_order_relaxed) & listed) != 0;  // by the parent, which alone sets it
@@ -114,6 +116,7 @@ class group : public waiter, public job {
 
   void start_next() noexcept;
   void all_started() noexcept;
+  void park_parent(std::size_t ours) noexcept;
   void resume_parent() noexcept;
   wake_up how() const noexcept;
   void count_down(std::size_t by) noexcept;
@@ -126,7 +129,11 @@ class group : public waiter, public job {
   std::size_t count_;
   std::size_t started_ = 0;
   std::size_t waiting_ = 0;
-  plain<child*> children_ = nullptr;     // those that have waited, newest first; complete when the parent parks
+  // Those that have waited, newest first, and before them the one that starts; complete when the parent parks. By the parent's
+  // thread. Relaxed but for a walk: who stops them is ordered by `list`.
+  //   edge open  a child's record, and its link to those before it  ->  a walk that finds it
+  //              No model fails without it: the records of a group are not watched.
+  atomic<child*> children_{nullptr};
   const root* parents_start_ = nullptr;  // what `worker::starting` was
   root* parent_ = nullptr;
 
@@ -144,7 +151,8 @@ class group : public waiter, public job {
 };
 WEFT_LAYOUT(group, part_of_subject()
                        .with_children(offsetof(group, children_), offsetof(child, sibling), WEFT_ROOT_IN(child))
-                       .with_parent(offsetof(group, parent_)));
+                       .with_parent(offsetof(group, parent_))
+                       .that_decides_by(offsetof(group, kind_)));
 
 /// Runs one task, and puts what came of it into its parent's slot.
 template <class T>

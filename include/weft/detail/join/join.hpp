@@ -35,8 +35,7 @@
 // Leiserson, Randall, PLDI 1998).
 //
 // Rejected: (a) a root for each child: 20 words to fill, 60 to 90 ns a call of fib. (b) A count of those who have not
-// ended: a read-modify-write for each child. (c) A child that waits in its parent's root: what its siblings are to be
-// told, they would hear when it has ended.
+// ended: a read-modify-write for each child. (c) A child that waits in its parent's root: no stop reaches its siblings.
 #pragma once
 
 #include <atomic>
@@ -157,7 +156,7 @@ class join : boundary, job {
     continuation = caller;
     owner = &self;
     lender_ = &self;
-    was_lent_ = std::exchange(self.is_lent, true);
+    was_lent_ = std::exchange(self.before_wait, root::is_lent);
     begun_ = 1;
     offered_to_ = nullptr;
     if (count_ != 1) offer_rest();
@@ -169,7 +168,7 @@ class join : boundary, job {
     continuation = caller;
     owner = &self;
     lender_ = &self;
-    was_lent_ = std::exchange(self.is_lent, true);
+    was_lent_ = std::exchange(self.before_wait, root::is_lent);
     begun_ = 1;
     offered_to_ = nullptr;
     lend(first);
@@ -191,7 +190,7 @@ class join : boundary, job {
     if (count_ != 1) offer_rest();
   }
   WEFT_PER_AWAIT std::coroutine_handle<> start_with(std::coroutine_handle<> first) noexcept {
-    was_lent_ = owner->is_lent;
+    was_lent_ = owner->before_wait;
     if (first == nullptr) [[unlikely]]
       return start_later();
     return lend_made(first);
@@ -206,7 +205,7 @@ class join : boundary, job {
   /// How many have begun.
   WEFT_PER_AWAIT std::size_t borrower_has_ended() noexcept {
     owner->top = handle();
-    owner->is_lent = was_lent_;
+    owner->before_wait = was_lent_;
     return begun_;
   }
   bool has_begun_all() const noexcept { return begun_ == count_; }
@@ -216,9 +215,9 @@ class join : boundary, job {
   }
   /// Begins with the next one, if older forks of the worker lie below those that have not begun.
   static bool begins_with_next(join& mine);
-  void has_made_one() noexcept { was_lent_ = owner->is_lent; }
+  void has_made_one() noexcept { was_lent_ = owner->before_wait; }
   std::coroutine_handle<> lend_made(std::coroutine_handle<> child) noexcept {
-    owner->is_lent = true;
+    owner->before_wait = root::is_lent;
     return lend(child);
   }
   static void make_next(frame* self);
@@ -278,11 +277,13 @@ class join : boundary, job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
   }
+  static const wait_children walk;
   static constexpr wait_type type{.leave = stop_children,
                                   .name = "children of a when_all",
                                   .tell = tell,
                                   .run_deferred_stop = run_deferred_stop,
-                                  .layout = &wait::seen};
+                                  .layout = &wait::seen,
+                                  .children = &walk};
   static void child_ended(root& self, bool stopped) noexcept;
 
   // To a child that begins now. It tells the root itself, if frames do (enter_root()).
@@ -331,7 +332,7 @@ class join : boundary, job {
   plain<std::uint32_t> begun_;  // set when it starts, as the next three
   plain<root*> lender_;         // whose root the first child borrows: what others' children are part of
   pool_worker* offered_to_;     // in whose deque those are that have not begun; null: in none
-  bool was_lent_;               // the parent borrows, too
+  std::uint8_t was_lent_;       // the parent's root::before_wait: it may borrow, too
 
  protected:
   bool in_slots_ = false;  // all were settled; else none was that is not settled at once

@@ -81,10 +81,13 @@ class range_children : public knows_roots, protected join {
   static constexpr std::size_t aligned = 16, least_space = 8, few = 16,
                                most = std::numeric_limits<std::uint32_t>::max() / 2;
   static_assert(alignof(room) <= aligned && alignof(std::coroutine_handle<>) <= alignof(outcome<T>));
-  static_assert(alignof(outcome<T>) <= aligned && sizeof(room) % alignof(outcome<T>) == 0,
-                "so the slots lie behind the rooms");
+  static_assert(alignof(outcome<T>) <= aligned);
+  // Up to the slots, which lie behind the rooms.
+  static constexpr std::size_t bytes_of_rooms(std::size_t count) noexcept {
+    return ((count + 1) * sizeof(room) + alignof(outcome<T>) - 1) & ~(alignof(outcome<T>) - 1);
+  }
   static constexpr std::size_t bytes_for(std::size_t count) noexcept {
-    return (count + 1) * sizeof(room) + count * (sizeof(outcome<T>) + sizeof(std::coroutine_handle<>));
+    return bytes_of_rooms(count) + count * (sizeof(outcome<T>) + sizeof(std::coroutine_handle<>));
   }
 
   // Whether the results are there, or the children have not begun; else all are in the slots.
@@ -102,7 +105,7 @@ class range_children : public knows_roots, protected join {
     if (count > most) throw std::bad_alloc{};  // perhaps a range whose end lies before its begin
     auto* const block = static_cast<std::byte*>(allocate_frame(bytes_for(count)));
     auto* const rooms = ::new (block) room[count + 1];
-    slots_ = reinterpret_cast<outcome<T>*>(block + (count + 1) * sizeof(room));
+    slots_ = reinterpret_cast<outcome<T>*>(block + bytes_of_rooms(count));
     auto* const frames = reinterpret_cast<std::coroutine_handle<>*>(slots_ + count);
     for (std::size_t i = 0; i != count_; ++i) ::new (frames + i) std::coroutine_handle<>{frames_[i]};
     lies_at(frames, rooms);

@@ -49,6 +49,7 @@ struct free_block {
 };
 
 class frame_source;
+class request_trace;
 
 /// Where a worker's frames come from, what its heap hands out next, and takes back on top: all that a program's own code
 /// knows of it.
@@ -137,9 +138,10 @@ template <class Resource>
 /// goes round one hot block, also above a resource that never uses memory again. The rest goes back at once.
 class frame_source {
  public:
-  /// `shared`: the resource may be used by several executors at once.
-  frame_source(std::pmr::memory_resource* resource, bool shared) noexcept
-      : resource_{resource}, keeps_below_{shared ? 0 : most_kept} {}
+  /// `shared`: the resource may be used by several executors at once. Belongs to the trace of the work that runs, if any.
+  frame_source(std::pmr::memory_resource* resource, bool shared) noexcept;
+  /// No memory of its own: counts for `trace` what is taken from `outer`, or where that is null from the worker's heap.
+  frame_source(request_trace& trace, frame_source* outer) noexcept;
   frame_source(const frame_source&) = delete;
   ~frame_source();
 
@@ -147,6 +149,8 @@ class frame_source {
 
   std::pmr::memory_resource* resource() const noexcept { return resource_; }
   bool is_shared() const noexcept { return keeps_below_ == 0; }
+  /// The traced request that this work is a part of; null: it is none.
+  request_trace* trace() const noexcept { return trace_; }
   std::size_t live() const noexcept { return live_.load(std::memory_order_relaxed); }  // read where all has ended
 
   /// Gives back the blocks that are kept. By who may allocate. False: there were none.
@@ -162,12 +166,15 @@ class frame_source {
 
   std::size_t live_in_here() const noexcept;
   [[nodiscard]] void* allocate_anew(std::size_t bytes);
+  [[nodiscard]] void* allocate_traced(std::size_t size);
   [[nodiscard]] void* ask_resource(std::size_t bytes);
   void give_back(void* block, std::size_t bytes) noexcept;
   static void release(void* source, void* block, std::size_t frame_size) noexcept;
 
   std::pmr::memory_resource* resource_;
   std::size_t keeps_below_;  // so large blocks; 0: none, since it is shared
+  frame_source* outer_;      // of one that only counts: where frames come from
+  request_trace* trace_;
   // Frames that were not given back. Where the source is not shared, only one worker at a time has it, and what orders
   // its work orders this, too: relaxed, and no read-modify-write. There `busy` is added while a thread is in
   // allocate(): whoever finds it ends the program, and two that miss each other are what the declaration says is not so.

@@ -2,7 +2,7 @@
 // pool.hpp.
 #pragma once
 
-#include <weft/detail/core/root.hpp>
+#include <weft/detail/core/top_root.hpp>
 #include <weft/env.hpp>
 #include <weft/executor.hpp>
 #include <weft/stop.hpp>
@@ -12,7 +12,7 @@ namespace weft::detail {
 class pool_core;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// A call of pool::run() by a thread that works for the pool meanwhile.
-class pool_call final : public root {
+class pool_call final : public top_root {
  public:
   /// Takes the place of a caller, if there is one and nobody has it.
   pool_call(pool_core& of, weft::executor& there, stop_token stop) noexcept;

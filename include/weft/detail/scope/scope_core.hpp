@@ -58,8 +58,10 @@ namespace weft::detail {
 
 class scope_core;
 class room_wait;
+class child_batch;
 struct pool_worker;
 struct scope_access;
+struct walk_place;
 
 /// The failure that a frame ended with; null if it has a value.
 using failure_function = const std::exception_ptr* (*)(std::coroutine_handle<>) noexcept;
@@ -119,6 +121,12 @@ class fork_record final : fork_in_scope, public root {
   fork_status status() const noexcept { return status_.load(std::memory_order_acquire); }  // <- ended
   std::coroutine_handle<> frame() const noexcept { return frame_; }
 
+  /// The code of its outermost frame.
+  const void* function() const noexcept {
+    return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(function_.load(std::memory_order_relaxed)) &
+                                         ~id_is_known);
+  }
+
   /// Tells it to stop, and why. By its handle.
   void request_stop_because(const stop_cause& cause) noexcept;
   /// Why, if it was told by its handle; else null. Inside it.
@@ -126,10 +134,16 @@ class fork_record final : fork_in_scope, public root {
 
  private:
   friend class scope_core;
+  friend struct debug_scope;
+  friend bool note_id_of_fork(root& fork) noexcept;
+
+  static constexpr std::uintptr_t id_is_known = std::uintptr_t{1} << 63;
 
   failure_function failure_of_ = nullptr;
-  const void* function_ = nullptr;  // the code of its outermost frame, for who looks after that may be gone
-  stop_cause cause_{nullptr, {}};   // written before its stop bit, whose edge carries it
+  // The code of its outermost frame, for who looks after that may be gone, and a mark: somebody has its id. Written as it
+  // starts, before others know of it; the mark by whoever keeps it alive. Relaxed: it leads nowhere.
+  atomic<const void*> function_{nullptr};
+  stop_cause cause_{nullptr, {}};  // written before its stop bit, whose edge carries it
 };
 
 /// What a scope is, without the types of its results.
@@ -212,6 +226,7 @@ class scope_core : waiter, job {
 
  private:
   friend fork_record;
+  friend struct debug_scope;
 
   class body_root final : public root {
    public:
@@ -264,12 +279,15 @@ class scope_core : waiter, job {
   }
   static void fetch_children(const waiter& self) noexcept;
   static const wait_layout seen;
+  bool add_walked(walk_place& at, child_batch& into) noexcept;  // under the lock
+  static const wait_children walk;
   static constexpr wait_type type{.leave = stop_with_parent,
                                   .name = "children of a scope",
                                   .tell = tell,
                                   .fetch = fetch_children,
                                   .run_deferred_stop = run_deferred_stop,
-                                  .layout = &seen};
+                                  .layout = &seen,
+                                  .children = &walk};
   static void body_waits(job& self) noexcept;
   static void body_ended(root& self, bool stopped) noexcept;
   static void fork_ended(root& self, bool stopped) noexcept;
@@ -305,6 +323,7 @@ class scope_core : waiter, job {
   bool runs_body(const worker& here) const noexcept;
   void begin(fork_record& one, std::coroutine_handle<> frame, promise_base& promise,
              failure_function failure_of) noexcept;
+  void run_first_with_memory(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
   bool run_first(worker& here, fork_record& one, std::coroutine_handle<> frame) noexcept;
   std::uintptr_t start_in_another(std::coroutine_handle<> frame, promise_base& promise, failure_function failure_of,
                                   pool_worker* offered_by, bool has_place = false);
@@ -315,7 +334,8 @@ class scope_core : waiter, job {
   void leave_place() noexcept;
   void leave_place(std::unique_lock<tiny_lock>& guard) noexcept;    // under the lock, of which it lets go
   void tell_children(std::unique_lock<tiny_lock>& guard) noexcept;  // under the lock
-  std::size_t take_in_hand(fork_record** some) noexcept;            // under the lock
+  std::size_t take_in_hand(fork_record** some) noexcept;            // under the lock, as the next one
+  static void move_list(fork_record*& to, fork_record*& from) noexcept;
   void tell(fork_record* const* some, std::size_t count) noexcept;
   void end_here(fork_record** those, std::size_t count) noexcept;
   void enter_unwound(std::unique_lock<tiny_lock>& guard, fork_record* const* those, std::size_t count,
@@ -327,13 +347,14 @@ class scope_core : waiter, job {
   tiny_lock lock_;
   // All of these under the lock.
   bool body_is_over_ = false;
+  bool is_walked_ = false;             // telling_ holds those that a walk has still to look at
   plain<bool> past_deadline_ = false;  // its own: also where it was told to stop before
   plain<bool> cut_short_ = false;      // a part ended stopped while a stop from outside was in force
   plain<std::size_t> live_ = 2;        // the body, the parent until it has parked, and the children
   plain<std::size_t> children_ = 0;    // forks that have waited and not ended
   plain<std::size_t> held_ = 0;        // records that are neither spare nor free
   fork_record* running_ = nullptr;
-  fork_record* telling_ = nullptr;  // those that a stopper has still to tell
+  fork_record* telling_ = nullptr;  // those that a stopper has still to tell, or a walk to look at
   fork_record* free_ = nullptr;
   fork_record::own_env* last_env_ = nullptr;  // of the last fork_on: the next one is mostly for the same executor
   waiter_line room_;

@@ -92,13 +92,16 @@ struct deadline_here {
   std::source_location where;
 };
 
+/// The source of the task outside, if it has no memory of its own, but is traced; else null.
+frame_source* frames_that_only_count() noexcept;
+
 /// What a scope is given for an env: the env itself, and what the scope has to make or to listen to.
 scope_options options_for(const weft::env& wanted) noexcept;
 
 template <class R, class F, class... Args>
 task<R> run_with_env(weft::env wanted, F f, Args... args) {
   const scope_options options = options_for(wanted);
-  if (options.memory == nullptr && wanted.memory == nullptr) wanted.frames = nullptr;
+  if (options.memory == nullptr && wanted.memory == nullptr) wanted.frames = frames_that_only_count();
   without_scope<F> body{std::move(f)};
   auto work = scope_access::run<R, without_scope<F>, Args...>(options, &wanted, std::move(body), std::move(args)...);
   co_return co_await std::move(work);

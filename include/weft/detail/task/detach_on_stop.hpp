@@ -37,11 +37,11 @@ struct detached_env {
 };
 
 template <class T>
-class detached_root final : detached_env, public root {
+class detached_root final : detached_env, public top_root {
  public:
   detached_root(const root& from, task<T>&& work, detached_outcome<T>& outcome) noexcept
       : detached_env{from},
-        root{&own_env, nullptr, ended},
+        top_root{root_kind::task, &own_env, ended},
         frame_{task_access::release(std::move(work))},
         outcome_{&outcome} {
     adopt(frame_, frame_.promise());

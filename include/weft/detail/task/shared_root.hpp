@@ -8,7 +8,7 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/forward.hpp>
 #include <weft/detail/base/lock.hpp>
-#include <weft/detail/core/root.hpp>
+#include <weft/detail/core/top_root.hpp>
 #include <weft/detail/core/waiter.hpp>
 #include <weft/env.hpp>
 #include <weft/task.hpp>
@@ -16,7 +16,7 @@
 namespace weft::detail {
 
 /// What all copies of a shared task refer to; all but the result.
-class shared_root : public root {
+class shared_root : public top_root {
  public:
   explicit shared_root(std::coroutine_handle<> outermost, promise_base& promise) noexcept;
   shared_root(const shared_root&) = delete;

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 #include <weft/detail/base/invoke.hpp>
-#include <weft/detail/core/root.hpp>
+#include <weft/detail/core/top_root.hpp>
 #include <weft/detail/task/task_awaiter.hpp>
 #include <weft/env.hpp>
 #include <weft/error.hpp>
@@ -21,7 +21,7 @@ namespace weft::detail {
 
 /// The root of a started task: owns everything, and ends with it.
 template <class T, class Callback>
-class started_root final : root {
+class started_root final : top_root {
  public:
   static void start(executor* where, task<T>&& work, Callback&& callback, stop_token stop) {
     auto* self = new started_root{where, std::move(work), std::move(callback), stop};
@@ -39,7 +39,7 @@ class started_root final : root {
   };
 
   started_root(executor* where, task<T>&& work, Callback&& callback, stop_token stop)
-      : root{&own_env_, nullptr, ended},
+      : top_root{root_kind::task, &own_env_, ended},
         own_env_{where, stop},
         callback_(std::move(callback)),
         frame_{task_access::release(std::move(work))},

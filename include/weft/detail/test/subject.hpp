@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <weft/detail/core/top_root.hpp>
 #include <weft/stop.hpp>
 #include <weft/task.hpp>
 
@@ -18,7 +19,7 @@ namespace weft::test::detail {
 class world;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// The root of a run.
-class tested_root : public weft::detail::root {
+class tested_root : public weft::detail::top_root {
  public:
   /// Runs it, here, up to its first wait. `in` gives its environment.
   explicit tested_root(world& in, end_function done) noexcept;

@@ -1,0 +1,12 @@
+// What bench/<workload>/go.pgx.go needs: a module apart, since it comes over the network.
+module pgx
+
+go 1.26.8
+
+require github.com/jackc/pgx/v5 v5.13.0
+
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)

@@ -1,0 +1,48 @@
+// The parts of a recording, as they lie in the file: see recording.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trace/event_ring.hpp"
+
+namespace weft::detail {
+
+struct file_header {
+  char magic[8] = {'w', 'e', 'f', 't', 'r', 'e', 'c', '\0'};
+  std::uint32_t version = 1;
+  std::uint32_t bytes = 128;
+  std::uint32_t event_bytes = sizeof(recorded_event);
+  std::uint32_t why = 0;
+  std::uint64_t process = 0;
+  std::uint64_t signal = 0;
+  std::uint64_t address = 0;
+  stamp_pair began, written;
+  std::uint64_t unused[4] = {};
+};
+static_assert(sizeof(file_header) == 128);
+
+enum class section : std::uint32_t { events = 1, text = 2, maps = 3, name = 4, thread = 5, end = 9 };
+
+struct section_header {
+  std::uint32_t kind = 0;
+  std::uint32_t unused = 0;
+  std::uint64_t size = 0;
+};
+static_assert(sizeof(section_header) == 16);
+
+struct ring_part {
+  std::uint32_t thread = 0;
+  std::uint32_t ring = 0;
+  std::uint64_t first = 0;
+};
+static_assert(sizeof(ring_part) == 16);
+
+inline std::string hexadecimal(std::uint64_t number) {
+  std::string digits;
+  do digits.insert(digits.begin(), "0123456789abcdef"[number & 15]);
+  while ((number >>= 4) != 0);
+  return "0x" + digits;
+}
+
+}  // namespace weft::detail

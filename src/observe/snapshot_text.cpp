@@ -1,0 +1,354 @@
+// A snapshot as JSON, as a graph, and as text for people.
+#include <weft/snapshot.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace weft {
+namespace {
+
+// ---- names ------------------------------------------------------------------------------------------------------------------
+
+// Names of functions: each is looked up once, since that searches a table of symbols.
+class function_names {
+ public:
+  const std::string& of(const async_frame& one) {
+    const auto [at, is_new] = known_.try_emplace(one.address());
+    if (is_new && one.address() != nullptr) {
+      at->second = one.function();
+      if (at->second.empty()) at->second = place_of(one);
+    }
+    return at->second;
+  }
+
+  // What a reader knows a task by: its outermost function that is not weft's own.
+  const std::string& of(const task_info& one) {
+    for (std::size_t i = one.stack.size(); i-- != 0;)
+      if (const std::string& name = of(one.stack[i]); !is_own(name)) return name;
+    return of(one.function);
+  }
+
+  static bool is_own(std::string_view name) noexcept {
+    const std::size_t arguments = name.find('(');
+    return name.substr(0, arguments).find("weft::detail::") != std::string_view::npos;
+  }
+
+ private:
+  static std::string place_of(const async_frame& one) {
+    char offset[24];
+    std::snprintf(offset, sizeof offset, "+0x%zx", static_cast<std::size_t>(one.offset()));
+    return one.module() + offset;
+  }
+
+  std::unordered_map<const void*, std::string> known_;
+};
+
+std::string written(task_id id) {
+  char text[48];
+  std::snprintf(text, sizeof text, "0x%zx.%zu", static_cast<std::size_t>(id.address()),
+                static_cast<std::size_t>(id.generation()));
+  return text;
+}
+std::string written(const void* at) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%zx", reinterpret_cast<std::size_t>(at));
+  return text;
+}
+
+using milliseconds = std::chrono::milliseconds;
+template <class Duration>
+long long count_ms(Duration of) noexcept {
+  return static_cast<long long>(std::chrono::duration_cast<milliseconds>(of).count());
+}
+
+// ---- JSON -------------------------------------------------------------------------------------------------------------------
+
+// The length of the UTF-8 sequence that `text` begins with; 0: it begins with none (RFC 3629).
+std::size_t utf8_sequence(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first < 0xE0) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first < 0xF0) {
+    const bool is_short = first == 0xE0 && byte(1) < 0xA0, is_surrogate = first == 0xED && byte(1) >= 0xA0;
+    return follows(1) && follows(2) && !is_short && !is_surrogate ? 3 : 0;
+  }
+  if (first >= 0xF0 && first < 0xF5) {
+    const bool is_short = first == 0xF0 && byte(1) < 0x90, is_beyond = first == 0xF4 && byte(1) >= 0x90;
+    return follows(1) && follows(2) && follows(3) && !is_short && !is_beyond ? 4 : 0;
+  }
+  return 0;
+}
+
+// Writes JSON: puts the commas.
+class snapshot_json {
+ public:
+  explicit snapshot_json(std::ostream& out) noexcept : out_{out} {}
+
+  snapshot_json& begin(char bracket) {
+    separate();
+    out_ << bracket;
+    first_ = true;
+    return *this;
+  }
+  snapshot_json& end(char bracket) {
+    out_ << bracket;
+    first_ = false;
+    return *this;
+  }
+  snapshot_json& key(std::string_view name) {
+    separate();
+    put_text(name);
+    out_ << ':';
+    first_ = true;
+    return *this;
+  }
+  snapshot_json& text(std::string_view value) {
+    separate();
+    put_text(value);
+    return *this;
+  }
+  template <class Number>
+  snapshot_json& number(Number value) {
+    separate();
+    out_ << std::to_string(value);
+    return *this;
+  }
+  snapshot_json& boolean(bool value) {
+    separate();
+    out_ << (value ? "true" : "false");
+    return *this;
+  }
+  snapshot_json& null() {
+    separate();
+    out_ << "null";
+    return *this;
+  }
+  snapshot_json& id(task_id value) { return value ? text(written(value)) : null(); }
+
+ private:
+  void separate() {
+    if (!first_) out_ << ',';
+    first_ = false;
+  }
+  // What is no UTF-8, as the bytes of a strange symbol, becomes U+FFFD.
+  void put_text(std::string_view value) {
+    out_ << '"';
+    while (!value.empty()) {
+      const std::size_t length = utf8_sequence(value);
+      const auto first = static_cast<unsigned char>(value.front());
+      if (length == 0) {
+        out_ << "\\ufffd";
+      } else if (first == '"' || first == '\\') {
+        out_ << '\\' << value.front();
+      } else if (first < 0x20) {
+        char escaped[8];
+        std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(first));
+        out_ << escaped;
+      } else {
+        out_ << value.substr(0, length);
+      }
+      value.remove_prefix(length == 0 ? 1 : length);
+    }
+    out_ << '"';
+  }
+
+  std::ostream& out_;
+  bool first_ = true;
+};
+
+void put_task_as_json(snapshot_json& to, const task_info& one, function_names& known,
+                      std::chrono::steady_clock::time_point now) {
+  to.begin('{').key("id").id(one.id).key("parent").id(one.parent);
+  to.key("kind").text(to_string(one.kind)).key("state").text(to_string(one.state));
+  to.key("function").text(known.of(one));
+  to.key("waits").begin('[');
+  for (const task_wait& what : one.waits)
+    to.begin('{').key("what").text(what.what).key("at").text(written(what.at)).key("holder").id(what.holder).end('}');
+  to.end(']');
+  if (one.since) to.key("waiting_ms").number(count_ms(now - *one.since));
+  to.key("stack").begin('[');
+  for (const async_frame& frame : one.stack) to.text(known.of(frame));
+  to.end(']');
+  if (one.deadline != std::chrono::steady_clock::time_point::max())
+    to.key("deadline_in_ms").number(count_ms(one.deadline - now));
+  to.key("stop_requested").boolean(one.stop_requested).key("is_shielded").boolean(one.is_shielded);
+  if (one.cause) {
+    to.key("cause").begin('{').key("reason").text(one.cause->reason != nullptr ? one.cause->reason : "");
+    to.key("file").text(one.cause->where.file_name()).key("line").number(one.cause->where.line()).end('}');
+  }
+  to.key("worker").number(one.worker).end('}');
+}
+
+// ---- dot --------------------------------------------------------------------------------------------------------------------
+
+std::string dot_quoted(std::string_view text) {
+  std::string all = "\"";
+  for (const char one : text) {
+    if (one == '"' || one == '\\') all += '\\';
+    if (one == '\n')
+      all += "\\n";
+    else if (static_cast<unsigned char>(one) >= 0x20)
+      all += one;
+  }
+  return all + '"';
+}
+
+// ---- text -------------------------------------------------------------------------------------------------------------------
+
+// In a tree of very many, the depth is limited on paper.
+constexpr std::size_t deepest_indent = 40;
+
+}  // namespace
+
+void snapshot::json(std::ostream& out) const {
+  function_names known;
+  snapshot_json to{out};
+  const auto now = std::chrono::steady_clock::now();
+  to.begin('{').key("version").number(1);
+  to.key("taken_ms").number(count_ms(taken.time_since_epoch()));
+  to.key("is_complete").boolean(is_complete).key("is_stuck").boolean(stuck_);
+  to.key("deadlocks").begin('[');
+  for (const deadlock& one : found_) {
+    to.begin('[');
+    for (const task_id id : one.circle) to.id(id);
+    to.end(']');
+  }
+  to.end(']').key("pools").begin('[');
+  for (const pool_info& one : pools)
+    to.begin('{').key("executor").text(written(one.executor)).key("workers").number(one.workers).end('}');
+  to.end(']').key("workers").begin('[');
+  for (const worker_info& one : workers)
+    to.begin('{')
+        .key("thread")
+        .number(one.thread)
+        .key("pool")
+        .number(one.pool)
+        .key("runs")
+        .id(one.runs)
+        .key("queued")
+        .number(one.queued)
+        .end('}');
+  to.end(']').key("tasks").begin('[');
+  for (const task_info& one : tasks) put_task_as_json(to, one, known, now);
+  to.end(']').end('}');
+  out << '\n';
+}
+
+void snapshot::dot(std::ostream& out) const {
+  function_names known;
+  std::unordered_map<task_id, task_id> blocked;  // and the next in its circle
+  for (const deadlock& one : found_)
+    for (std::size_t i = 0; i != one.circle.size(); ++i)
+      blocked.emplace(one.circle[i], one.circle[(i + 1) % one.circle.size()]);
+  out << "digraph weft {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n";
+  for (const task_info& one : tasks) {
+    std::string label =
+        known.of(one) + "\n" + to_string(one.kind) + ' ' + written(one.id) + ", " + to_string(one.state);
+    for (const task_wait& what : one.waits)
+      label += std::string{"\n"} + what.what + (what.at != nullptr ? ' ' + written(what.at) : "");
+    out << "  " << dot_quoted(written(one.id)) << " [label=" << dot_quoted(label)
+        << (blocked.contains(one.id) ? ", color=red" : "") << "];\n";
+  }
+  for (const task_info& one : tasks) {
+    if (one.parent)
+      out << "  " << dot_quoted(written(one.parent)) << " -> " << dot_quoted(written(one.id)) << " [style=dotted];\n";
+    const auto in_circle = blocked.find(one.id);
+    for (const task_wait& what : one.waits) {
+      if (!what.holder) continue;
+      const bool is_red = in_circle != blocked.end() && in_circle->second == what.holder;
+      out << "  " << dot_quoted(written(one.id)) << " -> " << dot_quoted(written(what.holder))
+          << " [label=" << dot_quoted(what.what) << (is_red ? ", color=red" : "") << "];\n";
+    }
+  }
+  out << "}\n";
+}
+
+void snapshot::text(std::ostream& out) const {
+  function_names known;
+  const auto now = std::chrono::steady_clock::now();
+  std::unordered_map<task_id, std::size_t> at;
+  at.reserve(tasks.size());
+  for (std::size_t i = 0; i != tasks.size(); ++i) at.emplace(tasks[i].id, i);
+  const auto name = [&](task_id id) -> std::string {
+    const auto found = at.find(id);
+    const std::string its = found != at.end() ? known.of(tasks[found->second]) : std::string{};
+    return (its.empty() ? std::string{"task"} : its) + " (" + written(id) + ')';
+  };
+  const auto put_wait = [&](const task_wait& what) {
+    out << what.what;
+    if (what.at != nullptr) out << ' ' << written(what.at);
+    if (what.holder) out << ", held by " << name(what.holder);
+  };
+
+  for (const deadlock& one : found_) {
+    out << "DEADLOCK: ";
+    for (const task_id id : one.circle) out << name(id) << " -> ";
+    out << name(one.circle.front()) << '\n';
+    for (const task_id id : one.circle) {
+      const auto found = at.find(id);
+      if (found == at.end()) continue;
+      const task_info& its = tasks[found->second];
+      for (const task_wait& what : its.waits) {
+        out << "  " << name(id) << " waits for ";
+        put_wait(what);
+        out << '\n';
+      }
+      out << its.stack;
+    }
+  }
+  if (found_.empty() && stuck_)
+    out << "STUCK: every task waits for what only another task would do, and no timer, I/O or call is pending\n";
+
+  std::size_t counts[3]{};
+  for (const task_info& one : tasks) ++counts[static_cast<std::size_t>(one.state)];
+  out << tasks.size() << " tasks: " << counts[0] << " running, " << counts[1] << " ready, " << counts[2] << " waiting; "
+      << workers.size() << " threads in " << pools.size() << " pools" << (is_complete ? "" : "; some tasks are missing")
+      << '\n';
+
+  // As a tree: a parent, and then all below it.
+  std::vector<std::vector<std::size_t>> below(tasks.size());
+  std::vector<std::pair<std::size_t, std::size_t>> next;  // the task, and how deep it is
+  for (std::size_t i = tasks.size(); i-- != 0;) {
+    const auto above = at.find(tasks[i].parent);
+    if (tasks[i].parent && above != at.end())
+      below[above->second].push_back(i);
+    else
+      next.emplace_back(i, 0);
+  }
+  while (!next.empty()) {
+    const auto [i, depth] = next.back();
+    next.pop_back();
+    const task_info& one = tasks[i];
+    const std::string indent(2 * std::min(depth, deepest_indent), ' ');
+    out << indent << to_string(one.kind) << ' ' << name(one.id) << ": " << to_string(one.state);
+    if (one.worker >= 0) out << " in thread " << workers[static_cast<std::size_t>(one.worker)].thread;
+    for (std::size_t k = 0; k != one.waits.size(); ++k) {
+      out << (k == 0 ? " for " : " or ");
+      put_wait(one.waits[k]);
+    }
+    if (one.since) out << ", for " << count_ms(now - *one.since) << " ms";
+    if (one.deadline != std::chrono::steady_clock::time_point::max())
+      out << ", deadline in " << count_ms(one.deadline - now) << " ms";
+    if (one.stop_requested) {
+      out << ", told to stop";
+      if (one.cause && one.cause->reason != nullptr)
+        out << " (" << one.cause->reason << ", " << one.cause->where.file_name() << ':' << one.cause->where.line()
+            << ')';
+      if (one.is_shielded) out << ", shielded";
+    }
+    out << '\n';
+    for (const async_frame& frame : one.stack)
+      if (const std::string& its = known.of(frame); !function_names::is_own(its))
+        out << indent << "    " << its << '\n';
+    for (const std::size_t child : below[i]) next.emplace_back(child, depth + 1);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,400 @@
+#include "observe/thread_probe.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <weft/detail/core/async_stack.hpp>
+#include <weft/detail/core/root.hpp>
+
+#include "core/worker.hpp"
+
+namespace weft::detail {
+namespace {
+
+// Reads a file of the kernel's about a thread. Gives its text in `room`; empty: it can't be read.
+std::span<const char> read_about(int thread, const char* name, std::span<char> room) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/%s", thread, name);
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  ssize_t length;
+  do length = ::read(file, room.data(), room.size() - 1);
+  while (length < 0 && errno == EINTR);
+  ::close(file);
+  if (length <= 0) return {};
+  room[static_cast<std::size_t>(length)] = '\0';
+  return room.first(static_cast<std::size_t>(length));
+}
+
+/// Reads memory of this process that may be gone, or change meanwhile: the kernel copies.
+bool copy_memory(std::uint64_t from, void* into, std::size_t size) noexcept {
+  const iovec to{.iov_base = into, .iov_len = size};
+  const iovec at{.iov_base = reinterpret_cast<void*>(from), .iov_len = size};  // NOLINT: an address in this process
+  return ::process_vm_readv(::getpid(), &to, 1, &at, 1, 0) == static_cast<ssize_t>(size);
+}
+
+}  // namespace
+
+thread_state state_of(int thread) noexcept {
+  thread_state state;
+  char text[512];
+  if (read_about(thread, "stat", text).empty()) return state;
+  const char* const name_ends = std::strrchr(text, ')');
+  if (name_ends == nullptr || name_ends[1] == '\0') return state;
+  state.can_run = name_ends[2] == 'R';
+  if (read_about(thread, "syscall", text).empty()) return state;
+  state.is_known = true;
+  if (std::strncmp(text, "running", 7) == 0) {
+    state.can_run = true;
+    return state;
+  }
+  // "number argument * 6 stack code", or "-1 stack code" where it waits in no call.
+  char* at = text;
+  state.system_call = std::strtol(at, &at, 10);
+  std::uint64_t before = 0, last = 0;
+  for (char* end; *at != '\0' && *at != '\n'; at = end) {
+    before = last;
+    last = std::strtoull(at, &end, 16);
+    if (end == at) break;
+  }
+  state.stack = before;
+  state.code = last;
+  return state;
+}
+
+std::uint64_t time_run_by(int thread) noexcept {
+  constexpr clockid_t of_a_thread = 4, scheduled = 2;
+  timespec used;
+  if (::clock_gettime((~clockid_t{thread} << 3) | of_a_thread | scheduled, &used) != 0) return 0;
+  return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
+}
+
+std::uint64_t time_in_line_of(int thread) noexcept {
+  char text[128];
+  if (read_about(thread, "schedstat", text).empty()) return 0;
+  const char* const first_ends = std::strchr(text, ' ');  // "<ran> <waited> <times>"
+  return first_ends != nullptr ? std::strtoull(first_ends, nullptr, 10) : 0;
+}
+
+const char* name_of_call(long number) noexcept {
+  struct call {
+    long number;
+    const char* name;
+  };
+  static constexpr call calls[]{
+      {SYS_read, "read"},
+      {SYS_write, "write"},
+      {SYS_readv, "readv"},
+      {SYS_writev, "writev"},
+      {SYS_pread64, "pread64"},
+      {SYS_pwrite64, "pwrite64"},
+      {SYS_nanosleep, "nanosleep"},
+      {SYS_clock_nanosleep, "clock_nanosleep"},
+      {SYS_futex, "futex"},
+      {SYS_ppoll, "ppoll"},
+      {SYS_pselect6, "pselect6"},
+      {SYS_epoll_pwait, "epoll_pwait"},
+      {SYS_recvfrom, "recvfrom"},
+      {SYS_recvmsg, "recvmsg"},
+      {SYS_sendto, "sendto"},
+      {SYS_sendmsg, "sendmsg"},
+      {SYS_accept, "accept"},
+      {SYS_accept4, "accept4"},
+      {SYS_connect, "connect"},
+      {SYS_openat, "openat"},
+      {SYS_fsync, "fsync"},
+      {SYS_fdatasync, "fdatasync"},
+      {SYS_flock, "flock"},
+      {SYS_fcntl, "fcntl"},
+      {SYS_wait4, "wait4"},
+      {SYS_waitid, "waitid"},
+      {SYS_close, "close"},
+      {SYS_mmap, "mmap"},
+      {SYS_munmap, "munmap"},
+      {SYS_madvise, "madvise"},
+      {SYS_ioctl, "ioctl"},
+      {SYS_getdents64, "getdents64"},
+      {SYS_sendfile, "sendfile"},
+      {SYS_splice, "splice"},
+      {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+      {SYS_io_uring_enter, "io_uring_enter"},
+      {SYS_sched_yield, "sched_yield"},
+#if defined(SYS_poll)
+      {SYS_poll, "poll"},
+      {SYS_select, "select"},
+      {SYS_epoll_wait, "epoll_wait"},
+      {SYS_open, "open"},
+      {SYS_pause, "pause"},
+      {SYS_stat, "stat"},
+#endif
+  };
+  for (const call& one : calls)
+    if (one.number == number) return one.name;
+  return "";
+}
+
+// ---- by the thread itself ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// One question at a time.
+///   edge asked     the question                    ->  the handler
+///   edge answered  what the handler has written    ->  who asked. No model, both: a handler of signals.
+struct question {
+  enum : std::uint32_t { none, asked, being_answered, answered };
+  std::atomic<std::uint32_t> state{none};
+  int thread = 0;
+  thread_calls calls;
+};
+constinit question the_question;
+
+struct native_walk {
+  thread_calls& into;
+  std::uintptr_t code;  // where the signal has come in
+  bool has_come_there = false;
+};
+
+_Unwind_Reason_Code note_call(_Unwind_Context* context, void* with) noexcept {
+  auto& walk = *static_cast<native_walk*>(with);
+  int before = 0;
+  const std::uintptr_t code = ::_Unwind_GetIPInfo(context, &before);
+  if (code == 0) return _URC_END_OF_STACK;
+  walk.has_come_there = walk.has_come_there || code == walk.code;
+  if (!walk.has_come_there) return _URC_NO_REASON;  // the handler's own
+  if (walk.into.native_count == walk.into.native.size()) return _URC_END_OF_STACK;
+  // A return address is behind the call: one less is in the function that has called.
+  walk.into.native[walk.into.native_count++] = reinterpret_cast<const void*>(before != 0 ? code : code - 1);  // NOLINT
+  return _URC_NO_REASON;
+}
+
+std::uintptr_t code_in(const void* context) noexcept {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return static_cast<std::uintptr_t>(machine.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return machine.pc;
+#elif defined(__riscv)
+  return machine.__gregs[REG_PC];
+#else
+  return 0;
+#endif
+}
+
+void answer(thread_calls& into, const void* context) noexcept {
+  native_walk walk{into, code_in(context)};
+  ::_Unwind_Backtrace(note_call, &walk);
+  if (into.native_count == 0 && walk.code != 0)
+    into.native[into.native_count++] = reinterpret_cast<const void*>(walk.code);  // NOLINT: an address of code
+  const worker* const here = worker_of_thread;
+  if (here != nullptr && here->current != nullptr) {
+    into.root = reinterpret_cast<std::uintptr_t>(here->current);
+    call_list calls{.ask = false};
+    stack_walk frames{*here->current, calls};
+    for (const void* code; into.async_count != into.async.size() && (code = frames.next()) != nullptr;)
+      into.async[into.async_count++] = code;
+  }
+  into.is_there = true;
+}
+
+constinit struct sigaction sigprof_before{};
+
+void on_signal(int number, siginfo_t* what, void* context) noexcept {
+  const int kept = errno;
+  std::uint32_t state = question::asked;
+  if (what->si_code == SI_TKILL && what->si_pid == ::getpid() &&
+      the_question.state.load(std::memory_order_acquire) == question::asked &&  // <- asked (no model: as declared)
+      the_question.thread == ::gettid() &&
+      the_question.state.compare_exchange_strong(state, question::being_answered,
+                                                 std::memory_order_acquire,     // <- asked (no model: as declared)
+                                                 std::memory_order_relaxed)) {  // who asked has given up
+    answer(the_question.calls, context);
+    the_question.state.store(question::answered, std::memory_order_release);  // -> answered (no model: as declared)
+  } else if ((sigprof_before.sa_flags & SA_SIGINFO) != 0) {
+    if (sigprof_before.sa_sigaction != nullptr) sigprof_before.sa_sigaction(number, what, context);
+  } else if (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN) {
+    sigprof_before.sa_handler(number);
+  }  // by default it would end the process: a late signal of ours must not
+  errno = kept;
+}
+
+_Unwind_Reason_Code stop_at_once(_Unwind_Context*, void*) noexcept { return _URC_END_OF_STACK; }
+
+}  // namespace
+
+void begin_probing() noexcept {
+  ::_Unwind_Backtrace(stop_at_once, nullptr);  // what the unwinder does once, it does not do in a handler
+  struct sigaction ours{};
+  ours.sa_sigaction = on_signal;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;  // a fiber's stack may have no room
+  sigemptyset(&ours.sa_mask);
+  ::sigaction(SIGPROF, nullptr, &sigprof_before);
+  if ((sigprof_before.sa_flags & SA_SIGINFO) == 0 || sigprof_before.sa_sigaction != on_signal)
+    ::sigaction(SIGPROF, &ours, nullptr);
+}
+
+// The default action of a signal that comes late would end the process: where there was no handler, ours stays, and does nothing.
+void end_probing() noexcept {
+  const bool had_one = (sigprof_before.sa_flags & SA_SIGINFO) != 0 ||
+                       (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN);
+  if (had_one) ::sigaction(SIGPROF, &sigprof_before, nullptr);
+}
+
+void list_calls_of(int thread, thread_calls& into) noexcept {
+  question& ours = the_question;
+  ours.calls = {};
+  ours.thread = thread;
+  ours.state.store(question::asked, std::memory_order_release);  // -> asked (no model: as declared)
+  if (::syscall(SYS_tgkill, ::getpid(), thread, SIGPROF) == 0)
+    for (int i = 0; i != 2000; ++i) {                                        // a tenth of a second
+      const std::uint32_t now = ours.state.load(std::memory_order_acquire);  // <- answered (no model: as declared)
+      if (now == question::answered) break;
+      const timespec a_while{.tv_sec = 0, .tv_nsec = 50'000};
+      ::nanosleep(&a_while, nullptr);
+    }
+  std::uint32_t state = question::asked;
+  if (ours.state.compare_exchange_strong(state, question::none, std::memory_order_relaxed,  // it has read nothing
+                                         std::memory_order_relaxed))                        // looked at below
+    return;
+  while (ours.state.load(std::memory_order_acquire) != question::answered) {  // <- answered (no model: as declared)
+    const timespec a_while{.tv_sec = 0, .tv_nsec = 50'000};
+    ::nanosleep(&a_while, nullptr);
+  }
+  into = ours.calls;
+  ours.state.store(question::none, std::memory_order_relaxed);  // nobody else looks
+}
+
+// ---- from outside -------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The parts of memory that have code: of the program and its libraries.
+struct code_ranges {
+  struct range {
+    std::uint64_t begin = 0, end = 0;
+  };
+  std::array<range, 256> all{};
+  std::size_t count = 0;
+
+  code_ranges() noexcept {
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* with) -> int {
+          auto& mine = *static_cast<code_ranges*>(with);
+          for (int i = 0; i != info->dlpi_phnum && mine.count != mine.all.size(); ++i) {
+            const ElfW(Phdr) & part = info->dlpi_phdr[i];
+            if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
+            const std::uint64_t begin = info->dlpi_addr + part.p_vaddr;
+            mine.all[mine.count++] = {begin, begin + part.p_memsz};
+          }
+          return 0;
+        },
+        this);
+  }
+  bool have(std::uint64_t address) const noexcept {
+    return std::any_of(all.begin(), all.begin() + count,
+                       [=](const range& one) { return one.begin + 8 <= address && address < one.end; });
+  }
+};
+
+// Whether a call stands right before this address, as the processor encodes one.
+bool is_behind_call(std::uint64_t address) noexcept {
+  unsigned char before[8];
+  if (!copy_memory(address - sizeof before, before, sizeof before)) return false;
+#if defined(__x86_64__)
+  if (before[3] == 0xe8) return true;  // call to a distance of 32 bits
+  // Calls by a register or memory: ff /2, of two to seven bytes.
+  for (int length = 2; length <= 7; ++length)
+    if (before[8 - length] == 0xff && (before[9 - length] >> 3 & 7) == 2) {
+      const int mode = before[9 - length] >> 6, register_ = before[9 - length] & 7;
+      const int bytes = 2 + (mode != 3 && register_ == 4 ? 1 : 0) +
+                        (mode == 1                                    ? 1
+                         : mode == 2 || (mode == 0 && register_ == 5) ? 4
+                                                                      : 0);
+      if (bytes == length) return true;
+    }
+  return false;
+#elif defined(__aarch64__)
+  std::uint32_t instruction;
+  std::memcpy(&instruction, before + 4, sizeof instruction);
+  return (instruction & 0xfc000000) == 0x94000000 || (instruction & 0xfffffc1f) == 0xd63f0000;  // bl, blr
+#else
+  return true;
+#endif
+}
+
+// What stack_walk reads, by copies.
+void guess_async(const worker& its, thread_calls& into) noexcept {
+  std::uint64_t at = 0;
+  if (!copy_memory(reinterpret_cast<std::uintptr_t>(&its.current), &at, sizeof at) || at == 0) return;
+  into.root = at;
+  alignas(root) std::array<std::byte, sizeof(root)> copy_of_root;
+  alignas(boundary) std::array<std::byte, sizeof(boundary)> copy_of_frame;
+  auto* const now = reinterpret_cast<root*>(copy_of_root.data());
+  auto* const here = reinterpret_cast<const boundary*>(copy_of_frame.data());
+  const auto address = [](std::coroutine_handle<> one) { return reinterpret_cast<std::uintptr_t>(one.address()); };
+  if (!copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
+  std::uint64_t frame = address(now->top);
+  for (int steps = 0; steps != 1000 && into.async_count != into.async.size(); ++steps) {
+    if (frame == 0) {  // on in the root that waits for this one
+      at = reinterpret_cast<std::uintptr_t>(now->parent);
+      const bool is_fork = now->is_fork;
+      if (at == 0 || !copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
+      if (is_fork) {  // its parent, the body of a scope, does not wait for it
+        at = reinterpret_cast<std::uintptr_t>(now->parent);
+        if (at == 0 || !copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
+      }
+      frame = address(now->top);
+      continue;
+    }
+    if (!copy_memory(frame, copy_of_frame.data(), copy_of_frame.size())) return;
+    const auto any = std::coroutine_handle<>::from_address(copy_of_frame.data());
+    if (const root* const ended = root::ended_by(any); ended != nullptr) {
+      at = reinterpret_cast<std::uintptr_t>(ended);
+      if (!copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
+      frame = address(now->after_end());
+      continue;
+    }
+    if (here->destroy != boundary::arrive_stopped && here->resume != nullptr)
+      into.async[into.async_count++] = reinterpret_cast<const void*>(here->resume);
+    frame = address(here->continuation);
+  }
+}
+
+}  // namespace
+
+void guess_calls_of(int thread, const thread_state& seen, const worker& its, thread_calls& into) noexcept {
+  const code_ranges code;
+  if (seen.code != 0)
+    into.native[into.native_count++] = reinterpret_cast<const void*>(seen.code);  // NOLINT: an address
+  constexpr std::size_t most_words = 4096;                                        // 32 KiB of the stack
+  std::array<std::uint64_t, 64> words;
+  for (std::size_t done = 0; done < most_words && into.native_count != into.native.size(); done += words.size()) {
+    if (!copy_memory(seen.stack + done * sizeof(std::uint64_t), words.data(), sizeof words))
+      break;  // the stack begins here
+    for (const std::uint64_t word : words)
+      if (code.have(word) && is_behind_call(word) && into.native_count != into.native.size())
+        into.native[into.native_count++] = reinterpret_cast<const void*>(word - 1);  // NOLINT: an address of code
+  }
+  guess_async(its, into);
+  const thread_state now = state_of(thread);
+  if (now.system_call == seen.system_call && now.stack == seen.stack && now.code == seen.code)
+    into.is_there = true;
+  else
+    into = {};
+}
+
+}  // namespace weft::detail

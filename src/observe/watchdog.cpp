@@ -1,0 +1,265 @@
+#include <weft/watchdog.hpp>
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <system_error>
+#include <utility>
+#include <vector>
+#include <weft/error.hpp>
+
+#include "base/fence.hpp"
+#include "base/helper_signals.hpp"
+#include "base/stamp.hpp"
+#include "core/turns.hpp"
+#include "observe/thread_probe.hpp"
+#include "sched/pool_worker.hpp"
+#include "sched/worker_watch.hpp"
+
+namespace weft {
+namespace detail {
+namespace {
+
+constinit std::atomic<bool> there_is_one{false};  // relaxed: it guards nothing but who comes first
+
+void print(const stall& what, void*) {
+  std::ostringstream text;
+  text << what;
+  std::fputs(text.str().c_str(), stderr);
+}
+
+items<async_frame> frames_of(std::span<const void* const> code) {
+  std::vector<async_frame> frames;
+  for (const void* const one : code) frames.emplace_back(one);
+  return frames;
+}
+
+}  // namespace
+
+/// The thread of a watchdog, and what it has seen.
+struct watch_thread {
+  explicit watch_thread(const watchdog_options& asked) : options{asked} {
+    using std::chrono::nanoseconds;
+    stall_after =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(nanoseconds{options.stall_after}.count(), 1'000'000));
+    if (options.on_stall == nullptr) options.on_stall = print;
+    options.samples_a_second = std::min(options.samples_a_second, 1000u);
+    tick = stall_after / 4;
+    if (options.samples_a_second != 0) tick = std::min<std::uint64_t>(tick, 1'000'000'000 / options.samples_a_second);
+  }
+
+  static void* run(void* argument) noexcept {
+    ::pthread_setname_np(::pthread_self(), "weft-watchdog");
+    static_cast<watch_thread*>(argument)->watch();
+    return nullptr;
+  }
+
+  void watch() noexcept {
+    while (!ends.load(std::memory_order_relaxed)) {  // as declared
+      if (look()) {
+        nap();
+        continue;
+      }
+      watcher_bed::prepare();
+      if (ends.load(std::memory_order_relaxed) || any_awake())  // as declared
+        watcher_bed::stay_awake();
+      else
+        watcher_bed::sleep();
+    }
+  }
+
+  void nap() noexcept {
+    timespec until;
+    ::clock_gettime(CLOCK_MONOTONIC, &until);
+    const std::uint64_t at = static_cast<std::uint64_t>(until.tv_nsec) + tick;
+    until.tv_sec += static_cast<time_t>(at / 1'000'000'000);
+    until.tv_nsec = static_cast<long>(at % 1'000'000'000);
+    ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+  }
+
+  static bool any_awake() noexcept {
+    const watched_workers all;
+    const std::uint64_t now = steady_nanoseconds();
+    bool any = false;
+    all.for_each([&](const watched_worker& one) { any = any || !one.asleep.get(now).sleeps; });
+    return any;
+  }
+
+  // Whether any is awake. What it has to say of a stall it says without the list's lock, which threads need to begin and end.
+  bool look() noexcept {
+    std::optional<stall> found;
+    bool any = false;
+    {
+      const watched_workers all;
+      looks.add();
+      const std::uint64_t now = steady_nanoseconds();
+      const bool samples_now = options.samples_a_second != 0;
+      const bool looks_for_stalls = now - looked_for_stalls >= stall_after / 4 - stall_after / 16;
+      if (looks_for_stalls) looked_for_stalls = now;
+      all.for_each([&](watched_worker& one) {
+        if (one.asleep.get(now).sleeps) {
+          one.is_known = false;
+          return;
+        }
+        any = true;
+        if (looks_for_stalls && has_stalled(one, now)) {
+          stalls.add();
+          if (!found && may_report(now)) found = describe(one, now);
+        } else if (samples_now) {
+          sample(one);
+        }
+      });
+    }
+    if (found) {
+      reported.add();
+      options.on_stall(*found, options.with);
+    }
+    return any;
+  }
+
+  bool may_report(std::uint64_t now) noexcept {
+    const auto least = static_cast<std::uint64_t>(std::chrono::nanoseconds{options.at_most_every}.count());
+    if (reported_at != 0 && now - reported_at < least) return false;
+    reported_at = now;
+    return true;
+  }
+
+  // A job of its own number, and not blamed yet, has used up its time: what it ran, or waited for in a system call, but not
+  // what it was in line for a processor.
+  bool has_stalled(watched_worker& one, std::uint64_t now) noexcept {
+    const std::uint64_t number = one.jobs.jobs.get();
+    if (!one.is_known || one.number != number) {
+      one.number = number;
+      one.since = now;
+      one.is_known = true;
+      one.is_blamed = false;
+      one.ran_before = time_run_by(one.thread);
+      one.queued_before = ~std::uint64_t{0};
+      return false;
+    }
+    if (one.is_blamed || now - one.since < stall_after / 4) return false;
+    if (one.queued_before == ~std::uint64_t{0}) one.queued_before = time_in_line_of(one.thread);
+    if (now - one.since < stall_after) return false;
+    const std::uint64_t ran = time_run_by(one.thread) - one.ran_before;
+    if (ran < stall_after) {
+      const thread_state state = state_of(one.thread);
+      if (!state.is_known || state.can_run) return false;
+      const std::uint64_t queued = time_in_line_of(one.thread) - one.queued_before;
+      if (now - one.since < stall_after + queued) return false;
+    }
+    one.is_blamed = true;
+    return true;
+  }
+
+  std::optional<stall> describe(const watched_worker& one, std::uint64_t now) noexcept {
+    try {
+      stall what;
+      what.thread = static_cast<std::uint32_t>(one.thread);
+      what.worker = one.index;
+      what.lasted = std::chrono::nanoseconds{now - one.since};
+      what.waiting = one.ready(one.jobs);
+      const thread_state state = state_of(one.thread);
+      thread_calls calls;
+      if (state.system_call >= 0) {
+        what.system_call = state.system_call;
+        what.system_call_name = name_of_call(state.system_call);
+        what.is_exact = false;
+        guess_calls_of(one.thread, state, one.here, calls);
+      } else if (state.is_known && one.jobs.jobs.get() == one.number) {
+        list_calls_of(one.thread, calls);
+      }
+      if (calls.is_there) {
+        what.stack = frames_of(std::span{calls.native}.first(calls.native_count));
+        what.async_stack = frames_of(std::span{calls.async}.first(calls.async_count));
+      }
+      const std::uint64_t innermost = calls.native_count != 0 ? as_number(calls.native[0]) : 0;
+      record(event_kind::stall, what.thread, static_cast<std::uint64_t>(what.lasted.count()), innermost);
+      return what;
+    } catch (...) {  // no memory: the next one
+      return {};
+    }
+  }
+
+  void sample(const watched_worker& one) noexcept {
+    const thread_state state = state_of(one.thread);
+    if (!state.is_known || state.system_call >= 0 || !state.can_run) return;
+    thread_calls calls;
+    list_calls_of(one.thread, calls);
+    if (!calls.is_there || calls.native_count == 0) return;
+    samples.add();
+    record(event_kind::sample, static_cast<std::uint32_t>(one.thread), calls.root, as_number(calls.native[0]));
+  }
+
+  watchdog_options options;
+  std::uint64_t stall_after = 0, tick = 0;  // nanoseconds
+  std::uint64_t reported_at = 0, looked_for_stalls = 0;
+  count looks, stalls, reported, samples;
+  std::atomic<bool> ends{false};  // relaxed: it says that it is to end, and nothing else
+  pthread_t thread{};
+};
+
+}  // namespace detail
+
+struct watchdog::core : detail::watch_thread {
+  using watch_thread::watch_thread;
+};
+
+watchdog::watchdog(watchdog_options options) : core_{std::make_unique<core>(options)} {
+  if (detail::there_is_one.exchange(true, std::memory_order_relaxed))  // as declared
+    throw error{std::make_error_code(std::errc::device_or_resource_busy), "watch workers",
+                "a watchdog does so already"};
+  detail::prepare_fences();
+  detail::begin_probing();
+  const detail::helper_signals as_helper;
+  if (const int refused = ::pthread_create(&core_->thread, nullptr, core::run, core_.get()); refused != 0) {
+    detail::end_probing();
+    detail::there_is_one.store(false, std::memory_order_relaxed);  // as declared
+    throw error{{refused, std::generic_category()}, "start the thread of a watchdog"};
+  }
+}
+
+watchdog::~watchdog() {
+  core_->ends.store(true, std::memory_order_relaxed);  // as declared
+  detail::full_fence();  // between that and the word of the bed (no model: the same as of parking)
+  detail::watcher_bed::ring();
+  ::pthread_join(core_->thread, nullptr);
+  detail::end_probing();
+  detail::there_is_one.store(false, std::memory_order_relaxed);  // as declared
+}
+
+watchdog_stats watchdog::stats() const noexcept {
+  return {.looks = core_->looks.get(),
+          .stalls = core_->stalls.get(),
+          .reported = core_->reported.get(),
+          .samples = core_->samples.get()};
+}
+
+std::ostream& operator<<(std::ostream& out, const stall& what) {
+  using std::chrono::duration_cast;
+  out << "weft: worker " << what.worker << " (thread " << what.thread << ") has been at one job for "
+      << duration_cast<std::chrono::milliseconds>(what.lasted).count() << " ms";
+  if (what.system_call >= 0) {
+    out << ", now in system call ";
+    if (*what.system_call_name != '\0')
+      out << what.system_call_name;
+    else
+      out << what.system_call;
+  }
+  out << "; " << what.waiting << (what.waiting == 1 ? " job waits" : " jobs wait") << " behind it\n";
+  if (!what.async_stack.empty())
+    out << "who awaits it:\n" << std::span<const async_frame>{what.async_stack.begin(), what.async_stack.size()};
+  if (!what.stack.empty())
+    out << (what.is_exact ? "where it is:\n" : "where it is, as far as return addresses on its stack say:\n")
+        << std::span<const async_frame>{what.stack.begin(), what.stack.size()};
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,59 @@
+#include "observer/json.hpp"
+
+#include <cstddef>
+#include <cstdio>
+
+namespace weft::detail {
+namespace {
+
+// How many bytes the UTF-8 character at the beginning of `text` has; 0: it is none, as Unicode's table 3-7 says.
+std::size_t length_of_character(std::string_view text) noexcept {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto goes_on = [&](std::size_t i, unsigned char least = 0x80, unsigned char most = 0xbf) {
+    return i < text.size() && at(i) >= least && at(i) <= most;
+  };
+  const unsigned char first = at(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return goes_on(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    const unsigned char least = first == 0xe0 ? 0xa0 : 0x80;
+    const unsigned char most = first == 0xed ? 0x9f : 0xbf;
+    return goes_on(1, least, most) && goes_on(2) ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    const unsigned char least = first == 0xf0 ? 0x90 : 0x80;
+    const unsigned char most = first == 0xf4 ? 0x8f : 0xbf;
+    return goes_on(1, least, most) && goes_on(2) && goes_on(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void append_json(std::string& to, std::string_view text) {
+  to += '"';
+  while (!text.empty()) {
+    const std::size_t length = length_of_character(text);
+    const char first = text.front();
+    if (length == 0) {
+      to += "\xef\xbf\xbd";  // U+FFFD, the replacement character
+    } else if (length > 1) {
+      to += text.substr(0, length);
+    } else if (first == '"' || first == '\\') {
+      to += '\\';
+      to += first;
+    } else if (first == '\n') {
+      to += "\\n";
+    } else if (static_cast<unsigned char>(first) < 0x20 || first == 0x7f || first == '<') {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(first));
+      to += escaped;
+    } else {
+      to += first;
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  to += '"';
+}
+
+}  // namespace weft::detail

@@ -1,0 +1,125 @@
+// Snapshots, as texts: what snapshot.hpp gives.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+#include <weft/snapshot.hpp>
+
+#include "observer/answers.hpp"
+#include "observer/json.hpp"
+
+namespace weft::detail {
+namespace {
+
+template <class What>
+std::string text_of(const What& what) {
+  std::ostringstream out;
+  out << what;
+  return std::move(out).str();
+}
+
+// Of a circle, whoever it was found from: the same one begins with its smallest id.
+std::vector<task_id> in_order(const deadlock& one) {
+  std::vector<task_id> all(one.circle.begin(), one.circle.end());
+  std::ranges::rotate(all, std::ranges::min_element(all));
+  return all;
+}
+
+std::string name_of(const task_info& one) {
+  if (one.function.address() == nullptr) return "?";
+  std::string name = one.function.function();
+  if (name.empty()) name = one.function.module() + "+" + text_of(one.function.offset());
+  return name;
+}
+
+// The wait by which one hangs on the next one in the circle.
+const task_wait* wait_for(const task_info& one, task_id next) {
+  const auto found = std::ranges::find(one.waits, next, &task_wait::holder);
+  return found != one.waits.end() ? &*found : nullptr;
+}
+
+// "transfer(account&, account&) (0x55d0f8.17)".
+std::string with_id(const snapshot& all, task_id id) {
+  const task_info* const info = all.find(id);
+  return (info != nullptr ? name_of(*info) : "task") + " (" + text_of(id) + ')';
+}
+
+// As snapshot::text() writes it, and as an object of JSON.
+told_deadlock told(const snapshot& all, const deadlock& one) {
+  told_deadlock is{.key = {}, .json = "{\"circle\":[", .text = "DEADLOCK: "};
+  const std::vector<task_id> circle = in_order(one);
+  for (const task_id id : circle) is.text += with_id(all, id) + " -> ";
+  is.text += with_id(all, circle.front()) + '\n';
+  for (std::size_t i = 0; i != circle.size(); ++i) {
+    const task_id next = circle[(i + 1) % circle.size()];
+    const task_info* const info = all.find(circle[i]);
+    const task_wait* const wait = info != nullptr ? wait_for(*info, next) : nullptr;
+    is.key += text_of(circle[i]) + ' ';
+    if (i != 0) is.json += ',';
+    is.json += "{\"id\":";
+    append_json(is.json, text_of(circle[i]));
+    is.json += ",\"function\":";
+    append_json(is.json, info != nullptr ? name_of(*info) : "");
+    is.json += ",\"waits_for\":";
+    append_json(is.json, wait != nullptr ? wait->what : "");
+    is.json += ",\"at\":";
+    append_json(is.json, text_of(wait != nullptr ? wait->at : nullptr));
+    is.json += ",\"held_by\":";
+    append_json(is.json, text_of(next));
+    is.json += ",\"stack\":[";
+    is.text += "  " + with_id(all, circle[i]) + " waits for " + (wait != nullptr ? wait->what : "something");
+    if (wait != nullptr && wait->at != nullptr) is.text += ' ' + text_of(wait->at);
+    is.text += ", held by " + with_id(all, next) + '\n';
+    if (info != nullptr) {
+      is.text += to_string(std::span{info->stack.data(), info->stack.size()});
+      for (const async_frame& frame : info->stack) {
+        if (is.json.back() != '[') is.json += ',';
+        append_json(is.json, frame.function().empty() ? frame.module() : frame.function());
+      }
+    }
+    is.json += "]}";
+  }
+  is.json += "]}";
+  return is;
+}
+
+}  // namespace
+
+struct process_view::parts {
+  snapshot all = take_snapshot();
+};
+
+process_view::process_view() : parts_{std::make_unique<parts>()} {}
+process_view::~process_view() = default;
+
+std::string process_view::json() const {
+  std::ostringstream out;
+  parts_->all.json(out);
+  std::string text = std::move(out).str();
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string process_view::dot() const {
+  std::ostringstream out;
+  parts_->all.dot(out);
+  return std::move(out).str();
+}
+
+std::string process_view::text() const {
+  std::ostringstream out;
+  parts_->all.text(out);
+  return std::move(out).str();
+}
+
+std::vector<told_deadlock> process_view::deadlocks() const {
+  std::vector<told_deadlock> found;
+  for (const deadlock& one : parts_->all.deadlocks()) found.push_back(told(parts_->all, one));
+  return found;
+}
+
+}  // namespace weft::detail

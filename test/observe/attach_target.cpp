@@ -1,0 +1,173 @@
+// A program that attach_test looks into: makes tasks of many kinds, which all wait, writes its own snapshot as one line, and
+// stays until its standard input ends.
+//
+//     attach_target KIND [COUNT [mprotect]]
+#include <weft/snapshot.hpp>
+#include <weft/weft.hpp>
+
+#include <unistd.h>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using weft::scope;
+using weft::task;
+using weft::with_scope;
+using namespace std::chrono_literals;
+
+weft::event never;
+
+void shown(const char* mark) {
+  weft::take_snapshot().json(std::cout);
+  std::cout << mark << std::endl;
+}
+
+// Waits until all that was started waits, and writes what the process says of itself.
+void show_when(std::size_t tasks_wait) {
+  for (;; std::this_thread::sleep_for(5ms)) {
+    const weft::snapshot all = weft::take_snapshot({.stacks = false});
+    std::size_t count = 0;
+    for (const weft::task_info& one : all.tasks) count += one.state == weft::task_state::waiting;
+    if (all.is_complete && count == tasks_wait && all.tasks.size() == count) break;
+  }
+  shown("ready");
+}
+
+void wait_for_end() {
+  for (char some[64]; ::read(STDIN_FILENO, some, sizeof some) > 0;) {
+  }
+  std::_Exit(0);
+}
+
+task<> hold(weft::mutex& m, weft::event& until) {
+  const auto held = co_await m.lock();
+  co_await until.wait();
+}
+task<> transfer(weft::mutex& from, weft::mutex& to, weft::latch& both) {
+  const auto first = co_await from.lock();
+  co_await both.arrive_and_wait();
+  const auto second = co_await to.lock();
+}
+task<int> inner(weft::event& until) {
+  co_await until.wait();
+  co_return 1;
+}
+task<int> outer(weft::event& until) { co_return co_await inner(until) + 1; }
+
+struct things {
+  weft::mutex mutex, left, right;
+  weft::shared_mutex shared;
+  weft::semaphore permits{0};
+  weft::channel<int> channel{0};
+  weft::latch both{2};
+  weft::condition_variable changed;
+  weft::promise<int> promise;
+};
+
+task<> all_kinds(things& with) {
+  auto body = [&](scope& s) -> task<> {
+    s.fork(hold(with.mutex, never));
+    s.fork(hold(with.mutex, never));
+    s.fork(transfer(with.left, with.right, with.both));
+    s.fork(transfer(with.right, with.left, with.both));
+    s.fork([](weft::shared_mutex& m) -> task<> {
+      const auto held = co_await m.lock();
+      co_await never.wait();
+    }(with.shared));
+    s.fork([](weft::shared_mutex& m) -> task<> { const auto held = co_await m.lock_shared(); }(with.shared));
+    s.fork([](weft::semaphore& m) -> task<> { const auto held = co_await m.acquire(); }(with.permits));
+    s.fork([](weft::channel<int>& c) -> task<> { static_cast<void>(co_await c.receive()); }(with.channel));
+    s.fork([]() -> task<> { co_await weft::sleep_for(1h); }());
+    s.fork([](weft::promise<int>& p) -> task<> { static_cast<void>(co_await p.get_future()); }(with.promise));
+    s.fork([]() -> task<> { static_cast<void>(co_await weft::when_all(outer(never), outer(never))); }());
+    s.fork([]() -> task<> { static_cast<void>(co_await weft::when_any(outer(never), inner(never))); }());
+    s.fork([]() -> task<> { static_cast<void>(co_await weft::timeout(1h, outer(never))); }());
+    s.fork([]() -> task<> {
+      auto nested = [](scope& in) -> task<> {
+        auto work = in.fork(inner(never));
+        static_cast<void>(co_await std::move(work));
+      };
+      co_await with_scope(nested);
+    }());
+    s.fork([](things& t) -> task<> {
+      weft::mutex own;
+      auto held = co_await own.lock();
+      co_await t.changed.wait(held);
+    }(with));
+    static weft::shared_task<int> shared{inner(never)};
+    s.fork([]() -> task<> { static_cast<void>(co_await shared); }());
+    co_await never.wait();
+  };
+  co_await with_scope(body);
+}
+
+[[gnu::noinline]] int deep(int levels) {
+  if (levels == 0) weft::await(never.wait());
+  const volatile int below = levels == 0 ? 0 : deep(levels - 1);
+  return below + 1;
+}
+
+int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
+  if (kind == "all") {
+    static things with;
+    // thread, body, 16 forks, and below those 2 + 2 + 1 children, a body with its fork, and the shared task.
+    std::thread{[] { show_when(2 + 16 + 5 + 2 + 1); }}.detach();
+    std::thread{wait_for_end}.detach();
+    weft::sync_wait(all_kinds(with));
+  } else if (kind == "fibers") {
+    std::thread{[=] { show_when(2 + count); }}.detach();
+    std::thread{wait_for_end}.detach();
+    static weft::stack_pool stacks{{.guard = guard}};
+    weft::sync_wait(with_scope([=](scope& s) -> task<> {
+      for (std::size_t i = 0; i != count; ++i) s.go({.pool = &stacks}, [=] { deep(static_cast<int>(i % 16)); });
+      co_await never.wait();
+    }));
+  } else if (kind == "many") {
+    std::thread{wait_for_end}.detach();
+    weft::pool threads{{.threads = 2}};
+    threads.run(with_scope([=](scope& s) -> task<> {
+      for (std::size_t i = 0; i != count; ++i) s.fork(inner(never));
+      std::thread{[=] {
+        for (std::size_t waiting = 0; waiting < count; std::this_thread::sleep_for(20ms)) {
+          waiting = 0;
+          for (const weft::task_info& one : weft::take_snapshot({.stacks = false, .deadlocks = false}).tasks)
+            waiting += one.state == weft::task_state::waiting;
+        }
+        std::cout << "{}\nready" << std::endl;
+      }}.detach();
+      co_await never.wait();
+    }));
+  } else if (kind == "starting") {
+    // The body forks, and blocks its thread before it has waited once.
+    weft::sync_wait(with_scope([=](scope& s) -> task<> {
+      for (std::size_t i = 0; i != count; ++i) s.fork(inner(never));
+      shown("ready");
+      wait_for_end();
+      co_return;
+    }));
+  } else if (kind == "crash") {
+    static things with;
+    std::thread{[] {
+      show_when(2 + 16 + 5 + 2 + 1);
+      std::abort();
+    }}.detach();
+    weft::sync_wait(all_kinds(with));
+  }
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
+  const auto guard = argc > 3 ? weft::stack_guard::mprotect : weft::stack_guard::automatic;
+  return argc > 1 ? run(argv[1], count, guard) : 2;
+}

@@ -1,0 +1,512 @@
+// The program weft, which looks into other programs: what it says of one must be what that one says of itself.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+using clock = std::chrono::steady_clock;
+constexpr auto patience = std::chrono::seconds{120};
+
+struct temporary {
+  temporary() {
+    std::string name = (fs::temp_directory_path() / "weft-attach-XXXXXX").string();
+    path = ::mkdtemp(name.data());
+  }
+  temporary(const temporary&) = delete;
+  ~temporary() { fs::remove_all(path); }
+  fs::path path;
+};
+
+// ---- programs ---------------------------------------------------------------------------------------------------------
+
+struct outcome {
+  int status = -1;
+  std::string out, err;
+};
+
+// Runs a program to its end.
+outcome run(const std::vector<std::string>& words) {
+  int out[2], err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) return {};
+  std::vector<char*> all;
+  for (const std::string& one : words) all.push_back(const_cast<char*>(one.c_str()));
+  all.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(out[1], STDOUT_FILENO);
+    ::dup2(err[1], STDERR_FILENO);
+    ::execvp(all[0], all.data());
+    ::_exit(127);
+  }
+  ::close(out[1]);
+  ::close(err[1]);
+  outcome seen;
+  pollfd both[2]{{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
+  std::string* const into[2]{&seen.out, &seen.err};
+  for (int open = 2; open != 0;) {
+    ::poll(both, 2, -1);
+    for (int i = 0; i != 2; ++i) {
+      if (both[i].fd < 0 || both[i].revents == 0) continue;
+      char some[65536];
+      const ssize_t got = ::read(both[i].fd, some, sizeof some);
+      if (got > 0) {
+        into[i]->append(some, static_cast<std::size_t>(got));
+      } else {
+        both[i].fd = -1;
+        --open;
+      }
+    }
+  }
+  ::close(out[0]);
+  ::close(err[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  seen.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return seen;
+}
+
+outcome weft_tool(std::vector<std::string> words) {
+  words.insert(words.begin(), WEFT_TOOL);
+  return run(words);
+}
+
+// A program to be looked into. It has written its own snapshot, and all its tasks wait.
+class looked_into {
+ public:
+  explicit looked_into(const std::string& program, std::vector<std::string> words, const fs::path& where = ".") {
+    int in[2], out[2];
+    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) std::abort();
+    words.insert(words.begin(), program);
+    std::vector<char*> all;
+    for (const std::string& one : words) all.push_back(const_cast<char*>(one.c_str()));
+    all.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(in[0], STDIN_FILENO);
+      ::dup2(out[1], STDOUT_FILENO);
+      if (::chdir(where.c_str()) != 0) ::_exit(126);
+      ::execv(all[0], all.data());
+      ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    keeps_open_ = in[1];
+    std::string text;
+    char some[65536];
+    for (ssize_t got; text.find("ready\n") == text.npos && (got = ::read(out[0], some, sizeof some)) > 0;)
+      text.append(some, static_cast<std::size_t>(got));
+    ::close(out[0]);
+    EXPECT_NE(text.find("ready\n"), text.npos) << program << " said: " << text.substr(0, 1000);
+    itself = json::parse(text.substr(0, text.find('\n')), nullptr, false);
+  }
+  looked_into(const looked_into&) = delete;
+  ~looked_into() {
+    ::close(keeps_open_);
+    if (pid_ > 0) static_cast<void>(end());
+  }
+
+  // Waits until it has ended by itself.
+  int end() {
+    ::close(std::exchange(keeps_open_, -1));
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return status;
+  }
+
+  std::string pid() const { return std::to_string(pid_); }
+  json itself;
+
+ private:
+  pid_t pid_ = -1;
+  int keeps_open_ = -1;
+};
+
+// ---- comparing ----------------------------------------------------------------------------------------------------------
+
+// An id without its generation, which only the process itself knows.
+std::string address_of(const json& id) {
+  if (!id.is_string()) return {};
+  const auto text = id.get<std::string>();
+  return text.substr(0, text.find('.'));
+}
+
+// What both say of the tasks, in an order of their own.
+std::map<std::string, json> tasks_of(const json& all) {
+  std::map<std::string, json> found;
+  for (const json& one : all.at("tasks")) {
+    json seen;
+    seen["parent"] = address_of(one.at("parent"));
+    for (const char* key : {"kind", "state", "function", "stack", "stop_requested", "is_shielded"})
+      seen[key] = one.at(key);
+    seen["has_deadline"] = one.contains("deadline_in_ms");
+    for (const json& what : one.at("waits"))
+      seen["waits"].push_back(
+          {{"what", what.at("what")}, {"at", what.at("at")}, {"holder", address_of(what.at("holder"))}});
+    found[address_of(one.at("id"))] = std::move(seen);
+  }
+  return found;
+}
+
+std::set<std::set<std::string>> deadlocks_of(const json& all) {
+  std::set<std::set<std::string>> found;
+  for (const json& circle : all.at("deadlocks")) {
+    std::set<std::string> members;
+    for (const json& one : circle) members.insert(address_of(one));
+    found.insert(members);
+  }
+  return found;
+}
+
+void expect_equal(const json& itself, const json& seen) {
+  const auto a = tasks_of(itself), b = tasks_of(seen);
+  EXPECT_EQ(a.size(), b.size());
+  for (const auto& [id, one] : a) {
+    const auto other = b.find(id);
+    if (other == b.end()) {
+      ADD_FAILURE() << "not seen from outside: " << id << ' ' << one;
+      continue;
+    }
+    EXPECT_EQ(one, other->second) << id;
+  }
+  for (const auto& [id, one] : b) EXPECT_TRUE(a.contains(id)) << "only seen from outside: " << id << ' ' << one;
+  EXPECT_EQ(deadlocks_of(itself), deadlocks_of(seen));
+}
+
+json seen_of(const std::string& which) {
+  const outcome dump = weft_tool({"dump", which, "--json"});
+  EXPECT_EQ(dump.status, 0) << dump.err;
+  json all = json::parse(dump.out, nullptr, false);
+  EXPECT_FALSE(all.is_discarded()) << dump.out.substr(0, 1000);
+  EXPECT_EQ(all.value("is_complete", false), true);
+  return all;
+}
+
+bool may_trace() {
+  static const bool may = [] {
+    const looked_into probe{ATTACH_TARGET, {"all"}};
+    const outcome dump = weft_tool({"dump", probe.pid()});
+    return dump.err.find("not permitted") == dump.err.npos;
+  }();
+  return may;
+}
+
+class attach : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!may_trace()) GTEST_SKIP() << "SKIPPED: no process may be traced here";
+  }
+};
+
+// ---- processes ----------------------------------------------------------------------------------------------------------
+
+TEST_F(attach, sees_what_a_process_says_of_itself) {
+  const looked_into one{ATTACH_TARGET, {"all"}};
+  const json seen = seen_of(one.pid());
+  expect_equal(one.itself, seen);
+  EXPECT_EQ(deadlocks_of(seen).size(), 1u);
+  EXPECT_EQ(seen.at("late_reads"), 0);
+}
+
+TEST_F(attach, sees_fibers_with_their_calls) {
+  const looked_into one{ATTACH_TARGET, {"fibers", "200"}};
+  const json seen = seen_of(one.pid());
+  expect_equal(one.itself, seen);
+  EXPECT_NE(seen.dump().find("deep(int)"), std::string::npos);
+  EXPECT_EQ(seen.at("late_reads"), 0);
+}
+
+TEST_F(attach, sees_what_a_body_has_forked_that_blocks_its_thread) {
+  const looked_into one{ATTACH_TARGET, {"starting", "1000"}};
+  const json seen = seen_of(one.pid());
+  expect_equal(one.itself, seen);
+  EXPECT_GE(seen.at("tasks").size(), 1002u);
+}
+
+TEST_F(attach, sees_a_program_that_was_stripped) {
+  const temporary dir;
+  const std::string program = dir.path / "stripped";
+  ASSERT_EQ(run({"strip", "-o", program, ATTACH_TARGET}).status, 0);
+  for (const char* kind : {"all", "fibers"}) {
+    const looked_into one{program, {kind, "20"}};
+    const json seen = seen_of(one.pid());
+    expect_equal(one.itself, seen);
+    EXPECT_NE(seen.dump().find("stripped+0x"), std::string::npos) << "where no name is known, the place is told";
+  }
+}
+
+#ifdef ATTACH_TARGET_STATIC
+TEST_F(attach, sees_a_static_program) {
+  for (const char* kind : {"all", "fibers"}) {
+    const looked_into one{ATTACH_TARGET_STATIC, {kind, "20"}};
+    expect_equal(one.itself, seen_of(one.pid()));
+  }
+}
+#endif
+
+TEST_F(attach, lets_go_of_the_process) {
+  looked_into one{ATTACH_TARGET, {"all"}};
+  for (int i = 0; i != 5; ++i) EXPECT_EQ(weft_tool({"dump", one.pid()}).status, 0);
+  EXPECT_EQ(one.end(), 0) << "it runs on, and hears that its input has ended";
+}
+
+TEST_F(attach, names_the_deadlock_in_text_and_in_the_graph) {
+  const looked_into one{ATTACH_TARGET, {"all"}};
+  const outcome text = weft_tool({"dump", one.pid()});
+  EXPECT_NE(text.out.find("DEADLOCK: "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("transfer("), std::string::npos);
+  EXPECT_NE(text.out.find("its threads stood for "), std::string::npos);
+  const outcome dot = weft_tool({"dump", one.pid(), "--dot"});
+  EXPECT_EQ(dot.out.rfind("digraph weft {", 0), 0u);
+  EXPECT_NE(dot.out.find("color=red"), std::string::npos);
+}
+
+// ---- core files ---------------------------------------------------------------------------------------------------------
+
+class attach_to_core : public attach {
+ protected:
+  // By gdb, which leaves the process to itself again. Empty: gdb is not here.
+  std::string core_of(const looked_into& one) {
+#ifdef WITH_GDB
+    std::string path = dir_.path / "core";
+    const outcome made = run(
+        {WITH_GDB, "-batch", "-nx", "-ex", "set confirm off", "-ex", "generate-core-file " + path, "-p", one.pid()});
+    if (fs::exists(path)) return path;
+    ADD_FAILURE() << made.out << made.err;
+#else
+    static_cast<void>(one);
+#endif
+    return {};
+  }
+  temporary dir_;
+};
+
+TEST_F(attach_to_core, sees_what_the_process_said_of_itself) {
+  // gdb leaves out of a core file what lies beside a guard by madvise: it reads large pieces, and gives up at the first page
+  // that can't be read. The kernel's own core files have all.
+  for (const char* kind : {"all", "fibers", "starting"}) {
+    const looked_into one{ATTACH_TARGET, {kind, "30", "mprotect"}};
+    const std::string core = core_of(one);
+    if (core.empty()) GTEST_SKIP() << "SKIPPED: no gdb here";
+    expect_equal(one.itself, seen_of(core));
+    fs::remove(core);
+  }
+}
+
+TEST_F(attach_to_core, says_what_is_wrong_with_a_core_file_that_was_cut_off) {
+  const looked_into one{ATTACH_TARGET, {"all"}};
+  const std::string core = core_of(one);
+  if (core.empty()) GTEST_SKIP() << "SKIPPED: no gdb here";
+  const auto size = fs::file_size(core);
+  // From the largest to the smallest: cutting takes place.
+  for (const auto part : {size - size / 10, size / 2, size / 4, std::uintmax_t{100'000}, std::uintmax_t{1000},
+                          std::uintmax_t{100}, std::uintmax_t{10}, std::uintmax_t{0}}) {
+    fs::resize_file(core, part);
+    const outcome dump = weft_tool({"dump", core});
+    if (dump.status == 0) {
+      EXPECT_NE(dump.out.find("cut off"), std::string::npos) << part << ": " << dump.out.substr(0, 500);
+    } else {
+      EXPECT_EQ(dump.status, 1) << part << ": " << dump.err;
+      EXPECT_EQ(dump.err.rfind("weft: ", 0), 0u) << dump.err;
+    }
+  }
+}
+
+// ---- what it can't look into --------------------------------------------------------------------------------------------
+
+TEST_F(attach, says_what_is_wrong) {
+  const auto complaint = [](std::vector<std::string> words, int status) {
+    const outcome told = weft_tool(std::move(words));
+    EXPECT_EQ(told.status, status) << told.err;
+    EXPECT_TRUE(told.out.empty());
+    return told.err;
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != text.npos; };
+  const pid_t other = ::fork();
+  if (other == 0) {
+    ::execlp("sleep", "sleep", "300", nullptr);
+    ::_exit(127);
+  }
+  // Until that runs, it is this program, which uses weft.
+  const std::string its_program = "/proc/" + std::to_string(other) + "/exe";
+  for (const auto end = clock::now() + patience;
+       clock::now() < end && fs::read_symlink(its_program) == fs::read_symlink("/proc/self/exe");)
+    ::usleep(1000);
+  EXPECT_TRUE(has(complaint({"dump", std::to_string(other)}, 1), "nothing in it uses weft"));
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  EXPECT_TRUE(has(complaint({"dump", "999999999"}, 1), "there is no process"));
+  EXPECT_TRUE(has(complaint({"dump", "/nowhere/at/all"}, 1), "no such file"));
+  EXPECT_TRUE(has(complaint({"dump", WEFT_TOOL}, 1), "no core file"));
+  EXPECT_TRUE(has(complaint({"dump", __FILE__}, 1), "not an ELF file"));
+  EXPECT_TRUE(has(complaint({"dump"}, 2), "which process"));
+  EXPECT_TRUE(has(complaint({"dump", "1", "--sideways"}, 2), "no option --sideways"));
+  EXPECT_TRUE(has(complaint({"top", "x"}, 2), "no process's number"));
+  EXPECT_TRUE(has(complaint({"fly"}, 2), "no command fly"));
+  EXPECT_TRUE(has(complaint({}, 2), "weft dump"));
+}
+
+// Another user's process; a test that runs as root becomes nobody for that.
+TEST_F(attach, says_that_it_is_not_permitted) {
+  if (::getuid() != 0) GTEST_SKIP() << "SKIPPED: only root has another user's process to look into";
+  const looked_into one{ATTACH_TARGET, {"all"}};
+  const outcome told =
+      run({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", WEFT_TOOL, "dump", one.pid()});
+  if (told.status == 127 || told.err.find("ermission denied") != told.err.npos) GTEST_SKIP() << "SKIPPED: " << told.err;
+  EXPECT_EQ(told.status, 1);
+  EXPECT_NE(told.err.find("not permitted"), std::string::npos) << told.err;
+}
+
+// A note that leads nowhere, and one of another size.
+TEST_F(attach, says_that_notes_are_damaged) {
+  std::ifstream in{ATTACH_TARGET, std::ios::binary};
+  const std::string whole{std::istreambuf_iterator<char>{in}, {}};
+  const std::string owner{"weft_debug_v1\0\0\0", 16};
+  const auto damaged = [&](auto change) {
+    const temporary dir;
+    const std::string program = dir.path / "damaged";
+    std::string bytes = whole;
+    const std::size_t at = bytes.find(owner);
+    if (at == bytes.npos) return std::string{"there is no note"};
+    change(bytes, at);
+    std::ofstream{program, std::ios::binary} << bytes;
+    fs::permissions(program, fs::perms::owner_all);
+    const looked_into one{program, {"all"}};
+    const outcome told = weft_tool({"dump", one.pid()});
+    EXPECT_EQ(told.status, 1) << told.out;
+    return told.err;
+  };
+  const auto leads_nowhere = [](std::string& bytes, std::size_t at) { bytes.replace(at + 16, 8, 8, '\x7f'); };
+  const auto is_too_small = [](std::string& bytes, std::size_t at) { bytes[at - 8] = 4; };
+  EXPECT_NE(damaged(leads_nowhere).find("damaged"), std::string::npos);
+  EXPECT_NE(damaged(is_too_small).find("damaged"), std::string::npos);
+}
+
+// ---- top ----------------------------------------------------------------------------------------------------------------
+
+// A terminal of 30 rows of 120 columns, with `weft top` in it.
+class terminal {
+ public:
+  explicit terminal(const std::string& pid) {
+    winsize size{30, 120, 0, 0};
+    child_ = ::forkpty(&side_, nullptr, nullptr, &size);
+    if (child_ == 0) {
+      ::execl(WEFT_TOOL, "weft", "top", pid.c_str(), nullptr);
+      ::_exit(127);
+    }
+  }
+  terminal(const terminal&) = delete;
+  ~terminal() {
+    ::close(side_);
+    if (child_ > 0) {
+      ::kill(child_, SIGKILL);
+      ::waitpid(child_, nullptr, 0);
+    }
+  }
+
+  void press(std::string_view keys) {
+    EXPECT_EQ(::write(side_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
+
+  // Reads until what was drawn since the last call has that text.
+  bool shows(std::string_view text) {
+    for (const auto end = clock::now() + patience; clock::now() < end;) {
+      pollfd in{side_, POLLIN, 0};
+      if (::poll(&in, 1, 1000) <= 0) continue;
+      char some[65536];
+      const ssize_t got = ::read(side_, some, sizeof some);
+      if (got <= 0) return false;
+      seen_.append(some, static_cast<std::size_t>(got));
+      const std::size_t last = seen_.rfind("\x1b[H");
+      screen = last != seen_.npos ? seen_.substr(last) : seen_;
+      if (seen_.find(text) == seen_.npos) continue;
+      seen_.clear();
+      return true;
+    }
+    return false;
+  }
+
+  int end() {
+    char some[65536];
+    while (::read(side_, some, sizeof some) > 0) {
+    }
+    int status = 0;
+    ::waitpid(std::exchange(child_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  std::string screen;
+
+ private:
+  std::string seen_;
+  pid_t child_ = -1;
+  int side_ = -1;
+};
+
+TEST_F(attach, top_shows_groups_tasks_and_a_stack) {
+  const looked_into one{ATTACH_TARGET, {"fibers", "50"}};
+  terminal top{one.pid()};
+  ASSERT_TRUE(top.shows("52 tasks: 0 running, 0 ready, 52 waiting")) << top.screen;
+  ASSERT_TRUE(top.shows("     50  ")) << top.screen;
+  top.press("g");
+  ASSERT_TRUE(top.shows("by function, sorted by count")) << top.screen;
+  top.press("s");
+  ASSERT_TRUE(top.shows("by function, sorted by function")) << top.screen;
+  top.press("ggss");
+  ASSERT_TRUE(top.shows("by function and wait, sorted by count")) << top.screen;
+  top.press("/event\r");
+  ASSERT_TRUE(top.shows("filter event)")) << top.screen;
+  top.press("\r");
+  ASSERT_TRUE(top.shows("TASKS of ")) << top.screen;
+  top.press("\x1b[B\r");
+  ASSERT_TRUE(top.shows("STACK of fiber ")) << top.screen;
+  ASSERT_TRUE(top.shows("#0 ")) << top.screen;
+  top.press("p");
+  ASSERT_TRUE(top.shows("; paused")) << top.screen;
+  top.press("q");
+  EXPECT_EQ(top.end(), 0);
+}
+
+TEST_F(attach, top_ends_with_the_process_and_gives_the_terminal_back) {
+  looked_into one{ATTACH_TARGET, {"all"}};
+  terminal top{one.pid()};
+  ASSERT_TRUE(top.shows("DEADLOCK: ")) << top.screen;
+  static_cast<void>(one.end());
+  ASSERT_TRUE(top.shows("\x1b[?1049l")) << top.screen;
+  EXPECT_EQ(top.end(), 1);
+}
+
+TEST_F(attach, top_shows_one_picture_without_a_terminal) {
+  const looked_into one{ATTACH_TARGET, {"all"}};
+  const outcome shown = weft_tool({"top", one.pid(), "--once"});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_NE(shown.out.find("THREAD POOL"), std::string::npos);
+  const outcome refused = weft_tool({"top", one.pid()});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("needs a terminal"), std::string::npos);
+}
+
+}  // namespace

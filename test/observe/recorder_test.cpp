@@ -1,0 +1,424 @@
+// The flight recorder's files: what is always in them, and that one is whole after each kind of crash.
+// Long because each way to a file, and each way in which a program crashes, has a test.
+#include <weft/recorder.hpp>
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+#include <weft/channel.hpp>
+#include <weft/net.hpp>
+#include <weft/pool.hpp>
+#include <weft/recording.hpp>
+#include <weft/runtime.hpp>
+#include <weft/scope.hpp>
+#include <weft/traced.hpp>
+
+#include "support/json.hpp"
+#include "support/weft_test.hpp"
+#include "trace.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::event_kind;
+using weft::recording;
+using weft::scope;
+using weft::task;
+
+// A file that is gone when this goes.
+class temporary_file {
+ public:
+  explicit temporary_file(const char* name)
+      : path_{std::filesystem::temp_directory_path() / ("recorder_test." + std::to_string(::getpid()) + '.' + name)} {}
+  temporary_file(const temporary_file&) = delete;
+  ~temporary_file() { std::filesystem::remove(path_); }
+  const char* path() const noexcept { return path_.c_str(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+recording recorded() {
+  const temporary_file file{"now"};
+  weft::save_recording(file.path());
+  return recording::read(file.path());
+}
+
+std::vector<recording::event> of_kind(const recording& all, event_kind kind) {
+  std::vector<recording::event> some;
+  for (const recording::event& one : all.events())
+    if (one.kind == kind) some.push_back(one);
+  return some;
+}
+
+std::string chrome_trace(const recording& all) {
+  std::ostringstream out;
+  all.write_chrome_trace(out);
+  return out.str();
+}
+
+task<> a_request(weft::executor& workers) {
+  weft::channel<int> numbers{0};
+  auto body = [&](scope& s) -> task<> {
+    s.fork([&]() -> task<> {
+      for (int i = 0; i != 3; ++i) co_await numbers.receive();
+    });
+    for (int i = 0; i != 3; ++i) co_await numbers.send(i);
+  };
+  co_await weft::with_scope({.executor = &workers}, body);
+}
+
+void run_a_request() {
+  const weft::pool workers{{.threads = 2}};
+  weft::sync_wait(weft::with_trace({.name = "a \"request\"\\"}, a_request, std::ref(workers.executor())));
+}
+
+TEST(recorder, has_sleeps_and_calls_of_workers) {
+  {
+    const weft::pool workers{{.threads = 2, .name = "sleepy"}};
+    while (workers.stats().sleeps < 2) std::this_thread::sleep_for(1ms);
+    auto nothing = []() -> task<> { co_return; };
+    weft::sync_wait(weft::start_on(workers.executor(), nothing()));
+    const recording all = recorded();
+    EXPECT_TRUE(all.is_whole());
+    EXPECT_EQ(all.why(), recording::reason::asked_for);
+    EXPECT_EQ(all.signal(), 0);
+    EXPECT_EQ(all.process(), static_cast<std::uint64_t>(::getpid()));
+    EXPECT_GE(of_kind(all, event_kind::sleep).size(), 2u);
+    ASSERT_FALSE(of_kind(all, event_kind::call_thread).empty());
+    const recording::event called = of_kind(all, event_kind::call_thread).back();
+    EXPECT_EQ(called.thread, static_cast<std::uint32_t>(::gettid()));
+    EXPECT_EQ(all.thread_name(called.number).substr(0, 7), "sleepy-");
+  }
+  EXPECT_FALSE(of_kind(recorded(), event_kind::wake_up).empty());
+}
+
+TEST(recorder, has_stops_with_their_cause_and_deadlines_with_their_line) {
+  auto waits = [](scope& s) -> task<> {
+    s.fork([]() -> task<> { co_await weft::sleep_for(1h); });
+    s.request_stop({.reason = "the recorder's test says so"});
+    co_return;
+  };
+  auto late = []() -> task<> { co_await weft::sleep_for(1h); };
+  int line = 0;
+  auto all = [&]() -> task<> {
+    static_cast<void>(co_await weft::as_result(weft::with_scope(waits)));
+    line = __LINE__ + 1;
+    static_cast<void>(co_await weft::as_result(weft::with_deadline(1ms, late)));
+  };
+  weft::sync_wait(all());
+  const recording seen = recorded();
+  const auto stops = of_kind(seen, event_kind::stop), deadlines = of_kind(seen, event_kind::deadline);
+  EXPECT_TRUE(std::ranges::any_of(stops, [&](const auto& one) {
+    return seen.text(one.second) == "the recorder's test says so" && one.number != 0;
+  }));
+  EXPECT_TRUE(std::ranges::any_of(deadlines, [&](const auto& one) {
+    return seen.text(one.second).ends_with("recorder_test.cpp") && one.number == static_cast<std::uint32_t>(line);
+  }));
+}
+
+TEST(recorder, has_failures_of_io) {
+  weft::runtime rt{{.threads = 1}};
+  auto fails = []() -> task<> {
+    auto listener = co_await weft::net::listen({"127.0.0.1", 0});
+    auto accepts = [&](scope& s) -> task<> {
+      auto gone = s.fork([&]() -> task<> {
+        auto peer = co_await listener.accept();
+        const ::linger at_once{.l_onoff = 1, .l_linger = 0};  // closes with a reset
+        ::setsockopt(peer.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        peer.close();
+      });
+      auto peer = co_await weft::net::connect(listener.local());
+      co_await std::move(gone);
+      std::array<std::byte, 10> buffer;
+      const auto got = co_await weft::as_result(peer.read(buffer));
+      EXPECT_EQ(got.error(), std::errc::connection_reset);
+    };
+    co_await weft::with_scope(accepts);
+  };
+  rt.run(fails());
+  const recording all = recorded();
+  const auto failures = of_kind(all, event_kind::io_error);
+  EXPECT_TRUE(std::ranges::any_of(failures, [&](const auto& one) {
+    return one.number == ECONNRESET && all.text(one.second) == "read a socket" && one.first != 0;
+  }));
+}
+
+// A thread may get the ring of one that has ended. So there are more of them at once than there were before.
+TEST(recorder, keeps_the_newest_events_in_rings_of_the_size_that_was_asked_for) {
+  constexpr std::size_t threads = 64, places = 64;
+  weft::set_recorder_bytes(places * 32);
+  {
+    std::barrier all_record{threads};
+    std::vector<std::jthread> all;
+    for (std::size_t i = 0; i != threads; ++i)
+      all.emplace_back([&] {
+        auto stops = [](const char* reason) -> task<> {
+          auto body = [=](scope& s) -> task<> {
+            s.request_stop({.reason = reason});
+            co_return;
+          };
+          static_cast<void>(co_await weft::as_result(weft::with_scope(body)));
+        };
+        weft::sync_wait(stops("the first word"));
+        all_record.arrive_and_wait();
+        for (std::size_t n = 0; n != 2 * places; ++n) weft::sync_wait(stops("a word"));
+        weft::sync_wait(stops("the last word"));
+      });
+  }
+  weft::set_recorder_bytes(std::size_t{1} << 20);
+  const recording seen = recorded();
+  std::map<std::uint32_t, std::size_t> in_ring;
+  std::map<std::uint32_t, std::string> last;
+  for (const recording::event& one : seen.events()) {
+    ++in_ring[one.ring];
+    last[one.ring] = seen.text(one.second);
+  }
+  std::size_t small = 0, ended = 0;
+  for (const auto& [ring, events] : in_ring) {
+    small += events == places - 1 ? 1 : 0;  // the place behind the newest may be written to at any time
+    ended += last[ring] == "the last word" ? 1 : 0;
+  }
+  EXPECT_GE(small, 1u);
+  EXPECT_GE(ended, threads);
+}
+
+TEST(recorder, says_why_a_file_is_not_written) {
+  try {
+    weft::save_recording("/no such directory/file");
+    FAIL() << "it was written";
+  } catch (const weft::error& refused) {
+    EXPECT_EQ(refused.code(), std::errc::no_such_file_or_directory);
+    EXPECT_NE(std::string_view{refused.what()}.find("save a recording /no such directory/file"),
+              std::string_view::npos);
+  }
+  EXPECT_THROW(weft::save_recording_on_crash(std::string(5000, 'x').c_str()), weft::error);
+  EXPECT_THROW(recording::read("/no such file"), weft::error);
+}
+
+TEST(recorder, is_saved_on_a_deadlock_where_asked_for) {
+  EXPECT_FALSE(weft::detail::save_recording_of_deadlock());
+  const temporary_file file{"deadlock"};
+  weft::save_recording_on_deadlock(file.path());
+  EXPECT_TRUE(weft::detail::save_recording_of_deadlock());
+  EXPECT_EQ(recording::read(file.path()).why(), recording::reason::deadlock);
+  weft::save_recording_on_deadlock("/no such directory/file");
+  EXPECT_FALSE(weft::detail::save_recording_of_deadlock());
+  weft::save_recording_on_deadlock(nullptr);
+  EXPECT_FALSE(weft::detail::save_recording_of_deadlock());
+}
+
+// ---- what is made of it -------------------------------------------------------------------------------------------------
+
+TEST(chrome_trace, has_a_track_a_thread_and_one_a_request_and_arrows_for_wakes) {
+  run_a_request();
+  const std::string text = chrome_trace(recorded());
+  const test::json all = test::json::parse(text);
+  std::size_t requests = 0, threads = 0, turns = 0, begins = 0, ends = 0;
+  for (const test::json& one : all["traceEvents"].elements()) {
+    const std::string phase = one["ph"].text();
+    const double process = one["pid"].number();
+    if (phase == "M" && one["name"].text() == "thread_name") {
+      const std::string name = one["args"]["name"].text();
+      if (process == 2 && name.starts_with("a \"request\"\\ #")) ++requests;
+      if (process == 1) ++threads;
+    }
+    if (phase == "X") {
+      EXPECT_GE(one["dur"].number(), 0);
+      turns += process == 2 ? 1 : 0;
+    }
+    begins += phase == "s" ? 1 : 0;
+    ends += phase == "f" ? 1 : 0;
+  }
+  EXPECT_GE(requests, 1u);
+  EXPECT_GE(threads, 2u);
+  EXPECT_GE(turns, 3u);
+  EXPECT_GE(begins, 3u);
+  EXPECT_EQ(begins, ends);
+  EXPECT_NE(text.find("a_request(weft::executor&)"), std::string::npos) << "no turn has its function";
+}
+
+TEST(weft_trace, writes_json_or_says_why_not) {
+  run_a_request();
+  const temporary_file file{"trace"}, wrong{"no recording"};
+  weft::save_recording(file.path());
+  std::ofstream{wrong.path()} << std::string(200, 'x');
+  const auto run = [](const std::vector<std::string>& arguments, std::string& said, std::string& complained) {
+    std::ostringstream out, err;
+    const int status = weft_tool::trace(arguments, out, err);
+    said = out.str();
+    complained = err.str();
+    return status;
+  };
+  std::string said, complained;
+  EXPECT_EQ(run({file.path()}, said, complained), 0);
+  EXPECT_FALSE(test::json::parse(said)["traceEvents"].elements().empty());
+  EXPECT_EQ(complained, "");
+  EXPECT_EQ(run({wrong.path()}, said, complained), 1);
+  EXPECT_NE(complained.find("it does not begin as one"), std::string::npos) << complained;
+  EXPECT_EQ(run({"/no such file"}, said, complained), 1);
+  EXPECT_NE(complained.find("/no such file"), std::string::npos) << complained;
+  EXPECT_EQ(run({}, said, complained), 2);
+  EXPECT_EQ(run({"--help"}, said, complained), 2);
+  EXPECT_NE(complained.find("usage: weft trace FILE"), std::string::npos);
+}
+
+// ---- crashes ------------------------------------------------------------------------------------------------------------
+
+#if !defined(WEFT_TEST_ASAN) && !defined(WEFT_TEST_TSAN)  // which handle these signals themselves
+
+// Runs it in a child, which is to crash. Gives the status, as waitpid() does.
+int status_of(const std::function<void()>& crash) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(STDERR_FILENO);
+    crash();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+void expect_recorded_crash(const temporary_file& file, int number) {
+  const recording all = recording::read(file.path());
+  EXPECT_TRUE(all.is_whole());
+  EXPECT_EQ(all.why(), recording::reason::crash);
+  EXPECT_EQ(all.signal(), number);
+  const auto begun = of_kind(all, event_kind::turn_begins), ended = of_kind(all, event_kind::turn_ends);
+  EXPECT_EQ(begun.size(), ended.size() + 1) << "what ran as it crashed has not ended";
+  const std::string text = chrome_trace(all);
+  static_cast<void>(test::json::parse(text));
+  EXPECT_NE(text.find("still running"), std::string::npos);
+  EXPECT_NE(text.find("test_recorder+0x"), std::string::npos) << "functions are given by their place in the file";
+}
+
+// A new program would be better than a child of this one, which has its events; but those are of before, and of other roots.
+template <class Crash>
+int crash_in_request(const temporary_file& file, Crash crash) {
+  return status_of([&] {
+    std::jthread{[&] {  // with a ring of its own
+      weft::save_recording_on_crash(file.path());
+      auto request = [&]() -> task<> {
+        co_await weft::sleep_for(1ms);
+        crash();
+      };
+      weft::sync_wait(weft::with_trace({.name = "crashes"}, request));
+    }}
+        .join();
+  });
+}
+
+TEST(recorder, is_saved_at_a_segmentation_fault) {
+  const temporary_file file{"segv"};
+  const int status = crash_in_request(file, [] { *reinterpret_cast<volatile int*>(16) = 1; });  // NOLINT: as it should
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGSEGV);
+  expect_recorded_crash(file, SIGSEGV);
+}
+
+TEST(recorder, is_saved_at_abort) {
+  const temporary_file file{"abort"};
+  const int status = crash_in_request(file, [] { std::abort(); });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
+  expect_recorded_crash(file, SIGABRT);
+}
+
+TEST(recorder, is_saved_where_a_contract_is_broken) {
+  const temporary_file file{"contract"};
+  const int status = crash_in_request(file, [] {
+    auto nothing = []() -> task<> { co_return; };
+    weft::sync_wait(nothing());  // inside of a task
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
+  expect_recorded_crash(file, SIGABRT);
+}
+
+void leaves(int) { ::_exit(42); }
+
+TEST(recorder, calls_the_handler_before_it) {
+  const temporary_file file{"chain"};
+  const int status = status_of([&] {
+    std::signal(SIGSEGV, leaves);
+    weft::save_recording_on_crash(file.path());
+    *reinterpret_cast<volatile int*>(16) = 1;  // NOLINT: as it should
+  });
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+  EXPECT_EQ(recording::read(file.path()).signal(), SIGSEGV);
+}
+
+TEST(recorder, writes_nothing_at_a_crash_unless_asked) {
+  const temporary_file file{"none"};
+  const int status = status_of([&] {
+    weft::save_recording_on_crash(file.path());
+    weft::save_recording_on_crash(nullptr);
+    *reinterpret_cast<volatile int*>(16) = 1;  // NOLINT: as it should
+  });
+  EXPECT_EQ(WTERMSIG(status), SIGSEGV);
+  EXPECT_FALSE(std::filesystem::exists(file.path()));
+}
+
+#endif
+
+// ---- files that are not as they should be -------------------------------------------------------------------------------
+
+std::vector<std::byte> bytes_of(const char* path) {
+  std::ifstream in{path, std::ios::binary};
+  std::string all{std::istreambuf_iterator<char>{in}, {}};
+  const auto* const from = reinterpret_cast<const std::byte*>(all.data());
+  return {from, from + all.size()};
+}
+
+TEST(recording, is_read_as_far_as_it_was_written) {
+  run_a_request();
+  const temporary_file file{"cut"};
+  weft::save_recording(file.path());
+  const std::vector<std::byte> whole = bytes_of(file.path());
+  const std::size_t events = recording::parse(whole).events().size();
+  EXPECT_TRUE(recording::parse(whole).is_whole());
+  std::size_t before = 0;
+  for (std::size_t size = 128; size < whole.size(); size += 997) {
+    const recording part = recording::parse(std::span{whole}.first(size));
+    EXPECT_FALSE(part.is_whole());
+    EXPECT_LE(before, part.events().size());
+    before = part.events().size();
+    EXPECT_LE(before, events);
+  }
+}
+
+TEST(recording, refuses_what_is_none) {
+  EXPECT_THROW(static_cast<void>(recording::parse({})), weft::error);
+  const temporary_file file{"wrong"};
+  weft::save_recording(file.path());
+  const std::vector<std::byte> whole = bytes_of(file.path());
+  for (const std::size_t at : {0u, 8u, 12u, 16u, 20u}) {  // name, version, sizes, reason
+    std::vector<std::byte> wrong = whole;
+    wrong[at] ^= std::byte{0x5a};
+    try {
+      static_cast<void>(recording::parse(wrong));
+      FAIL() << "byte " << at << " may be anything";
+    } catch (const weft::error& refused) {
+      EXPECT_EQ(refused.code(), std::errc::illegal_byte_sequence);
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,377 @@
+// The watchdog: who holds up a worker is blamed, with its name, and nobody else is.
+#include <weft/watchdog.hpp>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+#include <weft/error.hpp>
+#include <weft/pool.hpp>
+#include <weft/recorder.hpp>
+#include <weft/recording.hpp>
+#include <weft/runtime.hpp>
+#include <weft/scope.hpp>
+#include <weft/time.hpp>
+
+#include "support/weft_test.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::event_kind;
+using weft::stall;
+using weft::task;
+using weft::watchdog;
+
+// What a watchdog has said so far.
+class heard {
+ public:
+  static void tell(const stall& what, void* with) {
+    auto& mine = *static_cast<heard*>(with);
+    const std::lock_guard guard{mine.lock_};
+    mine.all_.push_back(what);
+    mine.count_ = mine.all_.size();
+  }
+  std::size_t count() const noexcept { return count_; }
+  std::vector<stall> all() {
+    const std::lock_guard guard{lock_};
+    return all_;
+  }
+
+ private:
+  std::mutex lock_;
+  std::vector<stall> all_;
+  std::atomic<std::size_t> count_{0};
+};
+
+template <class Condition>
+bool comes_true(Condition condition) {
+  for (const auto until = std::chrono::steady_clock::now() + 60s; !condition();) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+bool has(const weft::items<weft::async_frame>& stack, std::string_view function) {
+  return std::ranges::any_of(
+      stack, [&](const weft::async_frame& one) { return one.function().find(function) != std::string::npos; });
+}
+
+std::string text_of(const stall& what) {
+  std::ostringstream out;
+  out << what;
+  return out.str();
+}
+
+// What holds up its worker until somebody lets it go on. Not inlined: they are to be seen on the stack.
+struct hold_up {
+  std::atomic<bool> goes_on{false};
+  int ends[2]{-1, -1};
+
+  hold_up() { EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0); }
+  ~hold_up() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  void let_go() {
+    goes_on = true;
+    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+  }
+};
+[[gnu::noinline]] void spins_for_long(hold_up& until) {
+  while (!until.goes_on) {
+  }
+  asm("");
+}
+[[gnu::noinline]] void reads_for_long(hold_up& until) {
+  char byte;
+  EXPECT_EQ(::read(until.ends[0], &byte, 1), 1);
+  asm("");
+}
+
+task<> handles_request(void (*held_up)(hold_up&), hold_up& until) {
+  held_up(until);
+  co_return;
+}
+task<> connection(void (*held_up)(hold_up&), hold_up& until) {
+  co_await weft::sleep_for(1ms);
+  co_await handles_request(held_up, until);
+}
+
+// Runs it on a worker, behind which two jobs wait, until it is blamed.
+std::optional<stall> blamed(void (*held_up)(hold_up&), std::uint64_t& stalls) {
+  heard what;
+  hold_up until;
+  std::optional<stall> first;
+  weft::pool workers{{.threads = 1}};
+  {
+    watchdog dog{{.stall_after = 50ms, .on_stall = heard::tell, .with = &what}};
+    auto all = [&](weft::scope& s) -> task<> {
+      s.fork_on(workers.worker(0), connection(held_up, until));
+      co_return;
+    };
+    std::jthread other{[&] { weft::sync_wait(weft::with_scope(all)); }};
+    if (comes_true([&] { return what.count() != 0; })) first = what.all().front();
+    std::this_thread::sleep_for(150ms);  // time in which it could be blamed again
+    stalls = dog.stats().stalls;
+    EXPECT_EQ(dog.stats().reported, what.count());
+    until.let_go();
+  }
+  return first;
+}
+
+TEST(watchdog, blames_what_computes_with_its_calls) {
+  std::uint64_t stalls = 0;
+  const auto what = blamed(spins_for_long, stalls);
+  ASSERT_TRUE(what);
+  EXPECT_EQ(stalls, 1u) << "a job is blamed once";
+  EXPECT_EQ(what->system_call, -1);
+  EXPECT_GE(what->lasted, 50ms);
+  EXPECT_TRUE(what->is_exact);
+#if !defined(WEFT_TEST_TSAN)  // which puts handlers off until the next call that it knows
+  EXPECT_TRUE(has(what->stack, "spins_for_long")) << text_of(*what);
+  EXPECT_TRUE(has(what->async_stack, "handles_request")) << text_of(*what);
+  EXPECT_TRUE(has(what->async_stack, "connection")) << text_of(*what);
+#endif
+}
+
+TEST(watchdog, blames_a_blocking_read_without_disturbing_it) {
+  std::uint64_t stalls = 0;
+  const auto what = blamed(reads_for_long, stalls);
+  ASSERT_TRUE(what);
+  EXPECT_EQ(stalls, 1u);
+  EXPECT_STREQ(what->system_call_name, "read");
+  EXPECT_FALSE(what->is_exact);
+  EXPECT_TRUE(has(what->stack, "reads_for_long")) << text_of(*what);
+  EXPECT_TRUE(has(what->async_stack, "handles_request")) << text_of(*what);
+  EXPECT_TRUE(has(what->async_stack, "connection")) << text_of(*what);
+  EXPECT_NE(text_of(*what).find("now in system call read; 0 jobs wait behind it"), std::string::npos) << text_of(*what);
+}
+
+TEST(watchdog, blames_a_sleep_and_counts_what_waits_behind_it) {
+  heard what;
+  std::atomic<bool> over{false};
+  weft::pool workers{{.threads = 1}};
+  watchdog dog{{.stall_after = 50ms, .on_stall = heard::tell, .with = &what}};
+  auto sleeps = [&]() -> task<> {
+    while (!over) std::this_thread::sleep_for(2s);
+    co_return;
+  };
+  auto waits = []() -> task<> { co_return; };
+  auto all = [&](weft::scope& s) -> task<> {
+    s.fork_on(workers.worker(0), sleeps());
+    for (int i = 0; i != 3; ++i) s.fork_on(workers.worker(0), waits());
+    co_return;
+  };
+  std::jthread other{[&] { weft::sync_wait(weft::with_scope(all)); }};
+  ASSERT_TRUE(comes_true([&] { return what.count() != 0; }));
+  const stall first = what.all().front();
+  over = true;
+  EXPECT_TRUE(std::string_view{first.system_call_name}.ends_with("nanosleep")) << text_of(first);
+  EXPECT_EQ(first.waiting, 3u);
+  EXPECT_FALSE(first.async_stack.empty()) << text_of(first);
+}
+
+TEST(watchdog, blames_the_thread_that_calls_run) {
+  heard what;
+  hold_up until;
+  {
+    watchdog dog{{.stall_after = 50ms, .on_stall = heard::tell, .with = &what}};
+    std::jthread caller{[&] { weft::run(connection(reads_for_long, until), {.threads = 1}); }};  // its only worker
+    EXPECT_TRUE(comes_true([&] { return what.count() != 0; }));
+    until.let_go();
+  }
+  ASSERT_NE(what.count(), 0u);
+  const stall first = what.all().front();
+  EXPECT_EQ(std::string{first.system_call_name}, "read");
+  EXPECT_TRUE(has(first.async_stack, "connection")) << text_of(first);
+}
+
+TEST(watchdog, blames_nobody_who_runs_many_short_jobs) {
+  heard what;
+  weft::pool workers{{.threads = 2}};
+  const watchdog dog{{.stall_after = 50ms, .on_stall = heard::tell, .with = &what}};
+  auto busy = [](std::chrono::steady_clock::time_point until) -> task<> {
+    while (std::chrono::steady_clock::now() < until) co_await weft::yield();
+  };
+  auto all = [&](weft::scope& s) -> task<> {
+    for (int i = 0; i != 4; ++i) s.fork(busy(std::chrono::steady_clock::now() + 300ms));
+    co_return;
+  };
+  weft::sync_wait(weft::with_scope({.executor = &workers.executor()}, all));
+  EXPECT_EQ(dog.stats().stalls, 0u);
+  EXPECT_GT(dog.stats().looks, 5u);
+}
+
+// A thread of the lowest priority, on a processor that others keep busy: its job takes long, since it is not run.
+TEST(watchdog, blames_nobody_whom_the_kernel_does_not_run) {
+  cpu_set_t before, one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int i = 0; i != CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &before)) {
+      CPU_SET(i, &one);
+      break;
+    }
+  heard what;
+  std::atomic<bool> over{false};
+  std::atomic<int> ran{0};
+  {
+    weft::pool workers{{.threads = 1}};
+    const watchdog dog{{.stall_after = 100ms, .on_stall = heard::tell, .with = &what}};
+    auto slow = [&]() -> task<> {
+      ::sched_setaffinity(0, sizeof one, &one);
+      ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
+      timespec used{};
+      do ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+      while (used.tv_sec == 0 && used.tv_nsec < 30'000'000);  // of its own time: far less than what it is allowed
+      ++ran;
+      co_return;
+    };
+    std::vector<std::jthread> busy;
+    for (int i = 0; i != 4; ++i)
+      busy.emplace_back([&] {
+        ::sched_setaffinity(0, sizeof one, &one);
+        while (!over) {
+        }
+      });
+    const auto began = std::chrono::steady_clock::now();
+    weft::sync_wait(weft::start_on(workers.executor(), slow()));
+    const auto took = std::chrono::steady_clock::now() - began;
+    over = true;
+    EXPECT_EQ(ran, 1);
+    EXPECT_EQ(dog.stats().stalls, 0u) << "it took " << took / 1ms << " ms";
+  }
+}
+
+TEST(watchdog, reports_at_most_one_stall_in_so_long) {
+  heard what;
+  weft::pool workers{{.threads = 1}};
+  const watchdog dog{{.stall_after = 1ms, .on_stall = heard::tell, .with = &what, .at_most_every = 1h}};
+  auto blocks = []() -> task<> {
+    std::this_thread::sleep_for(50ms);
+    co_return;
+  };
+  for (int i = 0; i != 100 && dog.stats().stalls < 3; ++i)
+    weft::sync_wait(weft::start_on(workers.executor(), blocks()));
+  EXPECT_GE(dog.stats().stalls, 3u);
+  EXPECT_EQ(what.count(), 1u);
+}
+
+TEST(watchdog, sleeps_while_all_workers_do) {
+  weft::pool workers{{.threads = 2}};
+  const watchdog dog{{.stall_after = 4ms}};
+  auto nothing = []() -> task<> { co_return; };
+  weft::sync_wait(weft::start_on(workers.executor(), nothing()));
+  // The looks stand still, at last: a worker takes a while until it sleeps.
+  EXPECT_TRUE(comes_true([&] {
+    const std::uint64_t before = dog.stats().looks;
+    std::this_thread::sleep_for(300ms);
+    return dog.stats().looks == before;
+  }));
+  const std::uint64_t before = dog.stats().looks;
+  weft::sync_wait(weft::start_on(workers.executor(), nothing()));
+  EXPECT_TRUE(comes_true([&] {
+    weft::sync_wait(weft::start_on(workers.executor(), nothing()));
+    return dog.stats().looks > before;
+  })) << "it is not woken";
+}
+
+TEST(watchdog, is_alone) {
+  const watchdog dog;
+  try {
+    const watchdog second;
+    FAIL() << "there are two";
+  } catch (const weft::error& refused) {
+    EXPECT_EQ(refused.code(), std::errc::device_or_resource_busy);
+  }
+}
+
+std::atomic<int> profiled{0};
+void profile(int) { ++profiled; }
+
+TEST(watchdog, leaves_signals_of_others_to_their_handler) {
+  std::signal(SIGPROF, profile);
+  {
+    const watchdog dog;
+    ::raise(SIGPROF);
+    EXPECT_EQ(profiled, 1);
+  }
+  std::signal(SIGPROF, SIG_DFL);
+}
+
+TEST(watchdog, records_samples_and_stalls) {
+  heard what;
+  std::atomic<bool> over{false};
+  weft::pool workers{{.threads = 1}};
+  watchdog dog{{.stall_after = 50ms, .on_stall = heard::tell, .with = &what, .samples_a_second = 1000}};
+  auto spins = [&]() -> task<> {
+    while (!over) {
+    }
+    co_return;
+  };
+  std::jthread other{[&] { weft::sync_wait(weft::start_on(workers.executor(), spins())); }};
+  EXPECT_TRUE(comes_true([&] { return dog.stats().samples >= 20 && what.count() != 0; }));
+  over = true;
+  other.join();
+  const std::string path = "/tmp/watchdog_test." + std::to_string(::getpid());
+  weft::save_recording(path.c_str());
+  const weft::recording all = weft::recording::read(path.c_str());
+  ::unlink(path.c_str());
+  std::size_t samples = 0, stalls = 0;
+  for (const auto& one : all.events()) {
+    samples += one.kind == event_kind::sample ? 1 : 0;
+    stalls += one.kind == event_kind::stall && one.number == what.all().front().thread ? 1 : 0;
+  }
+  EXPECT_GE(samples, 20u);
+  EXPECT_GE(stalls, 1u);
+}
+
+// ---- spare workers ------------------------------------------------------------------------------------------------------
+
+// The only worker blocks, behind it wait jobs; a spare one runs them meanwhile.
+template <class Pool>
+void expect_taken_over(Pool& workers) {
+  hold_up until;
+  std::atomic<int> ran{0};
+  auto blocks = [&]() -> task<> {
+    reads_for_long(until);
+    co_return;
+  };
+  auto counts = [&]() -> task<> {
+    ++ran;
+    co_return;
+  };
+  auto forker = [&](weft::scope& s) -> task<> {
+    for (int i = 0; i != 5; ++i) s.fork_on(workers.executor(), counts());  // these wait behind it
+    co_await blocks();
+  };
+  std::jthread other{[&] { weft::sync_wait(weft::with_scope({.executor = &workers.executor()}, forker)); }};
+  EXPECT_TRUE(comes_true([&] { return ran == 5; })) << "nobody has taken over";
+  until.let_go();
+}
+
+TEST(spare_workers, take_over_what_waits_behind_one_that_blocks) {
+  weft::pool workers{{.threads = 1, .spare_workers = 1}};
+  EXPECT_EQ(workers.size(), 2u);
+  expect_taken_over(workers);
+}
+TEST(spare_workers, of_a_runtime_do_so_too) {
+  weft::runtime workers{{.threads = 1, .spare_workers = 1}};
+  expect_taken_over(workers);
+}
+
+}  // namespace

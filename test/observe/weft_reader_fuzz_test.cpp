@@ -1,0 +1,241 @@
+// The reader of core files gets damaged ones: of this very process, with tasks that wait, in which some bytes are others. It
+// may find less, or say what is wrong, but never reads where nothing is, and always ends.
+#include <elf.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+#include <weft/combine.hpp>
+#include <weft/race.hpp>
+#include <weft/scope.hpp>
+#include <weft/sync.hpp>
+#include <weft/task.hpp>
+
+#include "memory.hpp"
+#include "report.hpp"
+#include "support/fuzz.hpp"
+#include "target.hpp"
+#include "tasks.hpp"
+
+namespace {
+
+using weft::scope;
+using weft::task;
+
+weft::event& never = *new weft::event;  // not destroyed: tasks wait when the program ends
+weft::mutex &left = *new weft::mutex, &right = *new weft::mutex;
+weft::latch& both = *new weft::latch{2};
+
+task<int> inner() {
+  co_await never.wait();
+  co_return 1;
+}
+task<> transfer(weft::mutex& from, weft::mutex& to) {
+  const auto first = co_await from.lock();
+  co_await both.arrive_and_wait();
+  const auto second = co_await to.lock();
+}
+task<> tree() {
+  auto body = [](scope& s) -> task<> {
+    for (int i = 0; i != 20; ++i) s.fork(inner());
+    s.fork(transfer(left, right));
+    s.fork(transfer(right, left));
+    s.fork([]() -> task<> { static_cast<void>(co_await weft::when_all(inner(), inner())); }());
+    s.fork([]() -> task<> { static_cast<void>(co_await weft::when_any(inner(), inner())); }());
+    co_await never.wait();
+  };
+  co_await weft::with_scope(body);
+}
+constexpr std::size_t tasks_of_tree = 1 + 1 + 24 + 4;
+
+// ---- a core file of this process -------------------------------------------------------------------------------------------
+
+struct part {
+  std::uint64_t begin, end, offset;
+  std::string path;
+};
+
+void put(std::vector<std::byte>& into, const void* what, std::size_t bytes) {
+  const auto* const from = static_cast<const std::byte*>(what);
+  into.insert(into.end(), from, from + bytes);
+}
+void put_note(std::vector<std::byte>& into, std::uint32_t type, const std::vector<std::byte>& content) {
+  const Elf64_Nhdr head{5, static_cast<std::uint32_t>(content.size()), type};
+  put(into, &head, sizeof head);
+  put(into, "CORE\0\0\0", 8);
+  put(into, content.data(), content.size());
+  into.resize((into.size() + 3) / 4 * 4);
+}
+
+struct image {
+  std::vector<std::byte> bytes;
+  std::vector<std::pair<std::size_t, std::size_t>> parts;  // where what can be damaged lies: head, notes, memory
+};
+
+image make_core() {
+  std::vector<part> parts;
+  std::ifstream maps{"/proc/self/maps"};
+  std::string exe;
+  for (std::string line; std::getline(maps, line);) {
+    part one{};
+    char rights[5]{};
+    int path = 0;
+    unsigned long long begin, end, offset;
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, rights, &offset, &path) < 4) continue;
+    one = {begin, end, offset, path != 0 ? line.substr(static_cast<std::size_t>(path)) : std::string{}};
+    if (exe.empty()) exe = one.path;
+    const bool is_code = rights[2] == 'x', is_data = rights[1] == 'w' && rights[3] == 'p';
+    constexpr std::uint64_t most = 8 << 20;
+    if (rights[0] != 'r' || is_code || end - begin > most || line.find("[v") != line.npos ||
+        line.find("[stack") != line.npos)
+      continue;
+    if (one.path == exe || (is_data && (one.path.empty() || one.path.front() == '['))) parts.push_back(one);
+  }
+  image made;
+  std::vector<std::byte> status(112 + 27 * 8), files, notes;
+  status[32] = std::byte{7};
+  std::uint64_t count = 0;
+  for (const part& one : parts) count += one.path == exe;
+  const std::uint64_t page = 1;
+  put(files, &count, 8);
+  put(files, &page, 8);
+  for (const part& one : parts)
+    if (one.path == exe) {
+      put(files, &one.begin, 8);
+      put(files, &one.end, 8);
+      put(files, &one.offset, 8);
+    }
+  for (std::uint64_t i = 0; i != count; ++i) put(files, "/nowhere/program", 17);
+  put_note(notes, NT_PRSTATUS, status);
+  put_note(notes, NT_FILE, files);
+
+  Elf64_Ehdr head{};
+  std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+  head.e_ident[EI_CLASS] = ELFCLASS64;
+  head.e_ident[EI_DATA] = ELFDATA2LSB;
+  head.e_type = ET_CORE;
+  head.e_phoff = sizeof head;
+  head.e_phentsize = sizeof(Elf64_Phdr);
+  head.e_phnum = static_cast<std::uint16_t>(parts.size() + 1);
+  put(made.bytes, &head, sizeof head);
+  std::uint64_t at = sizeof head + (parts.size() + 1) * sizeof(Elf64_Phdr);
+  Elf64_Phdr of_notes{};
+  of_notes.p_type = PT_NOTE;
+  of_notes.p_align = 4;
+  of_notes.p_offset = at;
+  of_notes.p_filesz = notes.size();
+  put(made.bytes, &of_notes, sizeof of_notes);
+  at += notes.size();
+  for (const part& one : parts) {
+    Elf64_Phdr load{};
+    load.p_type = PT_LOAD;
+    load.p_offset = at;
+    load.p_vaddr = one.begin;
+    load.p_filesz = load.p_memsz = one.end - one.begin;
+    put(made.bytes, &load, sizeof load);
+    at += load.p_filesz;
+  }
+  made.parts.emplace_back(0, made.bytes.size());
+  made.parts.emplace_back(made.bytes.size(), notes.size());
+  put(made.bytes, notes.data(), notes.size());
+  std::ifstream memory{"/proc/self/mem", std::ios::binary};
+  for (const part& one : parts) {
+    std::vector<char> content(one.end - one.begin);
+    memory.clear();
+    memory.seekg(static_cast<std::streamoff>(one.begin));
+    memory.read(content.data(), static_cast<std::streamsize>(content.size()));
+    made.parts.emplace_back(made.bytes.size(), content.size());
+    put(made.bytes, content.data(), content.size());
+  }
+  return made;
+}
+
+image& core_of_this() {
+  static image made = [] {
+    weft::start(tree(), [](weft::result<void>) {});
+    return make_core();
+  }();
+  return made;
+}
+
+std::size_t tasks_in(std::span<const std::byte> core) {
+  try {
+    const auto from = weft_tool::open_core_bytes(core);
+    const weft_tool::tasks_seen all = weft_tool::look_at(*from);
+    std::ostringstream text;
+    weft_tool::write_json(text, all, *from);
+    weft_tool::write_text(text, all, *from);
+    return all.tasks.size();
+  } catch (const weft_tool::problem& what) {
+    test::must(*what.what() != '\0', "a problem without a sentence");
+    return 0;
+  }
+}
+
+TEST(weft_reader, finds_all_in_a_core_file_that_is_whole) { EXPECT_EQ(tasks_in(core_of_this().bytes), tasks_of_tree); }
+
+TEST(weft_reader, survives_a_file_that_ends_anywhere) {
+  const std::span<const std::byte> whole{core_of_this().bytes};
+  for (std::size_t bytes = 0; bytes < 4096 && bytes < whole.size(); bytes += 7) tasks_in(whole.first(bytes));
+  for (std::size_t part = 1; part != 20; ++part) tasks_in(whole.first(whole.size() / 20 * part));
+}
+
+// Words that a reader follows: where a task lies, and what lies near.
+const std::vector<std::size_t>& places_of_interest() {
+  static const auto found = [] {
+    const image& core = core_of_this();
+    std::vector<std::size_t> places;
+    const auto from = weft_tool::open_core_bytes(core.bytes);
+    for (const weft_tool::task_seen& one : weft_tool::look_at(*from).tasks)
+      for (const auto& [begin, bytes] : core.parts) {
+        std::uint64_t word;
+        for (std::size_t at = begin; at + 8 <= begin + bytes; at += 8) {
+          std::memcpy(&word, core.bytes.data() + at, sizeof word);
+          if (word >= one.at && word < one.at + 512) places.push_back(at);
+        }
+      }
+    return places;
+  }();
+  return found;
+}
+
+WEFT_FUZZ(core_files, 1000, 24) {
+  image& core = core_of_this();
+  const auto& interesting = places_of_interest();
+  struct change {
+    std::size_t at;
+    std::byte was;
+  };
+  std::vector<change> changes;
+  const auto number = [&] { return chosen.up_to(255) | chosen.up_to(255) << 8 | chosen.up_to(255) << 16; };
+  do {
+    std::size_t at;
+    if (chosen.one_in(3)) {
+      const auto& [begin, bytes] = core.parts[chosen.up_to(std::min<std::size_t>(core.parts.size() - 1, 3))];
+      at = begin + number() % bytes;
+    } else {
+      at = interesting[number() % interesting.size()] + chosen.up_to(7);
+    }
+    changes.push_back({at, core.bytes[at]});
+    core.bytes[at] = static_cast<std::byte>(chosen.up_to(255));
+  } while (chosen.are_left());
+  const auto undo = [&] {
+    for (auto one = changes.rbegin(); one != changes.rend(); ++one) core.bytes[one->at] = one->was;
+  };
+  try {
+    tasks_in(core.bytes);
+  } catch (...) {
+    undo();
+    throw;
+  }
+  undo();
+}
+
+}  // namespace

@@ -1,0 +1,26 @@
+// What was seen, as JSON, as a graph and as text. The JSON is that of weft::snapshot::json().
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "target.hpp"
+#include "tasks.hpp"
+
+namespace weft_tool {
+
+/// What a reader knows a task by: its outermost function that is not weft's own.
+std::string name_of(const task_seen& one, const target& in);
+
+void write_json(std::ostream& out, const tasks_seen& all, const target& in);
+void write_dot(std::ostream& out, const tasks_seen& all, const target& in);
+void write_text(std::ostream& out, const tasks_seen& all, const target& in);
+
+/// The stack of a task, one line a function.
+void write_stack(std::ostream& out, const task_seen& one, const target& in, const std::string& indent);
+
+std::string hex(address at);
+/// With names: "mutex 0x55d0 held by transfer (0x7f10)".
+std::string describe(const task_wait& what, const tasks_seen& all, const target& in);
+
+}  // namespace weft_tool
