@@ -121,6 +121,8 @@ struct snapshot {
   void dot(std::ostream& out) const;
   /// Writes it for people: first who waits for each other, then the tree of all.
   void text(std::ostream& out) const;
+  /// Only the former: of each circle a line, and what each of its tasks waits for, with its stack. Nothing, if there is none.
+  void deadlocks_text(std::ostream& out) const;
 
  private:
   friend snapshot take_snapshot(const snapshot_options& options);

@@ -1,10 +1,11 @@
-// The watchdog: who holds up a worker. A task that blocks its thread, or computes without end, holds up all that waits behind
-// it; nothing else says so, for the program is neither idle nor stuck.
+// The watchdog: who holds up a worker, and who waits for each other for ever. A task that blocks its thread, or computes without
+// end, holds up all that waits behind it; nothing else says so, for the program is neither idle nor stuck. Tasks that wait for
+// each other in a circle leave a program idle that should not be.
 //
-//     w::watchdog dog{{.stall_after = 100ms}};  // prints; .on_stall is told instead
+//     w::watchdog dog{{.stall_after = 100ms}};  // prints; .on_stall and .on_deadlock are told instead
 //
-// One thread of its own looks at the workers of all pools and runtimes every few milliseconds while one of them is awake; while
-// all sleep, so does it.
+// One thread of its own looks at the workers of all pools and runtimes every few milliseconds while one of them is awake. Once
+// all have gone to sleep, it looks for deadlocks, and then sleeps, too.
 #pragma once
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <weft/async_frame.hpp>
 #include <weft/items.hpp>
+#include <weft/snapshot.hpp>
 
 namespace weft {
 
@@ -45,6 +47,12 @@ struct watchdog_options {
   std::chrono::milliseconds at_most_every{1000};
   /// How often a second it records, in the flight recorder, where each worker is that computes; 0: never, 1000 at most.
   unsigned samples_a_second = 0;
+  /// Whether it takes a snapshot without stacks once all workers have gone to sleep, and tells of circles in it that it has not
+  /// told of; also by the file of save_recording_on_deadlock(). At most once a second, and for a hundredth of the time.
+  bool deadlocks = true;
+  /// Called on the watchdog's thread with a snapshot that has stacks, and a circle that is new. Null: it prints all circles
+  /// to stderr.
+  void (*on_deadlock)(const snapshot& what, void* with) = nullptr;
 };
 
 struct watchdog_stats {
@@ -52,6 +60,8 @@ struct watchdog_stats {
   std::uint64_t stalls = 0;  ///< also those that were not reported
   std::uint64_t reported = 0;
   std::uint64_t samples = 0;
+  std::uint64_t searches = 0;   ///< for deadlocks
+  std::uint64_t deadlocks = 0;  ///< found, each counted once
 };
 
 /// Watches while it lives.
@@ -65,7 +75,8 @@ struct watchdog_stats {
 ///          another program's own risk.
 /// Threads  one at a time in a process: a second one throws.
 /// Fails    throws error where the system gives no thread, or std::errc::device_or_resource_busy where there is one already.
-/// Cost     a look is some microseconds a worker that is awake, four times in `stall_after`.
+/// Cost     a look is some microseconds a worker that is awake, four times in `stall_after`. A search for deadlocks costs what a
+///          snapshot does. Nothing while all workers sleep.
 class watchdog {
  public:
   explicit watchdog(watchdog_options options = {});

@@ -1,12 +1,14 @@
 // A snapshot as JSON, as a graph, and as text for people.
 #include <weft/snapshot.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -202,8 +204,100 @@ std::string dot_quoted(std::string_view text) {
 
 // ---- text -------------------------------------------------------------------------------------------------------------------
 
-// In a tree of very many, the depth is limited on paper.
-constexpr std::size_t deepest_indent = 40;
+// Writes text for people.
+class snapshot_text {
+ public:
+  snapshot_text(const snapshot& of, std::ostream& out) : all_{of}, out_{out} {
+    at_.reserve(of.tasks.size());
+    for (std::size_t i = 0; i != of.tasks.size(); ++i) at_.emplace(of.tasks[i].id, i);
+  }
+
+  void put_deadlocks() {
+    for (const deadlock& one : all_.deadlocks()) {
+      out_ << "DEADLOCK: ";
+      for (const task_id id : one.circle) out_ << name(id) << " -> ";
+      out_ << name(one.circle.front()) << '\n';
+      for (const task_id id : one.circle) {
+        const auto found = at_.find(id);
+        if (found == at_.end()) continue;
+        const task_info& its = all_.tasks[found->second];
+        for (const task_wait& what : its.waits) {
+          out_ << "  " << name(id) << " waits for ";
+          put_wait(what);
+          out_ << '\n';
+        }
+        out_ << its.stack;
+      }
+    }
+  }
+
+  // How many there are, and then a tree: a parent, and then all below it.
+  void put_tree() {
+    std::size_t counts[3]{};
+    for (const task_info& one : all_.tasks) ++counts[static_cast<std::size_t>(one.state)];
+    out_ << all_.tasks.size() << " tasks: " << counts[0] << " running, " << counts[1] << " ready, " << counts[2]
+         << " waiting; " << all_.workers.size() << " threads in " << all_.pools.size() << " pools"
+         << (all_.is_complete ? "" : "; some tasks are missing") << '\n';
+    std::vector<std::vector<std::size_t>> below(all_.tasks.size());
+    std::vector<std::pair<std::size_t, std::size_t>> next;  // the task, and how deep it is
+    for (std::size_t i = all_.tasks.size(); i-- != 0;) {
+      const task_id parent = all_.tasks[i].parent;
+      if (const auto above = at_.find(parent); parent && above != at_.end())
+        below[above->second].push_back(i);
+      else
+        next.emplace_back(i, 0);
+    }
+    while (!next.empty()) {
+      const auto [i, depth] = next.back();
+      next.pop_back();
+      put_task(all_.tasks[i], depth);
+      for (const std::size_t child : below[i]) next.emplace_back(child, depth + 1);
+    }
+  }
+
+ private:
+  std::string name(task_id id) {
+    const auto found = at_.find(id);
+    const std::string its = found != at_.end() ? known_.of(all_.tasks[found->second]) : std::string{};
+    return (its.empty() ? std::string{"task"} : its) + " (" + written(id) + ')';
+  }
+
+  void put_wait(const task_wait& what) {
+    out_ << what.what;
+    if (what.at != nullptr) out_ << ' ' << written(what.at);
+    if (what.holder) out_ << ", held by " << name(what.holder);
+  }
+
+  void put_task(const task_info& one, std::size_t depth) {
+    constexpr std::size_t deepest_indent = 40;  // in a tree of very many, the depth is limited on paper
+    const std::string indent(2 * std::min(depth, deepest_indent), ' ');
+    out_ << indent << to_string(one.kind) << ' ' << name(one.id) << ": " << to_string(one.state);
+    if (one.worker >= 0) out_ << " in thread " << all_.workers[static_cast<std::size_t>(one.worker)].thread;
+    for (std::size_t k = 0; k != one.waits.size(); ++k) {
+      out_ << (k == 0 ? " for " : " or ");
+      put_wait(one.waits[k]);
+    }
+    if (one.since) out_ << ", for " << count_ms(now_ - *one.since) << " ms";
+    if (one.deadline != std::chrono::steady_clock::time_point::max())
+      out_ << ", deadline in " << count_ms(one.deadline - now_) << " ms";
+    if (one.stop_requested) {
+      out_ << ", told to stop";
+      if (one.cause && one.cause->reason != nullptr)
+        out_ << " (" << one.cause->reason << ", " << one.cause->where.file_name() << ':' << one.cause->where.line() << ')';
+      if (one.is_shielded) out_ << ", shielded";
+    }
+    out_ << '\n';
+    for (const async_frame& frame : one.stack)
+      if (const std::string& its = known_.of(frame); !function_names::is_own(its))
+        out_ << indent << "    " << its << '\n';
+  }
+
+  const snapshot& all_;
+  std::ostream& out_;
+  const std::chrono::steady_clock::time_point now_ = std::chrono::steady_clock::now();
+  function_names known_;
+  std::unordered_map<task_id, std::size_t> at_;
+};
 
 }  // namespace
 
@@ -270,85 +364,14 @@ void snapshot::dot(std::ostream& out) const {
   out << "}\n";
 }
 
-void snapshot::text(std::ostream& out) const {
-  function_names known;
-  const auto now = std::chrono::steady_clock::now();
-  std::unordered_map<task_id, std::size_t> at;
-  at.reserve(tasks.size());
-  for (std::size_t i = 0; i != tasks.size(); ++i) at.emplace(tasks[i].id, i);
-  const auto name = [&](task_id id) -> std::string {
-    const auto found = at.find(id);
-    const std::string its = found != at.end() ? known.of(tasks[found->second]) : std::string{};
-    return (its.empty() ? std::string{"task"} : its) + " (" + written(id) + ')';
-  };
-  const auto put_wait = [&](const task_wait& what) {
-    out << what.what;
-    if (what.at != nullptr) out << ' ' << written(what.at);
-    if (what.holder) out << ", held by " << name(what.holder);
-  };
+void snapshot::deadlocks_text(std::ostream& out) const { snapshot_text{*this, out}.put_deadlocks(); }
 
-  for (const deadlock& one : found_) {
-    out << "DEADLOCK: ";
-    for (const task_id id : one.circle) out << name(id) << " -> ";
-    out << name(one.circle.front()) << '\n';
-    for (const task_id id : one.circle) {
-      const auto found = at.find(id);
-      if (found == at.end()) continue;
-      const task_info& its = tasks[found->second];
-      for (const task_wait& what : its.waits) {
-        out << "  " << name(id) << " waits for ";
-        put_wait(what);
-        out << '\n';
-      }
-      out << its.stack;
-    }
-  }
+void snapshot::text(std::ostream& out) const {
+  snapshot_text to{*this, out};
+  to.put_deadlocks();
   if (found_.empty() && stuck_)
     out << "STUCK: every task waits for what only another task would do, and no timer, I/O or call is pending\n";
-
-  std::size_t counts[3]{};
-  for (const task_info& one : tasks) ++counts[static_cast<std::size_t>(one.state)];
-  out << tasks.size() << " tasks: " << counts[0] << " running, " << counts[1] << " ready, " << counts[2] << " waiting; "
-      << workers.size() << " threads in " << pools.size() << " pools" << (is_complete ? "" : "; some tasks are missing")
-      << '\n';
-
-  // As a tree: a parent, and then all below it.
-  std::vector<std::vector<std::size_t>> below(tasks.size());
-  std::vector<std::pair<std::size_t, std::size_t>> next;  // the task, and how deep it is
-  for (std::size_t i = tasks.size(); i-- != 0;) {
-    const auto above = at.find(tasks[i].parent);
-    if (tasks[i].parent && above != at.end())
-      below[above->second].push_back(i);
-    else
-      next.emplace_back(i, 0);
-  }
-  while (!next.empty()) {
-    const auto [i, depth] = next.back();
-    next.pop_back();
-    const task_info& one = tasks[i];
-    const std::string indent(2 * std::min(depth, deepest_indent), ' ');
-    out << indent << to_string(one.kind) << ' ' << name(one.id) << ": " << to_string(one.state);
-    if (one.worker >= 0) out << " in thread " << workers[static_cast<std::size_t>(one.worker)].thread;
-    for (std::size_t k = 0; k != one.waits.size(); ++k) {
-      out << (k == 0 ? " for " : " or ");
-      put_wait(one.waits[k]);
-    }
-    if (one.since) out << ", for " << count_ms(now - *one.since) << " ms";
-    if (one.deadline != std::chrono::steady_clock::time_point::max())
-      out << ", deadline in " << count_ms(one.deadline - now) << " ms";
-    if (one.stop_requested) {
-      out << ", told to stop";
-      if (one.cause && one.cause->reason != nullptr)
-        out << " (" << one.cause->reason << ", " << one.cause->where.file_name() << ':' << one.cause->where.line()
-            << ')';
-      if (one.is_shielded) out << ", shielded";
-    }
-    out << '\n';
-    for (const async_frame& frame : one.stack)
-      if (const std::string& its = known.of(frame); !function_names::is_own(its))
-        out << indent << "    " << its << '\n';
-    for (const std::size_t child : below[i]) next.emplace_back(child, depth + 1);
-  }
+  to.put_tree();
 }
 
 }  // namespace weft

@@ -9,12 +9,14 @@
 #include <cstdio>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
 #include <weft/error.hpp>
+#include <weft/recorder.hpp>
 
 #include "base/fence.hpp"
 #include "base/helper_signals.hpp"
@@ -36,6 +38,20 @@ void print(const stall& what, void*) {
   std::fputs(text.str().c_str(), stderr);
 }
 
+void print_deadlocks(const snapshot& what, void*) {
+  std::ostringstream text;
+  text << "weft: all workers sleep, and these tasks will never go on:\n";
+  what.deadlocks_text(text);
+  std::fputs(text.str().c_str(), stderr);
+}
+
+// From its smallest id on, so that a circle is the same whoever it was found from.
+std::vector<task_id> in_order(const deadlock& one) {
+  std::vector<task_id> all(one.circle.begin(), one.circle.end());
+  std::ranges::rotate(all, std::ranges::min_element(all));
+  return all;
+}
+
 items<async_frame> frames_of(std::span<const void* const> code) {
   std::vector<async_frame> frames;
   for (const void* const one : code) frames.emplace_back(one);
@@ -51,6 +67,7 @@ struct watch_thread {
     stall_after =
         static_cast<std::uint64_t>(std::max<std::int64_t>(nanoseconds{options.stall_after}.count(), 1'000'000));
     if (options.on_stall == nullptr) options.on_stall = print;
+    if (options.on_deadlock == nullptr) options.on_deadlock = print_deadlocks;
     options.samples_a_second = std::min(options.samples_a_second, 1000u);
     tick = stall_after / 4;
     if (options.samples_a_second != 0) tick = std::min<std::uint64_t>(tick, 1'000'000'000 / options.samples_a_second);
@@ -64,8 +81,16 @@ struct watch_thread {
 
   void watch() noexcept {
     while (!ends.load(std::memory_order_relaxed)) {  // as declared
-      if (look()) {
+      const activity seen = look();
+      // Workers that have been awake since the last search may have left tasks that wait for each other.
+      const bool is_search_due = options.deadlocks && seen.jobs != searched_at_jobs;
+      if (seen.any_awake || (is_search_due && steady_nanoseconds() < next_search)) {
         nap();
+        continue;
+      }
+      if (is_search_due) {
+        searched_at_jobs = seen.jobs;
+        search();
         continue;
       }
       watcher_bed::prepare();
@@ -93,10 +118,15 @@ struct watch_thread {
     return any;
   }
 
-  // Whether any is awake. What it has to say of a stall it says without the list's lock, which threads need to begin and end.
-  bool look() noexcept {
+  struct activity {
+    bool any_awake = false;
+    std::uint64_t jobs = 0;  // that all workers have run
+  };
+
+  // What it has to say of a stall it says without the list's lock, which threads need to begin and end.
+  activity look() noexcept {
     std::optional<stall> found;
-    bool any = false;
+    activity seen;
     {
       const watched_workers all;
       looks.add();
@@ -105,11 +135,12 @@ struct watch_thread {
       const bool looks_for_stalls = now - looked_for_stalls >= stall_after / 4 - stall_after / 16;
       if (looks_for_stalls) looked_for_stalls = now;
       all.for_each([&](watched_worker& one) {
+        seen.jobs += one.jobs.jobs.get();
         if (one.asleep.get(now).sleeps) {
           one.is_known = false;
           return;
         }
-        any = true;
+        seen.any_awake = true;
         if (looks_for_stalls && has_stalled(one, now)) {
           stalls.add();
           if (!found && may_report(now)) found = describe(one, now);
@@ -122,7 +153,37 @@ struct watch_thread {
       reported.add();
       options.on_stall(*found, options.with);
     }
-    return any;
+    return seen;
+  }
+
+  // Tells of circles that it has not told of.
+  void search() noexcept {
+    const std::uint64_t began = steady_nanoseconds();
+    searches.add();
+    std::optional<snapshot> found;
+    try {
+      if (has_new(take_snapshot({.stacks = false}))) {
+        found = take_snapshot();
+        if (!has_new(*found)) found.reset();
+      }
+      if (found) {
+        std::set<std::vector<task_id>> there;
+        for (const deadlock& one : found->deadlocks())
+          if (!told.contains(*there.insert(in_order(one)).first)) deadlocks.add();
+        told = std::move(there);
+      }
+    } catch (...) {  // no memory: the next time
+      found.reset();
+    }
+    const std::uint64_t now = steady_nanoseconds();
+    next_search = now + std::max<std::uint64_t>(1'000'000'000, 100 * (now - began));
+    if (!found) return;
+    save_recording_of_deadlock();
+    options.on_deadlock(*found, options.with);
+  }
+
+  bool has_new(const snapshot& all) const {
+    return std::ranges::any_of(all.deadlocks(), [&](const deadlock& one) { return !told.contains(in_order(one)); });
   }
 
   bool may_report(std::uint64_t now) noexcept {
@@ -201,7 +262,9 @@ struct watch_thread {
   watchdog_options options;
   std::uint64_t stall_after = 0, tick = 0;  // nanoseconds
   std::uint64_t reported_at = 0, looked_for_stalls = 0;
-  count looks, stalls, reported, samples;
+  std::uint64_t searched_at_jobs = 0, next_search = 0;
+  std::set<std::vector<task_id>> told;  // circles
+  count looks, stalls, reported, samples, searches, deadlocks;
   std::atomic<bool> ends{false};  // relaxed: it says that it is to end, and nothing else
   pthread_t thread{};
 };
@@ -239,7 +302,9 @@ watchdog_stats watchdog::stats() const noexcept {
   return {.looks = core_->looks.get(),
           .stalls = core_->stalls.get(),
           .reported = core_->reported.get(),
-          .samples = core_->samples.get()};
+          .samples = core_->samples.get(),
+          .searches = core_->searches.get(),
+          .deadlocks = core_->deadlocks.get()};
 }
 
 std::ostream& operator<<(std::ostream& out, const stall& what) {

@@ -52,7 +52,7 @@ std::string as_json(const stall& what) {
 }  // namespace
 
 observed_stalls::observed_stalls(std::chrono::milliseconds after, int wakes)
-    : wakes_{wakes}, dog_{{.stall_after = after, .on_stall = came, .with = this}} {}
+    : wakes_{wakes}, dog_{{.stall_after = after, .on_stall = came, .with = this, .deadlocks = false}} {}
 
 void observed_stalls::came(const stall& what, void* with) {
   auto& mine = *static_cast<observed_stalls*>(with);

@@ -23,6 +23,7 @@
 #include <weft/recording.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
+#include <weft/sync.hpp>
 #include <weft/time.hpp>
 
 #include "support/weft_test.hpp"
@@ -289,6 +290,125 @@ TEST(watchdog, sleeps_while_all_workers_do) {
     return dog.stats().looks > before;
   })) << "it is not woken";
 }
+
+// ---- deadlocks ------------------------------------------------------------------------------------------------------------
+
+// Two tasks, each of which takes one mutex and then, when both have one, the other's.
+struct two_in_a_circle {
+  weft::mutex one, other;
+  weft::latch both{2};
+  weft::stop_source stop;
+  weft::task_id first, second;
+
+  task<> takes(weft::mutex& mine, weft::mutex& then, weft::task_id& id) {
+    id = weft::this_task::id();
+    const auto a = co_await mine.lock();
+    both.count_down();
+    co_await both.wait();
+    const auto b = co_await then.lock();
+  }
+  // On these workers, until `stop`.
+  void run(weft::pool& workers) {
+    auto all = [&](weft::scope& s) -> task<> {
+      s.fork(takes(one, other, first));
+      s.fork(takes(other, one, second));
+      co_return;
+    };
+    static_cast<void>(weft::sync_wait(weft::as_result(weft::with_scope({.executor = &workers.executor()}, all)),
+                                      stop.token()));
+  }
+};
+
+struct told_deadlocks {
+  std::mutex lock;
+  std::vector<std::vector<weft::task_id>> circles;  // of the last snapshot, sorted
+  std::string text;
+  std::atomic<int> count{0};
+
+  static void tell(const weft::snapshot& what, void* with) {
+    auto& mine = *static_cast<told_deadlocks*>(with);
+    const std::lock_guard guard{mine.lock};
+    mine.circles.clear();
+    for (const weft::deadlock& one : what.deadlocks()) {
+      mine.circles.emplace_back(one.circle.begin(), one.circle.end());
+      std::ranges::sort(mine.circles.back());
+    }
+    std::ostringstream out;
+    what.deadlocks_text(out);
+    mine.text = out.str();
+    ++mine.count;
+  }
+};
+
+TEST(watchdog, tells_of_tasks_that_wait_for_each_other_once_all_workers_sleep) {
+  told_deadlocks told;
+  two_in_a_circle two;
+  weft::pool workers{{.threads = 2}};
+  const watchdog dog{{.stall_after = 4ms, .with = &told, .on_deadlock = told_deadlocks::tell}};
+  std::jthread other{[&] { two.run(workers); }};
+  EXPECT_TRUE(comes_true([&] { return told.count == 1; }));
+  // Another task comes and goes: it is searched again, and nothing is new.
+  auto nothing = []() -> task<> { co_return; };
+  const std::uint64_t before = dog.stats().searches;
+  EXPECT_TRUE(comes_true([&] {
+    weft::sync_wait(weft::start_on(workers.executor(), nothing()));
+    return dog.stats().searches >= before + 2;
+  }));
+  EXPECT_EQ(told.count, 1);
+  EXPECT_EQ(dog.stats().deadlocks, 1u);
+  two.stop.request_stop();
+  other.join();
+  const std::lock_guard guard{told.lock};
+  std::vector<weft::task_id> circle{two.first, two.second};
+  std::ranges::sort(circle);
+  ASSERT_EQ(told.circles.size(), 1u);
+  EXPECT_EQ(told.circles.front(), circle);
+  EXPECT_TRUE(told.text.starts_with("DEADLOCK: ")) << told.text;
+  EXPECT_NE(told.text.find("waits for mutex"), std::string::npos) << told.text;
+  EXPECT_NE(told.text.find("two_in_a_circle::takes"), std::string::npos) << told.text;
+}
+
+TEST(watchdog, searches_once_and_tells_nothing_of_an_idle_program) {
+  told_deadlocks told;
+  weft::pool workers{{.threads = 2}};
+  const watchdog dog{{.stall_after = 4ms, .with = &told, .on_deadlock = told_deadlocks::tell}};
+  weft::mutex held;
+  weft::stop_source stop;
+  auto waits = [&](weft::scope& s) -> task<> {  // for somebody who may still come
+    const auto mine = co_await held.lock();
+    s.fork([](weft::mutex& m) -> task<> { const auto its = co_await m.lock(); }(held));
+    weft::event never;
+    co_await never.wait();
+  };
+  std::jthread other{[&] {
+    static_cast<void>(weft::sync_wait(
+        weft::as_result(weft::with_scope({.executor = &workers.executor()}, waits)), stop.token()));
+  }};
+  EXPECT_TRUE(comes_true([&] { return dog.stats().searches != 0; }));
+  EXPECT_TRUE(comes_true([&] {  // and then it sleeps, too
+    const auto before = dog.stats();
+    std::this_thread::sleep_for(300ms);
+    return dog.stats().looks == before.looks && dog.stats().searches == before.searches;
+  }));
+  stop.request_stop();
+  other.join();
+  EXPECT_EQ(told.count, 0);
+}
+
+TEST(watchdog, searches_for_no_deadlocks_where_it_is_not_to) {
+  weft::pool workers{{.threads = 1}};
+  const watchdog dog{{.stall_after = 4ms, .deadlocks = false}};
+  auto nothing = []() -> task<> { co_return; };
+  weft::sync_wait(weft::start_on(workers.executor(), nothing()));
+  EXPECT_TRUE(comes_true([&] {
+    const std::uint64_t before = dog.stats().looks;
+    std::this_thread::sleep_for(300ms);
+    return dog.stats().looks == before;
+  }));
+  EXPECT_EQ(dog.stats().searches, 0u);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------
 
 TEST(watchdog, is_alone) {
   const watchdog dog;
