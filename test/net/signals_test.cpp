@@ -249,7 +249,12 @@ int exit_of_child(Body body) {
 // One signal comes and is given, so that the file which is watched has something to read: whoever watches it is told of that
 // once, and from then on only of what comes.
 task<> hear_one(const signals& of) {
-  ::raise(SIGUSR1);  // the handler has run
+  sigset_t it, usual;
+  sigemptyset(&it);
+  sigaddset(&it, SIGUSR1);
+  ::pthread_sigmask(SIG_UNBLOCK, &it, &usual);  // a worker has it blocked
+  ::raise(SIGUSR1);                             // the handler has run
+  ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
   EXPECT_EQ(co_await of.next(), SIGUSR1);
 }
 task<> until_watched(const weft::runtime& rt) {
