@@ -84,7 +84,9 @@ TEST(snapshot_stack, of_a_task_begins_with_no_calls_of_a_fiber) {
     }
     ++tasks;
     EXPECT_FALSE(shows(one, "call_in_fiber")) << stack_of(one);
-    if (shows(one, "waits_beside_fibers")) EXPECT_TRUE(names(one.stack[0], "waits_beside_fibers")) << stack_of(one);
+    if (shows(one, "waits_beside_fibers")) {
+      EXPECT_TRUE(names(one.stack[0], "waits_beside_fibers")) << stack_of(one);
+    }
   }
   EXPECT_GE(tasks, 7);
   ASSERT_EQ(calls.size(), 2U);
@@ -137,7 +139,9 @@ TEST(snapshot_stack, of_who_waits_in_a_join_is_not_that_of_a_child) {
       ASSERT_FALSE(one.stack.empty());
       EXPECT_TRUE(names(one.stack[0], its)) << stack_of(one);
       EXPECT_FALSE(shows(one, "ends_a_callee_late")) << stack_of(one);
-      if (one.id == top) EXPECT_FALSE(shows(one, "waits_for_two")) << stack_of(one);
+      if (one.id == top) {
+        EXPECT_FALSE(shows(one, "waits_for_two")) << stack_of(one);
+      }
     }
     EXPECT_EQ(joins, 2);
     step->set();

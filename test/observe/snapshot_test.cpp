@@ -258,7 +258,9 @@ TEST(snapshot, a_body_that_forked_a_thousand_and_spins) {
   EXPECT_GE(seen.find(body)->worker, 0);
   EXPECT_EQ(seen.workers[static_cast<std::size_t>(seen.find(body)->worker)].runs, body);
   for (const task_info* one : tree)
-    if (one->kind == task_kind::fork) EXPECT_EQ(one->state, task_state::waiting);
+    if (one->kind == task_kind::fork) {
+      EXPECT_EQ(one->state, task_state::waiting);
+    }
   go_on = true;
   over.set();
   thread.join();
