@@ -12,6 +12,9 @@
 #include <weft/sync_stats.hpp>
 
 namespace weft {
+namespace detail {
+class descriptor;
+}
 
 /// Open or shut: all pass while it is set.
 ///
@@ -28,14 +31,18 @@ class event : detail::gate {
   using gate::stats;
 
  private:
+  friend detail::descriptor;
   class awaiter;
+  /// By what it reports changes for: a snapshot then says that it is waited for.
+  auto wait_for(const detail::wait_type& what) noexcept;
+
   //   edge set  what was done before set()  ->  who finds it set. One that waited has it by its wake-up
   detail::atomic<bool> set_;
 };
 
 class event::awaiter : public detail::gate_waiter, public detail::gate_awaiter<awaiter> {
  public:
-  explicit awaiter(event& of, std::size_t) noexcept : gate_waiter{of, type} {}
+  explicit awaiter(event& of, const detail::wait_type* what) noexcept : gate_waiter{of, *what} {}
   bool suspend(detail::root& self) noexcept;
   bool seems_ready() const noexcept { return static_cast<const event&>(*gate_).is_set(); }
   bool done_at_once(const detail::root& self) noexcept { return !self.sleeper::stop_requested() && seems_ready(); }
@@ -46,11 +53,12 @@ class event::awaiter : public detail::gate_waiter, public detail::gate_awaiter<a
   }
   void await_resume() const noexcept {}
 
- private:
-  static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "event", .tell = tell, .leave_together = leave_together, .layout = &seen};
+  static constexpr detail::wait_type type = type_called("event");
 };
-inline auto event::wait() noexcept { return detail::at_gate<awaiter, event>{*this}; }
+inline auto event::wait_for(const detail::wait_type& what) noexcept {
+  return detail::at_gate<awaiter, event, const detail::wait_type*>{*this, &what};
+}
+inline auto event::wait() noexcept { return wait_for(awaiter::type); }
 
 /// Lets one pass each time it is set: who waits first, or else who comes next. Set twice, it lets one pass.
 class auto_event : detail::gate {
@@ -81,8 +89,7 @@ class auto_event::awaiter : public detail::gate_waiter, public detail::gate_awai
   void await_resume() const noexcept {}
 
  private:
-  static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "auto_event", .tell = tell, .leave_together = leave_together, .layout = &seen};
+  static constexpr detail::wait_type type = type_called("auto_event");
 };
 inline auto auto_event::wait() noexcept { return detail::at_gate<awaiter, auto_event>{*this}; }
 

@@ -1,4 +1,7 @@
 // Who waits for each other, and when nothing is said about it.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +20,8 @@
 #include <weft/future.hpp>
 #include <weft/observe.hpp>
 #include <weft/pool.hpp>
+#include <weft/readiness.hpp>
+#include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
 #include <weft/shared_task.hpp>
@@ -366,6 +372,29 @@ TEST(deadlock, all_tasks_asleep_is_a_hint) {
   EXPECT_FALSE(take_snapshot().is_stuck()) << "nothing waits";
   started chooses{[&]() -> task<> { static_cast<void>(co_await weft::select(weft::on_receive(c), weft::after(1h))); }};
   EXPECT_FALSE(take_snapshot().is_stuck());
+}
+
+// A server between two requests is not stuck, on either back end: it is what the world may end.
+TEST(deadlock, is_no_hint_where_io_is_pending) {
+  for (const weft::io_backend by : {weft::io_backend::automatic, weft::io_backend::epoll}) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    weft::runtime rt{{.threads = 1, .io = by}};
+    const auto reads = [&]() -> task<> { co_await weft::net::ready(ends[0], weft::net::readiness::readable); };
+    std::thread thread{[&] { rt.run(reads()); }};
+    const auto waits_for_io = [] {
+      const snapshot seen = take_snapshot();
+      EXPECT_FALSE(seen.is_stuck());
+      return std::ranges::any_of(seen.tasks, [](const weft::task_info& one) {
+        return !one.waits.empty() && std::string_view{one.waits[0].what} == "I/O";
+      });
+    };
+    until(waits_for_io);
+    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    thread.join();
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
 }
 
 }  // namespace

@@ -83,10 +83,10 @@ class alignas(64) descriptor {
   auto until_ready(direction which) noexcept {
     if (!is_armed(which)) [[unlikely]]
       arm(which);
-    return event_of(which).wait();
+    return event_of(which).wait_for(io);
   }
   /// Its line alone, of which a place is taken later; what comes meanwhile may not be reported.
-  auto line_of(direction which) noexcept { return event_of(which).wait(); }
+  auto line_of(direction which) noexcept { return event_of(which).wait_for(io); }
   bool is_closed() const noexcept {
     return (use_.load(std::memory_order_relaxed) & open) == 0;  // ordered by the event, which close() sets behind it
   }
@@ -188,6 +188,7 @@ class alignas(64) descriptor {
   friend class uring;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
   friend class uring_worker;
 
+  static constexpr wait_type io = gate_waiter::type_called("I/O");  // which no task of the program brings about
   static constexpr std::uint32_t open = 1, read = 2, written = 4, owned = 8, one_use = 16;
   static constexpr std::uint8_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   event& event_of(direction which) noexcept { return which == direction::in ? readable_ : writable_; }

@@ -113,6 +113,12 @@ class gate_waiter : public waiter {
 
   static const wait_layout seen;
   gate* gate_;
+
+ public:
+  /// That of a place in a line that a stop leaves.
+  static constexpr wait_type type_called(const char* name) noexcept {
+    return {.leave = leave_line, .name = name, .tell = tell, .leave_together = leave_together, .layout = &seen};
+  }
 };
 WEFT_LAYOUT(gate_waiter, stored_at(WEFT_BEHIND_WAITER(gate_waiter, gate_)));
 
