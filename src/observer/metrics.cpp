@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -49,10 +50,11 @@ std::vector<seen_pool> all_pools() {
 
 double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>{time}.count(); }
 
+// With a point, whatever the program's locale writes.
 std::string number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 9).ptr;
+  return {text, end};
 }
 
 double processor_seconds() noexcept {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <locale>
+#include <ostream>
 #include <span>
 #include <sstream>
 #include <string>
@@ -15,11 +17,18 @@
 namespace weft::detail {
 namespace {
 
+// What `write` puts into a stream, with numbers as machines read them, whatever the program's locale is.
+template <class Write>
+std::string written_by(const Write& write) {
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  write(out);
+  return std::move(out).str();
+}
+
 template <class What>
 std::string text_of(const What& what) {
-  std::ostringstream out;
-  out << what;
-  return std::move(out).str();
+  return written_by([&](std::ostream& out) { out << what; });
 }
 
 // Of a circle, whoever it was found from: the same one begins with its smallest id.
@@ -97,23 +106,17 @@ process_view::process_view() : parts_{std::make_unique<parts>()} {}
 process_view::~process_view() = default;
 
 std::string process_view::json() const {
-  std::ostringstream out;
-  parts_->all.json(out);
-  std::string text = std::move(out).str();
+  std::string text = written_by([&](std::ostream& out) { parts_->all.json(out); });
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
 
 std::string process_view::dot() const {
-  std::ostringstream out;
-  parts_->all.dot(out);
-  return std::move(out).str();
+  return written_by([&](std::ostream& out) { parts_->all.dot(out); });
 }
 
 std::string process_view::text() const {
-  std::ostringstream out;
-  parts_->all.text(out);
-  return std::move(out).str();
+  return written_by([&](std::ostream& out) { parts_->all.text(out); });
 }
 
 std::vector<told_deadlock> process_view::deadlocks() const {

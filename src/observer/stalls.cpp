@@ -2,7 +2,8 @@
 
 #include <unistd.h>
 
-#include <cstdio>
+#include <charconv>
+#include <locale>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -36,10 +37,12 @@ std::string as_json(const stall& what) {
                               : "");
   all += ",\"doing\":";
   append_json(all, what.system_call < 0 ? "computes" : std::string{"in the system call "} + what.system_call_name);
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.6f", std::chrono::duration<double>{what.lasted}.count());
+  char seconds[32];  // with a point, whatever the program's locale writes
+  const auto end = std::to_chars(seconds, seconds + sizeof seconds, std::chrono::duration<double>{what.lasted}.count(),
+                                 std::chars_format::general, 9)
+                       .ptr;
   all += ",\"thread\":" + std::to_string(what.thread) + ",\"worker\":" + std::to_string(what.worker) +
-         ",\"seconds\":" + seconds + ",\"waiting\":" + std::to_string(what.waiting) +
+         ",\"seconds\":" + std::string{seconds, end} + ",\"waiting\":" + std::to_string(what.waiting) +
          ",\"at_ms\":" + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) +
          ",\"stack\":";
   append_names(all, {what.stack.data(), what.stack.size()});
@@ -57,6 +60,7 @@ observed_stalls::observed_stalls(std::chrono::milliseconds after, int wakes)
 void observed_stalls::came(const stall& what, void* with) {
   auto& mine = *static_cast<observed_stalls*>(with);
   std::ostringstream text;
+  text.imbue(std::locale::classic());
   text << what;
   std::string line = std::move(text).str();
   if (line.back() != '\n') line += '\n';

@@ -12,12 +12,15 @@
 #include <fstream>
 #include <iterator>
 #include <latch>
+#include <locale>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 #include <thread>
 #include <vector>
 #include <weft/pool.hpp>
+#include <weft/scope.hpp>
+#include <weft/sync.hpp>
 
 #include "observer/asking.hpp"
 #include "support/weft_test.hpp"
@@ -227,6 +230,33 @@ TEST(observer, knows_the_pools_and_what_their_workers_have_done) {
     EXPECT_GE(pools[1]["workers"][0]["jobs"].get<int>() + pools[1]["workers"][1]["jobs"].get<int>(), 1);
   }
   EXPECT_EQ(json::parse(one.ask("status"))["status"]["pools"].size(), 0U);
+}
+
+TEST(observer, writes_numbers_with_digits_alone_whatever_the_locale_is) {
+  struct in_groups : std::numpunct<char> {
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\1"; }
+  };
+  const test::own_directory where;
+  const w::observer watching{{.directory = where.path().c_str()}};
+  const std::locale before = std::locale::global(std::locale{std::locale::classic(), new in_groups});
+  w::pool workers{{.threads = 1}};
+  std::string text;
+  workers.run([](std::string_view path, std::string& told) -> w::task<> {
+    w::event gate;
+    auto body = [&](w::scope& s) -> w::task<> {
+      for (int i = 0; i != 20; ++i) s.fork([](w::event& opens) -> w::task<> { co_await opens.wait(); }(gate));
+      co_await w::yield();
+      test::asking one{path};
+      told = json::parse(one.ask("text"))["text"];
+      gate.set();
+    };
+    co_await w::with_scope(body);
+  }(watching.socket_path(), text));
+  std::locale::global(before);
+  const std::string count = text.substr(0, text.find(" tasks: "));
+  EXPECT_EQ(count.find_first_not_of("0123456789"), std::string::npos) << text;
+  EXPECT_EQ(count.size(), 2U) << text;
 }
 
 TEST(observer, answers_while_all_workers_are_blocked) {
