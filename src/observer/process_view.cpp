@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <locale>
 #include <ostream>
 #include <span>
@@ -41,7 +42,11 @@ std::vector<task_id> in_order(const deadlock& one) {
 std::string name_of(const task_info& one) {
   if (one.function.address() == nullptr) return "?";
   std::string name = one.function.function();
-  if (name.empty()) name = one.function.module() + "+" + text_of(one.function.offset());
+  if (name.empty()) {
+    char offset[24];
+    std::snprintf(offset, sizeof offset, "+0x%zx", static_cast<std::size_t>(one.function.offset()));
+    name = one.function.module() + offset;
+  }
   return name;
 }
 
