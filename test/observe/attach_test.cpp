@@ -258,6 +258,20 @@ TEST_F(attach, sees_a_program_that_was_stripped) {
   }
 }
 
+TEST_F(attach, gives_a_terminal_no_commands_of_the_program_that_it_looks_into) {
+  const temporary dir;
+  const std::string program = dir.path / "\x1b[2J\xc2\x9b";
+  ASSERT_EQ(run({"strip", "-o", program, ATTACH_TARGET}).status, 0);
+  const looked_into one{program, {"all"}};
+  for (const outcome& shown : {weft_tool({"dump", one.pid()}), weft_tool({"top", one.pid(), "--once"}),
+                               weft_tool({"dump", one.pid(), "--json"})}) {
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    EXPECT_NE(shown.out.find("/?[2J?+0x"), std::string::npos) << shown.out.substr(0, 1000);
+    EXPECT_EQ(shown.out.find('\x1b'), std::string::npos);
+    EXPECT_EQ(shown.out.find("\xc2\x9b"), std::string::npos);
+  }
+}
+
 #ifdef ATTACH_TARGET_STATIC
 TEST_F(attach, sees_a_static_program) {
   for (const char* kind : {"all", "fibers"}) {

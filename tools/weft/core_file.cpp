@@ -35,7 +35,7 @@ class core final : public target, weft_tool::memory {
 
   const weft_tool::memory& memory() const noexcept override { return *this; }
   std::string what() const override {
-    return "core file " + path_ + (pid != 0 ? " of process " + std::to_string(pid) : "") +
+    return "core file " + printable(path_) + (pid != 0 ? " of process " + std::to_string(pid) : "") +
            (cut_off_ ? ", which was cut off" : "");
   }
 

@@ -7,15 +7,28 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace weft_tool {
 
 using address = std::uint64_t;
 
+/// Without control characters: names and paths of a program that is looked at may be chosen to be commands to a terminal.
+inline std::string printable(std::string_view text) {
+  std::string all;
+  for (std::size_t i = 0; i != text.size(); ++i) {
+    const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
+    const bool is_of_two = byte(i) == 0xc2 && byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0;  // U+0080 to U+009F
+    all += byte(i) < 0x20 || byte(i) == 0x7f || is_of_two ? '?' : text[i];
+    if (is_of_two) ++i;
+  }
+  return all;
+}
+
 /// What a user is told, and the program ends with.
 struct problem : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit problem(std::string_view sentence) : std::runtime_error{printable(sentence)} {}
 };
 
 class memory {

@@ -115,7 +115,7 @@ std::string target::name_of(address code) const {
                   static_cast<unsigned long long>(in != nullptr ? code - in->bias() : code));
     name = in != nullptr ? in->path() + "+" + digits : digits;
   }
-  return names_.emplace(code, std::move(name)).first->second;
+  return names_.emplace(code, printable(name)).first->second;
 }
 
 // ---- registers ----------------------------------------------------------------------------------------------------------

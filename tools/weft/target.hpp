@@ -70,7 +70,7 @@ class target {
   const std::vector<module>& modules() const noexcept { return modules_; }
   const std::vector<thread_seen>& threads() const noexcept { return threads_; }
   const module* module_at(address at) const noexcept;
-  /// "serve(connection)"; "server+0x1230" where it has no name.
+  /// "serve(connection)"; "server+0x1230" where it has no name. Printable.
   std::string name_of(address code) const;
 
   int pid = 0;

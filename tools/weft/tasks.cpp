@@ -220,7 +220,7 @@ class walk {
     const auto [known, is_new] = kinds_.try_emplace(type);
     wait_kind& kind = known->second;
     if (!is_new) return kind;
-    kind.name = at_.text(at_.word(type + f_["wait_type.name"]), 80);
+    kind.name = printable(at_.text(at_.word(type + f_["wait_type.name"]), 80));
     const address layout = at_.word(type + f_["wait_type.layout"]);
     std::vector<std::byte> bytes(f_["layout.bytes"] < 4096 ? f_["layout.bytes"] : 0);
     if (layout == 0 || at_.read(layout, bytes.data(), bytes.size()) != bytes.size()) return kind;
