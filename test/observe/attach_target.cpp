@@ -5,6 +5,7 @@
 #include <weft/snapshot.hpp>
 #include <weft/weft.hpp>
 
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <chrono>
 #include <cstdio>
@@ -153,6 +154,10 @@ int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
       wait_for_end();
       co_return;
     }));
+  } else if (kind == "without_main") {
+    // All of it in other threads: the first one ends, without running anything of its end.
+    std::thread{[=] { run("all", count, guard); }}.detach();
+    ::syscall(SYS_exit, 0);
   } else if (kind == "crash") {
     static things with;
     std::thread{[] {

@@ -246,6 +246,13 @@ TEST_F(attach, sees_what_a_body_has_forked_that_blocks_its_thread) {
   EXPECT_GE(seen.at("tasks").size(), 1002u);
 }
 
+TEST_F(attach, sees_a_process_whose_first_thread_has_ended) {
+  const looked_into one{ATTACH_TARGET, {"without_main"}};
+  const json seen = seen_of(one.pid());
+  EXPECT_EQ(seen.at("tasks").size(), one.itself.at("tasks").size());
+  EXPECT_EQ(deadlocks_of(seen).size(), 1u);
+}
+
 TEST_F(attach, sees_a_program_that_was_stripped) {
   const temporary dir;
   const std::string program = dir.path / "stripped";

@@ -87,6 +87,33 @@ std::vector<int> threads_of(int pid) {
   return all;
 }
 
+// What the kernel's file on a process or thread says behind `key`; empty: it is gone.
+std::string status_of(const std::string& file, std::string_view key) {
+  std::ifstream in{file};
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key)) return line.substr(std::min(line.size(), line.find_first_not_of(" \t", key.size())));
+  return {};
+}
+
+// The state of a thread, as a letter; 0: it is gone.
+char state_of(int pid, int thread) {
+  const std::string state = status_of(file_of(pid, ("task/" + std::to_string(thread) + "/status").c_str()), "State:");
+  return state.empty() ? '\0' : state[0];
+}
+
+// Whether a thread has ended. The first one is listed on until all have, and has no memory any more.
+bool has_ended(int pid, int thread) {
+  const char state = state_of(pid, thread);
+  return state == '\0' || state == 'Z' || state == 'X';
+}
+
+// By whose number the kernel gives the memory of a process: its first thread may have ended.
+int living_thread_of(int pid) {
+  for (const int one : threads_of(pid))
+    if (!has_ended(pid, one)) return one;
+  return pid;
+}
+
 class live_memory final : public memory {
  public:
   explicit live_memory(int pid) noexcept : pid_{pid} {}
@@ -141,9 +168,9 @@ class room {
 
 class process final : public target, weft_tool::memory {
  public:
-  explicit process(int which) : live_{which} {
+  explicit process(int which) : through_{living_thread_of(which)}, live_{through_} {
     pid = which;
-    mappings_ = mappings_of(pid);
+    mappings_ = mappings_of(through_);
     std::uint64_t probe;
     const auto first = std::ranges::find_if(mappings_, &mapping::can_read);
     if (first == mappings_.end() || live_.read(first->begin, &probe, sizeof probe) != sizeof probe)
@@ -202,7 +229,7 @@ class process final : public target, weft_tool::memory {
 
   // The parts of a mapping that have memory, and are no slabs.
   void add_present(const mapping& of, const std::vector<address>& slabs, std::vector<piece>& into) const {
-    const int file = ::open(file_of(pid, "pagemap").c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = ::open(file_of(through_, "pagemap").c_str(), O_RDONLY | O_CLOEXEC);
     std::vector<std::uint64_t> pages((of.end - of.begin) / page);
     const auto bytes = static_cast<ssize_t>(pages.size() * sizeof pages[0]);
     const bool is_known = file >= 0 && ::pread(file, pages.data(), static_cast<std::size_t>(bytes),
@@ -260,16 +287,10 @@ class process final : public target, weft_tool::memory {
 
   // Whether a debugger has it, and it stands already.
   bool is_held() const {
-    const auto line_of = [](const std::string& path, std::string_view key) {
-      std::ifstream in{path};
-      for (std::string line; std::getline(in, line);)
-        if (line.starts_with(key)) return line.substr(line.find_first_not_of(" \t", key.size()));
-      return std::string{};
-    };
-    if (const std::string by = line_of(file_of(pid, "status"), "TracerPid:"); by.empty() || by == "0") return false;
-    return std::ranges::all_of(threads_of(pid), [&](int one) {
-      return line_of(file_of(pid, ("task/" + std::to_string(one) + "/status").c_str()), "State:").starts_with('t');
-    });
+    if (const std::string by = status_of(file_of(through_, "status"), "TracerPid:"); by.empty() || by == "0")
+      return false;
+    return std::ranges::all_of(threads_of(pid),
+                               [&](int one) { return state_of(pid, one) == 't' || has_ended(pid, one); });
   }
 
   void stop_and_copy() {
@@ -303,8 +324,8 @@ class process final : public target, weft_tool::memory {
         for (const int one : threads_of(pid)) {
           if (std::ranges::find(standing, one, &stopped::thread) != standing.end()) continue;
           if (::ptrace(PTRACE_SEIZE, one, nullptr, nullptr) != 0) {
-            if (errno == ESRCH) continue;  // it has just ended
             const int error = errno;
+            if (error == ESRCH || has_ended(pid, one)) continue;  // EPERM, of one that has ended and is still listed
             refuse(pid, error, "trace it");  // those that were seized run, and the kernel lets go of them as this ends
           }
           fresh.push_back(one);
@@ -377,6 +398,7 @@ class process final : public target, weft_tool::memory {
     threads_.push_back(std::move(one));
   }
 
+  int through_;
   live_memory live_;
   std::vector<mapping> mappings_;
   std::vector<fields> tables_;
