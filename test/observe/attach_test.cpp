@@ -401,6 +401,32 @@ TEST_F(attach, says_that_it_is_not_permitted) {
   EXPECT_NE(told.err.find("not permitted"), std::string::npos) << told.err;
 }
 
+// A thread in vfork() can't be stopped until its child has another program or has ended.
+TEST_F(attach, does_not_wait_for_a_thread_that_can_not_be_stopped) {
+  int goes_on[2], said[2];
+  ASSERT_EQ(::pipe2(goes_on, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(said, O_CLOEXEC), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    ::close(goes_on[1]);
+    if (::vfork() == 0) {
+      char end;
+      static_cast<void>(::write(said[1], "x", 1) == ::read(goes_on[0], &end, 1));
+      ::_exit(0);
+    }
+    ::_exit(7);
+  }
+  char ready;
+  ASSERT_EQ(::read(said[0], &ready, 1), 1);
+  const outcome told = weft_tool({"dump", std::to_string(other)});
+  EXPECT_EQ(told.status, 1);
+  EXPECT_NE(told.err.find("does not stop"), std::string::npos) << told.err;
+  for (const int one : {goes_on[0], goes_on[1], said[0], said[1]}) ::close(one);
+  int status = 0;
+  ::waitpid(other, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7) << "it goes on";
+}
+
 // A note that leads nowhere, and one of another size.
 TEST_F(attach, says_that_notes_are_damaged) {
   std::ifstream in{ATTACH_TARGET, std::ios::binary};

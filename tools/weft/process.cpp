@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -293,6 +294,27 @@ class process final : public target, weft_tool::memory {
                                [&](int one) { return state_of(pid, one) == 't' || has_ended(pid, one); });
   }
 
+  using clock = std::chrono::steady_clock;
+
+  // Whether a thread that was interrupted stands at last. One in a system call that nothing interrupts, as vfork() and a file
+  // of a server that is gone, does not, and all others would stand as long as it is there.
+  bool comes_to_stand(int thread, int& status, clock::time_point until) const {
+    for (int tries = 0;; ++tries) {
+      const pid_t seen = ::waitpid(thread, &status, __WALL | WNOHANG);
+      if (seen == thread) return WIFSTOPPED(status);
+      if (seen < 0 && errno != EINTR) return false;
+      if (clock::now() >= until)
+        throw problem{what() + ": its thread " + std::to_string(thread) +
+                      " does not stop: it is in a system call that nothing interrupts"};
+      constexpr int tries_in_a_row = 100;
+      constexpr timespec pause{.tv_sec = 0, .tv_nsec = 50'000};
+      if (tries < tries_in_a_row)
+        ::sched_yield();
+      else
+        ::nanosleep(&pause, nullptr);
+    }
+  }
+
   void stop_and_copy() {
     if (is_held()) return copy();
     // Meanwhile before all others, where that is permitted: on a busy machine the process would stand while this waits for a
@@ -314,7 +336,7 @@ class process final : public target, weft_tool::memory {
       for (const auto& [thread, signal] : standing)
         ::ptrace(PTRACE_DETACH, thread, nullptr, reinterpret_cast<void*>(signal));
     };
-    using clock = std::chrono::steady_clock;
+    constexpr std::chrono::seconds longest_wait{5};
     clock::time_point begin;
     try {
       // A thread may start another one before it stands, so this ends when a look finds none that runs.
@@ -334,10 +356,7 @@ class process final : public target, weft_tool::memory {
         for (const int one : fresh) ::ptrace(PTRACE_INTERRUPT, one, nullptr, nullptr);
         for (const int one : fresh) {
           int status = 0;
-          pid_t seen;
-          do seen = ::waitpid(one, &status, __WALL);
-          while (seen < 0 && errno == EINTR);
-          if (seen != one || !WIFSTOPPED(status)) continue;  // it has ended
+          if (!comes_to_stand(one, status, begin + longest_wait)) continue;  // it has ended
           const bool by_signal = status >> 16 == 0;
           standing.push_back({one, by_signal ? WSTOPSIG(status) : 0L});
           again = true;
