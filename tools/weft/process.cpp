@@ -8,14 +8,12 @@
 //
 // Rejected: (a) fork() inside of the process, for a copy on write: it would have to run code there. (b) Walking while it
 // stands: 200,000 tasks are some hundred nanoseconds each, and a walk is full of misses.
-#include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,14 +21,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <limits>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -38,6 +31,7 @@
 #include <vector>
 
 #include "fields.hpp"
+#include "proc.hpp"
 #include "target.hpp"
 
 namespace weft_tool {
@@ -45,95 +39,6 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t most_besides = std::size_t{96} << 20;  // of what lies outside of slabs
-
-std::string file_of(int pid, const char* name) { return "/proc/" + std::to_string(pid) + "/" + name; }
-
-[[noreturn]] void refuse(int pid, int error, const char* doing) {
-  const std::string who = "process " + std::to_string(pid);
-  if (error == ESRCH || error == ENOENT) throw problem{"there is no " + who};
-  if (error == EPERM || error == EACCES)
-    throw problem{who + ": not permitted to " + doing +
-                  ": be its user or root, and see /proc/sys/kernel/yama/ptrace_scope; another debugger may be at it"};
-  throw problem{who + ": cannot " + doing + ": " + std::generic_category().message(error)};
-}
-
-std::vector<mapping> mappings_of(int pid) {
-  std::vector<mapping> all;
-  std::ifstream in{file_of(pid, "maps")};
-  if (!in) refuse(pid, errno, "read its mappings");
-  for (std::string line; std::getline(in, line);) {
-    mapping one;
-    char rights[5]{};
-    int path = 0;
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &one.begin, &one.end, rights,
-                    &one.offset, &path) < 4)
-      continue;
-    one.can_read = rights[0] == 'r';
-    one.can_write = rights[1] == 'w';
-    one.is_private = rights[3] == 'p';
-    if (path != 0) one.path = line.substr(static_cast<std::size_t>(path));
-    all.push_back(std::move(one));
-  }
-  if (all.empty()) refuse(pid, ESRCH, "read its mappings");
-  return all;
-}
-
-std::vector<int> threads_of(int pid) {
-  std::vector<int> all;
-  DIR* const tasks = ::opendir(file_of(pid, "task").c_str());
-  if (tasks == nullptr) refuse(pid, errno, "list its threads");
-  while (const dirent* const one = ::readdir(tasks))
-    if (one->d_name[0] != '.') all.push_back(std::atoi(one->d_name));
-  ::closedir(tasks);
-  return all;
-}
-
-// What the kernel's file on a process or thread says behind `key`; empty: it is gone.
-std::string status_of(const std::string& file, std::string_view key) {
-  std::ifstream in{file};
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with(key)) return line.substr(std::min(line.size(), line.find_first_not_of(" \t", key.size())));
-  return {};
-}
-
-// The state of a thread, as a letter; 0: it is gone.
-char state_of(int pid, int thread) {
-  const std::string state = status_of(file_of(pid, ("task/" + std::to_string(thread) + "/status").c_str()), "State:");
-  return state.empty() ? '\0' : state[0];
-}
-
-// Whether a thread has ended. The first one is listed on until all have, and has no memory any more.
-bool has_ended(int pid, int thread) {
-  const char state = state_of(pid, thread);
-  return state == '\0' || state == 'Z' || state == 'X';
-}
-
-// By whose number the kernel gives the memory of a process: its first thread may have ended.
-int living_thread_of(int pid) {
-  for (const int one : threads_of(pid))
-    if (!has_ended(pid, one)) return one;
-  return pid;
-}
-
-class live_memory final : public memory {
- public:
-  explicit live_memory(int pid) noexcept : pid_{pid} {}
-
-  std::size_t read(address at, void* into, std::size_t bytes) const noexcept override {
-    std::size_t done = 0;
-    while (done != bytes) {
-      iovec here{static_cast<std::byte*>(into) + done, bytes - done};
-      iovec there{reinterpret_cast<void*>(at + done), bytes - done};
-      const ssize_t got = ::process_vm_readv(pid_, &here, 1, &there, 1, 0);
-      if (got <= 0) break;
-      done += static_cast<std::size_t>(got);
-    }
-    return done;
-  }
-
- private:
-  int pid_;
-};
 
 struct piece {
   address begin;
