@@ -37,8 +37,8 @@
 namespace weft_tool {
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t most_besides = std::size_t{96} << 20;  // of what lies outside of slabs
+const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));  // of AArch64, 4, 16 or 64 KiB
+constexpr std::size_t most_besides = std::size_t{96} << 20;           // of what lies outside of slabs
 
 struct piece {
   address begin;
@@ -165,7 +165,8 @@ class process final : public target, weft_tool::memory {
       if (fields found{one, live_}; found.is_found()) tables_.push_back(std::move(found));
     const std::vector<address> known = slabs();
     slab_bytes_ = tables_.empty() ? page : tables_[0]["slab.bytes"];
-    if (slab_bytes_ < page || (slab_bytes_ & (slab_bytes_ - 1)) != 0)
+    constexpr std::size_t largest_slab = 4 << 20;  // so that a number that is none can't ask for all memory
+    if (slab_bytes_ < page || slab_bytes_ > largest_slab || (slab_bytes_ & (slab_bytes_ - 1)) != 0)
       throw problem{what() + ": its notes of weft are damaged: slabs"};
     std::vector<const mapping*> others;
     for (const mapping& one : mappings_) {
