@@ -221,7 +221,10 @@ std::optional<unwinder::caller> unwinder::step(const registers& from, bool exact
       else
         now.rules.erase(static_cast<unsigned>(number));
     };
-    const auto scaled = [&](std::uint64_t value) { return static_cast<std::int64_t>(value) * its_common.data_factor; };
+    const auto scaled = [&](std::uint64_t value) {  // as numbers without a sign, which may overflow
+      return static_cast<std::int64_t>(value * static_cast<std::uint64_t>(its_common.data_factor));
+    };
+    const auto scaled_signed = [&] { return scaled(static_cast<std::uint64_t>(code.signed_leb())); };
     while (!code.at_end() && at <= pc) {
       const auto op = code.take<std::uint8_t>();
       const unsigned low = op & 0x3f;
@@ -262,13 +265,12 @@ std::optional<unwinder::caller> unwinder::step(const registers& from, bool exact
         case 0x0c:
         case 0x12:
           now.cfa_register = static_cast<unsigned>(code.unsigned_leb());
-          now.cfa_offset = op == 0x0c ? static_cast<std::int64_t>(code.unsigned_leb())
-                                      : scaled(0) + code.signed_leb() * its_common.data_factor;
+          now.cfa_offset = op == 0x0c ? static_cast<std::int64_t>(code.unsigned_leb()) : scaled_signed();
           now.cfa_expression = {};
           break;
         case 0x0d: now.cfa_register = static_cast<unsigned>(code.unsigned_leb()); break;
         case 0x0e: now.cfa_offset = static_cast<std::int64_t>(code.unsigned_leb()); break;
-        case 0x13: now.cfa_offset = code.signed_leb() * its_common.data_factor; break;
+        case 0x13: now.cfa_offset = scaled_signed(); break;
         case 0x0f: now.cfa_expression = code.take_bytes(code.unsigned_leb()); break;
         case 0x10:
         case 0x16: {
@@ -280,7 +282,7 @@ std::optional<unwinder::caller> unwinder::step(const registers& from, bool exact
         case 0x11:
         case 0x15: {
           const auto number = code.unsigned_leb();
-          set(number, {op == 0x11 ? rule::at_cfa : rule::is_cfa, code.signed_leb() * its_common.data_factor, {}});
+          set(number, {op == 0x11 ? rule::at_cfa : rule::is_cfa, scaled_signed(), {}});
           break;
         }
         case 0x14: {
