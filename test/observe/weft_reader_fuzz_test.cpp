@@ -79,6 +79,13 @@ struct image {
   std::vector<std::pair<std::size_t, std::size_t>> parts;  // where what can be damaged lies: head, notes, memory
 };
 
+// As the file of this program says.
+std::uint16_t machine_of_this() {
+  Elf64_Ehdr head{};
+  std::ifstream{"/proc/self/exe", std::ios::binary}.read(reinterpret_cast<char*>(&head), sizeof head);
+  return head.e_machine;
+}
+
 image make_core() {
   std::vector<part> parts;
   std::ifstream maps{"/proc/self/maps"};
@@ -121,6 +128,7 @@ image make_core() {
   head.e_ident[EI_CLASS] = ELFCLASS64;
   head.e_ident[EI_DATA] = ELFDATA2LSB;
   head.e_type = ET_CORE;
+  head.e_machine = machine_of_this();
   head.e_phoff = sizeof head;
   head.e_phentsize = sizeof(Elf64_Phdr);
   head.e_phnum = static_cast<std::uint16_t>(parts.size() + 1);
@@ -180,6 +188,18 @@ std::size_t tasks_in(std::span<const std::byte> core) {
 }
 
 TEST(weft_reader, finds_all_in_a_core_file_that_is_whole) { EXPECT_EQ(tasks_in(core_of_this().bytes), tasks_of_tree); }
+
+TEST(weft_reader, refuses_a_core_file_of_another_machine) {
+  std::vector<std::byte> other = core_of_this().bytes;
+  const std::uint16_t machine = machine_of_this() == EM_RISCV ? EM_X86_64 : EM_RISCV;
+  std::memcpy(other.data() + offsetof(Elf64_Ehdr, e_machine), &machine, sizeof machine);
+  try {
+    weft_tool::open_core_bytes(other);
+    ADD_FAILURE() << "it was taken";
+  } catch (const weft_tool::problem& what) {
+    EXPECT_NE(std::string_view{what.what()}.find("not of this machine"), std::string_view::npos) << what.what();
+  }
+}
 
 TEST(weft_reader, survives_a_file_that_ends_anywhere) {
   const std::span<const std::byte> whole{core_of_this().bytes};

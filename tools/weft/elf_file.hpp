@@ -48,7 +48,7 @@ class elf_file {
   explicit elf_file(std::span<const std::byte> bytes) noexcept;
   elf_file() = default;
 
-  /// Whether it is a 64-bit ELF file of this machine's byte order.
+  /// Whether it is a 64-bit ELF file of this kind of machine: registers and stacks of others lie differently.
   bool is_valid() const noexcept { return header_ != nullptr; }
   const Elf64_Ehdr& header() const noexcept { return *header_; }
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
