@@ -496,6 +496,8 @@ class terminal {
     return false;
   }
 
+  void send(int signal) const { ::kill(child_, signal); }
+
   int end() {
     char some[65536];
     while (::read(side_, some, sizeof some) > 0) {
@@ -544,6 +546,17 @@ TEST_F(attach, top_ends_with_the_process_and_gives_the_terminal_back) {
   static_cast<void>(one.end());
   ASSERT_TRUE(top.shows("\x1b[?1049l")) << top.screen;
   EXPECT_EQ(top.end(), 1);
+}
+
+TEST_F(attach, top_gives_the_terminal_back_when_a_signal_ends_it) {
+  const looked_into one{ATTACH_TARGET, {"all"}};
+  for (const int signal : {SIGTERM, SIGQUIT, SIGBUS}) {
+    terminal top{one.pid()};
+    ASSERT_TRUE(top.shows("DEADLOCK: ")) << top.screen;
+    top.send(signal);
+    ASSERT_TRUE(top.shows("\x1b[?1049l")) << signal;
+    EXPECT_EQ(top.end(), signal == SIGBUS ? -1 : 0);
+  }
 }
 
 TEST_F(attach, top_shows_one_picture_without_a_terminal) {

@@ -2,8 +2,10 @@
 
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
@@ -14,35 +16,56 @@ namespace {
 
 volatile std::sig_atomic_t is_told_to_end = 0;
 
+termios before;  // of the terminal that is taken over; written before a handler is there to read it
+
 void put(std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR && is_told_to_end == 0) continue;
     if (written <= 0) return;  // nobody looks any more
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
+// Also from a handler of signals.
+void give_back() noexcept {
+  put("\x1b[?25h\x1b[?1049l");
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+void on(int signal, void (*handler)(int), int flags) noexcept {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigaction(signal, &action, nullptr);
+}
+
 }  // namespace
 
 screen::screen() {
-  if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0 || ::tcgetattr(STDIN_FILENO, &before_) != 0)
+  if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0 || ::tcgetattr(STDIN_FILENO, &before) != 0)
     throw problem{"top needs a terminal; `weft top PID --once` does not"};
-  termios raw = before_;
+  termios raw = before;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   raw.c_iflag &= ~static_cast<tcflag_t>(ICRNL | IXON);
+  raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // the shell would go on in this picture
+  raw.c_cc[VMIN] = 1;
+  raw.c_cc[VTIME] = 0;
+  for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) on(one, [](int) { is_told_to_end = 1; }, 0);
+  // It ends by its own fault, as where a file that it reads becomes shorter: but not with the terminal as it is now.
+  for (const int one : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    on(
+        one,
+        [](int which) {
+          give_back();
+          ::raise(which);
+        },
+        static_cast<int>(SA_RESETHAND));
   ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-  for (const int one : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action{};
-    action.sa_handler = [](int) { is_told_to_end = 1; };
-    ::sigaction(one, &action, nullptr);
-  }
   put("\x1b[?1049h\x1b[?25l");
 }
 
-screen::~screen() {
-  put("\x1b[?25h\x1b[?1049l");
-  ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-}
+screen::~screen() { give_back(); }
 
 screen::size screen::now() noexcept {
   winsize is{};

@@ -2,8 +2,6 @@
 // Linux know.
 #pragma once
 
-#include <termios.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +10,7 @@ namespace weft_tool {
 
 class screen {
  public:
-  /// Takes over the terminal. Throws problem where there is none.
+  /// Takes over the terminal, and gives it back at the end, also by a signal. Throws problem where there is none.
   screen();
   screen(const screen&) = delete;
   ~screen();
@@ -35,8 +33,6 @@ class screen {
 
  private:
   bool next_byte(char& into, int milliseconds);
-
-  termios before_{};
 };
 
 /// What fits into so many columns, without control characters.
