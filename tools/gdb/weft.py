@@ -6,7 +6,7 @@
 #     (gdb) weft graph [FILE]   who waits for whom, for Graphviz; to a file, or here
 #
 # What lives is found by the program `weft`, which reads the process's memory or the core file as it does without gdb:
-# $WEFT_TOOL names it, else it is ../../bin/weft beside where this was installed, or in the PATH.
+# $WEFT_TOOL names it, else it is bin/weft of the prefix in which this is installed as share/weft/gdb/weft.py, or in the PATH.
 #
 # Locals are those of clang, at the coroutine's last suspension: it describes a coroutine's frame as a type of its own, and
 # names a variable in it `__coro_frame`. In optimized code most fields of that type are called by their types. g++ 12 tells no
@@ -42,7 +42,10 @@ def ask(how):
     core = core_file()
     if core is None and not inferior.pid:
         raise gdb.GdbError("there is no process and no core file")
-    done = subprocess.run([tool(), "dump", core or str(inferior.pid), how], capture_output=True, text=True, check=False)
+    # Of names in UTF-8, also where gdb was started with a locale that is not.
+    done = subprocess.run(
+        [tool(), "dump", core or str(inferior.pid), how], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode != 0:
         raise gdb.GdbError(done.stderr.strip())
     return done.stdout
@@ -79,7 +82,11 @@ def show_locals(at, code):
     frame = gdb.Value(at).cast(kind.pointer()).dereference()
     for field in kind.fields():
         if field.name and not field.name.startswith("__"):
-            gdb.write("        %s = %s\n" % (field.name, frame[field].format_string(max_depth=2, max_elements=16)))
+            try:
+                shown = frame[field].format_string(max_depth=2, max_elements=16)
+            except gdb.error as why:  # memory that a core file lacks: the stack goes on
+                shown = "<%s>" % why
+            gdb.write("        %s = %s\n" % (field.name, shown))
 
 
 class Weft(gdb.Command):
