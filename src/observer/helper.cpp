@@ -186,6 +186,12 @@ int observer_helper::wait_time() const {
 bool observer_helper::look_once() {
   std::array<epoll_event, 16> events{};
   const int count = ::epoll_wait(epoll_.number(), events.data(), static_cast<int>(events.size()), wait_time());
+  if (count < 0 && errno != EINTR) {
+    write_all(STDERR_FILENO,
+              "weft: the observer ends: it can't wait: " + std::error_code{errno, std::generic_category()}.message() +
+                  "; has the program closed descriptors that are not its own?\n");
+    return !(ends_ = true);
+  }
   now_ = clock::now();
   for (int i = 0; i < count; ++i) {
     void* const what = events[static_cast<std::size_t>(i)].data.ptr;

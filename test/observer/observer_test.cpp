@@ -495,6 +495,21 @@ TEST(observer, a_forked_child_lets_go_of_its_sockets_and_may_have_an_observer_of
   ::close(pipe[0]);
 }
 
+// As some programs do that become daemons, of all that are open.
+TEST(observer, ends_where_its_descriptors_were_closed_and_does_not_spin) {
+  const test::own_directory where;
+  EXPECT_EQ(in_child([&] {
+              auto* const watching = new w::observer{{.directory = where.path().c_str()}};
+              if (watching->socket_path().empty()) return 2;
+              ::close_range(3, ~0U, 0);
+              ::sleep(2);  // until it wakes, for its look each second
+              const auto before = std::clock();
+              ::sleep(2);
+              return std::clock() - before < CLOCKS_PER_SEC / 2 ? 0 : 1;
+            }),
+            0);
+}
+
 #if !defined(WEFT_TEST_ASAN) && !defined(WEFT_TEST_TSAN)  // which have threads that work by themselves
 TEST(observer, lets_an_idle_process_sleep) {
   const test::own_directory where;
