@@ -149,6 +149,7 @@ void observer_helper::close_in_child() noexcept {
   is_forked_ = true;
   for (const int each : {epoll_.number(), wake_.number(), stalled_.number(), by_socket_.number(), by_http_.number()})
     if (each >= 0) ::close(each);
+  if (directory_) ::close(directory_->number());
   for (const observer_client& one : clients_) ::close(one.number());
   table_lock_.unlock();
 }

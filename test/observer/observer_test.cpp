@@ -476,7 +476,10 @@ TEST(observer, a_forked_child_lets_go_of_its_sockets_and_may_have_an_observer_of
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(pipe[1]);
-    delete watching;  // as an exit would: takes nothing of the parent's away
+    delete watching;       // as an exit would: takes nothing of the parent's away
+    std::error_code gone;  // of the descriptor that lists them
+    for (const auto& open : std::filesystem::directory_iterator{"/proc/self/fd"})
+      if (std::filesystem::read_symlink(open, gone) == where.path()) ::_exit(2);
     const w::observer own{{.directory = where.path().c_str()}};
     test::asking one{own.socket_path()};
     const bool answers = json::parse(one.ask("status"))["status"]["process"] == ::getpid();
