@@ -4,9 +4,7 @@
 #include <cstdio>
 
 namespace weft::detail {
-namespace {
-
-// How many bytes the UTF-8 character at the beginning of `text` has; 0: it is none, as Unicode's table 3-7 says.
+// As Unicode's table 3-7 says.
 std::size_t length_of_character(std::string_view text) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto goes_on = [&](std::size_t i, unsigned char least = 0x80, unsigned char most = 0xbf) {
@@ -27,8 +25,6 @@ std::size_t length_of_character(std::string_view text) noexcept {
   }
   return 0;
 }
-
-}  // namespace
 
 void append_json(std::string& to, std::string_view text) {
   to += '"';

@@ -31,11 +31,28 @@ struct seen_pool {
   std::size_t waiting_for_any = 0;
 };
 
+// A name is any bytes. Two that differ stay different as text, or get numbers: Prometheus refuses a figure that comes twice.
+std::string as_text(std::string_view name) {
+  std::string text;
+  while (!name.empty()) {
+    const std::size_t length = length_of_character(name);
+    const auto first = static_cast<unsigned char>(name.front());
+    if (length == 0)
+      text += "\xef\xbf\xbd";  // U+FFFD, the replacement character
+    else if (first < 0x20 || first == 0x7f)
+      text += '?';
+    else
+      text += name.substr(0, length);
+    name.remove_prefix(length == 0 ? 1 : length);
+  }
+  return text;
+}
+
 std::vector<seen_pool> all_pools() {
   std::vector<seen_pool> found;
   visit_pools(
       [](pool_core& one, void* with) {
-        seen_pool seen{.name = one.name(), .workers = {}, .waiting_for_any = one.waiting_for_any()};
+        seen_pool seen{.name = as_text(one.name()), .workers = {}, .waiting_for_any = one.waiting_for_any()};
         for (unsigned i = 0; i != one.size(); ++i) seen.workers.push_back(one.stats(i));
         static_cast<std::vector<seen_pool>*>(with)->push_back(std::move(seen));
       },
@@ -80,18 +97,13 @@ std::uint64_t entries_of(const char* directory) noexcept {
   return count > 3 ? count - 3 : 0;  // without ".", ".." and, of descriptors, that of the directory
 }
 
-// A label's value, as OpenMetrics escapes it. What is no UTF-8 is replaced, as in JSON.
+// A label, as OpenMetrics escapes its value, which is UTF-8 without control characters.
 std::string label(std::string_view name, std::string_view value) {
   std::string text{name};
   text += "=\"";
   for (const char one : value) {
     if (one == '\\' || one == '"') text += '\\';
-    if (one == '\n')
-      text += "\\n";
-    else if (static_cast<unsigned char>(one) < 0x20 || static_cast<unsigned char>(one) >= 0x7f)
-      text += '?';
-    else
-      text += one;
+    text += one;
   }
   return text + '"';
 }

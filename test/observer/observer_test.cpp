@@ -232,6 +232,17 @@ TEST(observer, knows_the_pools_and_what_their_workers_have_done) {
   EXPECT_EQ(json::parse(one.ask("status"))["status"]["pools"].size(), 0U);
 }
 
+TEST(observer, tells_pools_apart_whose_names_are_no_ascii) {
+  const test::own_directory where;
+  const w::observer watching{{.directory = where.path().c_str()}};
+  const w::pool one{{.threads = 1, .name = "\xc3\xa4"}}, two{{.threads = 1, .name = "\xc3\xb6"}};
+  const w::pool three{{.threads = 1, .name = "\xff"}}, four{{.threads = 1, .name = "\xfe"}};
+  test::asking asks{watching.socket_path()};
+  const std::string metrics = json::parse(asks.ask("metrics"))["metrics"];
+  for (const std::string name : {"\xc3\xa4", "\xc3\xb6", "\xef\xbf\xbd", "\xef\xbf\xbd#2"})
+    expect_contains(metrics, "\nweft_pool_workers{pool=\"" + name + "\"} 1\n");
+}
+
 TEST(observer, writes_numbers_with_digits_alone_whatever_the_locale_is) {
   struct in_groups : std::numpunct<char> {
     char do_thousands_sep() const override { return '.'; }
