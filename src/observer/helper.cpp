@@ -1,7 +1,6 @@
 #include "observer/helper.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -25,21 +24,13 @@
 #include "observer/http.hpp"
 #include "observer/random_digits.hpp"
 #include "observer/work_of_others.hpp"
+#include "observer/write_all.hpp"
 
 namespace weft::detail {
 namespace {
 
 [[noreturn]] void refuse_observer(int number, const char* doing, std::string_view what) {
   throw error{std::error_code{number, std::generic_category()}, doing, what};
-}
-
-void write_all(int to, std::string_view text) noexcept {
-  while (!text.empty()) {
-    const auto size = ::write(to, text.data(), text.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(size));
-  }
 }
 
 // What epoll hands back for those that are no client. Only the addresses count.
@@ -385,17 +376,6 @@ const observer_counts& observer_helper::counts() {
   counts_.clients = static_cast<unsigned>(clients_.size());
   counts_.stalls = stalls_ ? stalls_->count() : 0;
   return counts_;
-}
-
-void observer_helper::dump() {
-  const process_view view;
-  const std::string text = "weft: dump of process " + std::to_string(::getpid()) + '\n' + view.text();
-  if (dump_file_.empty()) return write_all(STDERR_FILENO, text);
-  const net::owned_descriptor to{
-      ::open(dump_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR)};
-  if (to.number() >= 0) return write_all(to.number(), text);
-  write_all(STDERR_FILENO, "weft: the dump can't be written to " + dump_file_ + ": " +
-                               std::error_code{errno, std::generic_category()}.message() + '\n');
 }
 
 }  // namespace weft::detail

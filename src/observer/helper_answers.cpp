@@ -1,9 +1,16 @@
-// What the observer's thread answers, to a line and by HTTP.
+// What the observer's thread answers: to a line, by HTTP, and to a signal.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <weft/unix.hpp>
 
 #include "observer/answers.hpp"
 #include "observer/helper.hpp"
@@ -11,6 +18,7 @@
 #include "observer/json.hpp"
 #include "observer/page.hpp"
 #include "observer/random_digits.hpp"
+#include "observer/write_all.hpp"
 
 namespace weft::detail {
 namespace {
@@ -123,6 +131,21 @@ void observer_helper::answer_http(observer_client& to, const http_request& reque
   if (!request.is_head) answer += body;
   to.send(as_shared(std::move(answer)));
   if (!request.keeps_alive) to.close_after_output();
+}
+
+void observer_helper::dump() {
+  const process_view view;
+  const std::string text = "weft: dump of process " + std::to_string(::getpid()) + '\n' + view.text();
+  if (dump_file_.empty()) {
+    write_all(STDERR_FILENO, text);
+    return;
+  }
+  // O_NONBLOCK: a pipe without a reader must not hold up the observer.
+  const net::owned_descriptor to{::open(
+      dump_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR)};
+  if (to.number() >= 0 && write_all(to.number(), text)) return;
+  write_all(STDERR_FILENO, "weft: the dump can't be written to " + dump_file_ + ": " +
+                               std::error_code{errno, std::generic_category()}.message() + '\n');
 }
 
 }  // namespace weft::detail

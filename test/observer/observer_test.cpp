@@ -475,6 +475,28 @@ TEST(observer, a_signal_has_a_dump_written_and_is_the_programs_again_at_the_end)
   expect_contains(refusal({.directory = where.path().c_str(), .dump_signal = SIGSEGV}), "a fault");
 }
 
+TEST(observer, a_dump_that_can_not_be_written_is_told_of_and_holds_up_nothing) {
+  const test::own_directory where;
+  const std::string pipe = where.below("pipe");  // which nobody reads
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& to : {pipe, std::string{"/dev/full"}}) {
+    const std::string errors = where.below("errors");
+    const int before = ::dup(STDERR_FILENO),
+              file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ::dup2(file, STDERR_FILENO);
+    {
+      const w::observer watching{{.directory = where.path().c_str(), .dump_signal = SIGUSR2, .dump_file = to.c_str()}};
+      ::raise(SIGUSR2);
+      EXPECT_TRUE(comes_true([&] { return text_in(errors).find("can't be written to " + to) != std::string::npos; }));
+      test::asking one{watching.socket_path()};
+      EXPECT_EQ(json::parse(one.ask("help"))["answer"], "help");
+    }
+    ::dup2(before, STDERR_FILENO);
+    ::close(before);
+    ::close(file);
+  }
+}
+
 // ---- forks, and rest ---------------------------------------------------------------------------------------------------------------
 
 TEST(observer, a_forked_child_lets_go_of_its_sockets_and_may_have_an_observer_of_its_own) {
