@@ -63,8 +63,11 @@ class observer_client {
   /// When it is dropped, unless something moves before.
   time_point gives_up_at() const noexcept;
 
+  time_point moved_at() const noexcept { return moved_; }
+
   bool is_subscribed = false;
-  std::uint32_t watched = 0;  // by epoll
+  bool has_shown_token = false;  // by HTTP
+  std::uint32_t watched = 0;     // by epoll
 
  private:
   // More is not read before that is taken.

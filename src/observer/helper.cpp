@@ -233,6 +233,18 @@ void observer_helper::accept_from(int listens, bool is_http) {
       ++counts_.refused;
       continue;
     }
+    // Anybody on this machine can connect by HTTP: those who have shown no token give way, whoever has said nothing for longest first.
+    if (is_http && count_of(is_http) == most_clients) {
+      auto oldest = clients_.end();
+      for (auto one = clients_.begin(); one != clients_.end(); ++one)
+        if (one->is_http() && !one->has_shown_token &&
+            (oldest == clients_.end() || one->moved_at() < oldest->moved_at()))
+          oldest = one;
+      if (oldest != clients_.end()) {
+        ++counts_.dropped;
+        clients_.erase(oldest);
+      }
+    }
     if (count_of(is_http) == most_clients) {
       ++counts_.refused;
       const std::string_view sorry =

@@ -108,6 +108,7 @@ void observer_helper::answer_http(observer_client& to, const http_request& reque
     return refuse_http(to, verdict.status, request.is_head);
   }
   ++counts_.answers;
+  if (verdict.status == 200) to.has_shown_token = true;
   std::string body, nonce;
   switch (verdict.page) {
     case http_page::none: break;

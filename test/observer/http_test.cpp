@@ -182,13 +182,30 @@ TEST(observer_http, half_a_request_is_dropped_and_a_connection_serves_several) {
 }
 
 TEST(observer_http, too_many_are_told_so) {
-  const observed here;
+  const test::own_directory where;
+  const w::observer watching{{.http = true, .directory = where.path().c_str()}};
+  const std::string request = "HEAD /stalls.json HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(watching.http_port()) +
+                              "\r\nAuthorization: Bearer " + std::string{watching.token()} + "\r\n\r\n";
   std::vector<test::asking> all;
-  for (int i = 0; i != 16; ++i) all.emplace_back(here.watching.http_port());
-  test::asking one_more{here.watching.http_port()};
+  for (int i = 0; i != 16; ++i) {
+    all.emplace_back(watching.http_port());
+    all.back().send(request);
+    EXPECT_EQ(all.back().line(), "HTTP/1.1 200 OK\r");
+  }
+  test::asking one_more{watching.http_port()};
   EXPECT_EQ(test::status_of(one_more.rest()), "HTTP/1.1 503 Service Unavailable");
-  test::asking by_socket{here.watching.socket_path()};
+  test::asking by_socket{watching.socket_path()};
   EXPECT_EQ(json::parse(by_socket.ask("help"))["answer"], "help");
+}
+
+// Anybody on the machine can connect, but keeps nobody out by that.
+TEST(observer_http, who_shows_no_token_gives_way) {
+  const test::own_directory where;
+  const w::observer watching{{.http = true, .directory = where.path().c_str()}};
+  std::vector<test::asking> silent;
+  for (int i = 0; i != 40; ++i) silent.emplace_back(watching.http_port());
+  EXPECT_EQ(test::status_of(test::get(watching, "/stalls.json")), "HTTP/1.1 200 OK");
+  EXPECT_EQ(silent.front().rest(), "");
 }
 
 TEST(observer_http, the_page_has_a_policy_that_allows_its_own_script_and_nothing_else) {
