@@ -56,7 +56,7 @@ struct observer_options {
 /// Threads   is made and destroyed by one at a time. There may be several, with different ports.
 /// Lifetime  may outlive pools and runtimes, and be older. A process that is forked is not observed: it has none of the thread,
 ///           and closes what it inherited.
-/// Cost      a thread; nothing for those that work, until somebody asks.
+/// Cost      a thread, which looks at all tasks once a second for deadlocks; without those, nothing until somebody asks.
 class observer {
  public:
   explicit observer(const observer_options& options = {});
