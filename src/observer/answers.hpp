@@ -38,6 +38,9 @@ class process_view {
   std::unique_ptr<parts> parts_;
 };
 
+/// Whether there are deadlocks now: a look without stacks, which are what takes long, above all those of fibers.
+bool are_deadlocks();
+
 /// The pools' workers, and figures of the process: an object.
 std::string status_json(const observer_counts& counts);
 /// In OpenMetrics' text format.

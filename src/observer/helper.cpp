@@ -347,6 +347,7 @@ void observer_helper::tick() {
 }
 
 void observer_helper::look_for_deadlocks() {
+  if (!are_deadlocks()) return told_.clear();
   const process_view view;
   std::set<std::string> found;
   constexpr std::uint64_t most_at_once = 20;  // of thousands with one reason, so many say it

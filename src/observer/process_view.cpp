@@ -110,6 +110,8 @@ struct process_view::parts {
 process_view::process_view() : parts_{std::make_unique<parts>()} {}
 process_view::~process_view() = default;
 
+bool are_deadlocks() { return !take_snapshot({.stacks = false, .deadlocks = true}).deadlocks().empty(); }
+
 std::string process_view::json() const {
   std::string text = written_by([&](std::ostream& out) { parts_->all.json(out); });
   while (!text.empty() && text.back() == '\n') text.pop_back();
