@@ -282,7 +282,7 @@ void observer_helper::serve(client_place one) {
   observer_client& client = *one;
   if (client.takes_more() && !client.receive(now_)) return end(one);
   for (;;) {
-    if (!client.flush(now_)) return end(one);
+    if (!client.flush(now_ = clock::now())) return end(one);  // an answer may have taken longer than the patience
     if (!client.takes_more()) break;
     if (!client.is_http()) {
       std::string_view line;
