@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -90,11 +91,13 @@ std::uint64_t resident_bytes() noexcept {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::uint64_t entries_of(const char* directory) noexcept {
-  const std::unique_ptr<DIR, int (*)(DIR*)> opened{::opendir(directory), ::closedir};
+std::uint64_t open_descriptors() noexcept {
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened{::opendir("/proc/self/fd"), ::closedir};
+  rlimit most{};
+  if (!opened && errno == EMFILE && ::getrlimit(RLIMIT_NOFILE, &most) == 0) return most.rlim_cur;  // all of them
   std::uint64_t count = 0;
   while (opened && ::readdir(opened.get()) != nullptr) ++count;
-  return count > 3 ? count - 3 : 0;  // without ".", ".." and, of descriptors, that of the directory
+  return count > 3 ? count - 3 : 0;  // without ".", "..", and that of the directory
 }
 
 // A label, as OpenMetrics escapes its value, which is UTF-8 without control characters.
@@ -221,7 +224,7 @@ std::string metrics_text(const observer_counts& counts) {
   to.one("process_cpu_seconds", "counter", "seconds", "Processor time of the process.", number(processor_seconds()));
   to.one("process_resident_memory_bytes", "gauge", "bytes", "Memory of the process that is in RAM.",
          std::to_string(resident_bytes()));
-  to.one("process_open_fds", "gauge", "", "Descriptors that are open.", std::to_string(entries_of("/proc/self/fd")));
+  to.one("process_open_fds", "gauge", "", "Descriptors that are open.", std::to_string(open_descriptors()));
   return std::move(to).text();
 }
 
@@ -235,7 +238,7 @@ std::string status_json(const observer_counts& counts) {
   all += ",\"time_ms\":" + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
   all += ",\"processor_seconds\":" + number(processor_seconds());
   all += ",\"resident_bytes\":" + std::to_string(resident_bytes());
-  all += ",\"open_descriptors\":" + std::to_string(entries_of("/proc/self/fd"));
+  all += ",\"open_descriptors\":" + std::to_string(open_descriptors());
   all += ",\"observer\":{\"clients\":" + std::to_string(counts.clients) +
          ",\"answers\":" + std::to_string(counts.answers) + ",\"refused\":" + std::to_string(counts.refused) +
          ",\"dropped\":" + std::to_string(counts.dropped) + ",\"deadlocks\":" + std::to_string(counts.deadlocks) + '}';

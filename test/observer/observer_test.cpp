@@ -393,6 +393,8 @@ TEST(observer, too_many_are_told_so) {
 TEST(observer, without_a_number_for_a_connection_it_waits_for_one_and_does_not_spin) {
   const test::own_directory where;
   const w::observer watching{{.directory = where.path().c_str()}};
+  test::asking beside{watching.socket_path()};
+  EXPECT_EQ(json::parse(beside.ask("help"))["answer"], "help");
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
   const int late = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -415,6 +417,8 @@ TEST(observer, without_a_number_for_a_connection_it_waits_for_one_and_does_not_s
   ::sleep(2);
   EXPECT_LT(wakes_of_process() - wakes_before, 1000);
   EXPECT_LT(std::clock() - time_before, CLOCKS_PER_SEC);  // of two seconds of it
+  EXPECT_EQ(json::parse(beside.ask("status"))["status"]["open_descriptors"],
+            next);  // that there are none is what it is about
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   char answer[1];
   EXPECT_EQ(::recv(late, answer, 1, 0), 1);
