@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -39,6 +40,22 @@ namespace {
 
 const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));  // of AArch64, 4, 16 or 64 KiB
 constexpr std::size_t most_besides = std::size_t{96} << 20;           // of what lies outside of slabs
+
+// While this lives, no key stops this program, with which a process that it holds would stand.
+class not_stopped {
+ public:
+  not_stopped() noexcept {
+    sigset_t keys;
+    ::sigemptyset(&keys);
+    for (const int one : {SIGTSTP, SIGTTIN, SIGTTOU}) ::sigaddset(&keys, one);
+    ::pthread_sigmask(SIG_BLOCK, &keys, &before_);
+  }
+  not_stopped(const not_stopped&) = delete;
+  ~not_stopped() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
 
 struct piece {
   address begin;
@@ -223,6 +240,7 @@ class process final : public target, weft_tool::memory {
 
   void stop_and_copy() {
     if (is_held()) return copy();
+    const not_stopped meanwhile;
     // Meanwhile before all others, where that is permitted: on a busy machine the process would stand while this waits for a
     // processor.
     const int nice_before = ::getpriority(PRIO_PROCESS, 0);
