@@ -140,6 +140,12 @@ asked_observer parse_observe(std::string_view text) {
         take_word(found, word.substr(0, equals), has_value ? word.substr(equals + 1) : std::string_view{}, has_value);
     if (!wrong.empty()) found.error = std::string{word} + " " + wrong;
   }
+  if (!found.error.empty()) return found;
+  // A word that would do nothing: another one was forgotten.
+  if (!found.dump_file.empty() && found.options.dump_signal == 0) found.error = "dump_to needs dump, with a signal";
+  if (!found.token_file.empty() && !found.options.http) found.error = "token_file needs http";
+  if (!found.directory.empty() && !found.options.socket && !found.options.http)
+    found.error = "dir needs socket or http";
   return found;
 }
 

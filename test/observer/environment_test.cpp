@@ -100,6 +100,9 @@ TEST(observer_environment, says_what_it_does_not_understand) {
         "stall=50", "stall=0ms",    "stall=-1ms",   "stall=3601s",   "stall=5m",        "stall=4294967297ms",
         "trace",    "trace=x",      " socket",      "socket,http=9 "})
     EXPECT_NE(error(wrong), "") << wrong;
+  EXPECT_EQ(error("dump_to=/x"), "dump_to needs dump, with a signal");
+  EXPECT_EQ(error("socket,token_file=/x"), "token_file needs http");
+  EXPECT_EQ(error("dump=USR1,dir=/x"), "dir needs socket or http");
   const auto all = parse_observe("http=9900,dump=SIGUSR2,dump_to=/d");
   EXPECT_FALSE(all.options.socket);  // what is not asked for is not there
   EXPECT_TRUE(all.options.http);
