@@ -325,7 +325,10 @@ class process final : public target, weft_tool::memory {
     {
       const unsigned helpers = std::min(std::max(std::thread::hardware_concurrency(), 1u) - 1, 3u);
       std::vector<std::jthread> help;
-      for (unsigned i = 0; i != helpers; ++i) help.emplace_back(some);
+      try {
+        for (unsigned i = 0; i != helpers; ++i) help.emplace_back(some);
+      } catch (const std::system_error&) {  // no more threads here: fewer do
+      }
       some();
     }
     copied_bytes = copied;
