@@ -164,9 +164,9 @@ namespace {
 std::string blocking_explained() {
   const blocking_stats now = process_blocking_stats();
   if (now.threads == 0) return " No thread is there for calls that block.\n";
-  return " Calls that block have " + std::to_string(now.threads) + " threads: " + std::to_string(now.busy) +
-         " are at a call, " + std::to_string(now.abandoned) + " of them at one that was abandoned; " +
-         std::to_string(now.waiting) + " calls wait for a thread.\n";
+  return " Threads for calls that block: " + std::to_string(now.threads) + ". At a call: " + std::to_string(now.busy) +
+         ", of them at one that was abandoned: " + std::to_string(now.abandoned) +
+         ". Calls that wait for a thread: " + std::to_string(now.waiting) + ".\n";
 }
 
 }  // namespace
