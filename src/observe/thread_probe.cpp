@@ -236,22 +236,35 @@ _Unwind_Reason_Code stop_at_once(_Unwind_Context*, void*) noexcept { return _URC
 
 }  // namespace
 
+namespace {
+
+bool is_ours(const struct sigaction& one) noexcept {
+  return (one.sa_flags & SA_SIGINFO) != 0 && one.sa_sigaction == on_signal;
+}
+
+}  // namespace
+
 void begin_probing() noexcept {
   ::_Unwind_Backtrace(stop_at_once, nullptr);  // what the unwinder does once, it does not do in a handler
+  struct sigaction before{};
+  ::sigaction(SIGPROF, nullptr, &before);
+  if (is_ours(before)) return;  // it has stayed, and would call itself if it were taken for the one before it
+  sigprof_before = before;
   struct sigaction ours{};
   ours.sa_sigaction = on_signal;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;  // a fiber's stack may have no room
   sigemptyset(&ours.sa_mask);
-  ::sigaction(SIGPROF, nullptr, &sigprof_before);
-  if ((sigprof_before.sa_flags & SA_SIGINFO) == 0 || sigprof_before.sa_sigaction != on_signal)
-    ::sigaction(SIGPROF, &ours, nullptr);
+  ::sigaction(SIGPROF, &ours, nullptr);
 }
 
 // The default action of a signal that comes late would end the process: where there was no handler, ours stays, and does nothing.
+// One that has been set meanwhile stays, too.
 void end_probing() noexcept {
   const bool had_one = (sigprof_before.sa_flags & SA_SIGINFO) != 0 ||
                        (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN);
-  if (had_one) ::sigaction(SIGPROF, &sigprof_before, nullptr);
+  struct sigaction now{};
+  if (had_one && ::sigaction(SIGPROF, nullptr, &now) == 0 && is_ours(now))
+    ::sigaction(SIGPROF, &sigprof_before, nullptr);
 }
 
 void list_calls_of(int thread, thread_calls& into) noexcept {

@@ -433,6 +433,27 @@ TEST(watchdog, leaves_signals_of_others_to_their_handler) {
   std::signal(SIGPROF, SIG_DFL);
 }
 
+// The handler of the first one stays, since a signal may come late: it is not taken for a handler that was there before.
+TEST(watchdog, leaves_signals_alone_the_second_time_too) {
+  std::signal(SIGPROF, SIG_DFL);
+  { const watchdog first; }
+  const watchdog second;
+  ::raise(SIGPROF);
+}
+
+// Who has set a handler meanwhile keeps it.
+TEST(watchdog, does_not_take_away_a_handler_that_was_set_later) {
+  std::signal(SIGPROF, [](int) {});
+  {
+    const watchdog dog;
+    std::signal(SIGPROF, profile);
+  }
+  const int before = profiled;
+  ::raise(SIGPROF);
+  EXPECT_EQ(profiled, before + 1);
+  std::signal(SIGPROF, SIG_DFL);
+}
+
 TEST(watchdog, records_samples_and_stalls) {
   heard what;
   std::atomic<bool> over{false};
