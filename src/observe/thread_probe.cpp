@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
-#include <weft/detail/core/async_stack.hpp>
 #include <weft/detail/core/root.hpp>
 
 #include "core/worker.hpp"
@@ -46,6 +45,45 @@ bool copy_memory(std::uint64_t from, void* into, std::size_t size) noexcept {
   const iovec to{.iov_base = into, .iov_len = size};
   const iovec at{.iov_base = reinterpret_cast<void*>(from), .iov_len = size};  // NOLINT: an address in this process
   return ::process_vm_readv(::getpid(), &to, 1, &at, 1, 0) == static_cast<ssize_t>(size);
+}
+
+// What stack_walk reads, by copies: the root may end on another thread meanwhile, also while the thread that has run it is
+// interrupted.
+void list_async(const worker& its, thread_calls& into) noexcept {
+  std::uint64_t at = 0;
+  if (!copy_memory(reinterpret_cast<std::uintptr_t>(&its.current), &at, sizeof at) || at == 0) return;
+  into.root = at;
+  alignas(root) std::array<std::byte, sizeof(root)> copy_of_root;
+  alignas(boundary) std::array<std::byte, sizeof(boundary)> copy_of_frame;
+  auto* const now = reinterpret_cast<root*>(copy_of_root.data());
+  auto* const here = reinterpret_cast<const boundary*>(copy_of_frame.data());
+  const auto address = [](std::coroutine_handle<> one) { return reinterpret_cast<std::uintptr_t>(one.address()); };
+  if (!copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
+  std::uint64_t frame = address(now->top);
+  for (int steps = 0; steps != 1000 && into.async_count != into.async.size(); ++steps) {
+    if (frame == 0) {  // on in the root that waits for this one
+      at = reinterpret_cast<std::uintptr_t>(now->parent);
+      const bool is_fork = now->is_fork;
+      if (at == 0 || !copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
+      if (is_fork) {  // its parent, the body of a scope, does not wait for it
+        at = reinterpret_cast<std::uintptr_t>(now->parent);
+        if (at == 0 || !copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
+      }
+      frame = address(now->top);
+      continue;
+    }
+    if (!copy_memory(frame, copy_of_frame.data(), copy_of_frame.size())) return;
+    const auto any = std::coroutine_handle<>::from_address(copy_of_frame.data());
+    if (const root* const ended = root::ended_by(any); ended != nullptr) {
+      at = reinterpret_cast<std::uintptr_t>(ended);
+      if (!copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
+      frame = address(now->after_end());
+      continue;
+    }
+    if (here->destroy != boundary::arrive_stopped && here->resume != nullptr)
+      into.async[into.async_count++] = reinterpret_cast<const void*>(here->resume);
+    frame = address(here->continuation);
+  }
 }
 
 }  // namespace
@@ -200,14 +238,8 @@ void answer(thread_calls& into, const void* context) noexcept {
   ::_Unwind_Backtrace(note_call, &walk);
   if (into.native_count == 0 && walk.code != 0)
     into.native[into.native_count++] = reinterpret_cast<const void*>(walk.code);  // NOLINT: an address of code
-  const worker* const here = worker_of_thread;
-  if (here != nullptr && here->current != nullptr) {
-    into.root = reinterpret_cast<std::uintptr_t>(here->current);
-    call_list calls{.ask = false};
-    stack_walk frames{*here->current, calls};
-    for (const void* code; into.async_count != into.async.size() && (code = frames.next()) != nullptr;)
-      into.async[into.async_count++] = code;
-  }
+  // A task that is about to leave this thread may go on, and end, on another one: so `current` is followed by copies.
+  if (const worker* const here = worker_of_thread; here != nullptr) list_async(*here, into);
   into.is_there = true;
 }
 
@@ -349,44 +381,6 @@ bool is_behind_call(std::uint64_t address) noexcept {
 #endif
 }
 
-// What stack_walk reads, by copies.
-void guess_async(const worker& its, thread_calls& into) noexcept {
-  std::uint64_t at = 0;
-  if (!copy_memory(reinterpret_cast<std::uintptr_t>(&its.current), &at, sizeof at) || at == 0) return;
-  into.root = at;
-  alignas(root) std::array<std::byte, sizeof(root)> copy_of_root;
-  alignas(boundary) std::array<std::byte, sizeof(boundary)> copy_of_frame;
-  auto* const now = reinterpret_cast<root*>(copy_of_root.data());
-  auto* const here = reinterpret_cast<const boundary*>(copy_of_frame.data());
-  const auto address = [](std::coroutine_handle<> one) { return reinterpret_cast<std::uintptr_t>(one.address()); };
-  if (!copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
-  std::uint64_t frame = address(now->top);
-  for (int steps = 0; steps != 1000 && into.async_count != into.async.size(); ++steps) {
-    if (frame == 0) {  // on in the root that waits for this one
-      at = reinterpret_cast<std::uintptr_t>(now->parent);
-      const bool is_fork = now->is_fork;
-      if (at == 0 || !copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
-      if (is_fork) {  // its parent, the body of a scope, does not wait for it
-        at = reinterpret_cast<std::uintptr_t>(now->parent);
-        if (at == 0 || !copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
-      }
-      frame = address(now->top);
-      continue;
-    }
-    if (!copy_memory(frame, copy_of_frame.data(), copy_of_frame.size())) return;
-    const auto any = std::coroutine_handle<>::from_address(copy_of_frame.data());
-    if (const root* const ended = root::ended_by(any); ended != nullptr) {
-      at = reinterpret_cast<std::uintptr_t>(ended);
-      if (!copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
-      frame = address(now->after_end());
-      continue;
-    }
-    if (here->destroy != boundary::arrive_stopped && here->resume != nullptr)
-      into.async[into.async_count++] = reinterpret_cast<const void*>(here->resume);
-    frame = address(here->continuation);
-  }
-}
-
 }  // namespace
 
 void guess_calls_of(int thread, const thread_state& seen, const worker& its, thread_calls& into) noexcept {
@@ -402,7 +396,7 @@ void guess_calls_of(int thread, const thread_state& seen, const worker& its, thr
       if (code.have(word) && is_behind_call(word) && into.native_count != into.native.size())
         into.native[into.native_count++] = reinterpret_cast<const void*>(word - 1);  // NOLINT: an address of code
   }
-  guess_async(its, into);
+  list_async(its, into);
   const thread_state now = state_of(thread);
   if (now.system_call == seen.system_call && now.stack == seen.stack && now.code == seen.code)
     into.is_there = true;
