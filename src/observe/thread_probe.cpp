@@ -190,13 +190,15 @@ const char* name_of_call(long number) noexcept {
 
 namespace {
 
-/// One question at a time.
+/// One question at a time. The word has the thread that is asked, so that one which answers late does not take the next one's.
 ///   edge asked     the question                    ->  the handler
 ///   edge answered  what the handler has written    ->  who asked. No model, both: a handler of signals.
 struct question {
-  enum : std::uint32_t { none, asked, being_answered, answered };
-  std::atomic<std::uint32_t> state{none};
-  int thread = 0;
+  static constexpr std::uint64_t none = 0, being_answered = 1, answered = 2;
+  static std::uint64_t asked_of(int thread) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(thread)} << 2 | 3;
+  }
+  std::atomic<std::uint64_t> state{none};
   thread_calls calls;
 };
 constinit question the_question;
@@ -247,13 +249,11 @@ constinit struct sigaction sigprof_before{};
 
 void on_signal(int number, siginfo_t* what, void* context) noexcept {
   const int kept = errno;
-  std::uint32_t state = question::asked;
+  std::uint64_t state = question::asked_of(::gettid());
   if (what->si_code == SI_TKILL && what->si_pid == ::getpid() &&
-      the_question.state.load(std::memory_order_acquire) == question::asked &&  // <- asked (no model: as declared)
-      the_question.thread == ::gettid() &&
       the_question.state.compare_exchange_strong(state, question::being_answered,
                                                  std::memory_order_acquire,     // <- asked (no model: as declared)
-                                                 std::memory_order_relaxed)) {  // who asked has given up
+                                                 std::memory_order_relaxed)) {  // another one is asked, or nobody
     answer(the_question.calls, context);
     the_question.state.store(question::answered, std::memory_order_release);  // -> answered (no model: as declared)
   } else if ((sigprof_before.sa_flags & SA_SIGINFO) != 0) {
@@ -264,15 +264,11 @@ void on_signal(int number, siginfo_t* what, void* context) noexcept {
   errno = kept;
 }
 
-_Unwind_Reason_Code stop_at_once(_Unwind_Context*, void*) noexcept { return _URC_END_OF_STACK; }
-
-}  // namespace
-
-namespace {
-
 bool is_ours(const struct sigaction& one) noexcept {
   return (one.sa_flags & SA_SIGINFO) != 0 && one.sa_sigaction == on_signal;
 }
+
+_Unwind_Reason_Code stop_at_once(_Unwind_Context*, void*) noexcept { return _URC_END_OF_STACK; }
 
 }  // namespace
 
@@ -301,24 +297,19 @@ void end_probing() noexcept {
 
 void list_calls_of(int thread, thread_calls& into) noexcept {
   question& ours = the_question;
+  std::uint64_t state = question::asked_of(thread);
   ours.calls = {};
-  ours.thread = thread;
-  ours.state.store(question::asked, std::memory_order_release);  // -> asked (no model: as declared)
+  ours.state.store(state, std::memory_order_release);  // -> asked (no model: as declared)
+  constexpr timespec a_while{.tv_sec = 0, .tv_nsec = 50'000};
+  const auto is_answered = [&] {
+    return ours.state.load(std::memory_order_acquire) == question::answered;  // <- answered (no model: as declared)
+  };
   if (::syscall(SYS_tgkill, ::getpid(), thread, SIGPROF) == 0)
-    for (int i = 0; i != 2000; ++i) {                                        // a tenth of a second
-      const std::uint32_t now = ours.state.load(std::memory_order_acquire);  // <- answered (no model: as declared)
-      if (now == question::answered) break;
-      const timespec a_while{.tv_sec = 0, .tv_nsec = 50'000};
-      ::nanosleep(&a_while, nullptr);
-    }
-  std::uint32_t state = question::asked;
+    for (int i = 0; i != 2000 && !is_answered(); ++i) ::nanosleep(&a_while, nullptr);       // a tenth of a second
   if (ours.state.compare_exchange_strong(state, question::none, std::memory_order_relaxed,  // it has read nothing
                                          std::memory_order_relaxed))                        // looked at below
     return;
-  while (ours.state.load(std::memory_order_acquire) != question::answered) {  // <- answered (no model: as declared)
-    const timespec a_while{.tv_sec = 0, .tv_nsec = 50'000};
-    ::nanosleep(&a_while, nullptr);
-  }
+  while (!is_answered()) ::nanosleep(&a_while, nullptr);
   into = ours.calls;
   ours.state.store(question::none, std::memory_order_relaxed);  // nobody else looks
 }
