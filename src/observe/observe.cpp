@@ -1,7 +1,6 @@
 #include <weft/observe.hpp>
 
 #include <memory>
-#include <mutex>
 #include <weft/detail/core/async_stack.hpp>
 
 #include "observe/root_walk.hpp"
@@ -13,7 +12,6 @@ namespace {
 std::unique_ptr<seen_root> look_for(task_id id) {
   if (!id) return nullptr;
   root_walk walk{{.only = id}};
-  const std::lock_guard guard{walks_lock};
   walk.run();
   return walk.roots.empty() ? nullptr : std::make_unique<seen_root>(std::move(walk.roots.front()));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <unordered_map>
+#include <utility>
 #include <weft/clock.hpp>
 #include <weft/stack_pool.hpp>
 
@@ -31,16 +32,15 @@ class owed_ends final : timer {
  public:
   owed_ends() noexcept : timer{pay} {}
 
-  void add(waiter& one) noexcept {
-    bool is_first;
-    {
-      const std::lock_guard guard{lock_};
-      one.next = first_;
-      is_first = first_ == nullptr;
-      first_ = &one;
-    }
-    if (is_first) real_clock().arm(*this, real_clock().now());
+  /// True: whoever calls owes a call of arm(), too.
+  [[nodiscard]] bool add(waiter& one) noexcept {
+    const std::lock_guard guard{lock_};
+    one.next = first_;
+    first_ = &one;
+    return one.next == nullptr;
   }
+  /// Without the lock of walks: a thread that forks has the clock's lock, and waits for that of walks.
+  void arm() noexcept { real_clock().arm(*this, real_clock().now()); }
 
   static owed_ends& all() noexcept {
     static owed_ends& the_one = *new owed_ends;  // never destroyed: the clock may have it
@@ -79,21 +79,41 @@ wait_children::answer count_in(waiter& in, const wait_children& by) noexcept {
 
 }  // namespace
 
-root_walk::~root_walk() {
-  if (in_tops_) top_roots::leave(tops_);
-  for (const level& one : levels_)
-    if (!one.place.is_opening) leave(one);
-  for (const level& one : openings_)
-    leave(one);  // until now, so that none is taken for one that is made at the same place
-}
-
-void root_walk::leave(const level& one) noexcept {
-  if (one.by->leave(*one.of)) owed_ends::all().add(*one.of);
-}
-
 void root_walk::run() {
   static_cast<void>(owed_ends::all());  // its memory
   prepare_thread_for_stacks();          // those of fibers that are asked for their calls
+  struct arms {
+    const bool& owes_arm;
+    ~arms() {
+      if (owes_arm) owed_ends::all().arm();
+    }
+  } const behind_lock{owes_arm_};
+  const std::lock_guard guard{walks_lock};
+  struct leaves {
+    root_walk& mine;
+    ~leaves() { mine.leave_all(); }
+  } const under_lock{*this};
+  walk();
+}
+
+// Under the lock of walks, since the next one begins where this one has left off. First the waits that it holds, if memory has
+// run out: whoever has a lock that leave() takes may spin for one of them.
+void root_walk::leave_all() noexcept {
+  batch_.let_go();
+  if (std::exchange(in_tops_, false)) top_roots::leave(tops_);
+  for (const level& one : levels_)
+    if (!one.place.is_opening) leave(one);
+  levels_.clear();
+  for (const level& one : openings_)
+    leave(one);  // only now, so that none is taken for one that is made at the same place
+  openings_.clear();
+}
+
+void root_walk::leave(const level& one) noexcept {
+  if (one.by->leave(*one.of) && owed_ends::all().add(*one.of)) owes_arm_ = true;
+}
+
+void root_walk::walk() {
   look_behind_gate();
   in_tops_ = true;
   for (bool more = true; more && !has_found();) {

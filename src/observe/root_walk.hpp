@@ -60,10 +60,8 @@ class root_walk {
 
   explicit root_walk(const options& how) : how_{how} {}
   root_walk(const root_walk&) = delete;
-  /// Leaves what it is counted in by.
-  ~root_walk();
 
-  /// Once. Throws std::bad_alloc.
+  /// Once, and when no other walk runs. Has left all that it was counted in by when it returns. Throws std::bad_alloc.
   void run();
 
   std::deque<seen_root> roots;  // a parent before its children
@@ -86,13 +84,14 @@ class root_walk {
     std::size_t frames;
   };
 
+  void walk();
+  void leave_all() noexcept;
   void look_behind_gate();
   void go_down();
   void look_at(child_batch& batch, std::size_t parent);
   void note_held(child_batch::child& one, seen_root& into, note& noted, std::size_t index);
   void enter(waiter& in, const wait_children& by, std::size_t parent);
   void leave(const level& one) noexcept;
-  std::size_t place_of(root& one);
   bool has_found() const noexcept { return how_.only && !roots.empty(); }
 
   const options how_;
@@ -103,6 +102,7 @@ class root_walk {
   std::vector<level> openings_;  // found behind the gate
   top_roots::place tops_;
   bool in_tops_ = false;
+  bool owes_arm_ = false;  // of what the clock's thread is to end
 };
 
 }  // namespace weft::detail

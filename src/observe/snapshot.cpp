@@ -40,10 +40,7 @@ bool is_same_wait(const seen_root& one, const seen_root& before) noexcept {
 // between the two.
 items<deadlock> found_twice(const std::deque<seen_root>& before, const std::vector<std::vector<std::size_t>>& circles) {
   root_walk again{{.stacks = false, .only = {}}};
-  {
-    const std::lock_guard guard{detail::walks_lock};
-    again.run();
-  }
+  again.run();
   std::unordered_map<task_id, const seen_root*> now;
   for (const std::vector<std::size_t>& circle : detail::circles_of(again.roots))
     for (std::size_t one : circle) now.emplace(again.roots[one].id, &again.roots[one]);
@@ -68,6 +65,7 @@ void forget_ended(const std::deque<seen_root>& alive, std::uint64_t oldest) {
   ids.reserve(alive.size());
   for (const seen_root& one : alive) ids.push_back(one.id);
   std::sort(ids.begin(), ids.end());
+  const std::lock_guard guard{detail::walks_lock};  // none has reserved room that would be gone
   detail::task_ids::keep_only(ids.data(), ids.size(), oldest);
 }
 
@@ -79,11 +77,8 @@ snapshot take_snapshot(const snapshot_options& options) {
   const std::uint64_t oldest = detail::task_ids::next_generation();
   root_walk walk{
       {.stacks = options.stacks, .most_frames = options.most_frames, .most_roots = options.most_tasks, .only = {}}};
-  {
-    const std::lock_guard guard{detail::walks_lock};
-    walk.run();
-    if (walk.is_complete) forget_ended(walk.roots, oldest);
-  }
+  walk.run();
+  if (walk.is_complete) forget_ended(walk.roots, oldest);
   all.is_complete = walk.is_complete;
   if (options.deadlocks) {
     if (const auto circles = detail::circles_of(walk.roots); !circles.empty())

@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <iterator>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -580,6 +582,27 @@ TEST(snapshot, beside_churn) {
   over.set();
   thread.join();
   EXPECT_TRUE(take_snapshot().tasks.empty());
+}
+
+// A walk that looks for one task ends within a list of those that nothing stands above, while another walk waits to begin.
+TEST(snapshot, beside_another_one) {
+  constexpr std::size_t count = 1000;  // so many that each of the sixteen lists is looked at in several steps
+  weft::event over;
+  std::list<started> those;
+  for (std::size_t i = 0; i != count; ++i) those.emplace_back([&]() -> task<> { co_await over.wait(); });
+  const task_id looked_for = std::next(those.begin(), count / 2)->id();
+  std::atomic<bool> end{false};
+  std::thread other{[&] {
+    while (!end) EXPECT_FALSE(weft::async_stack(looked_for).empty());
+  }};
+  for (int i = 0; i != test::rounds(300); ++i) {
+    const snapshot seen = take_snapshot({.stacks = false});
+    EXPECT_EQ(seen.tasks.size(), count);
+    EXPECT_TRUE(seen.is_complete);
+  }
+  end = true;
+  other.join();
+  over.set();
 }
 
 }  // namespace

@@ -46,6 +46,10 @@ class child_batch {
   std::size_t size() const noexcept { return count_; }
   child& operator[](std::size_t index) noexcept { return all_[index]; }
   void clear() noexcept { count_ = 0; }
+  /// Of all waits that are still held.
+  void let_go() noexcept {
+    for (child& one : all_) one.wait.reset();
+  }
 
   /// By whoever keeps it alive during this call, perhaps with a lock: allocates nothing.
   void add(root& one, const void* function, root_kind kind) noexcept;
