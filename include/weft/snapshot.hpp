@@ -87,7 +87,7 @@ struct deadlock {
 /// What take_snapshot() looks at.
 struct snapshot_options {
   bool stacks = true;            ///< the functions of those that wait
-  bool deadlocks = true;         ///< who waits for each other; where some seem to, all is looked at once more
+  bool deadlocks = true;         ///< who waits for each other; where some, or all, seem to, all is looked at once more
   std::size_t most_frames = 64;  ///< of a deeper stack, the innermost
   std::size_t most_tasks = static_cast<std::size_t>(-1);  ///< of more, some; and then the snapshot is not complete
 };
@@ -96,7 +96,7 @@ struct snapshot;
 snapshot take_snapshot(const snapshot_options& options);
 
 /// What lived when it was taken. Each task was looked at while its wait was held for some microseconds; all of them together
-/// are not of one moment. A deadlock is: it was seen twice, unchanged.
+/// are not of one moment. A deadlock is: it was seen twice, unchanged. So is what is_stuck() says.
 struct snapshot {
   items<task_info> tasks;      ///< a parent before its children
   items<worker_info> workers;  ///< threads

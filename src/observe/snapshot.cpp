@@ -38,12 +38,11 @@ bool is_same_wait(const seen_root& one, const seen_root& before) noexcept {
 
 // The circles that are there at a second look, too. Each of their members then waited for the next one, all at one moment
 // between the two.
-items<deadlock> found_twice(const std::deque<seen_root>& before, const std::vector<std::vector<std::size_t>>& circles) {
-  root_walk again{{.stacks = false, .only = {}}};
-  again.run();
+items<deadlock> found_twice(const std::deque<seen_root>& before, const std::vector<std::vector<std::size_t>>& circles,
+                            const std::deque<seen_root>& again) {
   std::unordered_map<task_id, const seen_root*> now;
-  for (const std::vector<std::size_t>& circle : detail::circles_of(again.roots))
-    for (std::size_t one : circle) now.emplace(again.roots[one].id, &again.roots[one]);
+  for (const std::vector<std::size_t>& circle : detail::circles_of(again))
+    for (std::size_t one : circle) now.emplace(again[one].id, &again[one]);
   std::vector<deadlock> all;
   for (const std::vector<std::size_t>& circle : circles) {
     const bool is_there = std::all_of(circle.begin(), circle.end(), [&](std::size_t one) {
@@ -56,6 +55,18 @@ items<deadlock> found_twice(const std::deque<seen_root>& before, const std::vect
     for (std::size_t i = 0; i != circle.size(); ++i) added.circle[i] = before[circle[i]].id;
   }
   return all;
+}
+
+// Whether the same tasks are there, all in the same waits: then all waited at one moment between the two looks. At one look
+// alone, each of two that wake each other in turn may be met while it waits.
+bool all_wait_on(const std::deque<seen_root>& before, const root_walk& again) {
+  if (!again.is_complete || again.roots.size() != before.size()) return false;
+  std::unordered_map<task_id, const seen_root*> now;
+  for (const seen_root& one : again.roots) now.emplace(one.id, &one);
+  return std::all_of(before.begin(), before.end(), [&](const seen_root& one) {
+    const auto found = now.find(one.id);
+    return found != now.end() && is_same_wait(*found->second, one);
+  });
 }
 
 // Forgets the ids of those that have ended, once they are many.
@@ -81,9 +92,14 @@ snapshot take_snapshot(const snapshot_options& options) {
   if (walk.is_complete) forget_ended(walk.roots, oldest);
   all.is_complete = walk.is_complete;
   if (options.deadlocks) {
-    if (const auto circles = detail::circles_of(walk.roots); !circles.empty())
-      all.found_ = found_twice(walk.roots, circles);
-    all.stuck_ = walk.is_complete && detail::is_stuck(walk.roots);
+    const auto circles = detail::circles_of(walk.roots);
+    const bool may_be_stuck = walk.is_complete && detail::is_stuck(walk.roots);
+    if (!circles.empty() || may_be_stuck) {
+      root_walk again{{.stacks = false, .only = {}}};
+      again.run();
+      if (!circles.empty()) all.found_ = found_twice(walk.roots, circles, again.roots);
+      all.stuck_ = may_be_stuck && all_wait_on(walk.roots, again);
+    }
   }
 
   std::unordered_map<const void*, task_id> ids;

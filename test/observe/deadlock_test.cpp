@@ -397,4 +397,32 @@ TEST(deadlock, is_no_hint_where_io_is_pending) {
   }
 }
 
+// Two that wake each other in turn: at any moment one of them does not wait, but a look at all of them takes longer.
+TEST(deadlock, tasks_that_wake_each_other_are_not_stuck) {
+  weft::pool p{{.threads = 2}};
+  weft::channel<int> there{0}, back{0};
+  std::atomic<bool> end{false};
+  std::thread thread{[&] {
+    const auto answers = [&]() -> task<> {
+      while (const auto one = co_await there.receive()) co_await back.send(*one);
+    };
+    const auto asks = [&]() -> task<> {
+      while (!end) {
+        co_await there.send(1);
+        static_cast<void>(co_await back.receive());
+      }
+      there.close();
+    };
+    const auto all = [&](scope& s) -> task<> {
+      s.fork(answers);
+      s.fork(asks);
+      co_return;
+    };
+    p.run(with_scope(all));
+  }};
+  for (int i = 0; i != test::rounds(3000); ++i) EXPECT_FALSE(take_snapshot({.stacks = false}).is_stuck());
+  end = true;
+  thread.join();
+}
+
 }  // namespace
