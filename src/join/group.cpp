@@ -86,7 +86,9 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
     return all_started();
   }
   walk_gate::leave(here, *this);
-  if (pending_.load(std::memory_order_relaxed) != count_ + 1) [[unlikely]] {  // a walk was counted in before the gate
+  // A walk was counted in before the gate, or has left since: what it read is read.
+  const std::size_t parts = pending_.load(std::memory_order_acquire);  // <- join (no model: walks of a group have none)
+  if (parts != count_ + 1) [[unlikely]] {
     leave_root();
     here.starting = nullptr;
     return park_parent(count_ + 1);
@@ -113,7 +115,8 @@ void group::all_started() noexcept {
     return count_down(ours);
   }
   walk_gate::leave(here, *this);
-  if (pending_.load(std::memory_order_relaxed) != ours) [[unlikely]]  // a walk was counted in before the gate
+  // As in ended().
+  if (pending_.load(std::memory_order_acquire) != ours) [[unlikely]]  // <- join (no model: walks of a group have none)
     return park_parent(ours);
   resume_parent();
 }
