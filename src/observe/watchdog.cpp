@@ -52,6 +52,12 @@ std::vector<task_id> in_order(const deadlock& one) {
   return all;
 }
 
+// Of a time that may be max(): a hundred years at most, so that sums have room.
+std::uint64_t nanoseconds_of(std::chrono::milliseconds time) noexcept {
+  constexpr std::int64_t most = std::int64_t{100} * 365 * 24 * 3600 * 1000;
+  return static_cast<std::uint64_t>(std::clamp<std::int64_t>(time.count(), 0, most)) * 1'000'000;
+}
+
 items<async_frame> frames_of(std::span<const void* const> code) {
   std::vector<async_frame> frames;
   for (const void* const one : code) frames.emplace_back(one);
@@ -63,9 +69,8 @@ items<async_frame> frames_of(std::span<const void* const> code) {
 /// The thread of a watchdog, and what it has seen.
 struct watch_thread {
   explicit watch_thread(const watchdog_options& asked) : options{asked} {
-    using std::chrono::nanoseconds;
-    stall_after =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(nanoseconds{options.stall_after}.count(), 1'000'000));
+    stall_after = nanoseconds_of(std::max(options.stall_after, std::chrono::milliseconds{1}));
+    report_every = nanoseconds_of(options.at_most_every);
     if (options.on_stall == nullptr) options.on_stall = print;
     if (options.on_deadlock == nullptr) options.on_deadlock = print_deadlocks;
     options.samples_a_second = std::min(options.samples_a_second, 1000u);
@@ -80,7 +85,7 @@ struct watch_thread {
   }
 
   void watch() noexcept {
-    while (!ends.load(std::memory_order_relaxed)) {  // as declared
+    while (ends.load(std::memory_order_relaxed) == 0) {  // as declared
       const activity seen = look();
       // Workers that have been awake since the last search may have left tasks that wait for each other.
       const bool is_search_due = options.deadlocks && seen.jobs != searched_at_jobs;
@@ -94,21 +99,14 @@ struct watch_thread {
         continue;
       }
       watcher_bed::prepare();
-      if (ends.load(std::memory_order_relaxed) || any_awake())  // as declared
+      if (ends.load(std::memory_order_relaxed) != 0 || any_awake())  // as declared
         watcher_bed::stay_awake();
       else
         watcher_bed::sleep();
     }
   }
 
-  void nap() noexcept {
-    timespec until;
-    ::clock_gettime(CLOCK_MONOTONIC, &until);
-    const std::uint64_t at = static_cast<std::uint64_t>(until.tv_nsec) + tick;
-    until.tv_sec += static_cast<time_t>(at / 1'000'000'000);
-    until.tv_nsec = static_cast<long>(at % 1'000'000'000);
-    ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-  }
+  void nap() noexcept { word_futex{ends}.wait(0, std::chrono::steady_clock::now() + std::chrono::nanoseconds{tick}); }
 
   static bool any_awake() noexcept {
     const watched_workers all;
@@ -187,8 +185,7 @@ struct watch_thread {
   }
 
   bool may_report(std::uint64_t now) noexcept {
-    const auto least = static_cast<std::uint64_t>(std::chrono::nanoseconds{options.at_most_every}.count());
-    if (reported_at != 0 && now - reported_at < least) return false;
+    if (reported_at != 0 && now - reported_at < report_every) return false;
     reported_at = now;
     return true;
   }
@@ -260,12 +257,12 @@ struct watch_thread {
   }
 
   watchdog_options options;
-  std::uint64_t stall_after = 0, tick = 0;  // nanoseconds
+  std::uint64_t stall_after = 0, tick = 0, report_every = 0;  // nanoseconds
   std::uint64_t reported_at = 0, looked_for_stalls = 0;
   std::uint64_t searched_at_jobs = 0, next_search = 0;
   std::set<std::vector<task_id>> told;  // circles
   count looks, stalls, reported, samples, searches, deadlocks;
-  std::atomic<bool> ends{false};  // relaxed: it says that it is to end, and nothing else
+  atomic<std::uint32_t> ends{0};  // 1: it is to end. Relaxed: it says nothing else
   pthread_t thread{};
 };
 
@@ -290,9 +287,10 @@ watchdog::watchdog(watchdog_options options) : core_{std::make_unique<core>(opti
 }
 
 watchdog::~watchdog() {
-  core_->ends.store(true, std::memory_order_relaxed);  // as declared
+  core_->ends.store(1, std::memory_order_relaxed);  // as declared
   detail::full_fence();  // between that and the word of the bed (no model: the same as of parking)
   detail::watcher_bed::ring();
+  detail::word_futex{core_->ends}.wake();
   ::pthread_join(core_->thread, nullptr);
   detail::end_probing();
   detail::there_is_one.store(false, std::memory_order_relaxed);  // as declared

@@ -261,7 +261,7 @@ TEST(watchdog, blames_nobody_whom_the_kernel_does_not_run) {
 TEST(watchdog, reports_at_most_one_stall_in_so_long) {
   heard what;
   weft::pool workers{{.threads = 1}};
-  const watchdog dog{{.stall_after = 1ms, .on_stall = heard::tell, .with = &what, .at_most_every = 1h}};
+  const watchdog dog{{.stall_after = 1ms, .on_stall = heard::tell, .with = &what, .at_most_every = std::chrono::milliseconds::max()}};
   auto blocks = []() -> task<> {
     std::this_thread::sleep_for(50ms);
     co_return;
@@ -270,6 +270,25 @@ TEST(watchdog, reports_at_most_one_stall_in_so_long) {
     weft::sync_wait(weft::start_on(workers.executor(), blocks()));
   EXPECT_GE(dog.stats().stalls, 3u);
   EXPECT_EQ(what.count(), 1u);
+}
+
+TEST(watchdog, ends_at_once_however_seldom_it_looks) {
+  std::atomic<bool> over{false};
+  weft::pool workers{{.threads = 1}};
+  auto spins = [&]() -> task<> {
+    while (!over) {
+    }
+    co_return;
+  };
+  std::jthread other{[&] { weft::sync_wait(weft::start_on(workers.executor(), spins())); }};
+  for (const auto after : {std::chrono::milliseconds{1h}, std::chrono::milliseconds::max()}) {
+    std::optional<watchdog> dog{std::in_place, weft::watchdog_options{.stall_after = after}};
+    EXPECT_TRUE(comes_true([&] { return dog->stats().looks != 0; }));
+    const auto before = std::chrono::steady_clock::now();
+    dog.reset();
+    EXPECT_LT(std::chrono::steady_clock::now() - before, 60s);
+  }
+  over = true;
 }
 
 TEST(watchdog, sleeps_while_all_workers_do) {
