@@ -40,7 +40,7 @@ std::ostream& operator<<(std::ostream& out, const stall& what);
 struct watchdog_options {
   /// Without the time for which the kernel ran other threads in its place.
   std::chrono::milliseconds stall_after{50};
-  /// Called on the watchdog's thread. Null: it prints the stall to stderr.
+  /// Called on the watchdog's thread, and must not throw. Null: it prints the stall to stderr.
   void (*on_stall)(const stall& what, void* with) = nullptr;
   void* with = nullptr;
   /// At most one stall is reported in so long; the others are counted. A job is reported once.
@@ -50,8 +50,8 @@ struct watchdog_options {
   /// Whether it takes a snapshot without stacks once all workers have gone to sleep, and tells of circles in it that it has not
   /// told of; also by the file of save_recording_on_deadlock(). At most once a second, and for a hundredth of the time.
   bool deadlocks = true;
-  /// Called on the watchdog's thread with a snapshot that has stacks, and a circle that is new. Null: it prints all circles
-  /// to stderr.
+  /// Called on the watchdog's thread with a snapshot that has stacks, and a circle that is new; must not throw. Null: it prints
+  /// all circles to stderr.
   void (*on_deadlock)(const snapshot& what, void* with) = nullptr;
 };
 
@@ -73,7 +73,7 @@ struct watchdog_stats {
 ///
 /// Needs    /proc. For stacks of what computes, an unwinder that may run in a handler: libgcc's with glibc 2.35 or later, or
 ///          another program's own risk.
-/// Threads  one at a time in a process: a second one throws.
+/// Threads  one at a time in a process: a second one throws. A forked child has none, and may make its own.
 /// Fails    throws error where the system gives no thread, or std::errc::device_or_resource_busy where there is one already.
 /// Cost     a look is some microseconds a worker that is awake, four times in `stall_after`. A search for deadlocks costs what a
 ///          snapshot does. Nothing while all workers sleep.

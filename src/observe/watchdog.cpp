@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,19 +31,30 @@ namespace weft {
 namespace detail {
 namespace {
 
-constinit std::atomic<bool> there_is_one{false};  // relaxed: it guards nothing but who comes first
+// The process that has a watchdog; 0: none. A forked child is another one, which has not its thread. Relaxed: it guards nothing
+// but who comes first.
+constinit std::atomic<::pid_t> process_with_one{0};
 
-void print(const stall& what, void*) {
-  std::ostringstream text;
-  text << what;
-  std::fputs(text.str().c_str(), stderr);
+// On the watchdog's thread, where an exception would end the program.
+void print(const stall& what, void*) noexcept {
+  try {
+    std::ostringstream text;
+    text << what;
+    std::fputs(text.str().c_str(), stderr);
+  } catch (...) {
+    std::fputs("weft: a worker has stalled, and there is no memory to say where\n", stderr);
+  }
 }
 
-void print_deadlocks(const snapshot& what, void*) {
-  std::ostringstream text;
-  text << "weft: all workers sleep, and these tasks will never go on:\n";
-  what.deadlocks_text(text);
-  std::fputs(text.str().c_str(), stderr);
+void print_deadlocks(const snapshot& what, void*) noexcept {
+  try {
+    std::ostringstream text;
+    text << "weft: all workers sleep, and these tasks will never go on:\n";
+    what.deadlocks_text(text);
+    std::fputs(text.str().c_str(), stderr);
+  } catch (...) {
+    std::fputs("weft: tasks wait for each other, and there is no memory to say which\n", stderr);
+  }
 }
 
 // From its smallest id on, so that a circle is the same whoever it was found from.
@@ -256,6 +268,7 @@ struct watch_thread {
     record(event_kind::sample, static_cast<std::uint32_t>(one.thread), calls.root, as_number(calls.native[0]));
   }
 
+  const ::pid_t process = ::getpid();
   watchdog_options options;
   std::uint64_t stall_after = 0, tick = 0, report_every = 0;  // nanoseconds
   std::uint64_t reported_at = 0, looked_for_stalls = 0;
@@ -273,7 +286,7 @@ struct watchdog::core : detail::watch_thread {
 };
 
 watchdog::watchdog(watchdog_options options) : core_{std::make_unique<core>(options)} {
-  if (detail::there_is_one.exchange(true, std::memory_order_relaxed))  // as declared
+  if (detail::process_with_one.exchange(core_->process, std::memory_order_relaxed) == core_->process)  // as declared
     throw error{std::make_error_code(std::errc::device_or_resource_busy), "watch workers",
                 "a watchdog does so already"};
   detail::prepare_fences();
@@ -281,19 +294,23 @@ watchdog::watchdog(watchdog_options options) : core_{std::make_unique<core>(opti
   const detail::helper_signals as_helper;
   if (const int refused = ::pthread_create(&core_->thread, nullptr, core::run, core_.get()); refused != 0) {
     detail::end_probing();
-    detail::there_is_one.store(false, std::memory_order_relaxed);  // as declared
+    detail::process_with_one.store(0, std::memory_order_relaxed);  // as declared
     throw error{{refused, std::generic_category()}, "start the thread of a watchdog"};
   }
 }
 
 watchdog::~watchdog() {
+  if (core_->process != ::getpid()) {  // in a forked child, where its thread is not, which may have been writing to it
+    static_cast<void>(core_.release());
+    return;
+  }
   core_->ends.store(1, std::memory_order_relaxed);  // as declared
   detail::full_fence();  // between that and the word of the bed (no model: the same as of parking)
   detail::watcher_bed::ring();
   detail::word_futex{core_->ends}.wake();
   ::pthread_join(core_->thread, nullptr);
   detail::end_probing();
-  detail::there_is_one.store(false, std::memory_order_relaxed);  // as declared
+  detail::process_with_one.store(0, std::memory_order_relaxed);  // as declared
 }
 
 watchdog_stats watchdog::stats() const noexcept {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -438,6 +439,24 @@ TEST(watchdog, is_alone) {
     EXPECT_EQ(refused.code(), std::errc::device_or_resource_busy);
   }
 }
+
+#if !defined(WEFT_TEST_TSAN)  // which starts no threads behind a fork
+// The child has not the thread of its parent's: it does not wait for that, and may have its own.
+TEST(watchdog, of_a_forked_child_is_its_own) {
+  std::optional<watchdog> dog{std::in_place};
+  const ::pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(60);
+    dog.emplace();
+    ::_exit(dog->stats().deadlocks == 0 ? 7 : 8);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+#endif
 
 std::atomic<int> profiled{0};
 void profile(int) { ++profiled; }
