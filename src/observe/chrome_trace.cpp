@@ -4,8 +4,8 @@
 //   process 2   the traced requests, a track each: the turns of all their parts. Those that overlap have tracks besides
 //   arrows      from each wake-up to the next turn of the root that was woken
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <cstdint>
+#include <locale>
 #include <map>
 #include <ostream>
 #include <string>
@@ -31,11 +31,19 @@ struct slice {
   bool is_open = false;  // it had not ended
 };
 
+// Numbers are as JSON wants them, whatever locale and format the stream has.
 class json_writer {
  public:
-  explicit json_writer(std::ostream& out) : out_{out} { out_ << R"({"displayTimeUnit":"ns","traceEvents":[)"; }
+  explicit json_writer(std::ostream& out)
+      : out_{out}, locale_{out.imbue(std::locale::classic())}, flags_{out.flags(std::ios_base::dec)} {
+    out_ << R"({"displayTimeUnit":"ns","traceEvents":[)";
+  }
   json_writer(const json_writer&) = delete;
-  ~json_writer() { out_ << "\n]}\n"; }
+  ~json_writer() {
+    out_.flags(flags_);
+    out_.imbue(locale_);
+  }
+  void end() { out_ << "\n]}\n"; }
 
   /// Begins an event; whoever calls ends it with "}".
   std::ostream& begin(const char* phase, std::string_view name, int process, std::uint64_t track, std::int64_t when) {
@@ -63,13 +71,17 @@ class json_writer {
     out_ << '"';
   }
   static std::string micro(std::int64_t nanoseconds) {
-    std::array<char, 40> digits{};
-    std::snprintf(digits.data(), digits.size(), "%.3f", static_cast<double>(nanoseconds) / 1000);
-    return digits.data();
+    const auto bits = static_cast<std::uint64_t>(nanoseconds);
+    const std::uint64_t size = nanoseconds < 0 ? 0 - bits : bits;
+    std::string rest = std::to_string(1000 + size % 1000);
+    rest.front() = '.';
+    return (nanoseconds < 0 ? "-" : "") + std::to_string(size / 1000) + rest;
   }
 
  private:
   std::ostream& out_;
+  const std::locale locale_;
+  const std::ios_base::fmtflags flags_;
   bool is_first_ = true;
 };
 
@@ -232,6 +244,7 @@ void recording::write_chrome_trace(std::ostream& out) const {
     json.text(!known.empty() ? std::string{known} : is_code ? function(one.second) : detail::hexadecimal(one.second));
     out << "}}";
   }
+  json.end();
 }
 
 }  // namespace weft

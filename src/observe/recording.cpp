@@ -170,7 +170,7 @@ recording recording::parse(std::span<const std::byte> file) {
                            : 1.0;
   const auto nanoseconds = [&](std::uint64_t stamp) {
     const auto since = static_cast<double>(static_cast<std::int64_t>(stamp - head.began.stamp)) * scale;
-    constexpr double most = 9e18;
+    constexpr double most = 4e18;  // so that a difference has room
     return std::isfinite(since) ? static_cast<std::int64_t>(std::clamp(since, -most, most)) : std::int64_t{0};
   };
 

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <locale>
 #include <map>
 #include <sstream>
 #include <string>
@@ -251,6 +252,25 @@ TEST(chrome_trace, has_a_track_a_thread_and_one_a_request_and_arrows_for_wakes) 
   EXPECT_GE(begins, 3u);
   EXPECT_EQ(begins, ends);
   EXPECT_NE(text.find("a_request(weft::executor&)"), std::string::npos) << "no turn has its function";
+}
+
+// Of a program that has set a locale, and of a stream that was used for something else.
+TEST(chrome_trace, writes_numbers_as_json_has_them) {
+  struct with_groups : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  run_a_request();
+  const recording all = recorded();
+  std::ostringstream out;
+  out.imbue(std::locale{out.getloc(), new with_groups});
+  out << std::hex;
+  all.write_chrome_trace(out);
+  EXPECT_EQ(out.str(), chrome_trace(all));
+  out.str("");
+  out << 4096;
+  EXPECT_EQ(out.str(), "1.000") << "the stream is as it was before";
 }
 
 TEST(weft_trace, writes_json_or_says_why_not) {
