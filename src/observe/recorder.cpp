@@ -22,6 +22,7 @@
 #include <weft/error.hpp>
 #include <weft/recording.hpp>
 
+#include "base/fence.hpp"
 #include "observe/recording_format.hpp"
 #include "trace/event_ring.hpp"
 #include "trace/symbols.hpp"
@@ -33,20 +34,27 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
 
 /// A path, where a handler of signals finds it.
-struct kept_path {
-  static constexpr std::size_t most = 4096;
-  char text[most]{};
-
+class kept_path {
+ public:
   void set(const char* path) {
     const std::size_t length = path != nullptr ? std::strlen(path) : 0;
-    if (length >= most)
+    if (length >= sizeof text_)
       throw error{std::make_error_code(std::errc::filename_too_long), "save a recording", {path, length}};
-    text[0] = '\0';  // nobody finds half of it
+    is_set_.store(false, std::memory_order_relaxed);  // nobody finds half of it
+    full_fence();                                     // between that and the text (no model: as declared)
     if (path == nullptr) return;
-    std::memcpy(text + 1, path + 1, length);  // with its end
-    text[0] = path[0];
+    std::memcpy(text_, path, length + 1);
+    is_set_.store(length != 0, std::memory_order_release);  // -> path (no model: as declared)
   }
-  bool is_set() const noexcept { return text[0] != '\0'; }
+  /// Null: there is none.
+  const char* get() const noexcept {
+    return is_set_.load(std::memory_order_acquire) ? text_ : nullptr;  // <- path (no model: as declared)
+  }
+
+ private:
+  char text_[4096]{};
+  //   edge path  the text  ->  a thread that crashes. No model: a handler of signals.
+  std::atomic<bool> is_set_{false};
 };
 
 struct crash_facts {
@@ -64,7 +72,7 @@ class recording_writer {
     failed_ = 0;
     used_ = 0;
     names_ = names;
-    known_ = {};
+    known_.fill(0);  // not by a copy, for which the stack that signals have may be too small
     header(facts);
     std::uint32_t number = 0;
     for (const event_ring* one = newest_ring(); one != nullptr; one = one->made_before) ring(*one, number++);
@@ -256,8 +264,8 @@ void save_once(int number, const siginfo_t* what) noexcept {
   int writer = 0;
   if (who_writes.compare_exchange_strong(writer, me, std::memory_order_acquire,  // <- crash (no model: as declared)
                                          std::memory_order_relaxed)) {           // the loop below looks again
-    if (crash_path.is_set())
-      writer_of_crash->write(crash_path.text,
+    if (const char* const path = crash_path.get())
+      writer_of_crash->write(path,
                              {.why = recording::reason::crash,
                               .signal = number,
                               .address = what != nullptr && number != SIGABRT ? what->si_addr : nullptr},
@@ -297,9 +305,10 @@ void save(const char* path, recording::reason why) {
 }  // namespace
 
 bool save_recording_of_deadlock() noexcept {
-  if (!deadlock_path.is_set()) return false;
+  const char* const path = deadlock_path.get();
+  if (path == nullptr) return false;
   try {
-    save(deadlock_path.text, recording::reason::deadlock);
+    save(path, recording::reason::deadlock);
     return true;
   } catch (...) {  // the deadlock itself is what counts, and is reported otherwise
     return false;
