@@ -19,6 +19,7 @@
 #include <memory>
 #include <string_view>
 #include <system_error>
+#include <weft/detail/core/async_stack.hpp>
 #include <weft/error.hpp>
 #include <weft/recording.hpp>
 
@@ -324,6 +325,7 @@ void save_recording_on_crash(const char* path) {
   crash_path.set(path);
   if (path == nullptr || has_handlers) return;
   if (writer_of_crash == nullptr) writer_of_crash = new recording_writer;  // for the rest of the process
+  prepare_last_words();  // before: it takes a handler of SIGABRT that it finds for the program's own, and prints no stack
   struct sigaction ours{};
   ours.sa_sigaction = crashed;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;

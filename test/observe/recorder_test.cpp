@@ -385,6 +385,32 @@ TEST(recorder, calls_the_handler_before_it) {
   EXPECT_EQ(recording::read(file.path()).signal(), SIGSEGV);
 }
 
+// Also where the program asks for the file before it uses anything else.
+TEST(recorder, leaves_the_stack_that_abort_prints) {
+  const temporary_file file{"words"};
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const int status = status_of([&] {
+    ::dup2(ends[1], STDERR_FILENO);
+    weft::save_recording_on_crash(file.path());
+    auto aborts = []() -> task<> {
+      std::abort();
+      co_return;
+    };
+    weft::sync_wait(aborts());
+  });
+  ::close(ends[1]);
+  std::string text;
+  for (char part[512];;) {
+    const ssize_t got = ::read(ends[0], part, sizeof part);
+    if (got <= 0) break;
+    text.append(part, static_cast<std::size_t>(got));
+  }
+  ::close(ends[0]);
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
+  EXPECT_NE(text.find("async stack of the running task"), std::string::npos) << text;
+}
+
 TEST(recorder, writes_nothing_at_a_crash_unless_asked) {
   const temporary_file file{"none"};
   const int status = status_of([&] {
