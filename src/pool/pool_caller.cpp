@@ -69,7 +69,6 @@ void pool_core::leave_as_caller() noexcept {
   mine.asleep.begins(nanoseconds_now());
   this_worker().of_pool = callers_before_;
   walk_gate::pass();
-  walk_gate::pass();
   {
     const std::lock_guard guard{callers_lock_};
     callers_place_taken_ = false;
