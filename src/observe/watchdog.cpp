@@ -182,8 +182,9 @@ struct watch_thread {
           if (!told.contains(*there.insert(in_order(one)).first)) deadlocks.add();
         told = std::move(there);
       }
-    } catch (...) {  // no memory: the next time
+    } catch (...) {  // no memory: once more, although no job may ever run again
       found.reset();
+      searched_at_jobs = ~std::uint64_t{0};
     }
     const std::uint64_t now = steady_nanoseconds();
     next_search = now + std::max<std::uint64_t>(1'000'000'000, 100 * (now - began));
