@@ -36,13 +36,14 @@ bool is_same_wait(const seen_root& one, const seen_root& before) noexcept {
          std::equal(one.on.begin(), one.on.end(), before.on.begin(), before.on.end());
 }
 
-// The circles that are there at a second look, too. Each of their members then waited for the next one, all at one moment
-// between the two.
+// The circles that are there at a second look, too: all members are in the same waits, and blocked. Each of them then waited
+// for the next one, all at one moment between the two.
 items<deadlock> found_twice(const std::deque<seen_root>& before, const std::vector<std::vector<std::size_t>>& circles,
                             const std::deque<seen_root>& again) {
   std::unordered_map<task_id, const seen_root*> now;
-  for (const std::vector<std::size_t>& circle : detail::circles_of(again))
-    for (std::size_t one : circle) now.emplace(again[one].id, &again[one]);
+  const std::vector<bool> is_blocked = detail::blocked_of(again);
+  for (std::size_t i = 0; i != again.size(); ++i)
+    if (is_blocked[i]) now.emplace(again[i].id, &again[i]);
   std::vector<deadlock> all;
   for (const std::vector<std::size_t>& circle : circles) {
     const bool is_there = std::all_of(circle.begin(), circle.end(), [&](std::size_t one) {

@@ -70,6 +70,13 @@ class wait_graph {
     }
   }
 
+  const std::vector<bool>& blocked() const noexcept { return blocked_; }
+
+  // From one look to the next, the order of the list may change: that of these does not.
+  auto older() const {
+    return [this](place a, place b) { return roots_[a].id.generation() < roots_[b].id.generation(); };
+  }
+
   std::vector<std::vector<place>> circles() {
     std::vector<std::vector<place>> found;
     std::vector<std::vector<place>> to(roots_.size());
@@ -79,6 +86,7 @@ class wait_graph {
       if (!roots_[i].has_children) continue;
       for (place child : of_[i].children)
         if (blocked_[child]) to[i].push_back(child);
+      std::ranges::sort(to[i], older());
     }
     for (const std::vector<place>& component : components(to)) found.push_back(circle_in(component, to));
     return found;
@@ -165,9 +173,10 @@ class wait_graph {
     return found;
   }
 
-  // A shortest circle through the first member of a component.
+  // A shortest circle through the oldest member of a component, and through older ones where there are several: so that it
+  // is the same one at each look.
   std::vector<place> circle_in(const std::vector<place>& component, const std::vector<std::vector<place>>& to) const {
-    const place first = *std::min_element(component.begin(), component.end());
+    const place first = *std::ranges::min_element(component, older());
     const std::unordered_map<place, int> inside = [&] {
       std::unordered_map<place, int> all;
       for (place one : component) all.emplace(one, 0);
@@ -225,6 +234,12 @@ std::vector<std::vector<std::size_t>> circles_of(const std::deque<seen_root>& ro
   wait_graph all{roots};
   all.eliminate();
   return all.circles();
+}
+
+std::vector<bool> blocked_of(const std::deque<seen_root>& roots) {
+  wait_graph all{roots};
+  all.eliminate();
+  return all.blocked();
 }
 
 bool is_stuck(const std::deque<seen_root>& roots) {

@@ -205,6 +205,25 @@ TEST(deadlock, of_a_parent_and_its_children) {
   }
 }
 
+// Of several circles through the same task it is the same one at each look, although a look turns the list of forks round.
+TEST(deadlock, of_a_parent_and_many_forks_is_one_and_the_same) {
+  weft::mutex m;
+  std::vector<task_id> forks;
+  const auto locks = [&]() -> task<> {
+    forks.push_back(weft::this_task::id());
+    const auto held = co_await m.lock();
+  };
+  const auto all = [&](scope& s) -> task<> {
+    for (int i = 0; i != 40; ++i) s.fork(locks());
+    co_return;
+  };
+  started parent{[&]() -> task<> {
+    const auto held = co_await m.lock();
+    co_await with_scope(all);
+  }};
+  for (int i = 0; i != 4; ++i) EXPECT_EQ(circle(take_snapshot()), (ids{parent.id(), forks[0]}));
+}
+
 TEST(deadlock, of_once_and_of_a_shared_task) {
   weft::mutex m;
   weft::once once;
