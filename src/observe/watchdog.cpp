@@ -226,6 +226,7 @@ struct watch_thread {
       const std::uint64_t queued = time_in_line_of(one.thread) - one.queued_before;
       if (now - one.since < stall_after + queued) return false;
     }
+    if (one.asleep.get(now).sleeps) return false;  // since the look: it waits for jobs
     one.is_blamed = true;
     return true;
   }
