@@ -101,6 +101,7 @@ void root_walk::run() {
 void root_walk::leave_all() noexcept {
   batch_.let_go();
   if (std::exchange(in_tops_, false)) top_roots::leave(tops_);
+  if (left_last_.of != nullptr) leave(std::exchange(left_last_, {}));
   for (const level& one : levels_)
     if (!one.place.is_opening) leave(one);
   levels_.clear();
@@ -216,12 +217,13 @@ void root_walk::go_down() {
     batch_.clear();
     batch_.cause.reset();
     const bool more = now.by->next(*now.of, now.place, batch_);
-    if (!more) {  // the children that wait are held, and keep it
-      const level done = now;
+    if (!more) {
+      if (!now.place.is_opening) left_last_ = now;
       levels_.pop_back();
-      if (!done.place.is_opening) leave(done);
     }
     look_at(batch_, parent);
+    // Not before: a scope is left under its lock, whose holder may spin for the wait of a child that waits for room.
+    if (left_last_.of != nullptr) leave(std::exchange(left_last_, {}));
     batch_.deadline = std::chrono::steady_clock::time_point::max();
   }
 }

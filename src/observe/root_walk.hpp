@@ -72,10 +72,10 @@ class root_walk {
   static constexpr std::size_t most_kept = 64;  // frames of one root
 
   struct level {
-    waiter* of;
-    const wait_children* by;
+    waiter* of = nullptr;
+    const wait_children* by = nullptr;
     walk_place place;
-    std::size_t parent;
+    std::size_t parent = seen_root::none;
   };
   // What is noted of a root while its wait is held, when nothing may be allocated.
   struct note {
@@ -100,6 +100,7 @@ class root_walk {
   call_list calls_;
   std::vector<level> levels_;
   std::vector<level> openings_;  // found behind the gate
+  level left_last_;              // of which all children are in the batch, and which is left when those are let go
   top_roots::place tops_;
   bool in_tops_ = false;
   bool owes_arm_ = false;  // of what the clock's thread is to end

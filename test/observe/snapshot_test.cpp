@@ -584,6 +584,30 @@ TEST(snapshot, beside_churn) {
   EXPECT_TRUE(take_snapshot().tasks.empty());
 }
 
+// Whoever gives room in a scope has its lock, and claims the wait of who gets it: the body's, here, which a walk may hold.
+TEST(snapshot, beside_a_body_that_waits_for_room) {
+  weft::pool p{{.threads = 3}};
+  std::atomic<bool> end{false};
+  std::thread thread{[&] {
+    const auto yields = []() -> task<> { co_await weft::yield(); };
+    const auto forks = [&](scope& s) -> task<> {
+      while (!end) {
+        for (int i = 0; i != 50; ++i) const auto one = co_await s.fork_when_room(yields());
+        co_await weft::yield();
+      }
+    };
+    const auto all = [&](scope& s) -> task<> {
+      for (int i = 0; i != 2; ++i)
+        s.fork([&]() -> task<> { co_await with_scope({.executor = &p.executor(), .max_children = 2}, forks); });
+      co_return;
+    };
+    p.run(with_scope(all));
+  }};
+  for (int i = 0; i != test::rounds(3000); ++i) EXPECT_TRUE(take_snapshot({.stacks = false}).deadlocks().empty());
+  end = true;
+  thread.join();
+}
+
 // A walk that looks for one task ends within a list of those that nothing stands above, while another walk waits to begin.
 TEST(snapshot, beside_another_one) {
   constexpr std::size_t count = 1000;  // so many that each of the sixteen lists is looked at in several steps
