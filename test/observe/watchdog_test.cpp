@@ -262,7 +262,8 @@ TEST(watchdog, blames_nobody_whom_the_kernel_does_not_run) {
 TEST(watchdog, reports_at_most_one_stall_in_so_long) {
   heard what;
   weft::pool workers{{.threads = 1}};
-  const watchdog dog{{.stall_after = 1ms, .on_stall = heard::tell, .with = &what, .at_most_every = std::chrono::milliseconds::max()}};
+  const watchdog dog{
+      {.stall_after = 1ms, .on_stall = heard::tell, .with = &what, .at_most_every = std::chrono::milliseconds::max()}};
   auto blocks = []() -> task<> {
     std::this_thread::sleep_for(50ms);
     co_return;
@@ -334,8 +335,8 @@ struct two_in_a_circle {
       s.fork(takes(other, one, second));
       co_return;
     };
-    static_cast<void>(weft::sync_wait(weft::as_result(weft::with_scope({.executor = &workers.executor()}, all)),
-                                      stop.token()));
+    static_cast<void>(
+        weft::sync_wait(weft::as_result(weft::with_scope({.executor = &workers.executor()}, all)), stop.token()));
   }
 };
 
@@ -401,8 +402,8 @@ TEST(watchdog, searches_once_and_tells_nothing_of_an_idle_program) {
     co_await never.wait();
   };
   std::jthread other{[&] {
-    static_cast<void>(weft::sync_wait(
-        weft::as_result(weft::with_scope({.executor = &workers.executor()}, waits)), stop.token()));
+    static_cast<void>(
+        weft::sync_wait(weft::as_result(weft::with_scope({.executor = &workers.executor()}, waits)), stop.token()));
   }};
   EXPECT_TRUE(comes_true([&] { return dog.stats().searches != 0; }));
   EXPECT_TRUE(comes_true([&] {  // and then it sleeps, too
@@ -474,7 +475,9 @@ TEST(watchdog, leaves_signals_of_others_to_their_handler) {
 // The handler of the first one stays, since a signal may come late: it is not taken for a handler that was there before.
 TEST(watchdog, leaves_signals_alone_the_second_time_too) {
   std::signal(SIGPROF, SIG_DFL);
-  { const watchdog first; }
+  {
+    const watchdog first;
+  }
   const watchdog second;
   ::raise(SIGPROF);
 }
