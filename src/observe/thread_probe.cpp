@@ -264,7 +264,7 @@ void on_signal(int number, siginfo_t* what, void* context) noexcept {
   errno = kept;
 }
 
-bool is_ours(const struct sigaction& one) noexcept {
+bool is_handled_here(const struct sigaction& one) noexcept {
   return (one.sa_flags & SA_SIGINFO) != 0 && one.sa_sigaction == on_signal;
 }
 
@@ -276,7 +276,7 @@ void begin_probing() noexcept {
   ::_Unwind_Backtrace(stop_at_once, nullptr);  // what the unwinder does once, it does not do in a handler
   struct sigaction before{};
   ::sigaction(SIGPROF, nullptr, &before);
-  if (is_ours(before)) return;  // it has stayed, and would call itself if it were taken for the one before it
+  if (is_handled_here(before)) return;  // it has stayed, and would call itself if it were taken for the one before it
   sigprof_before = before;
   struct sigaction ours{};
   ours.sa_sigaction = on_signal;
@@ -291,7 +291,7 @@ void end_probing() noexcept {
   const bool had_one = (sigprof_before.sa_flags & SA_SIGINFO) != 0 ||
                        (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN);
   struct sigaction now{};
-  if (had_one && ::sigaction(SIGPROF, nullptr, &now) == 0 && is_ours(now))
+  if (had_one && ::sigaction(SIGPROF, nullptr, &now) == 0 && is_handled_here(now))
     ::sigaction(SIGPROF, &sigprof_before, nullptr);
 }
 
