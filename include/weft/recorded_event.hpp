@@ -8,7 +8,7 @@ namespace weft {
 /// What has happened. The numbers are those in files: never used again for something else.
 enum class event_kind : std::uint16_t {
   // What is always recorded: where a thread waits, or crosses over to another one.
-  thread = 1,       ///< this thread writes here from now on; number: the kernel's number of it
+  thread = 1,       ///< this thread writes here from now on; number: the kernel's number; first: of the one before
   sleep = 2,        ///< the worker falls asleep
   wake_up = 3,      ///< it is awake again; number: 1 if another thread has woken it
   call_thread = 4,  ///< it wakes another worker; number: that one's thread

@@ -96,9 +96,21 @@ class recording_writer {
     put(&head, sizeof head);
   }
 
+  // Who has written the oldest events up to `end`: who was there before the first one that says that it begins.
+  std::uint32_t first_thread(const event_ring& one, std::uint64_t end) noexcept {
+    const std::uint32_t now = one.thread.load(std::memory_order_relaxed);  // as declared
+    for (std::uint64_t from = 0; from < end;) {
+      const std::size_t count = one.copy(from, events_.data(), events_.size());
+      for (std::size_t i = 0; i != count; ++i)
+        if (events_[i].kind == event_kind::thread) return static_cast<std::uint32_t>(events_[i].first);
+      from += count;
+    }
+    return now;
+  }
+
   void ring(const event_ring& one, std::uint32_t number) noexcept {
-    std::uint32_t thread = one.thread.load(std::memory_order_relaxed);  // as declared
-    const std::uint64_t end = one.written();                            // what comes later is left out, so this ends
+    const std::uint64_t end = one.written();  // what comes later is left out, so this ends
+    std::uint32_t thread = first_thread(one, end);
     for (std::uint64_t from = 0; from < end;) {
       const std::size_t count = one.copy(from, events_.data(), events_.size());
       if (count == 0) continue;

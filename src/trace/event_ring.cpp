@@ -70,8 +70,9 @@ event_ring* make_ring() noexcept {
 
 void event_ring::begin_as_this_thread() noexcept {
   const auto number = static_cast<std::uint32_t>(::gettid());
-  thread.store(number, std::memory_order_relaxed);  // as declared
-  write(stamp_now(), event_kind::thread, 0, number, 0, 0);
+  const std::uint32_t before = thread.load(std::memory_order_relaxed);  // as declared
+  thread.store(number, std::memory_order_relaxed);                      // as declared
+  write(stamp_now(), event_kind::thread, 0, number, before, 0);
 }
 
 event_ring* newest_ring() noexcept {

@@ -199,6 +199,37 @@ TEST(recorder, keeps_the_newest_events_in_rings_of_the_size_that_was_asked_for) 
   EXPECT_GE(ended, threads);
 }
 
+// The ring of a thread that has ended, whose first events are written over: what is left of it is still its own.
+TEST(recorder, tells_threads_apart_that_had_the_same_ring) {
+  constexpr int more_than_a_ring_has = 40'000;
+  const auto record = [](const char* reason, int times) {
+    std::uint32_t number = 0;
+    std::jthread{[&] {
+      number = static_cast<std::uint32_t>(::gettid());
+      auto stops = [&]() -> task<> {
+        auto body = [&](scope& s) -> task<> {
+          s.request_stop({.reason = reason});
+          co_return;
+        };
+        static_cast<void>(co_await weft::as_result(weft::with_scope(body)));
+      };
+      for (int i = 0; i != times; ++i) weft::sync_wait(stops());
+    }}.join();
+    return number;
+  };
+  const std::uint32_t one = record("of the one before", more_than_a_ring_has), other = record("of the other one", 1);
+  const recording seen = recorded();
+  std::size_t of_one = 0, of_other = 0;
+  for (const recording::event& event : of_kind(seen, event_kind::stop)) {
+    const std::string_view reason = seen.text(event.second);
+    of_one += reason == "of the one before" && event.thread == one ? 1 : 0;
+    of_other += reason == "of the other one" && event.thread == other ? 1 : 0;
+    EXPECT_FALSE(reason == "of the one before" && event.thread == other);
+  }
+  EXPECT_GT(of_one, 0u);
+  EXPECT_EQ(of_other, 1u);
+}
+
 TEST(recorder, says_why_a_file_is_not_written) {
   try {
     weft::save_recording("/no such directory/file");
