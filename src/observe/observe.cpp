@@ -11,7 +11,8 @@ namespace {
 // What is found of one root; null: it does not wait, or is not there.
 std::unique_ptr<seen_root> look_for(task_id id) {
   if (!id) return nullptr;
-  root_walk walk{{.only = id}};
+  const auto its = root_walk::make({.only = id});
+  root_walk& walk = *its;
   walk.run();
   return walk.roots.empty() ? nullptr : std::make_unique<seen_root>(std::move(walk.roots.front()));
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 #include <weft/async_frame.hpp>
 #include <weft/detail/core/async_stack.hpp>
@@ -59,6 +60,8 @@ class root_walk {
   };
 
   explicit root_walk(const options& how) : how_{how} {}
+  /// Not on the stack of whoever looks, which may be a small fiber's: it takes 17 KiB.
+  static std::unique_ptr<root_walk> make(const options& how) { return std::make_unique<root_walk>(how); }
   root_walk(const root_walk&) = delete;
 
   /// Once, and when no other walk runs. Has left all that it was counted in by when it returns. Throws std::bad_alloc.

@@ -87,8 +87,9 @@ snapshot take_snapshot(const snapshot_options& options) {
   snapshot all;
   all.taken = std::chrono::system_clock::now();
   const std::uint64_t oldest = detail::task_ids::next_generation();
-  root_walk walk{
-      {.stacks = options.stacks, .most_frames = options.most_frames, .most_roots = options.most_tasks, .only = {}}};
+  const auto first = root_walk::make(
+      {.stacks = options.stacks, .most_frames = options.most_frames, .most_roots = options.most_tasks, .only = {}});
+  root_walk& walk = *first;
   walk.run();
   if (walk.is_complete) forget_ended(walk.roots, oldest);
   all.is_complete = walk.is_complete;
@@ -96,10 +97,10 @@ snapshot take_snapshot(const snapshot_options& options) {
     const auto circles = detail::circles_of(walk.roots);
     const bool may_be_stuck = walk.is_complete && detail::is_stuck(walk.roots);
     if (!circles.empty() || may_be_stuck) {
-      root_walk again{{.stacks = false, .only = {}}};
-      again.run();
-      if (!circles.empty()) all.found_ = found_twice(walk.roots, circles, again.roots);
-      all.stuck_ = may_be_stuck && all_wait_on(walk.roots, again);
+      const auto again = root_walk::make({.stacks = false, .only = {}});
+      again->run();
+      if (!circles.empty()) all.found_ = found_twice(walk.roots, circles, again->roots);
+      all.stuck_ = may_be_stuck && all_wait_on(walk.roots, *again);
     }
   }
 
