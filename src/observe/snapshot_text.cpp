@@ -283,7 +283,8 @@ class snapshot_text {
     if (one.stop_requested) {
       out_ << ", told to stop";
       if (one.cause && one.cause->reason != nullptr)
-        out_ << " (" << one.cause->reason << ", " << one.cause->where.file_name() << ':' << one.cause->where.line() << ')';
+        out_ << " (" << one.cause->reason << ", " << one.cause->where.file_name() << ':' << one.cause->where.line()
+             << ')';
       if (one.is_shielded) out_ << ", shielded";
     }
     out_ << '\n';
