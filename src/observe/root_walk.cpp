@@ -313,6 +313,8 @@ void root_walk::note_held(child_batch::child& one, seen_root& into, note& noted,
   one.wait->tell(noted.on);
   if (it.env != nullptr) {
     into.deadline = it.env->deadline;
+    const bool is_traced = it.env->frames != nullptr && it.env->frames->trace() != nullptr;
+    if (is_traced && (it.before_wait & root::is_traced) != 0) into.since = it.traced_since;
     if (const stop_cause* cause = it.env->stop.cause()) {
       into.reason = cause->reason;
       into.where = cause->where;

@@ -34,6 +34,7 @@ struct seen_root {
   bool has_children = false;  // it waits for those
   wait_children::ends how = wait_children::ends::with_all;
   std::uint64_t ticket = 0;
+  std::uint64_t since = 0;  // a stamp: when its wait began. 0: nobody has noted that
   const void* function = nullptr;
   items<wait_subject> on;
   items<async_frame> stack;

@@ -1,6 +1,7 @@
 #include <weft/snapshot.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "observe/root_walk.hpp"
 #include "observe/wait_graph.hpp"
+#include "trace/event_ring.hpp"
 
 namespace weft {
 
@@ -129,6 +131,12 @@ snapshot take_snapshot(const snapshot_options& options) {
   }
   all.pools = pools;
 
+  // When a stamp was taken.
+  const auto began = [scale = detail::stamp_scale::now()](std::uint64_t stamp) {
+    const detail::stamp_pair& first = detail::first_stamp();
+    return std::chrono::steady_clock::time_point{
+        std::chrono::nanoseconds{first.steady + scale.nanoseconds(stamp - first.stamp)}};
+  };
   all.tasks = items<task_info>{walk.roots.size()};
   for (std::size_t i = 0; i != walk.roots.size(); ++i) {
     seen_root& one = walk.roots[i];
@@ -147,6 +155,7 @@ snapshot take_snapshot(const snapshot_options& options) {
       added.waits[k] = {what.what, what.at, holder != ids.end() ? holder->second : task_id{}};
     }
     added.stack = std::move(one.stack);
+    if (one.since != 0) added.since = began(one.since);
     added.deadline = one.deadline;
     added.stop_requested = one.stop_requested;
     added.is_shielded = one.is_shielded;

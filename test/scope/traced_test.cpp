@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory_resource>
 #include <set>
@@ -184,6 +185,33 @@ TEST(with_trace, inside_of_another_one_is_a_part_of_that) {
       EXPECT_NE(all.text(one.second), "never seen");
     }
   }
+}
+
+TEST(with_trace, has_a_snapshot_say_since_when_it_waits) {
+  weft::event traced_goes_on, other_goes_on;
+  auto waits = [](weft::event& e) -> task<> { co_await e.wait(); };
+  const auto before = std::chrono::steady_clock::now();
+  std::thread traced{[&] { weft::sync_wait(with_trace({.name = "waits"}, waits, std::ref(traced_goes_on))); }};
+  std::thread other{[&] { weft::sync_wait(waits(other_goes_on)); }};
+  weft::snapshot seen;
+  test::until([&] {
+    seen = weft::take_snapshot();
+    return std::ranges::count(seen.tasks, weft::task_state::waiting, &weft::task_info::state) == 2;
+  });
+  int with_time = 0;
+  for (const weft::task_info& one : seen.tasks)
+    if (one.since) {
+      ++with_time;
+      ASSERT_EQ(one.waits.size(), 1u);
+      EXPECT_EQ(one.waits[0].at, &traced_goes_on);
+      EXPECT_GE(*one.since, before - std::chrono::milliseconds{1});  // a stamp is of another clock
+      EXPECT_LE(*one.since, std::chrono::steady_clock::now() + std::chrono::milliseconds{1});
+    }
+  EXPECT_EQ(with_time, 1);
+  traced_goes_on.set();
+  other_goes_on.set();
+  traced.join();
+  other.join();
 }
 
 TEST(with_trace, failures_and_stops_pass_through_and_end_the_trace) {
