@@ -12,9 +12,7 @@
 #include <weft/sync_stats.hpp>
 
 namespace weft {
-namespace detail {
-class descriptor;
-}
+namespace detail { class descriptor; }
 
 /// Open or shut: all pass while it is set.
 ///

@@ -104,8 +104,7 @@ WEFT_COROUTINE_TAKES_OVER auto hooked(const hook_options& options, F&& f, Args&&
   using function = std::decay_t<F>;
   detail::reserved_stack stack{options.stack, detail::user_of<function>(f)};  // before `f` is moved
   return detail::run_in_fiber<detail::hooked_function<function>, std::decay_t<Args>...>(
-      std::move(stack),
-      detail::hooked_function<function>{options, std::forward<F>(f)}, std::forward<Args>(args)...);
+      std::move(stack), detail::hooked_function<function>{options, std::forward<F>(f)}, std::forward<Args>(args)...);
 }
 template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>

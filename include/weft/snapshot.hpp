@@ -55,7 +55,8 @@ struct task_info {
   task_state state = task_state::ready;
   async_frame function;    ///< its outermost one; without an address where that is not known
   items<task_wait> waits;  ///< one thing; of a select each case; of a task that does not wait, none
-  std::optional<std::chrono::steady_clock::time_point> since;  ///< when it began to wait, if it is traced (see with_trace)
+  std::optional<std::chrono::steady_clock::time_point>
+      since;                 ///< when it began to wait, if it is traced (see with_trace)
   items<async_frame> stack;  ///< of one that waits: its functions, innermost first, down to its outermost one
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  ///< max: none
   bool stop_requested = false;      ///< it was told to stop, or one of those above it was

@@ -17,6 +17,7 @@
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
+#include <weft/file.hpp>
 #include <weft/net.hpp>
 #include <weft/observe.hpp>
 #include <weft/pool.hpp>
