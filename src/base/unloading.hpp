@@ -27,7 +27,9 @@ namespace weft::detail {
 /// To be asked in a destructor with one of the numbers below: whether it is to destroy what was made.
 [[gnu::visibility("hidden")]] bool is_unloaded() noexcept;
 
-/// The largest number is destroyed first: threads use stacks, and what runs on stacks has frames.
-inline constexpr int unloads_stacks = 303, unloads_workers = 302;
+/// The largest number is destroyed first: threads use stacks, and what runs on stacks has frames. Handlers of crashes may be above
+/// other ones, and below: they go in a [[gnu::destructor]], if they are above, and behind the others, if they are below.
+inline constexpr int unloads_handlers = 305, unloads_handlers_of_crashes = 304, unloads_stacks = 303,
+                     unloads_workers = 302;
 
 }  // namespace weft::detail

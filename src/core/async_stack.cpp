@@ -15,6 +15,7 @@
 #include <weft/error.hpp>
 
 #include "base/last_words.hpp"
+#include "base/unloading.hpp"
 #include "core/worker.hpp"
 #include "trace/symbols.hpp"
 
@@ -240,7 +241,7 @@ const void* thrown_in(const std::exception_ptr& exception) noexcept {
 namespace {
 
 // Where the library is unloaded, the handlers go with it.
-[[gnu::destructor]] void forget_last_words() noexcept {
+[[gnu::destructor(unloads_handlers)]] void forget_last_words() noexcept {
   if (std::get_terminate() == on_terminate) std::set_terminate(previous_terminate);
   struct sigaction now{};
   if (::sigaction(SIGABRT, nullptr, &now) != 0 || now.sa_sigaction != on_abort) return;

@@ -19,11 +19,13 @@
 #include <memory>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <weft/detail/core/async_stack.hpp>
 #include <weft/error.hpp>
 #include <weft/recording.hpp>
 
 #include "base/fence.hpp"
+#include "base/unloading.hpp"
 #include "observe/recording_format.hpp"
 #include "trace/event_ring.hpp"
 #include "trace/symbols.hpp"
@@ -307,6 +309,25 @@ void crashed(int number, siginfo_t* what, void* context) noexcept {
   usual.sa_handler = SIG_DFL;
   ::sigaction(number, &usual, nullptr);
   if (what == nullptr || what->si_code <= 0 || number == SIGABRT) ::raise(number);
+}
+
+// Where the library is unloaded, crashed() is gone, so the handlers of before are restored. Those that lie below others of the
+// library's are in place once these have gone.
+void forget_crashes() noexcept {
+  if (!has_handlers) return;
+  for (std::size_t i = 0; i != crashes.size(); ++i) {
+    struct sigaction now{};
+    if (::sigaction(crashes[i], nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == crashed)
+      ::sigaction(crashes[i], &handled_before[i], nullptr);
+  }
+}
+[[gnu::destructor]] void forget_crashes_above() noexcept {
+  if (has_handlers) note_that_something_stays();
+  forget_crashes();
+}
+[[gnu::destructor(unloads_handlers_of_crashes)]] void forget_crashes_below() noexcept {
+  forget_crashes();
+  if (is_unloaded()) delete std::exchange(writer_of_crash, nullptr);
 }
 
 void save(const char* path, recording::reason why) {

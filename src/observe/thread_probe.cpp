@@ -129,63 +129,6 @@ std::uint64_t time_in_line_of(int thread) noexcept {
   return first_ends != nullptr ? std::strtoull(first_ends, nullptr, 10) : 0;
 }
 
-const char* name_of_call(long number) noexcept {
-  struct call {
-    long number;
-    const char* name;
-  };
-  static constexpr call calls[]{
-      {SYS_read, "read"},
-      {SYS_write, "write"},
-      {SYS_readv, "readv"},
-      {SYS_writev, "writev"},
-      {SYS_pread64, "pread64"},
-      {SYS_pwrite64, "pwrite64"},
-      {SYS_nanosleep, "nanosleep"},
-      {SYS_clock_nanosleep, "clock_nanosleep"},
-      {SYS_futex, "futex"},
-      {SYS_ppoll, "ppoll"},
-      {SYS_pselect6, "pselect6"},
-      {SYS_epoll_pwait, "epoll_pwait"},
-      {SYS_recvfrom, "recvfrom"},
-      {SYS_recvmsg, "recvmsg"},
-      {SYS_sendto, "sendto"},
-      {SYS_sendmsg, "sendmsg"},
-      {SYS_accept, "accept"},
-      {SYS_accept4, "accept4"},
-      {SYS_connect, "connect"},
-      {SYS_openat, "openat"},
-      {SYS_fsync, "fsync"},
-      {SYS_fdatasync, "fdatasync"},
-      {SYS_flock, "flock"},
-      {SYS_fcntl, "fcntl"},
-      {SYS_wait4, "wait4"},
-      {SYS_waitid, "waitid"},
-      {SYS_close, "close"},
-      {SYS_mmap, "mmap"},
-      {SYS_munmap, "munmap"},
-      {SYS_madvise, "madvise"},
-      {SYS_ioctl, "ioctl"},
-      {SYS_getdents64, "getdents64"},
-      {SYS_sendfile, "sendfile"},
-      {SYS_splice, "splice"},
-      {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
-      {SYS_io_uring_enter, "io_uring_enter"},
-      {SYS_sched_yield, "sched_yield"},
-#if defined(SYS_poll)
-      {SYS_poll, "poll"},
-      {SYS_select, "select"},
-      {SYS_epoll_wait, "epoll_wait"},
-      {SYS_open, "open"},
-      {SYS_pause, "pause"},
-      {SYS_stat, "stat"},
-#endif
-  };
-  for (const call& one : calls)
-    if (one.number == number) return one.name;
-  return "";
-}
-
 // ---- by the thread itself ---------------------------------------------------------------------------------------------------
 
 namespace {
@@ -268,6 +211,11 @@ bool is_handled_here(const struct sigaction& one) noexcept {
   return (one.sa_flags & SA_SIGINFO) != 0 && one.sa_sigaction == on_signal;
 }
 
+bool had_handler() noexcept {
+  return (sigprof_before.sa_flags & SA_SIGINFO) != 0 ||
+         (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN);
+}
+
 _Unwind_Reason_Code stop_at_once(_Unwind_Context*, void*) noexcept { return _URC_END_OF_STACK; }
 
 }  // namespace
@@ -288,11 +236,17 @@ void begin_probing() noexcept {
 // The default action of a signal that comes late would end the process: where there was no handler, ours stays, and does nothing.
 // One that has been set meanwhile stays, too.
 void end_probing() noexcept {
-  const bool had_one = (sigprof_before.sa_flags & SA_SIGINFO) != 0 ||
-                       (sigprof_before.sa_handler != SIG_DFL && sigprof_before.sa_handler != SIG_IGN);
   struct sigaction now{};
-  if (had_one && ::sigaction(SIGPROF, nullptr, &now) == 0 && is_handled_here(now))
+  if (had_handler() && ::sigaction(SIGPROF, nullptr, &now) == 0 && is_handled_here(now))
     ::sigaction(SIGPROF, &sigprof_before, nullptr);
+}
+
+// Where the library is unloaded, on_signal() is gone. A signal that comes late is to do nothing, as with it.
+[[gnu::destructor]] static void forget_probes() noexcept {
+  struct sigaction now{}, ignored{};
+  ignored.sa_handler = SIG_IGN;
+  if (::sigaction(SIGPROF, nullptr, &now) != 0 || !is_handled_here(now)) return;
+  ::sigaction(SIGPROF, had_handler() ? &sigprof_before : &ignored, nullptr);
 }
 
 void list_calls_of(int thread, thread_calls& into) noexcept {

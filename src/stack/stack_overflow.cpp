@@ -15,6 +15,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/unloading.hpp"
 #include "core/worker.hpp"
 #include "stack/stack_region.hpp"
 #include "trace/symbols.hpp"
@@ -97,7 +98,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 }
 
 // Where the library is unloaded, on_fault() is gone, so the handlers of before are restored.
-[[gnu::destructor]] void forget_faults() noexcept {
+[[gnu::destructor(unloads_handlers)]] void forget_faults() noexcept {
   for (const int signal : {SIGSEGV, SIGBUS}) {
     struct sigaction now{};
     if (::sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)

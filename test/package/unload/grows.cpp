@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <cstdio>
@@ -79,6 +80,12 @@ void round(const char* plugin, char** functions, other_thread& other) {
   }
   if (dlclose(loaded) != 0) fail(dlerror());
   if (void* const there = dlopen(plugin, RTLD_NOW | RTLD_NOLOAD); there != nullptr) fail("it was not unloaded");
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGPROF}) {
+    struct sigaction now;
+    sigaction(number, nullptr, &now);
+    if (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN)
+      fail("a handler of signal " + std::to_string(number) + " has stayed");
+  }
 }
 
 }  // namespace

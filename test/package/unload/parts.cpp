@@ -93,6 +93,11 @@ int use_late_worker() {
   static late_user_of_a_worker one;
   return one.use();
 }
+int use_signals() {  // of crashes, and of a watchdog, once: the other thread finds one
+  w::save_recording_on_crash("/nowhere/at/all");
+  static w::watchdog dog;
+  return 0;
+}
 int use_coroutines() {
   w::coroutine<int(int)> twice{[](auto& yield, int n) -> int {
     for (;;) n = yield(2 * n);
