@@ -66,7 +66,10 @@ class exit_boundary final : boundary, frame_allocated {
     self.shield(was_shielded_);
     delete this;
     if (stopped) return unwind_on(self, ended, outer);
-    promise_base::of(ended).continuation = outer;
+    promise_base& promise = promise_base::of(ended);
+    promise.continuation = outer;
+    promise.owner =
+        &self;  // which is another one since `ended` has ended, if that was a child of a join in its parent's root
     self.top = outer;
     run_next(outer);
   }

@@ -483,6 +483,33 @@ WEFT_TEST("join: an async stack passes through it, from a child that borrows and
 
 // ---- on a pool ----------------------------------------------------------------------------------------------------------------
 
+// A child that has not waited runs in its parent's root until a cleanup behind it needs a root of its own. By then the task that it
+// cleans up behind has ended, and its caller looks at it when the parent's root may be another thread's.
+TEST(join, a_cleanup_is_the_first_to_need_a_root) {
+  const auto cleans_up = []() -> task<> { co_await weft::yield(); };
+  const auto has_cleanup = [&](bool fails) -> task<std::string> {
+    co_await weft::on_scope_exit(cleans_up());
+    if (fails) throw std::runtime_error{"as told"};
+    co_return std::string(100, 'x');
+  };
+  const auto child = [&](bool fails) -> task<std::size_t> {
+    const std::string text = co_await has_cleanup(fails);
+    co_await weft::yield();
+    co_return text.size();
+  };
+  const auto all = [&](bool fails) -> task<std::size_t> {
+    const auto [a, b, c] = co_await when_all(child(fails), child(false), child(fails));
+    co_return a + b + c;
+  };
+  for (const unsigned threads : {1U, 2U}) {
+    pool p{{.threads = threads}};
+    for (int i = 0; i != test::rounds(200); ++i) {
+      EXPECT_EQ(sync_wait(start_on(p.executor(), all(false))), 300U);
+      EXPECT_THROW(sync_wait(start_on(p.executor(), all(true))), std::runtime_error);
+    }
+  }
+}
+
 TEST(join, fib_on_any_number_of_threads) {
   for (const unsigned threads : {1u, 2u, 8u}) {
     const pool p{{.threads = threads}};
