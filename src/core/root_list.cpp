@@ -53,6 +53,7 @@ void top_root::list() noexcept {
 void top_root::unlist() noexcept {
   root_list& mine = list_of(this);
   const std::lock_guard guard{mine.lock};
+  if (link_ == nullptr) return;  // a shared task that never ran
   if (mine.place == &next_) mine.place = link_;
   *link_ = next_;
   if (next_ != nullptr) next_->link_ = link_;

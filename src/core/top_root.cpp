@@ -10,9 +10,7 @@ top_root::top_root(root_kind kind, const weft::env* environment, end_function do
   if (kind != root_kind::shared) list();
 }
 
-top_root::~top_root() {
-  if (link_ != nullptr) unlist();
-}
+top_root::~top_root() { unlist(); }
 
 template class sleeping_inbox<job>;
 
