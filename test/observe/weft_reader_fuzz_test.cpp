@@ -99,7 +99,11 @@ image make_core() {
     one = {begin, end, offset, path != 0 ? line.substr(static_cast<std::size_t>(path)) : std::string{}};
     if (exe.empty()) exe = one.path;
     const bool is_code = rights[2] == 'x', is_data = rights[1] == 'w' && rights[3] == 'p';
+#ifdef WEFT_TEST_ASAN
+    constexpr std::uint64_t most = 16 << 20;  // its runtime has that much of its own beside the data of the program
+#else
     constexpr std::uint64_t most = 8 << 20;
+#endif
     if (rights[0] != 'r' || is_code || end - begin > most || line.find("[v") != line.npos ||
         line.find("[stack") != line.npos)
       continue;
