@@ -21,7 +21,9 @@
 
 namespace weft {
 
-namespace detail { class observer_helper; }
+namespace detail {
+class observer_helper;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+}
 
 /// What an observer is to do: `observer o{{.http = true}};`.
 struct observer_options {

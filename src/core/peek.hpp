@@ -14,7 +14,8 @@ template <class T>
   if constexpr (sizeof(T) == sizeof(void*)) {
     const auto* const from = reinterpret_cast<const volatile std::uintptr_t*>(&at);
     const std::uintptr_t word = *from;
-    __builtin_memcpy(static_cast<void*>(&seen), &word, sizeof seen);
+    __builtin_memcpy(static_cast<void*>(&seen), &word,
+                     sizeof(T));  // NOLINT(bugprone-sizeof-expression): of a pointer, too
   } else {
     seen = *const_cast<const volatile T*>(&at);
   }

@@ -309,11 +309,11 @@ bool is_behind_call(std::uint64_t address) noexcept {
   // Calls by a register or memory: ff /2, of two to seven bytes.
   for (int length = 2; length <= 7; ++length)
     if (before[8 - length] == 0xff && (before[9 - length] >> 3 & 7) == 2) {
-      const int mode = before[9 - length] >> 6, register_ = before[9 - length] & 7;
-      const int bytes = 2 + (mode != 3 && register_ == 4 ? 1 : 0) +
-                        (mode == 1                                    ? 1
-                         : mode == 2 || (mode == 0 && register_ == 5) ? 4
-                                                                      : 0);
+      const int mode = before[9 - length] >> 6, operand = before[9 - length] & 7;
+      const int bytes = 2 + (mode != 3 && operand == 4 ? 1 : 0) +
+                        (mode == 1                                  ? 1
+                         : mode == 2 || (mode == 0 && operand == 5) ? 4
+                                                                    : 0);
       if (bytes == length) return true;
     }
   return false;
