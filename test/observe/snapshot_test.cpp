@@ -66,7 +66,7 @@ std::map<task_kind, int> kinds(const std::vector<const task_info*>& those) {
   return counts;
 }
 
-// Looks again and again, up to 30 s, until what it sees fits.
+// Looks again and again, until what it sees fits.
 template <class F>
 snapshot when(F fits) {
   snapshot seen = take_snapshot();
@@ -418,6 +418,7 @@ TEST(snapshot, a_fork_in_its_first_run_that_has_forks_of_its_own) {
 TEST(snapshot, a_tree_of_two_hundred_thousand) {
   constexpr int wide = 500, deep = 400;
   const int rows = test::rounds(wide);
+  const test::calm so_many_are_slow_otherwise;
   weft::event over;
   const auto row = [&](int) -> task<> {
     const auto forks = [&](scope& s) -> task<> {
@@ -564,8 +565,15 @@ TEST(snapshot, beside_churn) {
     p.run(with_scope(all));
   }};
   until([&] { return waiting.load() == stay; });
+  // The last one may still be in its first run, where no walk finds it.
+  when([&](const snapshot& s) {
+    return std::ranges::all_of(those, [&](task_id one) {
+      const task_info* const its = s.find(one);
+      return its != nullptr && its->state == task_state::waiting;
+    });
+  });
   int complete = 0;
-  for (int i = 0; i != test::rounds(300); ++i) {
+  for (int i = 0; i < test::rounds(300) || complete == 0; ++i) {
     const snapshot seen = take_snapshot({.stacks = i % 2 == 0});
     EXPECT_TRUE(seen.deadlocks().empty());
     std::set<task_id> found;
@@ -577,7 +585,6 @@ TEST(snapshot, beside_churn) {
     ++complete;
     for (const task_id one : those) EXPECT_TRUE(found.contains(one));
   }
-  EXPECT_GT(complete, 0);
   end = true;
   over.set();
   thread.join();
