@@ -25,6 +25,7 @@ if(WEFT_TLS)
 endif()
 install(TARGETS ${weft_installed} EXPORT weft_targets
   FILE_SET HEADERS
+  FILE_SET adapters
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT weft_targets NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${weft_cmake_dir})
 
