@@ -31,6 +31,7 @@
 
 namespace weft {
 
+/// How large a batch gets, and how many calls run at a time.
 struct batcher_options {
   std::size_t most = std::size_t(-1);  ///< inputs in one call
   std::size_t calls = 1;               ///< at a time

@@ -29,6 +29,7 @@
 
 namespace weft {
 
+/// The threads that blocking calls have, and how many calls wait for one.
 struct blocking_options {
   unsigned threads = 64;                              ///< at most
   unsigned keep = 0;                                  ///< as many stay, once they are there
@@ -52,6 +53,7 @@ blocking_stats process_blocking_stats() noexcept;
 struct abandon_on_stop_t {
   explicit abandon_on_stop_t() = default;
 };
+/// `blocking(abandon_on_stop, …)`.
 inline constexpr abandon_on_stop_t abandon_on_stop{};
 
 /// Awaits `function(args...)`, which may block, on a thread of the process's blocking_pool, of up to 64. What is given is

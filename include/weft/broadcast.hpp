@@ -47,6 +47,7 @@ enum class slow_receiver : unsigned char {
   end,          ///< it gets nothing more: what it receives next fails with receiver_too_slow
 };
 
+/// How much a broadcast keeps, and what becomes of a receiver that is slow.
 struct broadcast_options {
   std::size_t capacity = 16;  ///< values that it keeps for receivers that are behind; at least one
   slow_receiver slow = slow_receiver::wait;

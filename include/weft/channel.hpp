@@ -70,6 +70,7 @@ class channel_closed : public error {
 struct unbounded_t {
   explicit unbounded_t() = default;
 };
+/// `channel<T> queue{unbounded}`.
 inline constexpr unbounded_t unbounded{};
 
 /// Values from senders to receivers, see above.

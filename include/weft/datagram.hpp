@@ -35,6 +35,7 @@
 
 namespace weft::net {
 
+/// How a socket for datagrams is made, before it is bound or connected.
 struct datagram_options {
   bool reuse_address =
       false;  ///< several sockets may have one address, as for multicast: each datagram comes to one, or all

@@ -26,6 +26,7 @@ struct received {
 
   bool is_truncated() const noexcept { return full_size > size; }
 };
+/// A datagram that has come, and who has sent it.
 struct received_from : received {
   endpoint from;  ///< of a Unix socket that has no name, one without a path; nobody can answer it
 };

@@ -47,8 +47,10 @@ enum class file_kind : std::uint8_t {
   socket,
 };
 
+/// A time of a file: since 1970, by the system's clock.
 using file_time = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
 
+/// What the system knows of a path.
 struct file_status {
   file_kind kind = file_kind::unknown;
   unsigned permissions = 0;             ///< the twelve bits: 0644 and the like
@@ -67,6 +69,7 @@ WEFT_COROUTINE_TAKES_OVER task<file_status> symlink_status(std::string_view path
 /// Whether the path leads to anything. Fails where that can't be said: a directory on the way may not be searched, say.
 WEFT_COROUTINE_TAKES_OVER task<bool> exists(std::string_view path);
 
+/// What becomes of what has the new name already.
 struct rename_options {
   bool replace =
       true;  ///< no: fails with file_exists where there is something; not on all file systems (invalid_argument)
@@ -106,10 +109,12 @@ WEFT_COROUTINE_TAKES_OVER task<> permissions(std::string_view path, unsigned bit
 struct file_times {
   std::optional<file_time> accessed{}, modified{};  ///< empty: stays as it is
 };
+/// Sets the times of a file, or of what a link leads to.
 WEFT_COROUTINE_TAKES_OVER task<> set_times(const file_times& times, std::string_view path);
 
 // ---- what lies in a directory -----------------------------------------------------------------------------------------------
 
+/// What lies in a directory.
 struct directory_entry {
   std::string path;  ///< from the directory that was asked for: "b.txt", and below others "a/b.txt"
   file_kind kind = file_kind::unknown;
@@ -121,6 +126,7 @@ struct directory_entry {
   }
 };
 
+/// What of a directory is listed.
 struct directory_options {
   bool recursive = false;  ///< also what is below; a directory comes before what lies in it
   bool follow_symlinks =
@@ -140,6 +146,7 @@ WEFT_COROUTINE_WRAPPER inline async_generator<directory_entry> directory(std::st
   return directory({}, path);
 }
 
+/// Where a temporary directory is made, and what its name begins with.
 struct temporary_directory_options {
   std::string_view in{};  ///< where; empty: what TMPDIR in the environment says, or /tmp
   std::string_view prefix = "weft-";
@@ -177,6 +184,7 @@ class [[nodiscard("it is removed when this goes")]] temporary_directory {
   std::string path_;
   int maker_ = 0;
 };
+/// Makes a directory with a name that nothing else has, for this user alone. Fails with an error of the system's.
 WEFT_COROUTINE_TAKES_OVER task<temporary_directory> make_temporary_directory(
     const temporary_directory_options& options);
 WEFT_COROUTINE_TAKES_OVER inline task<temporary_directory> make_temporary_directory() {

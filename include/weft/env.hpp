@@ -27,6 +27,7 @@ class clock;
 
 namespace detail { class frame_source; }
 
+/// What work has from whoever started it. A with_* or an option changes one of these for what runs below it.
 struct env {
   detail::executor_pointer executor =
       nullptr;        ///< `&pool`, say: where the work resumes; null: where what it waited for completed

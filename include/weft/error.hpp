@@ -30,6 +30,7 @@ enum class errc {
   no_room,               ///< a scope has as many children as it may have, or fork_here nests too deep
 };
 
+/// The category of errc, whose codes are std::error_codes.
 const std::error_category& weft_category() noexcept;
 inline std::error_code make_error_code(errc code) noexcept { return {static_cast<int>(code), weft_category()}; }
 

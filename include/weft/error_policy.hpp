@@ -117,6 +117,8 @@ class error_policy {
   on_failure (*call_)(void*, std::exception_ptr) noexcept = nullptr;
 };
 
+/// The first failure stops the other children and is thrown where the scope ends; or all of them run to their ends, and an
+/// error_list of all failures is thrown.
 inline constexpr error_policy::kind fail_fast = error_policy::kind::fail_fast;
 inline constexpr error_policy::kind collect_all_errors = error_policy::kind::collect_all;
 

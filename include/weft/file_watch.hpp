@@ -60,6 +60,7 @@ inline constexpr file_change any_change = file_change::modified | file_change::a
 /// Which watch of a file_watch. No other one gets the same.
 enum class watch_id : int { none = -1 };
 
+/// What has happened to a file.
 struct file_event {
   watch_id watch = watch_id::none;
   file_change what{};
@@ -70,6 +71,7 @@ struct file_event {
   bool has(file_change any) const noexcept { return (what & any) != file_change{}; }
 };
 
+/// How a path is watched.
 struct watch_options {
   bool follow_symlinks = true;   ///< no: a link itself is watched
   bool only_directory = false;   ///< else fails with not_a_directory

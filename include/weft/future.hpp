@@ -231,6 +231,7 @@ class [[nodiscard("the outcome comes with the future")]] future : public detail:
   detail::shared_outcome<T>* state_ = nullptr;
 };
 
+/// Says of a future with a name that it is awaited as an rvalue.
 template <class T>
 void awaiter_in_root(future<T>&) noexcept {
   static_assert(!sizeof(T*), "a future is awaited once, as an rvalue: co_await std::move(f)");

@@ -85,6 +85,7 @@ class pipe_writer {
   std::shared_ptr<detail::pipe_core> core_;
 };
 
+/// Both ends of a pipe: what is written to the one is read from the other.
 struct pipe_ends {
   pipe_reader from;
   pipe_writer to;

@@ -55,8 +55,7 @@ detail::merged<T> merge(std::vector<async_generator<T>> sources) {
   return detail::merged<T>{std::move(sources)};
 }
 
-// The adaptors in their other form, as of an async_generator.
-
+/// The adaptors in their other form, as of an async_generator.
 template <class T, class... Stages, class Fn>
 auto transform(detail::merged<T, Stages...> sources, Fn&& fn) {
   return std::move(sources) | transform(std::forward<Fn>(fn));

@@ -267,6 +267,7 @@ struct accepting {
 
 namespace weft::net {
 
+/// How a listener is made.
 struct listen_options {
   int backlog = 1024;          ///< how many connections wait to be accepted; the system may allow fewer
   bool reuse_address = true;   ///< a server that starts again need not wait for its old connections to be forgotten

@@ -17,6 +17,7 @@
 
 namespace weft {
 
+/// How a range is cut.
 struct parallel_options {
   /// How many elements one piece has at least, which nobody shares; 0: a 512th of the range.
   std::size_t grain = 0;

@@ -65,6 +65,7 @@ class list_of {
   std::ptrdiff_t size_ = 0;
   const std::vector<Value>* many_ = nullptr;
 };
+/// Texts, and numbers, that a function takes as `{a, b}` or as a std::vector.
 using strings = list_of<std::string_view, std::string>;
 using numbers = list_of<int, int>;
 
@@ -327,11 +328,13 @@ WEFT_COROUTINE_TAKES_OVER inline task<exit_status> run_process(const strings& ar
   return run_process(process_options{}, arguments);
 }
 
+/// What output_of gives a program to read, and how much it takes from it.
 struct output_options {
   process_options process{};                  ///< its three streams are set by output_of()
   std::string_view input{};                   ///< what the program reads
   std::size_t limit = std::size_t{16} << 20;  ///< bytes that it may write, of each kind
 };
+/// What a program has written, and how it ended.
 struct process_output {
   exit_status status;
   std::string out;

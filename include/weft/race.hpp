@@ -63,6 +63,7 @@ struct when_stage {
 
 }  // namespace detail
 
+/// when_some behind a `|`.
 [[nodiscard("an adaptor stands behind a range: tasks | when(n)")]] inline detail::when_stage when(
     std::size_t n) noexcept {
   return {n};

@@ -56,6 +56,7 @@ struct listed {
   weft::fork<T> work;
 };
 
+/// By what time passes for the work of a registry.
 struct registry_options {
   bool pumped = false;  ///< time passes by tick() alone; else by the clock of whoever starts work, or sets a limit
 };

@@ -45,6 +45,7 @@ enum class resolve_errc {
   configuration,    ///< the configuration can't be read
 };
 
+/// The category of resolve_errc, whose codes are std::error_codes.
 const std::error_category& resolve_category() noexcept;
 inline std::error_code make_error_code(resolve_errc code) noexcept {
   return {static_cast<int>(code), resolve_category()};
@@ -57,6 +58,7 @@ struct std::is_error_code_enum<weft::net::resolve_errc> : std::true_type {};
 
 namespace weft::net {
 
+/// Which addresses of a name are asked for.
 enum class address_family : std::uint8_t { any, v4, v6 };
 
 /// Who looks names up.

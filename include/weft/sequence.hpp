@@ -40,6 +40,7 @@
 
 namespace weft {
 
+/// The number of a value in a ring, from 0 on; its place is that modulo the size of the ring.
 using sequence_number = std::uint64_t;
 
 /// What is published before the first number, 0.

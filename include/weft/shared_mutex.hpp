@@ -13,6 +13,7 @@
 
 namespace weft {
 
+/// Who gets a shared_mutex first.
 struct shared_mutex_options {
   bool prefer_writers = false;  ///< who wants it alone goes before all who would share it; else in the order of arrival
 };

@@ -32,6 +32,7 @@ enum class task_kind : unsigned char {
 };
 const char* to_string(task_kind kind) noexcept;
 
+/// What a task does just now.
 enum class task_state : unsigned char {
   running,  ///< a worker or thread is in it
   ready,    ///< it is in a queue, or about to be
@@ -94,6 +95,7 @@ struct snapshot_options {
 };
 
 struct snapshot;
+/// Looks at all that lives. What that promises and costs is said below, where it stands again.
 snapshot take_snapshot(const snapshot_options& options);
 
 /// What lived when it was taken. Each task was looked at while its wait was held for some microseconds; all of them together

@@ -36,6 +36,7 @@ inline constexpr std::size_t least_stack_size =
     std::size_t{8} << 10;
 #endif
 
+/// How stacks are made, and how many are kept.
 struct stack_pool_options {
   stack_guard guard = stack_guard::automatic;
   std::size_t guard_size = std::size_t{64} << 10;  ///< a frame larger than this may jump over the guard
@@ -56,6 +57,7 @@ struct stack_limits {
   std::string sentence;     ///< the same for people
 };
 
+/// What a pool of stacks has just now.
 struct stack_pool_stats {
   std::size_t in_use;         ///< stacks that something runs on
   std::size_t idle;           ///< warm ones

@@ -151,6 +151,7 @@ std::size_t default_seeds(std::size_t otherwise) noexcept;
 
 // ---- runs ---------------------------------------------------------------------------------------------------------------
 
+/// The seed of a run, how long it waits for other threads, and what stops it.
 struct run_options {
   std::uint64_t seed = default_seed();  ///< of the order in which ready jobs run
   /// Real time before a hang is one: another thread may still do something.
@@ -219,6 +220,7 @@ struct sweep_options {
   bool each_alone = true;         ///< also with stops of one task inside alone, as of a fork by its handle
 };
 
+/// What a sweep has done.
 struct sweep_report {
   std::size_t awaits =
       0;  ///< how often something waited, or gave way, without a stop; of both ways to complete, the more

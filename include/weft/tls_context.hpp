@@ -76,6 +76,7 @@ struct certificate {
   std::string_view password{};  ///< of the key, where it is encrypted
 };
 
+/// Versions of the protocol; older ones are not spoken.
 enum class version : std::uint8_t { tls12, tls13 };
 
 /// What a client verifies.

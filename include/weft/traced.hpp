@@ -21,6 +21,7 @@
 
 namespace weft {
 
+/// Which requests with_trace records, and under what name.
 struct trace_options {
   const char* name =
       nullptr;  ///< of the request, in the recording: a string literal, or text that outlives the program's rings
