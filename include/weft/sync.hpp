@@ -1,9 +1,10 @@
 // What work shares and waits for: mutex, shared_mutex, semaphore, event, auto_event, latch, barrier, condition_variable,
-// once, guarded.
+// once, guarded, token_bucket.
 //
 // There is one of each for tasks, fibers and plain threads: `co_await m.lock()` in a task, `await(m.lock())` in a fiber,
 // `sync_wait(m.lock())` on a thread. Whoever waits has its place in line in its own frame, so no primitive allocates, and
-// each is of constant size. A wait in a condition_variable and a call of once are tasks, which have a frame.
+// each is of constant size. A wait in a condition_variable, a call of once and a take of a token_bucket are tasks, which
+// have a frame.
 //
 // What holds for all of them:
 //
@@ -39,3 +40,4 @@
 #include <weft/shared_mutex.hpp>
 #include <weft/sync_stats.hpp>
 #include <weft/task.hpp>
+#include <weft/token_bucket.hpp>

@@ -86,6 +86,7 @@
 #include <weft/task.hpp>
 #include <weft/time.hpp>
 #include <weft/timed.hpp>
+#include <weft/token_bucket.hpp>
 #include <weft/trace_context.hpp>
 #include <weft/traced.hpp>
 #include <weft/unix.hpp>
