@@ -11,6 +11,7 @@
 
 namespace weft {
 
+/// How many tokens come, and how many are kept.
 struct token_bucket_options {
   std::size_t rate;  ///< so many tokens come in `per`, evenly
   detail::time_span per = std::chrono::seconds{1};
