@@ -96,8 +96,7 @@ class operation_state {
 
   /// A stop of the task, on whatever thread, once the operation has begun.
   static void request_stop(const std::shared_ptr<operation_state>& self) noexcept {
-    self->stop_requested_.store(true,
-                                std::memory_order_relaxed);  // the strand orders it before what the operation does then
+    self->stop_requested_.store(true, std::memory_order_relaxed);
     try {
       WEFT_ASIO::post(self->strand_, [self] {
         if (!self->is_over_) self->signal_.emit(WEFT_ASIO::cancellation_type::all);
