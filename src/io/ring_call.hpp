@@ -63,6 +63,7 @@ class ring_call final : public waiter {
   const file_request request;
   int result = 0;                                // by the ring's owner, before it ends the wait
   bool is_cancelled = false;                     // the ring's owner's: the kernel was asked to cancel it
+  bool is_missing = false;                       // the ring's owner's: the kernel, asked for it, did not know it
   call_ring* of = nullptr;                       // before it waits
   ring_call *above = nullptr, *below = nullptr;  // the ring's owner's: in its list of those that the kernel does
 

@@ -5,8 +5,8 @@
 // cancelled with that: the last completion of a poll has its waiters try, and then arm it anew; a call that had not begun is
 // done by a thread.
 //
-// The kernel ends what is this ring's when its owner enters, and only then. So what it does not have, while nothing is to be
-// handed to it and there is no completion left, has lost its last one.
+// A completion comes as the ring's owner enters, and only then. So what the kernel does not have, while nothing is to be handed
+// to it and its owner has taken all that came since, has lost its last one.
 //
 // Rejected: (a) to have polls armed anew without a question: one that is there still would then be there twice. (b) A new ring:
 // its memory is what lacks just now.
@@ -50,15 +50,18 @@ bool uring_worker::probe_polls(std::size_t& from) noexcept {
   return more;
 }
 
-// False: something has come meanwhile.
+// A poll ends as its owner enters, too; a call may have been ended before that, by a thread of the kernel's: it is not there any
+// more, and its completion has not come. So all are asked for, then what has come is taken, and what is missing still has lost
+// its completion. False: as above.
 bool uring_worker::probe_calls() noexcept {
   using kind = file_request::kind;
+  for (ring_call* one = under_way_; one != nullptr; one = one->below)
+    one->is_missing = !ring_.cancel_now(reinterpret_cast<std::uintptr_t>(one) | of_call);
+  if (!reap_all()) return false;
   for (ring_call* next = under_way_; next != nullptr;) {
     ring_call& one = *next;
     next = one.below;
-    const bool is_there = ring_.cancel_now(reinterpret_cast<std::uintptr_t>(&one) | of_call);
-    if (ring_.has_completions() || ring_.has_overflown()) return false;  // one that is at work has the ring's work done
-    if (is_there) continue;
+    if (!one.is_missing) continue;
     // Whether it has failed is not known. A close has closed in any case; what only asks is asked once more, by a thread.
     const kind what = one.request.what;
     ended(one, what == kind::close ? 0 : what == kind::read || what == kind::stat ? -EAGAIN : -EIO);
@@ -69,9 +72,7 @@ bool uring_worker::probe_calls() noexcept {
 void uring_worker::find_lost() noexcept {
   do {
     const unsigned now = ring_.lost();
-    do
-      if (!reap_all()) return;  // at the next look
-    while (!probe_calls());
+    if (!reap_all() || !probe_calls()) return;  // at the next look
     if (hears_bell_ && !ring_.cancel_now(of_bell)) hears_bell_ = false;
     std::size_t from = 0;
     do
