@@ -1,4 +1,3 @@
-#include <cxxabi.h>
 #include <weft/detail/context/context.hpp>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "base/cxxabi.hpp"
 #include "base/debug_note.hpp"
 #include "context/shadow_stack.hpp"
 

@@ -1,4 +1,3 @@
-#include <cxxabi.h>
 #include <unistd.h>
 #include <weft/detail/core/async_stack.hpp>
 
@@ -14,6 +13,7 @@
 #include <weft/detail/base/lock.hpp>
 #include <weft/error.hpp>
 
+#include "base/cxxabi.hpp"
 #include "base/last_words.hpp"
 #include "base/unloading.hpp"
 #include "core/worker.hpp"

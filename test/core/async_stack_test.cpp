@@ -160,7 +160,8 @@ TEST(async_stack, names_templates_members_and_lambdas) {
   const texts all = names(app::seen);
   ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0], "app::leaf(int)");
-  EXPECT_TRUE(all[1].starts_with("weft::task<int> app::generic<int, 5>(std::vector<int")) << all[1];
+  EXPECT_TRUE(all[1].starts_with("weft::task<int> app::generic<int, 5>(std::")) << all[1];
+  EXPECT_NE(all[1].find("vector<int"), std::string::npos) << all[1];
   EXPECT_EQ(all[2], "app::service::run() const");
   EXPECT_NE(all[3].find("operator()(int) const"), std::string::npos) << all[3];
 }
@@ -631,7 +632,7 @@ TEST_F(async_stack_death, an_exception_from_elsewhere_has_no_task) {
                  }
                  throw std::runtime_error{"from elsewhere"};  // likely at the address of the first
                }).join(),
-               "^(weft: chaos, [^\n]*\n)?terminate called(.*\n)*.*from elsewhere");
+               "^(weft: chaos, [^\n]*\n)?(terminate called|libc\\+\\+abi: terminating)(.*\n)*.*from elsewhere");
 }
 
 // ---- without symbols --------------------------------------------------------------------------------------------------
