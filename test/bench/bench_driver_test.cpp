@@ -78,7 +78,7 @@ class driver : public testing::Test {
     return "echo '{\"ns\":" + std::to_string(ns) + ",\"peak_rss_kib\":4000,\"start_rss_kib\":3000,\"extra\":{}}'";
   }
 
-  static inline const std::filesystem::path sources = std::filesystem::path{__FILE__}.parent_path() / "../../bench";
+  static inline const std::filesystem::path sources = BENCH_SOURCES;
   std::filesystem::path folder_ =
       std::filesystem::temp_directory_path() / ("weft-bench-test-" + std::to_string(::getpid()));
   json manifest_;

@@ -672,8 +672,7 @@ TEST(async_stack_stripped, gives_module_and_offset_which_the_tool_resolves) {
   EXPECT_TRUE(plain.starts_with("#0  " + stripped.string() + "+0x")) << plain;
   EXPECT_EQ(plain.find("app::"), std::string::npos) << plain;
 
-  const fs::path tool = fs::path{__FILE__}.parent_path().parent_path().parent_path() / "tools/symbolize";
-  const std::string resolved = output_of(tool.string() + " " + program.string() + " <" + printed.string() + " 2>&1");
+  const std::string resolved = output_of(WEFT_SYMBOLIZE " " + program.string() + " <" + printed.string() + " 2>&1");
   EXPECT_TRUE(resolved.starts_with("#0  app::leaf(int)")) << resolved;
   EXPECT_NE(resolved.find("\n#1  app::sheltered()"), std::string::npos) << resolved;
   fs::remove_all(folder);
