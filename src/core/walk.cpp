@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/unloading.hpp"
 #include "core/peek.hpp"
 
 namespace weft {
@@ -64,10 +65,16 @@ entry& find_in(std::vector<entry>& table, std::uintptr_t address) noexcept {
   return table[at];
 }
 
-// Never destroyed: a task may ask for an id while the process ends.
+// Stays when the process ends: a task may ask for an id then.
 std::vector<entry>& table() {
-  if (ids == nullptr) ids = new std::vector<entry>(64);
+  if (ids == nullptr) {
+    ids = new std::vector<entry>(64);
+    note_that_something_stays();
+  }
   return *ids;
+}
+[[gnu::destructor(unloads_workers)]] void forget_ids() noexcept {
+  if (is_unloaded()) delete std::exchange(ids, nullptr);
 }
 
 std::size_t room_for(std::size_t count) noexcept {

@@ -1,7 +1,10 @@
 #include "observe/root_walk.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <iterator>
+#include <new>
 #include <unordered_map>
 #include <utility>
 #include <weft/clock.hpp>
@@ -43,7 +46,8 @@ class owed_ends final : timer {
   void arm() noexcept { real_clock().arm(*this, real_clock().now()); }
 
   static owed_ends& all() noexcept {
-    static owed_ends& the_one = *new owed_ends;  // never destroyed: the clock may have it
+    alignas(owed_ends) static std::array<std::byte, sizeof(owed_ends)> place;
+    static owed_ends& the_one = *new (place.data()) owed_ends;  // never destroyed: the clock may have it
     return the_one;
   }
 

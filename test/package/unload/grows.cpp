@@ -18,15 +18,16 @@ constexpr int rounds_before = 20, rounds = 50;
 // In KiB a round, of what stays: a page more and a signal stack more of each are seen, and not a thread's stack more of one,
 // or what malloc and the loader have in another place now.
 constexpr long most_resident = 2, most_mapped = 32;
+constexpr long most_in_use = 100;  // in bytes a round, of what malloc has given
 
 void fail(const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());
   std::exit(1);
 }
 
-// In KiB.
 struct memory {
-  long resident = 0, mapped = 0;
+  long resident = 0, mapped = 0;  // in KiB
+  long in_use = 0;                // of malloc's, in bytes
 };
 memory memory_now() {
   memory now;
@@ -35,6 +36,7 @@ memory memory_now() {
     if (word == "Rss:") file >> now.resident;
   for (std::ifstream file{"/proc/self/status"}; file >> word;)
     if (word == "VmSize:") file >> now.mapped;
+  now.in_use = static_cast<long>(::mallinfo2().uordblks);
   return now;
 }
 
@@ -104,7 +106,8 @@ int main(int, char** arguments) {
   }
   const memory after = memory_now();
   const long resident = after.resident - before.resident, mapped = after.mapped - before.mapped;
-  std::printf("%s ...: in %d rounds resident %ld KiB more, mapped %ld KiB more\n", arguments[2], rounds, resident,
-              mapped);
-  return resident > most_resident * rounds || mapped > most_mapped * rounds ? 1 : 0;
+  const long in_use = after.in_use - before.in_use;
+  std::printf("%s ...: in %d rounds resident %ld KiB more, mapped %ld KiB more, %ld bytes more in use\n", arguments[2],
+              rounds, resident, mapped, in_use);
+  return resident > most_resident * rounds || mapped > most_mapped * rounds || in_use > most_in_use * rounds ? 1 : 0;
 }
