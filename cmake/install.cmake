@@ -36,12 +36,15 @@ endif()
 
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
-  INSTALL_DESTINATION ${weft_cmake_dir})
+  INSTALL_DESTINATION ${weft_cmake_dir}
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weft-config-version.cmake
   COMPATIBILITY SameMinorVersion)  # below 1.0 each minor version may change names
 install(
   FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft-config-version.cmake
+    ${CMAKE_CURRENT_LIST_DIR}/weft-module.cmake
   DESTINATION ${weft_cmake_dir})
+install(FILES ${PROJECT_SOURCE_DIR}/include/weft/weft.cppm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
 
 # weft.pc finds its prefix from where it lies, so that an install can be moved.
 file(RELATIVE_PATH weft_prefix_from_pc

@@ -1,0 +1,18 @@
+# weft::module, for `import weft;`, out of the file WEFT_MODULE_SOURCE: a target of the project that includes this, since a module
+# is compiled with the flags of those who import it.
+if(CMAKE_VERSION VERSION_LESS 3.28)
+  message(FATAL_ERROR "weft::module needs CMake 3.28 or later: this is ${CMAKE_VERSION}")
+endif()
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  message(FATAL_ERROR "weft::module needs clang: this is ${CMAKE_CXX_COMPILER_ID}")
+endif()
+if(NOT TARGET weft::module)
+  cmake_path(GET WEFT_MODULE_SOURCE PARENT_PATH weft_module_folder)
+  add_library(weft_module STATIC)
+  add_library(weft::module ALIAS weft_module)
+  target_sources(weft_module PUBLIC
+    FILE_SET CXX_MODULES BASE_DIRS ${weft_module_folder} FILES ${WEFT_MODULE_SOURCE})
+  target_link_libraries(weft_module PUBLIC weft::weft)
+  cmake_path(GET weft_module_folder PARENT_PATH weft_module_includes)
+  target_include_directories(weft_module SYSTEM PRIVATE ${weft_module_includes})  # the scan would not see its pragma
+endif()
