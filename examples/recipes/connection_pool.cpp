@@ -1,6 +1,7 @@
 // A connection pool: at most four connections, made when they are first needed, and lent to who waits longest. The pool is a
 // channel with four slots, a slot a connection or none yet. A lease puts its slot back wherever it ends. What a failure or a
 // stop has left in the middle of an answer is closed, and not lent again.
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -48,7 +49,7 @@ class connection_pool {
     if (!mine.one) mine.one = co_await connect();  // if that fails, or is stopped, the slot goes back
     co_return mine;
   }
-  int made = 0;
+  std::atomic<int> made = 0;
 
  private:
   w::task<slot> connect() {
@@ -70,7 +71,7 @@ w::task<> run() {
   for (int n = 0; n != 100; ++n) all.push_back(ask(pool, n));
   int answers = 0;
   for (const auto& answer : co_await w::when_all(std::move(all))) answers += answer ? 1 : 0;
-  std::printf("%d answers by %d connections in %d ms\n", answers, pool.made,
+  std::printf("%d answers by %d connections in %d ms\n", answers, pool.made.load(),
               static_cast<int>(w::test::elapsed() / 1ms));
 }
 
