@@ -33,9 +33,11 @@ w::task<> collect(w::receiver<int> from) {
 w::task<> produce(w::sender<int> to) {
   for (int i = 0; i != 250; ++i) co_await to.send(i);  // as fast as it can
   co_await w::sleep_for(1s);
-  co_await to.send(250);  // alone
-  co_await w::sleep_for(1s);
-  for (int i = 251; i != 254; ++i) co_await to.send(i);
+  for (int i = 250; i != 254; ++i) {  // now and then
+    co_await to.send(i);
+    co_await w::sleep_for(20ms);
+  }
+  co_await to.send(254);
   to.close();
 }
 

@@ -42,7 +42,7 @@ w::task<> merge_sort(numbers data, numbers room, bool into_room = false) {
 }
 
 int main() {
-  std::vector<std::uint32_t> data(1'000'000), room(data.size());
+  std::vector<std::uint32_t> data(300'000), room(data.size());
   std::uint32_t random = 1;
   for (std::uint32_t& one : data) one = random = random * 1664525 + 1013904223;
   w::pool workers{{.use_caller = true}};
