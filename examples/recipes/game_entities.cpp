@@ -1,6 +1,7 @@
 // 10,000 entities of a game, each a coroutine: what one does is a plain loop that waits for frames, instead of a state machine.
 // All of them run in the thread that draws, between two frames, so what they share needs no lock.
 #include <cstdio>
+#include <utility>
 #include <weft/weft.hpp>
 
 namespace w = weft;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <utility>
 #include <weft/test.hpp>
 #include <weft/weft.hpp>
 
