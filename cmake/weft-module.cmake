@@ -1,12 +1,11 @@
 # weft::module, for `import weft;`, out of the file WEFT_MODULE_SOURCE: a target of the project that includes this, since a module
-# is compiled with the flags of those who import it.
+# is compiled with the flags of those who import it. Where it can't be made, weft_no_module says why.
+unset(weft_no_module)
 if(CMAKE_VERSION VERSION_LESS 3.28)
-  message(FATAL_ERROR "weft::module needs CMake 3.28 or later: this is ${CMAKE_VERSION}")
-endif()
-if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  message(FATAL_ERROR "weft::module needs clang: this is ${CMAKE_CXX_COMPILER_ID}")
-endif()
-if(NOT TARGET weft::module)
+  set(weft_no_module "weft::module needs CMake 3.28 or later: this is ${CMAKE_VERSION}")
+elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(weft_no_module "weft::module needs clang: this is ${CMAKE_CXX_COMPILER_ID}")
+elseif(NOT TARGET weft::module)
   cmake_path(GET WEFT_MODULE_SOURCE PARENT_PATH weft_module_folder)
   add_library(weft_module STATIC)
   add_library(weft::module ALIAS weft_module)
