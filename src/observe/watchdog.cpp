@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -334,6 +335,8 @@ std::ostream& operator<<(std::ostream& out, const stall& what) {
       out << what.system_call_name;
     else
       out << what.system_call;
+    if (std::string_view{what.system_call_name} == "futex")
+      out << " (for a lock, perhaps one that a task holds which waits for this worker)";
   }
   out << "; " << what.waiting << (what.waiting == 1 ? " job waits" : " jobs wait") << " behind it\n";
   if (!what.async_stack.empty())

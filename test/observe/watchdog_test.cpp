@@ -163,6 +163,28 @@ TEST(watchdog, blames_a_blocking_read_without_disturbing_it) {
   EXPECT_NE(text_of(*what).find("now in system call read; 0 jobs wait behind it"), std::string::npos) << text_of(*what);
 }
 
+TEST(watchdog, blames_who_waits_for_a_mutex_of_the_standard_library) {
+  heard what;
+  std::mutex lock;
+  weft::pool workers{{.threads = 1}};
+  watchdog dog{{.stall_after = 50ms, .on_stall = heard::tell, .with = &what}};
+  const auto wants_it = [&]() -> task<> {
+    const std::lock_guard held{lock};
+    co_return;
+  };
+  std::unique_lock holder{lock};
+  std::jthread other{[&] { workers.run(wants_it()); }};
+  const bool is_told = comes_true([&] { return what.count() != 0; });
+  holder.unlock();
+  ASSERT_TRUE(is_told);
+  const stall first = what.all().front();
+  EXPECT_STREQ(first.system_call_name, "futex") << text_of(first);
+  EXPECT_FALSE(first.async_stack.empty()) << text_of(first);
+  EXPECT_NE(text_of(first).find("now in system call futex (for a lock, perhaps one that a task holds"),
+            std::string::npos)
+      << text_of(first);
+}
+
 TEST(watchdog, blames_a_sleep_and_counts_what_waits_behind_it) {
   heard what;
   std::atomic<bool> over{false};
