@@ -1,5 +1,5 @@
-// What the hooked calls on descriptors have in common: what a number is, and how a read or a write goes on that finds no data or
-// no room.
+// What the hooked calls on file descriptors share: the kind of a descriptor, and how a read or a write continues that finds no
+// data or no room. `number` is the descriptor's number throughout.
 #pragma once
 
 #include <fcntl.h>
@@ -26,18 +26,19 @@ inline file_kind kind_of(int number) noexcept {
   if (::fstat(number, &about) != 0) return file_kind::none;
   if (S_ISSOCK(about.st_mode)) return file_kind::socket;
   if (S_ISFIFO(about.st_mode)) return file_kind::pipe;
-  // A directory and a block device are what a disk answers for.
+  // Directories and block devices count as regular files: a call on them waits for a disk alone.
   return S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode) ? file_kind::regular
                                                                                     : file_kind::other;
 }
 
-/// By the program, which then is told EAGAIN; or there is no such number, as the call itself finds.
+/// Whether the program has set O_NONBLOCK, so that a call must return EAGAIN. Also true for a number that is no descriptor: the
+/// caller's system call reports that.
 inline bool is_non_blocking(int number) noexcept {
   const int flags = ::fcntl(number, F_GETFL);
   return flags < 0 || (flags & O_NONBLOCK) != 0;
 }
 
-/// Of what is no socket there is none. Neither changes errno.
+/// False where the descriptor is no socket. This function and socket_option_of() leave errno as it was.
 inline bool get_socket_option(int number, int option, void* into, socklen_t size) noexcept {
   const int kept = errno;
   const bool is_there = ::getsockopt(number, SOL_SOCKET, option, into, &size) == 0;
@@ -49,7 +50,7 @@ inline int socket_option_of(int number, int option) noexcept {
   return get_socket_option(number, option, &value, sizeof value) ? value : -1;
 }
 
-/// Until when a call waits that begins now: SO_RCVTIMEO or SO_SNDTIMEO, of a socket.
+/// The deadline of a call that begins now, by SO_RCVTIMEO or SO_SNDTIMEO. There is none where that is not set, or for no socket.
 inline clock::time_point limit_of(int number, direction which) noexcept {
   timeval limit{};
   const int option = which == direction::in ? SO_RCVTIMEO : SO_SNDTIMEO;
@@ -61,10 +62,10 @@ inline clock::time_point limit_of(int number, direction which) noexcept {
 /// Whether a call would have blocked.
 inline bool found_nothing(ssize_t result) noexcept { return result < 0 && errno == EAGAIN; }
 
-/// Whether poll() finds it ready now. A failure counts as ready: the call fails, too.
+/// Whether poll() reports it ready now. If poll() fails, that counts as ready: the call fails, too.
 bool is_ready(int number, direction which) noexcept;
 
-/// Makes `call`, if poll() says that it would not block; else it fails with EAGAIN.
+/// Makes `call` if poll() says that it would not block; else fails with EAGAIN. Holds the number's lock over both.
 template <class Call>
 ssize_t call_if_ready(int number, direction which, Call call) noexcept {
   const auto lock = lock_number(number);
@@ -73,7 +74,8 @@ ssize_t call_if_ready(int number, direction which, Call call) noexcept {
   return -1;
 }
 
-/// Goes on with a call that was tried once, with `result`: attempt() is the call if it does not block, plain() the one that may.
+/// Finishes a call whose first try gave `result`. If that found nothing, waits until attempt(), the form of the call that does
+/// not block, gives a result; where weft can't wait for the descriptor, makes plain(), the form that may block.
 template <class Attempt, class Plain>
 ssize_t go_on(const hooked_call& call, int number, direction which, clock::time_point until, ssize_t result,
               Attempt attempt, Plain plain) noexcept {
@@ -84,7 +86,7 @@ ssize_t go_on(const hooked_call& call, int number, direction which, clock::time_
   return call.fail(error_of(how, EAGAIN));
 }
 
-/// One that gives what there is, or takes it as a whole.
+/// Makes a call that is done after one success: a read of whatever is there, or the write of one message.
 template <class Attempt, class Plain>
 ssize_t transfer(const hooked_call& call, int number, direction which, Attempt attempt, Plain plain) noexcept {
   const ssize_t result = attempt();
@@ -93,7 +95,8 @@ ssize_t transfer(const hooked_call& call, int number, direction which, Attempt a
   return go_on(call, number, which, limit_of(number, which), result, attempt, plain);
 }
 
-/// A write, which blocks until all `size` bytes are written, or it fails: attempt(done) goes on behind what is done.
+/// Makes a write, which waits until all `size` bytes are written or it fails. attempt(done) and plain(done) write what comes
+/// after the first `done` bytes.
 template <class Attempt, class Plain>
 ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attempt attempt, Plain plain) noexcept {
   std::size_t done = 0;
@@ -116,10 +119,10 @@ ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attem
   }
 }
 
-/// Before a call that may wait: lets others run, and fails where the fiber was told to stop. Gives false then.
+/// To be called before a call that may wait: yields to other fibers where that is due. False: the fiber was told to stop.
 inline bool may_begin(const hooked_call& call) noexcept { return !call.is_stopped() && take_turns(); }
 
-/// On the process's pool for blocking calls. `plain` is called there, or here where there is no memory for that.
+/// Runs `plain` on the process's pool for blocking calls while the fiber waits; on this thread where memory or a thread lacks.
 template <class Plain>
 ssize_t run_elsewhere(const hooked_call& call, Plain plain) noexcept {
   struct answer {

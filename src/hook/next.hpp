@@ -1,8 +1,9 @@
-// The functions that the hooks stand in front of: those of the C library, or of whatever comes next in the order of symbols.
+// The functions that the hooks interpose: those of the C library, or of whichever library comes next in the dynamic linker's
+// symbol order.
 //
-// They are looked up once, where they are first called or when the program is loaded, whichever is first: a static's
-// constructor may call read(), and a malloc may lock a mutex before that. No local static, whose guard may take a lock. A
-// sanitizer has functions in front of the C library's, by another name where it is linked into the program.
+// Each is looked up on its first call, which may come before any constructor has run: a static's constructor may call read(), and
+// malloc may lock a mutex even earlier. So the pointer is constant-initialized; a local static is no choice, since its guard may
+// take a lock. A sanitizer that is linked into the program has an interceptor under another name, which then comes next.
 #pragma once
 
 #include <dlfcn.h>

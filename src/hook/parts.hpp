@@ -1,4 +1,4 @@
-// What is left of the parts of a vectored call, behind so many bytes.
+// The parts (iovecs) of a vectored call that are left after some of its bytes were transferred.
 #pragma once
 
 #include <sys/uio.h>
@@ -9,24 +9,25 @@
 
 namespace weft::detail {
 
-/// Only of parts that the system has read before.
+/// The sum of the parts' sizes. Only for parts that a system call has read before, so that they are known to be readable.
 inline std::size_t size_of(const iovec* parts, std::size_t count) noexcept {
   std::size_t size = 0;
   for (std::size_t i = 0; i != count; ++i) size += parts[i].iov_len;
   return size;
 }
 
+/// Copies the parts only once some bytes were transferred: the caller's array may not be changed.
 class parts_left {
  public:
   parts_left(const iovec* parts, std::size_t count) noexcept : parts_{parts}, count_{count} {}
 
-  /// Empty where there is no memory for a copy, or nothing is left.
+  /// The parts after the first `done` bytes. Empty where nothing is left, or there is no memory for the copy.
   struct view {
     iovec* parts;
     std::size_t count;
   };
   view behind(std::size_t done) noexcept {
-    if (done == 0) return {const_cast<iovec*>(parts_), count_};  // NOLINT: the system reads it alone
+    if (done == 0) return {const_cast<iovec*>(parts_), count_};  // NOLINT: the system only reads them
     if (!copy_) copy_.reset(new (std::nothrow) iovec[count_]);
     if (!copy_) return {nullptr, 0};
     std::size_t left = 0;

@@ -1,5 +1,6 @@
-// What a hooked function reads of the program's memory before the system has seen it: where there is none, the call fails with
-// EFAULT as the plain one does, where a plain load would end the program.
+// Reads and writes memory that the program has passed to a hooked function and that no system call has checked yet. A bad pointer
+// must make the call fail with EFAULT, as without hooks, but a plain load would raise SIGSEGV. So the system copies it, by
+// process_vm_readv() and process_vm_writev() on this process.
 #pragma once
 
 #include <sys/uio.h>
@@ -9,18 +10,18 @@
 
 namespace weft::detail {
 
-/// False: there is nothing to read, or the system does not say.
+/// False: the memory can't be read, or the system refuses process_vm_readv().
 inline bool copy_from_program(void* into, const void* from, std::size_t size) noexcept {
-  const iovec mine{into, size}, its{const_cast<void*>(from), size};  // NOLINT: it is read alone
+  const iovec mine{into, size}, its{const_cast<void*>(from), size};  // NOLINT: it is only read
   return ::process_vm_readv(::getpid(), &mine, 1, &its, 1, 0) == static_cast<ssize_t>(size);
 }
-/// Where it can't be written, nothing happens, as the system does for times.
+/// Memory that can't be written is left alone without an error: so the system does where it stores the time that is left.
 inline void copy_to_program(void* into, const void* from, std::size_t size) noexcept {
-  const iovec mine{const_cast<void*>(from), size}, its{into, size};  // NOLINT: it is read alone
+  const iovec mine{const_cast<void*>(from), size}, its{into, size};  // NOLINT: it is only read
   static_cast<void>(::process_vm_writev(::getpid(), &mine, 1, &its, 1, 0));
 }
 
-/// Whether these parts have no bytes. Otherwise, or where they can't be read, the call itself says what comes of it.
+/// Whether all these parts are of size 0. Also false where they can't be read: the system call then reports EFAULT.
 inline bool is_empty(const iovec* parts, std::size_t count) noexcept {
   iovec some[16];
   for (std::size_t done = 0; done != count;) {

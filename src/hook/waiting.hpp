@@ -1,29 +1,32 @@
 // How a hooked call waits.
 //
-// A call is tried in a way that does not block: a socket by MSG_DONTWAIT, a pipe by RWF_NOWAIT, everything else by poll() and
-// then the call itself, under a lock of the descriptor's number, so that of the fibers that were woken for one connection none
-// blocks in accept(). Where the try finds nothing, the fiber waits until the number is ready in that direction, and tries again.
+// A call is first tried in a way that does not block: on a socket with MSG_DONTWAIT, on a pipe with RWF_NOWAIT, on everything
+// else by poll() and then the call itself. Those two are made under a lock of the descriptor's number, so that of several fibers
+// that one connection has woken none blocks in accept(). Where the try finds nothing, the fiber waits until the descriptor is
+// ready in that direction, and tries again.
 //
-// A number is watched by the io_service of the fiber's executor. Several that wait for one number at a time share the watch. It
-// reports changes: who joins it late tries once more before it waits, since what was reported may be another one's. Where the
-// number is another file's by then, the watch is none of it: it ends with EBADF, and a new one begins.
+// A watch registers a descriptor number with the io_service of the fiber's executor. All fibers that wait for one number by one
+// service share a watch. It is edge-triggered: a fiber that joins a watch tries once more before it waits, since the last edge
+// may have been reported before it joined. A number may have come to name another file: then the waits of the old watch end with
+// EBADF, and a new watch is made.
 //
-// The watch of a socket stays between waits, so that the next wait makes no call of the system for it, until the number is
-// closed or the last fiber with hooks ends that has waited by this service: a runtime is free to end when its fibers have. A
-// watch that stays must not keep its file open, or what closes that where no hook sees it (fclose) would close nothing: an epoll
-// set does not, and a ring polls each time anew. Whether the number is still of the same socket is asked before each wait, by
-// its inode, which no two sockets share; all other kinds of files are watched while somebody waits, and no longer.
+// The watch of a socket outlives a wait, so that the next wait needs no system call to register it. It ends when the number is
+// closed, or with the last fiber with hooks that has waited by this service, since a runtime may end once its fibers have. Such a
+// watch must not keep its file open, or a close that no hook sees (fclose) would not take effect: an epoll set keeps none open,
+// and a ring polls the file only during a wait. Before each wait the inode tells whether the number still names the same socket;
+// no two sockets share one. Files of other kinds are watched only during a wait.
 //
-// close() ends those who wait for its number with EBADF: the watch lets go of the number first, which may be another file's
-// after that.
+// close() ends the waits for its number with EBADF. The watch is unregistered before the number is freed, since the number may
+// name another file right afterwards.
 //
-// A wait that finds its watch unused, and last used by the same thread, needs no second try: what comes after its first one is
-// reported to nobody else. What was reported of a connection says nothing of the next one of that socket: a watch that has
-// ended, or that stands when a socket is connected, is made anew.
+// A wait needs no second try if its watch is new, or had no user and was last used by the same thread: then no edge after the
+// first try can have been reported to another user. Edges of an earlier connection say nothing about the next one on the same
+// socket: so a watch that has reported the end, or that exists when its socket is connected, is replaced.
 //
-// Numbers are locked before the list of a service's watches. The last fiber ends them one by one, each under its number's lock.
-// So who closes a number on another thread takes its watch out of that list at last, and where it wakes somebody outside of the
-// lock, it visits the service, whose destructor waits for it.
+// Lock order: a number's lock, then the lock of a service's list of watches. The last fiber ends the service's watches one by
+// one, each under its number's lock, and goes on until the list is empty. So a thread that closes a number removes its watch from
+// the list as the last step. Where it wakes waiting fibers after that, without a lock, it holds a visit on the service, whose
+// destructor waits until the visit ends.
 #pragma once
 
 #include <cerrno>
@@ -37,25 +40,25 @@
 #include <weft/hook.hpp>
 #include <weft/timed.hpp>
 
-#include "core/lock_watch.hpp"  // which has the functions of mutexes in builds that watch locks
+#include "core/lock_watch.hpp"  // it interposes the mutex functions in builds that watch locks
 #include "core/worker.hpp"
 
 namespace weft::detail {
 
 // ---- whose calls are hooked ---------------------------------------------------------------------------------------------------
 
-/// Of the running fiber; null: it has none, or this is no fiber. All that a hook costs outside of one.
+/// The hooks of the running fiber; null: it has none, or no fiber runs here. This test is all that a call without hooks costs.
 inline hook_state* hooks_here() noexcept {
   const worker* const here = worker_of_thread;
   if (here == nullptr || here->fiber == nullptr) return nullptr;
   return here->fiber->hooks();
 }
 
-/// A hooked call, while it is under way. False: this is none, and the function that comes next is to be called. What weft
-/// itself calls meanwhile is not hooked. The errno of a call that succeeds is what it was before.
+/// A hooked call, while it is under way. False: the call is not hooked, and the caller makes the next function's plain call.
+/// While it lives, calls that weft itself makes on this fiber are not hooked. A call that succeeds leaves errno as it was before.
 class hooked_call {
  public:
-  /// A call of that kind, or of the other one, which may wait.
+  /// For a call that may wait: hooked if the options have `kind` or `or_kind` on, and the fiber holds no lock.
   explicit hooked_call(bool hook_options::* kind, bool hook_options::* or_kind = nullptr) noexcept : hooked_call{} {
     if (state_ == nullptr) [[likely]]
       return;
@@ -64,7 +67,7 @@ class hooked_call {
       state_ = nullptr;
     }
   }
-  /// One that does not wait.
+  /// For a call that never waits: hooked whatever the options say.
   hooked_call() noexcept : state_{hooks_here()} {
     if (state_ == nullptr) [[likely]]
       return;
@@ -84,10 +87,10 @@ class hooked_call {
 
   hook_state& state() const noexcept { return *state_; }
   bool does(bool hook_options::* kind) const noexcept { return state_->kinds.*kind; }
-  /// Whether the fiber was told to stop: then no call that may wait begins.
+  /// Whether the fiber was told to stop. Then no call begins that may wait.
   bool is_stopped() const noexcept { return current_root()->sleeper::stop_requested(); }
 
-  /// What it returns: -1 and errno where it has failed.
+  /// give() and fail() give the hook's return value. If the call succeeded, give() restores errno; fail() sets it.
   template <class Result>
   Result give(Result result) const noexcept {
     if (result >= 0) errno = errno_;
@@ -106,7 +109,7 @@ class hooked_call {
 
 // ---- waits ------------------------------------------------------------------------------------------------------------------
 
-/// As weft::await, but that a stop throws nothing. No value: it was stopped.
+/// Awaits as weft::await does, but a stop does not throw: it gives an empty optional, or false if the result is void.
 template <class Awaitable>
 auto await_unless_stopped(Awaitable&& awaitable) {
   fiber& self = fiber::running();
@@ -126,17 +129,17 @@ auto await_unless_stopped(Awaitable&& awaitable) {
 
 /// How a wait has ended.
 enum class waited : std::uint8_t {
-  ready,  ///< the try has found what it wanted, whatever that is
+  ready,  ///< the attempt succeeded
   timed_out,
   stopped,
-  closed,      ///< its number was
-  impossible,  ///< weft can't wait for that: the call itself is to be made, which may block the thread
-  no_memory,   ///< there was none for the wait, and nothing has happened
+  closed,      ///< the descriptor was closed
+  impossible,  ///< weft can't wait for this descriptor: the plain call is to be made, which may block the thread
+  no_memory,   ///< there was no memory for the wait; nothing was changed
 };
 
 inline constexpr clock::time_point without_end = clock::time_point::max();
 
-/// The errno of one that ended otherwise than ready; `late`: where its time was over.
+/// The errno for a wait that did not end as `ready`; `late` is that for one that timed out.
 inline int error_of(waited how, int late) noexcept {
   switch (how) {
     case waited::stopped: return ECANCELED;
@@ -146,26 +149,26 @@ inline int error_of(waited how, int late) noexcept {
   }
 }
 
-/// Lets others run where the fiber has had many calls in a row that needed no wait. False: it was stopped.
+/// Yields where the fiber has made many calls in a row that did not wait. False: the fiber was stopped.
 bool take_turns() noexcept;
 
-/// That somebody waits for a number. Watches it, unless it is watched.
+/// One fiber's use of the watch of a number; makes the watch if there is none.
 class watch_of_number {
  public:
   watch_of_number(hook_state& whose, int number) noexcept;
   watch_of_number(const watch_of_number&) = delete;
   ~watch_of_number();
 
-  /// Whether it can be waited for.
+  /// False: this number can't be waited for.
   explicit operator bool() const noexcept { return watch_ != nullptr; }
   bool has_no_memory() const noexcept { return has_no_memory_; }
-  /// Whether nobody else can have been told, between a try of this thread and now, of what comes after that try.
+  /// Whether no edge after this thread's last try can have been reported to another user of the watch: no second try is needed.
   bool is_alone() const noexcept { return is_alone_; }
-  /// Whether something was reported that no try has followed.
+  /// Whether an edge was reported since the last try.
   bool has_changed(direction which) const noexcept;
   void expect_change(direction which) noexcept;
   bool has_ended(direction which) const noexcept;
-  /// Until a change is reported, or the time is over.
+  /// Waits until an edge is reported, or the time is over.
   waited wait(direction which, clock::time_point until) noexcept;
 
  private:
@@ -174,7 +177,7 @@ class watch_of_number {
   bool is_alone_ = false, has_no_memory_ = false;
 };
 
-/// How a wait with a time limit has ended, of what as_result() gives; no value: it was stopped.
+/// How a wait with a time limit has ended, from what as_result() has given; an empty optional: it was stopped.
 template <class Result>
 waited ended_by(const std::optional<Result>& ended) noexcept {
   if (!ended || ended->is_stopped()) return waited::stopped;
@@ -183,20 +186,20 @@ waited ended_by(const std::optional<Result>& ended) noexcept {
   return ended->error() ? waited::impossible : waited::no_memory;  // std::bad_alloc has no code
 }
 
-/// Before the number is given back: ends those who wait for it. In a child that shares this process's memory (vfork) it does
-/// nothing: its numbers are its own, but who waits is in the parent.
+/// Ends the waits for a number with EBADF. To be called before the number is closed. Does nothing in a child of vfork(), which
+/// shares the parent's memory: the child has descriptors of its own, but the waits are the parent's.
 void end_waits_for(int number) noexcept;
 
-/// Before a socket is connected: what was reported of it before is no longer so.
+/// Ends the unused watches of a socket. To be called before it is connected: edges reported before then are stale.
 void forget_changes_of(int number) noexcept;
 
-/// At the end of its hooks: its fiber waits no more.
+/// To be called when a fiber's hooks end. The last fiber that has waited by a service ends the service's watches.
 void end_stay(hook_state& its) noexcept;
 
-/// Held over poll() and the call after it, of one number; see above.
+/// Locks a number. Held over a poll() and the call that it permits, so that no other hooked fiber takes what poll() has seen.
 std::unique_lock<std::mutex> lock_number(int number) noexcept;
 
-/// Waits until `attempt()` is true, which was tried before in vain. It is called when something has changed.
+/// Waits until `attempt()` gives true. The caller has tried before and found nothing. It is called again after each edge.
 template <class Attempt>
 waited wait_until(const hooked_call& call, int number, direction which, clock::time_point until,
                   Attempt attempt) noexcept {
@@ -206,14 +209,14 @@ waited wait_until(const hooked_call& call, int number, direction which, clock::t
     if (tries) {
       watched.expect_change(which);
       if (attempt()) return waited::ready;
-      // Nothing more will be reported, and a call that blocks returns at once.
+      // After the end no edge is reported any more. A blocking call returns at once then, so the caller makes it.
       if (watched.has_ended(which)) return waited::impossible;
     }
     if (const waited how = watched.wait(which, until); how != waited::ready) return how;
   }
 }
 
-/// So much from now on; below zero: without end.
+/// The deadline so long from now; a negative duration means none.
 inline clock::time_point after(clock::duration d) noexcept {
   return d < clock::duration::zero() ? without_end : later(current_clock().now(), d);
 }

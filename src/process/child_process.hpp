@@ -1,4 +1,4 @@
-// A process that was started, and how it is asked and told.
+// A started process: asks the system whether it has ended, and sends it signals.
 #pragma once
 
 #include <signal.h>
@@ -12,14 +12,14 @@
 
 namespace weft::detail {
 
-// A process that was started, and has not been given up. All that concerns its number is done under the lock: once it is
-// reaped, the number may be another process's.
+// A process that was started and not released. All that uses its id is done under the lock, since the system may give the id to
+// another process once this one was reaped.
 class child_process {
  public:
   explicit child_process(bool has_group) noexcept : has_group_{has_group} {}
   child_process(const child_process&) = delete;
   ~child_process() {
-    // Of another user's process, which takes no signal, it does not wait for the end.
+    // A process of another user can't be killed. The destructor does not wait for its end.
     if (is_still_there() && send(SIGKILL) == 0) {
       siginfo_t how{};
       while (::waitid(P_PID, static_cast<id_t>(number_), &how, WEXITED) != 0 && errno == EINTR) {
@@ -28,7 +28,7 @@ class child_process {
     if (at_ != nullptr) at_->drop();
   }
 
-  // Before anybody knows of it.
+  // Before other threads know of this object.
   void has_begun(pid_t number) noexcept {
     number_ = number;
     is_there_ = true;
@@ -38,7 +38,7 @@ class child_process {
   pid_t number() const noexcept { return number_; }
   descriptor* at() const noexcept { return at_; }
 
-  /// Whether it is known how it has ended, or that this will not be known.
+  /// Whether its end was seen: the exit status is known, or is known to be lost.
   bool has_ended() noexcept {
     const std::lock_guard guard{lock_};
     return !is_there_;
@@ -48,12 +48,13 @@ class child_process {
     return status_;
   }
 
-  /// An error number; EAGAIN: it goes on.
+  /// Reaps the process if it has ended. Gives 0, or an error number: EAGAIN if the process still runs, ECHILD if its status is
+  /// lost.
   int look() noexcept {
     const std::lock_guard guard{lock_};
     if (!is_there_) return is_lost_ ? ECHILD : 0;
     siginfo_t how{};
-    if (ends_group_) {  // while its number still keeps the group's from being another's
+    if (ends_group_) {  // before the reaping: a zombie keeps its id, so the group's id can't name another group
       if (const int refused = ask(how, WNOWAIT); refused != 0) return refused;
       ::kill(-number_, SIGKILL);
     }
@@ -65,18 +66,19 @@ class child_process {
     return 0;
   }
 
-  /// An error number. Nothing where it has ended.
+  /// Sends a signal, and gives 0 or an error number. Does nothing once the process was reaped.
   int signal(int number) noexcept {
     const std::lock_guard guard{lock_};
     return is_still_there() ? send(number) : 0;
   }
 
-  /// What is left of its group when it has ended is killed then.
+  /// From now on, reaping the process also kills what is left of its group.
   void end_group_too() noexcept {
     const std::lock_guard guard{lock_};
     ends_group_ = has_group_;
   }
 
+  /// Gives the id to the caller, who must reap the process.
   pid_t give_up() noexcept {
     const std::lock_guard guard{lock_};
     is_there_ = false;
@@ -84,15 +86,16 @@ class child_process {
   }
 
  private:
-  // All that follows under the lock.
+  // Everything below is called or accessed under the lock.
 
-  // By its pidfd, so that it is no other process of that number; before that is there, nobody else could have reaped it.
+  // Calls waitid(), and gives 0, EAGAIN if the process still runs, or an error number. By the pidfd, which can't name another
+  // process. Before there is a pidfd it uses the id.
   int ask(siginfo_t& how, int options) noexcept {
     const bool has_file = at_ != nullptr;
     const auto id = static_cast<id_t>(has_file ? at_->number() : number_);
     while (::waitid(has_file ? P_PIDFD : P_PID, id, &how, WEXITED | WNOHANG | options) != 0) {
       if (errno == EINTR) continue;
-      is_lost_ = true;  // somebody else has reaped it, or this is a forked copy
+      is_lost_ = true;  // other code has reaped it, or this process is a fork of the one that started it
       is_there_ = false;
       return errno;
     }
@@ -104,7 +107,7 @@ class child_process {
     ask(how, WNOWAIT);
     return is_there_;
   }
-  // An error number. Its group, too; it may have left that.
+  // Signals its group and the process itself, which may have left the group. Gives 0 or an error number.
   int send(int number) noexcept {
     const bool of_group = has_group_ && ::kill(-number_, number) == 0;
     const bool of_itself = (at_ != nullptr ? ::syscall(SYS_pidfd_send_signal, at_->number(), number, nullptr, 0)
@@ -116,7 +119,7 @@ class child_process {
   pid_t number_ = -1;
   const bool has_group_;
   bool is_there_ = false;
-  bool is_lost_ = false;  // somebody else has reaped it
+  bool is_lost_ = false;  // its exit status can't be had any more
   bool ends_group_ = false;
   exit_status status_;
   descriptor* at_ = nullptr;

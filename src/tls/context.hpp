@@ -1,7 +1,7 @@
-// What handshakes of one kind have in common: OpenSSL's context, the certificates to show, and the sessions to resume.
+// A TLS context: OpenSSL's SSL_CTX, the certificates to show, the sessions to resume, and the keys of session tickets.
 //
-// OpenSSL's context is never changed once there are sessions of it, which would race with them. So certificates are no part of it:
-// each handshake takes those of that moment, by a callback, and a reload replaces one pointer.
+// The SSL_CTX is never changed while sessions of it exist, since they read it without a lock. So the certificates are kept
+// outside of it: each handshake takes the current ones by a callback, and a reload replaces one pointer.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace weft::detail {
 
-// A certificate to show, with what belongs to it.
+// A certificate to show, with its chain and private key.
 struct tls_identity {
   owned_certificate own;
   owned_certificates chain;
@@ -28,14 +28,17 @@ struct tls_identity {
 };
 using tls_identities = std::vector<tls_identity>;
 
-// Whom a client asks for; and in which age of its context, each of which a reload begins. A server has no host.
+// The host that a client connects to (a server: empty), and the age of the context when the session began. Each reload begins a
+// new age.
 struct tls_asked {
   std::string host;
   std::uint64_t age = 0;
 };
 
-// A client's sessions, by host. Those of TLS 1.3 are used once, so that nobody can tell two connections of one client. None outlives
-// the certificate by which it was begun, nor the age: who resumes it would be to the server whom he was before a reload.
+// A client's sessions that can be resumed, one for each host. When there are too many, the least recently stored one goes. A
+// session of TLS 1.3 is used once, so that an observer can't link two connections of a client. A session is not resumed after the
+// server's certificate has expired, nor after a reload, since the server would still take the client for the one of its former
+// certificate.
 class tls_sessions {
  public:
   std::uint64_t age() noexcept;
@@ -51,7 +54,7 @@ class tls_sessions {
   };
   std::mutex lock_;
   std::uint64_t age_ = 0;
-  std::list<entry> all_;  // the latest first
+  std::list<entry> all_;  // the most recently stored first
   std::unordered_map<std::string_view, std::list<entry>::iterator> by_host_;
 };
 
@@ -64,7 +67,7 @@ class tls_context {
 
   void reload(const tls::certificate& own, std::span<const tls::certificate> others);
 
-  /// A session that has not begun. Throws.
+  /// Makes an SSL object for a new session, with a kept session to resume if there is one. Throws error, std::bad_alloc.
   owned_ssl begin(const std::string& host);
   bool is_server() const noexcept { return is_server_; }
   bool resumes() const noexcept { return resumes_; }
@@ -86,11 +89,11 @@ class tls_context {
                                         SSL_TICKET_STATUS status, void* self) noexcept;
 
   owned_context openssl_;
-  std::string protocols_;  // in the form of ALPN
+  std::string protocols_;  // in ALPN's wire format
   const bool is_server_, resumes_;
   tls::verify verifies_ = tls::verify::peer;
   tls_sessions sessions_;
-  ticket_keys keys_;  // a server's
+  ticket_keys keys_;  // used by a server
   mutable std::mutex lock_;
   std::shared_ptr<const tls_identities> identities_;
 };

@@ -1,4 +1,4 @@
-// OpenSSL's objects with owners, and its errors.
+// Owners (unique_ptr) for OpenSSL's objects, and the translation of its errors.
 #pragma once
 
 #include <openssl/bio.h>
@@ -35,16 +35,16 @@ using owned_crl = std::unique_ptr<X509_CRL, frees<X509_CRL_free>>;
 using owned_key = std::unique_ptr<EVP_PKEY, frees<EVP_PKEY_free>>;
 using owned_octets = std::unique_ptr<ASN1_OCTET_STRING, frees<ASN1_OCTET_STRING_free>>;
 
-/// Owns what a function of OpenSSL's has made; null: there was no memory.
+/// Takes ownership of what a function of OpenSSL's has made. Throws std::bad_alloc if that is null.
 template <class Owner>
 Owner made(typename Owner::pointer one) {
   if (one == nullptr) throw std::bad_alloc{};
   return Owner{one};
 }
 
-/// What the first error in OpenSSL's queue is, which is empty then.
+/// Takes the first error of OpenSSL's error queue, and clears the queue.
 std::error_code take_tls_error() noexcept;
-/// What an X509_V_ERR_... is.
+/// The error code for an X509_V_ERR_... value.
 std::error_code verification_error(long found) noexcept;
 
 }  // namespace weft::detail

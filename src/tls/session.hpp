@@ -1,16 +1,18 @@
-// A session: OpenSSL's, between two buffers in memory, under a lock.
+// A TLS session: an SSL object of OpenSSL's between two buffers in memory, under a lock.
 //
-// What goes out. Only one task sends at a time (`is_sending_`): the one that does the handshake, that writes, or that ends the
-// stream. What it has OpenSSL encrypt is gathered in `out_`, and swapped into `sending_` to be sent outside of the lock. A read may
-// have OpenSSL answer something, as a change of keys. It does not wait to send that, or one that is stopped meanwhile would have cut
-// a record: it sends what goes at once, where nobody sends, and the rest goes first with whatever is sent next. Who asks for more
-// and more answers and reads none (`flooded`) ends the session.
+// Output. Only one task sends at a time (`is_sending_`): the one that does the handshake, writes, or shuts the session down.
+// OpenSSL encrypts into `out_`. The task swaps that into `sending_`, and sends it without holding the lock. During a read OpenSSL
+// may have to answer a message, such as a key update. A read must not wait to send the answer: if it were stopped while it waits,
+// a record would be cut. So it sends what the transport takes without waiting, if no task is sending, and the rest stays in
+// `out_` and goes before whatever is sent next. A peer that asks for more and more answers and reads none ends the session
+// (`flooded`).
 //
-// What comes in. One task at a time fills `in_`, outside of the lock and only while it is empty; OpenSSL takes from it under the lock,
-// and finds nothing meanwhile (`is_filling_`). A read that waits for more has taken nothing. Mostly who reads fills. But while a
-// message about the session has come in part, as a ticket, OpenSSL writes nothing before it has the rest, so who writes may have
-// to, too. Whoever finds that another one fills waits for the end of that, and then tries anew before he fills (`fills_`): the
-// other one may have had OpenSSL take what he waited for, and what comes next may not come before he has written.
+// Input. One task at a time fills `in_`, without holding the lock and only while it is empty. OpenSSL consumes it under the lock,
+// and is given nothing while a fill is under way (`is_filling_`). So a read that waits for input has taken nothing. Usually the
+// reading task fills. But OpenSSL writes nothing after it has received a part of a handshake message, such as a ticket, until it
+// has the rest, so a writing task may have to fill, too. A task that finds another one filling waits for the end of that fill,
+// and repeats its own step before it fills (`fills_` counts them): that step may succeed by now, and the peer may send nothing
+// more before it has received this side's write.
 #pragma once
 
 #include <cstddef>
@@ -39,27 +41,28 @@ class tls_session {
 
   tls_transport& transport() noexcept { return *over_; }
 
-  static constexpr std::size_t record = std::size_t{16} * 1024;  // the most that one record has of what is written
+  static constexpr std::size_t record = std::size_t{16} * 1024;  // the most plaintext in one record
 
-  // What a step that must wait does next. `try_again`: there is something that no step behind `tried_at` fills has seen. `fill`: it
-  // fills, and calls has_filled(). `wait`: another one does; has_been_filled.wait(), and tries again.
+  // What a task does whose step must wait. `tried_at` is the number of fills before that step. `try_again`: there was another
+  // fill since. `fill`: the task fills, and calls has_filled(). `wait`: another task is filling; it awaits has_been_filled.
   enum class turn : std::uint8_t { try_again, fill, wait };
   turn next_turn(std::uint64_t tried_at) noexcept;
-  tls_input& input() noexcept { return in_; }                 // by who fills it
-  void has_filled(std::optional<std::size_t> size) noexcept;  // nothing: stopped, or failed
-  auto_event has_been_filled;                                 // for the one that waits: there are two directions
+  tls_input& input() noexcept { return in_; }                 // used by the task that fills it
+  void has_filled(std::optional<std::size_t> size) noexcept;  // no value: the fill was stopped or has failed
+  auto_event has_been_filled;                                 // one task waits at most: the other direction's
   const std::string& host() const noexcept { return asked_.host; }
 
-  // Each is one step, which takes the lock. `must_wait`: for more input than there was behind as many fills as `tried_at` is set to.
+  // Each of these takes one step under the lock. If the result is `must_wait`, the step needs more input than the fills so far
+  // have brought, whose number is stored in `tried_at`.
   tried handshake(std::uint64_t& tried_at);
   tried read(std::span<std::byte> into, std::uint64_t& tried_at);
-  // Takes as much as a piece has room for. Throws std::bad_alloc, and has taken nothing then.
+  // Encrypts at most `most` bytes, and gives how many it has taken. Throws std::bad_alloc; then it has taken none.
   tried encrypt(std::span<const std::byte> data, std::size_t most, std::uint64_t& tried_at);
-  tried end(std::uint64_t& tried_at);  // close_notify
+  tried end(std::uint64_t& tried_at);  // encrypts close_notify
 
-  // What is to be sent now, by who did a step; empty: nothing.
+  // The bytes that the task which took a step must send now.
   std::span<const std::byte> to_send() const noexcept { return sending_.held(); }
-  // Whether more is to be sent then.
+  // After that: true if there is more to send.
   bool has_sent() noexcept;
   void has_not_sent(bool was_stopped) noexcept;
 
@@ -70,7 +73,7 @@ class tls_session {
   std::string fact(tls_fact which);
   bool is_resumed() noexcept;
 
-  bool is_read = false, is_written = false;  // by somebody
+  bool is_read = false, is_written = false;  // whether a task reads, and whether one writes
 
  private:
   using guard = std::lock_guard<std::mutex>;
@@ -81,7 +84,7 @@ class tls_session {
   static int take(BIO* self, const char* from, std::size_t size, std::size_t* taken) noexcept;
   static long control(BIO* self, int what, long number, void* pointer) noexcept;
 
-  // Under the lock, all of them.
+  // All of these are called under the lock.
   void begin_to_send() noexcept;
   std::error_code refusal() const noexcept;
   std::error_code error_of(int result) noexcept;
@@ -95,17 +98,17 @@ class tls_session {
   mutable std::mutex lock_;
   tls_input in_;
   bool is_filling_ = false;
-  bool is_fill_awaited_ = false;  // by the other direction
+  bool is_fill_awaited_ = false;  // the other direction's task waits for the end of the fill
   std::uint64_t fills_ = 0;
   byte_buffer out_{kept_room};
-  byte_buffer sending_{kept_room};  // without the lock, by who sends
+  byte_buffer sending_{kept_room};  // used without the lock by the task that sends
   bool is_sending_ = false;
   bool is_closed_ = false;        // both directions
-  bool is_ended_ = false;         // close_notify was sent, or can't be: no more is written
-  bool has_lost_ = false;         // something was not sent, so close_notify would say what is not so
-  bool input_has_ended_ = false;  // of the transport
-  bool lacks_memory_ = false;     // of what OpenSSL has written
-  std::error_code failure_;       // behind which nothing goes
+  bool is_ended_ = false;         // close_notify was encrypted, or sending has failed: no more is written
+  bool has_lost_ = false;         // a send has failed: close_notify would falsely claim that all was sent
+  bool input_has_ended_ = false;  // the transport has ended
+  bool lacks_memory_ = false;     // OpenSSL's output was dropped for want of memory
+  std::error_code failure_;       // once set, every step fails with it
   owned_ssl openssl_;
 };
 

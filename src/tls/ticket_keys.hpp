@@ -1,10 +1,11 @@
-// The keys of a server's session tickets.
+// The keys that encrypt a server's session tickets.
 //
-// A ticket is what a server would have to remember of a session, encrypted, and kept by the client. Whoever gets a key of tickets
-// can read the sessions of TLS 1.2 that were begun or resumed by its tickets, whatever was agreed on in them. So each context has
-// keys of its own, which never leave it, a new one encrypts each hour, and the last ticket of a key has expired when the key goes.
+// A ticket is the state of a session, encrypted by the server and stored by the client. Whoever gets a ticket key can decrypt the
+// TLS 1.2 sessions that were begun or resumed with its tickets, in spite of their ephemeral keys. So each context has keys of its
+// own, which never leave it, and makes a new one each hour. Once the last ticket made with a key has expired, the next
+// ticket that is made or received erases the key.
 //
-// What a ticket is made of: RFC 5077, section 4, with AES-256-CBC and HMAC-SHA-256, as OpenSSL makes them.
+// The format is that of RFC 5077, section 4, with AES-256-CBC and HMAC-SHA-256, as OpenSSL makes it.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ class ticket_keys {
   ticket_keys(const ticket_keys&) = delete;
   ~ticket_keys();
 
-  /// As OpenSSL asks for a key: of a ticket that is to be made, or of one that has come. What it wants to hear: 1, well; 2, well,
-  /// and the client gets a new one; 0, there is no such key, so there is no ticket; below that, a failure.
+  /// OpenSSL's ticket key callback, for a ticket that is to be made (`encrypts`) or was received. Gives 1: the key is set; 2: it
+  /// is set, and the client is to be given a new ticket; 0: there is no such key, so no ticket is used; -1: failure.
   int begin(unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* digest,
             bool encrypts) noexcept;
 
@@ -36,14 +37,15 @@ class ticket_keys {
     std::array<unsigned char, 32> encrypts, signs;
     std::time_t begun_at;
   };
-  // Of whole hours that are in sight, and of one that has begun: so that no key is left behind in memory that was given back.
+  // The most keys that are kept at a time. The vector reserves so many, and never reallocates: no copy of a key is left in freed
+  // memory.
   static constexpr std::size_t most = (encrypts_for + ticket_lasts) / encrypts_for + 1;
 
   const key* newest(std::time_t now) noexcept;
   void forget_old(std::time_t now) noexcept;
 
   std::mutex lock_;
-  std::vector<key> all_;  // the newest last
+  std::vector<key> all_;  // the oldest first
 };
 
 }  // namespace weft::detail
