@@ -1,14 +1,16 @@
-// Going through a tree of directories, for directory() and remove_all(). All of it blocks.
+// A depth-first walk through a tree of directories, for directory() and remove_all(). All of it blocks.
 //
-// A directory is read to its end, and the names of those below it are kept; then these are entered, one after the other. So it
-// is read once, and what is removed in it does not disturb that. It is entered from the descriptor of the one above, by its name and
-// without following a link: a tree that is changed meanwhile leads nowhere else.
+// The walk reads a directory to its end and keeps the names of its subdirectories; then it enters these one after the other. So
+// each directory is read once, and removals in it do not disturb the reading. A subdirectory is opened relative to its parent's
+// descriptor (openat), by its name and, unless links are followed, with O_NOFOLLOW: so a tree that is changed meanwhile can't
+// lead the walk out of it.
 //
-// Of the directories above the one that is read, the nearest are kept open, so that a tree may be deeper than a process may have
-// descriptors. One that was closed is found again by "..", and must be the same file: else somebody has moved what lies below.
+// Of the directories above the one being read, only the nearest 16 are kept open (all, if links are followed), so that a tree may
+// be deeper than the process may have descriptors. One that was closed is opened again by "..", and must be the same file: else
+// somebody has moved the directory below it.
 //
-// Rejected: to enter by paths from the top. Each is longer than the last one, a link could be put anywhere on the way, and openat2,
-// which forbids that, takes 4096 bytes at most.
+// Rejected: to enter directories by paths from the top. Each path is longer than its parent's, somebody could put a link anywhere
+// in it, and openat2(), which can forbid links, takes paths of at most 4096 bytes.
 #pragma once
 
 #include <dirent.h>
@@ -44,7 +46,7 @@ inline file_kind kind_of_mode(unsigned mode) noexcept {
 
 class directory_walk {
  public:
-  /// What comes of a call: an error number, or 0.
+  /// The result of a call: an error number, or 0.
   using refusal = int;
 
   struct entry {
@@ -55,17 +57,17 @@ class directory_walk {
 
   explicit directory_walk(bool follow) noexcept : follows_{follow} {}
 
-  /// Enters the first one. `flags` beside the usual ones: O_NOFOLLOW.
+  /// Enters the top directory. `flags` are added to the usual ones of open(): O_NOFOLLOW, or none.
   refusal begin(const char* path, int flags) { return enter(AT_FDCWD, path, flags); }
 
   bool is_over() const noexcept { return levels_.empty(); }
-  /// Of the directory that is read.
+  /// The descriptor's number of the directory being read.
   int number() const noexcept { return levels_.back().file.number(); }
-  /// The path of the directory that is read, from the first one: "" or "a/b/".
+  /// The path from the top directory to the directory being read: "" or "a/b/".
   const std::string& prefix() const noexcept { return prefix_; }
 
-  /// Reads on in the present directory, as much as one system call gives, and calls `take` with each entry, which gives an error
-  /// number. `more` says whether there is more.
+  /// Reads on in the present directory, by one system call, and calls `take` with each entry; `take` returns an error number, or
+  /// 0. Sets `more` to whether there may be more entries.
   template <class Take>
   refusal read(bool& more, Take take) {
     if (buffer_ == nullptr) buffer_ = std::make_unique<buffer>();
@@ -75,7 +77,7 @@ class directory_walk {
     if (size < 0 && errno != ENOENT) return errno;  // ENOENT: it was removed
     more = size > 0;
     for (ssize_t at = 0; at < size;) {
-      const auto* const one = reinterpret_cast<const dirent64*>(buffer_->bytes + at);  // NOLINT: so it lies there
+      const auto* const one = reinterpret_cast<const dirent64*>(buffer_->bytes + at);  // NOLINT: the kernel wrote it
       at += one->d_reclen;
       if (std::strcmp(one->d_name, ".") == 0 || std::strcmp(one->d_name, "..") == 0) continue;
       const entry now{one->d_name, kind_of(*one), one->d_ino};
@@ -83,18 +85,19 @@ class directory_walk {
     }
     return 0;
   }
-  /// Reads it from its beginning once more.
+  /// Starts to read the present directory from its beginning again.
   refusal rewind() noexcept {
-    levels_.back().below.clear();  // they are found again
+    levels_.back().below.clear();  // reading finds them again
     return ::lseek(number(), 0, SEEK_SET) < 0 ? errno : 0;
   }
 
-  /// One of the present directory is entered later.
+  /// Notes a subdirectory of the present directory, to be entered later.
   void keep_for_later(const char* name) { levels_.back().below.emplace_back(name); }
 
-  /// Goes on to the next directory: one of those below the present one, or what lies above, when there are none.
-  /// `has_left` is called where one is left, with the descriptor of the one above and the name there; it gives an error number.
-  /// So it ends in a directory that was just entered, or is_over(). What is no directory any more is passed over.
+  /// Enters the next directory that was noted: a subdirectory of the present one, or else of the nearest one above that has any.
+  /// For each directory that it leaves on the way up it calls `has_left` with the parent's descriptor and the name there;
+  /// `has_left` returns an error number, or 0. Afterwards the walk is in a directory just entered, or is_over(). A name that is
+  /// no directory any more is skipped.
   template <class Left>
   refusal go_on(bool skips_denied, Left has_left) {
     while (!levels_.empty()) {
@@ -154,7 +157,7 @@ class directory_walk {
     const bool is_first = levels_.empty();
     levels_.push_back({std::move(file), is_first ? std::string{} : std::string{name}, of.st_dev, of.st_ino, {}});
     if (!is_first) prefix_.append(name).append("/");
-    // Where links are followed, ".." is not where it came from.
+    // If links are followed, ".." need not be the directory that the walk came from, so all stay open.
     if (!follows_ && levels_.size() > most_open) levels_[levels_.size() - 1 - most_open].file = {};
     return 0;
   }
@@ -163,7 +166,7 @@ class directory_walk {
     if (file.number() < 0) return errno;
     struct stat of;
     if (::fstat(file.number(), &of) != 0) return errno;
-    if (of.st_dev != which.device || of.st_ino != which.inode) return ESTALE;  // moved, while it was gone through
+    if (of.st_dev != which.device || of.st_ino != which.inode) return ESTALE;  // moved during the walk
     which.file = std::move(file);
     return 0;
   }

@@ -1,4 +1,4 @@
-// What sources of this folder may do with a file.
+// Makes objects of class file, for the sources of this folder.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace weft::detail {
 
 struct file_access {
-  /// Throws std::bad_alloc; then it is closed.
+  /// Throws std::bad_alloc; then the number is closed.
   static file take_over(owned_number number, bool appends, bool is_direct);
-  /// With the system's flags. `path` stays, and has no zero in it.
+  /// Opens `path` with the flags of open(2). `path` outlives the task, and contains no NUL.
   static task<file> open(int flags, unsigned permissions, const std::string& path);
 };
 

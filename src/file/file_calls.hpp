@@ -1,4 +1,4 @@
-// Which way a call about a file goes, and how it fails.
+// Whether a ring or a thread makes a system call on a file, and the error if it fails.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace weft::detail {
 
-/// By the ring of the worker that it runs on, or else by a thread that may block: what it gives, or an error number below zero.
-/// `what` and all that it refers to stay.
+/// Makes the call by the ring of the worker that runs the task, or else by a thread of the blocking pool. Gives its result, or a
+/// negative error number. `what` and all that it refers to outlive the task.
 task<int> perform_elsewhere(const file_request& what);
 
 inline error file_error(int refused, const char* operation, std::string_view subject = {}) {

@@ -1,4 +1,4 @@
-// An open file, as its operations see it: its number, what is known of it, and who uses it.
+// An open file: its number, its properties, and a count of its uses.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 namespace weft::detail {
 
-/// Closes what was not taken over by anybody.
+/// Owns a number, and closes it unless it is taken over.
 class owned_number {
  public:
   explicit owned_number(int number) noexcept : number_{number} {}
@@ -30,17 +30,17 @@ class owned_number {
   int number_;
 };
 
-/// The byte ranges of all locks that were taken by one open file. For the system they have one owner: it takes a second lock
-/// for a change of the first, and unlocks a range for both when one of them is given back.
+/// The byte ranges of all locks taken by one open file. The system sees a single owner (open file description locks): to it a
+/// second lock of a range changes the first one, and an unlock ends both. So this table keeps them apart.
 class lock_table {
  public:
   struct range {
     std::uint64_t begin, end;
     bool is_shared;
   };
-  /// False: one that is here excludes it. Throws std::bad_alloc.
+  /// Adds a range. False: a range in the table conflicts with it. Throws std::bad_alloc.
   bool take(const range& what);
-  /// Unlocks what no other one that is here has, too.
+  /// Removes a range, and unlocks the parts of it that no other range of the table covers.
   void give_back(const range& what, int number) noexcept;
 
  private:
@@ -59,21 +59,24 @@ class open_file {
   bool is_direct() const noexcept { return is_direct_; }
   direct_alignment aligned() const noexcept { return aligned_; }
 
-  /// Whether a read, or a write, may be tried without waiting. Direct ones wait for the disk whatever they are told.
+  /// Whether to try a read, or a write, without waiting (RWF_NOWAIT). Direct ones wait for the disk in spite of that flag.
   bool may_try(bool writes) const noexcept {
     return !is_direct_ && (refused_.load(std::memory_order_relaxed) & bit(writes)) == 0;  // as declared
   }
-  /// The file system can't tell whether one would have to wait.
+  /// Notes that the file system can't tell whether a read, or a write, would have to wait.
   void cannot_try(bool writes) noexcept { refused_.fetch_or(bit(writes), std::memory_order_relaxed); }  // as declared
 
-  /// Of operations that are under way, and of locks: as long as there are any, the number stays.
-  void enter() noexcept { uses_.fetch_add(1, std::memory_order_relaxed); }  // who enters has it from its owner
+  /// A use by an operation under way, or by a lock. The number is not closed before the last use ends. Relaxed: the caller got
+  /// the file from its owner, which orders it.
+  void enter() noexcept { uses_.fetch_add(1, std::memory_order_relaxed); }
   void leave() noexcept {
     const std::uint32_t before = uses_.fetch_sub(1, std::memory_order_acq_rel);  // ->, <- left (no model: as declared)
     if (before == 1) delete this;  // ->, <- left (no model: it is a count of references)
   }
   lock_table& locks() noexcept { return locks_; }
-  bool is_used() const noexcept { return uses_.load(std::memory_order_relaxed) != 1; }  // a check of its owner's alone
+  bool is_used() const noexcept {
+    return uses_.load(std::memory_order_relaxed) != 1;
+  }  // no edge: an assertion of the owner's
   int give() noexcept { return number_.give(); }
 
  private:
@@ -84,12 +87,12 @@ class open_file {
   const direct_alignment aligned_;
   const bool appends_, is_direct_;
   lock_table locks_;
-  atomic<std::uint8_t> refused_{0};  // no edge: who finds a bit late tries once in vain
-  //   edge left  all that was done with it  ->  who closes it. One for its owner. No model: it is a count of references
+  atomic<std::uint8_t> refused_{0};  // no edge: an operation that reads a bit late makes one try that fails
+  //   edge left  all that was done with the file  ->  who closes it. One use is the owner's. No model: a count of references
   atomic<std::uint32_t> uses_{1};
 };
 
-/// What an operation that suspends has of a file, so that the number stays until it has ended.
+/// A use of a file by an operation that suspends (RAII).
 class file_use {
  public:
   explicit file_use(open_file* of) noexcept : of_{of} {

@@ -14,17 +14,17 @@
 namespace weft::fs {
 
 inline std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
-/// The system would take such a path for a shorter one.
+/// The system would cut such a path off at the NUL.
 inline bool has_nul(std::string_view path) noexcept { return path.find('\0') != std::string_view::npos; }
 
-/// What a call gives: an error number, or a value.
+/// The result of a call: an error number, or a value.
 template <class T>
 struct answer {
   int refused = 0;
   T value{};
 };
 
-/// `call(path)` gives an answer, or an error number where there is no value.
+/// Makes `call(path)` on the blocking pool. It returns an answer<T>, or, if T is void, an error number.
 template <class T, class Call>
 task<T> call_with_path(const char* operation, std::string path, Call call) {
   constexpr bool gives_nothing = std::is_void_v<T>;

@@ -1,4 +1,4 @@
-// What a runtime waits for sockets by, as the runtime sees it.
+// The I/O back end of a runtime: epoll or io_uring, behind one interface.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,16 @@ class back_end {
   virtual ~back_end() = default;
 
   virtual io_service& service() noexcept = 0;
-  /// Where the worker of that number sleeps. Each is asked for once.
+  /// The parker of the worker of that number. Called once for each worker.
   virtual parker& parker_of(unsigned worker) = 0;
-  /// Before there is a descriptor.
+  /// Called before any descriptor is made.
   virtual void begin(pool_core& workers) noexcept = 0;
-  /// When the workers have ended, before they go.
+  /// Called when the workers' threads have ended, before the pool is destroyed.
   virtual void end() noexcept = 0;
 
   virtual io_backend kind() const noexcept = 0;
   virtual io_stats stats() const noexcept = 0;
-  /// Who sleeps where, in a sentence.
+  /// Says in a sentence where idle workers sleep.
   virtual std::string explain(unsigned workers) const = 0;
 };
 

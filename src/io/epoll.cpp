@@ -37,11 +37,12 @@ int milliseconds_until(epoll::time_point until) noexcept {
 }  // namespace
 
 epoll::epoll()
-    : set_{made(::epoll_create1(EPOLL_CLOEXEC), "make an epoll set")}, bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+    : set_{made(::epoll_create1(EPOLL_CLOEXEC), "make an epoll set")},
+      wake_fd_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   epoll_event each{.events = EPOLLIN | EPOLLET, .data = {.u64 = 0}};
-  if (bell_ < 0 || ::epoll_ctl(set_, EPOLL_CTL_ADD, bell_, &each) != 0) {
+  if (wake_fd_ < 0 || ::epoll_ctl(set_, EPOLL_CTL_ADD, wake_fd_, &each) != 0) {
     const int refused = errno;
-    if (bell_ >= 0) ::close(bell_);
+    if (wake_fd_ >= 0) ::close(wake_fd_);
     ::close(set_);
     throw error{std::error_code{refused, std::generic_category()}, "make an epoll set"};
   }
@@ -52,7 +53,7 @@ epoll::~epoll() {
   WEFT_EXPECTS(is_inherited() || watched() == 0,
                "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
                "uses that would meet what is gone");
-  ::close(bell_);
+  ::close(wake_fd_);
   ::close(set_);
 }
 
@@ -93,8 +94,8 @@ void epoll::changes::report() noexcept {
 
 void epoll::interrupt() noexcept {
   const std::uint64_t one = 1;
-  interrupts_.fetch_add(1, std::memory_order_relaxed);   // as declared
-  static_cast<void>(!::write(bell_, &one, sizeof one));  // full after 2^64 of them
+  interrupts_.fetch_add(1, std::memory_order_relaxed);      // as declared
+  static_cast<void>(!::write(wake_fd_, &one, sizeof one));  // full after 2^64 of them
 }
 
 epoll::counts epoll::so_far() const noexcept {

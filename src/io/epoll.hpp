@@ -1,14 +1,15 @@
 // Readiness by epoll: one set for all workers of a runtime.
 //
-// A descriptor enters the set once, edge-triggered in both directions, and leaves it when it is closed: no wait costs a
-// system call. One thread at a time waits in the set. Of a runtime's idle workers one sleeps there and the others on their
-// futex. When that one has something to run, nobody sleeps in the set until a worker looks for work again: in a pool of
-// several, an idle one looks every 5 ms, and one that has jobs asks between some dozens of them.
+// A descriptor enters the set once, edge-triggered in both directions, and leaves it when it is closed: so a wait costs no
+// epoll_ctl(). One thread at a time waits in the set: of a runtime's idle workers one sleeps there and the others on their futex.
+// When that worker gets something to run, no worker sleeps in the set until one looks for work again. Meanwhile, in a pool of
+// several, the guard (io_guard) wakes an idle worker every 5 ms to look, and a busy worker polls the set after some dozens of
+// jobs.
 //
-// Who is asleep in the set is woken through an eventfd in the set, edge-triggered, too, so that nobody needs to read it.
+// The worker asleep in the set is woken through an eventfd in the set. It is edge-triggered, too, so that nobody has to read it.
 //
-// Rejected: a set for each worker. Sockets whose worker computes would wait for it, and a connection accepted here but
-// served there would have to move.
+// Rejected: a set for each worker. While a worker computes, its sockets would wait for it, and a connection that one worker has
+// accepted and another serves would have to move between the sets.
 #pragma once
 
 #include <atomic>
@@ -34,7 +35,7 @@ class epoll final : public io_service {
   class changes {
    public:
     bool empty() const noexcept { return count_ == 0; }
-    /// Wakes who waited for them. Of those that have no executor, code runs within this.
+    /// Wakes the waiting tasks. One without an executor runs inside this call.
     void report() noexcept;
 
    private:
@@ -49,31 +50,31 @@ class epoll final : public io_service {
     change list_[most];
   };
 
-  /// Waits for changes until then, unless another thread does; time_point::max(): without end, and not at all if it has
-  /// passed. False: another one does.
+  /// Waits for changes until then, unless another thread waits in the set. Without limit for time_point::max(); a time that has
+  /// passed only polls. Does not wait either if `goes`, called last, gives false. Returns false if another thread waits.
   template <class Going>
   bool wait(time_point until, changes& into, Going goes) noexcept {
     if (waited_in_.load(std::memory_order_relaxed) ||          // a guess: the exchange decides
         waited_in_.exchange(true, std::memory_order_acquire))  // <- turn (no model: a try-lock)
       return false;
     if (goes()) wait_alone(until, into);
-    waited_in_.store(false, std::memory_order_release);  // -> turn (no model: as above)
+    waited_in_.store(false, std::memory_order_release);  // -> turn (no model: a try-lock)
     return true;
   }
 
   /// Whether a thread waits in it. A hint.
   bool is_waited_in() const noexcept { return waited_in_.load(std::memory_order_relaxed); }  // a hint, no edge
 
-  /// Ends a wait() that goes on, or the next one.
+  /// Ends the wait() that is under way, or the next one.
   void interrupt() noexcept;
   void stop_watching(int number) noexcept override;
-  void arm(descriptor&, direction) noexcept override {}  // both are, from the beginning on
+  void arm(descriptor&, direction) noexcept override {}  // both directions are armed from the beginning on
 
   struct counts {
     std::uint64_t waits, changes, interrupts;
   };
   counts so_far() const noexcept;
-  /// Of the set itself, which another one may wait for.
+  /// The number of the set itself, for which another event loop may wait.
   int number() const noexcept { return set_; }
 
  private:
@@ -81,13 +82,13 @@ class epoll final : public io_service {
   void wait_alone(time_point until, changes& into) noexcept;
 
   const int set_;
-  const int bell_;
-  //   edge turn  what one who waited has counted  ->  who waits next
+  const int wake_fd_;  // the eventfd of interrupt()
+  //   edge turn  the figures that a waiting thread has counted  ->  the thread that waits next
   std::atomic<bool> waited_in_{false};
   std::atomic<std::uint64_t> waits_{0}, changes_{0}, interrupts_{0};  // figures, no edge
 };
 
-/// Wakes a worker that sleeps on its futex if nobody waits in the set.
+/// Has a worker that sleeps on its futex woken if no thread waits in the set.
 class epoll_guard final : public io_guard {
  public:
   explicit epoll_guard(const epoll& set) noexcept : set_{&set} {}
@@ -98,7 +99,7 @@ class epoll_guard final : public io_guard {
   const epoll* set_;
 };
 
-/// How a worker of a runtime sleeps: in the set, if nobody else does.
+/// How a worker of a runtime sleeps: in the set, or on its futex if another worker sleeps in the set.
 class epoll_parker final : public parker {
  public:
   epoll_parker(epoll& set, epoll_guard& guard) noexcept : set_{&set}, guard_{&guard} {}

@@ -1,4 +1,4 @@
-// What is called in the system with a descriptor's number. Apart, so that the model of descriptors has files of its own.
+// The system calls with a descriptor's number. In a header of their own, which the model test of descriptors replaces.
 #pragma once
 
 #include <sys/socket.h>
@@ -9,9 +9,9 @@
 namespace weft::detail {
 
 inline void close_file(int number) noexcept { ::close(number); }
-/// Both ways of a connection; something else is left as it is.
+/// Shuts down both directions of a connection; has no effect on another file.
 inline void shut_down_file(int number) noexcept { ::shutdown(number, SHUT_RDWR); }
-/// An error number.
+/// Returns an error number, or 0.
 inline int shut_down_writes_of(int number) noexcept { return ::shutdown(number, SHUT_WR) == 0 ? 0 : errno; }
 
 }  // namespace weft::detail

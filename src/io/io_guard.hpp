@@ -1,5 +1,5 @@
-// Looks every few milliseconds, while workers are busy, whether sockets are reached although a worker computes: one that has
-// left its wait for them may be at one job for long. While all workers sleep, so does it.
+// A timer that checks every 5 ms, while workers are busy, whether some thread still looks after sockets: the worker that waited
+// for them may have been woken and run one job for long. While all workers sleep the timer is not armed.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,16 @@ class io_guard : timer {
  public:
   io_guard() noexcept : timer{look} {}
 
-  /// Before there is a descriptor. Of one worker alone, beside which no other can look, it never looks.
+  /// Called before any descriptor is made. For a single worker the timer is never armed: no other worker could look.
   void begin(pool_core& workers) noexcept {
-    if (is_alone(workers)) looks_.store(true, std::memory_order_relaxed);  // before anybody else has it
+    if (is_alone(workers)) looks_.store(true, std::memory_order_relaxed);  // no other thread has it yet
     workers_.store(&workers, std::memory_order_release);                   // -> pool (no model: it is written once)
   }
-  /// When the workers have ended, before they go.
+  /// Called when the workers' threads have ended, before the pool is destroyed.
   void end() noexcept;
-  /// By a worker that has left its sleep, and the set of idle workers, and waits for no sockets meanwhile.
+  /// By a worker that has woken up and left the set of idle workers, so that it waits for no sockets now. Arms the timer.
   void has_left() noexcept {
-    if (!looks_.exchange(true, std::memory_order_acq_rel)) arm();  // <-, -> left (no model: see it)
+    if (!looks_.exchange(true, std::memory_order_acq_rel)) arm();  // <-, -> left (no model: see `looks_`)
   }
   /// Null: it has not begun.
   pool_core* workers() const noexcept {
@@ -33,7 +33,7 @@ class io_guard : timer {
 
  protected:
   ~io_guard() = default;
-  /// By the clock. Whether an idle worker is to be woken, to look after sockets.
+  /// Called by the timer. Whether to wake an idle worker, to look after sockets.
   virtual bool needs_one() noexcept = 0;
 
  private:
@@ -43,8 +43,9 @@ class io_guard : timer {
   void arm() noexcept;
 
   std::atomic<pool_core*> workers_{nullptr};  // edge pool: the pool  ->  who looks at it
-  //   edge left  a worker has left the set of idle workers  ->  who finds it true, and looks whether all are asleep. No model:
-  //              both exchange it
+  // Whether the timer is armed, or about to be.
+  //   edge left  a worker has left the set of idle workers  ->  the timer that finds `true` and then sees that not all workers
+  //              sleep. No model: both sides exchange the word
   std::atomic<bool> looks_{false};
 };
 

@@ -1,8 +1,9 @@
-// What watches descriptors: the epoll set of a runtime, or that of the process, for programs without a runtime.
+// An I/O service watches descriptors for readiness: by a runtime's epoll set or rings, or by the process's own epoll set, for
+// programs without a runtime.
 //
-// A child that is forked has a copy of it, whose set, or rings, are the parent's still: what the child took out of the set
-// would be reported to nobody, and what it put in, to the parent. So there it touches neither. A descriptor that is closed in
-// the child is closed there alone, and whoever waits for it waits in the parent.
+// A forked child has a copy of the service, but the epoll set or the rings are still the parent's: a descriptor that the child
+// removed from the set would be reported to nobody, and one that it added would be reported to the parent. So in the child the
+// service uses neither. A descriptor closed in the child is closed there alone; the tasks that wait for it are in the parent.
 #pragma once
 
 #include <atomic>
@@ -23,28 +24,29 @@ class io_service {
   io_service() noexcept;
   io_service(const io_service&) = delete;
 
-  /// Whether this process was forked from the one that has made it.
+  /// Whether this process was forked from the one that has made the service.
   bool is_inherited() const noexcept;
 
-  /// Watches `number`, which is non-blocking, and is the service's from now on. Throws error, or std::bad_alloc; then it is
-  /// the caller's still. `tries_first`: it counts as ready, since who comes first tries.
+  /// Watches `number`, which is non-blocking, and takes it over. Throws error, or std::bad_alloc; then it is the caller's still.
+  /// `tries_first`: both directions count as ready until a try finds that it has to wait.
   descriptor& watch(int number, bool tries_first);
   /// Reports no more changes of that number.
   virtual void stop_watching(int number) noexcept = 0;
-  /// By who is about to wait: has changes in that direction reported from now on.
+  /// By a task that is about to wait: has changes in that direction reported from now on.
   virtual void arm(descriptor& one, direction which) noexcept = 0;
-  /// The ring of the worker that calls; null: there is none.
+  /// The ring of the calling worker; null: there is none.
   virtual call_ring* ring_here() noexcept { return nullptr; }
-  /// Whether the system keeps the file of a descriptor open for it.
+  /// Whether an armed poll of this service keeps the descriptor's file open.
   virtual bool keeps_open(const descriptor&) const noexcept { return false; }
 
-  /// By a thread that wakes who waits by it, and then touches it still: it stays until the visit ends.
-  void begin_visit() noexcept { visitors_.fetch_add(1, std::memory_order_relaxed); }  // who waits carries it
+  /// By a thread that wakes a waiter of this service and uses the service after that: the destructor waits for end_visit().
+  /// Relaxed: the wake-up comes after it, and orders it before a destructor that the waiter brings about.
+  void begin_visit() noexcept { visitors_.fetch_add(1, std::memory_order_relaxed); }
   void end_visit() noexcept {
     visitors_.fetch_sub(1, std::memory_order_release);  // -> visited (no model: as declared)
   }
 
-  /// What hooks watch by it, and how many fibers have these stay; see hook/waiting.cpp.
+  /// The numbers that hooked system calls watch by this service, and how many fibers wait for them; see hook/waiting.cpp.
   struct watches_of_hooks {
     std::mutex lock;
     std::size_t fibers = 0;
@@ -52,22 +54,22 @@ class io_service {
   };
   watches_of_hooks of_hooks;
 
-  /// By who was the last to use it.
+  /// By the last user of the descriptor.
   void give_back(descriptor& one) noexcept;
 
-  /// How many descriptors it watches. For people and tests: it is over when it is read.
+  /// How many descriptors it watches. For people and tests: the number may have changed when the caller reads it.
   std::size_t watched() const noexcept;
 
  protected:
-  ~io_service() = default;  // by who knows that nothing is watched
+  ~io_service() = default;  // the derived class has checked that nothing is watched
   void wait_for_visitors() const noexcept;
-  /// An error number.
+  /// Returns an error number, or 0.
   virtual int begin_to_watch(descriptor& one) noexcept = 0;
-  /// Whether what nobody has any more can be used again at once. Otherwise the service calls use_again() later.
+  /// Whether a descriptor without users can be reused at once. Otherwise the service calls use_again() later.
   virtual bool retire(descriptor&) noexcept { return true; }
   void use_again(descriptor& one) noexcept;
-  /// Calls `each` for all descriptors from that number on, the unused ones, too, until it says no, and counts. False: that were
-  /// all. None comes meanwhile, and none is used again.
+  /// Calls `each` for the descriptors from index `from` on, also the unused ones, until it returns false, and moves `from` behind
+  /// them. Returns false after the last one. It holds the lock: meanwhile no descriptor is made or reused.
   template <class Each>
   bool for_each(std::size_t& from, Each each) noexcept {
     const std::lock_guard guard{lock_};
@@ -82,19 +84,19 @@ class io_service {
  private:
   static constexpr std::size_t slab = 64;
 
-  //   edge visited  all that a visitor did by it  ->  its destructor. No model: a count
+  //   edge visited  all that a visitor did with the service  ->  the service's destructor. No model: a count
   std::atomic<std::uint32_t> visitors_{0};
-  const std::uint32_t forks_;  // of the process that has made it
+  const std::uint32_t forks_;  // forks_of_process in the process that has made the service
 
   mutable std::mutex lock_;
-  std::vector<std::unique_ptr<descriptor[]>> slabs_;  // what is in them is used again, and goes with the service
+  std::vector<std::unique_ptr<descriptor[]>> slabs_;  // reused, and freed with the service
   descriptor* unused_ = nullptr;
   std::size_t watched_ = 0;
 };
 
-/// That of the running task's executor; the process's own, where that has none.
+/// The service of the running task's executor; the process's own, if the executor has none.
 io_service& io_service_here();
-/// By the test kit: what is watched by the process's own otherwise, this gives the service for. Null: back to that.
+/// By the test kit: from now on `its` gives the service to use instead of the process's own. Null: the process's own again.
 void watch_elsewhere(io_service& (*its)()) noexcept;
 
 }  // namespace weft::detail

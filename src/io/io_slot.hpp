@@ -1,4 +1,4 @@
-// What operations on descriptors keep in each worker.
+// A worker's count of operations on descriptors, for has_had_its_turn().
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 namespace weft::detail {
 
 struct io_slot {
-  std::uint64_t turn = 0;   // of a pool's worker: the job that it is at
-  unsigned operations = 0;  // that were begun in it
+  std::uint64_t turn = 0;   // in a pool: the number of the job that began the last operation
+  unsigned operations = 0;  // begun in that job
 };
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// A ring of io_uring's, as the kernel has it. What it is used for is in uring.hpp.
+// A thin wrapper of an io_uring. What the ring is used for is in uring.hpp.
 #pragma once
 
 #include <liburing.h>
@@ -9,38 +9,39 @@
 
 namespace weft::detail {
 
-/// How many submissions and completions a ring has room for. Neither limits what can be armed: the first are handed to the
-/// kernel when they are full, and it keeps completions that find no room.
+/// How many submissions and completions a ring has room for. Neither limits what can be armed: a full submission queue is handed
+/// to the kernel, and the kernel keeps completions that find no room.
 struct ring_size {
   unsigned submissions = 128, completions = 1024;
 };
 
-/// A ring as the kernel has it, which begins when its worker is there.
+/// A ring that is made disabled, by any thread, and enabled by its worker's thread, the owner.
 class kernel_ring {
  public:
-  /// A negative error number: refused.
+  /// Returns a negative error number if the system refuses it, else 0.
   int make(ring_size size) noexcept;
   kernel_ring() = default;
   kernel_ring(const kernel_ring&) = delete;
   ~kernel_ring() {
     if (is_made_) ::io_uring_queue_exit(&ring_);
   }
-  /// By its owner from now on.
+  /// Enables it: from now on only the calling thread, its owner, may submit. Returns a negative error number, or 0.
   int begin() noexcept;
 
-  /// Null: the kernel takes none just now.
+  /// A submission queue entry to fill in; null: the queue is full, and the kernel takes none now.
   io_uring_sqe* submission() noexcept;
   bool has_submissions() const noexcept { return ::io_uring_sq_ready(&ring_) != 0; }
   bool has_completions() const noexcept { return ::io_uring_cq_ready(&ring_) != 0; }
-  /// Whether the kernel has work that is done when the owner enters. Any thread.
+  /// Whether the kernel has task work or overflown completions for the owner, who gets them by enter(). Any thread.
   bool has_work() const noexcept {
     return (io_uring_smp_load_acquire(ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   }
   /// Whether there are completions for which the queue had no room.
   bool has_overflown() const noexcept { return (IO_URING_READ_ONCE(*ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0; }
-  /// How many completions the kernel has dropped so far, having had no memory for them. By its owner.
+  /// How many completions the kernel has dropped so far, since it had no memory for them. By the owner.
   unsigned lost() const noexcept { return IO_URING_READ_ONCE(*ring_.cq.koverflow); }
-  /// By its owner, at once: false if the kernel has nothing of that name. Otherwise its last completion comes.
+  /// By the owner: cancels the request with that user data, by a synchronous call. False: the kernel has no such request. True:
+  /// the last completion of the request comes.
   bool cancel_now(std::uint64_t name) noexcept;
   void enter() noexcept { ::io_uring_submit_and_get_events(&ring_); }
   void wait(parker::time_point until) noexcept;

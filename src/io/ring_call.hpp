@@ -1,9 +1,9 @@
-// A call of the system's about a file, as data: so that a ring, or a thread that may block, does it.
+// A system call on a file, as data, so that a ring or a thread that may block can make it.
 //
-// While a ring does one, the kernel has its caller's memory, and the call lies in the caller's frame. So its wait is ended by its
-// completion alone. A stop is forwarded: the ring's owner asks the kernel to cancel it. Who stops it may be on another thread, and
-// puts it into the owner's inbox; then a completion that comes first must not end the wait, since the call lies in the inbox
-// still. The word `state` decides between the two:
+// While a ring makes a call, the kernel uses the caller's memory, and the ring_call lies in the caller's coroutine frame. So only
+// the completion ends the caller's wait. A stop is forwarded: the ring's owner asks the kernel to cancel the call. A stop on
+// another thread puts the call into the owner's inbox. If the completion comes while the call lies in the inbox, it must not end
+// the wait, since the frame would go with the call still in the inbox. The word `state_` decides between the two:
 //
 //   stopper  sets `asked`; unless it finds `ended`, puts the call into the inbox, and wakes the owner
 //   owner    at the completion: sets `ended`; unless it finds `asked`, ends the wait
@@ -23,7 +23,7 @@ namespace weft::detail {
 
 struct file_request {
   enum class kind : std::uint8_t { read, write, append, sync, sync_data, allocate, open, close, stat, truncate, lock };
-  /// Whether a ring does it, too.
+  /// Whether a ring can make this call: io_uring has no operation for the others, or only since newer kernels.
   bool is_for_ring() const noexcept { return what != kind::truncate && what != kind::lock; }
 
   kind what;
@@ -36,20 +36,20 @@ struct file_request {
   unsigned permissions = 0;
 };
 
-/// Does it, and blocks where it has to: what it gives, or an error number below zero.
+/// Makes the call, and blocks as long as it takes. Returns its result, or a negative error number.
 int perform(const file_request& what) noexcept;
-/// The same of a read or a write, only where it need not wait: else -EAGAIN; or -EOPNOTSUPP where the file can't tell.
+/// Makes a read or a write only if it need not wait (RWF_NOWAIT): else -EAGAIN; or -EOPNOTSUPP if the file system can't tell.
 int perform_at_once(const file_request& what) noexcept;
 
 class ring_call;
 
-/// A ring that does calls for its owner.
+/// A ring that makes calls for its owner's tasks.
 class call_ring {
  public:
-  /// By its owner, for a coroutine that suspends in `self`: begins a call, which ends that wait. False: the ring takes none just
-  /// now, and nothing has happened.
+  /// By its owner, for a coroutine of `self` that suspends: begins a call, whose completion ends the wait. False: the ring takes
+  /// no call now, and nothing has happened.
   virtual bool begin(ring_call& one, root& self) noexcept = 0;
-  /// Any thread: of a call whose wait is claimed.
+  /// Any thread: cancels a call, after a stop has claimed its wait.
   virtual void cancel(ring_call& one) noexcept = 0;
 
  protected:
@@ -61,25 +61,26 @@ class ring_call final : public waiter {
   explicit ring_call(const file_request& what) noexcept : waiter{type}, request{what} {}
 
   const file_request request;
-  int result = 0;                                // by the ring's owner, before it ends the wait
-  bool is_cancelled = false;                     // the ring's owner's: the kernel was asked to cancel it
-  bool is_missing = false;                       // the ring's owner's: the kernel, asked for it, did not know it
-  call_ring* of = nullptr;                       // before it waits
-  ring_call *above = nullptr, *below = nullptr;  // the ring's owner's: in its list of those that the kernel does
+  // Used by the ring's owner alone, except `of` and, after the wait, `result`.
+  int result = 0;             // written before the wait ends
+  bool is_cancelled = false;  // the kernel was asked to cancel it
+  bool is_missing = false;    // find_lost(): the kernel did not know it when it was asked to cancel it
+  call_ring* of = nullptr;    // set before the wait
+  ring_call *above = nullptr, *below = nullptr;  // in the owner's list of the calls that the kernel has
 
-  /// By a stopper. False: it has ended, and nothing needs to be done.
+  /// By the stopping thread, before it puts the call into the inbox. False: the completion has come; there is nothing to cancel.
   bool is_asked_for() noexcept {
     return (state_.fetch_or(asked, std::memory_order_relaxed) & ended) == 0;  // as declared
   }
-  /// By the ring's owner: of one whose completion has come. False: it is in the inbox, or about to be.
+  /// By the ring's owner, when the completion has come: whether to end the wait now. False: the call is in the inbox, or will be.
   bool may_end() noexcept {
     return (state_.fetch_or(ended, std::memory_order_relaxed) & asked) == 0;  // as declared
   }
-  /// By the ring's owner, that has taken it out of the inbox: whether its completion has come.
+  /// By the ring's owner, after it has taken the call out of the inbox: whether the completion has come.
   bool has_ended() noexcept {
     return (state_.fetch_and(~asked, std::memory_order_relaxed) & ended) != 0;  // as declared
   }
-  /// Ends its wait: it may be gone after this.
+  /// Ends the wait: the call may be gone after this.
   void end() noexcept;
 
  private:
@@ -87,8 +88,8 @@ class ring_call final : public waiter {
   static constexpr wait_type type{.leave = leave, .name = "file"};
 
   static constexpr std::uint32_t asked = 1, ended = 2;
-  // Changed by read-modify-writes alone, of which the second one finds the bit of the first. Relaxed: what either side did with
-  // the call goes to the other one by the claim of the wait, or by the inbox. test/model/ring_call_model.cpp has the protocol.
+  // Changed by read-modify-writes alone, so that whichever side comes second finds the bit of the first. Relaxed: what each side
+  // did with the call is ordered by the claim of the wait, or by the inbox. test/model/ring_call_model.cpp checks the protocol.
   atomic<std::uint32_t> state_{0};
 };
 

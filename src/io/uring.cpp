@@ -25,11 +25,11 @@ bool is_urgent(int events) noexcept { return (events & (POLLPRI | POLLRDBAND)) =
 
 // ---- a worker -----------------------------------------------------------------------------------------------------------------
 
-uring_worker::uring_worker(uring& of) : of_{&of}, bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
-  if (bell_ < 0) throw error{std::error_code{errno, std::generic_category()}, "make a ring"};
+uring_worker::uring_worker(uring& of) : of_{&of}, wake_fd_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+  if (wake_fd_ < 0) throw error{std::error_code{errno, std::generic_category()}, "make a ring"};
 }
 
-uring_worker::~uring_worker() { ::close(bell_); }
+uring_worker::~uring_worker() { ::close(wake_fd_); }
 
 std::uintptr_t uring_worker::this_owner() noexcept { return this_thread_id(); }
 
@@ -40,12 +40,12 @@ void uring_worker::begin_here() noexcept {
   owner_.store(this_owner(), std::memory_order_relaxed);  // as declared
 }
 
-void uring_worker::listen_to_bell() noexcept {
+void uring_worker::poll_wake_fd() noexcept {
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return;
-  ::io_uring_prep_poll_multishot(to, bell_, POLLIN);
-  ::io_uring_sqe_set_data64(to, of_bell);
-  hears_bell_ = true;
+  ::io_uring_prep_poll_multishot(to, wake_fd_, POLLIN);
+  ::io_uring_sqe_set_data64(to, of_wake_fd);
+  polls_wake_fd_ = true;
 }
 
 void uring_worker::commit(time_point until) noexcept {
@@ -54,8 +54,8 @@ void uring_worker::commit(time_point until) noexcept {
   misses_some_ = uses_ring && has_lost_some();
   if (misses_some_) [[unlikely]]
     return;  // poll() finds out, of which it is known that it may wake somebody
-  if (uses_ring && !hears_bell_) listen_to_bell();
-  if (uses_ring && !hears_bell_) return;  // it is tried again
+  if (uses_ring && !polls_wake_fd_) poll_wake_fd();
+  if (uses_ring && !polls_wake_fd_) return;  // it is tried again
   if (!word_.fall_asleep(uses_ring ? sleep_word::in_kernel : sleep_word::on_word)) return;
   if (has_asked()) {  // the word has the edge
     perform_asked();
@@ -73,8 +73,8 @@ void uring_worker::commit(time_point until) noexcept {
 void uring_worker::wake() noexcept {
   word_.wake([this] {
     const std::uint64_t one = 1;
-    interrupts_.fetch_add(1, std::memory_order_relaxed);   // as declared
-    static_cast<void>(!::write(bell_, &one, sizeof one));  // full after 2^64 of them
+    interrupts_.fetch_add(1, std::memory_order_relaxed);      // as declared
+    static_cast<void>(!::write(wake_fd_, &one, sizeof one));  // full after 2^64 of them
   });
 }
 
@@ -115,8 +115,8 @@ bool uring_worker::reap() noexcept {
 void uring_worker::completed(const io_uring_cqe& what) noexcept {
   const bool goes_on = (what.flags & IORING_CQE_F_MORE) != 0;
   if (what.user_data == of_nobody) return;
-  if (what.user_data == of_bell) {
-    hears_bell_ = goes_on;
+  if (what.user_data == of_wake_fd) {
+    polls_wake_fd_ = goes_on;
     return;
   }
   if ((what.user_data & of_call) != 0) {

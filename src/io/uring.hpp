@@ -1,31 +1,31 @@
 // Readiness by io_uring: a ring for each worker of a runtime.
 //
-// A direction of a descriptor is armed once, by a multishot poll, when somebody first waits for it: in the ring of the worker
-// where that is, or of some worker if it is on another thread. No later wait costs a system call for itself. An idle worker
-// sleeps in its ring if something is armed there, and on its futex otherwise; who sleeps in a ring is woken through an eventfd,
-// which the ring polls, too, edge-triggered, so that nobody reads it.
+// A direction of a descriptor is armed once, by a multishot poll, when a task first waits for it: in the ring of the worker that
+// runs the task, or of some worker if the task runs on another thread. Later waits cost no system call of their own. An idle
+// worker sleeps in its ring if something is armed there, and on its futex otherwise. A worker that sleeps in its ring is woken
+// through an eventfd; the ring polls it edge-triggered, so that nobody has to read it.
 //
-// Only the owner of a ring ever touches it: rings are made for a single issuer, and the kernel does their work when the owner
-// enters them (SINGLE_ISSUER, DEFER_TASKRUN), which costs least. Others ask: they put the descriptor into the owner's inbox,
-// and wake the owner.
+// Only its owner, the worker's thread, uses a ring: rings are made for a single issuer, and the kernel completes requests when
+// the owner enters the ring (SINGLE_ISSUER, DEFER_TASKRUN), which costs least. Another thread that needs something armed or
+// cancelled puts the descriptor into the owner's inbox, and wakes the owner.
 //
-// What is in the kernel keeps the file open. So close() shuts a connection down, and the ring's owner cancels the polls when it
-// next enters the ring. A descriptor is used again only when the last completion for it has come: none comes too late.
+// An armed poll keeps the file open in the kernel. So close() shuts a connection down, and the ring's owner cancels the polls
+// when it next enters the ring. A descriptor is reused only after the last completion for it: so no completion comes too late.
 //
-// An owner that computes sees nothing of its ring. The guard notices that within 10 ms, by a flag that the kernel sets, and
-// wakes an idle worker, which asks the system for the readiness of what is waited for there (poll()).
+// An owner that computes does not see its completions. The guard notices that within 10 ms, by a flag that the kernel sets, and
+// wakes an idle worker, which asks poll() about the descriptors that are waited for in that ring.
 //
-// Files. The owner's own tasks have its ring do calls about files (ring_call.hpp), which it hands to the kernel together: when it
-// has looked for jobs twice and found none, or has done some sixty, or as it falls asleep. A completion waits for the owner, as
-// all in its ring: nobody can take it for one that computes.
+// Files. A worker's own tasks have its ring make calls on files (ring_call.hpp). It submits them in batches: when it has twice
+// looked for jobs and found none, after some sixty jobs, or as it falls asleep. Only the owner can take a completion: while it
+// computes, its tasks' calls on files do not end.
 //
-// Losses. The kernel keeps completions that find no room, by memory that it allocates then; where it gets none it drops them, and
-// counts. What it drops is the last completion of something. The owner then finds out what the kernel has no more
-// (find_lost() in uring_lost.cpp): a poll that is over is armed anew; a call that is over has failed, or is done again.
+// Losses. The kernel keeps completions that find no room, in memory that it allocates for that; if it gets no memory, it drops
+// them, and counts them. Each one dropped was the last completion of its request. So the owner finds out which requests the
+// kernel has no more (find_lost() in uring_lost.cpp): a lost poll is armed anew; a lost call fails, or is made again.
 //
-// Rejected: (a) a signal that has the computing owner enter its ring. It would end system calls of programs early, and take a
-// signal from them. (b) Rings that any thread may enter: 1.2 to 2.5 times the processor time. (c) Completions that others
-// reap: they have to wait for the owner anyway.
+// Rejected: (a) a signal that makes the computing owner enter its ring. It would interrupt the program's system calls, and take a
+// signal number from the program. (b) Rings that any thread may enter: 1.2 to 2.5 times the processor time. (c) Completions that
+// other threads take: the kernel produces them only when the owner enters.
 #pragma once
 
 #include <array>
@@ -47,13 +47,13 @@ namespace weft::detail {
 
 class uring;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-/// How a worker sleeps, and its ring.
+/// A worker's ring, and how the worker sleeps.
 class uring_worker final : public parker, public call_ring {
  public:
   /// Throws error.
   explicit uring_worker(uring& of);
   ~uring_worker() override;
-  /// A negative error number: the system refuses it. At last by a smaller ring.
+  /// Returns a negative error number if the system refuses the ring, else 0.
   int make_ring(ring_size& size) noexcept { return ring_.make(size); }
 
   void prepare() noexcept override { word_.prepare(); }
@@ -61,7 +61,7 @@ class uring_worker final : public parker, public call_ring {
   void wake() noexcept override;
   bool poll(bool between_jobs) noexcept override;
 
-  /// Any thread: has its owner arm a direction, or let go of the descriptor (`retire`).
+  /// Any thread: has the owner arm a direction, or cancel the descriptor's polls and give it back (`retire`).
   void ask(descriptor& one, std::uint32_t what) noexcept;
   static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   static constexpr std::uint32_t retire = 4;
@@ -69,15 +69,16 @@ class uring_worker final : public parker, public call_ring {
   bool begin(ring_call& one, root& self) noexcept override;
   void cancel(ring_call& one) noexcept override;
 
-  /// By the guard: whether it runs the same job as at the last look, while something waits in its ring.
+  /// By the guard: whether the worker has not looked for jobs since the guard's last look, while its ring has work.
   bool is_stuck() noexcept;
-  std::atomic<bool> has_stuck{false};  // since a look of the guard. A hint, no edge
+  std::atomic<bool> has_stuck{false};  // what is_stuck() gave at the guard's last look. A hint, no edge
 
   io_stats so_far() const noexcept;
 
  private:
-  static constexpr std::uint64_t of_nobody = 0, of_bell = 1;  // user data that is no address
-  // In an address: of a descriptor's direction; of a call.
+  // User data that is no address: of requests whose completion is ignored, and of the poll of wake_fd_.
+  static constexpr std::uint64_t of_nobody = 0, of_wake_fd = 1;
+  // The low bits of user data that is an address: a descriptor's out direction; a call.
   static constexpr std::uint64_t of_out = 1, of_call = 2;
   static std::uint64_t packed(const descriptor& one, direction which) noexcept {
     return reinterpret_cast<std::uintptr_t>(&one) | (which == direction::in ? 0 : of_out);
@@ -86,7 +87,7 @@ class uring_worker final : public parker, public call_ring {
   bool is_here() const noexcept { return owner_.load(std::memory_order_relaxed) == this_owner(); }  // as declared
   static std::uintptr_t this_owner() noexcept;
   void begin_here() noexcept;
-  void listen_to_bell() noexcept;
+  void poll_wake_fd() noexcept;
   void perform(descriptor* asked) noexcept;
   void perform_one(descriptor& one) noexcept;
   bool arm(descriptor& one, direction which) noexcept;
@@ -109,29 +110,32 @@ class uring_worker final : public parker, public call_ring {
   void completed(const io_uring_cqe& what) noexcept;
   void note_unfinished() noexcept;
   void count(std::atomic<std::uint64_t>& figure, std::uint64_t more) noexcept {
-    figure.store(figure.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // its owner's alone writes
+    figure.store(figure.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // only the owner writes it
   }
 
   uring* const of_;
   kernel_ring ring_;
-  const int bell_;
-  bool hears_bell_ = false;  // its owner's: the ring polls the eventfd
-  bool has_slept_ = false;   // its owner's: since it has last told the guard
-  // Its owner's: there are calls that the kernel has not got, and it has looked for jobs in vain since the last one.
-  bool has_calls_ = false, has_found_none_ = false;
-  bool has_ended_some_ = false;     // its owner's: since the last look, calls that were in its inbox
-  std::size_t out_ = 0;             // its owner's: directions that the kernel polls, and calls that it does
-  bool misses_some_ = false;        // its owner's: it was about to sleep, and completions were lost
-  unsigned lost_ = 0;               // its owner's: completions of which it has found out what they were
-  ring_call* under_way_ = nullptr;  // its owner's: a list of the calls that the kernel does
-  inbox<descriptor> inbox_;         // of descriptors that others ask something for
-  inbox<waiter> calls_;             // of calls that others stop
+  const int wake_fd_;  // the eventfd that wakes the worker from a sleep in its ring
+
+  // Used by the owner alone.
+  bool polls_wake_fd_ = false;      // the ring polls the eventfd
+  bool has_slept_ = false;          // since it last called has_left()
+  bool has_calls_ = false;          // there are calls, or cancellations of calls, that were not submitted
+  bool has_found_none_ = false;     // it has looked for jobs, and found none, since the last call was begun
+  bool has_ended_some_ = false;     // since the last poll(), it has ended calls that were in its inbox
+  std::size_t out_ = 0;             // directions that the kernel polls, and calls that the kernel has
+  bool misses_some_ = false;        // it was about to sleep, and completions were lost
+  unsigned lost_ = 0;               // the number of lost completions that find_lost() has dealt with
+  ring_call* under_way_ = nullptr;  // the list of the calls that the kernel has
+
+  inbox<descriptor> inbox_;  // descriptors that other threads have armed, or given up
+  inbox<waiter> calls_;      // calls that other threads have stopped
   sleep_word word_;
-  std::atomic<std::uintptr_t> owner_{0};  // its thread; relaxed: another one finds that it is none, whatever it reads
+  std::atomic<std::uintptr_t> owner_{0};  // its thread's id; relaxed: another thread never reads its own id here
   // Figures, no edge.
   std::atomic<std::uint64_t> waits_{0}, changes_{0}, interrupts_{0}, looks_{0};
-  std::atomic<bool> has_unfinished_{false};  // submissions or completions that it has not come to. A hint, no edge
-  std::uint64_t looks_seen_ = 0;             // the guard's
+  std::atomic<bool> has_unfinished_{false};  // submissions or completions yet to be handled. A hint, no edge
+  std::uint64_t looks_seen_ = 0;             // used by the guard alone: looks_ at its last look
 };
 
 class uring final : public io_service, private io_guard {
@@ -139,7 +143,7 @@ class uring final : public io_service, private io_guard {
   /// Throws error.
   explicit uring(unsigned workers, ring_size size = {});
   ~uring();
-  /// 0, or why the system refuses rings.
+  /// Returns 0, or the error number with which the system refuses rings.
   int make_rings() noexcept;
 
   using io_guard::begin;
@@ -166,7 +170,7 @@ class uring final : public io_service, private io_guard {
 
   std::vector<std::unique_ptr<uring_worker>> workers_;
   ring_size size_;
-  std::atomic<unsigned> next_home_{0};     // for who is no worker. No edge: any will do
+  std::atomic<unsigned> next_home_{0};     // for a thread that is no worker. No edge: any ring will do
   std::atomic<bool> is_any_stuck_{false};  // some worker `has_stuck`. A hint, no edge
 };
 

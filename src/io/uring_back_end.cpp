@@ -77,21 +77,21 @@ int try_a_ring() {
   struct eventfd {
     const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     ~eventfd() { ::close(number); }
-  } const bell;
-  if (bell.number < 0) return errno;
+  } const wake_fd;
+  if (wake_fd.number < 0) return errno;
   kernel_ring ring;
   if (const int refused = ring.make({.submissions = 4, .completions = 8}); refused != 0) return -refused;
   if (const int refused = ring.begin(); refused != 0) return -refused;
   io_uring_sqe* const to = ring.submission();
   if (to == nullptr) return ENOSYS;
-  ::io_uring_prep_poll_multishot(to, bell.number, POLLIN);
+  ::io_uring_prep_poll_multishot(to, wake_fd.number, POLLIN);
   ::io_uring_sqe_set_data64(to, 7);
   for (int i = 0; i != 2; ++i) {
     const std::uint64_t one = 1;
-    if (i == 1 && ::write(bell.number, &one, sizeof one) < 0) return errno;
+    if (i == 1 && ::write(wake_fd.number, &one, sizeof one) < 0) return errno;
     ring.enter();
     if (i == 0) {
-      if (ring.has_completions() || ::write(bell.number, &one, sizeof one) < 0) return ENOSYS;
+      if (ring.has_completions() || ::write(wake_fd.number, &one, sizeof one) < 0) return ENOSYS;
       ring.wait(std::chrono::steady_clock::now() + std::chrono::milliseconds{100});
     }
     io_uring_cqe found;

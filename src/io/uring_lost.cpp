@@ -73,7 +73,7 @@ void uring_worker::find_lost() noexcept {
   do {
     const unsigned now = ring_.lost();
     if (!reap_all() || !probe_calls()) return;  // at the next look
-    if (hears_bell_ && !ring_.cancel_now(of_bell)) hears_bell_ = false;
+    if (polls_wake_fd_ && !ring_.cancel_now(of_wake_fd)) polls_wake_fd_ = false;
     std::size_t from = 0;
     do
       if (!reap_all()) return;

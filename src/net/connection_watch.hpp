@@ -1,10 +1,11 @@
-// What a server sees of a connection from outside: whether its peer has shown itself in time, whether bytes move, and how fast.
+// A server's limits on a connection: whether the peer has completed the handshake in time, whether bytes move, and how fast.
 //
-// It looks at the connection four times in each limit, but once in 1 ms at most. So an excess is found at most a quarter of the
-// limit later. No single operation is timed: each connection has one timer, and a count of bytes if there is a minimum rate.
+// The watch samples the connection four times in each limit, but at most once in 1 ms. So a breach is found at most a quarter of
+// the limit late. No single operation is timed: each connection has one timer, and a count of bytes if there is a minimum rate.
 //
-// Rejected: (a) a timer armed by each read: that costs each read, and an idle connection's timer fires once in its time.
-// (b) A minimum rate over the connection's whole life: a client that pauses between two requests does nothing wrong.
+// Rejected: (a) a timer armed by each read: that has a cost for each read, while a timer of the connection's own fires only four
+// times in the limit. (b) A minimum rate over the connection's whole life: a client that pauses between two requests does nothing
+// wrong.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +17,10 @@
 
 namespace weft::detail {
 
-/// What a connection is ended for.
+/// Why a connection is ended. Late: no handshake in time.
 enum class connection_fault : std::uint8_t { none, idle, late, slow };
 
-/// What a server demands of a connection. The longest time that there is stands for no limit.
+/// A server's limits for a connection. clock::duration::max() stands for no limit.
 struct connection_limits {
   clock::duration handshake, idle, rate_window;
   std::uint64_t min_rate;
@@ -34,7 +35,7 @@ struct connection_limits {
 
 class idle_count {
  public:
-  /// Whether nothing was moved for four looks.
+  /// `moved` is the number of bytes so far. Whether four samples in a row found no more than the one before.
   bool look(std::uint64_t moved) noexcept {
     quiet_ = moved == before_ ? quiet_ + 1 : 0;
     before_ = moved;
@@ -53,8 +54,8 @@ class idle_count {
 class rate_count {
  public:
   explicit rate_count(std::uint64_t least_in_window) noexcept : least_{least_in_window} {}
-  /// Whether five looks, which have a whole window between them, have found something, but less than there must be in one. The
-  /// first is the one that finds the first byte. A silence, and work of the handler's, begin anew.
+  /// Whether fewer bytes than the minimum were moved in a whole window, which five samples span. The window begins at the sample
+  /// that finds the first byte: so silence before it does not count. It begins anew when the handler is not waiting for the peer.
   bool look(std::uint64_t moved, bool is_waiting) noexcept {
     if (!is_waiting || (looks_ == 0 && moved == before_)) {
       restart(moved);
@@ -76,8 +77,8 @@ class rate_count {
   int looks_ = 0;
 };
 
-/// When the next look is due. One that comes late delays the next one: what follows soon would be no quarter. They are no nearer
-/// than 1 ms: who looks again at once would have its worker for ever.
+/// When the next sample is due: a quarter of the limit after the last one was taken, even if that was late, so that no interval
+/// is shorter than a quarter. At least 1 ms later, since a watch that samples without a pause would occupy its worker.
 class quarters {
  public:
   quarters(clock::time_point now, clock::duration whole) noexcept
@@ -105,15 +106,15 @@ class connection_watch {
 
   clock::time_point due() const noexcept { return std::min({shows_until_, idle_looks_.due(), rate_looks_.due()}); }
 
-  /// A handler may have given its descriptor back and go on. Then the descriptor may be another connection's, which is not judged.
+  /// A handler may have given its descriptor back and go on. The descriptor may then belong to another connection (its generation
+  /// tells), on which no limit is enforced here.
   connection_fault look(clock::time_point now, descriptor& at, const std::atomic<bool>& has_shown) noexcept {
     if (now >= shows_until_) {
       if (!has_shown.load(std::memory_order_relaxed)) return connection_fault::late;  // nothing is ordered by it
       shows_until_ = clock::time_point::max();
     }
     const bool is_the_same = at.generation() == generation_, is_waiting = at.is_used_to_move();
-    if (is_the_same)
-      moved_ += at.take_moved();  // in between it may become another connection's: that misses a look's bytes
+    if (is_the_same) moved_ += at.take_moved();  // if it is reused right now, that use loses the bytes of one sample
     if (now >= idle_looks_.due()) {
       if (!is_the_same)
         idle_.restart(moved_);

@@ -1,4 +1,4 @@
-// What a try comes to, and a write that finds no room. For net, and for what writes elsewhere.
+// The outcome of a try that failed, and a try to write. For the sources of net, and for writes to other descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,8 @@
 
 namespace weft::detail {
 
-/// What has failed for want of memory, or of numbers, has left what it was tried for; and nobody reports that once more.
+/// A try that failed for lack of memory or of descriptors has left the data or the connection in place, and no change is reported
+/// for it again: so the direction stays ready.
 inline tried failed(descriptor& at, direction which, int error) noexcept {
   if (error == EAGAIN) return {.must_wait = true};
   at.has_more(which);
@@ -21,19 +22,19 @@ inline tried failed(descriptor& at, direction which, int error) noexcept {
          as_number(which == direction::in ? "read a socket" : "write a socket"));
   return {.refused = {error, std::generic_category()}};
 }
-/// The same of a write: that the peer takes nothing more is `closed`.
+/// As failed(), for a write: EPIPE, when the peer takes nothing more, is `closed`.
 inline tried failed_write(descriptor& at, int error) noexcept {
   return error == EPIPE ? tried{.refused = closed_here()} : failed(at, direction::out, error);
 }
 
-/// What has been sent, of bytes, which it counts for the traced request that sends.
+/// Counts the bytes sent for the traced request of the running task, and returns `sent`.
 inline tried counted(const tried& sent) noexcept {
   if (sent.size != 0) count_io(sent.size);
   return sent;
 }
 
-/// Has `send` write: it gives a size, or less than zero and errno. Room is seldom lacking: so readiness is cleared only after a
-/// try that found none, and before another one.
+/// Tries a write by `send`, which returns a size, or less than zero and errno. A lack of room is rare: so the event is reset only
+/// after a try that found no room, and before a second one.
 template <class Send>
 tried try_write(descriptor& to, Send send) noexcept {
   const auto uninterrupted = [&send] {

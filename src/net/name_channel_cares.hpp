@@ -1,23 +1,23 @@
-// Lookups by c-ares: a channel, and what of a lookup the channel knows.
+// Lookups by c-ares: a channel, and the state of a lookup that the channel uses.
 //
-// A channel is a state of c-ares with its sockets, which are in an epoll set of the channel's own. So all that has to be waited
-// for is that set, whatever c-ares opens and closes meanwhile, and the next time-out. One of the lookups, the leader, waits for
-// both; the others wait for their event. Whoever has changed something tells those whom it concerns by their events:
+// A channel is an ares_channel with its sockets, which are in an epoll set of the channel's own. So a waiter has to wait only for
+// that set, whatever sockets c-ares opens and closes meanwhile, and for the next time-out. One of the lookups, the leader, waits
+// for both; each other lookup waits for its event. (This is the leader/followers pattern.) Three operations set these events:
 //
-//   begin     a lookup asks c-ares. The first one leads. Where the next time-out is earlier than before, the leader is told
-//   process   the leader has c-ares read what came, and see to time-outs. Lookups that have their answer are told
-//   leave     a lookup is over, or was stopped. One that led makes the oldest of the others lead, and tells it. The last one has
-//             c-ares drop all that nobody waits for, and closes the set
+//   begin     a lookup starts its query. The first lookup leads. If the next time-out is now earlier, it sets the leader's event
+//   process   the leader has c-ares read what came, and handle time-outs. It sets the events of lookups that have their answer
+//   leave     a lookup is over, or was stopped. If it led, the oldest of the others leads now, and its event is set. The last one
+//             has c-ares drop the queries that nobody waits for, and closes the set
 //
-// All three have the channel's lock while they are in c-ares, which is of one thread at a time, and set events only behind it:
-// what is told may go on at once, on this thread.
+// All three hold the channel's lock while they are in c-ares, which only one thread at a time may use. They set events after they
+// have released the lock, since the lookup that waits may resume at once, inside set().
 //
-// c-ares can't end one question alone. It keeps a lookup that was stopped until it has an answer or has given up, by a count in
-// the lookup itself, and its callback finds that nobody is there. A channel that has had a thousand lookups gets no others: so
-// its ids, of 16 bits, are not used up by those, and the port of its sockets does not stay the same where there always is a
-// lookup under way, by which somebody could learn it, and send answers of his own.
+// c-ares can't cancel a single query. It keeps a stopped lookup alive, by a shared_ptr in the lookup itself, until it has an
+// answer or has given up; its callback then finds that no task waits. A channel that has had a thousand lookups gets no more: so
+// stopped lookups can't use up its 16-bit query ids, and its sockets do not keep one port for as long as some lookup is under
+// way, by which an attacker could learn the port and forge answers.
 //
-// Time-outs go by the real clock, also in a test with a clock of its own: c-ares reads the system's, and so does the server.
+// Time-outs go by the real clock, also in a test with a virtual clock: c-ares reads the system's clock, and so does the server.
 #pragma once
 
 #define CARES_NO_DEPRECATED  // what newer versions have for the same, 1.18 has not
@@ -40,13 +40,13 @@
 
 namespace weft::detail {
 
-/// What a status of c-ares is to the program.
+/// A status of c-ares as the error code that programs see.
 std::error_code code_of_status(int status) noexcept;
 void expect_success(int status, const char* operation);
 
 class name_channel;
 
-// One that is under way. Whoever has its lookup's task, and c-ares until it has called back.
+// A lookup that is under way. Its task shares it with c-ares, until c-ares has called back.
 struct lookup : std::enable_shared_from_this<lookup> {
   explicit lookup(name_channel& of) noexcept : channel{of} {}
   lookup(const lookup&) = delete;
@@ -55,17 +55,17 @@ struct lookup : std::enable_shared_from_this<lookup> {
   }
 
   name_channel& channel;
-  event turn;  // it has its answer, leads, or is to look at the time-outs
+  event turn;  // set when the lookup has its answer, or leads, or when the leader must look at the next time-out again
 
-  // With the channel's lock; `status` and `found` are the task's once it is over.
+  // Guarded by the channel's lock; `status` and `found` are the task's alone once `is_over`.
   bool is_over = false;
   bool is_left = false;
   int status = 0;
   ares_addrinfo* found = nullptr;
   std::error_code refused{};                // why no server could be used, if that is known
-  lookup *next = nullptr, *prev = nullptr;  // among those that are under way, in their order
-  std::shared_ptr<lookup> kept;             // by c-ares
-  std::shared_ptr<lookup> next_over;        // told once, by whoever has taken it from the channel
+  lookup *next = nullptr, *prev = nullptr;  // in the list of those under way, oldest first
+  std::shared_ptr<lookup> kept;             // c-ares' share of this lookup
+  std::shared_ptr<lookup> next_over;        // in the channel's list of those whose event is still to be set
 };
 
 class name_channel {
@@ -74,14 +74,14 @@ class name_channel {
   name_channel(const name_channel&) = delete;
   ~name_channel() { ::ares_destroy(ares_); }
 
-  // Whether new lookups are to get another one.
+  // Whether new lookups must use another channel.
   bool is_worn() const noexcept {
-    constexpr std::size_t most = 1'000;  // to make one takes as long as some lookups
+    constexpr std::size_t most = 1'000;  // not fewer: to make a channel takes as long as some lookups
     const std::lock_guard guard{lock_};
     return begun_ >= most;
   }
 
-  // Where it gives no error, leave() comes behind it.
+  // After a begin() without error, leave() must be called.
   std::error_code begin(lookup& one, const char* host, net::address_family family) noexcept;
   void leave(lookup& one) noexcept;
 
@@ -122,14 +122,14 @@ class name_channel {
   static constexpr ares_socket_functions calls{
       .asocket = open, .aclose = close, .aconnect = connect, .arecvfrom = receive, .asendv = send};
 
-  // Notes why a server can't be used, which c-ares keeps for itself.
+  // Notes why a server can't be used, which c-ares does not report.
   int refuse(int error) noexcept {
     refused_ = {error, std::generic_category()};
     errno = error;
     return -1;
   }
   void look_at(std::span<const unsigned char> datagram) noexcept;
-  // The place of one that could not be added to the set; of -1, a free one.
+  // The place of a socket in `unwatched_`; for -1 a free place. Null: there is none.
   int* unwatched(int number) noexcept {
     const auto one = std::ranges::find(unwatched_, number);
     return one != unwatched_.end() ? &*one : nullptr;
@@ -140,15 +140,15 @@ class name_channel {
   int set_ = -1;
   lookup *first_ = nullptr, *last_ = nullptr, *leader_ = nullptr;
   std::size_t begun_ = 0, under_way_ = 0;
-  std::size_t left_ = 0;          // were stopped, and c-ares does not know it
-  std::shared_ptr<lookup> over_;  // have been called back, and are yet to be told
-  // When the leader is to look. Not later than the next time-out: it is earlier, where that one's answer has come.
+  std::size_t left_ = 0;          // lookups that were stopped, and that c-ares still has
+  std::shared_ptr<lookup> over_;  // lookups that c-ares has called back, and whose event is still to be set
+  // When the leader must look. Never later than the next time-out, but perhaps earlier: for a query that is answered by now.
   clock::time_point due_ = clock::time_point::max();
-  // By the system, or by a server, in this call of c-ares. What came of others may be about other lookups.
+  // The error of the system or of a server in this call of c-ares. An error of an earlier call may be about another lookup.
   std::error_code refused_{};
-  bool found_ = false;                                            // the last read has
+  bool found_ = false;                                            // the last read got something
   std::array<int, 8> unwatched_{-1, -1, -1, -1, -1, -1, -1, -1};  // sockets that could not be added to the set
-  int not_watched_ = 0;                                           // why not
+  int not_watched_ = 0;                                           // the error number with which that failed
 };
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// A lookup, as its task keeps it, and the two ways in which it is made.
+// A lookup of a name: its parameters, and what its two implementations, getaddrinfo() and c-ares, share.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@ struct name_query {
   std::string host, service;
   net::address_family family = net::address_family::any;
   net::resolver by = net::resolver::automatic;
-  // Which channel it needs.
+  // The options of the channel that it needs, for c-ares.
   struct channel_options {
     std::vector<net::endpoint> servers;
-    int timeout = 0;  // in milliseconds; 0: as configured, as of the others
+    int timeout = 0;  // in milliseconds; here and below 0, or empty, means: as the system is configured
     int tries = 0;
     std::string configuration;
     std::uint16_t port = 0;
@@ -27,10 +27,10 @@ struct name_query {
   } channel{};
 };
 
-/// By c-ares: the addresses of its host, each with this port. There only where weft was built with it.
+/// Looks up by c-ares the addresses of the host, each with this port. Defined only if weft was built with c-ares.
 task<std::vector<net::endpoint>> look_up_by_channel(name_query what, std::uint16_t port);
 
-/// The addresses of a list of getaddrinfo's or c-ares', each once: a line of a hosts file may say again what another has said.
+/// The addresses of a list of getaddrinfo's or c-ares', without duplicates, which two lines of a hosts file may make.
 template <class Node>
 std::vector<net::endpoint> endpoints_of(const Node* first, std::uint16_t port) {
   std::vector<net::endpoint> all;
@@ -41,7 +41,7 @@ std::vector<net::endpoint> endpoints_of(const Node* first, std::uint16_t port) {
   return all;
 }
 
-/// What it fails with.
+/// The exception that a lookup fails with.
 std::exception_ptr lookup_failure(std::error_code code, const name_query& what);
 
 }  // namespace weft::detail

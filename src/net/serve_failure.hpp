@@ -1,5 +1,5 @@
-// What a server does about failures: whose fault one of an accept or of a handler is, and how long it pauses where the system lacks
-// something.
+// A server's policy for failures: whose fault a failed accept or a failed handler is, and how long the server pauses when the
+// system lacks something.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace weft::detail {
 
-// The delays between attempts to accept for which the system lacks something.
+// Exponential back-off: the delays between attempts to accept while the system lacks something.
 class accept_delay {
  public:
   void reset() noexcept { next_ = first; }
@@ -24,7 +24,7 @@ class accept_delay {
   clock::duration next_ = first;
 };
 
-// For the last one, no try behind it can succeed.
+// After of_the_listener no further accept can succeed.
 enum class accept_failure : std::uint8_t { of_the_connection, of_the_system, of_the_listener };
 
 inline accept_failure kind_of(const std::error_code& refused) noexcept {
@@ -34,7 +34,7 @@ inline accept_failure kind_of(const std::error_code& refused) noexcept {
     case ENFILE:
     case ENOBUFS:
     case ENOMEM:
-    case ENOSPC:  // for what watches it
+    case ENOSPC:  // no more epoll watches (max_user_watches)
     case EPERM:   // a filter refuses the call, and may do so for ever
       return accept_failure::of_the_system;
     case ECONNRESET:
@@ -49,10 +49,10 @@ inline accept_failure kind_of(const std::error_code& refused) noexcept {
   }
 }
 
-// Whether a handler has failed by what its peer did.
+// Whether a handler's failure was caused by its peer.
 inline bool is_of_the_peer(const std::error_code& failed) noexcept {
   if (failed == errc::closed) return true;
-  if (failed == std::errc::protocol_error) return true;  // as all errors of TLS
+  if (failed == std::errc::protocol_error) return true;  // all errors of TLS are this
   if (failed.category() != std::generic_category() && failed.category() != std::system_category()) return false;
   switch (failed.value()) {
     case ECONNABORTED:

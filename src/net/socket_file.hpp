@@ -12,37 +12,38 @@
 
 namespace weft::detail {
 
-/// Which file it is, so that nothing is removed that another one has put there.
+/// The path of the file, and its identity (device and inode): so remove() does not remove a file that another process put there.
 class socket_file {
  public:
   explicit socket_file(std::string path) noexcept : path_{std::move(path)} {}
-  /// Notes which one was made, and by which process: copies that a fork() makes remove nothing.
+  /// After bind(): notes the file's identity, and this process. In a child of fork() the copy of this object removes nothing.
   void made() noexcept;
-  /// Once. Any thread.
+  /// Removes the file; a second call does nothing. Any thread.
   void remove() noexcept;
 
  private:
   std::string path_;
   std::uint64_t device_ = 0, inode_ = 0;
   int maker_ = 0;
-  std::atomic<bool> is_there_{false};  // who finds it true removes. No edge: the rest is written before others have it
+  // Whoever exchanges `true` removes the file. No edge: the rest is written before another thread has the object.
+  std::atomic<bool> is_there_{false};
 };
 
 }  // namespace weft::detail
 
 namespace weft::net {
 
-/// One that is about to be made, and is removed unless it is given to a socket.
+/// A socket's file that is about to be made. It is removed unless it is given to a socket's object.
 class new_socket_file {
  public:
-  /// Of no path: there is none. Throws std::bad_alloc.
+  /// For an endpoint that is no path there is no file. Throws std::bad_alloc.
   explicit new_socket_file(const endpoint& where);
   new_socket_file(const new_socket_file&) = delete;
   ~new_socket_file() {
     if (file_ != nullptr) file_->remove();
   }
 
-  /// Binds the socket, to a path or whatever else. An error number.
+  /// Binds the socket, whether the address is a path or not. Returns an error number, or 0.
   int bind(int number, const system_address& address, bool replaces_stale) noexcept;
   /// Null: there is none.
   detail::socket_file* give() noexcept { return file_.release(); }

@@ -1,4 +1,4 @@
-// How the sources of this folder make sockets, ask about them, and say what the system refuses.
+// Helpers of this folder's sources: to make sockets, to get and set their options, and to throw what the system refuses.
 #pragma once
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ inline int socket_option(int number, int option) noexcept {
 }
 inline bool is_unix_socket(int number) noexcept { return socket_option(number, SO_DOMAIN) == AF_UNIX; }
 
-// Closes what was not taken over by anybody.
+// Owns a socket's number, and closes it unless it is taken over.
 class new_socket {
  public:
   explicit new_socket(int number) noexcept : number_{number} {}
@@ -40,7 +40,8 @@ class new_socket {
     if (number_ >= 0) ::close(number_);
   }
   int number() const noexcept { return number_; }
-  // Whoever comes first tries, so it counts as ready. A duplicate: others have the file, too.
+  // Hands the number to the I/O service. It counts as ready, so the first operation tries at once. `is_duplicate`: somebody else
+  // has a number of the same file.
   detail::descriptor& watch(bool is_duplicate = false) {
     detail::descriptor& watched = detail::io_service_here().watch(number_, true);
     if (!is_duplicate) watched.is_of_ours_alone();
@@ -63,10 +64,10 @@ inline void set(int number, int level, int option, int value, const char* what) 
   if (::setsockopt(number, level, option, &value, sizeof value) != 0) throw_errno(what);
 }
 
-// Calls `with` its number, which nobody closes meanwhile.
+// Calls `call` with the descriptor's number, which is not closed meanwhile.
 template <class Call>
 auto with_number(const detail::descriptor* at, const char* what, Call call) {
-  const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: it is the caller's, who may write
+  const detail::descriptor_use use{const_cast<detail::descriptor*>(at)};  // NOLINT: no descriptor is const
   if (!use) throw_closed(what);
   return call(at->number());
 }
