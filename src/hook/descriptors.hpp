@@ -60,7 +60,7 @@ inline clock::time_point limit_of(int number, direction which) noexcept {
 }
 
 /// Whether a call would have blocked.
-inline bool found_nothing(ssize_t result) noexcept { return result < 0 && errno == EAGAIN; }
+inline bool would_block(ssize_t result) noexcept { return result < 0 && errno == EAGAIN; }
 
 /// Whether poll() reports it ready now. If poll() fails, that counts as ready: the call fails, too.
 bool is_ready(int number, direction which) noexcept;
@@ -77,10 +77,10 @@ ssize_t call_if_ready(int number, direction which, Call call) noexcept {
 /// Finishes a call whose first try gave `result`. If that found nothing, waits until attempt(), the form of the call that does
 /// not block, gives a result; where weft can't wait for the descriptor, makes plain(), the form that may block.
 template <class Attempt, class Plain>
-ssize_t go_on(const hooked_call& call, int number, direction which, clock::time_point until, ssize_t result,
-              Attempt attempt, Plain plain) noexcept {
-  if (!found_nothing(result)) return call.give(result);
-  const waited how = wait_until(call, number, which, until, [&] { return !found_nothing(result = attempt()); });
+ssize_t finish_when_ready(const hooked_call& call, int number, direction which, clock::time_point until, ssize_t result,
+                          Attempt attempt, Plain plain) noexcept {
+  if (!would_block(result)) return call.give(result);
+  const waited how = wait_until(call, number, which, until, [&] { return !would_block(result = attempt()); });
   if (how == waited::ready) return call.give(result);
   if (how == waited::impossible) return call.give(plain());
   return call.fail(error_of(how, EAGAIN));
@@ -90,9 +90,9 @@ ssize_t go_on(const hooked_call& call, int number, direction which, clock::time_
 template <class Attempt, class Plain>
 ssize_t transfer(const hooked_call& call, int number, direction which, Attempt attempt, Plain plain) noexcept {
   const ssize_t result = attempt();
-  if (!found_nothing(result)) return call.give(result);
+  if (!would_block(result)) return call.give(result);
   if (is_non_blocking(number)) return call.fail(EAGAIN);
-  return go_on(call, number, which, limit_of(number, which), result, attempt, plain);
+  return finish_when_ready(call, number, which, limit_of(number, which), result, attempt, plain);
 }
 
 /// Makes a write, which waits until all `size` bytes are written or it fails. attempt(done) and plain(done) write what comes
@@ -104,14 +104,14 @@ ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attem
   bool knows_limit = false;
   for (;;) {
     ssize_t wrote = attempt(done);
-    if (found_nothing(wrote)) {
+    if (would_block(wrote)) {
       if (!knows_limit) {
         if (is_non_blocking(number)) return done != 0 ? call.give(static_cast<ssize_t>(done)) : call.fail(EAGAIN);
         until = limit_of(number, direction::out);
         knows_limit = true;
       }
-      wrote =
-          go_on(call, number, direction::out, until, wrote, [&] { return attempt(done); }, [&] { return plain(done); });
+      wrote = finish_when_ready(
+          call, number, direction::out, until, wrote, [&] { return attempt(done); }, [&] { return plain(done); });
     }
     if (wrote < 0) return done != 0 ? call.give(static_cast<ssize_t>(done)) : wrote;
     done += static_cast<std::size_t>(wrote);
@@ -120,11 +120,11 @@ ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attem
 }
 
 /// To be called before a call that may wait: yields to other fibers where that is due. False: the fiber was told to stop.
-inline bool may_begin(const hooked_call& call) noexcept { return !call.is_stopped() && take_turns(); }
+inline bool may_begin(const hooked_call& call) noexcept { return !call.is_stopped() && yield_if_due(); }
 
 /// Runs `plain` on the process's pool for blocking calls while the fiber waits; on this thread where memory or a thread lacks.
 template <class Plain>
-ssize_t run_elsewhere(const hooked_call& call, Plain plain) noexcept {
+ssize_t run_on_pool(const hooked_call& call, Plain plain) noexcept {
   struct answer {
     ssize_t result;
     int error;

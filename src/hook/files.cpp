@@ -1,5 +1,5 @@
-// Reads and writes at a position, which are of regular files and never lack anything: they go to the pool for blocking calls
-// where `files` is on.
+// Reads and writes at a position (pread, pwrite, ...). They are for regular files and never wait for data or room, but may wait
+// for the disk: with `files` on they run on the pool for blocking calls.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -31,17 +31,17 @@ template <class Plain>
 ssize_t positional(Plain plain) noexcept {
   const hooked_call call{&weft::hook_options::files};
   if (!call) return plain();
-  return call.is_stopped() ? call.give(plain()) : run_elsewhere(call, plain);
+  return call.is_stopped() ? call.give(plain()) : run_on_pool(call, plain);
 }
 
 }  // namespace
 
 extern const char hooks_files;
-const char hooks_files = 0;  // see waiting.cpp
+const char hooks_files = 0;  // has the linker take this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
-using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): the hooks below belong to weft
 
 extern "C" {
 
@@ -69,7 +69,7 @@ ssize_t pwritev(int number, const iovec* parts, int count, off_t at) {
 ssize_t pwritev64(int number, const iovec* parts, int count, off64_t at) {
   return positional([&] { return next_pwritev64(number, parts, count, at); });
 }
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): what the fortified ones are
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names that -D_FORTIFY_SOURCE calls
 ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room) {
   return size > room ? next___pread_chk(number, into, size, at, room) : pread(number, into, size, at);
 }

@@ -1,5 +1,6 @@
-// Locks of pthread's are counted, so that a fiber that holds one blocks its thread in a call that would wait: another fiber of
-// the thread that wants the lock would block both for ever. Who waits for a lock, or at a condition variable, blocks its thread.
+// Counts the pthread locks that a fiber holds. While it holds one, its calls block the thread instead of suspending the fiber: if
+// another fiber ran on the thread and wanted the lock, it would block the thread, and so both fibers, for ever. Waiting for a
+// lock or on a condition variable also blocks the thread.
 #include <pthread.h>
 #include <threads.h>
 #include <time.h>
@@ -12,13 +13,13 @@
 namespace weft::detail {
 namespace {
 
-// Of the C library, an error number; of a robust mutex whose owner has ended it says so, and is locked.
-inline int locked(int answer) noexcept {
+// Takes and gives the C library's error number. EOWNERDEAD also means locked: a robust mutex whose owner has died.
+inline int count_lock(int answer) noexcept {
   if (hook_state* const mine = hooks_here(); mine != nullptr && (answer == 0 || answer == EOWNERDEAD)) [[unlikely]]
     ++mine->locks;
   return answer;
 }
-inline int unlocked(int answer) noexcept {
+inline int count_unlock(int answer) noexcept {
   if (hook_state* const mine = hooks_here(); mine != nullptr && answer == 0 && mine->locks != 0) [[unlikely]]
     --mine->locks;
   return answer;
@@ -51,52 +52,52 @@ WEFT_HOOK_NEXT(mtx_unlock);
 }  // namespace
 
 extern const char hooks_locks;
-const char hooks_locks = 0;  // see waiting.cpp
+const char hooks_locks = 0;  // has the linker take this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
-using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): the hooks below belong to weft
 
 extern "C" {
 
 #if !defined(WEFT_WATCH_LOCKS)
-int pthread_mutex_lock(pthread_mutex_t* one) noexcept { return locked(next_pthread_mutex_lock(one)); }
-int pthread_mutex_trylock(pthread_mutex_t* one) noexcept { return locked(next_pthread_mutex_trylock(one)); }
+int pthread_mutex_lock(pthread_mutex_t* one) noexcept { return count_lock(next_pthread_mutex_lock(one)); }
+int pthread_mutex_trylock(pthread_mutex_t* one) noexcept { return count_lock(next_pthread_mutex_trylock(one)); }
 int pthread_mutex_timedlock(pthread_mutex_t* one, const timespec* until) noexcept {
-  return locked(next_pthread_mutex_timedlock(one, until));
+  return count_lock(next_pthread_mutex_timedlock(one, until));
 }
 int pthread_mutex_clocklock(pthread_mutex_t* one, clockid_t by, const timespec* until) noexcept {
-  return locked(next_pthread_mutex_clocklock(one, by, until));
+  return count_lock(next_pthread_mutex_clocklock(one, by, until));
 }
-int pthread_mutex_unlock(pthread_mutex_t* one) noexcept { return unlocked(next_pthread_mutex_unlock(one)); }
+int pthread_mutex_unlock(pthread_mutex_t* one) noexcept { return count_unlock(next_pthread_mutex_unlock(one)); }
 #endif
 
-int pthread_rwlock_rdlock(pthread_rwlock_t* one) noexcept { return locked(next_pthread_rwlock_rdlock(one)); }
-int pthread_rwlock_tryrdlock(pthread_rwlock_t* one) noexcept { return locked(next_pthread_rwlock_tryrdlock(one)); }
+int pthread_rwlock_rdlock(pthread_rwlock_t* one) noexcept { return count_lock(next_pthread_rwlock_rdlock(one)); }
+int pthread_rwlock_tryrdlock(pthread_rwlock_t* one) noexcept { return count_lock(next_pthread_rwlock_tryrdlock(one)); }
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* one, const timespec* until) noexcept {
-  return locked(next_pthread_rwlock_timedrdlock(one, until));
+  return count_lock(next_pthread_rwlock_timedrdlock(one, until));
 }
-int pthread_rwlock_wrlock(pthread_rwlock_t* one) noexcept { return locked(next_pthread_rwlock_wrlock(one)); }
-int pthread_rwlock_trywrlock(pthread_rwlock_t* one) noexcept { return locked(next_pthread_rwlock_trywrlock(one)); }
+int pthread_rwlock_wrlock(pthread_rwlock_t* one) noexcept { return count_lock(next_pthread_rwlock_wrlock(one)); }
+int pthread_rwlock_trywrlock(pthread_rwlock_t* one) noexcept { return count_lock(next_pthread_rwlock_trywrlock(one)); }
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* one, const timespec* until) noexcept {
-  return locked(next_pthread_rwlock_timedwrlock(one, until));
+  return count_lock(next_pthread_rwlock_timedwrlock(one, until));
 }
 int pthread_rwlock_clockrdlock(pthread_rwlock_t* one, clockid_t by, const timespec* until) noexcept {
-  return locked(next_pthread_rwlock_clockrdlock(one, by, until));
+  return count_lock(next_pthread_rwlock_clockrdlock(one, by, until));
 }
 int pthread_rwlock_clockwrlock(pthread_rwlock_t* one, clockid_t by, const timespec* until) noexcept {
-  return locked(next_pthread_rwlock_clockwrlock(one, by, until));
+  return count_lock(next_pthread_rwlock_clockwrlock(one, by, until));
 }
-int pthread_rwlock_unlock(pthread_rwlock_t* one) noexcept { return unlocked(next_pthread_rwlock_unlock(one)); }
+int pthread_rwlock_unlock(pthread_rwlock_t* one) noexcept { return count_unlock(next_pthread_rwlock_unlock(one)); }
 
-int pthread_spin_lock(pthread_spinlock_t* one) noexcept { return locked(next_pthread_spin_lock(one)); }
-int pthread_spin_trylock(pthread_spinlock_t* one) noexcept { return locked(next_pthread_spin_trylock(one)); }
-int pthread_spin_unlock(pthread_spinlock_t* one) noexcept { return unlocked(next_pthread_spin_unlock(one)); }
+int pthread_spin_lock(pthread_spinlock_t* one) noexcept { return count_lock(next_pthread_spin_lock(one)); }
+int pthread_spin_trylock(pthread_spinlock_t* one) noexcept { return count_lock(next_pthread_spin_trylock(one)); }
+int pthread_spin_unlock(pthread_spinlock_t* one) noexcept { return count_unlock(next_pthread_spin_unlock(one)); }
 
-// The C library's own lock their mutex by none of the above. thrd_success is 0.
-int mtx_lock(mtx_t* one) { return locked(next_mtx_lock(one)); }
-int mtx_trylock(mtx_t* one) { return locked(next_mtx_trylock(one)); }
-int mtx_timedlock(mtx_t* one, const timespec* until) { return locked(next_mtx_timedlock(one, until)); }
-int mtx_unlock(mtx_t* one) { return unlocked(next_mtx_unlock(one)); }
+// glibc's mtx functions lock the mutex inside the library, by none of the symbols above. thrd_success is 0.
+int mtx_lock(mtx_t* one) { return count_lock(next_mtx_lock(one)); }
+int mtx_trylock(mtx_t* one) { return count_lock(next_mtx_trylock(one)); }
+int mtx_timedlock(mtx_t* one, const timespec* until) { return count_lock(next_mtx_timedlock(one, until)); }
+int mtx_unlock(mtx_t* one) { return count_unlock(next_mtx_unlock(one)); }
 
 }  // extern "C"

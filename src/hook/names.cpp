@@ -1,4 +1,4 @@
-// getaddrinfo, which is the C library's own, with all that the system is configured for, on the pool for blocking calls.
+// getaddrinfo: runs the C library's own on the pool for blocking calls, so that all of the system's configuration holds.
 #include <netdb.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ WEFT_HOOK_NEXT(getaddrinfo);
 
 using weft::hook_options;
 
-// What the lookup needs and gives is its own: one that was stopped goes on by itself.
+// A lookup that owns its arguments and its result: after a stop the pool's thread goes on with it, and nobody waits for it.
 struct name_lookup {
   std::string host, service;
   bool has_host, has_service, has_hints;
@@ -42,8 +42,8 @@ struct name_lookup {
   }
 };
 
-// Whether no name server, and no file, need be asked.
-bool is_in_numbers(const char* host, const char* service, const addrinfo* hints) noexcept {
+// Whether the lookup asks no name server and reads no file, so that it does not wait.
+bool is_numeric(const char* host, const char* service, const addrinfo* hints) noexcept {
   if (host == nullptr || (hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0)) return true;
   addrinfo as_number{};
   if (hints != nullptr) {
@@ -62,17 +62,17 @@ bool is_in_numbers(const char* host, const char* service, const addrinfo* hints)
 }  // namespace
 
 extern const char hooks_names;
-const char hooks_names = 0;  // see waiting.cpp
+const char hooks_names = 0;  // has the linker take this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
-using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): the hooks below belong to weft
 
 extern "C" {
 
 int getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** into) {
   const hooked_call call{&hook_options::names};
-  if (!call || is_in_numbers(host, service, hints)) return next_getaddrinfo(host, service, hints, into);
+  if (!call || is_numeric(host, service, hints)) return next_getaddrinfo(host, service, hints, into);
   const auto is_stopped = [&] { return static_cast<void>(call.fail(ECANCELED)), EAI_SYSTEM; };
   if (call.is_stopped()) return is_stopped();
   try {
@@ -93,7 +93,7 @@ int getaddrinfo(const char* host, const char* service, const addrinfo* hints, ad
         static_cast<void>(call.give(0));
       return answer.failed;
     }
-    if (asked->error()) return next_getaddrinfo(host, service, hints, into);  // the system gives no thread
+    if (asked->error()) return next_getaddrinfo(host, service, hints, into);  // the pool could start no thread
   } catch (const std::bad_alloc&) {
   }
   return EAI_MEMORY;

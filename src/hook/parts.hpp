@@ -26,7 +26,7 @@ class parts_left {
     iovec* parts;
     std::size_t count;
   };
-  view behind(std::size_t done) noexcept {
+  view rest_after(std::size_t done) noexcept {
     if (done == 0) return {const_cast<iovec*>(parts_), count_};  // NOLINT: the system only reads them
     if (!copy_) copy_.reset(new (std::nothrow) iovec[count_]);
     if (!copy_) return {nullptr, 0};

@@ -1,9 +1,10 @@
 // poll, select and epoll_wait.
 //
-// One number and one direction are waited for as a read is. Anything else goes into an epoll set made for the call, which is
-// waited for; what the call gives is what poll or select itself says, with no time to wait, when something has changed.
+// A call for one descriptor and one direction waits as a read does. Any other call makes an epoll set of its descriptors, and
+// waits until that set is readable. After each change the next poll() or select() is called with a timeout of zero, and its
+// answer is what the hook returns.
 //
-// With a mask of signals the thread blocks: only a thread has one.
+// A call with a signal mask blocks the thread: a signal mask belongs to a thread, not to a fiber.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -44,24 +45,25 @@ WEFT_HOOK_NEXT(__ppoll_chk);
 using std::chrono::milliseconds;
 using weft::hook_options;
 
-// An epoll set of so many numbers.
-class set_of_numbers {
+// An epoll set that lives as long as one call.
+class temporary_epoll_set {
  public:
-  set_of_numbers() noexcept : set_{::epoll_create1(EPOLL_CLOEXEC)} {}
-  set_of_numbers(const set_of_numbers&) = delete;
-  ~set_of_numbers() {
+  temporary_epoll_set() noexcept : set_{::epoll_create1(EPOLL_CLOEXEC)} {}
+  temporary_epoll_set(const temporary_epoll_set&) = delete;
+  ~temporary_epoll_set() {
     if (set_ >= 0) ::close(set_);
   }
-  /// One that stands there twice is asked for what `all_events()` gives. False: it can't be waited for.
+  /// Adds a descriptor; one that is in the set already is then watched for what `all_events()` gives. False: it can't be watched.
   template <class AllEvents>
   bool add(int number, std::uint32_t events, AllEvents all_events) noexcept {
     epoll_event one{.events = events, .data = {.u64 = 0}};
     if (::epoll_ctl(set_, EPOLL_CTL_ADD, number, &one) == 0) return true;
-    if (errno != EEXIST) return errno == EPERM || errno == EBADF;  // always ready, or refused by the call itself
+    // EPERM: it is always ready. EBADF: the poll() or select() reports it.
+    if (errno != EEXIST) return errno == EPERM || errno == EBADF;
     one.events = all_events();
     return ::epoll_ctl(set_, EPOLL_CTL_MOD, number, &one) == 0;
   }
-  /// Until one is ready, or the time is over.
+  /// Waits until a descriptor is ready, or the time is over.
   waited wait(clock::time_point until) const noexcept {
     try {
       const auto ready = [this] { return net::ready(set_, net::readiness::readable); };
@@ -79,25 +81,26 @@ class set_of_numbers {
   int set_;
 };
 
-constexpr unsigned asks_in = POLLIN | POLLRDNORM | POLLRDHUP, asks_out = POLLOUT | POLLWRNORM;
+constexpr unsigned in_events = POLLIN | POLLRDNORM | POLLRDHUP, out_events = POLLOUT | POLLWRNORM;
 
-// Waits until look() is not 0, which was tried before. `those` were read by the system before.
+// Waits until look() is not 0. The caller has called look() before, so `those` are known to be readable memory.
 template <class Look, class Plain>
 int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count, clock::time_point until, Look look,
                  Plain plain) noexcept {
   int found = 0;
   waited how = waited::ready;
   if (count == 0) return await_unless_stopped(sleep_until(until)) ? call.give(0) : call.fail(ECANCELED);
-  // These are told unasked, and libpq asks for them.
+  // poll() reports these even if they were not asked for. They are ignored here, since libpq asks for them.
   constexpr unsigned always = POLLERR | POLLHUP | POLLNVAL;
   const unsigned events = count == 1 && those->fd >= 0 ? static_cast<unsigned short>(those->events) & ~always : 0U;
-  if (events != 0 && ((events & ~asks_in) == 0 || (events & ~asks_out) == 0)) {
-    how = wait_until(call, those->fd, (events & ~asks_in) == 0 ? direction::in : direction::out, until,
+  if (events != 0 && ((events & ~in_events) == 0 || (events & ~out_events) == 0)) {
+    how = wait_until(call, those->fd, (events & ~in_events) == 0 ? direction::in : direction::out, until,
                      [&] { return (found = look()) != 0; });
   } else {
-    set_of_numbers set;
+    temporary_epoll_set set;
     if (!set) return call.give(plain());
-    const auto events_of = [&](int number) {  // and not more, or the wait ends for what nobody has asked for
+    // All events asked for `number`, and no others, since the wait would end for those.
+    const auto events_of = [&](int number) {
       std::uint32_t all = 0;
       for (const pollfd* one = those; one != those + count; ++one)
         if (one->fd == number) all |= static_cast<unsigned short>(one->events);
@@ -111,7 +114,7 @@ int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count
   }
   switch (how) {
     case waited::ready: return call.give(found);
-    case waited::timed_out: return call.give(look());  // it may have come meanwhile
+    case waited::timed_out: return call.give(look());  // one may have become ready since the last look
     case waited::impossible: return call.give(plain());
     case waited::stopped:
     case waited::closed:
@@ -131,7 +134,7 @@ int poll_hooked(const hooked_call& call, pollfd* those, nfds_t count, clock::dur
 
 // ---- select -----------------------------------------------------------------------------------------------------------------
 
-// The sets of a select, as large as the program has made them.
+// Copies of a select's sets, of the size that `count` implies.
 class copied_sets {
  public:
   copied_sets(int count, const fd_set* in, const fd_set* out, const fd_set* other) noexcept
@@ -140,14 +143,14 @@ class copied_sets {
     for (std::size_t i = 0; i != 3; ++i) {
       if (those[i] == nullptr) continue;
       bits_[i].reset(new (std::nothrow) unsigned char[size_]);
-      // Of the last word the system reads what the program has, and not more.
+      // select() reads whole words, so a set has memory up to the end of its last word.
       if (!bits_[i] || !copy_from_program(bits_[i].get(), those[i], size_)) is_whole_ = false;
     }
   }
   explicit operator bool() const noexcept { return is_whole_; }
 
-  /// As poll takes them; -1: there is no memory.
-  int numbers(std::unique_ptr<pollfd[]>& into) const noexcept {
+  /// The sets as an array of pollfd. Gives its length; -1: there is no memory.
+  int to_pollfds(std::unique_ptr<pollfd[]>& into) const noexcept {
     into.reset(new (std::nothrow) pollfd[static_cast<std::size_t>(count_)]);
     if (!into) return -1;
     int found = 0;
@@ -170,7 +173,7 @@ class copied_sets {
   bool is_whole_ = true;
 };
 
-// How a select has ended in a fiber; none: it is to block.
+// The result of a select in a fiber. `is_there` is false where the plain call must be made, which may block.
 struct selected {
   bool is_there = false;
   int found = -1;
@@ -180,9 +183,9 @@ selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* o
   if (!may_begin(call)) return {true, call.fail(ECANCELED)};
   const copied_sets sets{count, in, out, other};
   std::unique_ptr<pollfd[]> those;
-  const int numbers = sets ? sets.numbers(those) : -1;
+  const int numbers = sets ? sets.to_pollfds(those) : -1;
   if (numbers < 0) return {};
-  // By a poll of the same, since a select writes into what it is given where nothing is ready, too.
+  // Waits by poll() for the same descriptors, since select() overwrites its sets even when nothing is ready.
   bool blocks = false;
   const auto look = [&] { return next_poll(those.get(), static_cast<nfds_t>(numbers), 0); };
   int ready = look();
@@ -195,18 +198,18 @@ selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* o
   if (ready < 0) return {true, ready};
   timeval none{0, 0};
   const int found = next_select(count, in, out, other, &none);
-  if (found == 0 && ready > 0) return {};  // of what no set asks for
+  if (found == 0 && ready > 0) return {};  // poll() has reported an event that is in no set
   return {true, call.give(found)};
 }
 
 }  // namespace
 
 extern const char hooks_poll;
-const char hooks_poll = 0;  // see waiting.cpp
+const char hooks_poll = 0;  // has the linker take this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
-using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): the hooks below belong to weft
 
 extern "C" {
 
@@ -230,7 +233,7 @@ int ppoll(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* ma
   return poll_hooked(call, those, count, d, [&] { return next_ppoll(those, count, limit, mask); });
 }
 
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): what the fortified ones are
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names that -D_FORTIFY_SOURCE calls
 int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room) {
   return count > room / sizeof(pollfd) ? next___poll_chk(those, count, limit, room) : poll(those, count, limit);
 }
@@ -252,7 +255,7 @@ int select(int count, fd_set* in, fd_set* out, fd_set* other, timeval* limit) {
                        : after(std::chrono::seconds{time.tv_sec} + std::chrono::microseconds{time.tv_usec});
   const auto [is_there, found] = select_hooked(call, count, in, out, other, until);
   if (!is_there) return next_select(count, in, out, other, limit);
-  if (limit != nullptr) {  // Linux says what is left
+  if (limit != nullptr) {  // Linux stores the time that is left
     const auto left = std::max(weft::clock::duration::zero(), until - weft::current_clock().now());
     const auto whole = std::chrono::floor<std::chrono::seconds>(left);
     time = {.tv_sec = whole.count(), .tv_usec = std::chrono::floor<std::chrono::microseconds>(left - whole).count()};

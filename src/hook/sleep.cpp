@@ -1,4 +1,4 @@
-// sleep and its like.
+// sleep, usleep, nanosleep, clock_nanosleep.
 #include <time.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ clock::duration duration_of(const timespec& t) noexcept {
   if (t.tv_sec > most) return clock::duration::max();
   return seconds{t.tv_sec} + nanoseconds{t.tv_nsec};
 }
-bool makes_sense(const timespec& t) noexcept { return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000; }
+bool is_valid(const timespec& t) noexcept { return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000; }
 
 // False: it was stopped.
 bool sleep_in_fiber(clock::duration d) noexcept {
@@ -35,11 +35,11 @@ bool sleep_in_fiber(clock::duration d) noexcept {
 }  // namespace
 
 extern const char hooks_sleep;
-const char hooks_sleep = 0;  // see waiting.cpp
+const char hooks_sleep = 0;  // has the linker take this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
-using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): the hooks below belong to weft
 
 extern "C" {
 
@@ -63,19 +63,19 @@ int usleep(useconds_t microseconds) {
 int nanosleep(const timespec* wanted, timespec* left) {
   const hooked_call call{&weft::hook_options::sleep};
   timespec time;
-  if (!call || !copy_from_program(&time, wanted, sizeof time) || !makes_sense(time))
-    return next_nanosleep(wanted, left);
+  if (!call || !copy_from_program(&time, wanted, sizeof time) || !is_valid(time)) return next_nanosleep(wanted, left);
   if (call.is_stopped() || !sleep_in_fiber(duration_of(time))) return call.fail(ECANCELED);
   return call.give(0);
 }
 
-// Returns its error. By clocks other than these two, which may be set or stand still, it blocks the thread.
+// Returns the error number instead of setting errno. Suspends for CLOCK_MONOTONIC, and for CLOCK_REALTIME with a relative time.
+// In every other case the clock may be set or stand still meanwhile, so the plain call blocks the thread.
 int clock_nanosleep(clockid_t by, int flags, const timespec* wanted, timespec* left) {
   const hooked_call call{&weft::hook_options::sleep};
   timespec time;
   const bool is_absolute = (flags & TIMER_ABSTIME) != 0;
   const bool is_known = by == CLOCK_MONOTONIC || (by == CLOCK_REALTIME && !is_absolute);
-  if (!call || !is_known || !copy_from_program(&time, wanted, sizeof time) || !makes_sense(time))
+  if (!call || !is_known || !copy_from_program(&time, wanted, sizeof time) || !is_valid(time))
     return next_clock_nanosleep(by, flags, wanted, left);
   weft::clock::duration d = duration_of(time);
   if (is_absolute) {
@@ -84,7 +84,7 @@ int clock_nanosleep(clockid_t by, int flags, const timespec* wanted, timespec* l
     d -= duration_of(now);
   }
   const bool has_slept = !call.is_stopped() && sleep_in_fiber(d);
-  static_cast<void>(call.give(0));  // errno stays
+  static_cast<void>(call.give(0));  // leaves errno as it was
   return has_slept ? 0 : ECANCELED;
 }
 

@@ -1,4 +1,4 @@
-// connect, accept, and what sends and receives by sockets alone.
+// connect, accept, and the calls that send and receive only on sockets.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -39,27 +39,28 @@ WEFT_HOOK_NEXT(__recvfrom_chk);
 using namespace std::chrono_literals;
 using weft::hook_options;
 
-// What never waits, whatever it finds.
+// Flags with which a receive never waits.
 constexpr int never_waits = MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB;
 
 // ---- receiving --------------------------------------------------------------------------------------------------------------
 
-// With MSG_PEEK and MSG_WAITALL, as TCP does, and no local socket.
-bool waits_at_peeks(int number) noexcept {
+// Whether a receive with MSG_PEEK and MSG_WAITALL waits for all bytes: TCP does, Unix sockets don't.
+bool peek_waits_for_all(int number) noexcept {
   return socket_option_of(number, SO_TYPE) == SOCK_STREAM && socket_option_of(number, SO_DOMAIN) != AF_UNIX;
 }
 
-// attempt(done) and plain(done): as of recv(), behind what is done.
+// attempt(done) and plain(done) receive what comes after the first `done` bytes; only plain() may block.
 template <class Attempt, class Plain>
 ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, int flags, Attempt attempt,
                        Plain plain) noexcept {
   if ((flags & never_waits) != 0) return call.give(plain(0));
   if (!may_begin(call)) return call.fail(ECANCELED);
   const bool waits_for_all = (flags & MSG_WAITALL) != 0;
-  if ((flags & MSG_PEEK) != 0) {  // what is there stays there: so all of it is looked at each time
+  if ((flags & MSG_PEEK) != 0) {  // a peek takes nothing, so each attempt starts again at the first byte
     const auto look = [&] {
       const ssize_t got = attempt(0);
-      if (!waits_for_all || got <= 0 || static_cast<std::size_t>(got) >= size || !waits_at_peeks(number)) return got;
+      if (!waits_for_all || got <= 0 || static_cast<std::size_t>(got) >= size || !peek_waits_for_all(number))
+        return got;
       errno = EAGAIN;
       return ssize_t{-1};
     };
@@ -78,12 +79,12 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
 
 // ---- sending ----------------------------------------------------------------------------------------------------------------
 
-// Nothing tells when a local datagram socket that this one is not connected to has room, nor when a local listener has: so it
-// is tried again, after 1 ms, and then after up to 64 ms.
+// Retries with exponential backoff, after 1 ms, then 2 ms, up to 64 ms. For sends to a Unix datagram socket by its address, and
+// connects to a Unix listener: no event says when these have room.
 template <class Attempt>
-ssize_t try_at_times(const hooked_call& call, int number, ssize_t result, Attempt attempt) noexcept {
+ssize_t retry_with_backoff(const hooked_call& call, int number, ssize_t result, Attempt attempt) noexcept {
   const clock::time_point until = limit_of(number, direction::out);
-  for (clock::duration pause = 1ms; found_nothing(result); pause = std::min<clock::duration>(2 * pause, 64ms)) {
+  for (clock::duration pause = 1ms; would_block(result); pause = std::min<clock::duration>(2 * pause, 64ms)) {
     const clock::duration left = until == without_end ? pause : until - current_clock().now();
     if (left <= clock::duration::zero()) return call.fail(EAGAIN);
     if (!await_unless_stopped(sleep_for(std::min(left, pause)))) return call.fail(ECANCELED);
@@ -92,32 +93,35 @@ ssize_t try_at_times(const hooked_call& call, int number, ssize_t result, Attemp
   return call.give(result);
 }
 
-// attempt(done) and plain(done), as of send(). `is_to_any`: to an address that the call names.
+// attempt(done) and plain(done) send what comes after the first `done` bytes; only plain() may block. `sends_whole`: the socket
+// sends whole messages, perhaps to an address that the call names.
 template <class Attempt, class Plain>
-ssize_t send_hooked(const hooked_call& call, int number, std::size_t size, int flags, bool is_to_any, Attempt attempt,
+ssize_t send_hooked(const hooked_call& call, int number, std::size_t size, int flags, bool sends_whole, Attempt attempt,
                     Plain plain) noexcept {
   if ((flags & (MSG_DONTWAIT | MSG_OOB)) != 0) return call.give(plain(0));
   if (!may_begin(call)) return call.fail(ECANCELED);
-  if (is_to_any) {
+  if (sends_whole) {
     const ssize_t sent = attempt(0);
-    if (!found_nothing(sent)) return call.give(sent);  // an address is no stream's, which takes a part of it
+    if (!would_block(sent)) return call.give(sent);  // no stream, so it was sent as a whole
     if (is_non_blocking(number)) return call.fail(EAGAIN);
     if (socket_option_of(number, SO_DOMAIN) == AF_UNIX)
-      return try_at_times(call, number, sent, [&] { return attempt(0); });
+      return retry_with_backoff(call, number, sent, [&] { return attempt(0); });
   }
   return write_whole(call, number, size, attempt, plain);
 }
 
-// Behind the first part, which has told the program of a peer that is gone.
-int flags_behind(std::size_t done, int flags) noexcept { return flags | MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0); }
+// The flags of a send after `done` bytes. A later part of one call raises no SIGPIPE: the call then reports the part that was
+// sent.
+int flags_after(std::size_t done, int flags) noexcept { return flags | MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0); }
 
-// A message of a stream that was sent in part: what goes behind that are its parts alone, which the system has read by then.
+// The rest of a message that a stream has taken in part: its parts alone, without address and control data. The system has read
+// the parts by then, so they are known to be readable.
 class rest_of_message {
  public:
   rest_of_message(int number, const msghdr* message) noexcept : number_{number}, message_{message} {}
   ssize_t send(std::size_t done, int how) noexcept {
     if (!left_) left_.emplace(message_->msg_iov, message_->msg_iovlen);
-    const auto [parts, count] = left_->behind(done);
+    const auto [parts, count] = left_->rest_after(done);
     if (count == 0) return 0;
     msghdr rest{};
     rest.msg_iov = parts;
@@ -131,20 +135,20 @@ class rest_of_message {
   std::optional<parts_left> left_;
 };
 
-// As sendmmsg() of a stream: a message that is taken in part ends it, or the next would stand in the middle of that one. So one
-// after the other, each as a whole: with MSG_DONTWAIT the system may take a part of any.
+// sendmmsg() on a stream. With MSG_DONTWAIT the system may take a part of any message, and the bytes of the next one would then
+// land in the middle of it. So the messages are sent one by one, each as a whole; one that is taken only in part ends the call.
 int send_each(const hooked_call& call, int number, mmsghdr* messages, unsigned count, int flags) noexcept {
   for (unsigned done = 0; done != count; ++done) {
     mmsghdr& one = messages[done];
     rest_of_message rest{number, &one.msg_hdr};
-    const auto send = [&](std::size_t behind, int how) {
-      if (behind != 0) return rest.send(behind, how);
+    const auto send = [&](std::size_t offset, int how) {
+      if (offset != 0) return rest.send(offset, how);
       return next_sendmmsg(number, &one, 1, how) == 1 ? ssize_t{one.msg_len} : ssize_t{-1};
     };
     const ssize_t sent = send_hooked(
         call, number, SIZE_MAX, flags, false,
-        [&](std::size_t behind) { return send(behind, flags_behind(behind, flags)); },
-        [&](std::size_t behind) { return send(behind, flags); });
+        [&](std::size_t offset) { return send(offset, flags_after(offset, flags)); },
+        [&](std::size_t offset) { return send(offset, flags); });
     if (sent < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(sent);
     one.msg_len = static_cast<unsigned>(sent);
     if (static_cast<std::size_t>(sent) < size_of(one.msg_hdr.msg_iov, one.msg_hdr.msg_iovlen))
@@ -155,15 +159,15 @@ int send_each(const hooked_call& call, int number, mmsghdr* messages, unsigned c
 
 // ---- connecting -------------------------------------------------------------------------------------------------------------
 
-// The one place where a flag of the file is changed, since nothing else has connect() not block: for the time of the call. A
-// socket that is being connected is seldom shared with others.
-class without_blocking {
+// Sets O_NONBLOCK for the time of one call. Only connect() needs this, since it has no flag like MSG_DONTWAIT. Other users of the
+// open file could see the flag meanwhile, but a socket that is being connected is seldom shared.
+class nonblocking_for_one_call {
  public:
-  explicit without_blocking(int number) noexcept : number_{number}, flags_{::fcntl(number, F_GETFL)} {
+  explicit nonblocking_for_one_call(int number) noexcept : number_{number}, flags_{::fcntl(number, F_GETFL)} {
     ::fcntl(number, F_SETFL, flags_ | O_NONBLOCK);
   }
-  without_blocking(const without_blocking&) = delete;
-  ~without_blocking() {
+  nonblocking_for_one_call(const nonblocking_for_one_call&) = delete;
+  ~nonblocking_for_one_call() {
     const int kept = errno;
     ::fcntl(number_, F_SETFL, flags_);
     errno = kept;
@@ -177,21 +181,21 @@ int connect_hooked(const hooked_call& call, int number, const sockaddr* to, sock
   const auto plain = [&] { return next_connect(number, to, size); };
   if (is_non_blocking(number)) return call.give(plain());
   const int type = socket_option_of(number, SO_TYPE);
-  if (type != SOCK_STREAM && type != SOCK_SEQPACKET) return call.give(plain());  // it only notes the address
+  if (type != SOCK_STREAM && type != SOCK_SEQPACKET) return call.give(plain());  // connect() only stores the address
   if (!may_begin(call)) return call.fail(ECANCELED);
   const auto attempt = [&] {
-    const without_blocking now{number};
+    const nonblocking_for_one_call now{number};
     return plain();
   };
-  forget_changes_of(number);
+  end_unused_watches_of(number);
   const int refused = attempt();
-  // A local listener without room; of any other socket the system says so to one that blocks, too.
-  if (found_nothing(refused) && socket_option_of(number, SO_DOMAIN) == AF_UNIX)
-    return static_cast<int>(try_at_times(call, number, refused, attempt));
+  // EAGAIN from a Unix socket: the listener's backlog is full. From any other socket a blocking call fails with it, too.
+  if (would_block(refused) && socket_option_of(number, SO_DOMAIN) == AF_UNIX)
+    return static_cast<int>(retry_with_backoff(call, number, refused, attempt));
   if (refused == 0 || (errno != EINPROGRESS && errno != EALREADY)) return call.give(refused);
   const waited how = wait_until(call, number, direction::out, limit_of(number, direction::out),
                                 [&] { return is_ready(number, direction::out); });
-  // By now it is connected or has failed, and the call says which, and has the socket be so.
+  // The connect is over. A second connect() gives its result, and leaves the socket in the state that a blocking one would.
   if (how == waited::ready || how == waited::impossible) return call.give(plain());
   return call.fail(error_of(how, EINPROGRESS));
 }
@@ -204,19 +208,20 @@ int accept_hooked(const hooked_call& call, int number, Plain plain) noexcept {
   if (!may_begin(call)) return call.fail(ECANCELED);
   const auto attempt = [&] { return call_if_ready(number, direction::in, plain); };
   const ssize_t got = attempt();
-  if (!found_nothing(got)) return call.give(static_cast<int>(got));
-  if (socket_option_of(number, SO_ACCEPTCONN) != 1) return call.give(plain());  // it fails
-  return static_cast<int>(go_on(call, number, direction::in, limit_of(number, direction::in), got, attempt, plain));
+  if (!would_block(got)) return call.give(static_cast<int>(got));
+  if (socket_option_of(number, SO_ACCEPTCONN) != 1) return call.give(plain());  // it is no listener: the call fails
+  return static_cast<int>(
+      finish_when_ready(call, number, direction::in, limit_of(number, direction::in), got, attempt, plain));
 }
 
 }  // namespace
 
 extern const char hooks_sockets;
-const char hooks_sockets = 0;  // see waiting.cpp
+const char hooks_sockets = 0;  // has the linker take this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
-using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): the hooks below belong to weft
 
 extern "C" {
 
@@ -259,7 +264,7 @@ ssize_t recvfrom(int number, void* into, std::size_t size, int flags, sockaddr* 
       [&](std::size_t done) { return receive(done, flags); });
 }
 
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): what the fortified ones are
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names that -D_FORTIFY_SOURCE calls
 ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags) {
   return size > room ? next___recv_chk(number, into, size, room, flags) : recv(number, into, size, flags);
 }
@@ -270,7 +275,7 @@ ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t roo
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
-// With MSG_WAITALL it gives what there is where that is less than all, of a message with several parts or with control data.
+// MSG_WAITALL does not make this call wait for all bytes: it may give less.
 ssize_t recvmsg(int number, msghdr* message, int flags) {
   const hooked_call call{&hook_options::sockets};
   if (!call) return next_recvmsg(number, message, flags);
@@ -281,7 +286,7 @@ ssize_t recvmsg(int number, msghdr* message, int flags) {
 
 int recvmmsg(int number, mmsghdr* messages, unsigned count, int flags, timespec* limit) {
   const hooked_call call{&hook_options::sockets};
-  // A limit of its own is looked at only when a message has come.
+  // With a limit the plain call is made, which may block: the system checks the limit only after it has received a message.
   if (!call || limit != nullptr || count == 0) return next_recvmmsg(number, messages, count, flags, limit);
   unsigned done = 0;
   const auto receive = [&](std::size_t, int how) {
@@ -304,7 +309,7 @@ ssize_t send(int number, const void* data, std::size_t size, int flags) {
   const auto at = [&](std::size_t done) { return static_cast<const char*>(data) + done; };
   return send_hooked(
       call, number, size, flags, false,
-      [&](std::size_t done) { return next_send(number, at(done), size - done, flags_behind(done, flags)); },
+      [&](std::size_t done) { return next_send(number, at(done), size - done, flags_after(done, flags)); },
       [&](std::size_t done) { return next_send(number, at(done), size - done, flags); });
 }
 
@@ -315,7 +320,7 @@ ssize_t sendto(int number, const void* data, std::size_t size, int flags, const 
   return send_hooked(
       call, number, size, flags, to != nullptr && socket_option_of(number, SO_TYPE) != SOCK_STREAM,
       [&](std::size_t done) {
-        return next_sendto(number, at(done), size - done, flags_behind(done, flags), to, to_size);
+        return next_sendto(number, at(done), size - done, flags_after(done, flags), to, to_size);
       },
       [&](std::size_t done) { return next_sendto(number, at(done), size - done, flags, to, to_size); });
 }
@@ -328,10 +333,10 @@ ssize_t sendmsg(int number, const msghdr* message, int flags) {
     return done == 0 ? next_sendmsg(number, message, how) : rest.send(done, how);
   };
   const int type = socket_option_of(number, SO_TYPE);
-  const auto attempt = [&](std::size_t done) { return send_rest(done, flags_behind(done, flags)); };
+  const auto attempt = [&](std::size_t done) { return send_rest(done, flags_after(done, flags)); };
   const auto plain = [&](std::size_t done) { return send_rest(done, flags); };
   if (type == SOCK_STREAM) return send_hooked(call, number, SIZE_MAX, flags, false, attempt, plain);
-  return send_hooked(call, number, 0, flags, true, attempt, plain);  // a message is sent as a whole
+  return send_hooked(call, number, 0, flags, true, attempt, plain);  // such a socket sends a message as a whole
 }
 
 int sendmmsg(int number, mmsghdr* messages, unsigned count, int flags) {

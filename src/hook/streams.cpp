@@ -1,4 +1,4 @@
-// read, write and their like, of whatever the number is; close and dup2, which end those who wait for a number.
+// read, readv, write and writev on every kind of file; close, dup2 and dup3, which end the waits for a number.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -32,37 +32,40 @@ WEFT_HOOK_NEXT(recvmsg);
 WEFT_HOOK_NEXT(send);
 WEFT_HOOK_NEXT(sendmsg);
 
-// The system transfers no more at once; it refuses more of a socket's where it takes it of a read.
+// The most that the system transfers in one call. A larger read() is cut to it, but a call on a socket may refuse a larger size:
+// so the plain call is made.
 constexpr std::size_t most_at_once = 0x7ffff000;
 constexpr std::size_t most_parts = IOV_MAX;
 using weft::hook_options;
 
-// A message of a socket that has no bytes is one, unlike a vectored read or write of none, which does nothing.
+// Whether this vectored call has no bytes and so does nothing. recvmsg() and sendmsg() can't stand in for it on a datagram
+// socket, where they would receive or send an empty message.
 bool does_nothing(int number, const iovec* parts, int count) noexcept {
   return socket_option_of(number, SO_TYPE) != SOCK_STREAM && is_empty(parts, static_cast<std::size_t>(count));
 }
 
-// What is no socket: by_pipe() is the call that does not block, where the system has one for this kind of file.
-template <class ByPipe, class Plain>
-ssize_t read_of_file(const hooked_call& call, int number, ByPipe by_pipe, Plain plain) noexcept {
+// A read of a file that is no socket. by_nowait() is preadv2() with RWF_NOWAIT, which fails with EOPNOTSUPP where this kind of
+// file has no read that does not block.
+template <class ByNowait, class Plain>
+ssize_t read_of_file(const hooked_call& call, int number, ByNowait by_nowait, Plain plain) noexcept {
   const file_kind kind = kind_of(number);
-  if (kind == file_kind::regular && call.does(&hook_options::files)) return run_elsewhere(call, plain);
+  if (kind == file_kind::regular && call.does(&hook_options::files)) return run_on_pool(call, plain);
   if ((kind != file_kind::pipe && kind != file_kind::other) || !call.does(&hook_options::sockets))
     return call.give(plain());
-  const ssize_t got = by_pipe();
+  const ssize_t got = by_nowait();
   if (got >= 0 || errno != EOPNOTSUPP) {
-    if (!found_nothing(got)) return call.give(got);
+    if (!would_block(got)) return call.give(got);
     if (is_non_blocking(number)) return call.fail(EAGAIN);
-    return go_on(call, number, direction::in, without_end, got, by_pipe, plain);
+    return finish_when_ready(call, number, direction::in, without_end, got, by_nowait, plain);
   }
   if (is_non_blocking(number)) return call.give(plain());
   const auto attempt = [&] { return call_if_ready(number, direction::in, plain); };
-  return go_on(call, number, direction::in, without_end, attempt(), attempt, plain);
+  return finish_when_ready(call, number, direction::in, without_end, attempt(), attempt, plain);
 }
 
-template <class BySocket, class ByPipe, class Plain>
-ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByPipe by_pipe, Plain plain) noexcept {
-  if (!may_begin(call)) {  // what never waits goes on, as the note that a program makes of its end
+template <class BySocket, class ByNowait, class Plain>
+ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByNowait by_nowait, Plain plain) noexcept {
+  if (!may_begin(call)) {  // after a stop a call that never waits is still made, so that a program can write its log
     const file_kind kind = kind_of(number);
     if (kind == file_kind::none || kind == file_kind::regular) return call.give(plain());
     return call.fail(ECANCELED);
@@ -70,39 +73,39 @@ ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByP
   if (call.does(&hook_options::sockets)) {
     const ssize_t got = by_socket();
     if (got >= 0 || errno != ENOTSOCK) {
-      if (!found_nothing(got)) return call.give(got);
+      if (!would_block(got)) return call.give(got);
       if (is_non_blocking(number)) return call.fail(EAGAIN);
-      return go_on(call, number, direction::in, limit_of(number, direction::in), got, by_socket, plain);
+      return finish_when_ready(call, number, direction::in, limit_of(number, direction::in), got, by_socket, plain);
     }
   }
-  return read_of_file(call, number, by_pipe, plain);
+  return read_of_file(call, number, by_nowait, plain);
 }
 
-// Each call goes on behind what is done: by_socket(done), by_pipe(done), and some(done, most), which may block.
-template <class BySocket, class ByPipe, class Some>
-ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySocket by_socket, ByPipe by_pipe,
+// by_socket(done), by_nowait(done) and some(done, most) write what comes after the first `done` bytes. The last one may block.
+template <class BySocket, class ByNowait, class Some>
+ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySocket by_socket, ByNowait by_nowait,
                      Some some) noexcept {
   const auto plain = [&some](std::size_t done) { return some(done, most_at_once); };
   const bool begins = may_begin(call);
   const file_kind kind = kind_of(number);
   if (kind == file_kind::none) return call.give(plain(0));
   if (kind == file_kind::regular)
-    return begins && call.does(&hook_options::files) ? run_elsewhere(call, [&] { return plain(0); })
+    return begins && call.does(&hook_options::files) ? run_on_pool(call, [&] { return plain(0); })
                                                      : call.give(plain(0));
   if (!call.does(&hook_options::sockets)) return call.give(plain(0));
   if (!begins) return call.fail(ECANCELED);
   if (kind == file_kind::socket) return write_whole(call, number, size, by_socket, plain);
-  bool lacks = kind != file_kind::pipe;  // a call that does not block
+  bool must_poll = kind != file_kind::pipe;  // this kind of file has no write that does not block
   if (is_non_blocking(number)) return call.give(plain(0));
-  // Where it counts as writable, a pipe has room for PIPE_BUF bytes.
+  // A pipe that poll() reports as writable has room for PIPE_BUF bytes.
   const std::size_t at_once = kind == file_kind::pipe ? std::size_t{PIPE_BUF} : most_at_once;
   return write_whole(
       call, number, size,
       [&](std::size_t done) {
-        if (!lacks) {
-          const ssize_t wrote = by_pipe(done);
+        if (!must_poll) {
+          const ssize_t wrote = by_nowait(done);
           if (wrote >= 0 || errno != EOPNOTSUPP) return wrote;
-          lacks = true;
+          must_poll = true;
         }
         return call_if_ready(number, direction::out, [&] { return some(done, at_once); });
       },
@@ -117,11 +120,11 @@ bool is_ready(int number, direction which) noexcept {
 }
 
 extern const char hooks_streams;
-const char hooks_streams = 0;  // see waiting.cpp
+const char hooks_streams = 0;  // has the linker take this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
-using namespace weft::detail;  // NOLINT(google-build-using-namespace): these functions are of the same library
+using namespace weft::detail;  // NOLINT(google-build-using-namespace): the hooks below belong to weft
 
 extern "C" {
 
@@ -139,7 +142,7 @@ ssize_t read(int number, void* into, std::size_t size) {
       plain);
 }
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): what a fortified read() is
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): -D_FORTIFY_SOURCE calls it
 ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room) {
   return size > room ? next___read_chk(number, into, size, room) : read(number, into, size);
 }
@@ -154,11 +157,11 @@ ssize_t readv(int number, const iovec* parts, int count) {
       call, number,
       [&] {
         msghdr all{};
-        all.msg_iov = const_cast<iovec*>(parts);  // NOLINT: it is read alone
+        all.msg_iov = const_cast<iovec*>(parts);  // NOLINT: it is only read
         all.msg_iovlen = static_cast<std::size_t>(count);
         const ssize_t got = next_recvmsg(number, &all, MSG_DONTWAIT);
-        // A read of no bytes never waits.
-        return found_nothing(got) && size_of(parts, all.msg_iovlen) == 0 ? 0 : got;
+        // A read of no bytes never waits. Only now were the parts read by the system, so size_of() may read them.
+        return would_block(got) && size_of(parts, all.msg_iovlen) == 0 ? 0 : got;
       },
       [&] { return ::preadv2(number, parts, count, -1, RWF_NOWAIT); }, plain);
 }
@@ -174,7 +177,7 @@ ssize_t write(int number, const void* data, std::size_t size) {
         return next_send(number, at(done), size - done, MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
       },
       [&](std::size_t done) {
-        const iovec part{const_cast<char*>(at(done)), size - done};  // NOLINT: it is read alone
+        const iovec part{const_cast<char*>(at(done)), size - done};  // NOLINT: it is only read
         return ::pwritev2(number, &part, 1, -1, RWF_NOWAIT);
       },
       [&](std::size_t done, std::size_t most) { return next_write(number, at(done), std::min(most, size - done)); });
@@ -186,10 +189,11 @@ ssize_t writev(int number, const iovec* parts, int count) {
   if (count <= 0 || static_cast<std::size_t>(count) > most_parts || does_nothing(number, parts, count))
     return call.give(next_writev(number, parts, count));
   parts_left left{parts, static_cast<std::size_t>(count)};
+  // The size is not known, since the parts may be unreadable: SIZE_MAX makes it write until none is left.
   return write_hooked(
-      call, number, SIZE_MAX,  // until none is left: nothing here reads the parts before the system has
+      call, number, SIZE_MAX,
       [&](std::size_t done) {
-        const auto [rest, its] = left.behind(done);
+        const auto [rest, its] = left.rest_after(done);
         if (its == 0) return ssize_t{0};
         msghdr all{};
         all.msg_iov = rest;
@@ -197,11 +201,11 @@ ssize_t writev(int number, const iovec* parts, int count) {
         return next_sendmsg(number, &all, MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
       },
       [&](std::size_t done) {
-        const auto [rest, its] = left.behind(done);
+        const auto [rest, its] = left.rest_after(done);
         return its == 0 ? ssize_t{0} : ::pwritev2(number, rest, static_cast<int>(its), -1, RWF_NOWAIT);
       },
-      [&](std::size_t done, std::size_t) {  // as a whole
-        const auto [rest, its] = left.behind(done);
+      [&](std::size_t done, std::size_t) {  // always the whole rest
+        const auto [rest, its] = left.rest_after(done);
         return its == 0 ? ssize_t{0} : next_writev(number, rest, static_cast<int>(its));
       });
 }

@@ -17,14 +17,14 @@
 
 namespace weft::detail {
 
-// What a number is of. Events, timers and epoll sets look all the same; a socket looks like no other one.
+// Identifies the file that a number names. All events, timers and epoll sets share one inode; each socket has its own.
 struct file_identity {
   dev_t device = 0;
   ino_t inode = 0;
   bool is_socket = false;
   explicit file_identity(int number) noexcept {
     struct stat about;
-    if (::fstat(number, &about) != 0) return;  // nor can it be watched
+    if (::fstat(number, &about) != 0) return;  // the number is no descriptor, so it can't be watched either
     device = about.st_dev;
     inode = about.st_ino;
     is_socket = S_ISSOCK(about.st_mode);
@@ -32,8 +32,8 @@ struct file_identity {
   bool operator==(const file_identity&) const = default;
 };
 
-// A number that a service watches. Under the number's lock, but for what `at` does itself and for its place in the service's
-// list, which is under the list's lock. It is in both lists, or in neither (`is_closed`).
+// A watch: a number registered with a service. The number's lock guards it, except for `*at`, which synchronizes itself, and for
+// `before` and `behind`, which the lock of the service's list guards. It is in both lists, or in neither (`is_closed`).
 struct number_watch {
   descriptor* at;
   io_service* by;
@@ -41,13 +41,13 @@ struct number_watch {
   int number;
   unsigned users = 0;
   bool is_closed = false;
-  std::uintptr_t last_user = 0;                       // the thread of who was the last to leave it
-  number_watch* next = nullptr;                       // of the same number, one for each service
-  number_watch *before = nullptr, *behind = nullptr;  // of the same service
+  std::uintptr_t last_user = 0;                       // the thread of the fiber that was the last to stop using it
+  number_watch* next = nullptr;                       // the number's list: one watch for each service
+  number_watch *before = nullptr, *behind = nullptr;  // the service's list
 };
 
 struct number_entry {
-  std::mutex lock;  // of the list, and of what follows a poll(); before the lock of a service's list
+  std::mutex lock;  // guards the list, and a poll() with the call after it; taken before the lock of a service's list
   number_watch* watches = nullptr;
 
   void add(number_watch& one) noexcept {
@@ -63,13 +63,13 @@ struct number_entry {
 
 namespace {
 
-// By number, in blocks that are made where a number of theirs is first waited for, and never go.
+// One entry for each number, in blocks. A block is made when one of its numbers is first used, and is never freed.
 constexpr std::size_t block_size = 1024, most_blocks = 1024;
 using block = std::array<number_entry, block_size>;
-//   edge made  the block's beginning  ->  who finds it. No model: a pointer that is set once.
+//   edge made  the block's construction  ->  the thread that finds it. No model: a pointer that is set once.
 constinit std::array<std::atomic<block*>, most_blocks> blocks{};
 
-// Null: there is none, or no memory for it.
+// The entry of a number. Null: the number is out of range, or there is no block and, with `makes`, no memory for one.
 number_entry* entry_of(int number, bool makes) noexcept {
   if (number < 0 || static_cast<std::size_t>(number) >= block_size * most_blocks) return nullptr;
   const std::size_t index = static_cast<std::size_t>(number);
@@ -86,12 +86,13 @@ number_entry* entry_of(int number, bool makes) noexcept {
   return &(*found)[index % block_size];
 }
 
-// Whose waits these are. A child of vfork() is another process, and sees this as its parent does. Relaxed: it is set where
-// there is one thread.
+// The process whose waits are in `blocks`. A child of vfork() shares this memory, but its own id differs. Relaxed: it is only set
+// while there is one thread.
 constinit std::atomic<pid_t> process{0};
 bool is_process_of_waits() noexcept { return process.load(std::memory_order_relaxed) == ::getpid(); }  // as declared
 
-// A child has none of those who wait, and a lock may be held by one of them: it begins anew.
+// The child of a fork() has none of the threads that wait, and one of them may hold a lock for ever: so the child starts with
+// empty tables, and its hooks are off.
 void begin_in_child() noexcept {
   process.store(::getpid(), std::memory_order_relaxed);                                   // it has one thread
   for (std::atomic<block*>& one : blocks) one.store(nullptr, std::memory_order_relaxed);  // it has one thread
@@ -108,41 +109,41 @@ void begin_in_child() noexcept {
 
 namespace {
 
-void enlist(number_watch& one) noexcept {
+void add_to_service(number_watch& one) noexcept {
   io_service::watches_of_hooks& all = one.by->of_hooks;
   const std::lock_guard guard{all.lock};
   one.behind = all.first;
   if (all.first != nullptr) all.first->before = &one;
   all.first = &one;
 }
-// Where nobody waits by the service any more, it may be gone after that.
-void unlist(const number_watch& one) noexcept {
+// The service may be destroyed right after this call, if no fiber waits by it any more.
+void remove_from_service(const number_watch& one) noexcept {
   io_service::watches_of_hooks& all = one.by->of_hooks;
   const std::lock_guard guard{all.lock};
   (one.before != nullptr ? one.before->behind : all.first) = one.behind;
   if (one.behind != nullptr) one.behind->before = one.before;
 }
 
-// The service watches its number no more. `is_there`: the number is still of that file; another one's may be watched, too, for
-// somebody else.
-void let_go(const number_watch& one, bool is_there) noexcept {
+// Unregisters the number from the service. `is_there`: the number still names the watched file. If it does not, it may name
+// another file that is registered for another user, and that registration must stay.
+void unregister(const number_watch& one, bool is_there) noexcept {
   if (is_there)
     static_cast<void>(one.at->release());
   else
     one.at->forget();
 }
 
-// Of one that nobody uses and that is out of its number's list, under the number's lock. Out of its service's list it comes at
-// last: until then the fiber that is the service's last one does not end.
-void end_unused(number_watch* one, bool is_there) noexcept {
-  let_go(*one, is_there);
+// Destroys a watch that has no user and was taken out of its number's list. Called under the number's lock. It leaves the
+// service's list last: the service's last fiber waits for that list to be empty, and the service may be destroyed after that.
+void destroy_unused(number_watch* one, bool is_there) noexcept {
+  unregister(*one, is_there);
   one->at->drop();
-  unlist(*one);
+  remove_from_service(*one);
   delete one;
 }
 
-// Those that end while somebody waits. They are woken outside of the number's lock, which each of them takes. So each watch is
-// used by this meanwhile, and its service visited.
+// Watches that end while fibers wait. The destructor wakes these fibers after the number's lock was released, since each of them
+// takes it. So this object counts as a user of each watch until then, and holds a visit on its service.
 class ended_watches {
  public:
   explicit ended_watches(number_entry& of) noexcept : of_{of} {}
@@ -161,7 +162,7 @@ class ended_watches {
     }
   }
 
-  /// Under the number's lock: those that are not of `now`, or all.
+  /// Ends the watches that are not of the file `now`, or all. Called under the number's lock.
   void take(const file_identity& now, bool all) noexcept {
     number_watch* each = std::exchange(of_.watches, nullptr);
     while (each != nullptr) {
@@ -170,18 +171,18 @@ class ended_watches {
       if (is_there && !all) {
         of_.add(*one);
       } else if (one->users == 0) {
-        end_unused(one, is_there);
+        destroy_unused(one, is_there);
       } else {
         ++one->users;
         one->is_closed = true;
         one->by->begin_visit();
-        let_go(*one, is_there);
-        unlist(*one);
+        unregister(*one, is_there);
+        remove_from_service(*one);
         one->next = std::exchange(first_, one);
       }
     }
   }
-  /// Under the number's lock, of one that was taken.
+  /// Ends a use of a watch that take() has taken. Called under the number's lock.
   static void leave(number_watch* one) noexcept {
     if (--one->users != 0) return;
     one->at->drop();
@@ -202,10 +203,10 @@ bool has_ended(const number_watch& one) noexcept {
   return one.at->has_ended(direction::in) || one.at->has_ended(direction::out);
 }
 
-// From now on watches of that service may stay: until the last fiber ends that has said so.
-void stay(hook_state& its, io_service& by) noexcept {
+// Allows watches of this service to outlive a wait, until the last fiber that has called this ends its hooks.
+void allow_idle_watches(hook_state& its, io_service& by) noexcept {
   if (its.waits_by == &by) return;
-  if (its.waits_by != nullptr) end_stay(its);
+  if (its.waits_by != nullptr) end_idle_watches(its);
   its.waits_by = &by;
   const std::lock_guard guard{by.of_hooks.lock};
   ++by.of_hooks.fibers;
@@ -213,9 +214,10 @@ void stay(hook_state& its, io_service& by) noexcept {
 
 }  // namespace
 
-// Nobody uses a watch of the service where no fiber stays. Each is ended under its number's lock, which comes before the list's;
-// so another thread, that closes the number, may have ended it by then.
-void end_stay(hook_state& its) noexcept {
+// Once no fiber has hooks by this service, none uses its watches. Each is ended under its number's lock, which must be taken
+// before the list's lock. So the list's lock is released in between, and another thread that closes the number may end the watch
+// first.
+void end_idle_watches(hook_state& its) noexcept {
   io_service* const by = std::exchange(its.waits_by, nullptr);
   if (by == nullptr) return;
   std::unique_lock all{by->of_hooks.lock};
@@ -229,7 +231,7 @@ void end_stay(hook_state& its) noexcept {
       number_watch* const one = find(entry, *by);
       if (one != nullptr && one->users == 0) {
         entry.take_out(*one);
-        end_unused(one, one->of == file_identity{number});
+        destroy_unused(one, one->of == file_identity{number});
       }
     }
     all.lock();
@@ -244,15 +246,15 @@ watch_of_number::watch_of_number(hook_state& whose, int number) noexcept {
   ended_watches others{*entry_};
   try {
     io_service& by = io_service_here();
-    stay(whose, by);
+    allow_idle_watches(whose, by);
     const std::lock_guard guard{entry_->lock};
-    const file_identity now{number};  // not before, or it is another one by now
+    const file_identity now{number};  // under the lock: before it the number could still come to name another file
     others.take(now, false);
     watch_ = find(*entry_, by);
-    // What has ended may begin anew: a socket that is connected once more. A new watch is told how it is now.
+    // A socket whose end was reported may have been connected again. A new watch has its present state reported.
     if (watch_ != nullptr && watch_->users == 0 && detail::has_ended(*watch_)) {
       entry_->take_out(*watch_);
-      end_unused(std::exchange(watch_, nullptr), true);
+      destroy_unused(std::exchange(watch_, nullptr), true);
     }
     if (watch_ == nullptr) {
       auto fresh = std::make_unique<number_watch>(number_watch{.at = nullptr, .by = &by, .of = now, .number = number});
@@ -260,7 +262,7 @@ watch_of_number::watch_of_number(hook_state& whose, int number) noexcept {
       fresh->at->report_once();
       watch_ = fresh.release();
       entry_->add(*watch_);
-      enlist(*watch_);
+      add_to_service(*watch_);
       is_alone_ = true;
     } else {
       is_alone_ = watch_->users == 0 && watch_->last_user == this_thread_id();
@@ -268,7 +270,7 @@ watch_of_number::watch_of_number(hook_state& whose, int number) noexcept {
     ++watch_->users;
   } catch (const std::bad_alloc&) {
     has_no_memory_ = true;
-  } catch (...) {  // a file of which nothing reports readiness, or too many are watched: the call blocks
+  } catch (...) {  // the file can't be watched for readiness, or too many files are watched: the call blocks
   }
 }
 
@@ -282,7 +284,7 @@ watch_of_number::~watch_of_number() {
   watch_->last_user = this_thread_id();
   if (--watch_->users != 0 || (watch_->of.is_socket && !watch_->by->keeps_open(*watch_->at))) return;
   entry_->take_out(*watch_);
-  end_unused(watch_, true);
+  destroy_unused(watch_, true);
 }
 
 void watch_of_number::expect_change(direction which) noexcept { watch_->at->expect_change(which); }
@@ -298,7 +300,7 @@ waited watch_of_number::wait(direction which, clock::time_point until) noexcept 
     if (left <= clock::duration::zero()) return waited::timed_out;
     try {
       how = ended_by(await_unless_stopped(as_result(timeout(left, watch_->at->until_ready(which)))));
-    } catch (const std::bad_alloc&) {  // for the timer's task
+    } catch (const std::bad_alloc&) {  // the timer's task could not be allocated
       how = waited::no_memory;
     }
   }
@@ -314,7 +316,7 @@ void end_waits_for(int number) noexcept {
   if (entry->watches != nullptr) all.take(file_identity{number}, true);
 }
 
-void forget_changes_of(int number) noexcept {
+void end_unused_watches_of(int number) noexcept {
   number_entry* const entry = is_process_of_waits() ? entry_of(number, false) : nullptr;
   if (entry == nullptr) return;
   const std::lock_guard guard{entry->lock};
@@ -323,7 +325,7 @@ void forget_changes_of(int number) noexcept {
     number_watch* const one = std::exchange(each, each->next);
     if (one->users != 0) continue;
     entry->take_out(*one);
-    end_unused(one, one->of == file_identity{number});
+    destroy_unused(one, one->of == file_identity{number});
   }
 }
 
@@ -332,14 +334,15 @@ std::unique_lock<std::mutex> lock_number(int number) noexcept {
   return entry != nullptr ? std::unique_lock{entry->lock} : std::unique_lock<std::mutex>{};
 }
 
-bool take_turns() noexcept { return !has_had_its_turn() || !is_process_of_waits() || await_unless_stopped(yield()); }
+bool yield_if_due() noexcept { return !has_had_its_turn() || !is_process_of_waits() || await_unless_stopped(yield()); }
 
 }  // namespace weft::detail
 
 namespace weft {
 
 namespace detail {
-// One of each of the sources, which an archive gives only to who needs something of them.
+// A static library's member is linked only if something refers to it. So whoever has hooks::hooks() refers to one symbol of each
+// source file, and gets all hooks.
 extern const char hooks_sleep, hooks_locks, hooks_streams, hooks_sockets, hooks_poll, hooks_names, hooks_files;
 namespace {
 [[gnu::used]] const char* const all_sources[] = {&hooks_sleep, &hooks_locks, &hooks_streams, &hooks_sockets,
@@ -363,9 +366,9 @@ hooks::~hooks() {
   if (state_.outer != nullptr) state_.outer->locks = state_.locks;
   fiber_.set_hooks(nullptr);
   if (state_.outer != nullptr && state_.outer->waits_by == nullptr)
-    state_.outer->waits_by = state_.waits_by;  // it stays for both
+    state_.outer->waits_by = state_.waits_by;  // the service goes on counting this fiber
   else if (!state_.is_over)
-    detail::end_stay(state_);
+    detail::end_idle_watches(state_);
   fiber_.set_hooks(state_.outer);
   fiber_.may_leave();
 }

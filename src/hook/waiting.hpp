@@ -150,7 +150,7 @@ inline int error_of(waited how, int late) noexcept {
 }
 
 /// Yields where the fiber has made many calls in a row that did not wait. False: the fiber was stopped.
-bool take_turns() noexcept;
+bool yield_if_due() noexcept;
 
 /// One fiber's use of the watch of a number; makes the watch if there is none.
 class watch_of_number {
@@ -191,10 +191,10 @@ waited ended_by(const std::optional<Result>& ended) noexcept {
 void end_waits_for(int number) noexcept;
 
 /// Ends the unused watches of a socket. To be called before it is connected: edges reported before then are stale.
-void forget_changes_of(int number) noexcept;
+void end_unused_watches_of(int number) noexcept;
 
 /// To be called when a fiber's hooks end. The last fiber that has waited by a service ends the service's watches.
-void end_stay(hook_state& its) noexcept;
+void end_idle_watches(hook_state& its) noexcept;
 
 /// Locks a number. Held over a poll() and the call that it permits, so that no other hooked fiber takes what poll() has seen.
 std::unique_lock<std::mutex> lock_number(int number) noexcept;

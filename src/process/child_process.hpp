@@ -50,16 +50,16 @@ class child_process {
 
   /// Reaps the process if it has ended. Gives 0, or an error number: EAGAIN if the process still runs, ECHILD if its status is
   /// lost.
-  int look() noexcept {
+  int try_reap() noexcept {
     const std::lock_guard guard{lock_};
     if (!is_there_) return is_lost_ ? ECHILD : 0;
     siginfo_t how{};
     if (ends_group_) {  // before the reaping: a zombie keeps its id, so the group's id can't name another group
-      if (const int refused = ask(how, WNOWAIT); refused != 0) return refused;
+      if (const int refused = wait_without_blocking(how, WNOWAIT); refused != 0) return refused;
       ::kill(-number_, SIGKILL);
     }
     how = {};
-    if (const int refused = ask(how, 0); refused != 0) return refused;
+    if (const int refused = wait_without_blocking(how, 0); refused != 0) return refused;
     is_there_ = false;
     status_ = how.si_code == CLD_EXITED ? exit_status::of_code(how.si_status)
                                         : exit_status::of_signal(how.si_status, how.si_code == CLD_DUMPED);
@@ -79,7 +79,7 @@ class child_process {
   }
 
   /// Gives the id to the caller, who must reap the process.
-  pid_t give_up() noexcept {
+  pid_t release() noexcept {
     const std::lock_guard guard{lock_};
     is_there_ = false;
     return number_;
@@ -90,7 +90,7 @@ class child_process {
 
   // Calls waitid(), and gives 0, EAGAIN if the process still runs, or an error number. By the pidfd, which can't name another
   // process. Before there is a pidfd it uses the id.
-  int ask(siginfo_t& how, int options) noexcept {
+  int wait_without_blocking(siginfo_t& how, int options) noexcept {
     const bool has_file = at_ != nullptr;
     const auto id = static_cast<id_t>(has_file ? at_->number() : number_);
     while (::waitid(has_file ? P_PIDFD : P_PID, id, &how, WEXITED | WNOHANG | options) != 0) {
@@ -104,7 +104,7 @@ class child_process {
   bool is_still_there() noexcept {
     if (!is_there_) return false;
     siginfo_t how{};
-    ask(how, WNOWAIT);
+    wait_without_blocking(how, WNOWAIT);
     return is_there_;
   }
   // Signals its group and the process itself, which may have left the group. Gives 0 or an error number.

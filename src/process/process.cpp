@@ -26,11 +26,11 @@ namespace weft {
 namespace {
 
 static_assert(std::is_trivially_destructible_v<process_options> && std::is_trivially_destructible_v<output_options>,
-              "g++ 12 destroys other aggregates twice that are temporaries of a co_await");
+              "in a co_await g++ 12 destroys a temporary aggregate twice unless it is trivially destructible");
 
 using net::owned_descriptor;
 
-// To the service of whoever makes a process, which watches it, and closes it.
+// Gives a descriptor to the io_service of the running thread, which watches it and later closes it.
 detail::descriptor& hand_over(owned_descriptor&& file) {
   detail::descriptor& watched = detail::io_service_here().watch(file.number(), true);
   static_cast<void>(file.release());
@@ -57,9 +57,9 @@ bool awaiting_end::may_try() const noexcept { return at->may_try(which()) || of-
 
 tried awaiting_end::attempt() const noexcept {
   at->expect_change(which());
-  const int refused = of->look();
+  const int refused = of->try_reap();
   if (refused == EAGAIN) return {.must_wait = true};
-  at->has_more(which());  // for others that wait, and later ones
+  at->has_more(which());  // others may wait for the same end, now or later
   return {.refused = system_error(refused)};
 }
 
@@ -77,7 +77,7 @@ namespace {
 
 bool has_nul(std::string_view text) noexcept { return text.find('\0') != text.npos; }
 
-// The pointers to texts that the system takes; the texts stay.
+// A null-terminated array of pointers to the texts, as exec() takes it. The texts must outlive it.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -86,7 +86,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The environment of a process, as the system takes it. This program's own is read as the process starts, and not copied.
+// The environment of a process, as exec() takes it. The variables of this program are not copied: the array points to them.
 class variables_for {
  public:
   variables_for(const process_options& options, const std::string& program)
@@ -100,7 +100,7 @@ class variables_for {
   }
   variables_for(const variables_for&) = delete;
 
-  // As long as this lives, and the program does not change its own.
+  // Valid while this object lives, and until the program changes its own environment.
   char* const* pointers() {
     if (inherits_ && more_.empty() && environ != nullptr) return environ;
     for (char** one = inherits_ ? environ : nullptr; one != nullptr && *one != nullptr; ++one) add(*one);
@@ -116,7 +116,7 @@ class variables_for {
   void add(char* one) {
     if (!is_set_by(more_.begin(), one)) all_.push_back(one);
   }
-  // Whether one of these, or of those behind it, has the same name.
+  // Whether the variable at `place`, or a later one in `more_`, has the name of `other`.
   bool is_set_by(place one, std::string_view other) const noexcept {
     const std::string_view name = other.substr(0, other.find('=') + 1);
     return !name.empty() && std::any_of(one, more_.end(), [name](std::string_view by) { return by.starts_with(name); });
@@ -127,36 +127,36 @@ class variables_for {
   std::vector<char*> all_;
 };
 
-// What posix_spawn is told.
-class instructions {
+// The file actions and attributes for posix_spawnp().
+class spawn_settings {
  public:
-  explicit instructions(const std::string& program) : program_{program} {
+  explicit spawn_settings(const std::string& program) : program_{program} {
     expect(::posix_spawn_file_actions_init(&actions_));
     if (const int refused = ::posix_spawnattr_init(&attributes_); refused != 0) {
       ::posix_spawn_file_actions_destroy(&actions_);
       refuse(refused, program_);
     }
   }
-  instructions(const instructions&) = delete;
-  ~instructions() {
+  spawn_settings(const spawn_settings&) = delete;
+  ~spawn_settings() {
     ::posix_spawnattr_destroy(&attributes_);
     ::posix_spawn_file_actions_destroy(&actions_);
   }
 
-  void has_null(int number) { expect(::posix_spawn_file_actions_addopen(&actions_, number, "/dev/null", O_RDWR, 0)); }
-  void has(int number, int from) { expect(::posix_spawn_file_actions_adddup2(&actions_, from, number)); }
-  void has_none_from(int number) {
+  void open_null(int number) { expect(::posix_spawn_file_actions_addopen(&actions_, number, "/dev/null", O_RDWR, 0)); }
+  void duplicate_as(int number, int from) { expect(::posix_spawn_file_actions_adddup2(&actions_, from, number)); }
+  void close_from(int number) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
     expect(::posix_spawn_file_actions_addclosefrom_np(&actions_, number));
 #else
-    static_cast<void>(number);  // what weft opens is close-on-exec
+    static_cast<void>(number);  // older glibc can't close them: only those without close-on-exec are passed on
 #endif
   }
-  void begins_in(const std::string& directory) {
+  void change_directory(const std::string& directory) {
     expect(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str()));
   }
-  // No signal blocked, none ignored.
-  void begins_anew(bool own_group) {
+  // No signal is blocked, each has its default action; and the process group.
+  void reset_signals_and_group(bool own_group) {
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -182,7 +182,7 @@ class instructions {
   posix_spawnattr_t attributes_;
 };
 
-// A duplicate whose number is none of those that the process gets, so that none is overwritten before it was copied.
+// A duplicate above all numbers that the process gets, so that no dup2() in the child overwrites one that is copied later.
 owned_descriptor duplicate(int number, int above, const std::string& program) {
   owned_descriptor made{::fcntl(number, F_DUPFD_CLOEXEC, above)};
   if (made.number() < 0) refuse(errno, program);
@@ -200,10 +200,10 @@ process::process(const process_options& options, const strings& list) {
   variables_for variables{options, program};
   const int end_of_numbers = 3 + static_cast<int>(descriptors.size());
 
-  instructions how{program};
+  spawn_settings how{program};
   std::vector<owned_descriptor> of_child;
   const auto gets = [&](int number, owned_descriptor file) {
-    how.has(number, file.number());
+    how.duplicate_as(number, file.number());
     of_child.push_back(std::move(file));
   };
   const std::array<stdio, 3> streams{options.in, options.out, options.err};
@@ -211,11 +211,11 @@ process::process(const process_options& options, const strings& list) {
   for (int i = 0; i != 3; ++i) {
     switch (const auto at = static_cast<std::size_t>(i); streams[at].which_) {
       case stdio::kind::inherit: break;
-      case stdio::kind::null: how.has_null(i); break;
+      case stdio::kind::null: how.open_null(i); break;
       case stdio::kind::descriptor: gets(i, duplicate(streams[at].number_, end_of_numbers, program)); break;
       case stdio::kind::to_output:
         if (i != 2) refuse(EINVAL, program);
-        how.has(2, 1);
+        how.duplicate_as(2, 1);
         break;
       case stdio::kind::pipe: {
         int both[2];
@@ -231,11 +231,11 @@ process::process(const process_options& options, const strings& list) {
   }
   for (std::size_t i = 0; i != descriptors.size(); ++i)
     gets(3 + static_cast<int>(i), duplicate(descriptors[i], end_of_numbers, program));
-  how.has_none_from(end_of_numbers);
-  if (!options.directory.empty()) how.begins_in(std::string{options.directory});
-  how.begins_anew(options.own_group);
+  how.close_from(end_of_numbers);
+  if (!options.directory.empty()) how.change_directory(std::string{options.directory});
+  how.reset_signals_and_group(options.own_group);
 
-  // From here on whatever throws ends the process, too.
+  // If anything throws from here on, `child_` kills the process.
   child_.reset(new detail::child_process{options.own_group});
   child_->has_begun(how.start(arguments, variables));
   owned_descriptor end{static_cast<int>(::syscall(SYS_pidfd_open, child_->number(), 0))};
@@ -266,7 +266,7 @@ task<exit_status> process::end_within(detail::child_process* child, detail::time
   };
   child->end_group_too();
   send(SIGTERM);
-  send(SIGCONT);  // one that is suspended hears the other one then
+  send(SIGCONT);  // a suspended process must run to handle SIGTERM
   try {
     co_return co_await timeout(grace, until_ended());
   } catch (const weft::error& failure) {
@@ -278,7 +278,7 @@ task<exit_status> process::end_within(detail::child_process* child, detail::time
 
 int process::release() noexcept {
   if (child_ == nullptr) return -1;
-  const pid_t number = child_->give_up();
+  const pid_t number = child_->release();
   child_.reset();
   return number;
 }
@@ -287,7 +287,7 @@ int process::release() noexcept {
 
 namespace {
 
-// Where that fails, for want of memory, or since somebody else has reaped it, its destructor does what is left to do.
+// If end() fails, as for lack of memory or because other code has reaped the process, the destructor of `process` does the rest.
 task<> end_if_there(const process& child, detail::time_span grace) {
   try {
     co_await child.end(grace);
@@ -295,7 +295,7 @@ task<> end_if_there(const process& child, detail::time_span grace) {
   }
 }
 
-// The process belongs to whoever awaits this: the cleanup runs while that one still has it.
+// Waits for the process; ends it if this task is stopped or fails. The awaiting task owns `child`, which outlives the cleanup.
 task<exit_status> wait_or_end(const process& child, detail::time_span grace) {
   co_await on_scope_exit(end_if_there(child, grace));
   co_return co_await child.wait();
@@ -306,7 +306,7 @@ task<> feed(process_writer& to, std::string_view input) {
   try {
     co_await to.write(input);
   } catch (const weft::error& failure) {
-    if (failure.code() != errc::closed) throw;  // else the program does not want more
+    if (failure.code() != errc::closed) throw;  // `closed`: the program reads no more of its input, which is no failure
   }
   to.close();
 }
@@ -323,9 +323,9 @@ task<> collect(const process_reader& from, std::string& into, std::size_t limit)
   }
 }
 
-// What a task is to do: copies, since it may begin when the caller's are gone.
-struct order {
-  order(const process_options& options, const strings& list)
+// The arguments of run_process() and output_of(), copied: the task may start after the caller's have been destroyed.
+struct owned_arguments {
+  owned_arguments(const process_options& options, const strings& list)
       : arguments{list.copy()},
         variables{options.variables.copy()},
         descriptors{options.descriptors.copy()},
@@ -333,7 +333,7 @@ struct order {
         given{options} {
     if (options.environment) environment = options.environment->copy();
   }
-  order(const output_options& options, const strings& list) : order{options.process, list} {
+  owned_arguments(const output_options& options, const strings& list) : owned_arguments{options.process, list} {
     input = options.input;
     limit = options.limit;
     given.in = input.empty() ? stdio::null() : stdio::pipe();
@@ -353,12 +353,12 @@ struct order {
   std::optional<std::vector<std::string>> environment;
   std::string directory, input;
   std::size_t limit = 0;
-  process_options given;  // of which what refers to something is replaced
+  process_options given;  // options() replaces the members that refer to the caller's memory
 };
 
-task<exit_status> talk(process& child, const order& what, process_output& got) {
+task<exit_status> feed_and_collect(process& child, const owned_arguments& what, process_output& got) {
   co_await on_scope_exit(end_if_there(child, what.given.grace));
-  const auto all_at_once = [&](scope& those) -> task<> {  // where one fails, the others are stopped
+  const auto all_at_once = [&](scope& those) -> task<> {  // if one of these fails, the scope stops the others
     auto out = those.fork(collect(child.output, got.out, what.limit));
     auto err = those.fork(collect(child.error, got.err, what.limit));
     co_await feed(child.input, what.input);
@@ -369,7 +369,7 @@ task<exit_status> talk(process& child, const order& what, process_output& got) {
   co_return co_await child.wait();
 }
 
-task<exit_status> run_to_end(order what) {
+task<exit_status> run_to_end(owned_arguments what) {
   co_await check_stop();
   const process_options options = what.options();
   const process child{options, what.arguments};
@@ -378,23 +378,23 @@ task<exit_status> run_to_end(order what) {
   co_return co_await wait_or_end(child, options.grace);
 }
 
-task<process_output> collect_output(order what) {
+task<process_output> collect_output(owned_arguments what) {
   co_await check_stop();
   const process_options options = what.options();
   process child{options, what.arguments};
   process_output got;
-  got.status = co_await talk(child, what, got);
+  got.status = co_await feed_and_collect(child, what, got);
   co_return got;
 }
 
 }  // namespace
 
 task<exit_status> run_process(const process_options& options, const strings& arguments) {
-  return run_to_end(order{options, arguments});
+  return run_to_end(owned_arguments{options, arguments});
 }
 
 task<process_output> output_of(const output_options& options, const strings& arguments) {
-  return collect_output(order{options, arguments});
+  return collect_output(owned_arguments{options, arguments});
 }
 
 }  // namespace weft

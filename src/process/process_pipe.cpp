@@ -27,7 +27,7 @@ tried try_write_pipe(descriptor& to, std::span<const std::byte> data) noexcept {
     int refused = 0;
     ssize_t size;
     {
-      const as_worker guarded;  // write() has no flag against SIGPIPE
+      const as_worker guarded;  // blocks SIGPIPE: write() has no flag for that, as send() has MSG_NOSIGNAL
       size = ::write(to.number(), data.data(), data.size());
       refused = errno;
     }

@@ -41,7 +41,7 @@ std::string text_of(const tls::pem& one) {
   return text;
 }
 
-// So that OpenSSL never asks at the terminal.
+// OpenSSL's password callback. It always answers, so that OpenSSL never asks at the terminal.
 int give_password(char* into, int size, int, void* given) noexcept {
   const auto& password = *static_cast<const std::string_view*>(given);
   if (password.size() > static_cast<std::size_t>(size)) return -1;
@@ -49,7 +49,7 @@ int give_password(char* into, int size, int, void* given) noexcept {
   return static_cast<int>(password.size());
 }
 
-// Calls `take` with each of those that `next` reads. An end that is none of PEM's is an error.
+// Calls `take` with each object that `next` reads. Throws if there is none, or if what follows the last one is broken PEM.
 template <class Owner, class Next, class Take>
 void read_all(const tls::pem& from, const char* what, Next next, Take take) {
   const std::string text = text_of(from);
@@ -97,8 +97,8 @@ tls_identity read_identity(const tls::certificate& from) {
   return one;
 }
 
-// 1, or 0 and an error in OpenSSL's queue.
-int show(SSL* by, const tls_identity& one) noexcept {
+// Has the handshake show this certificate. Gives 1, or 0 with an error in OpenSSL's queue.
+int use_certificate(SSL* by, const tls_identity& one) noexcept {
   return SSL_use_cert_and_key(by, one.own.get(), one.key.get(), one.chain.get(), 1);
 }
 
@@ -106,7 +106,7 @@ bool is_for(const tls_identity& one, std::string_view name) noexcept {
   return X509_check_host(one.own.get(), name.data(), name.size(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) == 1;
 }
 
-std::string in_form_of_alpn(std::span<const std::string_view> protocols) {
+std::string to_alpn_wire_format(std::span<const std::string_view> protocols) {
   std::string all;
   for (const std::string_view one : protocols) {
     if (one.empty() || one.size() > 255) refuse(std::errc::invalid_argument, "offer a protocol", one);
@@ -126,7 +126,7 @@ const unsigned char* raw(const std::string& text) noexcept {
 
 namespace {
 
-// A handshake that is resumed shows no certificate, so OpenSSL would not look at its dates again.
+// Whether the peer's certificate has expired. OpenSSL does not check: in a resumed handshake the peer shows no certificate.
 bool has_expired(const SSL_SESSION* one) noexcept {
   const X509* const its = SSL_SESSION_get0_peer(const_cast<SSL_SESSION*>(one));  // NOLINT: it is only read
   return its != nullptr && X509_cmp_time(X509_get0_notAfter(its), nullptr) <= 0;
@@ -192,14 +192,14 @@ void tls_context::begin_context(const SSL_METHOD* by, tls::version least, std::s
   openssl_ = made<owned_context>(SSL_CTX_new(by));
   SSL_CTX* const its = openssl_.get();
   SSL_CTX_set_app_data(its, this);
-  constexpr int level = 2;  // no keys of less than 112 bits, no SHA-1
+  constexpr int level = 2;  // at least 112 bits of security: no RSA below 2048 bits, no SHA-1
   SSL_CTX_set_security_level(its, level);
   expect(SSL_CTX_set_min_proto_version(its, least == tls::version::tls13 ? TLS1_3_VERSION : TLS1_2_VERSION) == 1,
          "use TLS");
   SSL_CTX_set_options(its, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(its, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_cert_cb(its, choose_certificate, this);
-  protocols_ = in_form_of_alpn(alpn);
+  protocols_ = to_alpn_wire_format(alpn);
 }
 
 void tls_context::trust(const tls::pem& issuers, const tls::pem& revoked) {
@@ -209,7 +209,7 @@ void tls_context::trust(const tls::pem& issuers, const tls::pem& revoked) {
     read_all<owned_certificate>(
         issuers, "read trusted certificates from", next_certificate, [&](owned_certificate one) {
           expect(X509_STORE_add_cert(store, one.get()) == 1, "trust a certificate of", name_of(issuers));
-          if (is_server_)  // what it tells clients that it takes
+          if (is_server_)  // the server sends clients the names of issuers that it accepts
             expect(SSL_CTX_add_client_CA(its, one.get()) == 1, "trust a certificate of", name_of(issuers));
         });
   } else {
@@ -219,8 +219,8 @@ void tls_context::trust(const tls::pem& issuers, const tls::pem& revoked) {
   read_all<owned_crl>(revoked, "read revocation lists from", next_list, [&](owned_crl one) {
     expect(X509_STORE_add_crl(store, one.get()) == 1, "use a revocation list of", name_of(revoked));
   });
-  X509_STORE_set_flags(store,
-                       X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);  // one alone asks for the last in a chain
+  // CRL_CHECK alone checks only the leaf certificate.
+  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 }
 
 tls_context::tls_context(const tls::client_options& options)
@@ -253,12 +253,12 @@ tls_context::tls_context(const tls::server_options& options) : is_server_{true},
         SSL_VERIFY_PEER | (options.clients == tls::client_certificates::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
         nullptr);
   }
-  constexpr unsigned char id[] = "weft";  // where there are client certificates, there is no resumption without one
+  constexpr unsigned char id[] = "weft";  // OpenSSL resumes no session with client certificates unless an id is set
   SSL_CTX_set_session_ticket_cb(its, nullptr, check_ticket, this);
   SSL_CTX_set_timeout(its, ticket_keys::ticket_lasts);
   expect(SSL_CTX_set_tlsext_ticket_key_evp_cb(its, choose_ticket_key) == 1, "make tickets");
   SSL_CTX_set_session_id_context(its, id, sizeof id);
-  SSL_CTX_set_session_cache_mode(its, SSL_SESS_CACHE_OFF);  // tickets keep all at the client
+  SSL_CTX_set_session_cache_mode(its, SSL_SESS_CACHE_OFF);  // not needed: tickets store sessions at the client
   if (!resumes_) {
     SSL_CTX_set_options(its, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(its, 0);
@@ -266,7 +266,7 @@ tls_context::tls_context(const tls::server_options& options) : is_server_{true},
   reload(options.certificate, options.others);
 }
 
-// Reads them and has them tried, since OpenSSL would refuse a weak one only in each handshake.
+// Reads the certificates, and tries each with a fresh SSL object: otherwise OpenSSL would refuse a weak one only in handshakes.
 tls_identities tls_context::read(const tls::certificate& own, std::span<const tls::certificate> others) const {
   tls_identities all;
   all.reserve(1 + others.size());
@@ -275,7 +275,8 @@ tls_identities tls_context::read(const tls::certificate& own, std::span<const tl
   for (std::size_t i = 0; i != all.size(); ++i) {
     const auto trial = made<owned_ssl>(SSL_new(openssl_.get()));
     ERR_clear_error();
-    expect(show(trial.get(), all[i]) == 1, "use the certificate of", name_of(i == 0 ? own.chain : others[i - 1].chain));
+    expect(use_certificate(trial.get(), all[i]) == 1, "use the certificate of",
+           name_of(i == 0 ? own.chain : others[i - 1].chain));
   }
   return all;
 }
@@ -294,19 +295,20 @@ std::shared_ptr<const tls_identities> tls_context::identities() const {
   return identities_;
 }
 
-// In a handshake, once it is known whom the client asks for, or whom the server takes. 1: well.
+// OpenSSL's certificate callback: at a server once the client's SNI is known, at a client if the server asks. Gives 1 for success.
 int tls_context::choose_certificate(SSL* by, void* self) noexcept {
   const std::shared_ptr<const tls_identities> all = static_cast<tls_context*>(self)->identities();
   if (!all) return 1;
   const char* const given = SSL_get_servername(by, TLSEXT_NAMETYPE_host_name);
   bool has_one = false;
   if (given != nullptr && SSL_is_server(by) != 0 && all->size() > 1)
-    for (std::size_t i = all->size(); i-- != 0;)  // of two with the same kind of key, the first is the last that is set
+    // Backwards: of two with the same kind of key OpenSSL uses the one that was set last, which must be the first.
+    for (std::size_t i = all->size(); i-- != 0;)
       if (is_for((*all)[i], given)) {
-        if (show(by, (*all)[i]) != 1) return 0;
+        if (use_certificate(by, (*all)[i]) != 1) return 0;
         has_one = true;
       }
-  return has_one ? 1 : show(by, all->front());
+  return has_one ? 1 : use_certificate(by, all->front());
 }
 
 int tls_context::choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
@@ -319,7 +321,7 @@ int tls_context::choose_protocol(SSL*, const unsigned char** chosen, unsigned ch
   return how == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// In a read, mostly. 1: it keeps the session that it was given.
+// OpenSSL's callback for a new session; mostly during a read. Gives 1 if it takes ownership of the session.
 int tls_context::keep_session(SSL* of, SSL_SESSION* one) noexcept {
   const auto* const asked = static_cast<const tls_asked*>(SSL_get_app_data(of));
   if (asked == nullptr || asked->host.empty() || SSL_SESSION_is_resumable(one) == 0) return 0;
@@ -335,8 +337,8 @@ int tls_context::keep_session(SSL* of, SSL_SESSION* one) noexcept {
 int tls_context::choose_ticket_key(SSL* by, unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher,
                                    EVP_MAC_CTX* digest, int encrypts) noexcept {
   auto* const self = static_cast<tls_context*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(by)));
-  const int how = self->keys_.begin(name, vector, cipher, digest, encrypts != 0);
-  // A client uses one of TLS 1.3 once, so it needs another one.
+  const int how = self->keys_.set_key(name, vector, cipher, digest, encrypts != 0);
+  // A client uses a ticket of TLS 1.3 once, so it is given a new one (2).
   return how == 1 && encrypts == 0 && SSL_version(by) >= TLS1_3_VERSION ? 2 : how;
 }
 
@@ -368,9 +370,9 @@ owned_ssl tls_context::begin(const std::string& host) {
   if (address) {
     if (is_verified) expect(X509_VERIFY_PARAM_set1_ip_asc(how, host.c_str()) == 1, operation, host);
   } else {
-    // OpenSSL takes a dot at the beginning for whatever is below that name.
+    // OpenSSL takes a leading dot to mean any subdomain of the name.
     if (host.starts_with('.') || host.find("..") != host.npos) refuse(std::errc::invalid_argument, operation, host);
-    // The name in the form without a dot at its end, which certificates have.
+    // Names in certificates have no trailing dot.
     const std::string name = host.ends_with('.') ? host.substr(0, host.size() - 1) : host;
     expect(SSL_set_tlsext_host_name(its, name.c_str()) == 1, operation, host);
     X509_VERIFY_PARAM_set_hostflags(how, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);

@@ -1,4 +1,4 @@
-// What has failed, as a std::error_code: those with a name of weft's, and all others by OpenSSL's numbers.
+// TLS failures as std::error_code: weft's own errc where there is one, OpenSSL's numbers for all others.
 #include <cstdio>
 #include <string>
 #include <weft/tls.hpp>
@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-// Three ranges of values: errc; reasons against a certificate, from here on; and OpenSSL's errors, whose library is in bits of
-// their own, above.
+// One category has three ranges of values: errc, from 1; certificate verification errors (X509_V_ERR_...), from
+// first_verification; and OpenSSL's packed errors, which are above first_openssl since they have the library in their high bits.
 constexpr int first_verification = 1000, first_openssl = 1 << 20;
 
 class category final : public std::error_category {
@@ -89,8 +89,8 @@ namespace detail {
 std::error_code take_tls_error() noexcept {
   const unsigned long error = ERR_peek_error();
   ERR_clear_error();
-  // A system error has no place for its number among the others.
   if (error == 0) return std::make_error_code(std::errc::protocol_error);
+  // An errno value is no packed error of OpenSSL's, so it keeps its own category.
   if (ERR_SYSTEM_ERROR(error)) return {ERR_GET_REASON(error), std::generic_category()};
   return named(error);
 }

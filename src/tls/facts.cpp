@@ -1,4 +1,4 @@
-// What a session tells of itself and its peer.
+// The accessors of a session: its protocol, cipher and names, and the peer's certificate.
 #include <arpa/inet.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What is awaited of a TLS stream: tasks that take the steps of its session, and read and send for it outside of its lock.
+// The operations of a TLS stream: tasks that call the steps of its session, and fill and send its buffers without its lock.
 #include <chrono>
 #include <utility>
 #include <weft/error.hpp>
@@ -12,14 +12,15 @@
 namespace weft::detail {
 namespace {
 
-constexpr std::size_t piece = 4 * tls_session::record;
+constexpr std::size_t write_chunk = 4 * tls_session::record;
 
 constexpr const char* two_readers =
     "two tasks read from one TLS stream at once: which of them gets what would be chance";
 constexpr const char* two_tls_writers =
     "two tasks write to one TLS stream at once: what each writes could come apart in the middle";
 
-// A read of a socket into a session's input, which gets memory only when there is something to read.
+// Reads from a socket into a session's input. The input's buffer is freed before each wait, and allocated when the socket is
+// readable.
 struct receiving_records {
   using value_type = std::size_t;
   static constexpr const char* name = "read";
@@ -68,7 +69,7 @@ std::size_t tls_try_send(net::stream& to, std::span<const std::byte> data) noexc
 
 namespace {
 
-// Functions of their own, since g++ 12 destroys a conditional's temporaries twice that stands in a co_await.
+// Separate functions, since g++ 12 destroys the temporaries of a conditional expression in a co_await twice.
 std::exception_ptr handshake_failure(const std::error_code& why, const std::string& host) {
   return std::make_exception_ptr(error{why, "TLS handshake with", host.empty() ? std::string_view{"a client"} : host});
 }
@@ -76,7 +77,7 @@ std::exception_ptr not_sent(const result<void>& how) {
   return how.is_stopped() ? failure_of(closed_here(), "write") : how.exception();
 }
 
-// Sends what a step has left to send.
+// Sends the output of a step, and what is put behind it meanwhile. A failed or stopped send ends the session's output.
 task<> send_all(tls_session& of) {
   while (!of.to_send().empty()) {
     auto send = of.transport().send(of.to_send());
@@ -90,7 +91,8 @@ task<> send_all(tls_session& of) {
   }
 }
 
-// Has a step tried again that was tried behind `tried_at` fills, and had to wait: behind a fill of its own, or another task's.
+// Waits for more input after a step that had to wait after `tried_at` fills: fills the input, or waits for another task's fill.
+// The caller then repeats the step.
 task<> fill(tls_session& of, std::uint64_t tried_at) {
   const tls_session::turn turn = of.next_turn(tried_at);
   if (turn == tls_session::turn::try_again) co_return;
@@ -109,7 +111,7 @@ task<> fill(tls_session& of, std::uint64_t tried_at) {
   end.came = co_await nothrow(std::move(filling));
 }
 
-// The same for who writes, so that a stop does what it does to any write.
+// fill() for a write. A stop closes the session, as a stop of any write does.
 task<> fill_to_write(tls_session& of, std::uint64_t tried_at) {
   auto filling = as_result(fill(of, tried_at));
   const auto filled = co_await std::move(filling);
@@ -132,7 +134,7 @@ task<> tls_handshake(tls_session_of of) {
   for (std::uint64_t tried_at = 0;;) {
     const tried step = of->handshake(tried_at);
     if (step.refused) {
-      static_cast<void>(co_await as_result(send_all(*of)));  // why it has failed
+      static_cast<void>(co_await as_result(send_all(*of)));  // the alert that tells the peer why
       co_await fail_with(handshake_failure(step.refused, of->host()));
     }
     co_await nothrow(send_all(*of));
@@ -176,7 +178,7 @@ task<> tls_write(tls_session_of of, std::span<const std::byte> data) {
   co_await check_stop();
   if (has_had_its_turn()) co_await yield();
   for (std::uint64_t tried_at = 0; !data.empty();) {
-    const tried taken = of->encrypt(data, piece, tried_at);
+    const tried taken = of->encrypt(data, write_chunk, tried_at);
     if (taken.refused) co_await fail_with(failure_of(taken.refused, "write"));
     data = data.subspan(taken.size);
     co_await nothrow(send_all(*of));

@@ -1,4 +1,4 @@
-// The steps of a session: what OpenSSL does between two buffers, under the lock. The tasks that take them are in operations.cpp.
+// The steps of a session: calls of OpenSSL between two buffers, under the lock. The tasks that call them are in operations.cpp.
 #include "tls/session.hpp"
 
 #include <algorithm>
@@ -9,26 +9,26 @@
 namespace weft::detail {
 namespace {
 
-// A record's header, tag and the like are less than this.
+// An upper bound for what a record adds to its plaintext: header, padding, tag.
 constexpr std::size_t around_record = 256;
 
 }  // namespace
 
 // ---- between two buffers --------------------------------------------------------------------------------------------------
 
-const BIO_METHOD* tls_session::in_memory() {
+const BIO_METHOD* tls_session::bio_method() {
   static const BIO_METHOD* const one = [] {
     BIO_METHOD* const fresh = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weft");
     if (fresh == nullptr) throw std::bad_alloc{};
-    BIO_meth_set_read_ex(fresh, give);
-    BIO_meth_set_write_ex(fresh, take);
-    BIO_meth_set_ctrl(fresh, control);
+    BIO_meth_set_read_ex(fresh, bio_read);
+    BIO_meth_set_write_ex(fresh, bio_write);
+    BIO_meth_set_ctrl(fresh, bio_control);
     return fresh;
   }();
   return one;
 }
 
-int tls_session::give(BIO* self, char* into, std::size_t size, std::size_t* given) noexcept {
+int tls_session::bio_read(BIO* self, char* into, std::size_t size, std::size_t* given) noexcept {
   auto& session = *static_cast<tls_session*>(BIO_get_data(self));
   BIO_clear_retry_flags(self);
   if (session.is_filling_ || session.in_.empty()) {
@@ -42,7 +42,7 @@ int tls_session::give(BIO* self, char* into, std::size_t size, std::size_t* give
   return 1;
 }
 
-int tls_session::take(BIO* self, const char* from, std::size_t size, std::size_t* taken) noexcept {
+int tls_session::bio_write(BIO* self, const char* from, std::size_t size, std::size_t* taken) noexcept {
   auto& session = *static_cast<tls_session*>(BIO_get_data(self));
   BIO_clear_retry_flags(self);
   try {
@@ -56,26 +56,26 @@ int tls_session::take(BIO* self, const char* from, std::size_t size, std::size_t
   return 1;
 }
 
-long tls_session::control(BIO*, int what, long, void*) noexcept { return what == BIO_CTRL_FLUSH ? 1 : 0; }
+long tls_session::bio_control(BIO*, int what, long, void*) noexcept { return what == BIO_CTRL_FLUSH ? 1 : 0; }
 
 tls_session::tls_session(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over, const std::string& host)
     : by_{std::move(by)}, over_{std::move(over)}, asked_{host, by_->sessions().age()}, openssl_{by_->begin(host)} {
   SSL_set_app_data(openssl_.get(), const_cast<tls_asked*>(&asked_));  // NOLINT: it is only read
-  auto both = made<owned_bio>(BIO_new(in_memory()));
+  auto both = made<owned_bio>(BIO_new(bio_method()));
   BIO_set_data(both.get(), this);
   BIO_set_init(both.get(), 1);
   BIO* const raw = both.release();
   SSL_set_bio(openssl_.get(), raw, raw);
 }
 
-// OpenSSL takes a session for broken that has not ended by close_notify, and would not resume it.
+// OpenSSL does not resume a session that ended without close_notify. So this claims that both sides have sent it.
 tls_session::~tls_session() { SSL_set_shutdown(openssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
 
 // ---- steps ----------------------------------------------------------------------------------------------------------------
 
 std::error_code tls_session::refusal() const noexcept { return is_closed_ ? closed_here() : failure_; }
 
-// Of a call that has not done what it was to do. Nothing: it wants input.
+// The error of a call of OpenSSL's that has failed, also stored in `failure_`. No error: the call needs more input.
 std::error_code tls_session::error_of(int result) noexcept {
   SSL* const its = openssl_.get();
   const int how = SSL_get_error(its, result);
@@ -93,7 +93,7 @@ std::error_code tls_session::error_of(int result) noexcept {
   return failure_;
 }
 
-// What was gathered is sent by who has the lock now.
+// Moves the output to `sending_`. The calling task sends it after it has released the lock.
 void tls_session::begin_to_send() noexcept {
   if (out_.size() == 0) return;
   is_sending_ = true;
@@ -125,7 +125,7 @@ void tls_session::send_at_once() noexcept {
   if (out_.size() > most_answers && !failure_) failure_ = tls::errc::flooded;
 }
 
-tried tls_session::waits(std::uint64_t& tried_at) const noexcept {
+tried tls_session::must_wait_for_input(std::uint64_t& tried_at) const noexcept {
   tried_at = fills_;
   return {.must_wait = true};
 }
@@ -139,10 +139,10 @@ tried tls_session::handshake(std::uint64_t& tried_at) {
   tried got{};
   if (result != 1) {
     got.refused = error_of(result);
-    if (!got.refused) got = waits(tried_at);
+    if (!got.refused) got = must_wait_for_input(tried_at);
   }
-  // Also where it has failed, so that the peer hears why. Not what a server of TLS 1.3 has left at the end: that are tickets, which
-  // its peer need not be reading yet. They go with what is sent next.
+  // Also after a failure, so that the alert tells the peer why. Not at the end of a TLS 1.3 server's handshake: then the output
+  // is session tickets, and the peer may not be reading yet. They go with whatever is sent next.
   const bool are_tickets = result == 1 && by_->is_server() && SSL_version(openssl_.get()) >= TLS1_3_VERSION;
   if (!are_tickets) begin_to_send();
   return got;
@@ -162,11 +162,11 @@ tried tls_session::read(std::span<std::byte> into, std::uint64_t& tried_at) {
   if ((SSL_get_shutdown(its) & SSL_RECEIVED_SHUTDOWN) != 0 && SSL_get_error(its, result) == SSL_ERROR_ZERO_RETURN)
     return {};
   const std::error_code refused = error_of(result);
-  send_at_once();  // an alert, too
+  send_at_once();  // also the alert of a failure
   if (refused) return {.refused = refused};
   if (failure_) return {.refused = failure_};
   if (input_has_ended_) return {.refused = tls::errc::truncated};
-  return waits(tried_at);
+  return must_wait_for_input(tried_at);
 }
 
 tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most, std::uint64_t& tried_at) {
@@ -185,9 +185,9 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most, st
       begin_to_send();
       if (refused) return {.refused = refused};
       if (taken != 0) break;
-      // A message about the session has come in part, and OpenSSL wants the rest of it first. The data is asked for again then.
+      // Only a part of a handshake message was received, and OpenSSL needs the rest of it first. Then the caller tries again.
       if (input_has_ended_) return {.refused = tls::errc::truncated};
-      return waits(tried_at);
+      return must_wait_for_input(tried_at);
     }
     taken += written;
   }
@@ -202,14 +202,14 @@ tried tls_session::end(std::uint64_t& tried_at) {
   if (is_ended_) return {};
   out_.reserve(out_.size() + around_record);
   ERR_clear_error();
-  // As in a write, but SSL_shutdown() does not take what has come by itself.
+  // A handshake message may have been received in part, as in encrypt(). SSL_shutdown() does not read the rest by itself.
   if (SSL_in_init(openssl_.get()) != 0)
     if (const int ready = SSL_do_handshake(openssl_.get()); ready != 1) {
       const std::error_code refused = error_of(ready);
       begin_to_send();
       if (refused) return {.refused = refused};
       if (input_has_ended_) return {.refused = tls::errc::truncated};
-      return waits(tried_at);
+      return must_wait_for_input(tried_at);
     }
   const int result = SSL_shutdown(openssl_.get());
   is_ended_ = true;

@@ -79,17 +79,17 @@ class tls_session {
   using guard = std::lock_guard<std::mutex>;
   static constexpr std::size_t most_answers = std::size_t{16} * 1024, kept_room = std::size_t{4} * 1024;
 
-  static const BIO_METHOD* in_memory();
-  static int give(BIO* self, char* into, std::size_t size, std::size_t* given) noexcept;
-  static int take(BIO* self, const char* from, std::size_t size, std::size_t* taken) noexcept;
-  static long control(BIO* self, int what, long number, void* pointer) noexcept;
+  static const BIO_METHOD* bio_method();
+  static int bio_read(BIO* self, char* into, std::size_t size, std::size_t* given) noexcept;
+  static int bio_write(BIO* self, const char* from, std::size_t size, std::size_t* taken) noexcept;
+  static long bio_control(BIO* self, int what, long number, void* pointer) noexcept;
 
   // All of these are called under the lock.
   void begin_to_send() noexcept;
   std::error_code refusal() const noexcept;
   std::error_code error_of(int result) noexcept;
   void send_at_once() noexcept;
-  tried waits(std::uint64_t& tried_at) const noexcept;
+  tried must_wait_for_input(std::uint64_t& tried_at) const noexcept;
 
   const std::shared_ptr<tls_context> by_;
   const std::unique_ptr<tls_transport> over_;

@@ -13,7 +13,7 @@ ticket_keys::~ticket_keys() {
   for (key& one : all_) OPENSSL_cleanse(&one, sizeof one);
 }
 
-// Where the clock was set back, a key of the future goes, too, or it would encrypt until its time has come.
+// Also erases keys that were made after `now`, which happens if the clock was set back: such a key would be used for too long.
 void ticket_keys::forget_old(std::time_t now) noexcept {
   const auto is_over = [now](const key& one) {
     return now < one.begun_at || now - one.begun_at >= encrypts_for + ticket_lasts;
@@ -23,7 +23,7 @@ void ticket_keys::forget_old(std::time_t now) noexcept {
   all_.erase(end, all_.end());
 }
 
-// Null: there is no memory, or nothing random.
+// The key that encrypts now; makes a new one each hour. Null: there is no memory, or no random bytes.
 const ticket_keys::key* ticket_keys::newest(std::time_t now) noexcept {
   if (!all_.empty() && now - all_.back().begun_at < encrypts_for) return &all_.back();
   key fresh{};
@@ -43,8 +43,8 @@ const ticket_keys::key* ticket_keys::newest(std::time_t now) noexcept {
   return &all_.back();
 }
 
-int ticket_keys::begin(unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* digest,
-                       bool encrypts) noexcept {
+int ticket_keys::set_key(unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* digest,
+                         bool encrypts) noexcept {
   const std::lock_guard guard{lock_};
   const std::time_t now = std::time(nullptr);
   forget_old(now);

@@ -28,8 +28,8 @@ class ticket_keys {
 
   /// OpenSSL's ticket key callback, for a ticket that is to be made (`encrypts`) or was received. Gives 1: the key is set; 2: it
   /// is set, and the client is to be given a new ticket; 0: there is no such key, so no ticket is used; -1: failure.
-  int begin(unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* digest,
-            bool encrypts) noexcept;
+  int set_key(unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* digest,
+              bool encrypts) noexcept;
 
  private:
   struct key {
