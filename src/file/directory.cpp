@@ -1,4 +1,4 @@
-// What lies in directories: reading them, and removing trees of them.
+// Reads directories, and removes trees of directories.
 #include <weft/directory.hpp>
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 namespace weft::fs {
 namespace {
 
-// How much is done in one call on the blocking pool, so that a stop is heard soon, and a hop costs little for each name.
+// How many names one call on the blocking pool handles: few enough to notice a stop soon, and enough that the hop to the pool
+// costs little for each.
 constexpr std::size_t names_a_batch = 512;
 
 // ---- reading ----------------------------------------------------------------------------------------------------------------
@@ -26,7 +27,7 @@ class listing {
   listing(const directory_options& how, std::string path) noexcept
       : how_{how}, path_{std::move(path)}, walk_{how.follow_symlinks} {}
 
-  /// An error number. No entries: that was all.
+  /// Returns an error number, or 0. An empty `into` with 0: there are no more entries.
   int fill(std::vector<directory_entry>& into) {
     into.clear();
     if (!std::exchange(has_begun_, true))
@@ -64,7 +65,7 @@ async_generator<directory_entry> list(listing all) {
   const auto fill = [&] { return all.fill(batch); };
   for (;;) {
     const int refused = co_await blocking(fill);
-    // What it had found before it failed comes first.
+    // The entries found before a failure are given first.
     for (directory_entry& one : batch) co_yield std::move(one);
     if (refused != 0) throw error{system_error(refused), "read a directory", all.path()};
     if (batch.empty()) co_return;
@@ -75,14 +76,14 @@ async_generator<directory_entry> list(listing all) {
 
 class removal {
  public:
-  // A slash at the end would have the system follow a link that the path ends in: it is taken away, not that of "/".
+  // Removes slashes at the end of the path, except in "/": with one, the system would follow a link that the path ends in.
   explicit removal(std::string path) noexcept : path_{std::move(path)} {
     const std::size_t size = path_.find_last_not_of('/') + 1;
     is_directory_asked_for_ = size != path_.size();
     path_.resize(std::max<std::size_t>(size, path_.empty() ? 0 : 1));
   }
 
-  /// An error number; `is_done` says whether that was all.
+  /// Removes a batch of names. Returns an error number, or 0; sets `is_done` when all is removed.
   int go_on(bool& is_done) {
     const std::uint64_t enough = removed_ + names_a_batch;
     if (!std::exchange(has_begun_, true))
@@ -104,7 +105,7 @@ class removal {
       return is_directory_asked_for_ ? ENOTDIR : remove(AT_FDCWD, path_.c_str(), 0);
     return refused == ENOENT ? 0 : refused;
   }
-  // Such a name can't be removed, and "link/." leads through a link.
+  // "." and ".." can't be removed, and "link/." leads through a link.
   bool ends_in_dots() const noexcept {
     const std::string_view last = std::string_view{path_}.substr(path_.rfind('/') + 1);
     return last == "." || last == "..";
@@ -115,9 +116,9 @@ class removal {
     const int refused = walk_.read(more, [&](const directory_walk::entry& one) {
       if (one.kind != file_kind::directory) {
         const int left = remove(walk_.number(), one.name, 0);
-        if (left != EISDIR) return left;  // else it has become one
+        if (left != EISDIR) return left;  // EISDIR: the name is a directory's by now
       }
-      // At once where it is empty.
+      // An empty directory goes at once.
       const int left = remove(walk_.number(), one.name, AT_REMOVEDIR);
       if (left == ENOTEMPTY || left == EEXIST) walk_.keep_for_later(one.name);
       return left == ENOTEMPTY || left == EEXIST || left == ENOTDIR ? 0 : left;
@@ -128,7 +129,7 @@ class removal {
       ++batches_here_;
       return 0;
     }
-    // Of a directory that was not read at once, a file system may pass over a name where others are removed meanwhile.
+    // A directory that took several system calls to read is read again: a file system may skip names while others are removed.
     const bool once_more = std::exchange(removed_here_, false) && batches_here_ > 1;
     batches_here_ = 0;
     if (once_more) return walk_.rewind();
@@ -139,7 +140,7 @@ class removal {
       ++removed_;
       return 0;
     }
-    return errno == ENOENT ? 0 : errno;  // somebody else has
+    return errno == ENOENT ? 0 : errno;  // ENOENT: somebody else has removed it
   }
 
   std::string path_;
@@ -147,8 +148,8 @@ class removal {
   std::uint64_t removed_ = 0;
   bool has_begun_ = false;
   bool is_directory_ = false;
-  bool is_directory_asked_for_ = false;  // by a slash at its end
-  bool removed_here_ = false;            // in this reading of the directory
+  bool is_directory_asked_for_ = false;  // the path had a slash at its end
+  bool removed_here_ = false;            // since the directory was last read from its beginning
   unsigned batches_here_ = 0;
 };
 
@@ -171,7 +172,7 @@ async_generator<directory_entry> directory(directory_options options, std::strin
 
 task<std::uint64_t> remove_all(std::string_view path) { return remove_tree(std::string{path}); }
 
-// ---- a temporary one --------------------------------------------------------------------------------------------------------
+// ---- temporary directories --------------------------------------------------------------------------------------------------
 
 task<temporary_directory> temporary_directory::make(std::string pattern) {
   const auto call = [&] { return ::mkdtemp(pattern.data()) != nullptr ? 0 : errno; };
@@ -201,12 +202,12 @@ task<> temporary_directory::remove() {
 }
 
 void temporary_directory::remove_now() noexcept {
-  if (maker_ != ::getpid() || ::rmdir(path_.c_str()) == 0) return;  // one that is empty takes no memory
+  if (maker_ != ::getpid() || ::rmdir(path_.c_str()) == 0) return;  // an empty directory goes without an allocation
   try {
     removal all{std::exchange(path_, {})};
     for (bool is_done = false; !is_done;)
       if (all.go_on(is_done) != 0) return;
-  } catch (const std::bad_alloc&) {  // it stays
+  } catch (const std::bad_alloc&) {  // the directory stays
   }
 }
 

@@ -1,4 +1,4 @@
-// Paths: what they lead to, and what they are called.
+// Operations on a path: its status, its name, its links, permissions and times.
 #include <weft/directory.hpp>
 
 #include <fcntl.h>
@@ -53,7 +53,7 @@ answer<bool> make_directory(const char* path, unsigned mode) noexcept {
   return S_ISDIR(there.st_mode) ? answer<bool>{.value = false} : answer<bool>{.refused = EEXIST};
 }
 
-// From the last one upwards to the first one that is there, and back.
+// Tries the last directory first; if its parent is missing, makes the parents (recursively) and tries again.
 answer<bool> make_directories(const std::string& path, unsigned mode) {
   answer<bool> made = make_directory(path.c_str(), mode);
   if (made.refused != ENOENT) return made;
@@ -75,7 +75,7 @@ answer<std::string> link_text(const char* path) {
   }
 }
 
-// Of calls with two paths: a second one with a NUL is refused as a first one is.
+// For calls with two paths: refuses a NUL in the second path, as call_with_path() does in the first.
 template <class Call>
 task<> call_with_paths(const char* operation, std::string_view first, std::string_view second, Call call) {
   const bool is_cut = has_nul(second);

@@ -1,4 +1,4 @@
-// Files: how they are opened and closed, and what concerns all of one. Reads and writes are in file_moves.cpp.
+// Opens and closes files, and operates on a file as a whole. Reads and writes are in file_moves.cpp.
 #include <weft/file.hpp>
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ void aligned_buffer::frees::operator()(std::byte* memory) const noexcept { std::
 
 namespace {
 
-// Not in the headers of older systems.
+// STATX_DIOALIGN is not in the headers of older systems.
 #ifdef STATX_DIOALIGN
 direct_alignment alignment_of(int number) noexcept {
   struct statx what{};
@@ -82,7 +82,7 @@ constexpr const char* opens = "open a file";
 
 file detail::file_access::take_over(owned_number number, bool appends, bool is_direct) {
   const direct_alignment aligned = is_direct ? alignment_of(number.number()) : direct_alignment{};
-  return file{*new open_file{number.give(), appends, aligned, is_direct}};  // what throws comes before give()
+  return file{*new open_file{number.give(), appends, aligned, is_direct}};  // the allocation throws before give()
 }
 
 task<file> detail::file_access::open(int flags, unsigned permissions, const std::string& path) {
@@ -101,7 +101,7 @@ task<file> file::open_as(file_options how, std::string path) {
 
 namespace {
 
-// Where a file system has no files without a name.
+// Makes a temporary file on a file system without O_TMPFILE. Returns a number, or a negative error number.
 int make_and_unlink(const std::string* directory) {
   std::string path = *directory + "/weft-XXXXXX";
   const int number = ::mkostemp(path.data(), O_CLOEXEC);
@@ -123,7 +123,7 @@ task<file> file::make_temporary(std::string directory) {
                           .flags = O_TMPFILE | O_RDWR | O_CLOEXEC,
                           .permissions = 0600};
   int number = co_await perform_elsewhere(what);
-  // As EISDIR where the system takes the flag for another one.
+  // EISDIR: the system does not know O_TMPFILE, and takes it for O_DIRECTORY.
   if (number == -EOPNOTSUPP || number == -EISDIR) number = co_await blocking(make_and_unlink, &directory);
   if (number < 0) co_await fail_with(file_error(-number, makes, directory));
   co_return detail::file_access::take_over(detail::owned_number{number}, false, false);
@@ -158,7 +158,7 @@ task<> file::close() {
   if (at_ == nullptr) co_await fail_with(error{make_error_code(errc::closed), closes});
   co_await check_stop();
   WEFT_EXPECTS(!at_->is_used(), "a file was closed while an operation on it is under way, or a lock of it is held");
-  detail::owned_number number{release()};  // closed here, where it does not come to the call
+  detail::owned_number number{release()};  // its destructor closes the number if perform_elsewhere() can't begin
   const file_request what{.what = file_request::kind::close, .number = number.number()};
   const int refused = co_await shielded(perform_elsewhere(what));
   number.give();
@@ -169,7 +169,7 @@ task<> file::close() {
 
 namespace {
 
-// One that gives nothing.
+// Makes a call whose result is only whether it has failed.
 task<> perform_whole(open_file* at, file_request what, const char* operation) {
   const file_use use{at};
   if (!use) co_await fail_with(error{make_error_code(errc::closed), operation});
@@ -260,13 +260,13 @@ bool detail::lock_table::take(const range& what) {
 
 void detail::lock_table::give_back(const range& what, int number) noexcept {
   const std::lock_guard guard{lock_};
-  // Of those with these bounds each is as good: they are all shared.
+  // Any entry with these bounds will do: if there are several, all are shared.
   const auto same = [&](const range& one) { return one.begin == what.begin && one.end == what.end; };
   *std::ranges::find_if(taken_, same) = taken_.back();
   taken_.pop_back();
   for (std::uint64_t at = what.begin; at < what.end;) {
-    std::uint64_t had_to = at;         // by others, from here on
-    std::uint64_t free_to = what.end;  // else
+    std::uint64_t had_to = at;         // the end of the range from `at` on that other locks cover
+    std::uint64_t free_to = what.end;  // if `at` is not covered: the end of the range that no lock covers
     for (const range& one : taken_) {
       if (one.begin <= at)
         had_to = std::max(had_to, one.end);
@@ -275,7 +275,7 @@ void detail::lock_table::give_back(const range& what, int number) noexcept {
     }
     if (had_to == at) {
       struct flock part = lock_of(F_UNLCK, {at, free_to, false});
-      ::fcntl(number, F_OFD_SETLK, &part);  // under the lock: others may take it then
+      ::fcntl(number, F_OFD_SETLK, &part);  // under lock_: a new lock of the range can come only after the unlock
       had_to = free_to;
     }
     at = had_to;
@@ -289,7 +289,7 @@ file_lock::file_lock(open_file& of, std::uint64_t begin, std::uint64_t end, bool
 
 void file_lock::unlock() noexcept {
   if (at_ == nullptr) return;
-  // The lock is the open file's, which a forked child has in common with its parent.
+  // The system's lock belongs to the open file description, which a forked child shares with its parent: so a child keeps it.
   if (holder_ == ::getpid()) at_->locks().give_back({begin_, end_, is_shared_}, at_->number());
   std::exchange(at_, nullptr)->leave();
 }
@@ -304,7 +304,7 @@ task<std::optional<file_lock>> file::lock_if_free(open_file* at, lock_range rang
   if (!use) co_await fail_with(error{make_error_code(errc::closed), locks});
   co_await check_stop();
   if (!at->locks().take(bytes)) co_return std::nullopt;
-  file_lock got{*at, bytes.begin, bytes.end, bytes.is_shared};  // gives it back where the system has refused it, too
+  file_lock got{*at, bytes.begin, bytes.end, bytes.is_shared};  // also removes the range if the system refuses the lock
   const file_request what{.what = file_request::kind::lock, .number = at->number(), .memory = &wanted};
   const int refused = co_await perform_elsewhere(what);
   if (refused == -EAGAIN || refused == -EACCES) co_return std::nullopt;

@@ -16,10 +16,11 @@ call_ring* ring_here() noexcept {
   return its != nullptr ? its->ring_here() : nullptr;
 }
 
-// Whether a thread is to do what a ring has answered so: the ring can't do it, or was interrupted. A close counts as done,
-// whatever comes of it.
+// Whether a thread must make the call after this result of a ring: the ring can't make it, or was interrupted. A close is never
+// made again: it has closed the number whatever its result is.
 bool is_for_thread(const file_request& what, int result) noexcept {
-  constexpr int interrupted = 512;  // ERESTARTSYS, which rings tell as it is: an open was cancelled that waits
+  constexpr int interrupted =
+      512;  // ERESTARTSYS, which rings do not translate: an open that had to wait was interrupted
   if (what.what == file_request::kind::close) return false;
   return result == -EAGAIN || result == -EINTR || result == -interrupted || result == -ECANCELED ||
          result == -EOPNOTSUPP;

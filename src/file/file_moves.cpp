@@ -1,7 +1,8 @@
 // Reads and writes of files.
 //
-// A move goes on piece by piece: what can be had without waiting, then the rest elsewhere, and so on. A piece that is tried on the
-// worker is bounded, since a copy of it takes the worker's time; one that goes elsewhere, so that a stop is seen before long.
+// A read or a write (a move) goes piece by piece. Each piece is first tried on the worker, as far as that need not wait; else a
+// ring or a thread makes the call. A piece tried on the worker is bounded, since copying it takes the worker's time; one that
+// goes to a ring or a thread is bounded, so that a stop is noticed soon.
 #include <fcntl.h>
 #include <sys/uio.h>
 
@@ -36,12 +37,12 @@ constexpr std::uint64_t last_offset = std::numeric_limits<off_t>::max();
 
 constexpr const char* name_of(kind what) noexcept { return what == kind::read ? "read a file" : "write a file"; }
 
-// What is left of one buffer, or of several: gives the system's form of as much of it as it may be.
+// The rest of one buffer, and of several ones. give() writes up to `most` bytes of it as iovec, and returns their number.
 class one_part {
  public:
   explicit one_part(std::span<const std::byte> all) noexcept
       : rest_{.iov_base = const_cast<std::byte*>(all.data()), .iov_len = all.size()} {
-  }  // NOLINT: of a write it is only read
+  }  // NOLINT: a write only reads it
   bool is_empty() const noexcept { return rest_.iov_len == 0; }
   unsigned give(iovec* into, std::size_t most) const noexcept {
     *into = {.iov_base = rest_.iov_base, .iov_len = std::min(rest_.iov_len, most)};
@@ -68,7 +69,7 @@ class many_parts {
     for (const std::span<Byte>& each : left_) {
       if (count == parts_at_once || most == 0) break;
       const std::size_t size = std::min(each.size() - begin, most);
-      into[count++] = {.iov_base = const_cast<std::byte*>(each.data() + begin), .iov_len = size};  // NOLINT: as above
+      into[count++] = {.iov_base = const_cast<std::byte*>(each.data() + begin), .iov_len = size};  // NOLINT: only read
       most -= size;
       begin = 0;
     }
@@ -85,10 +86,10 @@ class many_parts {
 
  private:
   std::span<const std::span<Byte>> left_;
-  std::size_t begun_ = 0;  // of the first of them
+  std::size_t begun_ = 0;  // bytes of left_.front() that were moved
 };
 
-// Refuses, with a sentence, what direct I/O does not allow: the system only says EINVAL.
+// A sentence that says what direct I/O does not allow, or null: the system only says EINVAL.
 const char* what_is_misaligned(const open_file& at, const file_request& what) noexcept {
   const auto [memory, offset] = at.aligned();
   if (!at.is_direct() || memory == 0 || offset == 0) return nullptr;
@@ -102,7 +103,7 @@ const char* what_is_misaligned(const open_file& at, const file_request& what) no
   return nullptr;
 }
 
-// -EAGAIN: it would have to wait, or can't tell.
+// Tries a read or a write without waiting. -EAGAIN: it would have to wait, or the file system can't tell.
 int try_at_once(open_file& at, const file_request& what) noexcept {
   const bool writes = what.what != kind::read;
   if (!at.may_try(writes)) return -EAGAIN;
@@ -112,7 +113,8 @@ int try_at_once(open_file& at, const file_request& what) noexcept {
   return -EAGAIN;
 }
 
-// Moves all of it, or only what one call moves. Gives how much; of a read, less where the file ends.
+// Moves `parts`: all of them, or only what one call moves. Returns the number of bytes, which is less if a read meets the end of
+// the file.
 template <class Parts>
 task<std::size_t> move(open_file* at, kind what, std::uint64_t offset, Parts parts, bool all) {
   const file_use use{at};
@@ -138,7 +140,7 @@ task<std::size_t> move(open_file* at, kind what, std::uint64_t offset, Parts par
         co_await fail_with(file_error(EINVAL, name_of(what), wrong));
       got = co_await detail::perform_elsewhere(next);
     }
-    if (got == 0 && what != kind::read) got = -ENOSPC;  // it would say so the next time
+    if (got == 0 && what != kind::read) got = -ENOSPC;  // a write of 0 bytes: the next one would fail with this
     if (got < 0)
       detail::record(event_kind::io_error, static_cast<std::uint32_t>(-got), static_cast<std::uint64_t>(next.number),
                      detail::as_number(name_of(what)));
@@ -151,7 +153,7 @@ task<std::size_t> move(open_file* at, kind what, std::uint64_t offset, Parts par
     next.offset += size;
     parts.skip(size);
     if (!all) break;
-    // A direct read gives a part of what its alignment asks for only at the end.
+    // A direct read gives a size that is not aligned only at the end of the file.
     if (what == kind::read && at->is_direct() && at->aligned().offset != 0 && size % at->aligned().offset != 0) break;
   }
   co_return so_far;
@@ -183,7 +185,7 @@ task<> file::append_one(open_file* at, std::span<const std::byte> data) {
   return move_all(at, kind::append, 0, one_part{data});
 }
 
-// ---- one behind the other -------------------------------------------------------------------------------------------------
+// ---- sequential reads and writes ------------------------------------------------------------------------------------------
 
 task<std::size_t> file_reader::read(std::span<std::byte> into) {
   const std::size_t size = co_await nothrow(from_->read_at(position_, into));

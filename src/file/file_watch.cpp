@@ -19,7 +19,7 @@
 namespace weft {
 namespace detail {
 
-// Read by who has the descriptor's use for reading, and so by one at a time.
+// Events that were read from inotify and not taken yet. One task at a time uses it: the one that reads from the descriptor.
 class event_queue {
  public:
   explicit event_queue(descriptor& at) noexcept : at_{&at} {}
@@ -29,7 +29,7 @@ class event_queue {
   descriptor* at() const noexcept { return at_; }
   bool is_empty() const noexcept { return begin_ == end_; }
 
-  /// Reads as many as have come. With some there already it does nothing.
+  /// Reads as many events as have come and have room. Does nothing if the queue has some.
   tried fill() noexcept {
     if (!is_empty()) return {};
     at_->expect_change(direction::in);
@@ -53,7 +53,7 @@ class event_queue {
                        .cookie = head.cookie,
                        .is_directory = (head.mask & IN_ISDIR) != 0,
                        .name = head.len == 0 ? std::string{} : std::string{bytes_ + begin_ + sizeof head}};
-    begin_ += sizeof head + head.len;  // now that there was memory for it
+    begin_ += sizeof head + head.len;  // last, since the allocation of the name may throw
     return one;
   }
 

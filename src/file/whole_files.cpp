@@ -20,15 +20,15 @@
 
 namespace weft::detail {
 
-// What is made room for at once is set to zero, on the worker.
+// The most by which read_whole() grows the string at once: resize() sets the new bytes to zero, on the worker.
 constexpr std::size_t most_room = std::size_t{4} << 20;
 
-// The size is where to begin: it may change meanwhile, and files of /proc say none.
+// The file's size is only a first guess: it may change meanwhile, and files of /proc have size 0.
 task<std::string> read_whole(std::string path, std::size_t limit) {
   file from = co_await nothrow(file::open(path));
   const file_status known = co_await nothrow(from.stat());
   if (known.is_regular && known.size > limit) co_await fail_with(file_error(EFBIG, "read a file", path));
-  // One more: that there is none tells the end.
+  // One byte more than the size: a read that gives fewer than it asks for tells the end.
   const std::size_t expected = static_cast<std::size_t>(std::min<std::uint64_t>(known.size, limit)) + 1;
   std::string text;
   text.reserve(expected);
@@ -64,7 +64,7 @@ struct replacement {
   bool has_old = false;
 };
 
-// The number of the new file, or an error number below zero.
+// Makes the new file beside the old one. Returns its number, or a negative error number.
 int begin_beside(replacement* of) {
   struct stat old{};
   of->has_old = ::lstat(of->path.c_str(), &old) == 0 && S_ISREG(old.st_mode);
@@ -97,7 +97,7 @@ int put_in_place(const replacement* of, bool* is_done) noexcept {
   return -perform({.what = file_request::kind::sync, .number = directory.number()});
 }
 
-// Removes what did not get into its place.
+// Its destructor removes the new file, unless that was renamed to its place.
 class unfinished {
  public:
   explicit unfinished(const std::string& path) noexcept : path_{&path} {}
@@ -121,7 +121,7 @@ task<> replace_whole(std::string path, std::string_view data, unsigned permissio
   replacement mine;
   mine.permissions = permissions;
   mine.directory = name == 0 ? "." : path.substr(0, name);
-  // Of a long name a part: with what comes behind it, it has to be a name, too.
+  // Only the first 200 bytes of the name, since with the suffix it must not exceed the 255 bytes of a file name.
   mine.beside = path.substr(0, name) + "." + path.substr(name, 200) + "." + std::string(16, '0');
   mine.path = std::move(path);
 

@@ -16,7 +16,7 @@ void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
   use_.store(open | owned, std::memory_order_relaxed);                         // nobody else has it yet
 }
 
-// False: it is another one by now.
+// Sets bits of `ended_`. False: the memory is another descriptor's by now.
 bool descriptor::end(std::uint16_t of_generation, std::uint32_t bits) noexcept {
   std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // a guess: the exchange decides
   do {
@@ -39,8 +39,8 @@ void descriptor::arm(direction which) noexcept {
   if (merges()) of_->arm(*this, direction::out);
 }
 
-// By the service: changes in this direction are reported no more, until somebody who waits has it armed anew. Who waits for
-// either asks whether the first is armed, and then arms both.
+// By the service: changes in this direction are no longer reported, until a task that is about to wait arms it anew. With merged
+// directions both are disarmed: a wait checks `in` alone, and then arms both.
 void descriptor::disarm(direction which) noexcept {
   const bool both = merges();
   armed_.fetch_and(static_cast<std::uint8_t>(~(both ? 3U : bit(which))), std::memory_order_relaxed);  // as declared
@@ -51,11 +51,11 @@ void descriptor::close() noexcept {
   std::uint32_t before = use_.load(std::memory_order_relaxed);  // a guess: the exchange decides
   do {
     if ((before & open) == 0) return;
-    // In use until who waits was woken, so that the number stays.
+    // A use of its own, so that the number is not closed before the waiting tasks are woken.
   } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
                                        std::memory_order_acquire,  // <- left: who has armed it
                                        std::memory_order_relaxed));  // tried again
-  if (of_->is_inherited()) [[unlikely]] {  // who is at it is in the parent, whose connection this is, too
+  if (of_->is_inherited()) [[unlikely]] {  // the operations under way are the parent's, which shares the connection
     close_number();
     return leave(one_use);
   }
@@ -98,11 +98,11 @@ void descriptor::drop() noexcept {
 void descriptor::close_number() noexcept {
   const int number = number_.exchange(-1, std::memory_order_relaxed);  // as declared
   if (number < 0) return;
-  if (!of_->is_inherited()) of_->stop_watching(number);  // of a file that others have, too, nothing else would end it
+  if (!of_->is_inherited()) of_->stop_watching(number);  // close() alone does not end it while a duplicate is open
   close_file(number);
 }
 
-// The last user closes the number before it gives up its use: until then the descriptor can't be another file's.
+// Ends a use. The last user closes the number before it gives up its use: until then the memory is not reused for another file.
 void descriptor::leave(std::uint32_t uses) noexcept {
   std::uint32_t before = use_.load(std::memory_order_acquire);  // <- left
   do {

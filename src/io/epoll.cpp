@@ -14,7 +14,7 @@
 namespace weft::detail {
 namespace {
 
-// An address and, in the bits that no address of a program has, the generation.
+// User data: the descriptor's address and, in the upper 16 bits, which no user-space address uses, its generation.
 std::uint64_t packed(const descriptor& one) noexcept {
   return reinterpret_cast<std::uintptr_t>(&one) | std::uint64_t{one.generation()} << 48;
 }
@@ -27,7 +27,7 @@ int made(int number, const char* what) {
   return number;
 }
 
-// Rounded up: a worker that slept too short would look at the clock again and again. -1: no limit.
+// Rounded up: a worker that woke before the time would go to sleep again and again until it comes. -1: no limit.
 int milliseconds_until(epoll::time_point until) noexcept {
   if (until == until.max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
@@ -50,9 +50,10 @@ epoll::epoll()
 
 epoll::~epoll() {
   if (!is_inherited()) wait_for_visitors();
-  WEFT_EXPECTS(is_inherited() || watched() == 0,
-               "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
-               "uses that would meet what is gone");
+  WEFT_EXPECTS(
+      is_inherited() || watched() == 0,
+      "a runtime was destroyed before a stream, a listener or another descriptor that was made in it, and that "
+      "still uses the runtime");
   ::close(wake_fd_);
   ::close(set_);
 }
@@ -117,7 +118,8 @@ void epoll_parker::wake() noexcept {
   word_.wake([&set = *set_] { set.interrupt(); });
 }
 
-// Asks the system only between jobs: a worker that looks for work asks it anyway when it falls asleep.
+// Reports what the last sleep in the set collected. Calls the system only between jobs: a worker that has found no job calls it
+// anyway when it falls asleep.
 bool epoll_parker::poll(bool between_jobs) noexcept {
   if (between_jobs && changes_.empty()) set_->wait({}, changes_, [] { return true; });
   if (changes_.empty()) return false;

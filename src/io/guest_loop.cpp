@@ -26,7 +26,7 @@ class guest_loop::turn {
   guest_loop& of_;
 };
 
-// Its own thread looks for more before it leaves.
+// No interrupt from the owner's own thread inside run_ready() or run_until(): these look for more jobs before they return.
 void guest_loop::post(job& work) noexcept {
   const bool is_here = owner_.load(std::memory_order_relaxed) == this_thread_id() && is_inside_;  // as declared
   const post_hazard::mark mark{this_worker().hazard, this};  // the job may destroy the runtime

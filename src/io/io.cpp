@@ -1,8 +1,8 @@
 // Pipes in memory.
 //
-// A ring of bytes, and how many were ever written and read, under a lock. There is one reader and one writer at a time, so what
-// lies in the ring is the reader's and the rest is the writer's: each copies without the lock, and then says so under it. Who
-// finds nothing to do notes that it waits, and the other end sets its event.
+// A circular buffer, with the numbers of bytes written and read so far, guarded by a lock. There is one reader and one writer at
+// a time, so the reader owns the bytes in the buffer and the writer owns the free space: each copies without the lock, and
+// updates its number under it. An end that finds no bytes, or no room, notes that it waits; the other end then sets its event.
 #include <weft/io.hpp>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace weft {
 namespace detail {
 
-/// What the ends of a pipe share. An operation that is under way has a share of it, too.
+/// What the ends of a pipe share, by shared_ptr. An operation under way has a shared_ptr of its own.
 class pipe_core {
  public:
   explicit pipe_core(std::size_t capacity)
@@ -23,7 +23,7 @@ class pipe_core {
 
   enum class end : bool { reader, writer };
 
-  /// Who reads or writes, one at a time.
+  /// A read or a write under way (RAII). Asserts that each end has one at a time.
   class use {
    public:
     use(pipe_core& of, end which) : of_{of}, which_{which} {
@@ -45,11 +45,11 @@ class pipe_core {
     end which_;
   };
 
-  /// Copies out what is there; nothing where it must wait. Throws `closed`.
+  /// Copies out what is there, and returns how much; 0 at the end. Returns nothing if it must wait. Throws `closed`.
   std::optional<std::size_t> try_read(std::span<std::byte> into);
-  /// The same the other way round.
+  /// Copies in what there is room for, and returns how much. Returns nothing if it must wait. Throws `closed`.
   std::optional<std::size_t> try_write(std::span<const std::byte> data);
-  /// For the end that a try has told to wait. Woken without cause at times.
+  /// To be awaited after a try that must wait. There are spurious wake-ups.
   auto until_changed(end which) noexcept { return side_of(which).changed.wait(); }
 
   void close(end which) noexcept {
@@ -68,7 +68,7 @@ class pipe_core {
  private:
   struct side {
     auto_event changed;
-    // Under the lock.
+    // Guarded by the lock.
     std::uint64_t moved = 0;  // bytes, ever
     bool is_used = false, is_closed = false, waits = false;
   };
@@ -141,7 +141,7 @@ struct pipe_access {
 
 namespace {
 
-/// What is left of a write. If it goes while some of the data was written and some not, it closes the writer's end.
+/// The unwritten part of a write. Its destructor closes the writer's end if some of the data was written and some was not.
 class unfinished_pipe_write {
  public:
   unfinished_pipe_write(pipe_core& to, std::span<const std::byte> data) noexcept : to_{to}, left_{data} {}

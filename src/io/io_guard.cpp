@@ -14,7 +14,7 @@ void io_guard::look(timer& self) noexcept {
   auto& mine = static_cast<io_guard&>(self);
   pool_core& pool = *mine.workers();
   if (pool.is_asleep()) {
-    // Who leaves from here on arms it, or is seen here.
+    // A worker that leaves the set of idle workers from here on arms the timer, or is seen by is_asleep() below.
     mine.looks_.exchange(false, std::memory_order_acq_rel);  // <-, -> left (no model: see it)
     if (pool.is_asleep()) return;
     if (mine.looks_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: see it)

@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-static_assert(sizeof(descriptor) == 128, "two lines of the cache: there is one a connection");
+static_assert(sizeof(descriptor) == 128, "two cache lines, since each connection has one");
 
 io_service::io_service() noexcept
     : forks_{(count_forks(), forks_of_process.load(std::memory_order_relaxed))} {}  // as declared
@@ -17,9 +17,10 @@ bool io_service::is_inherited() const noexcept {
 }
 
 descriptor& io_service::watch(int number, bool tries_first) {
-  WEFT_EXPECTS(!is_inherited(),
-               "a socket or another descriptor was made in a runtime of the process that this one was forked from: the "
-               "threads that would wait for it are there");
+  WEFT_EXPECTS(
+      !is_inherited(),
+      "a socket or another descriptor was made in a runtime of the process that this one was forked from: only "
+      "that process has the threads that would wait for it");
   descriptor* one;
   {
     const std::lock_guard guard{lock_};
@@ -45,12 +46,12 @@ descriptor& io_service::watch(int number, bool tries_first) {
 }
 
 void io_service::give_back(descriptor& one) noexcept {
-  // In a child that was forked this is a copy of its parent's service. A thread of the parent may have held the lock at the
-  // fork, and nobody unlocks it here: so the child watches nothing new with it.
+  // In a forked child this is a copy of the parent's service. A thread of the parent may have held the lock at the fork, and
+  // nobody unlocks it here. The descriptor's memory is not needed again, since the child watches nothing with this copy.
   if (is_inherited()) return;
   if (retire(one)) use_again(one);
   const std::lock_guard guard{lock_};
-  --watched_;  // the last: the service may be gone then
+  --watched_;  // the last access: at 0 the service may be destroyed
 }
 
 void io_service::wait_for_visitors() const noexcept {

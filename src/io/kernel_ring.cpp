@@ -28,14 +28,14 @@ int kernel_ring::make(ring_size size) noexcept {
   return ::fcntl(ring_.ring_fd, F_SETFD, FD_CLOEXEC) == 0 ? 0 : -errno;
 }
 
-// liburing 2.3 declares io_uring_enable_rings(), and does not export it.
+// Not by io_uring_enable_rings(): liburing 2.3 declares that function, but does not export it.
 int kernel_ring::begin() noexcept {
   return ::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) == 0 ? 0 : -errno;
 }
 
 bool kernel_ring::cancel_now(std::uint64_t name) noexcept {
   constexpr unsigned sync_cancel = 24;  // IORING_REGISTER_SYNC_CANCEL
-  io_uring_sync_cancel_reg what{};      // a call that is at work is not waited for
+  io_uring_sync_cancel_reg what{};      // timeout 0: it does not wait for a call that is being executed
   what.addr = name;
   what.fd = -1;
   return ::syscall(SYS_io_uring_register, ring_.ring_fd, sync_cancel, &what, 1) == 0 || errno != ENOENT;
@@ -49,7 +49,7 @@ io_uring_sqe* kernel_ring::submission() noexcept {
 
 void kernel_ring::wait(parker::time_point until) noexcept {
   if (until == until.max()) {
-    ::io_uring_submit_and_wait(&ring_, 1);  // interrupted: as if woken
+    ::io_uring_submit_and_wait(&ring_, 1);  // EINTR counts as a wake-up
     return;
   }
   const auto left = std::chrono::ceil<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now());

@@ -15,8 +15,8 @@
 namespace weft::detail {
 namespace {
 
-// Has a thread that sleeps in it; what waits there and has no executor goes on on that thread. Never destroyed, since
-// streams may be used by the last destructors of the process. The thread ends before the library is unloaded.
+// The process's epoll set, and a thread that sleeps in it. A waiter without an executor resumes on that thread. Never destroyed,
+// since the last destructors of the process may use streams. The thread ends before the library is unloaded.
 class process_epoll {
  public:
   epoll& with_thread() {
@@ -25,7 +25,7 @@ class process_epoll {
     return set_;
   }
 
-  // A child that was forked makes one of its own, and leaves this one as it is.
+  // A forked child makes a process_epoll of its own, and leaves the parent's as it is.
   static process_epoll& instance() {
     process_epoll* seen = current.load(std::memory_order_acquire);  // <- made (no model: as declared)
     while (seen == nullptr || seen->set_.is_inherited()) {
@@ -41,7 +41,7 @@ class process_epoll {
  private:
   void start() {
     if (!ends_in_time_) ends_in_time_ = at_end(end_current);
-    ending_.store(false, std::memory_order_relaxed);  // the thread begins behind it
+    ending_.store(false, std::memory_order_relaxed);  // ordered by pthread_create()
     const helper_signals as_helper;
     const int refused = ::pthread_create(
         &thread_, nullptr,
@@ -58,7 +58,8 @@ class process_epoll {
 
   void run() noexcept {
     epoll::changes changes;
-    while (!ending_.load(std::memory_order_relaxed)) {  // the kernel orders it, by the interrupt
+    while (
+        !ending_.load(std::memory_order_relaxed)) {  // the kernel orders it: write() of the eventfd, then epoll_wait()
       set_.wait(epoll::time_point::max(), changes, [] { return true; });
       changes.report();
     }
@@ -72,7 +73,7 @@ class process_epoll {
     const std::lock_guard guard{lock_};
     if (is_unloading()) ends_in_time_ = false;  // a destructor of a static may start it again
     if (!running_ || pthread_equal(thread_, pthread_self()) != 0) return;
-    ending_.store(true, std::memory_order_relaxed);  // as in run()
+    ending_.store(true, std::memory_order_relaxed);  // the kernel orders it: the interrupt() comes after it
     set_.interrupt();
     ::pthread_join(thread_, nullptr);
     running_ = false;
@@ -90,7 +91,7 @@ class process_epoll {
 
 constinit std::atomic<process_epoll*> process_epoll::current{nullptr};
 
-// Of the test kit. Null: there is none.
+// The test kit's function in place of the process's own service. Null: there is none.
 //   edge elsewhere  all before it was set  ->  who finds it. No model: relacy has no statics.
 std::atomic<io_service& (*)()> elsewhere{nullptr};
 

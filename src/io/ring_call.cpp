@@ -22,7 +22,7 @@ ssize_t call(const file_request& of, int flag) noexcept {
     case kind::allocate: return ::fallocate(of.number, 0, at, static_cast<off_t>(of.size));
     case kind::truncate: return ::ftruncate(of.number, static_cast<off_t>(of.size));
     case kind::open: return ::openat(AT_FDCWD, of.path, of.flags, of.permissions);
-    case kind::close: return ::close(of.number) == 0 || errno == EINTR ? 0 : -1;  // it is closed then, too
+    case kind::close: return ::close(of.number) == 0 || errno == EINTR ? 0 : -1;  // after EINTR it is closed, too
     case kind::stat:
       return ::statx(of.number, "", AT_EMPTY_PATH, STATX_BASIC_STATS, static_cast<struct statx*>(of.memory));
     case kind::lock: return ::fcntl(of.number, F_OFD_SETLK, of.memory);

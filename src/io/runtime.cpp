@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// What a runtime waits by, and a sentence that says why.
+// The back end of a runtime, and a sentence that says why it was chosen.
 struct choice {
   std::unique_ptr<detail::back_end> io;
   std::string why;
@@ -38,7 +38,7 @@ choice choose(const runtime_options& options) {
   const char* const who = asked ? "as its options ask" : "as WEFT_IO asks";
   if (wanted == io_backend::epoll)
     return {detail::make_epoll_back_end(), std::string{"Sockets are waited for by epoll, "} + who + "."};
-  // Measured: connections that are spread over rings cause more, and smaller, sleeps.
+  // Measured: with connections spread over several rings, workers sleep more often, and find fewer changes after each sleep.
   if (wanted == io_backend::automatic && options.threads != 1)
     return {detail::make_epoll_back_end(),
             "Sockets are waited for by epoll, since there are several workers, for which one set takes less time than "
@@ -64,9 +64,9 @@ std::unique_ptr<detail::back_end> detail::make_uring_back_end(unsigned, std::str
 #endif
 
 struct runtime::parts {
-  // Threads, and what they wait by.
+  // The worker threads, and their back end.
   struct crew {
-    // Of so many threads, of which one may be the caller's.
+    // With `options.threads` threads, one of which is the caller's if `with_caller`.
     crew(const runtime_options& options, bool with_caller) : crew{options, with_caller, choose(with_spares(options))} {}
     crew(const runtime_options& options, bool with_caller, choice chosen)
         : io{std::move(chosen.io)},
@@ -86,7 +86,7 @@ struct runtime::parts {
       io->end();
     }
 
-    // They wait for sockets, too.
+    // Spare workers wait for sockets, too, so the back end counts them as workers.
     static runtime_options with_spares(runtime_options options) noexcept {
       options.threads += options.spare_workers;
       return options;
@@ -212,7 +212,7 @@ detail::as_worker::as_worker() noexcept : was_pending_{is_sigpipe_pending()} {
   was_blocked_ = ::sigismember(&before, SIGPIPE) == 1;
 }
 
-// One that a task has caused on this thread goes with it.
+// Takes a SIGPIPE that was raised on this thread meanwhile, so that it is not delivered when SIGPIPE is unblocked.
 detail::as_worker::~as_worker() {
   const sigset_t one = sigpipe_alone();
   constexpr timespec at_once{};

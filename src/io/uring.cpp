@@ -16,8 +16,9 @@
 namespace weft::detail {
 namespace {
 
-// A socket wakes its polls with POLLPRI for whatever it has received, and with POLLRDBAND; a poll that asks it hears of
-// POLLPRI only if there is something urgent, and of POLLRDBAND never. A completion has what one of the two has said.
+// A completion has the events either of a wake-up or of a query of the socket. A socket wakes its polls with POLLPRI and
+// POLLRDBAND for whatever it has received. When queried, it gives POLLPRI only if there is urgent data, and POLLRDBAND never. So
+// POLLPRI means urgent data only without POLLRDBAND.
 constexpr unsigned asked_in = POLLIN | POLLPRI | POLLRDBAND | POLLRDHUP;
 bool is_urgent(int events) noexcept { return (events & (POLLPRI | POLLRDBAND)) == POLLPRI; }
 
@@ -49,15 +50,15 @@ void uring_worker::poll_wake_fd() noexcept {
 }
 
 void uring_worker::commit(time_point until) noexcept {
-  has_slept_ = true;  // it was in the set of idle workers
+  has_slept_ = true;  // the worker has been in the set of idle workers
   const bool uses_ring = out_ != 0 || ring_.has_submissions();
   misses_some_ = uses_ring && has_lost_some();
   if (misses_some_) [[unlikely]]
-    return;  // poll() finds out, of which it is known that it may wake somebody
+    return;  // poll() calls find_lost(), which may wake tasks: commit() must not
   if (uses_ring && !polls_wake_fd_) poll_wake_fd();
-  if (uses_ring && !polls_wake_fd_) return;  // it is tried again
+  if (uses_ring && !polls_wake_fd_) return;  // the submission queue is full: the worker comes back here
   if (!word_.fall_asleep(uses_ring ? sleep_word::in_kernel : sleep_word::on_word)) return;
-  if (has_asked()) {  // the word has the edge
+  if (has_asked()) {  // requests put in before the sleep word changed are seen here; later ones wake the worker
     perform_asked();
   } else if (uses_ring) {
     has_calls_ = has_found_none_ = false;
@@ -66,7 +67,7 @@ void uring_worker::commit(time_point until) noexcept {
   } else {
     word_.sleep_on_word(until);
   }
-  word_.rise();  // from here on the guard looks, too
+  word_.rise();  // from here on the guard may find the worker stuck
   note_unfinished();
 }
 
@@ -78,18 +79,19 @@ void uring_worker::wake() noexcept {
   });
 }
 
-// No system call, unless the kernel has something.
+// Makes no system call unless the kernel has completions to fetch, or there are submissions to hand over.
 bool uring_worker::poll(bool between_jobs) noexcept {
   count(looks_, 1);
   perform_asked();
-  const bool has_ended_some = std::exchange(has_ended_some_, false);  // as it fell asleep, too
+  const bool has_ended_some = std::exchange(has_ended_some_, false);  // also set by commit()
   const bool has_looked = of_->look_after_stuck(*this) || has_ended_some;
   if (out_ == 0 && !ring_.has_submissions()) return has_looked;
   if (has_slept_) {
     has_slept_ = false;
     of_->has_left();
   }
-  // Calls go when there were no jobs twice: the first time it may be about to sleep, and hands them over with that.
+  // Calls on files are submitted when the worker has found no job twice: the first time it may be about to sleep, and then the
+  // sleep submits them.
   const bool calls_go = has_calls_ && std::exchange(has_found_none_, true);
   if (ring_.has_work() || calls_go || misses_some_ || (between_jobs && ring_.has_submissions())) {
     has_calls_ = has_found_none_ = misses_some_ = false;
@@ -105,7 +107,7 @@ bool uring_worker::poll(bool between_jobs) noexcept {
 }
 
 bool uring_worker::reap() noexcept {
-  std::array<io_uring_cqe, 128> those;  // a copy: code that runs within this may enter the ring
+  std::array<io_uring_cqe, 128> those;  // a copy: code that runs inside completed() may enter the ring
   const unsigned count_taken = ring_.take(those.data(), static_cast<unsigned>(those.size()));
   for (unsigned i = 0; i != count_taken; ++i) completed(those[i]);
   note_unfinished();
@@ -132,14 +134,14 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
     --out_;
   }
   if (one.ring.is_retired) {
-    // Unless it is in the inbox once more, since the kernel took no cancellation.
-    if (one.ring.armed == 0 && !one.ring.asks.any())  // only this thread asks any more
-      of_->use_again(one);                            // it may be another's after this line
+    // Not while it is in the inbox again, because the submission queue had no room for a cancellation.
+    if (one.ring.armed == 0 && !one.ring.asks.any())  // only this thread makes requests for a retired descriptor
+      of_->use_again(one);                            // the memory may be reused after this line
     return;
   }
   const auto events = what.res < 0 ? POLLERR : what.res;
   const bool all = (events & POLLHUP) != 0, failed = (events & POLLERR) != 0;
-  // Of a failed poll it is not known what has happened since: who tries finds out, and has it armed anew.
+  // After the poll has ended, changes go unreported: the next operation tries, and arms the direction anew if it must wait.
   if (!goes_on) one.disarm(which);
   one.report(one.generation(), {.in = which == direction::in && (failed || (events & POLLIN) != 0),
                                 .out = which == direction::out && (failed || (events & POLLOUT) != 0),
@@ -183,12 +185,12 @@ void uring_worker::perform_one(descriptor& one) noexcept {
       if ((what & bit(which)) != 0 && !arm(one, which)) left |= bit(which);
   }
   note_unfinished();
-  // The kernel takes no submission now: at the next look.
+  // The kernel takes no submission now: the rest is done at the next perform_asked().
   if (left != 0 && one.ring.asks.add(left)) inbox_.put(one);
 }
 
 bool uring_worker::arm(descriptor& one, direction which) noexcept {
-  if ((one.ring.armed & bit(which)) != 0) return true;  // of two that are armed together, the other one was over
+  if ((one.ring.armed & bit(which)) != 0) return true;  // with merged directions, only the other one's poll had ended
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
   const unsigned asked = which == direction::in ? asked_in : POLLOUT;
@@ -202,11 +204,11 @@ bool uring_worker::arm(descriptor& one, direction which) noexcept {
   return true;
 }
 
-// Whether all has been handed to the kernel.
+// Cancels the polls of a descriptor without users. False: the submission queue had no room for all cancellations.
 bool uring_worker::cancel(descriptor& one) noexcept {
   one.ring.is_retired = true;
   if (one.ring.armed == 0) {
-    of_->use_again(one);  // it may be another's after this line
+    of_->use_again(one);  // the memory may be reused after this line
     return true;
   }
   for (const direction which : {direction::in, direction::out}) {
@@ -217,7 +219,7 @@ bool uring_worker::cancel(descriptor& one) noexcept {
     ::io_uring_sqe_set_data64(to, of_nobody);
     to->flags |= IOSQE_CQE_SKIP_SUCCESS;
   }
-  // It was not shut down, so its peer hears of the end by this alone.
+  // A shared file was not shut down by close(): so the peer learns of the close only by this cancellation.
   if (one.is_shared_.load(std::memory_order_relaxed)) ring_.enter();  // as declared
   return true;
 }
@@ -252,8 +254,8 @@ bool uring::look_after_stuck(const uring_worker& by) noexcept {
   return true;
 }
 
-// Asks the system about what is waited for in that one's ring. Who waits is woken; the ring tells it once more, later, which
-// makes somebody try in vain at most.
+// Calls poll() for the descriptors that are waited for in the stuck worker's ring, and reports those that are ready. The ring
+// reports the same changes again later, which causes at most one try each that finds nothing.
 void uring::look_after(uring_worker& stuck) noexcept {
   constexpr std::size_t at_once = 256;
   struct asked {
@@ -278,7 +280,7 @@ void uring::look_after(uring_worker& stuck) noexcept {
     if (count == 0 || ::poll(states.data(), count, 0) <= 0) continue;
     for (std::size_t i = 0; i != count; ++i) {
       const int events = states[i].revents;
-      if (events == 0 || (events & POLLNVAL) != 0) continue;  // it was closed meanwhile
+      if (events == 0 || (events & POLLNVAL) != 0) continue;  // POLLNVAL: it was closed meanwhile
       const bool either = (events & (POLLERR | POLLHUP)) != 0;
       those[i].of->report(those[i].generation, {.in = either || (events & (POLLIN | POLLRDHUP)) != 0,
                                                 .out = either || (events & POLLOUT) != 0});
@@ -294,12 +296,14 @@ uring::uring(unsigned workers, ring_size size) : size_{size} {
 
 uring::~uring() {
   if (!is_inherited()) wait_for_visitors();
-  WEFT_EXPECTS(is_inherited() || watched() == 0,
-               "a runtime was destroyed before a stream, a listener or another descriptor that was made in it: whoever "
-               "uses that would meet what is gone");
+  WEFT_EXPECTS(
+      is_inherited() || watched() == 0,
+      "a runtime was destroyed before a stream, a listener or another descriptor that was made in it, and that "
+      "still uses the runtime");
 }
 
-// Smaller where the memory is not there that a process may lock; what others have given back comes a moment late.
+// Halves the rings while they need more memory than the process may lock. Then it waits, up to 63 ms: the kernel gives memory of
+// rings that were closed back with a delay.
 int uring::make_rings() noexcept {
   int refused = 0, tries = 0;
   for (const auto& one : workers_)
@@ -318,7 +322,7 @@ int uring::begin_to_watch(descriptor& one) noexcept {
   one.ring.is_retired = false;
   struct stat what;
   if (::fstat(one.number(), &what) != 0) return errno;
-  return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;  // as epoll says it
+  return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;  // the error that epoll_ctl() gives
 }
 
 void uring::arm(descriptor& one, direction which) noexcept {

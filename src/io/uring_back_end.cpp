@@ -1,4 +1,4 @@
-// Rings as the back end of a runtime: whether this system gives them, and if it does not, why.
+// The io_uring back end of a runtime: whether this system supports it, and if not, why.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -41,7 +41,7 @@ class uring_back_end final : public back_end {
   uring rings_;
 };
 
-// Not what distributions of old kernels have added to them: a version below that is refused whatever it can do.
+// Older than 6.1, by the version alone: features that a distribution has backported to an older kernel do not count.
 bool is_kernel_old(std::string& why_not) {
   utsname system;
   int major = 0, minor = 0;
@@ -72,7 +72,8 @@ std::string reason_of(int refused) {
   }
 }
 
-// An edge-triggered poll of an eventfd that reports twice, in a ring as weft makes them: 0, or what is wrong.
+// Makes a small ring and tests in it that one multishot poll of an eventfd reports two writes, though nobody reads the eventfd.
+// Returns an error number, or 0.
 int try_a_ring() {
   struct eventfd {
     const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -1,4 +1,4 @@
-// Calls about files that a ring does for its owner's tasks.
+// System calls on files that a ring makes for its owner's tasks.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -29,7 +29,7 @@ void describe(const file_request& what, io_uring_sqe* to) noexcept {
         ::io_uring_prep_writev(to, what.number, parts, what.count, at);
       if (what.what != kind::append) break;
       to->rw_flags = RWF_APPEND;
-      to->flags |= IOSQE_ASYNC;  // in one piece: the submitter might do a part, without waiting
+      to->flags |= IOSQE_ASYNC;  // in one piece: at submission the kernel might write only the part that needs no wait
       break;
     }
     case kind::sync: ::io_uring_prep_fsync(to, what.number, 0); break;
@@ -38,8 +38,8 @@ void describe(const file_request& what, io_uring_sqe* to) noexcept {
       ::io_uring_prep_fallocate(to, what.number, 0, static_cast<off_t>(what.offset), static_cast<off_t>(what.size));
       break;
     case kind::open:
-      // Tried by the submitter, it would be opened with O_NONBLOCK: a FIFO would not be waited for, but refused, or given without
-      // its other end.
+      // At submission the kernel would open the file with O_NONBLOCK: for a FIFO it would not wait for the other end, but fail,
+      // or succeed without it.
       ::io_uring_prep_openat(to, AT_FDCWD, what.path, what.flags, what.permissions);
       to->flags |= IOSQE_ASYNC;
       break;
@@ -65,7 +65,7 @@ bool uring_worker::begin(ring_call& one, root& self) noexcept {
   begin_here();
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
-  // From here on a stop may ask to have it cancelled: it asks this thread, which does that behind this function.
+  // From here on a stop may request a cancellation. It asks this thread, which submits it after this function.
   if (!self.park(one)) {
     ::io_uring_prep_nop(to);
     ::io_uring_sqe_set_data64(to, of_nobody);
@@ -87,7 +87,7 @@ bool uring_worker::begin(ring_call& one, root& self) noexcept {
 
 void uring_worker::cancel(ring_call& one) noexcept {
   if (is_here() && cancel_here(one)) return;
-  if (!one.is_asked_for()) return;  // its completion has come
+  if (!one.is_asked_for()) return;  // the completion has come
   calls_.put(one);
   if (!is_here()) wake();
 }
@@ -97,7 +97,7 @@ bool uring_worker::cancel_here(ring_call& one) noexcept {
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
   one.is_cancelled = true;
-  // Nothing can have this address instead when the kernel looks for it: what comes later is behind this in the ring.
+  // A later call at the same address can't be hit: its submission comes after this cancellation in the ring.
   ::io_uring_prep_cancel64(to, reinterpret_cast<std::uintptr_t>(&one) | of_call, 0);
   ::io_uring_sqe_set_data64(to, of_nobody);
   to->flags |= IOSQE_CQE_SKIP_SUCCESS;
@@ -112,10 +112,10 @@ void uring_worker::perform_calls() noexcept {
     auto& one = static_cast<ring_call&>(*next);
     next = next->next;
     if (one.has_ended()) {
-      one.end();  // it may be gone
+      one.end();  // the call may be gone after this line
       has_ended_some_ = true;
     } else if (!cancel_here(one) && one.is_asked_for()) {
-      calls_.put(one);  // at the next look
+      calls_.put(one);  // no room for a submission: at the next perform_asked()
     }
   }
 }
@@ -125,7 +125,7 @@ void uring_worker::ended(ring_call& one, int result) noexcept {
   (one.above != nullptr ? one.above->below : under_way_) = one.below;
   if (one.below != nullptr) one.below->above = one.above;
   one.result = result;
-  if (one.may_end()) one.end();  // it may be gone
+  if (one.may_end()) one.end();  // the call may be gone after this line
 }
 
 }  // namespace weft::detail

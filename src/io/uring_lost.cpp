@@ -1,15 +1,16 @@
-// Completions that the kernel has dropped.
+// Recovery from completions that the kernel has dropped.
 //
-// Nothing says which they were. But each was the last one of a poll or of a call: so what was lost is what this side thinks is
-// under way, and the kernel does not have. It is asked by a cancellation of each, which answers at once. What it still has is
-// cancelled with that: the last completion of a poll has its waiters try, and then arm it anew; a call that had not begun is
-// done by a thread.
+// The kernel does not say which requests they belonged to. But each was the last completion of a poll or of a call: so the
+// requests that lost it are those that the owner counts as under way and that the kernel no longer has. The owner finds them by a
+// synchronous cancellation of each request (IORING_REGISTER_SYNC_CANCEL), which fails for those. It cancels the others: the last
+// completion of a cancelled poll makes the waiting tasks try, and arm it anew; a cancelled call that had not begun is made by a
+// thread.
 //
-// A completion comes as the ring's owner enters, and only then. So what the kernel does not have, while nothing is to be handed
-// to it and its owner has taken all that came since, has lost its last one.
+// The kernel posts completions only when the ring's owner enters. So once no submission is pending and the owner has taken all
+// completions, a request that the kernel does not have has lost its last one.
 //
-// Rejected: (a) to have polls armed anew without a question: one that is there still would then be there twice. (b) A new ring:
-// its memory is what lacks just now.
+// Rejected: (a) to arm all polls anew without asking: a poll that the kernel still has would then exist twice. (b) A new ring: it
+// needs the memory that is lacking.
 #include <array>
 #include <cerrno>
 
@@ -17,18 +18,18 @@
 
 namespace weft::detail {
 
-// False: the kernel takes no submission just now.
+// Hands over all submissions and takes all completions. False: some are left after many rounds.
 bool uring_worker::reap_all() noexcept {
   constexpr int most = 1000;
   for (int i = 0; i != most; ++i) {
     ring_.enter();
-    while (ring_.has_completions()) reap();  // what this has go on may arm something
+    while (ring_.has_completions()) reap();  // this may resume a task that arms something
     if (!ring_.has_submissions() && !ring_.has_overflown()) return true;
   }
   return false;
 }
 
-// Some descriptors from that number on. False: those were all.
+// Asks for the polls of some descriptors, from index `from` on, and completes those that were lost. False: these were the last.
 bool uring_worker::probe_polls(std::size_t& from) noexcept {
   std::array<std::uint64_t, 128> over;
   std::size_t asked = 0, count = 0;
@@ -50,9 +51,9 @@ bool uring_worker::probe_polls(std::size_t& from) noexcept {
   return more;
 }
 
-// A poll ends as its owner enters, too; a call may have been ended before that, by a thread of the kernel's: it is not there any
-// more, and its completion has not come. So all are asked for, then what has come is taken, and what is missing still has lost
-// its completion. False: as above.
+// A poll ends only when its owner enters. A call may end before that, on a thread of the kernel's: then the kernel no longer has
+// it, and its completion has not come yet. So this asks for all calls, then takes the completions; a call that was missing and is
+// still under way has lost its completion. False: reap_all() could not take all completions.
 bool uring_worker::probe_calls() noexcept {
   using kind = file_request::kind;
   for (ring_call* one = under_way_; one != nullptr; one = one->below)
@@ -62,7 +63,8 @@ bool uring_worker::probe_calls() noexcept {
     ring_call& one = *next;
     next = one.below;
     if (!one.is_missing) continue;
-    // Whether it has failed is not known. A close has closed in any case; what only asks is asked once more, by a thread.
+    // Its result is not known. A close has closed the number in any case. Calls that only read are made again, by a thread, which
+    // -EAGAIN brings about. The others fail.
     const kind what = one.request.what;
     ended(one, what == kind::close ? 0 : what == kind::read || what == kind::stat ? -EAGAIN : -EIO);
   }
@@ -72,7 +74,7 @@ bool uring_worker::probe_calls() noexcept {
 void uring_worker::find_lost() noexcept {
   do {
     const unsigned now = ring_.lost();
-    if (!reap_all() || !probe_calls()) return;  // at the next look
+    if (!reap_all() || !probe_calls()) return;  // the next poll() calls this again
     if (polls_wake_fd_ && !ring_.cancel_now(of_wake_fd)) polls_wake_fd_ = false;
     std::size_t from = 0;
     do

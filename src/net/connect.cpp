@@ -1,7 +1,7 @@
-// Connections to whichever of several endpoints is first: "happy eyeballs".
+// Connects to the one of several endpoints that answers first: "happy eyeballs" (RFC 8305).
 //
-// Each attempt is a fork of one scope. The body starts them one after the other, and waits in between for the delay or for an
-// attempt to end; the first connection stops the others, which the scope joins.
+// Each attempt is a fork of one scope. The scope's body starts the attempts one after the other, and waits in between for the
+// delay or for an attempt to end; after the first connection it stops the others, which the scope joins.
 #include <algorithm>
 #include <exception>
 #include <mutex>
@@ -45,7 +45,7 @@ std::vector<endpoint> interleaved(std::span<const endpoint> those) {
 
 class happy_eyeballs {
  public:
-  // `of` is what is connected to, for people; empty: these.
+  // `of` names the target in errors; if it is empty, they name the endpoints alone.
   happy_eyeballs(std::vector<endpoint> to, clock::duration delay, std::string of)
       : to_{std::move(to)}, delay_{delay}, of_{std::move(of)}, failures_(to_.size()) {}
   happy_eyeballs(const happy_eyeballs&) = delete;
@@ -61,7 +61,7 @@ class happy_eyeballs {
   struct progress {
     bool is_over, has_failed;  // since the last time
   };
-  // With the lock's edge: what an attempt has left is there.
+  // Under the lock, which orders what the attempts have written before this.
   progress look() {
     const std::lock_guard guard{lock_};
     const bool has_failed = failed_ != seen_;
@@ -78,7 +78,8 @@ class happy_eyeballs {
     attempts.request_stop({.reason = "another address has connected"});
   }
 
-  // Waits until the next attempt is to begin; behind the last attempt, until all have ended.
+  // Waits until the next attempt must begin; after the last attempt, until one has connected or all have failed. True: no attempt
+  // must begin any more.
   task<bool> is_over_before_next(bool is_last) {
     for (;;) {
       const progress now = look();
@@ -113,7 +114,7 @@ class happy_eyeballs {
   // The error of the first attempt, with a sentence about each.
   std::exception_ptr failure() const {
     const std::error_code code = code_of(failures_.front());
-    if (!code) return failures_.front();  // no error of the system's: no memory
+    if (!code) return failures_.front();  // no std::error_code: the attempt ran out of memory
     try {
       std::string each = of_;
       for (std::size_t i = 0; i != to_.size(); ++i) {
@@ -131,11 +132,11 @@ class happy_eyeballs {
   const clock::duration delay_;
   const std::string of_;
 
-  std::mutex lock_;  // of what follows, until the scope has ended
+  std::mutex lock_;  // guards the members below until the scope has ended
   std::vector<std::exception_ptr> failures_;
   std::size_t failed_ = 0, seen_ = 0;
   std::optional<stream> won_;
-  auto_event ended_;  // an attempt has
+  auto_event ended_;  // set when an attempt has ended
 };
 
 task<stream> connect_to_first(std::vector<endpoint> to, clock::duration delay, std::string of) {

@@ -25,13 +25,13 @@
 namespace weft {
 namespace {
 
-int bytes_on_their_way(int number) noexcept {
+int bytes_in_flight(int number) noexcept {
   int count = 0;
   return ::ioctl(number, SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
-// By the system's own rule for a send, which counts one byte for the socket itself.
-bool has_room(int number) noexcept { return bytes_on_their_way(number) + 1 < net::socket_option(number, SO_SNDBUF); }
+// Whether the sender's own buffer has room, by the rule of the system's send, which counts one byte for the socket itself.
+bool has_room(int number) noexcept { return bytes_in_flight(number) + 1 < net::socket_option(number, SO_SNDBUF); }
 
 constexpr unsigned most_doublings = 6;
 clock::duration longest_wait(unsigned tries) noexcept {
@@ -41,7 +41,7 @@ clock::duration longest_wait(unsigned tries) noexcept {
 // A socket with the same peer as `from`, which sends nothing: so it is writable exactly if that peer has room.
 class asking_socket {
  public:
-  // at() is null where `from` itself has no room, where its peer has no name, or where the system gives no further socket.
+  // at() is null if `from` itself has no room, if its peer has no name, or if the system gives no further socket.
   explicit asking_socket(int from) noexcept {
     net::system_address peer;
     if (!has_room(from) || ::getpeername(from, &peer.any, &peer.size) != 0) return;
@@ -52,7 +52,7 @@ class asking_socket {
       at_ = &detail::io_service_here().watch(made.number(), false);
       at_->is_of_ours_alone();
       static_cast<void>(made.give());
-    } catch (...) {  // then there is none
+    } catch (...) {  // at() stays null
     }
   }
   asking_socket(const asking_socket&) = delete;
@@ -67,9 +67,9 @@ class asking_socket {
 
 }  // namespace
 
-// The system reports room at a receiver only to sockets that are connected to it, so one is made for this wait. Rejected: to
-// wait for the readiness of the sender's socket, too, so that a close() is noticed at once: each send that finds no room has
-// that readiness reported anew, so the send would be tried without end.
+// The system reports room at a receiver only to sockets that are connected to it, so this wait makes such a socket. Rejected: to
+// wait for the readiness of the sender's socket, too, so that a close() is noticed at once: each send that finds no room causes a
+// new report of that readiness, so the send would be tried in a loop without a pause.
 task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
   if (!has_room(from)) {
     // The system reports `from` as writable once three quarters of its buffer are free, and not while a peer has no room.
@@ -85,8 +85,8 @@ task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
   co_await net::ready(asks.number(), net::readiness::writable);
 }
 
-// The system may never report room: that depends on what other tasks send to other receivers by the same socket meanwhile. So
-// after some waits in vain another socket is asked, which has the same peer and sends nothing.
+// The system may never report room, depending on what other tasks send to other receivers by the same socket. So after some waits
+// that ended by their limit, this waits by another socket, which has the same peer and sends nothing.
 task<> detail::until_room_at_peer(descriptor& from, unsigned tries) {
   std::optional<asking_socket> asks;
   if (tries > most_doublings) asks.emplace(from.number());
@@ -112,7 +112,8 @@ struct of_both {
   int v4, v6;
 };
 
-// A socket for IPv6 that takes IPv4, too, has the option for both. IPv4 comes first, since its values are more limited.
+// Sets an option for IPv4, for IPv6, or, on a dual-stack socket, for both. IPv4 comes first: it accepts fewer values, so a
+// refusal changes nothing.
 void set(const detail::descriptor* at, of_both option, int value) {
   with_number(at, asking, [&](int number) {
     if (takes_v4(number)) net::set(number, IPPROTO_IP, option.v4, value, asking);
@@ -150,7 +151,7 @@ datagram datagram::adopt(int number) {
     const int refused = type < 0 ? errno : EPROTOTYPE;
     throw error{system_error(refused), "adopt a datagram socket"};
   }
-  // Who has sent one is an endpoint, which other families have not.
+  // A datagram's sender is given as an endpoint, which can't hold an address of another family.
   const int family = socket_option(number, SO_DOMAIN);
   if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
     throw error{std::make_error_code(std::errc::address_family_not_supported), "adopt a datagram socket"};

@@ -1,4 +1,4 @@
-// What datagram sockets ask the system for, each as one try.
+// The system calls of datagram sockets. Each function makes one try.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
@@ -22,17 +22,18 @@ namespace {
 
 constexpr std::size_t most_at_once = 16;  // some 4 KiB of stack, also of a fiber
 
-// Room for what comes besides the bytes: the size of datagrams that were merged.
+// Room for a control message: the segment size of a datagram that was merged from several (GRO), or that is to be cut (GSO).
 struct control_room {
   alignas(cmsghdr) std::byte bytes[CMSG_SPACE(sizeof(int))];
 };
 
 // ---- receiving --------------------------------------------------------------------------------------------------------------
 
-// One that is received, as the system has it.
+// A datagram to be received, in the system's form.
 class message_in {
  public:
-  // Of a Unix socket there is no room for anything besides: descriptors that were sent with it would be this process's.
+  // For a Unix socket without room for control messages, so that the system drops descriptors that were sent with the datagram
+  // instead of opening them in this process.
   void prepare(msghdr& message, std::span<std::byte> into, bool is_unix) noexcept {
     part_ = {.iov_base = into.data(), .iov_len = into.size()};
     message = {};
@@ -58,9 +59,9 @@ class message_in {
     }
   }
   net::endpoint sender(const msghdr& message) noexcept {
-    if (message.msg_namelen == 0) sender_.any.sa_family = AF_UNIX;  // one without a name
+    if (message.msg_namelen == 0) sender_.any.sa_family = AF_UNIX;  // a Unix sender without a name
     sender_.size = message.msg_namelen;
-    return sender_.to_endpoint();  // of a family that it has
+    return sender_.to_endpoint();  // does not throw: an endpoint can hold all three families
   }
 
  private:
@@ -69,7 +70,7 @@ class message_in {
   control_room control_;
 };
 
-// A socket that somebody has shut down is reported as ended for ever, and nothing else is reported of it.
+// After the program has shut a socket down, has_ended() stays true and no change is reported, so EAGAIN is an error here.
 tried failed_to_receive(descriptor& from, int error) noexcept {
   if (from.is_closed() || (error == EAGAIN && from.has_ended(direction::in))) return {.refused = closed_here()};
   return failed(from, direction::in, error);
@@ -81,11 +82,11 @@ tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::rec
                            net::endpoint* sender) noexcept {
   from.expect_change(direction::in);
   ssize_t size;
-  if (sender == nullptr && from.is_unix()) {  // nothing comes besides the bytes, and recvmsg() copies more
+  if (sender == nullptr && from.is_unix()) {  // recv(), since only the bytes are wanted: recvmsg() costs more copies
     do size = ::recv(from.number(), into.data(), into.size(), MSG_TRUNC);
     while (size < 0 && errno == EINTR);
     if (size < 0) return failed_to_receive(from, errno);
-    from.has_more(direction::in);  // perhaps
+    from.has_more(direction::in);  // there may be another datagram
     count_io(static_cast<std::size_t>(size));
     what = {.size = std::min(static_cast<std::size_t>(size), into.size()), .full_size = static_cast<std::size_t>(size)};
     return {};
@@ -97,7 +98,7 @@ tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::rec
     size = ::recvmsg(from.number(), &message, MSG_TRUNC);
   } while (size < 0 && errno == EINTR);
   if (size < 0) return failed_to_receive(from, errno);
-  from.has_more(direction::in);  // perhaps
+  from.has_more(direction::in);  // there may be another datagram
   count_io(static_cast<std::size_t>(size));
   one.tell(message, static_cast<std::size_t>(size), what);
   if (sender != nullptr) *sender = one.sender(message);
@@ -116,7 +117,7 @@ tried try_receive_batch(descriptor& from, std::span<net::incoming> into) noexcep
   } while (got < 0 && errno == EINTR);
   if (got < 0) return failed_to_receive(from, errno);
   const auto came = static_cast<std::size_t>(got);
-  // Fewer: there were no more, or an error has come in between, which is reported then.
+  // With fewer, there are no more; or an error has come in between, for which a change is reported.
   if (came == count) from.has_more(direction::in);
   for (std::size_t i = 0; i != came; ++i) {
     those[i].tell(messages[i].msg_hdr, messages[i].msg_len, into[i]);
@@ -134,7 +135,7 @@ iovec part_of(std::span<const std::byte> data) noexcept {
   return {.iov_base = const_cast<std::byte*>(data.data()), .iov_len = data.size()};  // NOLINT: only read
 }
 
-// Calls the system, and once more after it has found no room, since readiness is cleared in between.
+// Makes the call; if it finds no room, resets the event and makes the call again, so that no change in between is lost.
 template <class Send>
 tried try_to_send(descriptor& to, bool is_to_unix, Send send) noexcept {
   const auto uninterrupted = [&send] {
@@ -145,7 +146,7 @@ tried try_to_send(descriptor& to, bool is_to_unix, Send send) noexcept {
   };
   ssize_t sent = uninterrupted();
   if (sent < 0 && errno == EAGAIN) {
-    // The readiness of this socket is about its peer, and this send was to another receiver: so it is not cleared.
+    // The event tells of room at this socket's peer, and this send was to another receiver: so the event is not reset.
     if (is_to_unix) return {.refused = system_error(EAGAIN)};
     to.expect_change(direction::out);
     sent = uninterrupted();
@@ -163,7 +164,7 @@ void address(msghdr& message, system_address& to) noexcept {
 }  // namespace
 
 tried try_send_datagram(descriptor& to, std::span<const std::byte> data, const net::endpoint* where) noexcept {
-  // Not sendmsg(), which copies a message and its parts.
+  // Not sendmsg(), for which the kernel copies the msghdr and the iovec in.
   if (where == nullptr)
     return counted(try_to_send(
         to, false, [&] { return ::sendto(to.number(), data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0); }));
@@ -195,7 +196,8 @@ tried try_send_batch(descriptor& to, std::span<const net::outgoing> those) noexc
 
 namespace {
 
-// Whether this system can cut data into segments (GSO). One that can't ignores the option, and sends one datagram.
+// Whether this system can cut data into segments (GSO). A system that can't would ignore the control message, and send all the
+// data as one datagram.
 bool cuts_segments() noexcept {
   static const bool can = [] {
     const net::new_socket asks{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
@@ -206,7 +208,8 @@ bool cuts_segments() noexcept {
   return can;
 }
 
-// Sends as many segments as the system cuts in one call. It may refuse: some interfaces can't cut, or not segments so long.
+// Sends several segments in one call, which the system cuts (GSO). The call may fail: some interfaces can't cut, or can't send
+// segments of that size.
 tried try_send_cut(descriptor& to, std::span<const std::byte> data, std::uint16_t segment,
                    system_address* target) noexcept {
   iovec part = part_of(data);
@@ -229,7 +232,7 @@ tried try_send_cut(descriptor& to, std::span<const std::byte> data, std::uint16_
 
 tried try_send_segments(descriptor& to, std::span<const std::byte> data, std::size_t segment,
                         const net::endpoint* where) noexcept {
-  constexpr std::size_t most_bytes = 65'000, most_segments = 64;  // what a datagram may have, and the system cuts
+  constexpr std::size_t most_bytes = 65'000, most_segments = 64;  // limits of a UDP datagram, and of GSO
   system_address target;
   if (where != nullptr) target = system_address{*where};
   system_address* const given = where != nullptr ? &target : nullptr;

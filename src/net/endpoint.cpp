@@ -36,8 +36,8 @@ constexpr std::string_view unix_prefix = "unix:";
 
 endpoint::endpoint(std::string_view address, std::uint16_t port) : port_{port} {
   const std::size_t percent = address.find('%');
-  if (address.find('\0') != address.npos) refuse(address);  // where the system would take it to end
-  const std::string numbers{address.substr(0, percent)};    // with a zero at its end
+  if (address.find('\0') != address.npos) refuse(address);  // the system would cut the address off there
+  const std::string numbers{address.substr(0, percent)};    // NUL-terminated for inet_pton()
   if (percent == address.npos && ::inet_pton(AF_INET, numbers.c_str(), bytes_.data()) == 1) return;
   if (::inet_pton(AF_INET6, numbers.c_str(), bytes_.data()) != 1) refuse(address);
   kind_ = kind::v6;
@@ -73,7 +73,7 @@ endpoint endpoint::parse(std::string_view text) {
 std::string endpoint::address() const {
   if (is_unix()) {
     const std::string_view name{reinterpret_cast<const char*>(bytes_.data()), size_};
-    // A path that begins as abstract names are written is the same file from here.
+    // '@' marks an abstract name. A relative path that begins with '@' gets a "./", which leaves it the same file.
     const char* const mark = kind_ == kind::abstract ? "@" : name.starts_with('@') ? "./" : "";
     return std::string{mark}.append(name);
   }

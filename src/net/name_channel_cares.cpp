@@ -1,4 +1,4 @@
-// What c-ares calls of a channel, and what lookups do. See name_channel_cares.hpp.
+// A channel: the callbacks that c-ares calls, and the operations of lookups. See name_channel_cares.hpp.
 #include "net/name_channel_cares.hpp"
 
 #include <netinet/in.h>
@@ -26,7 +26,8 @@ namespace {
 
 std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
 
-// Who is to be told, when the lock is free: those that are over, and perhaps the leader.
+// The lookups whose events are to be set once the lock is released: those that are over, and perhaps the leader. Declared before
+// the lock's guard, so that its destructor runs after the unlocking.
 struct told {
   told() noexcept = default;
   told(const told&) = delete;
@@ -42,7 +43,7 @@ struct told {
   std::shared_ptr<lookup> over, leader;
 };
 
-// Which name servers c-ares is to ask. It knows no scope of an address.
+// The name servers in c-ares' form, which has no scope of an IPv6 address.
 std::vector<ares_addr_port_node> as_nodes(const std::vector<endpoint>& servers) {
   std::vector<ares_addr_port_node> nodes(servers.size());
   for (std::size_t i = 0; i != servers.size(); ++i) {
@@ -88,7 +89,7 @@ void expect_success(int status, const char* operation) {
   if (status != ARES_SUCCESS) throw error{code_of_status(status), operation};
 }
 
-// ---- what c-ares calls ------------------------------------------------------------------------------------------------------
+// ---- callbacks of c-ares ----------------------------------------------------------------------------------------------------
 
 void name_channel::called_back(void* its, int status, int, ares_addrinfo* found) noexcept {
   auto& one = *static_cast<lookup*>(its);
@@ -98,7 +99,7 @@ void name_channel::called_back(void* its, int status, int, ares_addrinfo* found)
   one.status = status;
   one.found = found;
   one.refused = mine.refused_;
-  if (status == ARES_SUCCESS) mine.refused_ = {};  // the failed call was one by which c-ares sorts addresses
+  if (status == ARES_SUCCESS) mine.refused_ = {};  // what failed was only a socket by which c-ares sorts addresses
   if (one.is_left) {
     --mine.left_;
     return;
@@ -107,7 +108,7 @@ void name_channel::called_back(void* its, int status, int, ares_addrinfo* found)
   mine.over_ = std::move(kept);
 }
 
-// c-ares calls this for the sockets that it sends questions by, not for those by which it sorts addresses.
+// c-ares calls this for the sockets by which it sends queries, not for those by which it sorts addresses.
 void name_channel::wants(void* its, int number, int to_read, int to_write) noexcept {
   if (to_read == 0 && to_write == 0) return;  // it is about to be closed
   auto& mine = *static_cast<name_channel*>(its);
@@ -117,7 +118,7 @@ void name_channel::wants(void* its, int number, int to_read, int to_write) noexc
   if (::epoll_ctl(mine.set_, EPOLL_CTL_ADD, number, &event) == 0) return;
   if (errno == EEXIST && ::epoll_ctl(mine.set_, EPOLL_CTL_MOD, number, &event) == 0) return;
   mine.not_watched_ = errno;
-  if (int* const place = mine.unwatched(-1); place != nullptr) *place = number;  // else its time-outs are there
+  if (int* const place = mine.unwatched(-1); place != nullptr) *place = number;  // else the query's time-out ends it
 }
 
 int name_channel::open(int family, int type, int protocol, void* its) noexcept {
@@ -132,7 +133,7 @@ int name_channel::close(int number, void* its) noexcept {
 
 int name_channel::connect(int number, const sockaddr* to, ares_socklen_t size, void* its) noexcept {
   if (::connect(number, to, size) == 0) return 0;
-  if (errno == EINTR) errno = EINPROGRESS;  // it goes on
+  if (errno == EINTR) errno = EINPROGRESS;  // the connect goes on
   if (errno == EINPROGRESS) return -1;
   return static_cast<name_channel*>(its)->refuse(errno);
 }
@@ -163,7 +164,8 @@ ares_ssize_t name_channel::send(int number, const iovec* parts, int count, void*
   return sent;
 }
 
-// c-ares passes over a server that fails in one of these ways, and does not say so when there is none left.
+// Notes the error in a server's answer. c-ares goes on to its next server after one of these, and reports none of them when no
+// server is left.
 void name_channel::look_at(std::span<const unsigned char> datagram) noexcept {
   constexpr std::size_t header = 12;
   if (datagram.size() < header) return;
@@ -175,7 +177,7 @@ void name_channel::look_at(std::span<const unsigned char> datagram) noexcept {
   }
 }
 
-// ---- what lookups do --------------------------------------------------------------------------------------------------------
+// ---- operations of lookups --------------------------------------------------------------------------------------------------
 
 name_channel::name_channel(const name_query::channel_options& options) {
   ares_options asked{};
@@ -196,7 +198,7 @@ name_channel::name_channel(const name_query::channel_options& options) {
     which |= ARES_OPT_RESOLVCONF;
   }
   if (options.port != 0) {
-    asked.udp_port = asked.tcp_port = options.port;  // c-ares turns it round
+    asked.udp_port = asked.tcp_port = options.port;  // c-ares converts it to network byte order
     which |= ARES_OPT_UDP_PORT | ARES_OPT_TCP_PORT;
   }
   expect_success(::ares_init_options(&ares_, &asked, which), "read the resolver's configuration");
@@ -289,16 +291,18 @@ name_channel::progress name_channel::process(const lookup& leader) noexcept {
   return {leader.is_over, has_more, due_};
 }
 
-// c-ares alone knows: from 1.32 on a first time-out is shorter than the configured one where its server has been quick so far.
+// Asks c-ares, which alone knows: from 1.32 on, the first time-out of a query is shorter than configured if its server has been
+// quick so far.
 clock::time_point name_channel::next_timeout(clock::time_point now) const noexcept {
   timeval left{};
   if (::ares_timeout(ares_, nullptr, &left) == nullptr) return clock::time_point::max();
-  // In whole milliseconds, cut, by some versions.
+  // One more, since some versions round down to whole milliseconds.
   return now + std::chrono::seconds{left.tv_sec} + std::chrono::microseconds{left.tv_usec} +
          std::chrono::milliseconds{1};
 }
 
-// c-ares calls the system for them, which is refused: so it goes on with its next server.
+// Has c-ares use each socket that could not be added to the set: receive() and send() then fail, and c-ares goes on to its next
+// server.
 void name_channel::see_to_unwatched() noexcept {
   for (const int& one : unwatched_)
     for (int i = 0; one >= 0 && i != 8; ++i) process(one, one);

@@ -1,4 +1,4 @@
-// Names: what needs no c-ares. Addresses in numbers, services, and lookups by the system.
+// Lookups of names, without c-ares: numeric addresses, services, and lookups by getaddrinfo().
 #include <weft/resolve.hpp>
 
 #include <netdb.h>
@@ -112,19 +112,20 @@ task<std::vector<endpoint>> look_up_by_system(name_query what, std::uint16_t por
   co_return co_await blocking(ask, std::move(what), port);
 }
 
-// The address that the host is, if it is one in numbers.
+// The host as an endpoint, if it is a numeric address.
 std::optional<endpoint> in_numbers(const std::string& host, std::uint16_t port) {
   const bool may_be = host.find(':') != host.npos || host.find_first_not_of("0123456789.") == host.npos;
   if (!may_be) return std::nullopt;
   try {
     return endpoint{host, port};
   } catch (const error& none) {
-    if (none.code() == std::errc::no_such_device) throw;  // it is one, of an interface that there is not
+    if (none.code() == std::errc::no_such_device)
+      throw;  // an address, but its scope is an interface that does not exist
     return std::nullopt;
   }
 }
 
-// May block: a service by name is asked of NSS.
+// May block: NSS looks up a service that is given by name.
 std::error_code find_port(const std::string& service, std::uint16_t& port) {
   if (service.find('\0') != service.npos) return resolve_errc::unknown_service;
   const char* const last = service.data() + service.size();
@@ -135,7 +136,7 @@ std::error_code find_port(const std::string& service, std::uint16_t& port) {
   servent its{}, *found = nullptr;
   int refused = ERANGE;
   for (std::size_t size = 1'024; refused == ERANGE && size <= most; size *= 2) {
-    std::vector<char> names(size);  // the service's own and its aliases; not used behind the call
+    std::vector<char> names(size);  // for the service's names, which are not used after the call
     refused = ::getservbyname_r(service.c_str(), "tcp", &its, names.data(), names.size(), &found);
   }
   if (refused == ERANGE || refused == ENOMEM) return std::make_error_code(std::errc::not_enough_memory);
@@ -151,8 +152,8 @@ bool is_number(std::string_view label) noexcept {
   return label.find_first_not_of(is_hexadecimal ? "0123456789abcdefABCDEF" : "0123456789") == label.npos;
 }
 
-// No label is longer than 63 bytes, no name than 253, and none contains a zero, at which the system would take it to end. The
-// last label is no number (RFC 1123, section 2.1): the system would take such a name for an address in an old form, and
+// No label is longer than 63 bytes, no name longer than 253, and none contains a NUL, at which the system would cut it off. The
+// last label is no number (RFC 1123, section 2.1): getaddrinfo() would take such a name for an address in an old notation, and
 // c-ares would ask name servers for it.
 bool may_be_a_name(const std::string& host) noexcept {
   constexpr std::size_t longest = 253, longest_label = 63;
@@ -192,7 +193,7 @@ task<std::vector<endpoint>> look_up(name_query what) {
 
 int in_milliseconds(clock::duration d) noexcept {
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(d).count();
-  constexpr int longest = 1'000 * 60 * 60;  // it doubles
+  constexpr int longest = 1'000 * 60 * 60;  // c-ares doubles it with each round, which must not overflow
   return static_cast<int>(std::min<decltype(whole)>(whole, longest));
 }
 

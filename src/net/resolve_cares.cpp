@@ -1,4 +1,4 @@
-// Lookups by c-ares: all channels, and a lookup. A channel is explained in name_channel_cares.hpp.
+// Lookups by c-ares: the table of all channels, and the task of a lookup. A channel is explained in name_channel_cares.hpp.
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -31,11 +31,11 @@ using std::chrono::steady_clock;
 
 // ---- all channels ------------------------------------------------------------------------------------------------------------
 
-// Whether a file is the one of before, and unchanged.
+// A file's identity, size and time of modification, to find out whether the file has changed.
 struct file_id {
   dev_t device = 0;
   ino_t number = 0;
-  off_t size = -1;  // there is none
+  off_t size = -1;  // -1: there is no such file
   std::int64_t seconds = 0, nanoseconds = 0;
 
   static file_id of(const char* path) noexcept {
@@ -46,7 +46,7 @@ struct file_id {
   friend bool operator==(const file_id&, const file_id&) = default;
 };
 
-// A channel for each runtime, or other service that watches descriptors, and for each kind of options, as long as they fit.
+// The table of channels: one for each I/O service and each set of options, as long as the table has room.
 class channels {
  public:
   std::shared_ptr<name_channel> get(const io_service* service, const name_query::channel_options& options) {
@@ -81,14 +81,15 @@ class channels {
   }
 
  private:
-  // Not by the guard of a static, which a child that is forked meanwhile would find taken for ever. Two threads that come here
-  // at once register twice, and either does the same.
+  // Registers, once, the handler that gives a forked child a table of its own. Not by a function-local static: in a child that is
+  // forked during its initialization, the guard would stay taken for ever. Two threads that come here at once may register two
+  // handlers; a second one changes nothing.
   static void leave_behind_in_children() noexcept {
-    // Relaxed: who sees it too late registers once more.
+    // Relaxed: a thread that sees `true` too late registers once more.
     static constinit std::atomic<bool> does{false};
     if (does.load(std::memory_order_relaxed)) return;
     ::pthread_atfork(nullptr, nullptr, [] {
-      one.store(nullptr, std::memory_order_relaxed);  // a child that begins has one thread
+      one.store(nullptr, std::memory_order_relaxed);  // no edge: the child has one thread now
     });
     does.store(true, std::memory_order_relaxed);
   }
@@ -96,7 +97,7 @@ class channels {
   using files = std::array<file_id, 2>;
   struct place {
     std::shared_ptr<name_channel> channel;
-    const io_service* service = nullptr;  // compared, and never used: there may be another one at that address
+    const io_service* service = nullptr;  // only compared: the service may be gone, or another one at that address
     name_query::channel_options options;
     files read_from{};
     clock::time_point looked_at, used_at;
@@ -106,7 +107,7 @@ class channels {
     return {file_id::of(options.configuration.empty() ? "/etc/resolv.conf" : options.configuration.c_str()),
             file_id::of("/etc/nsswitch.conf")};
   }
-  // Files are looked at ten times a second at most.
+  // Whether a channel may take new lookups. Checks the configuration files at most ten times a second.
   static bool is_current(place& one, clock::time_point now) {
     one.used_at = now;
     if (one.channel->is_worn()) return false;
@@ -114,7 +115,7 @@ class channels {
     one.looked_at = now;
     return one.read_from == files_of(one.options);
   }
-  // One that is free, or whose channel nobody has, the longest ago used; or none.
+  // A free place; else, of the channels without a lookup, the place of the least recently used one; else null.
   place* free_place() noexcept {
     place* oldest = nullptr;
     for (place& one : places_) {
@@ -124,12 +125,13 @@ class channels {
     return oldest;
   }
 
-  std::mutex lock_;           // of all that follows
-  bool has_library_ = false;  // may be true of c-ares before: it counts
+  std::mutex lock_;  // guards the members below
+  bool has_library_ =
+      false;  // ares_library_init() was called here; c-ares counts the calls, so the program may call it, too
   std::array<place, 8> places_{};
 
-  // Never destroyed, and left behind in a child that was forked, where the locks may be taken and the sockets are shared.
-  //   edge channels  its construction  ->  who finds it. No model: one exchange, of what is never changed behind it
+  // Never destroyed. Abandoned in a forked child, where its locks may be taken, and its sockets are shared with the parent.
+  //   edge channels  its construction  ->  who finds it. No model: one exchange of a pointer that does not change after it
   static constinit std::atomic<channels*> one;
 };
 
@@ -155,16 +157,17 @@ class under_way {
   bool has_begun_ = false;
 };
 
-// The next time-out, of which the leader is told.
+// A timer for the channel's next time-out, which sets the leader's event.
 class due_timer : timer {
  public:
   explicit due_timer(event& tells) noexcept : timer{fire_now}, tells_{tells} {}
   ~due_timer() { real_clock().cancel(*this); }
 
   void set(clock::time_point to) noexcept {
-    if (to == set_to_ && !has_fired_.load(std::memory_order_relaxed)) return;  // the event carries it
+    if (to == set_to_ && !has_fired_.load(std::memory_order_relaxed))
+      return;  // the event, which is set after it, orders it
     real_clock().cancel(*this);
-    has_fired_.store(false, std::memory_order_relaxed);  // it does not fire any more
+    has_fired_.store(false, std::memory_order_relaxed);  // no edge: after cancel() the timer does not fire
     set_to_ = to;
     if (to != clock::time_point::max()) real_clock().arm(*this, to);
   }
@@ -172,8 +175,8 @@ class due_timer : timer {
  private:
   static void fire_now(timer& self) noexcept {
     auto& mine = static_cast<due_timer&>(self);
-    mine.has_fired_.store(true, std::memory_order_relaxed);  // the event carries it
-    mine.tells_.set();                                       // it may be gone after this line
+    mine.has_fired_.store(true, std::memory_order_relaxed);  // the event on the next line orders it
+    mine.tells_.set();                                       // the timer may be gone after this line
   }
 
   event& tells_;
@@ -181,7 +184,7 @@ class due_timer : timer {
   std::atomic<bool> has_fired_{false};
 };
 
-// The set of a channel, watched where its leader runs, and the channel's again behind that.
+// While a lookup leads (RAII): has the I/O service of its task watch the channel's epoll set. The number stays the channel's.
 class watched_set {
  public:
   explicit watched_set(int set) : at_{io_service_here().watch(set, true)} {}
@@ -196,7 +199,7 @@ class watched_set {
   descriptor& at_;
 };
 
-// Waits for the sockets and the time-outs of a channel, until its own answer is there.
+// The leader's work: waits for the channel's sockets and time-outs, for all its lookups, until `mine` is over.
 task<> lead(name_channel& channel, lookup& mine) {
   const watched_set set{channel.set()};
   descriptor& watched = set.at();
@@ -214,8 +217,8 @@ task<> lead(name_channel& channel, lookup& mine) {
   }
 }
 
-// The error of a lookup for which no server could be used: what refused them; or, if that was the network, that none was
-// reached.
+// The error of a lookup that failed. If no server could be used, it is what a server answered, or what the system lacked or
+// forbade; otherwise `unreachable`.
 std::error_code why_it_failed(const lookup& one) noexcept {
   if (one.status == ARES_SUCCESS) return resolve_errc::no_address;
   if (one.status != ARES_ECONNREFUSED) return code_of_status(one.status);

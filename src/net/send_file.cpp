@@ -1,4 +1,4 @@
-// Files that are sent: by the system where it can (sendfile), else by reads and writes.
+// Sends files: by sendfile() if the system can, else by reads and writes.
 #include <poll.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -17,17 +17,17 @@
 namespace weft::detail {
 namespace {
 
-// What came of a piece. sendfile() does not say whose error it was.
+// The result of one piece. sendfile() does not tell whether an error is the file's or the socket's.
 enum class whose : std::uint8_t { unknown, of_file, of_socket };
 struct piece {
   ssize_t size;
-  int error = 0;  // where it is below 0
+  int error = 0;  // if `size` is below 0
   whose side = whose::unknown;
 
   bool waits() const noexcept { return size < 0 && error == EAGAIN && side != whose::of_file; }
 };
 
-// Behind EINVAL, through a buffer that fits on a fiber's stack.
+// Used after sendfile() has failed with EINVAL. The buffer is small, to fit on a fiber's stack.
 piece send_copied(int to, const file_part& part, std::size_t size) noexcept {
   std::byte buffer[4096];
   ssize_t got;
@@ -56,7 +56,7 @@ piece send_piece(int to, file_part& part) noexcept {
   if (!part.by_copies) {
     const piece sent = send_by_system(to, part, size);
     part.by_copies =
-        sent.size < 0 && sent.error == EINVAL;  // of a file system that has no such way, as of parts of /proc
+        sent.size < 0 && sent.error == EINVAL;  // the file system does not support sendfile(), as in parts of /proc
     if (!part.by_copies) return sent;
   }
   return send_copied(to, part, size);
@@ -67,7 +67,7 @@ bool has_room(int to) noexcept {
   return ::poll(&now, 1, 0) == 1 && (now.revents & POLLOUT) != 0;
 }
 
-// Closes the write side where it goes between the first byte and the end.
+// Its destructor shuts down the write side if a part was sent and the rest was not.
 class half_sent {
  public:
   explicit half_sent(descriptor& to) noexcept : to_{&to} {}
@@ -91,7 +91,8 @@ tried try_send_file(descriptor& to, file_part& part) noexcept {
     to.expect_change(direction::out);
     sent = send_piece(to.number(), part);
     if (sent.waits() && sent.side == whose::unknown && has_room(to.number())) {
-      // Room may have come in between. If it has not, the file is one that has nothing yet, and nobody tells when it has.
+      // The socket may have got room since the second try. If this try fails, too, EAGAIN is about the file, which has no data
+      // yet; no change is reported when it has. So the operation fails.
       sent = send_piece(to.number(), part);
       if (sent.waits() && sent.side == whose::unknown) sent.side = whose::of_file;
     }
@@ -124,7 +125,7 @@ task<std::uint64_t> send_file(descriptor* at, file_part left) {
         if (sent.size == 0) break;  // the file ends
         so_far += sent.size;
         unfinished.begins();
-        if (left.size != 0) co_await check_stop();  // each may wait for a disk
+        if (left.size != 0) co_await check_stop();  // each piece may wait for a disk
         continue;
       }
     co_await at->until_ready(direction::out);

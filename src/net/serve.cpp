@@ -1,8 +1,8 @@
-// A server: the task that serve() returns, and what its connections have in common.
+// A server: the task that serve() returns, and the state that its connections share.
 //
-// serve_by() awaits two tasks. One waits, without a shield, for nothing but a stop, of which it tells the other one. That is
-// shielded, and is the scope of all connections, whose body waits until draining begins. What accepts is a fork of that scope.
-// So a stop ends the wait for connections, and reaches the handlers only through the body.
+// server::run() awaits two tasks. tell_of_stop() waits until a stop, or the server's end, ends its wait, and then sets `drain_`.
+// serve_connections() is shielded from the stop: it runs the scope of all connections, whose body waits for `drain_`. Each
+// acceptor is a fork of that scope. So a stop reaches the acceptors and the handlers only through the scope's body.
 #include <weft/serve.hpp>
 
 #include <atomic>
@@ -29,7 +29,7 @@ namespace detail {
 namespace {
 
 local<event*> draining_of_server{nullptr};
-// A flag of the connection whose handler runs: its peer has completed the handshake.
+// The flag of the connection whose handler runs, which says that the peer has completed the handshake.
 local<std::atomic<bool>*> handshake_here{nullptr};
 
 }  // namespace
@@ -48,7 +48,7 @@ class server {
   task<> run() { co_await when_all(tell_of_stop(), shielded(serve_connections())); }
 
  private:
-  // A connection's part of the server, until its handler has ended and its descriptor is closed.
+  // A connection's place among max_connections (RAII), until its handler has ended and its descriptor is closed.
   class place {
    public:
     place(server& of, semaphore::permit&& permit) noexcept : of_{&of}, permit_{std::move(permit)} {
@@ -66,19 +66,19 @@ class server {
    private:
     server* of_;
     semaphore::permit permit_;
-    bool has_begun_ = false;  // its task runs
+    bool has_begun_ = false;  // serve_one() runs
   };
-  // A listener, and what its fork waits for where it lacks something.
+  // A listener, and the event for which its fork waits while the system lacks something.
   struct acceptor {
     net::listener at;
-    event one_ended;
+    event one_ended;  // a connection has ended
   };
   struct accepted {
     net::stream stream;
     net::ip_address peer;
     semaphore::permit permit;
   };
-  // Sets an event at the end of a block, however that comes.
+  // Sets an event at the end of a block, also by an exception.
   class sets_at_end {
    public:
     explicit sets_at_end(event& one) noexcept : one_{one} {}
@@ -108,7 +108,7 @@ class server {
     const auto body = [this](scope& connections) { return accept_and_drain(connections); };
     const auto in_scope = [&body] { return with_scope(body); };
     const auto without_handshake = [&] { return with_local(draining_of_server, &draining_, in_scope); };
-    co_await with_local(handshake_here, nullptr, without_handshake);  // one around is of another server
+    co_await with_local(handshake_here, nullptr, without_handshake);  // hides the flag of a server around this one
     if (accept_failed_) std::rethrow_exception(accept_failed_);
   }
 
@@ -118,7 +118,7 @@ class server {
     try {
       accepting.reserve(acceptors_.size());
       for (acceptor& one : acceptors_) accepting.push_back(connections.fork(accept_all(connections, one)));
-    } catch (...) {  // no frame
+    } catch (...) {  // no memory for a frame
       fail();
     }
     co_await drain_.wait();
@@ -128,11 +128,11 @@ class server {
     draining_.set();
     if (end_one()) co_return;
     const auto ended = co_await select(on(none_left_.wait()), after(options_.grace));
-    if (ended.index == 1) add(stats_.cut_, connections_.load(std::memory_order_relaxed));  // a figure
+    if (ended.index == 1) add(stats_.cut_, connections_.load(std::memory_order_relaxed));  // for statistics
   }
 
   task<> accept_all(scope& connections, acceptor& by) {
-    const sets_at_end drains{drain_};  // also where it is stopped
+    const sets_at_end drains{drain_};  // also if it is stopped
     try {
       co_await accept_while_open(connections, by);
     } catch (...) {
@@ -140,9 +140,10 @@ class server {
     }
   }
 
-  // By an acceptor, in its handler: the server drains, and serve_connections throws the first failure of this kind.
+  // In an exception handler: the server drains, and serve_connections() throws the first exception that came here.
   void fail() noexcept {
-    if (!has_failed_.exchange(true, std::memory_order_relaxed))  // who is first; the join of the scope orders the rest
+    if (!has_failed_.exchange(true,
+                              std::memory_order_relaxed))  // decides who is first; the scope's join orders the rest
       accept_failed_ = std::current_exception();
     drain_.set();
   }
@@ -156,7 +157,7 @@ class server {
         if (got.is_stopped()) {
           co_await check_stop();  // acquire() of a free permit is no stop point if the stop came to a root further out
         } else if (got.has_value()) {
-          is_lost = true;  // unless it has begun
+          is_lost = true;  // if begin() throws
           begin(connections, *std::move(got));
           is_lost = false;
           delay.reset();
@@ -176,7 +177,7 @@ class server {
     }
   }
 
-  // The next connection, once there is a place for it. No place is kept while none comes: another listener may need it.
+  // Waits for a place and a connection. It holds no place while it waits for a connection: another listener may need it.
   task<accepted> accept_next(acceptor& by, bool& is_lost) {
     descriptor* const at = by.at.at_;
     const descriptor_use use{at};
@@ -185,11 +186,11 @@ class server {
     if (has_had_its_turn()) co_await yield();
     for (accepted one;;) {
       one.permit = co_await places_.acquire();
-      by.one_ended.reset();  // before the system is asked: what ends from here on is worth another try
+      by.one_ended.reset();  // before the try: a connection that ends from here on is a reason for another try
       if (at->may_try(direction::in))
         if (const tried got = try_accept(*at, &one.peer); !got.must_wait) {
           if (got.refused) co_await fail_with(failure_of(got.refused, "accept"));
-          is_lost = true;  // a connection came that nobody has
+          is_lost = true;  // if take_over() throws, the connection is closed
           one.stream = net::stream::take_over(static_cast<int>(got.size), at->is_unix());
           is_lost = false;
           co_return one;
@@ -207,7 +208,7 @@ class server {
   }
 
   task<> serve_one(place given, accepted one) {
-    place mine{std::move(given)};  // until all of this has gone
+    place mine{std::move(given)};  // destroyed last
     mine.has_begun();
     net::stream peer = std::move(one.stream);
     std::exception_ptr failure;
@@ -219,16 +220,16 @@ class server {
       } else {
         std::atomic<bool> has_shown{false};
         descriptor& at = *peer.at_;
-        // Before the handler is called: one that is no coroutine may give the descriptor back in that call.
+        // Read before the handler is called: a handler that is no coroutine may give the descriptor back in that call.
         const std::uint16_t generation = at.generation();
         if (options_.min_rate != 0) at.count_moved();
         auto race =
             as_result(when_any(handle_to_end(std::move(peer), has_shown, failure), watch(at, generation, has_shown)));
         const auto first = co_await std::move(race);
         if (first.has_value() && first->index == 1) fault = std::get<1>(first->value);
-        if (!failure) failure = first.exception();  // no frame
+        if (!failure) failure = first.exception();  // no memory for a frame
       }
-    } catch (...) {  // no frame
+    } catch (...) {  // no memory for a frame
       failure = std::current_exception();
     }
     count(fault);
@@ -241,24 +242,24 @@ class server {
     add(of == idle ? stats_.idle_ : of == late ? stats_.late_ : stats_.slow_);
     if (of != idle) add(stats_.peer_errors_);
   }
-  // What a handler has failed with, also one that was stopped for that fault.
+  // Counts a handler's failure. `of` is the fault for which the handler was stopped, if it was.
   void count(connection_fault of, const net::ip_address& peer, std::exception_ptr&& failure) noexcept {
     if (!is_of_the_peer(code_of(failure))) {
       add(stats_.failures_);
       options_.on_error(peer.to_endpoint(), std::move(failure));
-    } else if (of != connection_fault::late && of != connection_fault::slow) {  // else it is counted
+    } else if (of != connection_fault::late && of != connection_fault::slow) {  // these count(of) has counted
       add(stats_.peer_errors_);
     }
   }
 
-  // Ends with a value, however the handler ends: else a handler that stopped by itself would leave the race, and watch() would
-  // go on alone. The handler's failure is noted in `failure`, since a race drops that of a loser.
+  // Ends with a value however the handler ends, since when_any() would wait for watch() after a handler that ended as stopped.
+  // The handler's failure goes to `failure`, since when_any() drops the failure of a loser.
   task<> handle_to_end(net::stream peer, std::atomic<bool>& has_shown, std::exception_ptr& failure) const {
     try {
       auto handler = handle(std::move(peer), has_shown);
       const auto how = co_await as_result(std::move(handler));
       failure = how.exception();
-    } catch (...) {  // no frame
+    } catch (...) {  // no memory for a frame
       failure = std::current_exception();
     }
   }
@@ -271,7 +272,8 @@ class server {
     co_await with_local(handshake_here, &has_shown, handles);
   }
 
-  // Ends when the connection is to end, with the reason. It begins behind the handler, which may have let go of it by then.
+  // Ends when the connection breaks a limit, and says which. Begins after the handler, which may have given up the connection by
+  // then.
   task<connection_fault> watch(descriptor& at, std::uint16_t generation, const std::atomic<bool>& has_shown) const {
     const clock& by = current_clock();
     for (connection_watch of{limits_, by.now(), generation};;) {
@@ -282,12 +284,12 @@ class server {
   }
 
   void connection_begins() noexcept {
-    connections_.fetch_add(1, std::memory_order_relaxed);  // by who holds one of them
+    connections_.fetch_add(1, std::memory_order_relaxed);  // no edge: the acceptors' count keeps it above 0
     add(stats_.active_);
   }
   void connection_ended(bool had_begun) noexcept {
-    stats_.active_.fetch_sub(1, std::memory_order_relaxed);  // a figure
-    if (had_begun)                                           // else it is one for which something lacked
+    stats_.active_.fetch_sub(1, std::memory_order_relaxed);  // for statistics
+    if (had_begun)                                           // else its fork failed for lack of memory
       for (acceptor& one : acceptors_) one.one_ended.set();
     if (end_one()) none_left_.set();
   }
@@ -296,7 +298,7 @@ class server {
     return connections_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // -> ended, <- ended (no model: a counter)
   }
   static void add(net::server_stats::count& to, std::uint64_t some = 1) noexcept {
-    to.fetch_add(some, std::memory_order_relaxed);  // a figure
+    to.fetch_add(some, std::memory_order_relaxed);  // for statistics
   }
 
   const net::serve_options options_;
@@ -311,8 +313,8 @@ class server {
   semaphore places_;
   event drain_, draining_, is_over_, none_left_;
   //   edge ended  what was done for a connection  ->  who finds that it was the last one
-  std::atomic<std::size_t> connections_{1};  // and one for what accepts, until that has ended
-  std::atomic<bool> has_failed_{false};  // an acceptor has, and has written the next one. No edge: the scope joins it
+  std::atomic<std::size_t> connections_{1};  // and one for the acceptors, until they have ended
+  std::atomic<bool> has_failed_{false};  // accept_failed_ is written, or will be. No edge: the scope's join orders it
   std::exception_ptr accept_failed_;
 };
 
@@ -324,7 +326,7 @@ event& draining_here() noexcept {
 
 void handshake_is_done() noexcept {
   if (std::atomic<bool>* const its = handshake_here.get(); its != nullptr)
-    its->store(true, std::memory_order_relaxed);  // a flag that nothing is ordered by
+    its->store(true, std::memory_order_relaxed);  // a flag that orders nothing
 }
 
 void expect_sense(const net::serve_options& options) noexcept {

@@ -1,15 +1,16 @@
-// What hears signals: a handler for each that is heard, one eventfd for all of them, and watches that compare counts.
+// Signals: a handler for each signal that is heard, one eventfd for all of them, and watches that compare counts.
 //
-// The handler adds one to the count of its signal, then writes to the eventfd. Each watch has a duplicate of that, which is
-// watched where the watch was made. It is never read: each write is a change. A watch that is told of a change compares the
-// counts with those that it has given.
+// The handler adds one to the count of its signal, then writes to the eventfd. Each watch has a duplicate of the eventfd, which
+// the I/O service of the watch's maker polls edge-triggered. Nobody reads the eventfd, since each write is a change. A watch that
+// is woken compares the counts with the numbers of signals that it has given out.
 //
-// A child that is forked has the handler, and the parent's eventfd, which is the same file: what comes there is not the parent's,
-// so the handler does nothing in another process than that whose eventfd it is. The first watch in the child makes one for it. A
-// child of vfork() has the parent's memory, too, and counts nothing there.
+// A forked child has the handler, and shares the parent's eventfd. A signal to the child is not the parent's: so the handler does
+// nothing in a process other than the one that made the eventfd. The first watch in the child makes a new eventfd. In a child of
+// vfork(), which shares the parent's memory, the handler counts nothing either.
 //
-// A signal that only `interrupted` waits for has its default action back by SA_RESETHAND, with which the system does it when
-// it calls the handler. Rejected: that the handler does it, since another thread may install the handler anew in between.
+// A signal that only `interrupted` waits for gets its default action back when it comes: by SA_RESETHAND, with which the system
+// resets the action as it calls the handler. Rejected: the handler resets it, since another thread may install the handler anew
+// in between.
 #include <weft/signals.hpp>
 
 #include <signal.h>
@@ -34,7 +35,7 @@ std::error_code refusal(int number) noexcept { return {number, std::generic_cate
 constexpr int signal_count = 65;  // SIGRTMAX is 64
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-// Relaxed: the handler writes to the eventfd behind it, and the kernel orders that before what it reports.
+// Relaxed: the handler writes to the eventfd after it has counted, and the kernel orders that write before the change it reports.
 std::atomic<std::uint32_t> came[signal_count];
 std::atomic<int> event_number{-1};  // no edge, but that of event_process
 // The process whose eventfd that is.
@@ -48,19 +49,19 @@ extern "C" void weft_count_signal(int number) {
   came[number].fetch_add(1, std::memory_order_relaxed);  // as declared
   const std::uint64_t one = 1;
   const auto written = ::write(event_number.load(std::memory_order_relaxed), &one, sizeof one);  // as declared
-  static_cast<void>(written);  // with 2^64 - 2 in it, it is a change already
+  static_cast<void>(written);  // it fails only with the counter full, and then a change was reported already
   errno = error_before;
 }
 
-// Who hears a signal, and what was done about it before.
+// The watches of a signal, and the action that it had before.
 struct heard_signal {
-  unsigned all = 0;             // watches of this signal
+  unsigned all = 0;             // all watches of this signal
   unsigned more_than_once = 0;  // of those, watches that go on after the first signal
   bool resets = false;          // the handler was installed with SA_RESETHAND
   struct sigaction before{};
 };
 
-std::mutex lock;  // of all but the handler's
+std::mutex lock;  // guards all except what the handler uses
 heard_signal heard[signal_count];
 
 bool install(int number, struct sigaction* before) noexcept {
@@ -121,8 +122,8 @@ void end_to_hear(int number, bool once) noexcept {
 int shared_event() {
   const std::lock_guard guard{lock};
   const ::pid_t here = ::getpid();
-  if (event_process.load(std::memory_order_relaxed) == here)  // by the lock
-    return event_number.load(std::memory_order_relaxed);      // by the lock
+  if (event_process.load(std::memory_order_relaxed) == here)  // the lock orders it
+    return event_number.load(std::memory_order_relaxed);      // the lock orders it
   const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (number < 0) throw error{refusal(errno), "hear signals"};
   event_number.store(number, std::memory_order_relaxed);  // as declared
@@ -141,7 +142,7 @@ class signal_watch {
     signals_.reserve(numbers.size());
     for (const int number : numbers) {
       if (has(number)) continue;
-      // Before it is heard: what comes from then on is given.
+      // Read before the handler is installed, so that each signal that comes after that is given out.
       const std::uint32_t before =
           hearing::can_be_heard(number) ? hearing::came[number].load(std::memory_order_relaxed) : 0;  // as declared
       begin_to_hear_or_end(number);
@@ -153,13 +154,13 @@ class signal_watch {
 
   descriptor* at() const noexcept { return event_.get(); }
 
-  /// Whether one has come that was not given.
+  /// Whether a signal has come that was not given out.
   bool has_some() const noexcept {
     for (const one_signal& one : signals_)
       if (one.came_so_far() != one.given) return true;
     return false;
   }
-  /// The number of one that has come, and was not given; 0: none has.
+  /// The number of a signal that has come and was not given out, which it is now; 0: there is none.
   int take() noexcept {
     for (one_signal& one : signals_)
       if (const std::uint32_t now = one.came_so_far(); now != one.given) {
@@ -176,9 +177,7 @@ class signal_watch {
     return false;
   }
   struct one_signal {
-    std::uint32_t came_so_far() const noexcept {
-      return hearing::came[number].load(std::memory_order_relaxed);
-    }  // as declared
+    std::uint32_t came_so_far() const noexcept { return hearing::came[number].load(std::memory_order_relaxed); }
     int number;
     std::uint32_t given;
   };

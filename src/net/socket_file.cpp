@@ -34,8 +34,8 @@ void socket_file::remove() noexcept {
 namespace net {
 namespace {
 
-// Whether nobody listens at this socket's file: a connection by a socket of the same kind is refused then. A listener that is
-// there accepts that connection.
+// Whether a socket's file is stale, that is nobody is bound to it: then a connect() by a socket of the same type is refused. (A
+// listener, if there is one, sees that as a connection.)
 bool is_stale(const char* path, const system_address& address, int type) noexcept {
   struct stat its;
   if (::lstat(path, &its) != 0 || !S_ISSOCK(its.st_mode)) return false;
@@ -47,7 +47,7 @@ bool is_stale(const char* path, const system_address& address, int type) noexcep
 
 new_socket_file::new_socket_file(const endpoint& where) {
   if (!where.is_unix() || where.address().starts_with('@')) return;
-  // This directory may be another one when it is removed.
+  // Absolute, since the working directory may be another one when the file is removed.
   std::error_code refused;
   std::filesystem::path whole = std::filesystem::absolute(where.address(), refused);
   file_ = std::make_unique<detail::socket_file>(refused ? where.address() : std::move(whole).string());

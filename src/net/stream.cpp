@@ -33,14 +33,15 @@ std::exception_ptr failure_of(std::error_code refused, const char* operation) no
 
 namespace {
 
-// Of a Unix socket: `ends_early`, where there may be more behind what it gives.
+// Reads from a Unix socket. `ends_early`: there may be more data behind the bytes that it gives.
 ssize_t receive_by_message(int number, std::span<std::byte> into, bool& ends_early) noexcept {
   iovec part{.iov_base = into.data(), .iov_len = into.size()};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   const ssize_t size = ::recvmsg(number, &message, 0);
-  ends_early = (message.msg_flags & MSG_CTRUNC) != 0;  // descriptors, or the like, which the system has dropped
+  ends_early =
+      (message.msg_flags & MSG_CTRUNC) != 0;  // there were descriptors or credentials, which the system has dropped
   return size;
 }
 
@@ -55,7 +56,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
     size = from.is_unix() ? receive_by_message(from.number(), into, ends_early)
                           : ::recv(from.number(), into.data(), into.size(), 0);
   while (size < 0 && errno == EINTR);
-  if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // the end is ours, and not the peer's
+  if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // by close(), not by the peer
   if (size >= 0) {
     from.has_moved(static_cast<std::size_t>(size));
     count_io(static_cast<std::size_t>(size));
@@ -92,12 +93,12 @@ tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts
 tried try_accept(descriptor& from, net::ip_address* peer) noexcept {
   for (bool again = false;; again = true) {
     net::ip_address its;
-    socklen_t size = sizeof its;  // of a Unix socket's, what has room
+    socklen_t size = sizeof its;  // a Unix address is cut off there, and not used
     const int number = peer == nullptr ? ::accept4(from.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)
                                        : ::accept4(from.number(), &its.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (number >= 0) {
       if (peer != nullptr && its.is_one()) *peer = its;
-      from.has_more(direction::in);  // perhaps: others that accept look, too
+      from.has_more(direction::in);  // there may be more connections, for this acceptor or for another one
       return {.size = static_cast<std::size_t>(number)};
     }
     switch (errno) {
@@ -105,7 +106,7 @@ tried try_accept(descriptor& from, net::ip_address* peer) noexcept {
       case ECONNABORTED:
       case EPROTO: continue;  // that connection ended before it was accepted
       case EAGAIN:
-        // A Unix socket that somebody has shut down says so for ever, and reports nothing more.
+        // On a Unix listener that was shut down, accept gives EAGAIN for ever, and nothing more is reported.
         if (again && from.has_ended(direction::in))
           return {.refused = from.is_closed() ? closed_here() : system_error(EINVAL)};
         if (again) return {.must_wait = true};
@@ -113,7 +114,7 @@ tried try_accept(descriptor& from, net::ip_address* peer) noexcept {
         break;
       default: {
         const tried refused = failed(from, direction::in, errno);
-        return from.is_closed() ? tried{.refused = closed_here()} : refused;  // closed: it was shut down meanwhile
+        return from.is_closed() ? tried{.refused = closed_here()} : refused;  // close() has shut the socket down
       }
     }
   }
@@ -123,7 +124,7 @@ bool has_had_its_turn() noexcept {
   constexpr unsigned most_in_a_turn = 128;
   worker& here = this_worker();
   io_slot& slot = here.io;
-  // Outside of a pool turns have no numbers, so all operations of the thread are counted.
+  // Outside of a pool jobs have no numbers, so the count goes on from job to job.
   if (const pool_worker* const mine = here.of_pool; mine != nullptr)
     if (const std::uint64_t turn = mine->jobs.get(); turn != slot.turn) {
       slot.turn = turn;
@@ -145,7 +146,8 @@ namespace net {
 stream stream::take_over(int number, bool is_unix) {
   new_socket mine{number};
   const int on = 1;
-  if (!is_unix) ::setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // what is no TCP has none
+  if (!is_unix)
+    ::setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // fails, without harm, if it is not TCP
   stream made{mine.watch()};
   made.at_->is_of_unix(is_unix);
   return made;
@@ -187,8 +189,8 @@ task<stream> connect(endpoint to) {
   new_socket made{open_socket(address)};
   int refused = 0;
   if (::connect(made.number(), &address.any, address.size) != 0) refused = errno;
-  if (refused == EINTR) refused = EINPROGRESS;  // it goes on
-  // A Unix listener has no room, and nothing is reported when it has.
+  if (refused == EINTR) refused = EINPROGRESS;  // the connect goes on
+  // EAGAIN: a Unix listener's backlog is full, and no change is reported when it has room. So this polls, with a back-off.
   for (clock::duration delay = std::chrono::milliseconds{1}; to.is_unix() && refused == EAGAIN;) {
     co_await sleep_for(delay);
     delay = std::min(2 * delay, clock::duration{std::chrono::milliseconds{64}});
@@ -201,7 +203,7 @@ task<stream> connect(endpoint to) {
     detail::descriptor& at = *connected.at_;
     for (;;) {
       at.expect_change(detail::direction::out);
-      // Another try asks how the first one goes: it says that it goes on, or what has come of it.
+      // Another connect() returns the state of the first one: that it goes on, or its result.
       if (::connect(at.number(), &address.any, address.size) == 0 || errno == EISCONN) break;
       if (errno != EALREADY && errno != EINPROGRESS && errno != EINTR)
         co_await fail_with(error{system_error(errno), "connect", to.to_string()});
@@ -259,7 +261,7 @@ endpoint listener::local() const { return name_of(at_, ::getsockname, "ask for a
 
 }  // namespace net
 
-// ---- others' descriptors --------------------------------------------------------------------------------------------------
+// ---- descriptors of the program -------------------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -24,11 +24,11 @@ system_address::system_address(const endpoint& of) noexcept {
       break;
     case endpoint::kind::path:
     case endpoint::kind::abstract: {
-      // Of an abstract name a zero stands before it, and its size counts; a path has one behind it.
+      // An abstract name comes after a NUL, and `size` tells its end; a path is followed by a NUL.
       const bool is_abstract = of.kind_ == endpoint::kind::abstract;
       local.sun_family = AF_UNIX;
       std::memcpy(local.sun_path + (is_abstract ? 1 : 0), of.bytes_.data(), of.size_);
-      // A path of others' may fill all of it: that has none.
+      // A path that another process has bound may fill sun_path, without a NUL.
       size = std::min<socklen_t>(offsetof(sockaddr_un, sun_path) + of.size_ + (of.size_ != 0 ? 1U : 0U), sizeof local);
       break;
     }

@@ -36,13 +36,13 @@ peer_credentials credentials(const stream& of) {
 namespace detail {
 namespace {
 
-constexpr int scm_pidfd = 4;  // SCM_PIDFD, of a socket that somebody has given SO_PASSPIDFD
+constexpr int scm_pidfd = 4;  // SCM_PIDFD, which comes if the program has set SO_PASSPIDFD
 
 struct descriptor_room {
   alignas(cmsghdr) std::byte bytes[CMSG_SPACE(net::most_descriptors * sizeof(int))];
 };
 
-// Each is this process's by now, so each gets an owner. There is room for them.
+// The descriptors received are open in this process, so each gets an owner, or is closed. The caller has reserved the room.
 void take_descriptors(msghdr& message, net::with_descriptors& what) noexcept {
   for (cmsghdr* one = CMSG_FIRSTHDR(&message); one != nullptr; one = CMSG_NXTHDR(&message, one)) {
     if (one->cmsg_level != SOL_SOCKET) continue;
@@ -94,7 +94,7 @@ tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::
     message = {};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    // Exactly: with the space that stands behind an odd number of them, the system would give one more.
+    // CMSG_LEN(), not CMSG_SPACE(): into the padding after an odd number of descriptors the system would put one more.
     message.msg_control = most != 0 ? room.bytes : nullptr;
     message.msg_controllen = most != 0 ? CMSG_LEN(most * sizeof(int)) : 0;
     size = ::recvmsg(from.number(), &message, MSG_CMSG_CLOEXEC | (keeps_pieces ? MSG_TRUNC : 0));
@@ -108,7 +108,7 @@ tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::
   what.full_size = static_cast<std::size_t>(size);
   what.size = std::min(what.full_size, into.size());
   what.lost_descriptors = (message.msg_flags & MSG_CTRUNC) != 0;
-  if (size == 0 && !keeps_pieces && from.is_closed()) return {.refused = closed_here()};  // the end is ours
+  if (size == 0 && !keeps_pieces && from.is_closed()) return {.refused = closed_here()};  // by close(), not by the peer
   from.has_moved(static_cast<std::size_t>(size));
   count_io(static_cast<std::size_t>(size));
   if (keeps_pieces || what.size == into.size() || what.lost_descriptors || !what.descriptors.empty() ||

@@ -1,15 +1,15 @@
-// Writes whose memory the system sends from, without a copy (MSG_ZEROCOPY).
+// Zero-copy writes: the system sends from the caller's memory (MSG_ZEROCOPY).
 //
-// Each call lends what it sends. The error queue of the socket reports ranges of calls whose memory is back. One write is
-// under way at a time, and ends when all that it has lent is back: so whoever counts calls and reports knows whose they are.
+// Each send() lends its memory to the system. The socket's error queue reports ranges of calls whose memory the system has given
+// back. A stream has one write under way at a time, and the write ends when all its memory is back: so all reports belong to it.
 //
-// What ends early, by a stop or an error, still has memory lent, and the peer may take as long as it likes. So it resets the
-// connection, which has the system drop what it would have sent; then it waits, shielded, for the reports.
+// A write that ends early, by a stop or an error, still has memory lent, and the peer may take as long as it likes to receive it.
+// So the write resets the connection, which makes the system drop the unsent data; then it waits, shielded, for the reports.
 //
 // Rejected: (a) sends by a ring (IORING_OP_SEND_ZC). They save the same copy, but only runtimes with rings have them, and a
-// worker would have to wait for two completions of each. (b) To keep memory that is lent alive in the library, so that a write
-// ends at once: a copy would be cheaper than what that costs callers.
-#include <time.h>  // which the next one needs
+// worker would have to wait for two completions of each. (b) A write that ends at once while the library keeps the lent memory
+// alive: it would have to own that memory, which costs callers more than a copy.
+#include <time.h>  // <linux/errqueue.h> needs it
 
 #include <linux/errqueue.h>
 #include <netinet/in.h>
@@ -38,10 +38,10 @@ struct lent_sends {
   descriptor& at;
   std::uint32_t out = 0;  // calls whose memory the system has
   bool has_begun = false, is_done = false;
-  bool has_refused = false;  // what is lent
+  bool has_refused = false;  // the system has refused MSG_ZEROCOPY
 };
 
-// Whether this socket can send so: TCP can, a Unix socket can't.
+// Whether this socket supports zero-copy sends: TCP does, a Unix socket does not.
 bool may_lend(descriptor* at) noexcept {
   const descriptor_use use{at};
   if (!use || at->is_copied_anyway()) return false;
@@ -60,8 +60,8 @@ ssize_t send_once(lent_sends& of, std::span<const std::byte> data, int flag) noe
   return size;
 }
 
-// Without memory for another report the system refuses: then this piece is copied. Of a socket that takes nothing lent, whatever
-// it said of SO_ZEROCOPY, as one that encrypts (kTLS), all is.
+// Sends without a copy if the system can. If it has no memory for another report (ENOBUFS), this piece is copied. If the socket
+// refuses MSG_ZEROCOPY although it accepted SO_ZEROCOPY, as one that encrypts does (kTLS), all is copied from now on.
 ssize_t lend(lent_sends& of, std::span<const std::byte> data) noexcept {
   if (of.has_refused) return send_once(of, data, 0);
   const ssize_t size = send_once(of, data, MSG_ZEROCOPY);
@@ -105,18 +105,18 @@ void take_reports(lent_sends& of) noexcept {
   }
 }
 
-// The system forgets what it would have sent, and the peer is told by a reset.
+// Resets the connection (connect() to AF_UNSPEC): the system drops the unsent data.
 void drop_what_is_lent(const lent_sends& of) noexcept {
   sockaddr none{};
   none.sa_family = AF_UNSPEC;
   ::connect(of.at.number(), &none, sizeof none);
-  int error = 0;  // of the reset: it is no news for the next one who writes
+  int error = 0;  // takes the error of this reset away, so that the next write does not fail with it
   socklen_t size = sizeof error;
   ::getsockopt(of.at.number(), SOL_SOCKET, SO_ERROR, &error, &size);
 }
 
-// The error that the connection has ended with, if it has: then lent memory came back although its content never arrived. The
-// system is asked, since its report of the end may come later, and a read may have taken the error.
+// The error that the connection has ended with, if it has: then memory came back although its content never arrived. Asks the
+// system, since the readiness report of the end may come later, and a read may have taken SO_ERROR.
 std::error_code what_has_ended(descriptor& at) noexcept {
   int error = 0;
   socklen_t size = sizeof error;
@@ -127,8 +127,8 @@ std::error_code what_has_ended(descriptor& at) noexcept {
   return {};
 }
 
-// As the cleanup of a write that ended early it first resets the connection. It allocates nothing but its frame, which is
-// made before: a cleanup must not fail for want of memory.
+// Waits until all lent memory is back. As the cleanup of a write that ended early it first resets the connection. A cleanup must
+// not fail for lack of memory: it allocates only its frame, and that before the write begins.
 task<> until_all_is_back(lent_sends& of, bool as_cleanup) {
   using namespace std::chrono_literals;
   if (as_cleanup && of.is_done) co_return;
@@ -138,7 +138,7 @@ task<> until_all_is_back(lent_sends& of, bool as_cleanup) {
     take_reports(of);
     if (of.out == 0) break;
     if (!as_cleanup && of.at.is_closed()) co_await fail_with(failure_of(closed_here(), "write"));
-    // Of a connection that has ended, or is closed, no change is reported: so this looks again after a while.
+    // After the connection has ended, or was closed, no change is reported: so this polls every 1 ms.
     if (of.at.has_ended(direction::out) || of.at.is_closed())
       co_await sleep_for(1ms);
     else
