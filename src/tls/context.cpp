@@ -295,7 +295,7 @@ std::shared_ptr<const tls_identities> tls_context::identities() const {
   return identities_;
 }
 
-// OpenSSL's certificate callback: at a server once the client's SNI is known, at a client if the server asks. Gives 1 for success.
+// OpenSSL's certificate callback: at a server once the client's SNI is known, at a client if the server asks. 1 means success.
 int tls_context::choose_certificate(SSL* by, void* self) noexcept {
   const std::shared_ptr<const tls_identities> all = static_cast<tls_context*>(self)->identities();
   if (!all) return 1;
