@@ -17,7 +17,7 @@ WEFT_HOOK_NEXT(getaddrinfo);
 
 using weft::hook_options;
 
-// A lookup that owns its arguments and its result: after a stop the pool's thread goes on with it, and nobody waits for it.
+// A lookup that owns its arguments and its result, since after a stop it goes on in the pool while the call has returned.
 struct name_lookup {
   std::string host, service;
   bool has_host, has_service, has_hints;

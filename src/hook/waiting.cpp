@@ -89,17 +89,18 @@ number_entry* entry_of(int number, bool makes) noexcept {
 // The process whose waits are in `blocks`. A child of vfork() shares this memory, but its own id differs. Relaxed: it is only set
 // while there is one thread.
 constinit std::atomic<pid_t> process{0};
-bool is_process_of_waits() noexcept { return process.load(std::memory_order_relaxed) == ::getpid(); }  // as declared
+bool is_process_of_waits() noexcept { return process.load(std::memory_order_relaxed) == ::getpid(); }  // see `process`
 
 // The child of a fork() has none of the threads that wait, and one of them may hold a lock for ever: so the child starts with
 // empty tables, and its hooks are off.
 void begin_in_child() noexcept {
-  process.store(::getpid(), std::memory_order_relaxed);                                   // it has one thread
-  for (std::atomic<block*>& one : blocks) one.store(nullptr, std::memory_order_relaxed);  // it has one thread
+  process.store(::getpid(), std::memory_order_relaxed);  // a forked child has one thread
+  for (std::atomic<block*>& one : blocks)
+    one.store(nullptr, std::memory_order_relaxed);  // a forked child has one thread
   for (hook_state* one = hooks_here(); one != nullptr; one = one->outer) one->is_over = true;
 }
 [[gnu::constructor]] void look_at_forks() noexcept {
-  process.store(::getpid(), std::memory_order_relaxed);  // there is one thread
+  process.store(::getpid(), std::memory_order_relaxed);  // the program is being loaded, and has one thread
   ::pthread_atfork(nullptr, nullptr, begin_in_child);
 }
 
@@ -341,8 +342,8 @@ bool yield_if_due() noexcept { return !has_had_its_turn() || !is_process_of_wait
 namespace weft {
 
 namespace detail {
-// A static library's member is linked only if something refers to it. So whoever has hooks::hooks() refers to one symbol of each
-// source file, and gets all hooks.
+// A member of a static library is linked only if something refers to it. This table refers to one symbol of each source file, so
+// that a program which uses hooks::hooks() gets all hooks.
 extern const char hooks_sleep, hooks_locks, hooks_streams, hooks_sockets, hooks_poll, hooks_names, hooks_files;
 namespace {
 [[gnu::used]] const char* const all_sources[] = {&hooks_sleep, &hooks_locks, &hooks_streams, &hooks_sockets,

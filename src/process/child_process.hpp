@@ -19,7 +19,7 @@ class child_process {
   explicit child_process(bool has_group) noexcept : has_group_{has_group} {}
   child_process(const child_process&) = delete;
   ~child_process() {
-    // A process of another user can't be killed. The destructor does not wait for its end.
+    // If the process belongs to another user, it can't be killed, and the destructor does not wait for its end.
     if (is_still_there() && send(SIGKILL) == 0) {
       siginfo_t how{};
       while (::waitid(P_PID, static_cast<id_t>(number_), &how, WEXITED) != 0 && errno == EINTR) {

@@ -116,7 +116,7 @@ class variables_for {
   void add(char* one) {
     if (!is_set_by(more_.begin(), one)) all_.push_back(one);
   }
-  // Whether the variable at `place`, or a later one in `more_`, has the name of `other`.
+  // Whether the variable at `one`, or a later one in `more_`, has the same name as `other`.
   bool is_set_by(place one, std::string_view other) const noexcept {
     const std::string_view name = other.substr(0, other.find('=') + 1);
     return !name.empty() && std::any_of(one, more_.end(), [name](std::string_view by) { return by.starts_with(name); });
@@ -149,13 +149,13 @@ class spawn_settings {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
     expect(::posix_spawn_file_actions_addclosefrom_np(&actions_, number));
 #else
-    static_cast<void>(number);  // older glibc can't close them: only those without close-on-exec are passed on
+    static_cast<void>(number);  // older glibc can't close them: those without close-on-exec are passed on
 #endif
   }
   void change_directory(const std::string& directory) {
     expect(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str()));
   }
-  // No signal is blocked, each has its default action; and the process group.
+  // Unblocks all signals, sets their default actions, and begins a process group if asked to.
   void reset_signals_and_group(bool own_group) {
     sigset_t none, all;
     sigemptyset(&none);
