@@ -88,7 +88,7 @@ int begin_beside(replacement* of) {
   }
 }
 
-// An error number.
+// Renames the new file to its place, and syncs the directory. Returns an error number, or 0.
 int put_in_place(const replacement* of, bool* is_done) noexcept {
   if (::rename(of->beside.c_str(), of->path.c_str()) != 0) return errno;
   *is_done = true;

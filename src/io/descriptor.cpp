@@ -10,9 +10,9 @@ void descriptor::begin(io_service& of, int number, bool is_ready) noexcept {
   number_.store(number, std::memory_order_relaxed);  // nobody else has it yet
   for (event* one : {&readable_, &writable_}) is_ready ? one->set() : one->reset();
   ended_.store(std::uint32_t{generation()} << 16, std::memory_order_relaxed);  // as declared
-  armed_.store(0, std::memory_order_relaxed);                                  // as `number_`
-  is_shared_.store(true, std::memory_order_relaxed);                           // as `number_`
-  moved_.store(0, std::memory_order_relaxed);                                  // as `number_`
+  armed_.store(0, std::memory_order_relaxed);                                  // nobody else has it yet
+  is_shared_.store(true, std::memory_order_relaxed);                           // nobody else has it yet
+  moved_.store(0, std::memory_order_relaxed);                                  // nobody else has it yet
   use_.store(open | owned, std::memory_order_relaxed);                         // nobody else has it yet
 }
 
@@ -21,7 +21,7 @@ bool descriptor::end(std::uint16_t of_generation, std::uint32_t bits) noexcept {
   std::uint32_t seen = ended_.load(std::memory_order_relaxed);  // a guess: the exchange decides
   do {
     if (seen >> 16 != of_generation) return false;
-  } while (!ended_.compare_exchange_weak(seen, seen | bits, std::memory_order_relaxed,  // the event carries it
+  } while (!ended_.compare_exchange_weak(seen, seen | bits, std::memory_order_relaxed,  // report() then sets the event
                                          std::memory_order_relaxed));  // tried again
   return true;
 }
@@ -53,15 +53,15 @@ void descriptor::close() noexcept {
     if ((before & open) == 0) return;
     // A use of its own, so that the number is not closed before the waiting tasks are woken.
   } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
-                                       std::memory_order_acquire,  // <- left: who has armed it
+                                       std::memory_order_acquire,  // <- left: of those that armed it
                                        std::memory_order_relaxed));  // tried again
   if (of_->is_inherited()) [[unlikely]] {  // the operations under way are the parent's, which shares the connection
     close_number();
     return leave(one_use);
   }
-  // Duplicates of the file, here or in other processes, stay usable where no operation is under way on this one. A poll that
-  // is armed in a ring keeps the file open until the ring's owner has cancelled it, so there the peer learns of the close by
-  // a shutdown.
+  // A shutdown would also end duplicates of the file, here or in other processes. So it is done only if an operation is under
+  // way, which it ends; or if an armed poll keeps the file open until the ring's owner has cancelled it, and there is no
+  // duplicate: then the peer learns of the close by the shutdown.
   const bool is_kept = (armed_.load(std::memory_order_relaxed) & kept) != 0 &&  // as declared
                        !is_shared_.load(std::memory_order_relaxed);             // as declared
   if ((before & ~(open | owned)) != 0 || is_kept) shut_down_file(number());

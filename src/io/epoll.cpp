@@ -68,7 +68,7 @@ void epoll::stop_watching(int number) noexcept { ::epoll_ctl(set_, EPOLL_CTL_DEL
 
 void epoll::wait_alone(time_point until, changes& into) noexcept {
   epoll_event events[changes::most];
-  const int found = ::epoll_wait(set_, events, changes::most, milliseconds_until(until));  // interrupted: none
+  const int found = ::epoll_wait(set_, events, changes::most, milliseconds_until(until));  // EINTR counts as no change
   into.count_ = 0;
   for (int i = 0; i < found; ++i)
     if (descriptor* const of = address_in(events[i].data.u64); of != nullptr)  // null: the eventfd
@@ -96,7 +96,7 @@ void epoll::changes::report() noexcept {
 void epoll::interrupt() noexcept {
   const std::uint64_t one = 1;
   interrupts_.fetch_add(1, std::memory_order_relaxed);      // as declared
-  static_cast<void>(!::write(wake_fd_, &one, sizeof one));  // full after 2^64 of them
+  static_cast<void>(!::write(wake_fd_, &one, sizeof one));  // fails only after 2^64 of them
 }
 
 epoll::counts epoll::so_far() const noexcept {

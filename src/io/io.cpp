@@ -69,7 +69,7 @@ class pipe_core {
   struct side {
     auto_event changed;
     // Guarded by the lock.
-    std::uint64_t moved = 0;  // bytes, ever
+    std::uint64_t moved = 0;  // bytes, in all
     bool is_used = false, is_closed = false, waits = false;
   };
   side& side_of(end which) noexcept { return which == end::reader ? reader_ : writer_; }

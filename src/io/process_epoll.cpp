@@ -58,8 +58,7 @@ class process_epoll {
 
   void run() noexcept {
     epoll::changes changes;
-    while (
-        !ending_.load(std::memory_order_relaxed)) {  // the kernel orders it: write() of the eventfd, then epoll_wait()
+    while (!ending_.load(std::memory_order_relaxed)) {  // relaxed: the eventfd orders it, written after `ending_`
       set_.wait(epoll::time_point::max(), changes, [] { return true; });
       changes.report();
     }
@@ -83,7 +82,7 @@ class process_epoll {
   static constinit std::atomic<process_epoll*> current;
 
   epoll set_;
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // guards the members below, but for `ending_`
   bool running_ = false, ends_in_time_ = false;
   pthread_t thread_{};
   std::atomic<bool> ending_{false};

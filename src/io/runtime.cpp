@@ -40,15 +40,15 @@ choice choose(const runtime_options& options) {
     return {detail::make_epoll_back_end(), std::string{"Sockets are waited for by epoll, "} + who + "."};
   // Measured: with connections spread over several rings, workers sleep more often, and find fewer changes after each sleep.
   if (wanted == io_backend::automatic && options.threads != 1)
-    return {detail::make_epoll_back_end(),
-            "Sockets are waited for by epoll, since there are several workers, for which one set takes less time than "
-            "a ring "
-            "each; WEFT_IO=uring, or runtime_options::io, would choose io_uring."};
+    return {
+        detail::make_epoll_back_end(),
+        "Sockets are waited for by epoll, since there are several workers: for them one set takes less processor time "
+        "than a ring for each. WEFT_IO=uring, or runtime_options::io, chooses io_uring."};
   std::string why_not;
   if (auto ring = detail::make_uring_back_end(options.threads, why_not))
     return {std::move(ring), wanted == io_backend::uring
                                  ? std::string{"Sockets are waited for by io_uring, "} + who + "."
-                                 : "Sockets are waited for by io_uring, which has all here that weft needs of it."};
+                                 : "Sockets are waited for by io_uring, which here has all features that weft needs."};
   if (wanted == io_backend::uring)
     throw error{std::make_error_code(std::errc::not_supported), "start a runtime on io_uring", why_not};
   return {detail::make_epoll_back_end(), "Sockets are waited for by epoll, not by io_uring: " + why_not + "."};
@@ -124,7 +124,8 @@ struct runtime::parts {
     workers.emplace(options, with_caller);
   }
 
-  std::optional<crew> workers;  // one of the two
+  // Exactly one of the two has a value.
+  std::optional<crew> workers;
   std::optional<detail::guest_loop> guest;
 };
 
@@ -185,8 +186,8 @@ std::string runtime::explain() const {
       "kernel.";
   if (is_guest())
     return std::string{
-               "Sockets are waited for by epoll, in the loop that this guest has its descriptor watched by; it has "
-               "no threads."} +
+               "Sockets are waited for by epoll, whose descriptor the host's loop watches; this guest runtime has no "
+               "threads."} +
            files + names + blocking_explained();
   return parts_->workers->why + " " + parts_->workers->io->explain(workers().size()) +
          (backend() == io_backend::uring ? files_by_ring : files) + names + blocking_explained();

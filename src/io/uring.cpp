@@ -75,7 +75,7 @@ void uring_worker::wake() noexcept {
   word_.wake([this] {
     const std::uint64_t one = 1;
     interrupts_.fetch_add(1, std::memory_order_relaxed);      // as declared
-    static_cast<void>(!::write(wake_fd_, &one, sizeof one));  // full after 2^64 of them
+    static_cast<void>(!::write(wake_fd_, &one, sizeof one));  // fails only after 2^64 of them
   });
 }
 

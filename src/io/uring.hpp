@@ -154,7 +154,7 @@ class uring final : public io_service, private io_guard {
   bool keeps_open(const descriptor& one) const noexcept override {
     return one.is_armed(direction::in) || one.is_armed(direction::out);
   }
-  void stop_watching(int) noexcept override {}  // the rings keep it open, not the number
+  void stop_watching(int) noexcept override {}  // retire() ends the polls, which are not by number
 
   ring_size size() const noexcept { return size_; }
   io_stats stats() const noexcept;

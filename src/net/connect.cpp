@@ -59,7 +59,7 @@ class happy_eyeballs {
 
  private:
   struct progress {
-    bool is_over, has_failed;  // since the last time
+    bool is_over, has_failed;  // since the last look()
   };
   // Under the lock, which orders what the attempts have written before this.
   progress look() {

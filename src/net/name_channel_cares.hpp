@@ -20,7 +20,7 @@
 // Time-outs go by the real clock, also in a test with a virtual clock: c-ares reads the system's clock, and so does the server.
 #pragma once
 
-#define CARES_NO_DEPRECATED  // what newer versions have for the same, 1.18 has not
+#define CARES_NO_DEPRECATED  // 1.18 lacks the replacements of what newer versions deprecate
 #include <ares.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -92,7 +92,7 @@ class name_channel {
     const std::lock_guard guard{lock_};
     return {one.is_over, leader_ == &one};
   }
-  int set() const noexcept { return set_; }  // by the leader
+  int set() const noexcept { return set_; }  // for the leader, which waits for it
 
   struct progress {
     bool is_over;   // the leader's own lookup
@@ -110,7 +110,7 @@ class name_channel {
   void expect_timeouts(clock::time_point now) noexcept { due_ = std::min(due_, next_timeout(now)); }
   clock::time_point next_timeout(clock::time_point now) const noexcept;
 
-  // What c-ares calls.
+  // Callbacks of c-ares.
   static void called_back(void* its, int status, int timeouts, ares_addrinfo* found) noexcept;
   static void wants(void* its, int number, int to_read, int to_write) noexcept;
   static int open(int family, int type, int protocol, void* its) noexcept;
@@ -135,7 +135,7 @@ class name_channel {
     return one != unwatched_.end() ? &*one : nullptr;
   }
 
-  mutable std::mutex lock_;  // of all that follows
+  mutable std::mutex lock_;  // guards the members below
   ares_channel ares_ = nullptr;
   int set_ = -1;
   lookup *first_ = nullptr, *last_ = nullptr, *leader_ = nullptr;

@@ -37,8 +37,8 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<int
 
 // Relaxed: the handler writes to the eventfd after it has counted, and the kernel orders that write before the change it reports.
 std::atomic<std::uint32_t> came[signal_count];
-std::atomic<int> event_number{-1};  // no edge, but that of event_process
-// The process whose eventfd that is.
+std::atomic<int> event_number{-1};  // relaxed: event_process has the edge
+// The process that has made the eventfd.
 //   edge event  the number of its eventfd  ->  the handler in that process. No model: a handler in a child that was forked
 std::atomic<::pid_t> event_process{0};
 static_assert(std::atomic<::pid_t>::is_always_lock_free);
@@ -68,7 +68,7 @@ bool install(int number, struct sigaction* before) noexcept {
   struct sigaction ours{};
   ours.sa_handler = weft_count_signal;
   sigemptyset(&ours.sa_mask);
-  ours.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's stack may have no room for it
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;  // a fiber's stack may have no room for the handler
   heard_signal& of = heard[number];
   const bool resets = of.more_than_once == 0;
   if (resets) ours.sa_flags |= static_cast<int>(SA_RESETHAND);
@@ -112,7 +112,8 @@ void end_to_hear(int number, bool once) noexcept {
   ::sigaction(number, nullptr, &now);
   const bool was_last_for_more = !once && --of.more_than_once == 0;
   if (--of.all == 0) {
-    if (!is_of_the_program(now, of.resets)) ::sigaction(number, &of.before, nullptr);  // else that stays
+    // An action that the program has installed meanwhile stays.
+    if (!is_of_the_program(now, of.resets)) ::sigaction(number, &of.before, nullptr);
   } else if (was_last_for_more && is_ours(now)) {
     install(number, nullptr);
   }
