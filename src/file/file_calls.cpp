@@ -19,8 +19,7 @@ call_ring* ring_here() noexcept {
 // Whether a thread must make the call after this result of a ring: the ring can't make it, or was interrupted. A close is never
 // made again: it has closed the number whatever its result is.
 bool is_for_thread(const file_request& what, int result) noexcept {
-  constexpr int interrupted =
-      512;  // ERESTARTSYS, which rings do not translate: an open that had to wait was interrupted
+  constexpr int interrupted = 512;  // ERESTARTSYS: an open that had to wait; rings do not translate it
   if (what.what == file_request::kind::close) return false;
   return result == -EAGAIN || result == -EINTR || result == -interrupted || result == -ECANCELED ||
          result == -EOPNOTSUPP;

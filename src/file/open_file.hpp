@@ -74,9 +74,7 @@ class open_file {
     if (before == 1) delete this;  // ->, <- left (no model: it is a count of references)
   }
   lock_table& locks() noexcept { return locks_; }
-  bool is_used() const noexcept {
-    return uses_.load(std::memory_order_relaxed) != 1;
-  }  // no edge: an assertion of the owner's
+  bool is_used() const noexcept { return uses_.load(std::memory_order_relaxed) != 1; }  // no edge: for assertions
   int give() noexcept { return number_.give(); }
 
  private:

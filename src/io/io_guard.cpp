@@ -15,9 +15,9 @@ void io_guard::look(timer& self) noexcept {
   pool_core& pool = *mine.workers();
   if (pool.is_asleep()) {
     // A worker that leaves the set of idle workers from here on arms the timer, or is seen by is_asleep() below.
-    mine.looks_.exchange(false, std::memory_order_acq_rel);  // <-, -> left (no model: see it)
+    mine.is_armed_.exchange(false, std::memory_order_acq_rel);  // <-, -> left (no model: see `is_armed_`)
     if (pool.is_asleep()) return;
-    if (mine.looks_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: see it)
+    if (mine.is_armed_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: see `is_armed_`)
   } else if (mine.needs_one()) {
     pool.call_one();
   }

@@ -17,14 +17,14 @@ class io_guard : timer {
 
   /// Called before any descriptor is made. For a single worker the timer is never armed: no other worker could look.
   void begin(pool_core& workers) noexcept {
-    if (is_alone(workers)) looks_.store(true, std::memory_order_relaxed);  // no other thread has it yet
-    workers_.store(&workers, std::memory_order_release);                   // -> pool (no model: it is written once)
+    if (is_alone(workers)) is_armed_.store(true, std::memory_order_relaxed);  // no other thread has it yet
+    workers_.store(&workers, std::memory_order_release);                      // -> pool (no model: it is written once)
   }
   /// Called when the workers' threads have ended, before the pool is destroyed.
   void end() noexcept;
   /// By a worker that has woken up and left the set of idle workers, so that it waits for no sockets now. Arms the timer.
   void has_left() noexcept {
-    if (!looks_.exchange(true, std::memory_order_acq_rel)) arm();  // <-, -> left (no model: see `looks_`)
+    if (!is_armed_.exchange(true, std::memory_order_acq_rel)) arm();  // <-, -> left (no model: see `is_armed_`)
   }
   /// Null: it has not begun.
   pool_core* workers() const noexcept {
@@ -43,10 +43,10 @@ class io_guard : timer {
   void arm() noexcept;
 
   std::atomic<pool_core*> workers_{nullptr};  // edge pool: the pool  ->  who looks at it
-  // Whether the timer is armed, or about to be.
+  // Whether the timer is armed, or about to be; always true for a single worker, so that it never is.
   //   edge left  a worker has left the set of idle workers  ->  the timer that finds `true` and then sees that not all workers
   //              sleep. No model: both sides exchange the word
-  std::atomic<bool> looks_{false};
+  std::atomic<bool> is_armed_{false};
 };
 
 }  // namespace weft::detail

@@ -65,10 +65,11 @@ std::unique_ptr<detail::back_end> detail::make_uring_back_end(unsigned, std::str
 
 struct runtime::parts {
   // The worker threads, and their back end.
-  struct crew {
+  struct worker_threads {
     // With `options.threads` threads, one of which is the caller's if `with_caller`.
-    crew(const runtime_options& options, bool with_caller) : crew{options, with_caller, choose(with_spares(options))} {}
-    crew(const runtime_options& options, bool with_caller, choice chosen)
+    worker_threads(const runtime_options& options, bool with_caller)
+        : worker_threads{options, with_caller, choose(with_spares(options))} {}
+    worker_threads(const runtime_options& options, bool with_caller, choice chosen)
         : io{std::move(chosen.io)},
           why{std::move(chosen.why)},
           core{detail::pool_core::make({.threads = options.threads,
@@ -80,8 +81,8 @@ struct runtime::parts {
           pool{*core} {
       io->begin(*core);
     }
-    crew(const crew&) = delete;
-    ~crew() {
+    worker_threads(const worker_threads&) = delete;
+    ~worker_threads() {
       pool.shutdown();
       io->end();
     }
@@ -107,7 +108,7 @@ struct runtime::parts {
                  "a runtime that is no guest was used as one: it has threads, which run what is ready");
     return *guest;
   }
-  crew& with_workers() noexcept {
+  worker_threads& with_workers() noexcept {
     WEFT_EXPECTS(workers.has_value(), "a guest runtime was asked for its workers: it has none");
     return *workers;
   }
@@ -125,7 +126,7 @@ struct runtime::parts {
   }
 
   // Exactly one of the two has a value.
-  std::optional<crew> workers;
+  std::optional<worker_threads> workers;
   std::optional<detail::guest_loop> guest;
 };
 

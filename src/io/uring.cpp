@@ -51,9 +51,9 @@ void uring_worker::poll_wake_fd() noexcept {
 
 void uring_worker::commit(time_point until) noexcept {
   has_slept_ = true;  // the worker has been in the set of idle workers
-  const bool uses_ring = out_ != 0 || ring_.has_submissions();
-  misses_some_ = uses_ring && has_lost_some();
-  if (misses_some_) [[unlikely]]
+  const bool uses_ring = in_kernel_ != 0 || ring_.has_submissions();
+  must_find_lost_ = uses_ring && has_lost_some();
+  if (must_find_lost_) [[unlikely]]
     return;  // poll() calls find_lost(), which may wake tasks: commit() must not
   if (uses_ring && !polls_wake_fd_) poll_wake_fd();
   if (uses_ring && !polls_wake_fd_) return;  // the submission queue is full: the worker comes back here
@@ -85,7 +85,7 @@ bool uring_worker::poll(bool between_jobs) noexcept {
   perform_asked();
   const bool has_ended_some = std::exchange(has_ended_some_, false);  // also set by commit()
   const bool has_looked = of_->look_after_stuck(*this) || has_ended_some;
-  if (out_ == 0 && !ring_.has_submissions()) return has_looked;
+  if (in_kernel_ == 0 && !ring_.has_submissions()) return has_looked;
   if (has_slept_) {
     has_slept_ = false;
     of_->has_left();
@@ -93,8 +93,8 @@ bool uring_worker::poll(bool between_jobs) noexcept {
   // Calls on files are submitted when the worker has found no job twice: the first time it may be about to sleep, and then the
   // sleep submits them.
   const bool calls_go = has_calls_ && std::exchange(has_found_none_, true);
-  if (ring_.has_work() || calls_go || misses_some_ || (between_jobs && ring_.has_submissions())) {
-    has_calls_ = has_found_none_ = misses_some_ = false;
+  if (ring_.has_work() || calls_go || must_find_lost_ || (between_jobs && ring_.has_submissions())) {
+    has_calls_ = has_found_none_ = must_find_lost_ = false;
     ring_.enter();
     count(waits_, 1);
     if (has_lost_some()) [[unlikely]] {
@@ -131,7 +131,7 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
   count(changes_, 1);
   if (!goes_on) {
     one.ring.armed &= static_cast<std::uint8_t>(~bit(which));
-    --out_;
+    --in_kernel_;
   }
   if (one.ring.is_retired) {
     // Not while it is in the inbox again, because the submission queue had no room for a cancellation.
@@ -200,7 +200,7 @@ bool uring_worker::arm(descriptor& one, direction which) noexcept {
     ::io_uring_prep_poll_multishot(to, one.number(), asked);
   ::io_uring_sqe_set_data64(to, packed(one, which));
   one.ring.armed |= static_cast<std::uint8_t>(bit(which));
-  ++out_;
+  ++in_kernel_;
   return true;
 }
 

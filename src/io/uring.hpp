@@ -118,14 +118,14 @@ class uring_worker final : public parker, public call_ring {
   const int wake_fd_;  // the eventfd that wakes the worker from a sleep in its ring
 
   // Used by the owner alone.
-  bool polls_wake_fd_ = false;      // the ring polls the eventfd
-  bool has_slept_ = false;          // since it last called has_left()
-  bool has_calls_ = false;          // there are calls, or cancellations of calls, that were not submitted
-  bool has_found_none_ = false;     // it has looked for jobs, and found none, since the last call was begun
-  bool has_ended_some_ = false;     // since the last poll(), it has ended calls that were in its inbox
-  std::size_t out_ = 0;             // directions that the kernel polls, and calls that the kernel has
-  bool misses_some_ = false;        // it was about to sleep, and completions were lost
-  unsigned lost_ = 0;               // the number of lost completions that find_lost() has dealt with
+  bool polls_wake_fd_ = false;   // the ring polls the eventfd
+  bool has_slept_ = false;       // since it last called has_left()
+  bool has_calls_ = false;       // there are calls, or cancellations of calls, that were not submitted
+  bool has_found_none_ = false;  // it has looked for jobs, and found none, since the last call was begun
+  bool has_ended_some_ = false;  // since the last poll(), it has ended calls that were in its inbox
+  std::size_t in_kernel_ = 0;    // directions that the kernel polls, and calls that the kernel has
+  bool must_find_lost_ = false;  // it was about to sleep, and completions were lost: the next poll() calls find_lost()
+  unsigned lost_ = 0;            // the number of lost completions that find_lost() has dealt with
   ring_call* under_way_ = nullptr;  // the list of the calls that the kernel has
 
   inbox<descriptor> inbox_;  // descriptors that other threads have armed, or given up

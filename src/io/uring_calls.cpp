@@ -75,7 +75,7 @@ bool uring_worker::begin(ring_call& one, root& self) noexcept {
   }
   describe(one.request, to);
   ::io_uring_sqe_set_data64(to, reinterpret_cast<std::uintptr_t>(&one) | of_call);
-  ++out_;
+  ++in_kernel_;
   if ((one.below = under_way_) != nullptr) one.below->above = &one;
   under_way_ = &one;
   has_calls_ = true;
@@ -121,7 +121,7 @@ void uring_worker::perform_calls() noexcept {
 }
 
 void uring_worker::ended(ring_call& one, int result) noexcept {
-  --out_;
+  --in_kernel_;
   (one.above != nullptr ? one.above->below : under_way_) = one.below;
   if (one.below != nullptr) one.below->above = one.above;
   one.result = result;

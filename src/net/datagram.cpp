@@ -39,10 +39,10 @@ clock::duration longest_wait(unsigned tries) noexcept {
 }
 
 // A socket with the same peer as `from`, which sends nothing: so it is writable exactly if that peer has room.
-class asking_socket {
+class probe_socket {
  public:
   // at() is null if `from` itself has no room, if its peer has no name, or if the system gives no further socket.
-  explicit asking_socket(int from) noexcept {
+  explicit probe_socket(int from) noexcept {
     net::system_address peer;
     if (!has_room(from) || ::getpeername(from, &peer.any, &peer.size) != 0) return;
     if (peer.any.sa_family != AF_UNIX || peer.size <= sizeof peer.any.sa_family) return;
@@ -55,8 +55,8 @@ class asking_socket {
     } catch (...) {  // at() stays null
     }
   }
-  asking_socket(const asking_socket&) = delete;
-  ~asking_socket() {
+  probe_socket(const probe_socket&) = delete;
+  ~probe_socket() {
     if (at_ != nullptr) at_->drop();
   }
   detail::descriptor* at() const noexcept { return at_; }
@@ -88,7 +88,7 @@ task<> detail::until_room_at(int from, net::endpoint to, unsigned tries) {
 // The system may never report room, depending on what other tasks send to other receivers by the same socket. So after some waits
 // that ended by their limit, this waits by another socket, which has the same peer and sends nothing.
 task<> detail::until_room_at_peer(descriptor& from, unsigned tries) {
-  std::optional<asking_socket> asks;
+  std::optional<probe_socket> asks;
   if (tries > most_doublings) asks.emplace(from.number());
   if (asks && asks->at() != nullptr)
     co_await select(on(from.until_ready(direction::out)), on(asks->at()->until_ready(direction::out)));

@@ -28,10 +28,10 @@ std::error_code system_error(int number) noexcept { return {number, std::generic
 
 // The lookups whose events are to be set once the lock is released: those that are over, and perhaps the leader. Declared before
 // the lock's guard, so that its destructor runs after the unlocking.
-struct told {
-  told() noexcept = default;
-  told(const told&) = delete;
-  ~told() {
+struct events_to_set {
+  events_to_set() noexcept = default;
+  events_to_set(const events_to_set&) = delete;
+  ~events_to_set() {
     while (over) {
       const std::shared_ptr<lookup> one = std::move(over);
       over = std::move(one->next_over);
@@ -109,7 +109,7 @@ void name_channel::called_back(void* its, int status, int, ares_addrinfo* found)
 }
 
 // c-ares calls this for the sockets by which it sends queries, not for those by which it sorts addresses.
-void name_channel::wants(void* its, int number, int to_read, int to_write) noexcept {
+void name_channel::watch_socket(void* its, int number, int to_read, int to_write) noexcept {
   if (to_read == 0 && to_write == 0) return;  // it is about to be closed
   auto& mine = *static_cast<name_channel*>(its);
   epoll_event event{};
@@ -182,7 +182,7 @@ void name_channel::look_at(std::span<const unsigned char> datagram) noexcept {
 name_channel::name_channel(const name_query::channel_options& options) {
   ares_options asked{};
   int which = ARES_OPT_SOCK_STATE_CB;
-  asked.sock_state_cb = wants;
+  asked.sock_state_cb = watch_socket;
   asked.sock_state_cb_data = this;
   if (options.timeout != 0) {
     asked.timeout = options.timeout;
@@ -219,7 +219,7 @@ name_channel::name_channel(const name_query::channel_options& options) {
 }
 
 std::error_code name_channel::begin(lookup& one, const char* host, address_family family) noexcept {
-  told those;
+  events_to_set those;
   const std::lock_guard guard{lock_};
   if (set_ < 0) {
     set_ = ::epoll_create1(EPOLL_CLOEXEC);
@@ -237,7 +237,7 @@ std::error_code name_channel::begin(lookup& one, const char* host, address_famil
   const clock::time_point due_before = due_;
   refused_ = {};
   ::ares_getaddrinfo(ares_, host, nullptr, &hints, called_back, &one);
-  see_to_unwatched();
+  fail_unwatched();
   expect_timeouts(steady_clock::now());
   those.over = std::move(over_);
   if (leader_ == nullptr)
@@ -248,7 +248,7 @@ std::error_code name_channel::begin(lookup& one, const char* host, address_famil
 }
 
 void name_channel::leave(lookup& one) noexcept {
-  told those;
+  events_to_set those;
   const std::lock_guard guard{lock_};
   (one.prev != nullptr ? one.prev->next : first_) = one.next;
   (one.next != nullptr ? one.next->prev : last_) = one.prev;
@@ -267,7 +267,7 @@ void name_channel::leave(lookup& one) noexcept {
 }
 
 name_channel::progress name_channel::process(const lookup& leader) noexcept {
-  told those;
+  events_to_set those;
   const std::lock_guard guard{lock_};
   epoll_event came[16];
   int count;
@@ -285,7 +285,7 @@ name_channel::progress name_channel::process(const lookup& leader) noexcept {
     process(ARES_SOCKET_BAD, ARES_SOCKET_BAD);
     due_ = clock::time_point::max();
   }
-  see_to_unwatched();
+  fail_unwatched();
   expect_timeouts(now);
   those.over = std::move(over_);
   return {leader.is_over, has_more, due_};
@@ -303,7 +303,7 @@ clock::time_point name_channel::next_timeout(clock::time_point now) const noexce
 
 // Has c-ares use each socket that could not be added to the set: receive() and send() then fail, and c-ares goes on to its next
 // server.
-void name_channel::see_to_unwatched() noexcept {
+void name_channel::fail_unwatched() noexcept {
   for (const int& one : unwatched_)
     for (int i = 0; one >= 0 && i != 8; ++i) process(one, one);
 }

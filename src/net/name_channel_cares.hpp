@@ -75,7 +75,7 @@ class name_channel {
   ~name_channel() { ::ares_destroy(ares_); }
 
   // Whether new lookups must use another channel.
-  bool is_worn() const noexcept {
+  bool is_used_up() const noexcept {
     constexpr std::size_t most = 1'000;  // not fewer: to make a channel takes as long as some lookups
     const std::lock_guard guard{lock_};
     return begun_ >= most;
@@ -106,13 +106,13 @@ class name_channel {
     refused_ = {};
     ::ares_process_fd(ares_, to_read, to_write);
   }
-  void see_to_unwatched() noexcept;
+  void fail_unwatched() noexcept;
   void expect_timeouts(clock::time_point now) noexcept { due_ = std::min(due_, next_timeout(now)); }
   clock::time_point next_timeout(clock::time_point now) const noexcept;
 
   // Callbacks of c-ares.
   static void called_back(void* its, int status, int timeouts, ares_addrinfo* found) noexcept;
-  static void wants(void* its, int number, int to_read, int to_write) noexcept;
+  static void watch_socket(void* its, int number, int to_read, int to_write) noexcept;
   static int open(int family, int type, int protocol, void* its) noexcept;
   static int close(int number, void* its) noexcept;
   static int connect(int number, const sockaddr* to, ares_socklen_t size, void* its) noexcept;

@@ -119,8 +119,7 @@ std::optional<endpoint> in_numbers(const std::string& host, std::uint16_t port) 
   try {
     return endpoint{host, port};
   } catch (const error& none) {
-    if (none.code() == std::errc::no_such_device)
-      throw;  // an address, but its scope is an interface that does not exist
+    if (none.code() == std::errc::no_such_device) throw;  // an address on an interface that does not exist
     return std::nullopt;
   }
 }

@@ -68,7 +68,7 @@ class channels {
   }
 
   static channels& instance() {
-    leave_behind_in_children();
+    abandon_in_children();
     channels* its = one.load(std::memory_order_acquire);  // <- channels (no model: as declared)
     if (its == nullptr) {
       auto made = std::make_unique<channels>();
@@ -84,7 +84,7 @@ class channels {
   // Registers, once, the handler that gives a forked child a table of its own. Not by a function-local static: in a child that is
   // forked during its initialization, the guard would stay taken for ever. Two threads that come here at once may register two
   // handlers; a second one changes nothing.
-  static void leave_behind_in_children() noexcept {
+  static void abandon_in_children() noexcept {
     // Relaxed: a thread that sees `true` too late registers once more.
     static constinit std::atomic<bool> does{false};
     if (does.load(std::memory_order_relaxed)) return;
@@ -110,7 +110,7 @@ class channels {
   // Whether a channel may take new lookups. Checks the configuration files at most ten times a second.
   static bool is_current(place& one, clock::time_point now) {
     one.used_at = now;
-    if (one.channel->is_worn()) return false;
+    if (one.channel->is_used_up()) return false;
     if (now - one.looked_at < std::chrono::milliseconds{100}) return true;
     one.looked_at = now;
     return one.read_from == files_of(one.options);
@@ -139,11 +139,11 @@ constinit std::atomic<channels*> channels::one{nullptr};
 
 // ---- a lookup ----------------------------------------------------------------------------------------------------------------
 
-class under_way {
+class begun_lookup {
  public:
-  explicit under_way(lookup& one) noexcept : one_{one} {}
-  under_way(const under_way&) = delete;
-  ~under_way() {
+  explicit begun_lookup(lookup& one) noexcept : one_{one} {}
+  begun_lookup(const begun_lookup&) = delete;
+  ~begun_lookup() {
     if (has_begun_) one_.channel.leave(one_);
   }
   std::error_code begin(const char* host, address_family family) noexcept {
@@ -233,7 +233,7 @@ std::error_code why_it_failed(const lookup& one) noexcept {
 task<std::vector<net::endpoint>> look_up_by_channel(name_query what, std::uint16_t port) {
   const std::shared_ptr<name_channel> channel = channels::instance().get(&io_service_here(), what.channel);
   const auto one = std::make_shared<lookup>(*channel);
-  under_way mine{*one};
+  begun_lookup mine{*one};
   if (const std::error_code refused = mine.begin(what.host.c_str(), what.family))
     co_await fail_with(lookup_failure(refused, what));
   for (;;) {

@@ -18,13 +18,13 @@ namespace weft::detail {
 namespace {
 
 // The result of one piece. sendfile() does not tell whether an error is the file's or the socket's.
-enum class whose : std::uint8_t { unknown, of_file, of_socket };
+enum class error_side : std::uint8_t { unknown, of_file, of_socket };
 struct piece {
   ssize_t size;
   int error = 0;  // if `size` is below 0
-  whose side = whose::unknown;
+  error_side side = error_side::unknown;
 
-  bool waits() const noexcept { return size < 0 && error == EAGAIN && side != whose::of_file; }
+  bool waits() const noexcept { return size < 0 && error == EAGAIN && side != error_side::of_file; }
 };
 
 // Used after sendfile() has failed with EINVAL. The buffer is small, to fit on a fiber's stack.
@@ -33,11 +33,11 @@ piece send_copied(int to, const file_part& part, std::size_t size) noexcept {
   ssize_t got;
   do got = ::pread(part.number, buffer, std::min(size, sizeof buffer), static_cast<off_t>(part.offset));
   while (got < 0 && errno == EINTR);
-  if (got <= 0) return {.size = got, .error = errno, .side = whose::of_file};
+  if (got <= 0) return {.size = got, .error = errno, .side = error_side::of_file};
   ssize_t sent;
   do sent = ::send(to, buffer, static_cast<std::size_t>(got), MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
-  return {.size = sent, .error = errno, .side = whose::of_socket};
+  return {.size = sent, .error = errno, .side = error_side::of_socket};
 }
 
 piece send_by_system(int to, const file_part& part, std::size_t size) noexcept {
@@ -68,11 +68,11 @@ bool has_room(int to) noexcept {
 }
 
 // Its destructor shuts down the write side if a part was sent and the rest was not.
-class half_sent {
+class unfinished_send {
  public:
-  explicit half_sent(descriptor& to) noexcept : to_{&to} {}
-  half_sent(const half_sent&) = delete;
-  ~half_sent() {
+  explicit unfinished_send(descriptor& to) noexcept : to_{&to} {}
+  unfinished_send(const unfinished_send&) = delete;
+  ~unfinished_send() {
     if (has_begun_) to_->shut_down_writes();
   }
   void begins() noexcept { has_begun_ = true; }
@@ -90,11 +90,11 @@ tried try_send_file(descriptor& to, file_part& part) noexcept {
   if (sent.waits()) {
     to.expect_change(direction::out);
     sent = send_piece(to.number(), part);
-    if (sent.waits() && sent.side == whose::unknown && has_room(to.number())) {
+    if (sent.waits() && sent.side == error_side::unknown && has_room(to.number())) {
       // The socket may have got room since the second try. If this try fails, too, EAGAIN is about the file, which has no data
       // yet; no change is reported when it has. So the operation fails.
       sent = send_piece(to.number(), part);
-      if (sent.waits() && sent.side == whose::unknown) sent.side = whose::of_file;
+      if (sent.waits() && sent.side == error_side::unknown) sent.side = error_side::of_file;
     }
     if (!sent.waits()) to.has_more(direction::out);
   }
@@ -106,7 +106,7 @@ tried try_send_file(descriptor& to, file_part& part) noexcept {
     part.size -= size;
     return {.size = size};
   }
-  if (sent.side == whose::of_file) return {.refused = {sent.error, std::generic_category()}};
+  if (sent.side == error_side::of_file) return {.refused = {sent.error, std::generic_category()}};
   return failed_write(to, sent.error);
 }
 
@@ -114,7 +114,7 @@ task<std::uint64_t> send_file(descriptor* at, file_part left) {
   static constexpr const char* name = "send a file";
   const descriptor_use use{at, direction::out, two_writers};
   if (!use) co_await fail_with(failure_of(closed_here(), name));
-  half_sent unfinished{*at};
+  unfinished_send unfinished{*at};
   std::uint64_t so_far = 0;
   co_await check_stop();
   while (left.size != 0) {
