@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -220,7 +221,7 @@ task<file_status> file::status_of(open_file* at) {
       .user = found.stx_uid,
       .group = found.stx_gid,
       .links = found.stx_nlink,
-      .device = (std::uint64_t{found.stx_dev_major} << 32) | found.stx_dev_minor,
+      .device = ::makedev(found.stx_dev_major, found.stx_dev_minor),
       .number = found.stx_ino,
       .accessed = time_of(found.stx_atime),
       .modified = time_of(found.stx_mtime),

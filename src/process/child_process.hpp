@@ -107,11 +107,14 @@ class child_process {
     wait_without_blocking(how, WNOWAIT);
     return is_there_;
   }
-  // Signals its group and the process itself, which may have left the group. Gives 0 or an error number.
+  // Signals its group, and the process itself unless it has had the signal with its group, which it may have left. Gives 0 or
+  // an error number.
   int send(int number) noexcept {
     const bool of_group = has_group_ && ::kill(-number_, number) == 0;
-    const bool of_itself = (at_ != nullptr ? ::syscall(SYS_pidfd_send_signal, at_->number(), number, nullptr, 0)
-                                           : ::kill(number_, number)) == 0;
+    const bool had_it = of_group && ::getpgid(number_) == number_;
+    const int rest = had_it ? 0 : number;  // 0: only whether it could be signalled
+    const bool of_itself = (at_ != nullptr ? ::syscall(SYS_pidfd_send_signal, at_->number(), rest, nullptr, 0)
+                                           : ::kill(number_, rest)) == 0;
     return of_itself || (of_group && errno != EPERM) ? 0 : errno;
   }
 

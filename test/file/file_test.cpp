@@ -228,6 +228,7 @@ WEFT_TEST("file: the whole of one is cut, synced and known") {
     EXPECT_GE(known.allocated, 50'000U);
     EXPECT_TRUE(known.is_regular);
     EXPECT_EQ(known.number, by_system.st_ino);
+    EXPECT_EQ(known.device, by_system.st_dev);
     EXPECT_EQ(known.links, 1U);
     EXPECT_EQ(known.user, by_system.st_uid);
     EXPECT_EQ(known.modified.time_since_epoch(),

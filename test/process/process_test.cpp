@@ -358,6 +358,18 @@ WEFT_TEST("process: end() asks it to end, and gives it time") {
   expect_no_child();
 }
 
+WEFT_TEST("process: each signal comes once, in its group and outside of it") {
+  for (const arguments& how : {arguments{COUNTS_SIGNALS}, arguments{COUNTS_SIGNALS, "outside"}}) {
+    process child{{.out = stdio::pipe()}, how};
+    EXPECT_EQ(co_await line_of(child.output), "ready");
+    EXPECT_EQ(::getpgid(child.id()), how.size() == 1 ? child.id() : ::getpgrp());
+    child.signal(SIGRTMIN);
+    EXPECT_TRUE((co_await child.end(60s)).is_success());
+    EXPECT_EQ(co_await line_of(child.output), "1");
+  }
+  expect_no_child();
+}
+
 WEFT_TEST("process: end() kills what does not end in time") {
   process child{{.out = stdio::pipe()}, shell("trap '' TERM; echo ready; while :; do sleep 0.01; done")};
   EXPECT_EQ(co_await line_of(child.output), "ready");
