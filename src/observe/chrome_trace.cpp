@@ -13,6 +13,7 @@
 #include <vector>
 #include <weft/recording.hpp>
 
+#include "base/json.hpp"
 #include "observe/recording_format.hpp"
 
 namespace weft {
@@ -57,19 +58,7 @@ class json_writer {
     text(name);
     out_ << "}}";
   }
-  void text(std::string_view all) {
-    out_ << '"';
-    for (const char one : all) {
-      const auto code = static_cast<unsigned char>(one);
-      if (one == '"' || one == '\\') out_ << '\\' << one;
-      // What is no ASCII may be no UTF-8 either: it came from a file.
-      else if (code < 0x20 || code >= 0x7f)
-        out_ << "\\u00" << "0123456789abcdef"[code >> 4] << "0123456789abcdef"[code & 15];
-      else
-        out_ << one;
-    }
-    out_ << '"';
-  }
+  void text(std::string_view all) { out_ << detail::json_string(all); }
   static std::string micro(std::int64_t nanoseconds) {
     const auto bits = static_cast<std::uint64_t>(nanoseconds);
     const std::uint64_t size = nanoseconds < 0 ? 0 - bits : bits;

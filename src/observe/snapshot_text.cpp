@@ -11,8 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.hpp"
+
 namespace weft {
 namespace {
+
+using detail::json_string;
 
 // ---- names ------------------------------------------------------------------------------------------------------------------
 
@@ -70,24 +74,6 @@ long long count_ms(Duration of) noexcept {
 
 // ---- JSON -------------------------------------------------------------------------------------------------------------------
 
-// The length of the UTF-8 sequence that `text` begins with; 0: it begins with none (RFC 3629).
-std::size_t utf8_sequence(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first < 0xF0) {
-    const bool is_short = first == 0xE0 && byte(1) < 0xA0, is_surrogate = first == 0xED && byte(1) >= 0xA0;
-    return follows(1) && follows(2) && !is_short && !is_surrogate ? 3 : 0;
-  }
-  if (first >= 0xF0 && first < 0xF5) {
-    const bool is_short = first == 0xF0 && byte(1) < 0x90, is_beyond = first == 0xF4 && byte(1) >= 0x90;
-    return follows(1) && follows(2) && follows(3) && !is_short && !is_beyond ? 4 : 0;
-  }
-  return 0;
-}
-
 // Writes JSON: puts the commas.
 class snapshot_json {
  public:
@@ -106,14 +92,14 @@ class snapshot_json {
   }
   snapshot_json& key(std::string_view name) {
     separate();
-    put_text(name);
+    out_ << json_string(name);
     out_ << ':';
     first_ = true;
     return *this;
   }
   snapshot_json& text(std::string_view value) {
     separate();
-    put_text(value);
+    out_ << json_string(value);
     return *this;
   }
   template <class Number>
@@ -139,28 +125,6 @@ class snapshot_json {
     if (!first_) out_ << ',';
     first_ = false;
   }
-  // What is no UTF-8, as the bytes of a strange symbol, becomes U+FFFD.
-  void put_text(std::string_view value) {
-    out_ << '"';
-    while (!value.empty()) {
-      const std::size_t length = utf8_sequence(value);
-      const auto first = static_cast<unsigned char>(value.front());
-      if (length == 0) {
-        out_ << "\\ufffd";
-      } else if (first == '"' || first == '\\') {
-        out_ << '\\' << value.front();
-      } else if (first < 0x20) {
-        char escaped[8];
-        std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(first));
-        out_ << escaped;
-      } else {
-        out_ << value.substr(0, length);
-      }
-      value.remove_prefix(length == 0 ? 1 : length);
-    }
-    out_ << '"';
-  }
-
   std::ostream& out_;
   bool first_ = true;
 };

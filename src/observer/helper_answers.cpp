@@ -12,10 +12,10 @@
 #include <utility>
 #include <weft/unix.hpp>
 
+#include "base/json.hpp"
 #include "observer/answers.hpp"
 #include "observer/helper.hpp"
 #include "observer/http.hpp"
-#include "observer/json.hpp"
 #include "observer/page.hpp"
 #include "observer/random_digits.hpp"
 #include "observer/write_all.hpp"

@@ -19,8 +19,8 @@
 #include <weft/snapshot.hpp>
 #include <weft/version.hpp>
 
+#include "base/json.hpp"
 #include "observer/answers.hpp"
-#include "observer/json.hpp"
 #include "pool/pool_core.hpp"
 
 namespace weft::detail {

@@ -12,8 +12,8 @@
 #include <vector>
 #include <weft/snapshot.hpp>
 
+#include "base/json.hpp"
 #include "observer/answers.hpp"
-#include "observer/json.hpp"
 
 namespace weft::detail {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "observer/json.hpp"
+#include "base/json.hpp"
 
 namespace weft::detail {
 namespace {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "observer/json.hpp"
+#include "base/json.hpp"
 
 namespace weft::detail {
 namespace {

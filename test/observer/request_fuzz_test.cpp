@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "observer/json.hpp"
+#include "base/json.hpp"
 #include "observer/request.hpp"
 #include "support/fuzz.hpp"
 

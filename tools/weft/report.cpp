@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json.hpp"
+
 namespace weft_tool {
 
 namespace {
@@ -23,47 +25,9 @@ std::int64_t steady_now() noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// As the library's own: what is no UTF-8, as the bytes of a strange symbol, becomes U+FFFD.
-std::size_t sequence(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first < 0xF0) {
-    const bool is_short = first == 0xE0 && byte(1) < 0xA0, is_surrogate = first == 0xED && byte(1) >= 0xA0;
-    return follows(1) && follows(2) && !is_short && !is_surrogate ? 3 : 0;
-  }
-  if (first >= 0xF0 && first < 0xF5) {
-    const bool is_short = first == 0xF0 && byte(1) < 0x90, is_beyond = first == 0xF4 && byte(1) >= 0x90;
-    return follows(1) && follows(2) && follows(3) && !is_short && !is_beyond ? 4 : 0;
-  }
-  return 0;
-}
+using weft::detail::json_string;
 
-std::string json_text(std::string_view value) {
-  std::string out = "\"";
-  while (!value.empty()) {
-    const std::size_t length = sequence(value);
-    const auto first = static_cast<unsigned char>(value.front());
-    if (length == 0) {
-      out += "\\ufffd";
-    } else if (first == '"' || first == '\\') {
-      out += '\\';
-      out += value.front();
-    } else if (first < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(first));
-      out += escaped;
-    } else {
-      out += value.substr(0, length);
-    }
-    value.remove_prefix(length == 0 ? 1 : length);
-  }
-  return out + '"';
-}
-
-std::string id_or_null(address at) { return at != 0 ? json_text(hex(at)) : "null"; }
+std::string id_or_null(address at) { return at != 0 ? json_string(hex(at)) : "null"; }
 
 // For Graphviz.
 std::string quoted(std::string_view text) {
@@ -126,14 +90,14 @@ void write_json(std::ostream& out, const tasks_seen& all, const target& in) {
     }
     out << ']';
   };
-  out << "{\"version\":1,\"from\":" << json_text(in.what())
+  out << "{\"version\":1,\"from\":" << json_string(in.what())
       << ",\"is_complete\":" << (all.is_complete ? "true" : "false") << ",\"stood_ms\":" << in.stood_ms
       << ",\"processor_ms\":" << in.processor_ms << ",\"late_reads\":" << in.late_reads() << ",\"deadlocks\":";
   list(all.circles,
        [&](const auto& circle) { list(circle, [&](std::size_t one) { out << id_or_null(all.tasks[one].at); }); });
   out << ",\"pools\":";
   list(all.pools, [&](const pool_seen& one) {
-    out << "{\"executor\":" << json_text(hex(one.executor)) << ",\"workers\":" << one.workers
+    out << "{\"executor\":" << json_string(hex(one.executor)) << ",\"workers\":" << one.workers
         << ",\"waiting\":" << one.waiting << '}';
   });
   out << ",\"workers\":";
@@ -146,17 +110,17 @@ void write_json(std::ostream& out, const tasks_seen& all, const target& in) {
     out << "{\"id\":" << id_or_null(one.at)
         << ",\"parent\":" << id_or_null(one.parent != none ? all.tasks[one.parent].at : 0) << ",\"kind\":\""
         << to_string(one.kind) << "\",\"state\":\"" << to_string(one.state)
-        << "\",\"function\":" << json_text(name_of(one, in)) << ",\"waits\":";
+        << "\",\"function\":" << json_string(name_of(one, in)) << ",\"waits\":";
     list(one.waits, [&](const task_wait& what) {
-      out << "{\"what\":" << json_text(what.what) << ",\"at\":" << json_text(hex(what.at))
+      out << "{\"what\":" << json_string(what.what) << ",\"at\":" << json_string(hex(what.at))
           << ",\"holder\":" << id_or_null(holder_in(what, all)) << '}';
     });
     out << ",\"stack\":";
-    list(one.stack, [&](address code) { out << json_text(in.name_of(code)); });
+    list(one.stack, [&](address code) { out << json_string(in.name_of(code)); });
     out << ",\"frames\":";
     std::size_t index = 0;
     list(one.frames, [&](address at) {
-      out << "{\"at\":" << json_text(hex(at)) << ",\"code\":" << json_text(hex(one.stack[index++])) << '}';
+      out << "{\"at\":" << json_string(hex(at)) << ",\"code\":" << json_string(hex(one.stack[index++])) << '}';
     });
     if (one.deadline != task_seen::max_deadline) out << ",\"deadline_in_ms\":" << (one.deadline - now) / 1'000'000;
     out << ",\"stop_requested\":" << (one.stop_requested ? "true" : "false")

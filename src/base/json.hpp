@@ -1,11 +1,18 @@
-#include "observer/json.hpp"
+// Strings of JSON and of UTF-8. Names of functions are whatever a symbol table says, or a file of somebody else's: so each string is
+// escaped, and what is no UTF-8 is replaced. Inline, since libraries and programs of weft share it that know nothing of each
+// other's symbols.
+#pragma once
 
 #include <cstddef>
 #include <cstdio>
+#include <string>
+#include <string_view>
 
 namespace weft::detail {
-// As Unicode's table 3-7 says.
-std::size_t length_of_character(std::string_view text) noexcept {
+
+/// How many bytes the UTF-8 character has that `text`, which is not empty, begins with; 0: it begins with none. As Unicode's table
+/// 3-7 says.
+inline std::size_t length_of_character(std::string_view text) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto goes_on = [&](std::size_t i, unsigned char least = 0x80, unsigned char most = 0xbf) {
     return i < text.size() && at(i) >= least && at(i) <= most;
@@ -26,7 +33,8 @@ std::size_t length_of_character(std::string_view text) noexcept {
   return 0;
 }
 
-void append_json(std::string& to, std::string_view text) {
+/// Appends a string with its quotation marks. `<` is escaped, too: so no text ends an element where JSON lies in HTML.
+inline void append_json(std::string& to, std::string_view text) {
   to += '"';
   while (!text.empty()) {
     const std::size_t length = length_of_character(text);
@@ -50,6 +58,12 @@ void append_json(std::string& to, std::string_view text) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   to += '"';
+}
+
+inline std::string json_string(std::string_view text) {
+  std::string all;
+  append_json(all, text);
+  return all;
 }
 
 }  // namespace weft::detail
