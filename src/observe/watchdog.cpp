@@ -58,12 +58,8 @@ void print_deadlocks(const snapshot& what, void*) noexcept {
   }
 }
 
-// From its smallest id on, so that a circle is the same whoever it was found from.
-std::vector<task_id> in_order(const deadlock& one) {
-  std::vector<task_id> all(one.circle.begin(), one.circle.end());
-  std::ranges::rotate(all, std::ranges::min_element(all));
-  return all;
-}
+// A circle as snapshot gives it: the same at each look.
+std::vector<task_id> key_of(const deadlock& one) { return {one.circle.begin(), one.circle.end()}; }
 
 // Of a time that may be max(): a hundred years at most, so that sums have room.
 std::uint64_t nanoseconds_of(std::chrono::milliseconds time) noexcept {
@@ -180,7 +176,7 @@ struct watch_thread {
       if (found) {
         std::set<std::vector<task_id>> there;
         for (const deadlock& one : found->deadlocks())
-          if (!told.contains(*there.insert(in_order(one)).first)) deadlocks.add();
+          if (!told.contains(*there.insert(key_of(one)).first)) deadlocks.add();
         told = std::move(there);
       }
     } catch (...) {  // no memory: once more, although no job may ever run again
@@ -195,7 +191,7 @@ struct watch_thread {
   }
 
   bool has_new(const snapshot& all) const {
-    return std::ranges::any_of(all.deadlocks(), [&](const deadlock& one) { return !told.contains(in_order(one)); });
+    return std::ranges::any_of(all.deadlocks(), [&](const deadlock& one) { return !told.contains(key_of(one)); });
   }
 
   bool may_report(std::uint64_t now) noexcept {

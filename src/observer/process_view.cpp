@@ -32,13 +32,6 @@ std::string text_of(const What& what) {
   return written_by([&](std::ostream& out) { out << what; });
 }
 
-// Of a circle, whoever it was found from: the same one begins with its smallest id.
-std::vector<task_id> in_order(const deadlock& one) {
-  std::vector<task_id> all(one.circle.begin(), one.circle.end());
-  std::ranges::rotate(all, std::ranges::min_element(all));
-  return all;
-}
-
 std::string name_of(const task_info& one) {
   if (one.function.address() == nullptr) return "?";
   std::string name = one.function.function();
@@ -65,7 +58,7 @@ std::string with_id(const snapshot& all, task_id id) {
 // As snapshot::text() writes it, and as an object of JSON.
 told_deadlock told(const snapshot& all, const deadlock& one) {
   told_deadlock is{.key = {}, .json = "{\"circle\":[", .text = "DEADLOCK: "};
-  const std::vector<task_id> circle = in_order(one);
+  const items<task_id>& circle = one.circle;
   for (const task_id id : circle) is.text += with_id(all, id) + " -> ";
   is.text += with_id(all, circle.front()) + '\n';
   for (std::size_t i = 0; i != circle.size(); ++i) {
