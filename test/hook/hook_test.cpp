@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -45,6 +46,21 @@
 #include <weft/with.hpp>
 
 #include "hook/places.hpp"
+
+// What a program calls that was compiled with -D_FORTIFY_SOURCE, where a compiler can't see that a read fits: the C library's
+// headers declare them for themselves only.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);
+ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room);
+ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room);
+ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags);
+ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t room, int flags, sockaddr* from,
+                       socklen_t* from_size);
+int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room);
+int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask, std::size_t room);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+}
 
 namespace {
 
@@ -200,6 +216,55 @@ TEST(hook, every_way_to_receive_waits) {
     EXPECT_EQ(::recvmmsg(number, &all, 1, 0, nullptr), 1);
     return static_cast<ssize_t>(all.msg_len);
   });
+}
+
+TEST(hook, the_fortified_forms_wait_too) {
+  socket_pair stream{SOCK_STREAM}, datagrams{SOCK_DGRAM};
+  pipe_ends pipe;
+  const auto by_read = [](int number, char* into, std::size_t size) { return __read_chk(number, into, size, size); };
+  expect_reads(stream, by_read);
+  expect_reads(pipe, by_read);
+  expect_reads(stream,
+               [](int number, char* into, std::size_t size) { return __recv_chk(number, into, size, size, 0); });
+  expect_reads(datagrams, [](int number, char* into, std::size_t size) {
+    return __recvfrom_chk(number, into, size, size, 0, nullptr, nullptr);
+  });
+  pollfd one{stream.at[0], POLLIN, 0};
+  const auto writes = [&] { EXPECT_EQ(::write(stream.at[1], "x", 1), 1); };
+  expect_waits([&] { EXPECT_EQ(__poll_chk(&one, 1, -1, sizeof one), 1); }, writes);
+  char byte;
+  EXPECT_EQ(::read(stream.at[0], &byte, 1), 1);
+  expect_waits([&] { EXPECT_EQ(__ppoll_chk(&one, 1, nullptr, nullptr, sizeof one), 1); }, writes);
+
+  const int file = ::memfd_create("fortified", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  run_hooked([&] {
+    char got[8] = {};
+    EXPECT_EQ(::write(file, "abcdef", 6), 6);
+    EXPECT_EQ(__pread_chk(file, got, 2, 1, sizeof got), 2);
+    EXPECT_STREQ(got, "bc");
+    EXPECT_EQ(__pread64_chk(file, got, 2, 4, sizeof got), 2);
+    EXPECT_STREQ(got, "ef");
+  });
+  ::close(file);
+}
+
+// The C library's own sentence, from where it looks.
+TEST(hook_misuse_DeathTest, more_than_there_is_room_for_ends_the_program) {
+  const auto overflows = [](auto call) {
+    EXPECT_DEATH(run_hooked([&] {
+                   char got[8];
+                   call(got);
+                 }),
+                 "buffer overflow detected");
+  };
+  overflows([](char* got) { __read_chk(0, got, 9, 8); });
+  overflows([](char* got) { __pread_chk(0, got, 9, 0, 8); });
+  overflows([](char* got) { __pread64_chk(0, got, 9, 0, 8); });
+  overflows([](char* got) { __recv_chk(0, got, 9, 8, 0); });
+  overflows([](char* got) { __recvfrom_chk(0, got, 9, 8, 0, nullptr, nullptr); });
+  overflows([](char* got) { __poll_chk(reinterpret_cast<pollfd*>(got), 2, 0, 8); });
+  overflows([](char* got) { __ppoll_chk(reinterpret_cast<pollfd*>(got), 2, nullptr, nullptr, 8); });
 }
 
 TEST(hook, a_receive_that_wants_all_waits_for_all) {
