@@ -91,7 +91,7 @@ class flat_object {
   std::string_view left_;
 };
 
-observer_request refused(const char* why) { return {.kind = request_kind::help, .id = {}, .error = why}; }
+observer_request wrong_request(const char* why) { return {.kind = request_kind::help, .id = {}, .error = why}; }
 
 }  // namespace
 
@@ -100,10 +100,10 @@ std::string_view name_of(request_kind kind) noexcept { return names[static_cast<
 observer_request parse_request(std::string_view line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
   while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
-  if (line.empty()) return refused("an empty line is no request; \"help\" lists them");
+  if (line.empty()) return wrong_request("an empty line is no request; \"help\" lists them");
   if (line.front() != '{') {
     if (const auto kind = kind_of(line)) return {.kind = *kind, .id = {}, .error = nullptr};
-    return refused("no such request; \"help\" lists them");
+    return wrong_request("no such request; \"help\" lists them");
   }
   observer_request found;
   bool has_request = false;
@@ -123,8 +123,8 @@ observer_request parse_request(std::string_view line) {
       found.id = value;
     return true;
   };
-  if (!flat_object{line}.read(take)) return refused(why);
-  if (!has_request) return refused("an object without a \"request\"");
+  if (!flat_object{line}.read(take)) return wrong_request(why);
+  if (!has_request) return wrong_request("an object without a \"request\"");
   return found;
 }
 
