@@ -168,6 +168,29 @@ void root_walk::walk() {
     go_down();
     for (std::size_t i = before; i != roots.size() && at != 0; ++i) places.emplace(roots[i].at, i);
   }
+  if (!openings_.empty()) merge_those_found_twice();
+}
+
+// A fork above a scope that hangs off no wait is found there, and once more if it is listed by such a scope itself that the walk
+// came to later. The first one stays in its place, since a parent comes before its children.
+void root_walk::merge_those_found_twice() {
+  std::unordered_map<task_id, std::size_t> places;
+  std::vector<std::size_t> now_at(roots.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i != roots.size(); ++i) {
+    seen_root& one = roots[i];
+    if (one.parent != seen_root::none) one.parent = now_at[one.parent];
+    const auto [place, is_first] = places.try_emplace(one.id, kept);
+    now_at[i] = place->second;
+    if (is_first) {
+      if (kept != i) roots[kept] = std::move(one);
+      ++kept;
+    } else if (one.waits) {
+      one.parent = roots[place->second].parent;
+      roots[place->second] = std::move(one);
+    }
+  }
+  roots.resize(kept);
 }
 
 // Finds what starts children now, and what threads there are and what they are in. Nothing is allocated while the gate is

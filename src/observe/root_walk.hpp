@@ -91,6 +91,7 @@ class root_walk {
   void walk();
   void leave_all() noexcept;
   void look_behind_gate();
+  void merge_those_found_twice();
   void go_down();
   void look_at(child_batch& batch, std::size_t parent);
   void note_held(child_batch::child& one, seen_root& into, note& noted, std::size_t index);

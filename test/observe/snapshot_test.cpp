@@ -415,6 +415,50 @@ TEST(snapshot, a_fork_in_its_first_run_that_has_forks_of_its_own) {
 
 // ---- many -----------------------------------------------------------------------------------------------------------------
 
+// The fork is found above a scope whose body computes, and in the list of another such scope: whichever the walk comes to first.
+TEST(snapshot, a_fork_between_two_bodies_that_compute) {
+  weft::pool p{{.threads = 2}};
+  for (const unsigned outer : {0U, 1U}) {
+    std::atomic<int> computing{0};
+    std::atomic<bool> over{false};
+    task_id fork, inner_fork;
+    weft::event never;
+    const auto computes = [&] {
+      ++computing;
+      while (!over) std::this_thread::yield();
+    };
+    const auto inner = [&](scope& s) -> task<> {
+      inner_fork = s.fork(waits_for(never)).id();
+      computes();
+      s.request_stop();
+      co_return;
+    };
+    const auto between = [&]() -> task<> {
+      fork = weft::this_task::id();
+      co_await weft::yield();  // so it is listed
+      co_await with_scope(inner);
+    };
+    const auto body = [&](scope& s) -> task<> {
+      s.fork_on(p.worker(1 - outer), between);
+      computes();
+      co_return;
+    };
+    std::thread thread{[&] { p.run(weft::start_on(p.worker(outer), with_scope(body))); }};
+    until([&] { return computing == 2; });
+    const snapshot seen = take_snapshot();
+    std::set<task_id> found;
+    for (const task_info& one : seen.tasks) {
+      EXPECT_TRUE(found.insert(one.id).second) << one.id;
+      EXPECT_TRUE(!one.parent || found.contains(one.parent));
+    }
+    EXPECT_TRUE(found.contains(fork));
+    EXPECT_TRUE(found.contains(inner_fork));
+    if (const task_info* its = seen.find(inner_fork)) EXPECT_EQ(its->parent, fork);
+    over = true;
+    thread.join();
+  }
+}
+
 TEST(snapshot, a_tree_of_two_hundred_thousand) {
   constexpr int wide = 500, deep = 400;
   const int rows = test::rounds(wide);
