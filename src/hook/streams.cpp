@@ -32,9 +32,10 @@ WEFT_HOOK_NEXT(recvmsg);
 WEFT_HOOK_NEXT(send);
 WEFT_HOOK_NEXT(sendmsg);
 
-// The most that the system transfers in one call. A larger read() is cut to it, but a call on a socket may refuse a larger size:
-// so the plain call is made.
+// The most that the system transfers in one call. A larger read() or write() is cut to it, as the system does; the plain call
+// refuses one of so many bytes that no memory has them.
 constexpr std::size_t most_at_once = 0x7ffff000;
+constexpr std::size_t most_of_memory = std::size_t{1} << 46;
 constexpr std::size_t most_parts = IOV_MAX;
 using weft::hook_options;
 
@@ -132,7 +133,8 @@ ssize_t read(int number, void* into, std::size_t size) {
   const hooked_call call{&hook_options::sockets, &hook_options::files};
   if (!call) return next_read(number, into, size);
   const auto plain = [&] { return next_read(number, into, size); };
-  if (size == 0 || size > most_at_once) return call.give(plain());
+  if (size == 0 || size > most_of_memory) return call.give(plain());
+  size = std::min(size, most_at_once);
   return read_hooked(
       call, number, [&] { return next_recv(number, into, size, MSG_DONTWAIT); },
       [&] {
@@ -169,7 +171,8 @@ ssize_t readv(int number, const iovec* parts, int count) {
 ssize_t write(int number, const void* data, std::size_t size) {
   const hooked_call call{&hook_options::sockets, &hook_options::files};
   if (!call) return next_write(number, data, size);
-  if (size > most_at_once) return call.give(next_write(number, data, size));
+  if (size > most_of_memory) return call.give(next_write(number, data, size));
+  size = std::min(size, most_at_once);
   const auto at = [&](std::size_t done) { return static_cast<const char*>(data) + done; };
   return write_hooked(
       call, number, size,

@@ -218,6 +218,33 @@ TEST(hook, every_way_to_receive_waits) {
   });
 }
 
+// Of which the system does 2 GiB at a time at most: these wait, too. Only the first page of the memory is touched.
+TEST(hook, reads_and_writes_of_more_than_two_gigabytes_wait) {
+  constexpr std::size_t size = std::size_t{3} << 30;
+  void* const memory =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  socket_pair stream{SOCK_STREAM};
+  pipe_ends pipe;
+  const auto by_read = [&](int number, char* into, std::size_t) {
+    const ssize_t got = ::read(number, memory, size);
+    std::memcpy(into, memory, 3);
+    return got;
+  };
+  expect_reads(stream, by_read);
+  expect_reads(pipe, by_read);
+  const volatile std::size_t too_large = SIZE_MAX;  // what a compiler can't see, or it warns
+  run_hooked([&] {
+    EXPECT_EQ(told([&] { return ::read(stream.at[0], memory, too_large); }),
+              told([&] { return ::syscall(SYS_read, stream.at[0], memory, std::size_t{too_large}); }));
+    EXPECT_EQ(told([&] { return ::write(stream.at[0], memory, too_large); }),
+              told([&] { return ::syscall(SYS_write, stream.at[0], memory, std::size_t{too_large}); }));
+  });
+  expect_waits([&] { EXPECT_EQ(told([&] { return ::write(stream.at[0], memory, size); }).error, 0); },
+               [&] { stream.close(1); });  // after what had room; so the rest fails
+  ::munmap(memory, size);
+}
+
 TEST(hook, the_fortified_forms_wait_too) {
   socket_pair stream{SOCK_STREAM}, datagrams{SOCK_DGRAM};
   pipe_ends pipe;
