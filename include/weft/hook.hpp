@@ -1,21 +1,22 @@
-// Hooks: in a fiber that has them, the blocking calls of code that knows nothing of weft suspend the fiber, not its thread.
+// Hooks: in a fiber that has them on, the blocking calls of code that knows nothing of weft suspend the fiber, not its thread.
 //
-//     int answer(const char* question);  // of a library in C, which connects, writes, polls and reads
+//     int answer(const char* question);  // a C library's function: it connects, writes, polls and reads
 //
 //     w::task<int> ask(w::executor& worker, const char* question) {
 //       co_return co_await w::start_on(worker, w::hooked(answer, question));
 //     }
 //
-// A target of its own, weft::hook: it defines functions of the C library's names in front of that library's (read, poll,
-// connect, ...), and calls those. Outside of a fiber that has hooks each is a test of one thread-local and a jump.
+// Hooks work by symbol interposition: the library weft::hook defines read, poll, connect and others under the C library's names,
+// and calls the C library's own functions. Outside of a fiber with hooks, a call costs one test of a thread-local and one jump.
 //
-// No descriptor is changed: none becomes non-blocking, so the program, its children and others that share the file see it as
-// they do without weft. A hooked call is tried in a way that does not block, and where that finds nothing, the fiber waits until
-// the descriptor is ready, as for sockets of weft's own. src/hook/waiting.hpp says how, the book what is not reached.
+// Hooks do not make descriptors non-blocking, so the program, its children and other processes that share an open file see it as
+// they do without weft. (Only connect() sets O_NONBLOCK, for one system call.) A hooked call is first tried in a way that does
+// not block. Where the try finds nothing, the fiber waits until the descriptor is ready, as for weft's own sockets.
+// src/hook/waiting.hpp says how a call waits; docs/book/hooks.md lists the calls that no hook reaches.
 //
-// Rejected: (a) to make every descriptor non-blocking behind the program's back, and to hide that from it: the flag belongs to
-// the open file, which children and other processes share. (b) A wrapper that LD_PRELOAD loads: which programs are hooked would
-// be decided by who starts them. (c) A stop that unwinds through frames of C: these free nothing then.
+// Rejected: (a) to make every descriptor non-blocking, and to hide that from the program: the flag belongs to the open file,
+// which children and other processes share. (b) A library that is loaded by LD_PRELOAD: then whoever starts a program would
+// decide whether it is hooked. (c) A stop that unwinds C frames: C has no destructors, so nothing would be freed.
 #pragma once
 
 #include <cstddef>
@@ -28,44 +29,43 @@
 
 namespace weft {
 
-/// Which calls wait in weft. `hooked({.names = false}, f)`
+/// Which kinds of calls are hooked: `hooked({.names = false}, f)`.
 struct hook_options {
-  bool sleep = true;  ///< sleep, usleep, nanosleep, clock_nanosleep
-  bool sockets =
-      true;  ///< connect, accept, and reads and writes of all that may lack data or room: sockets, pipes, terminals
-  bool poll = true;    ///< poll, ppoll, select, pselect, epoll_wait, epoll_pwait
-  bool names = true;   ///< getaddrinfo, which goes to the process's pool for blocking calls
-  bool files = false;  ///< reads and writes of regular files, which go there, too; else they block as ever
-  /// For hooked(): what C code needs, which does not count on small stacks.
+  bool sleep = true;    ///< sleep, usleep, nanosleep, clock_nanosleep
+  bool sockets = true;  ///< connect, accept; reads and writes of sockets, pipes, terminals, events and timers
+  bool poll = true;     ///< poll, ppoll, select, pselect, epoll_wait, epoll_pwait
+  bool names = true;    ///< getaddrinfo, which runs on the process's pool for blocking calls
+  bool files = false;   ///< reads and writes of regular files, on the same pool; off: they block the thread
+  /// The stack of the fiber that hooked() makes. C code expects a large one.
   stack_options stack = {.size = std::size_t{256} << 10};
 };
 
 namespace detail {
 class io_service;
 
-/// What a fiber has while its calls are hooked.
+/// State of one `hooks` object. The running fiber points to that of the innermost one.
 struct hook_state {
   hook_options kinds;
   hook_state* outer = nullptr;
-  unsigned locks = 0;              // of pthread, which it holds
-  bool is_over = false;            // in a child of fork(), which has no workers
-  io_service* waits_by = nullptr;  // where watches of its numbers may have stayed
+  unsigned locks = 0;              // pthread locks that the fiber holds
+  bool is_over = false;            // this is a forked child, which has no workers: calls are plain ones
+  io_service* waits_by = nullptr;  // the service that may keep watching sockets which this fiber waited for
 };
 }  // namespace detail
 
-/// Has the calls of the running fiber hooked, to the end of the block; within it another one changes which.
+/// Hooks the calls of the running fiber to the end of the block. A nested one replaces the options to the end of its own block.
 ///
 ///     const w::hooks on;
 ///     const int answer = ask_the_library();
 ///
-/// Cancel    a stop ends a call that waits with -1 and ECANCELED (getaddrinfo with EAI_SYSTEM and that), and so do those that
-///           may wait later: no frame is unwound. weft::await throws `stopped` as ever.
-/// Threads   the fiber stays on its thread: foreign code keeps the addresses of thread-locals, such as errno's. On a pool, or
-///           without an executor, it ends the program with a sentence: run it on one worker, as rt.workers().worker(0) or that
-///           of a worker_group. While the fiber holds a mutex, a lock or a spin lock of pthread's or C11's that it has locked
-///           with hooks on, calls block the thread. One that it held before is not known: unlock it before.
-/// Misuse    outside of a fiber it ends the program with a sentence.
-/// Lifetime  on the fiber's own stack.
+/// Cancel    a stop makes the waiting call return -1 with errno ECANCELED (getaddrinfo returns EAI_SYSTEM with that errno), and
+///           so does every later call that may wait. No frame is unwound. weft::await still throws `stopped`.
+/// Threads   the fiber stays on its thread: foreign code keeps the addresses of thread-locals, such as errno's. So the fiber
+///           must run on one worker, as rt.workers().worker(0) or that of a worker_group. While it holds a pthread or C11
+///           mutex, rwlock or spin lock that it has locked with hooks on, hooked calls block the thread. A lock that it took
+///           before is not counted: unlock it first.
+/// Misuse    outside of a fiber, on a pool and without an executor, the constructor ends the program with a sentence.
+/// Lifetime  a local variable on the fiber's own stack.
 class hooks {
  public:
   explicit hooks(const hook_options& options = {}) noexcept;
@@ -90,14 +90,14 @@ struct hooked_function {
 };
 }  // namespace detail
 
-/// Runs a plain function in a fiber whose blocking calls are hooked, and gives what it gives. It and its arguments are moved
-/// into the frame.
+/// Runs a plain function in a fiber whose blocking calls are hooked, and returns the function's result. The function and its
+/// arguments are moved into the frame.
 ///
-/// Suspends  while the function waits in a hooked call; resumes on its own executor, which is the fiber's, too.
-/// Cancel    the calls of the function fail with ECANCELED; how it ends then is its own affair.
-/// Fails     throws what the function throws. Where there is no stack, the call throws, as scope::go() does.
+/// Suspends  while the function waits in a hooked call; resumes on the awaiting task's executor, which is the fiber's, too.
+/// Cancel    the function's hooked calls fail with ECANCELED. The function decides how it ends then.
+/// Fails     throws what the function throws. The call of hooked() itself throws if no stack can be had, as scope::go() does.
 /// Threads   as `hooks`.
-/// Cost      a fiber, with a stack of 256 KiB, of which the pages that it touches take memory.
+/// Cost      a fiber with a stack of 256 KiB, of which only the pages that are touched take memory.
 template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto hooked(const hook_options& options, F&& f, Args&&... args) {

@@ -1,4 +1,4 @@
-// Processes that this one starts: what they read and write, and how they end.
+// Child processes: how a program starts them, talks to them, and learns how they have ended.
 //
 //     w::task<std::string> revision() {
 //       const w::process_output got = co_await w::output_of({"git", "rev-parse", "HEAD"});
@@ -6,18 +6,17 @@
 //       co_return got.out;
 //     }
 //
-// A process begins in a group of its own, so that what ends it ends what it has started in turn; what it leaves behind when it
-// ends by itself goes on. It begins with no signal blocked, each signal's default action, and no descriptor but those that it
-// was given.
+// By default a child begins a process group of its own, so that what ends the child also ends the processes which it has started.
+// If the child ends by itself, those go on. A child begins with no signal blocked, with each signal's default action, and with no
+// descriptors but those that it was given.
 //
-// Its end is known by a descriptor of the process (pidfd), not by SIGCHLD: so nothing is installed for all of the program, and
-// a process of another library's is left alone. A program that ignores SIGCHLD, or reaps all of its children by wait(),
-// takes that away: how such a process has ended is not known, and wait() fails with no_child_process. No signal goes to a number
-// that may be another's by then: a process is sent its signals by its pidfd, and before its group is, it is asked whether the
-// process is still there.
+// weft learns of a child's end by its pidfd, not by SIGCHLD: no handler is installed, and other libraries' children are left
+// alone. If the program ignores SIGCHLD, or reaps all children by wait(), the exit status is lost: process::wait() then fails
+// with no_child_process. A signal never reaches an unrelated process that was given the same id: the child itself is signalled by
+// its pidfd, and its group only after a check that the child was not reaped.
 //
-// Rejected: to start by fork() and exec(): it copies the page tables, and what a fork handler locks may be held for long.
-// posix_spawn shares the memory until exec(), so that its cost does not grow with the program's.
+// Rejected: fork() and exec(): fork() copies the page tables, and its handlers may wait long for locks. posix_spawn shares
+// the memory until exec(), so its cost does not grow with the program's memory.
 #pragma once
 
 #include <array>
@@ -39,22 +38,23 @@
 
 namespace weft {
 
-/// Some values, as braces make them, `{"git", "rev-parse"}`, or all of a vector. Refers to what it is given, as a string_view does.
+/// A list that a function takes: values in braces, `{"git", "rev-parse"}`, or a whole std::vector. Refers to its values, as a
+/// string_view does.
 ///
-/// It is trivially destructible, and made of no std::initializer_list: g++ 12 destroys others twice, and refuses those, where
-/// they stand in a co_await.
+/// It is trivially destructible and takes no std::initializer_list, since in a co_await g++ 12 destroys other temporaries twice
+/// and rejects initializer lists.
 template <class View, class Value>
 class list_of {
  public:
-  static constexpr std::size_t most = 32;  ///< in braces
+  static constexpr std::size_t most = 32;  ///< values in braces
 
   list_of() = default;
   template <class... Parts>
     requires(sizeof...(Parts) > 0 && (std::convertible_to<const Parts&, View> && ...))
-  list_of(const Parts&... parts) noexcept : few_{View(parts)...}, size_{sizeof...(Parts)} {  // NOLINT: stands for them
-    static_assert(sizeof...(Parts) <= most, "so many are to be given by a vector");
+  list_of(const Parts&... parts) noexcept : few_{View(parts)...}, size_{sizeof...(Parts)} {  // NOLINT: for braces
+    static_assert(sizeof...(Parts) <= most, "too many values in braces: pass a std::vector");
   }
-  list_of(const std::vector<Value>& all) noexcept : many_{&all} {}  // NOLINT: as above
+  list_of(const std::vector<Value>& all) noexcept : many_{&all} {}  // NOLINT: for a vector
 
   std::vector<Value> copy() const {
     return many_ != nullptr ? *many_ : std::vector<Value>(few_.begin(), few_.begin() + size_);
@@ -65,22 +65,22 @@ class list_of {
   std::ptrdiff_t size_ = 0;
   const std::vector<Value>* many_ = nullptr;
 };
-/// Texts, and numbers, that a function takes as `{a, b}` or as a std::vector.
+/// Texts, or numbers, that a function takes as `{a, b}` or as a std::vector.
 using strings = list_of<std::string_view, std::string>;
 using numbers = list_of<int, int>;
 
 /// How a process has ended.
 class exit_status {
  public:
-  exit_status() noexcept = default;  ///< with 0
+  exit_status() noexcept = default;  ///< exit code 0
   static exit_status of_code(int code) noexcept { return exit_status{code, 0, false}; }
   static exit_status of_signal(int number, bool dumped_core = false) noexcept {
     return exit_status{-1, number, dumped_core};
   }
 
   bool is_success() const noexcept { return code_ == 0; }
-  int code() const noexcept { return code_; }      ///< what it has returned, from 0 to 255; -1: a signal has ended it
-  int signal() const noexcept { return signal_; }  ///< which; 0: none
+  int code() const noexcept { return code_; }      ///< its exit code, 0 to 255; -1: a signal has ended it
+  int signal() const noexcept { return signal_; }  ///< the signal that has ended it; 0: none has
   bool dumped_core() const noexcept { return dumped_core_; }
   /// For people: "exit code 1", "signal 9 (Killed)".
   std::string to_string() const;
@@ -98,14 +98,14 @@ class exit_status {
 /// What a process has as its standard input, output or error.
 class stdio {
  public:
-  static stdio inherit() noexcept { return stdio{kind::inherit, -1}; }  ///< this process's own
-  static stdio null() noexcept { return stdio{kind::null, -1}; }  ///< /dev/null: nothing comes, and what goes is lost
-  static stdio pipe() noexcept { return stdio{kind::pipe, -1}; }  ///< process::input, output or error
-  /// A descriptor of the caller's, which it keeps.
+  static stdio inherit() noexcept { return stdio{kind::inherit, -1}; }  ///< the same as this process's
+  static stdio null() noexcept { return stdio{kind::null, -1}; }  ///< /dev/null: reads give nothing, writes are lost
+  static stdio pipe() noexcept { return stdio{kind::pipe, -1}; }  ///< the other end is process::input, output or error
+  /// A duplicate of the caller's descriptor; the caller keeps its own.
   static stdio descriptor(int number) noexcept { return stdio{kind::descriptor, number}; }
   static stdio to_output() noexcept {
     return stdio{kind::to_output, -1};
-  }  ///< of the error output: where the output goes
+  }  ///< for the error output alone: the same as the standard output
 
  private:
   friend class process;
@@ -115,22 +115,23 @@ class stdio {
   int number_;
 };
 
-/// Is read in the call that it is given to, and what it refers to only there.
+/// How a process is started. What it refers to is needed only during the call that takes it.
 struct process_options {
   stdio in = stdio::null();
   stdio out = stdio::inherit();
   stdio err = stdio::inherit();
-  /// "NAME=value", all that it has. Unset: what this process has.
+  /// The whole environment, each variable as "NAME=value". Unset: this process's environment.
   std::optional<strings> environment{};
-  /// "NAME=value", which it has besides, or instead of another value.
+  /// Variables, as "NAME=value", that are added to the environment, or replace those of the same name.
   strings variables{};
-  std::string_view directory{};  ///< where it begins, and looks for a relative program; empty: where this process is
-  numbers descriptors{};         ///< of the caller's, which it keeps: they become 3, 4, ... in the process
-  /// It begins a group of processes, which end() and its destruction end with it. No for a program that reads the terminal, or
-  /// that Ctrl-C is to reach: a terminal stops what reads it in any group but one.
+  /// Its working directory, in which a relative program path is looked up; empty: this process's.
+  std::string_view directory{};
+  numbers descriptors{};  ///< the caller's, duplicated: they become 3, 4, ... in the process
+  /// Whether it leads a process group of its own, which end() and the destructor of `process` end with it. Set it to false for a
+  /// program that reads the terminal or is to get Ctrl-C: a terminal suspends a reader in any group but the foreground one.
   bool own_group = true;
   detail::time_span grace =
-      std::chrono::seconds{5};  ///< how long run_process() and output_of() leave it, once they were stopped
+      std::chrono::seconds{5};  ///< after a stop of run_process() or output_of(): the time from SIGTERM to SIGKILL
 };
 
 namespace detail {
@@ -143,7 +144,8 @@ struct delete_child_process {
 tried try_read_pipe(descriptor& from, std::span<std::byte> into) noexcept;
 tried try_write_pipe(descriptor& to, std::span<const std::byte> data) noexcept;
 
-// What a pipe's functions return: which descriptor it is, it asks when it is awaited, or made a case. The pipe is there till then.
+// What a pipe's functions return. It looks up the pipe's descriptor only when it is awaited or becomes a case of a select; the
+// pipe must live until then.
 template <class Act>
 class [[nodiscard("nothing happens until it is awaited")]] pipe_operation
     : public task_inside<pipe_operation<Act>, std::size_t> {
@@ -202,8 +204,8 @@ struct awaiting_end {
 
 }  // namespace detail
 
-/// An end of a pipe whose other end a process has; made by `process`. Closed when it goes. It stays where it is from the call of
-/// a function to the await of what that gives. Otherwise as net::stream is.
+/// This side's end of a pipe to a process; `process` makes it. The destructor closes it. It must not be moved between the call of
+/// one of its functions and the await of what the call returns. Otherwise it is as net::stream.
 class process_pipe {
  public:
   process_pipe() noexcept = default;
@@ -215,10 +217,11 @@ class process_pipe {
   }
   ~process_pipe() { close(); }
 
-  /// The process reads to the end, or writes in vain. Who reads or writes here ends with `closed`. Does not wait, and may be
-  /// called again; also while a read or a write waits, but not while another thread begins one.
+  /// Closes this end: the process then reads to the end of its input, or fails to write its output. A read or a write that waits
+  /// here fails with `closed`. Does not wait; may be called again, and while a read or a write waits, but not while another
+  /// thread begins one.
   void close() noexcept {
-    // Given back at once: a ring that polls the pipe would keep it open otherwise.
+    // drop() gives the descriptor back at once: a ring that polls the pipe would otherwise keep it open.
     if (at_ != nullptr) std::exchange(at_, nullptr)->drop();
   }
   bool is_open() const noexcept { return at_ != nullptr; }
@@ -229,35 +232,35 @@ class process_pipe {
   detail::descriptor* at_ = nullptr;
 };
 
-/// What a process writes, as this one reads it. A reader.
+/// Reads what a process writes. A reader.
 class process_reader : public process_pipe {
  public:
-  /// Reads what has come, as much as `into` holds. 0: nobody has the other end any more, or `into` is empty.
+  /// Reads the bytes that are there, at most as many as `into` holds. 0: no process has the other end open, or `into` is empty.
   ///
-  /// Suspends  where nothing has come, and after 128 operations in a row that did not.
-  /// Cancel    has had no effect.
-  /// Fails     with an error of the system's; `closed` where this was closed here.
+  /// Suspends  where no bytes are there, and after 128 operations in a row that did not suspend.
+  /// Cancel    a stopped read has taken nothing.
+  /// Fails     with an error of the system's; with `closed` where close() was called on this end.
   /// Misuse    two tasks that read at once end the program with a sentence.
-  /// Cost      one system call where something has come.
+  /// Cost      one system call where bytes are there.
   detail::pipe_operation<detail::reading_output> read(std::span<std::byte> into) const noexcept { return {at_, into}; }
 };
 
-/// What a process reads, as this one writes it. A writer.
+/// Writes what a process reads. A writer.
 class process_writer : public process_pipe {
  public:
-  /// Writes some of it, at least a byte, unless it is empty.
+  /// Writes a part of `data`, at least one byte unless it is empty.
   ///
-  /// Suspends  where the pipe is full, and after 128 operations in a row that were not.
-  /// Cancel    has had no effect.
-  /// Fails     with `closed` where nobody has the other end any more, or this was closed here. No SIGPIPE is raised.
+  /// Suspends  where the pipe is full, and after 128 operations in a row that did not suspend.
+  /// Cancel    a stopped call has written nothing.
+  /// Fails     with `closed` where no process has the other end open, or close() was called on this end. No SIGPIPE is raised.
   /// Misuse    two tasks that write at once end the program with a sentence.
-  /// Cost      one system call, and four short ones (no SIGPIPE must come of it).
+  /// Cost      one write(), and four short system calls that keep SIGPIPE blocked meanwhile.
   detail::pipe_operation<detail::writing_input> write_some(std::span<const std::byte> data) const noexcept {
     return {at_, data};
   }
-  /// Writes all of it. Otherwise as write_some().
+  /// Writes all of `data`. Otherwise as write_some().
   ///
-  /// Cancel    before its first byte it has had no effect; after that it has written a part, and the pipe stays open.
+  /// Cancel    a stopped write may have written a part. The pipe stays open.
   WEFT_COROUTINE_WRAPPER task<> write(std::span<const std::byte> data) const { return write_all(&at_, data); }
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) const { return write(std::as_bytes(std::span{text})); }
 
@@ -267,18 +270,18 @@ class process_writer : public process_pipe {
 
 /// A process that this one has started.
 ///
-/// Destroyed before it was awaited to its end, it and its group are killed (SIGKILL), and the destructor waits for that: no
-/// process and no zombie is left. Who wants it to end in good order awaits end(), or uses run_process().
+/// If the process has not ended by then, the destructor kills it and its group (SIGKILL), and waits for its end: no process and
+/// no zombie is left. For an orderly end, await end(), or use run_process().
 ///
-/// Threads   any: wait() and signal() at once, and from several. Moves and destruction are for when nobody waits.
+/// Threads   any thread may call wait() and signal(), several at once. Move or destroy it only while no wait() is under way.
 /// Lifetime  the runtime in which it was made outlives it.
 class [[nodiscard("a process is killed where this is destroyed")]] process {
  public:
-  /// Starts a program, the first argument, which is searched for in this process's PATH where it has no '/'.
+  /// Starts a program. The first argument names it; a name without '/' is searched for in this process's PATH.
   ///
-  /// Fails   throws error: what the system says (no_such_file_or_directory, permission_denied, too_many_files_open), or
-  ///         invalid_argument for what makes no sense: no arguments, a variable without '='. Then nothing was started. And with
-  ///         no_such_process, where SIGCHLD is ignored and it has ended already.
+  /// Fails   throws error with the system's code (no_such_file_or_directory, permission_denied, too_many_files_open), or with
+  ///         invalid_argument for arguments that make no sense: no arguments, a variable without '='. No process is left then.
+  ///         Also throws no_such_process where SIGCHLD is ignored and the process has ended already.
   /// Cost    blocks this thread until the program is loaded: half a millisecond, or as long as its disk takes.
   process(const process_options& options, const strings& arguments);
   explicit process(const strings& arguments) : process{{}, arguments} {}
@@ -286,34 +289,35 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
   process& operator=(process&&) noexcept = default;
   ~process() = default;
 
-  int id() const noexcept;  ///< its number; -1: it was given up, or moved from
+  int id() const noexcept;  ///< its process id; -1: it was released, or moved from
 
-  process_writer input;   ///< where its input is a pipe; to be closed so that it reads to the end
-  process_reader output;  ///< where its output is one
-  process_reader error;   ///< where its error output is one
+  process_writer input;   ///< open where its input is a pipe; close it to end the process's input
+  process_reader output;  ///< open where its output is a pipe
+  process_reader error;   ///< open where its error output is a pipe
 
-  /// How it has ended. May be awaited again, and by several. A case of a select, too.
+  /// Waits until the process has ended, and gives its exit status. May be awaited again, by several tasks at once, and as a case
+  /// of a select.
   ///
-  /// Suspends  until it has. What it has started, and its pipes, may still be there.
-  /// Cancel    has no effect on it.
-  /// Fails     with no_child_process where somebody else has reaped it.
+  /// Suspends  until the process has ended. Processes that it has started, and its pipes, may still be there.
+  /// Cancel    has no effect on the process.
+  /// Fails     with no_child_process where other code has reaped the process.
   detail::operation<detail::awaiting_end> wait() const noexcept;
 
-  /// Sends a signal to it, or to its group where it has one of its own. Nothing happens once wait() has given its end. Throws
-  /// error, as invalid_argument for what is no signal.
+  /// Sends a signal to the process, and to its group where it leads one. Does nothing once the process was reaped. Throws error,
+  /// such as invalid_argument for a number that is no signal.
   void signal(int number) const;
 
-  /// Ends it and its group: SIGTERM, and once `grace` is over SIGKILL; then how it has ended. What is left of its group when
-  /// the process itself has ended is killed. Does nothing where wait() has given its end before.
+  /// Ends the process and its group, and gives the exit status: sends SIGTERM, and SIGKILL once `grace` is over. When the process
+  /// itself has ended, what is left of its group is killed. A process that was already reaped is sent nothing.
   ///
-  /// Suspends  until it has ended, at once where wait() has given its end before.
-  /// Cancel    leaves it as it is: perhaps told to end, but not killed.
-  /// Fails     as wait(); and as signal(), where it has another user.
+  /// Suspends  until the process has ended; not if it was already reaped.
+  /// Cancel    the process may have been sent SIGTERM, but is not killed.
+  /// Fails     as wait(); and as signal(), where the process belongs to another user.
   WEFT_COROUTINE_WRAPPER task<exit_status> end(detail::time_span grace = std::chrono::seconds{5}) const {
     return end_within(child_.get(), grace);
   }
 
-  /// Gives the process up: it goes on, and the caller reaps what has this id.
+  /// Releases the process, which goes on, and gives its id. The caller must reap it.
   [[nodiscard("the process is nobody's then")]] int release() noexcept;
 
  private:
@@ -321,18 +325,20 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
   std::unique_ptr<detail::child_process, detail::delete_child_process> child_;
 };
 
-/// Starts a program, and waits until it has ended. One that is stopped ends it as process::end() does, in `options.grace`,
-/// and ends stopped then. Pipes make no sense here: they are refused with invalid_argument.
+/// Starts a program, and waits until it has ended.
+///
+/// Cancel    ends the process as process::end() does, within `options.grace`, and then completes as stopped.
+/// Fails     as the constructor of `process`; with invalid_argument where a stream is a pipe, which nobody could use.
 WEFT_COROUTINE_TAKES_OVER task<exit_status> run_process(const process_options& options, const strings& arguments);
 WEFT_COROUTINE_TAKES_OVER inline task<exit_status> run_process(const strings& arguments) {
   return run_process(process_options{}, arguments);
 }
 
-/// What output_of gives a program to read, and how much it takes from it.
+/// How output_of() starts a program, what the program reads, and how much it may write.
 struct output_options {
   process_options process{};                  ///< its three streams are set by output_of()
   std::string_view input{};                   ///< what the program reads
-  std::size_t limit = std::size_t{16} << 20;  ///< bytes that it may write, of each kind
+  std::size_t limit = std::size_t{16} << 20;  ///< bytes that it may write, to each of output and error output
 };
 /// What a program has written, and how it ended.
 struct process_output {
@@ -341,11 +347,11 @@ struct process_output {
   std::string err;
 };
 
-/// Starts a program, and gives what it has written and how it has ended. Waits until all that have its output have ended, also
-/// those that it has started.
+/// Starts a program, and gives what it has written and how it has ended. Waits until it has ended and every process that has its
+/// output open, also those that it has started, has closed it.
 ///
-/// Cancel    as run_process(): ends it.
-/// Fails     as the constructor of `process`; with file_too_large where it writes more than `limit`: then it is ended.
+/// Cancel    ends the process, as run_process() does.
+/// Fails     as the constructor of `process`; with file_too_large where it writes more than `limit`, which also ends it.
 WEFT_COROUTINE_TAKES_OVER task<process_output> output_of(const output_options& options, const strings& arguments);
 WEFT_COROUTINE_TAKES_OVER inline task<process_output> output_of(const strings& arguments) {
   return output_of(output_options{}, arguments);

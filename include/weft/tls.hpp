@@ -12,17 +12,18 @@
 //       co_await w::tls::serve(mine, std::move(at), echo);  // w::task<> echo(w::tls::stream<> peer)
 //     }
 //
-// A client verifies its server unless it is told not to: the chain, and the name. What was sent ends with a word of the peer's
-// (close_notify): a stream that ends without one fails with `truncated`, since somebody may have cut it.
+// A client verifies its server's certificate chain and name unless it is told not to. A peer marks the end of what it sends by
+// the alert close_notify: a stream that ends without it fails with `truncated`, since an attacker may have cut it.
 //
 // Certificates, options, contexts and errors are in tls_context.hpp.
 //
-// All of it works where the transport does: in tasks, in fibers and on plain threads. OpenSSL runs on whatever thread works for
-// the task, under a lock of the session's, which nobody holds while he waits.
+// A TLS stream can be used wherever its transport can: in tasks, in fibers and on plain threads. OpenSSL runs on the thread that
+// runs the task, under a lock of the session, which no task holds while it waits.
 //
-// Rejected: (a) OpenSSL on the socket itself: its calls would have to be repeated in whichever direction it wants, while the other
-// one may be waiting already; and there would be nothing but sockets. (b) kTLS: it needs a module of the kernel, and one that
-// reads can't know an alert from data. (c) Early data (0-RTT): whoever records it can send it again.
+// Rejected: (a) OpenSSL on the socket itself: a read may need to write and a write to read, so each call would have to be
+// repeated when the other direction is ready, which another task may be waiting for; and no transport but a socket would do.
+// (b) kTLS: it needs a kernel module, and a plain read fails at a record that is no data, such as an alert. (c) Early data
+// (0-RTT): an attacker who records it can replay it.
 #pragma once
 
 #include <array>
@@ -52,29 +53,29 @@ namespace weft::tls {
 
 // ---- streams --------------------------------------------------------------------------------------------------------------
 
-/// What stands in a certificate.
+/// The contents of a certificate.
 struct certificate_info {
   std::string subject;  ///< "CN=example.com,O=..."
   std::string issuer;
-  std::string serial;                                           ///< in hexadecimal digits
-  std::vector<std::string> names;                               ///< hosts and addresses that it is for
-  std::chrono::system_clock::time_point not_before, not_after;  ///< beyond what the clock can say (year 2262): its last
-  std::array<std::byte, 32> sha256;                             ///< of all of it
-  std::vector<std::byte> der;                                   ///< all of it
+  std::string serial;              ///< in hexadecimal digits
+  std::vector<std::string> names;  ///< the host names and IP addresses in its subjectAltName
+  /// A time that the clock can't hold (after 2262) is its maximum.
+  std::chrono::system_clock::time_point not_before, not_after;
+  std::array<std::byte, 32> sha256;  ///< the digest of `der`
+  std::vector<std::byte> der;        ///< the whole certificate, as encoded
 };
 
-/// A session over a transport, which it owns. A reader and a writer; reads and writes are for one task at a time each, and both may
-/// go on at once.
+/// A TLS session over a transport, which it owns. A reader and a writer: at a time one task may read and one may write.
 ///
-/// Threads   any, but for moves and destruction, which are for when nothing else begins; close() may come while a read or a write
-///           waits, as the transport allows.
-/// Lifetime  an operation that is under way keeps what it needs of a stream that is destroyed.
-/// Cost      besides OpenSSL's, no buffer while nothing goes on, but up to 4 KiB of output; 17 KiB while something that has come was
-///           not read yet.
+/// Threads   any thread may call it. Move or destroy it only while no other thread begins an operation. close() may be called
+///           while a read or a write waits, if the transport allows that.
+/// Lifetime  an operation that is under way keeps the session alive when the stream is destroyed.
+/// Cost      besides OpenSSL's memory: two output buffers, which keep up to 4 KiB each while idle; an input buffer of 17 KiB only
+///           while received bytes wait to be decrypted.
 template <class Transport = net::stream>
 class stream {
  public:
-  /// None: every operation fails with weft::errc::closed.
+  /// Makes a stream without a session: every operation fails with weft::errc::closed.
   stream() noexcept = default;
   stream(stream&& other) noexcept
       : session_{std::move(other.session_)}, transport_{std::exchange(other.transport_, nullptr)} {}
@@ -86,61 +87,62 @@ class stream {
   }
   ~stream() { close(); }
 
-  /// Reads what has come, up to a record (16 KiB). 0: the peer has said that no more will come, or `into` is empty.
+  /// Reads bytes that were received, at most one record (16 KiB). 0: the peer has sent close_notify, or `into` is empty.
   ///
-  /// Suspends  where no whole record has come; and after 128 operations in a row that did not.
-  /// Cancel    has had no effect.
-  /// Fails     with errc::truncated where the transport has ended before the peer has said so; with other errors of TLS, behind
-  ///           which nothing more can be read or written; as the transport does; with weft::errc::closed where this was closed here.
+  /// Suspends  where no whole record was received; and after 128 operations in a row that did not suspend.
+  /// Cancel    a stopped read has taken nothing.
+  /// Fails     with errc::truncated where the transport ends without close_notify; with another TLS error, after which nothing
+  ///           more can be read or written; as the transport does; with weft::errc::closed after close() of this stream.
   /// Misuse    two tasks that read at once end the program with a sentence.
   WEFT_COROUTINE_WRAPPER task<std::size_t> read(std::span<std::byte> into) const {
     return detail::tls_read(session_, into);
   }
 
-  /// Writes some of it, up to a record (16 KiB). Otherwise as write().
+  /// Writes a part of `data`, at most one record (16 KiB), and gives its size. Otherwise as write().
   WEFT_COROUTINE_WRAPPER task<std::size_t> write_some(std::span<const std::byte> data) const {
     return detail::tls_write_some(session_, data);
   }
 
-  /// Writes all of it.
+  /// Writes all of `data`.
   ///
-  /// Suspends  where the transport has no room; and while a message of the peer's about the session, as a ticket, has come in part.
-  /// Cancel    one that is stopped while it waits closes the stream: a record that was begun can't be taken back.
-  /// Fails     as the transport does; nothing can be written then, but what has come can be read. With weft::errc::closed behind
-  ///           shutdown() and close().
-  /// Misuse    as of read().
+  /// Suspends  where the transport has no room; and while only a part of a handshake message of the peer's, such as a session
+  ///           ticket, was received; and after 128 operations in a row that did not suspend.
+  /// Cancel    a write that is stopped while it waits closes the stream: a record that was begun can't be taken back.
+  /// Fails     as the transport does: then nothing more can be written, but what was received can still be read. With
+  ///           weft::errc::closed after shutdown() or close().
+  /// Misuse    two tasks that write at once end the program with a sentence.
   WEFT_COROUTINE_WRAPPER task<> write(std::span<const std::byte> data) const {
     return detail::tls_write(session_, data);
   }
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) const { return write(std::as_bytes(std::span{text})); }
 
-  /// Says that no more will come (close_notify): the peer reads to the end, then 0. What it sends can still be read. Once is
-  /// enough: a second time it does nothing. The transport stays as it is.
+  /// Ends what this side sends (close_notify): the peer reads all of it, then 0. What the peer sends can still be read. A second
+  /// call does nothing. The transport stays open.
   ///
-  /// Suspends, Cancel, Fails, Misuse  as write(), of which it is one.
+  /// Suspends, Cancel, Fails, Misuse  as write(): it counts as a write.
   WEFT_COROUTINE_WRAPPER task<> shutdown() const { return detail::tls_shutdown(session_); }
 
-  /// Closes the transport, if that can be closed. Who reads or writes ends with `closed`, and the peer finds the stream truncated
-  /// unless shutdown() was before. Does not wait, and may be called again.
+  /// Closes the transport, if that has a close(). A read or a write that waits fails with `closed`. The peer sees a truncated
+  /// stream unless shutdown() was called before. Does not wait; may be called again.
   void close() noexcept {
     if (session_) detail::tls_close(*session_);
   }
   bool is_open() const noexcept { return session_ && detail::tls_is_open(*session_); }
 
-  /// The peer's certificate; nothing: it has shown none, or there is no session.
+  /// The peer's certificate; none: the peer has shown none, or there is no session.
   std::optional<certificate_info> peer_certificate() const;
-  /// The protocol that both sides have agreed on; empty: none.
+  /// The protocol that both sides have agreed on by ALPN; empty: none.
   std::string alpn() const;
-  /// "TLSv1.3"
+  /// The version of the protocol: "TLSv1.3".
   std::string version() const;
-  /// "TLS_AES_128_GCM_SHA256"
+  /// The cipher suite: "TLS_AES_128_GCM_SHA256".
   std::string cipher() const;
-  /// The host that the client has asked for.
+  /// The host name that the client has asked for (SNI).
   std::string server_name() const;
-  /// Whether the handshake was a short one, of a session that was there before.
+  /// Whether the handshake resumed an earlier session.
   bool is_resumed() const;
 
-  /// What it runs over, for options of its own, as set_no_delay(); there must be one.
+  /// The transport, for options such as set_no_delay(). The stream must have a session.
   const Transport& transport() const noexcept {
     WEFT_EXPECTS(transport_ != nullptr, "a TLS stream without a session was asked for its transport");
     return *transport_;
@@ -155,7 +157,7 @@ class stream {
   Transport* transport_ = nullptr;  // in the session
 };
 
-/// What a session can be over: a reader and writer that moves.
+/// What a session can run over: a reader and writer that can be moved without an exception.
 template <class T>
 concept transport = io::reader<T> && io::writer<T> && std::is_nothrow_move_constructible_v<T> && std::is_object_v<T>;
 
@@ -187,7 +189,7 @@ task<tls::stream<Transport>> tls_over(std::shared_ptr<tls_context> by, Transport
   Transport& its = kept->get();
   tls_session_of session = tls_begin(std::move(by), std::move(kept), host);
   tls::stream<Transport> made =
-      tls_access::make(session, its);  // closes it where the handshake does not come to its end
+      tls_access::make(session, its);  // its destructor closes the transport if the handshake fails
   co_await tls_handshake(std::move(session));
   co_return made;
 }
@@ -226,20 +228,21 @@ bool stream<Transport>::is_resumed() const {
 
 // ---- handshakes -----------------------------------------------------------------------------------------------------------
 
-/// The client's side of a session over `over`: `host`, a name or an address in numbers, is what the server must have a certificate
-/// for, and what it is told (SNI).
+/// Does a client's handshake over `over`. The server's certificate must be for `host`, a name or an IP address; a name is also
+/// sent to the server (SNI).
 ///
-/// Suspends  until the server has answered. Bounded by timeout(), where that is needed.
+/// Suspends  until the server has answered: without limit, unless timeout() sets one.
 /// Cancel    closes the transport.
-/// Fails     with invalid_argument for what can't be a host, as ".example.com"; with an errc or another error of TLS, of which the server is told; as the transport does; std::bad_alloc. It closes
-///           the transport then. That the server does not take this side's certificate, with TLS 1.3 only the first read tells.
-/// Cost      OpenSSL's, most of it for signatures, of a full handshake.
+/// Fails     with invalid_argument for what can't be a host, such as ".example.com"; with an errc or another TLS error, of which
+///           the server is told by an alert; as the transport does; with std::bad_alloc. Each closes the transport. In TLS 1.3
+///           only the first read fails where the server refuses this side's certificate.
+/// Cost      OpenSSL's: a full handshake is mostly signatures.
 template <transport Transport>
 WEFT_COROUTINE_TAKES_OVER task<stream<Transport>> connect(const client_context& by, Transport over,
                                                           std::string_view host) {
   return detail::tls_over(detail::tls_access::core(by), std::move(over), std::string{host});
 }
-/// Connects by TCP, as net::connect(), and then as above.
+/// Connects by TCP, as net::connect(), and then does the handshake over that connection.
 WEFT_COROUTINE_TAKES_OVER inline task<stream<>> connect(const net::connect_options& options, const client_context& by,
                                                         std::string_view host, std::string_view service) {
   return detail::tls_connect(options, detail::tls_access::core(by), std::string{host}, std::string{service});
@@ -249,7 +252,7 @@ WEFT_COROUTINE_TAKES_OVER inline task<stream<>> connect(const client_context& by
   return connect(net::connect_options{}, by, host, service);
 }
 
-/// The server's side of a session over `over`. Otherwise as connect().
+/// Does a server's handshake over `over`. Otherwise as connect().
 template <transport Transport>
 WEFT_COROUTINE_TAKES_OVER task<stream<Transport>> accept(const server_context& by, Transport over) {
   return detail::tls_over(detail::tls_access::core(by), std::move(over), std::string{});
@@ -257,11 +260,12 @@ WEFT_COROUTINE_TAKES_OVER task<stream<Transport>> accept(const server_context& b
 
 // ---- serving --------------------------------------------------------------------------------------------------------------
 
-/// What tls::serve() is given.
+/// Options of tls::serve().
 struct serve_options {
-  /// Of these, `.handshake_timeout` is for TLS; its default, no limit, stands for 10 s here. Who wants none says some years.
+  /// Here `.handshake_timeout` limits the TLS handshake, and its default means 10 s instead of no limit. For no limit, set it to
+  /// some years.
   net::serve_options net{};
-  /// How many handshakes go on at once; further connections wait for one to end, which counts against their timeout.
+  /// How many handshakes go on at once. Further connections wait for a turn, and that wait counts against their timeout.
   std::size_t max_handshakes = 1024;
 };
 
@@ -309,9 +313,9 @@ task<> tls_serve_with(std::shared_ptr<tls_context> by, tls::serve_options option
 
 namespace weft::tls {
 
-/// A server, as net::serve(), that has the handshake of each connection done before it awaits `handler(stream<>)`. A handshake is a
-/// part of the connection's own fork: it keeps no other one from being accepted. One that fails, or takes too long, counts among
-/// net::server_stats::peer_errors().
+/// Serves as net::serve() does, with a TLS handshake on each connection before it awaits `handler(stream<>)`. The handshake runs
+/// in the connection's own fork, so it keeps no other connection from being accepted. A handshake that fails, or takes too long,
+/// counts in net::server_stats::peer_errors().
 ///
 /// Misuse  options that make no sense end the program with a sentence.
 template <class F, class At>

@@ -1,10 +1,10 @@
-// What the two sides of a TLS session are told before it begins: certificates, whom to trust, protocols; and why one fails. Part of
-// tls.hpp, of the library weft::tls.
+// TLS contexts: the certificates, trusted issuers and protocols of a client or a server; and the errors of TLS. Part of tls.hpp,
+// of the library weft::tls.
 //
 //     const w::tls::client_context trusting_the_system;
 //     const w::tls::server_context mine{{.certificate = {w::tls::pem::file("chain.pem"), w::tls::pem::file("key.pem")}}};
 //
-// A context is made once, and serves any number of sessions.
+// A program makes a context once and uses it for any number of sessions.
 #pragma once
 
 #include <cstdint>
@@ -23,35 +23,35 @@ namespace weft::tls {
 
 // ---- errors ---------------------------------------------------------------------------------------------------------------
 
-/// Why a handshake, or a session, has failed. What has no name here has OpenSSL's own number and sentence, in the same category.
+/// Why a handshake or a session has failed. Other failures have OpenSSL's own number and sentence, in the same category.
 enum class errc {
-  truncated = 1,              ///< the stream has ended without close_notify: something may be missing
-  not_tls,                    ///< what came is no TLS, as plain HTTP
-  protocol_version,           ///< no version that both sides allow
-  no_common_cipher,           ///< none that both sides allow, or none for the certificates
-  no_common_protocol,         ///< of those for ALPN
-  certificate_expired,        ///< the peer's, or one in its chain; likewise the following
+  truncated = 1,              ///< the stream has ended without close_notify: data may be missing
+  not_tls,                    ///< what the peer has sent is not TLS, but for instance plain HTTP
+  protocol_version,           ///< no version of TLS is allowed by both sides
+  no_common_cipher,           ///< no cipher is allowed by both sides, or none fits the certificates
+  no_common_protocol,         ///< no protocol is offered by both sides (ALPN)
+  certificate_expired,        ///< the peer's certificate, or one in its chain
   certificate_not_yet_valid,  ///< or this machine's clock is wrong
-  wrong_host,                 ///< it is for others than the host that was asked for
-  self_signed,                ///< and not trusted
-  unknown_issuer,             ///< no chain to what is trusted
-  weak_certificate,           ///< a short key, or a digest such as SHA-1; also of one's own
+  wrong_host,                 ///< it is not for the host that was asked for
+  self_signed,                ///< it is self-signed, and not trusted
+  unknown_issuer,             ///< its chain does not lead to a trusted issuer
+  weak_certificate,           ///< it has a short key or a digest such as SHA-1; also for one's own
   certificate_revoked,
-  revocation_unknown,    ///< revocation lists were given, and there is no valid one of an issuer in its chain
-  certificate_required,  ///< the server wants one of the client
-  certificate_refused,   ///< the peer does not take this side's
-  flooded,               ///< the peer asks for more answers than it reads
+  revocation_unknown,    ///< revocation lists were given, but no valid one of an issuer in the chain
+  certificate_required,  ///< the server requires a certificate of the client
+  certificate_refused,   ///< the peer does not accept this side's certificate
+  flooded,               ///< the peer asks for answers, such as key updates, and does not read them
 };
 
-/// Of `errc`, of OpenSSL's errors, and of its reasons against a certificate. All of them are std::errc::protocol_error as
-/// conditions.
+/// The category of `errc`, of OpenSSL's errors, and of its certificate verification errors. All of them compare equal to
+/// std::errc::protocol_error.
 const std::error_category& category() noexcept;
 inline std::error_code make_error_code(errc code) noexcept { return {static_cast<int>(code), category()}; }
 
 // ---- contexts -------------------------------------------------------------------------------------------------------------
 
-/// Certificates, keys or revocation lists in PEM, one or more: a file's, or a text. Refers to what it is given, which is read where
-/// a context is made.
+/// One or more certificates, keys or revocation lists in PEM, from a file or from a text. Refers to its argument, which is read
+/// when a context is made.
 class pem {
  public:
   constexpr pem() noexcept = default;  ///< none
@@ -71,71 +71,74 @@ class pem {
 
 /// What one side shows the other.
 struct certificate {
-  pem chain{};                  ///< its own first, then those between it and what the peer trusts
-  pem key{};                    ///< of the first
-  std::string_view password{};  ///< of the key, where it is encrypted
+  pem chain{};                  ///< its own certificate first, then the intermediate ones
+  pem key{};                    ///< the private key of the first certificate
+  std::string_view password{};  ///< the key's password, where it is encrypted
 };
 
-/// Versions of the protocol; older ones are not spoken.
+/// Versions of the protocol. Older ones are not supported.
 enum class version : std::uint8_t { tls12, tls13 };
 
 /// What a client verifies.
 enum class verify : std::uint8_t {
   peer,     ///< the chain, and that the certificate is for the host
-  chain,    ///< whoever has a certificate of a trusted issuer may be the server
-  nothing,  ///< anybody may be: good for tests alone
+  chain,    ///< the chain alone: any server with a certificate of a trusted issuer is accepted
+  nothing,  ///< nothing: any server is accepted. For tests only
 };
 
-/// Is read where a context is made; likewise server_options.
+/// What a client context is made of. It, and what it refers to, is read only then.
 struct client_options {
-  pem trust{};  ///< the issuers that are trusted, instead of the system's
-  /// Lists of what issuers have revoked (CRL); none: not asked. All of a chain is asked for: there must be a list of each issuer in it,
-  /// the trusted one's, too.
+  pem trust{};  ///< the trusted issuers; default: the system's
+  /// Certificate revocation lists (CRL); none: revocation is not checked. The whole chain is checked: there must be a list of
+  /// each issuer in it, also of the trusted one.
   pem revoked{};
   verify peer = verify::peer;
-  certificate own{};                         ///< for a server that asks for one
-  std::span<const std::string_view> alpn{};  ///< protocols, the best first: "h2", "http/1.1"
+  certificate own{};                         ///< the client's, for a server that asks for one
+  std::span<const std::string_view> alpn{};  ///< protocols to offer, the preferred first: "h2", "http/1.1"
   version least = version::tls12;
-  /// Keeps sessions, one for each host, of up to 256, so that later handshakes are shorter. None is resumed once the server's
-  /// certificate has expired.
+  /// Whether sessions are kept and resumed, so that later handshakes are shorter: one for each host, for at most 256 hosts. A
+  /// session is not resumed once the server's certificate has expired.
   bool resumes = true;
 };
 
 /// What a server does about a client's certificate.
 enum class client_certificates : std::uint8_t {
   none,
-  asked,  ///< may be given: one that is must be good
+  asked,  ///< optional: a certificate that a client shows must verify
   required,
 };
 
+/// What a server context is made of. It, and what it refers to, is read only then.
 struct server_options {
   tls::certificate certificate{};
-  /// Others, for other names. A client gets the first that is for the name which it asks for (SNI), by the names in the
-  /// certificates; else `.certificate`. Of several kinds of key for a name it gets that which it can verify.
+  /// Certificates for other names. A client is shown the first one whose subjectAltName has the name that the client asks for
+  /// (SNI), or `.certificate` if there is none. Where certificates for that name differ in the kind of key (RSA, ECDSA), it is
+  /// shown one that it can verify.
   std::span<const tls::certificate> others{};
   client_certificates clients = client_certificates::none;
-  pem client_trust{};  ///< the issuers of clients' certificates; without a default
-  pem revoked{};       ///< as of client_options, of clients' certificates
-  std::span<const std::string_view>
-      alpn{};  ///< protocols, the best first. A client that offers others alone is refused; one that offers none is taken
+  pem client_trust{};  ///< the trusted issuers of clients' certificates; no default
+  pem revoked{};       ///< as client_options::revoked, for clients' certificates
+  /// Protocols, the preferred first. A client that offers only others is refused. A client that offers none is accepted.
+  std::span<const std::string_view> alpn{};
   version least = version::tls12;
-  /// Gives clients tickets, by which later handshakes are shorter; a client's certificate is not asked for then, but none is taken
-  /// that has expired. Their key is as old as the context: who wants a new one makes a new context.
+  /// Whether clients are given session tickets, by which later handshakes are shorter. A client that resumes a session is not
+  /// asked for its certificate again, but is refused resumption once that has expired. The tickets' keys belong to the context
+  /// alone, and a new one is used each hour.
   bool resumes = true;
 };
 
-/// What clients of one kind have in common: whom they trust, and the sessions that can be resumed. Copies are the same context.
+/// What a program's client connections share: the options, and the sessions that can be resumed. Copies share one context.
 ///
-/// Fails    the constructor throws error: what the system says of a file, errc::weak_certificate, what OpenSSL says of what was
-///          read, or invalid_argument for a certificate without a key and the like. Likewise the following.
+/// Fails    the constructor and reload() throw error: the system's code for a file, errc::weak_certificate, OpenSSL's error for
+///          malformed PEM, or invalid_argument for options that make no sense, such as a certificate without a key.
 /// Threads  any.
-/// Cost     to make one reads files, on this thread, those of the system's issuers, too (some 10 ms): a program makes it once.
+/// Cost     the constructor reads files on this thread, also those of the system's issuers (some 10 ms): make a context once.
 class client_context {
  public:
   client_context() : client_context(client_options{}) {}
   explicit client_context(const client_options& options);
 
-  /// From now on handshakes show this one: kept sessions are dropped. Streams that are there go on.
+  /// Replaces the certificate for later handshakes, and drops the kept sessions. Streams that exist go on unchanged.
   void reload(const certificate& own) const;
 
  private:
@@ -143,13 +146,13 @@ class client_context {
   std::shared_ptr<detail::tls_context> core_;
 };
 
-/// What connections to a server have in common. Copies are the same context.
+/// What a server's connections share. Copies share one context. Fails, Threads and Cost are those of client_context.
 class server_context {
  public:
   explicit server_context(const server_options& options);
 
-  /// From now on handshakes show these; those that are there go on, as they have begun. Throws, as the constructor; then nothing
-  /// has changed.
+  /// Replaces the certificates for later handshakes; connections that exist go on unchanged. Throws as the constructor does;
+  /// then nothing has changed.
   void reload(const certificate& own, std::span<const certificate> others = {}) const;
 
  private:

@@ -1,4 +1,4 @@
-// Bytes that have come and were not taken yet, in one piece.
+// A contiguous buffer of bytes that were read and are not consumed yet.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weft::detail {
 
-/// Room at its end is filled, what is held is consumed from its front. Has no memory before it is first used.
+/// Bytes are appended at the end and consumed from the front. Has no memory before the first reserve().
 class byte_buffer {
  public:
   explicit byte_buffer(std::size_t capacity) noexcept : capacity_{capacity} {}
@@ -34,7 +34,7 @@ class byte_buffer {
   std::span<const std::byte> held() const noexcept { return {bytes_.get() + begin_, size()}; }
   std::string_view text() const noexcept { return {reinterpret_cast<const char*>(bytes_.get()) + begin_, size()}; }
 
-  /// Behind reserve().
+  /// The free space at the end. Only after reserve(), which allocates it.
   std::span<std::byte> room() const noexcept { return {bytes_.get() + end_, capacity_ - end_}; }
   void filled(std::size_t size) noexcept {
     WEFT_EXPECTS(size <= capacity_ - end_, "a reader has said that it gave more bytes than it was given room for");
@@ -54,7 +54,7 @@ class byte_buffer {
     if (this->size() > size) consume(this->size() - size);
   }
 
-  /// Has room for so many, those that it holds among them. What it holds may move. Throws std::bad_alloc; then it is as before.
+  /// Makes room for `size` bytes, including those held. May move the bytes held. Throws std::bad_alloc and then changes nothing.
   void reserve(std::size_t size) {
     if (bytes_ != nullptr && size <= capacity_ - begin_) return;
     if (bytes_ != nullptr && size <= capacity_) {
@@ -75,12 +75,12 @@ class byte_buffer {
   std::size_t begin_ = 0, end_ = 0;
 };
 
-/// Of what write_some() gives: with less a loop would have no end.
+/// Checks what a write_some() returned: after 0 bytes, a loop that writes the rest would never end.
 inline void expect_some(std::size_t taken, [[maybe_unused]] std::size_t of) noexcept {
   WEFT_EXPECTS(taken != 0 && taken <= of, "a writer has taken no byte, or more than it was given");
 }
 
-/// Notes that somebody is at something that is for one task at a time.
+/// Asserts that one task at a time uses something: `is_taken` is true while this object lives.
 class one_at_a_time {
  public:
   one_at_a_time(bool& is_taken, const char* if_taken) noexcept : is_taken_{&is_taken} {

@@ -1,4 +1,4 @@
-// How many bytes may go at what time. Part of io_limits.hpp.
+// A token bucket that limits the rate of reads and writes. Part of io_limits.hpp.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace weft::detail {
 
-/// A token bucket (as in RFC 2697): a token is a byte; so many come a second, and no more than `burst` are kept. Full at first.
+/// A token bucket (as in RFC 2697). A token is a byte: `rate` tokens are added in a second, up to `burst`. Full at first.
 ///
-/// Who asks waits until there are as many as it wants, or half a bucket: so a long transfer goes in pieces of that size, and not
-/// byte by byte as they come.
+/// A caller waits until the bucket has as many tokens as it wants, or half of `burst`: so a long transfer goes in pieces of that
+/// size, and not byte by byte.
 class token_bucket {
  public:
   token_bucket(std::uint64_t rate, std::uint64_t burst) noexcept
@@ -22,19 +22,20 @@ class token_bucket {
     WEFT_EXPECTS(burst != 0, "a rate limit with a burst of no byte was asked for: nothing would ever pass");
   }
 
-  /// How many of so many bytes may go now: at least one; 0: none, before some time has passed.
+  /// How many of `wanted` bytes may go now; 0: the caller must wait first.
   std::uint64_t available(std::uint64_t wanted, clock::time_point now) noexcept {
     refill(now);
     if (tokens_ < static_cast<double>(piece(wanted))) return 0;
     return tokens_ < static_cast<double>(wanted) ? static_cast<std::uint64_t>(tokens_) : wanted;
   }
-  /// When some of them may, as things are now.
+  /// When available() will give some of `wanted` bytes, if nobody takes tokens before.
   clock::time_point when(std::uint64_t wanted) const noexcept {
     const double lacking = static_cast<double>(piece(wanted)) - tokens_;
     const double nanoseconds = std::min(std::ceil(lacking / rate_ * 1e9), 9e18);
     return later(filled_, clock::duration{std::max<std::int64_t>(static_cast<std::int64_t>(nanoseconds), 1)});
   }
-  /// Of those that were available before, which went now: what came meanwhile came to a bucket that may have been full.
+  /// Takes the tokens of bytes that went now, and that were available before. Adds the tokens of the time in between first, so
+  /// that a bucket that was full all the time gains none.
   void take(std::uint64_t bytes, clock::time_point now) noexcept {
     refill(now);
     tokens_ -= static_cast<double>(bytes);
@@ -54,7 +55,7 @@ class token_bucket {
   double rate_;
   std::uint64_t burst_;
   double tokens_;
-  clock::time_point filled_{};  // the time of which tokens_ is
+  clock::time_point filled_{};  // when tokens_ was last computed
   bool has_begun_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What operations on sockets for datagrams do where they are awaited, or made cases of a select. Part of datagram.hpp.
+// Operations on datagram sockets, as awaitables and as cases of a select. Part of datagram.hpp.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,15 @@ namespace weft::detail {
 tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::received& what,
                            net::endpoint* sender) noexcept;
 tried try_receive_batch(descriptor& from, std::span<net::incoming> into) noexcept;
-/// `where`, if it is null: to the peer. To a Unix one, want of room is refused as EAGAIN, since nothing is reported of it.
+/// A null `where` is the peer. If a Unix receiver at `where` has no room, the send fails with EAGAIN instead of having to wait,
+/// since no change is reported when that receiver has room.
 tried try_send_datagram(descriptor& to, std::span<const std::byte> data, const net::endpoint* where) noexcept;
-/// Gives how many bytes have gone: whole segments, but for the last.
+/// Gives the number of bytes sent: whole segments, except that the last one may be shorter.
 tried try_send_segments(descriptor& to, std::span<const std::byte> data, std::size_t segment,
                         const net::endpoint* where) noexcept;
 tried try_send_batch(descriptor& to, std::span<const net::outgoing> those) noexcept;
 
-/// One datagram; of a `received_from`, who has sent it, too.
+/// Receives one datagram; with a `received_from` also its sender.
 template <class Received>
 struct receiving_one {
   using value_type = Received;
@@ -61,16 +62,18 @@ struct receiving_batch {
   std::span<net::incoming> into;
 };
 
-/// What waits until a Unix socket may send to `to`, of which it is not told: neither where that has no room, nor, for sure, where
-/// its own buffer is full. After so many tries it waits longer for the next one.
+/// Waits until it is worth trying again to send from a Unix socket to `to`. The readiness of `from` says nothing of room at `to`,
+/// so it waits by another socket, which it connects to `to`. If the buffer of `from` itself is full, it waits for the readiness
+/// of `from`; that is not reported in every case, so this wait has a limit, which grows with the number of failed tries.
 task<> until_room_at(int from, net::endpoint to, unsigned tries);
-/// What waits until a Unix socket may send to its peer. It is told when the peer has room, and when three quarters of its own
-/// buffer are free; but of neither while other receivers have a quarter of that unread, which other tasks may send meanwhile. So
-/// it waits a while only. After so many tries it has another socket to be told by, where its own buffer has room.
+/// Waits until it is worth trying again to send from a Unix socket to its peer. A change is reported when the peer has room and
+/// three quarters of the sender's buffer are free; but neither is reported while other receivers hold a quarter of that buffer
+/// unread, which other tasks may have sent. So it waits for a limited time only. After some failed tries, and if its own buffer
+/// has room, it waits by a second socket that is connected to the same peer.
 task<> until_room_at_peer(descriptor& from, unsigned tries);
 
-// A send has another member: `full()`, the Unix receiver to which it was that has no room; null: it can't be one. To one it
-// always tries: the socket's readiness says whether its peer has room.
+// A send has one member more: full(), the Unix receiver that may have no room; null: the send is to the peer, or not to a Unix
+// socket. A send to such a receiver is tried at once, whatever was reported: the socket's readiness is about its peer alone.
 
 struct sending_datagram {
   using value_type = void;
@@ -136,10 +139,10 @@ struct sending_batch {
   std::span<const net::outgoing> those;
 };
 
-/// To a Unix socket that is not the sender's peer.
+/// A send to a Unix socket that is not the sender's peer.
 template <class Act>
 task<typename Act::value_type> send_to_unix(Act act) {
-  const descriptor_use use{act.at};  // its number stays while this waits for another one
+  const descriptor_use use{act.at};  // so the number is not closed during until_room_at()
   for (unsigned tries = 0;; ++tries) {
     auto one = run_operation(act);
     auto how = co_await as_result(std::move(one));
@@ -158,7 +161,7 @@ task<typename Act::value_type> send_to_unix(Act act) {
   }
 }
 
-/// To the peer of a Unix socket. As run_operation(), but that it tries now and then, whatever was reported.
+/// A send to the peer of a Unix socket. As run_operation(), but it also tries again after some time without a report.
 template <class Act>
 task<typename Act::value_type> send_to_unix_peer(Act act) {
   const descriptor_use use{act.at};

@@ -1,17 +1,17 @@
 // Operations on sockets: what a read, a write or an accept does where it is awaited, and as a case of a select. Part of
 // net.hpp.
 //
-// An operation is tried at once, and where it can't go on, it waits until the socket is ready and is tried again. What fails
-// fails by fail_with: as_result gets it without a throw.
+// An operation is tried at once; if it would block, it waits until the socket is ready and is tried again. It fails by
+// fail_with, so that as_result gets the error without a throw.
 //
-// As a case of a select it waits in the line of the descriptor's event. It is tried by the select itself, after it was
-// chosen and outside of all locks. The try may find nothing, where others accept from the same listener. Such a case was
-// chosen in vain, and the select waits again, for all of its cases. So an operation that was not chosen was not tried
-// either, and has had no effect.
+// As a case of a select it waits in the line of the descriptor's event. The select itself tries it, after it has chosen the case
+// and released all locks. The try may find nothing, if another task accepts from the same listener. Then the case was chosen in
+// vain, and the select waits again, for all of its cases. So an operation that was not chosen was not tried either, and has had
+// no effect.
 //
-// Rejected: that who reports the readiness tries for the select, before it claims its wait. It would call the system under a
-// lock, on a thread that has all others' readiness to report; and one who has tried and then can't claim holds data for
-// nobody.
+// Rejected: the thread that reports the readiness tries the operation before it claims the select's wait. It would call the
+// system under a lock, while it has other descriptors' readiness to report; and if it then failed to claim the wait, it would
+// hold data that no task receives.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ namespace weft::net { union ip_address; }  // namespace weft::net
 
 namespace weft::detail {
 
-/// What came of a try: so many bytes, or a descriptor's number; a wait for readiness; or an error.
+/// The outcome of a try: a number of bytes or a descriptor's number; or that the operation must wait; or an error.
 struct tried {
   std::size_t size = 0;
   bool must_wait = false;
@@ -46,32 +46,32 @@ struct tried {
 };
 tried try_receive(descriptor& from, std::span<std::byte> into) noexcept;
 tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept;
-/// What is left of a file to send.
+/// The part of a file that is still to be sent.
 struct file_part {
   int number;
   std::uint64_t offset, size;
-  bool by_copies = false;  // the system can't send it from where it is
+  bool by_copies = false;  // sendfile() can't send this file, so it is read into a buffer and sent from there
 };
 tried try_send_file(descriptor& to, file_part& part) noexcept;
-/// A descriptor number as `size`. `peer`, if it is not null, is set to the other side's address, where that is one of TCP.
+/// Gives the connection's number as `size`. Sets `*peer`, if `peer` is not null, to the peer's address if that is an IP address.
 tried try_accept(descriptor& from, net::ip_address* peer = nullptr) noexcept;
-/// Whether the running task has had so many operations that were ready since it last waited that others are to run.
+/// Counts an operation of the running job. True: it was the last of the job's budget, so the task must let others run.
 bool has_had_its_turn() noexcept;
 
 /// What an operation fails with.
 std::exception_ptr failure_of(std::error_code refused, const char* operation) noexcept;
 inline std::error_code closed_here() noexcept { return make_error_code(errc::closed); }
 
-// ---- one try is all of it ---------------------------------------------------------------------------------------------------
+// ---- operations that one successful try completes ---------------------------------------------------------------------------
 
-// An act:
-//   value_type, name           what it gives, and what it is called in errors
-//   if_taken                   what is said where another one is under way in its direction; null: any number may be
-//   at                         the descriptor; null: there is none, and it fails with `closed`
-//   direction which()          whose readiness it waits for
-//   bool may_try()             whether a try may find something
-//   tried attempt()
-//   value_type give(tried)     of one that neither failed nor has to wait
+// An act is one operation as an object. It has:
+//   value_type, name           the type of its result, and its name in errors
+//   if_taken                   the assertion's sentence if another one is under way in its direction; null: any number may be
+//   at                         the descriptor; null: the operation fails with `closed`
+//   direction which()          the direction whose readiness it waits for
+//   bool may_try()             whether a try may succeed
+//   tried attempt()            one try
+//   value_type give(tried)     the result, after a try that neither failed nor has to wait
 
 template <class Act>
 task<typename Act::value_type> run_operation(Act act) {
@@ -90,7 +90,7 @@ task<typename Act::value_type> run_operation(Act act) {
   }
 }
 
-/// One as a case of a select.
+/// An operation as a case of a select.
 template <class Act>
 class operation_case final : public select_case {
   using line = decltype(std::declval<descriptor&>().line_of({}).as_case());
@@ -104,10 +104,10 @@ class operation_case final : public select_case {
   }
   operation_case(operation_case&& other) noexcept : operation_case{std::move(other.act_)} {}  // before it is awaited
 
-  bool may_be_ready() const noexcept { return true; }  // it takes the lock to know
+  bool may_be_ready() const noexcept { return true; }  // only try_now(), under the lock, can tell
   std::uint32_t changes() const noexcept { return 0; }
   case_lock its_lock() noexcept { return place_ ? case_lock{place_->its_lock()} : case_lock{}; }
-  // Whether it may try. It does when the locks are free.
+  // Whether a try may succeed. was_in_vain() makes the try, after the select has released its locks.
   bool try_now() noexcept { return !is_in_use() || asks_system_ || act_.may_try() || act_.at->is_closed(); }
   void finish() noexcept {}
   void prepare(select_wait& of, std::size_t index, root& self) noexcept {
@@ -127,7 +127,7 @@ class operation_case final : public select_case {
       return act_.give(came_);
   }
 
-  // For a select whose cases may be chosen in vain.
+  // Tells the select that a chosen case may be in vain: its try may find that it has to wait.
   static constexpr bool may_be_in_vain = true;
   bool was_in_vain() noexcept {
     if (!is_in_use() || act_.at->is_closed())
@@ -144,7 +144,7 @@ class operation_case final : public select_case {
   void tell(wait_subjects& into) const noexcept override {
     static_cast<const select_case&>(*place_).tell(into);  // NOLINT: it is private there
   }
-  // From the first try on. False: there is nothing to try.
+  // Begins the use of the descriptor with the first try. False: there is no descriptor, or it was closed before that.
   bool is_in_use() noexcept {
     if (!use_) use_.emplace(act_.at, act_.which(), Act::if_taken);
     return static_cast<bool>(*use_);
@@ -154,7 +154,7 @@ class operation_case final : public select_case {
   std::optional<line> place_;
   std::optional<descriptor_use> use_;
   tried came_{.must_wait = true};
-  bool asks_system_ = false;  // now, since nobody will wait for what it reports
+  bool asks_system_ = false;  // it tries whatever was reported: a select with an `otherwise` does not wait for a report
 };
 
 /// What a function such as stream::read returns: nothing happens until it is awaited.
@@ -205,7 +205,7 @@ struct writing_some {
   std::span<const std::byte> data;
 };
 
-/// What is left of a write. If it goes while some of the data was sent and some not, it closes the stream's write side.
+/// The unsent part of a write. Its destructor shuts down the stream's write side if some of the data was sent and some was not.
 class unfinished_write {
  public:
   unfinished_write(descriptor& to, std::span<std::span<const std::byte>> parts) noexcept : to_{&to}, left_{parts} {
@@ -239,7 +239,7 @@ class unfinished_write {
   bool has_begun_ = false;
 };
 
-// What a whole write sends, which its task's frame has.
+// The parts that a whole write sends. The coroutine's frame holds them.
 struct parts_of_caller {
   std::span<std::span<const std::byte>> given;
   std::span<std::span<const std::byte>> all() const noexcept { return given; }
@@ -249,8 +249,8 @@ struct one_part {
   std::span<std::span<const std::byte>> all() noexcept { return {&given, 1}; }
 };
 
-// Not inlined, or clang makes its frame a part of the caller's: a connection that waits for its next request would have some
-// 200 bytes for a write that is not under way.
+// Not inlined, since clang would make its frame a part of the caller's frame (allocation elision): each connection that waits for
+// its next request would keep some 200 bytes for a write that is not under way.
 template <class Parts>
 [[gnu::noinline]] task<> write_all(descriptor* at, Parts parts) {
   const descriptor_use use{at, direction::out, two_writers};
@@ -269,7 +269,7 @@ template <class Parts>
   }
 }
 
-/// A write of all of it, which is no case of a select: it would have sent a part although another one is chosen.
+/// A write of all the data. It can't be a case of a select: it might have sent a part when another case is chosen.
 class [[nodiscard("nothing happens until it is awaited")]] writing : public task_inside<writing, void> {
  public:
   using is_whole_write = void;

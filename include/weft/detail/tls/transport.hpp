@@ -1,7 +1,7 @@
-// What a TLS session and what it runs over ask of each other. Part of tls.hpp.
+// The interface between a TLS session and the transport that it runs over. Part of tls.hpp.
 //
-// OpenSSL reads from `tls_input`, and writes into a buffer of the session's: it never waits, and never sees a socket. A session's
-// tasks fill the one and send the other, outside of its lock.
+// OpenSSL reads from `tls_input`, and writes into a buffer of the session. So it never waits, and never sees a socket. The tasks
+// that use the session fill the input and send the output through the transport, without holding the session's lock.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ struct tls_access;
 class tls_context;
 class tls_session;
 
-/// What has come and was not decrypted yet: at most a record with its header. It has memory only while it holds something, or a
-/// reader has to have a place for what comes.
+/// Received bytes that were not decrypted yet: at most one record with its header. Allocated only while it holds bytes, or while
+/// a transport reads that needs its buffer in advance.
 class tls_input {
  public:
   static constexpr std::size_t capacity = std::size_t{17} * 1024;
@@ -35,7 +35,7 @@ class tls_input {
   std::span<const std::byte> held() const noexcept { return {memory_.get() + begin_, end_ - begin_}; }
   void consume(std::size_t size) noexcept { begin_ += size; }
 
-  /// All its room, where it is empty. Empty: there is no memory.
+  /// The whole buffer, to be filled. Called only while nothing is held. An empty span: there is no memory.
   std::span<std::byte> room() noexcept {
     if (!memory_) memory_.reset(new (std::nothrow) std::byte[capacity]);
     begin_ = end_ = 0;
@@ -55,17 +55,18 @@ class tls_input {
   std::size_t begin_ = 0, end_ = 0;
 };
 
-/// What a session runs over.
+/// The transport of a session, with its type erased.
 class tls_transport {
  public:
   tls_transport() = default;
   tls_transport(const tls_transport&) = delete;
   virtual ~tls_transport() = default;
 
-  /// Fills `into`, which is empty, with what comes. 0: the end. One that is stopped, or fails, has taken nothing.
+  /// Reads into `into`, which is empty, and gives the number of bytes. 0: the end. If stopped or failed, it has read nothing.
   virtual task<std::size_t> fill(tls_input& into) = 0;
+  /// Writes all of `data`.
   virtual task<> send(std::span<const std::byte> data) = 0;
-  /// Sends what goes at once, if it can know that: gives how much that was.
+  /// Writes what can be written without waiting, and gives its size; 0 where the transport has no call that never waits.
   virtual std::size_t try_send(std::span<const std::byte> data) noexcept = 0;
   virtual void close() noexcept = 0;
 };
@@ -110,9 +111,9 @@ class tls_transport_over final : public tls_transport {
   Transport on_;
 };
 
-/// What `stream` does, whatever it is over. A null session: there is none.
+/// The operations of `tls::stream`, for any transport. Null: the stream has no session.
 using tls_session_of = std::shared_ptr<tls_session>;
-/// Throws error: what can't be a host, or a session for want of memory.
+/// Throws error where `host` can't be a host, and std::bad_alloc.
 tls_session_of tls_begin(std::shared_ptr<tls_context> by, std::unique_ptr<tls_transport> over, const std::string& host);
 task<> tls_handshake(tls_session_of of);
 task<std::size_t> tls_read(tls_session_of of, std::span<std::byte> into);
