@@ -1,6 +1,5 @@
-// Strings of JSON and of UTF-8. Names of functions are whatever a symbol table says, or a file of somebody else's: so each string is
-// escaped, and what is no UTF-8 is replaced. Inline, since libraries and programs of weft share it that know nothing of each
-// other's symbols.
+// Writes strings of JSON. Names of functions come from symbol tables and from files of others, so each string is escaped, and bytes
+// that are no UTF-8 are replaced. Inline, since the libraries and the program `weft` that use it do not link each other's symbols.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +59,7 @@ inline void append_json(std::string& to, std::string_view text) {
   to += '"';
 }
 
+/// The same as a string of its own.
 inline std::string json_string(std::string_view text) {
   std::string all;
   append_json(all, text);

@@ -125,6 +125,7 @@ class snapshot_json {
     if (!first_) out_ << ',';
     first_ = false;
   }
+
   std::ostream& out_;
   bool first_ = true;
 };

@@ -58,7 +58,7 @@ void print_deadlocks(const snapshot& what, void*) noexcept {
   }
 }
 
-// A circle as snapshot gives it: the same at each look.
+// What names a circle: each snapshot gives its tasks in the same order.
 std::vector<task_id> key_of(const deadlock& one) { return {one.circle.begin(), one.circle.end()}; }
 
 // Of a time that may be max(): a hundred years at most, so that sums have room.
