@@ -453,7 +453,8 @@ TEST(snapshot, a_fork_between_two_bodies_that_compute) {
     }
     EXPECT_TRUE(found.contains(fork));
     EXPECT_TRUE(found.contains(inner_fork));
-    if (const task_info* its = seen.find(inner_fork)) EXPECT_EQ(its->parent, fork);
+    const task_info* its = seen.find(inner_fork);
+    EXPECT_TRUE(its != nullptr && its->parent == fork);
     over = true;
     thread.join();
   }
