@@ -116,8 +116,8 @@ class task_awaiter {
     word_ += returned;
 #endif
     if (!frame.promise().has_value()) [[unlikely]] {
-      word_ = nothing_to_destroy;
-      destroy_and_rethrow(frame, frame.promise().exception());
+      word_ |= nothing_to_destroy;
+      rethrow_of(word_);
     }
     return frame.promise().take_value();
   }
@@ -154,11 +154,19 @@ class task_awaiter {
   }
 
  private:
+  // Not inlined, since it would be in each await, where bytes may cost more than instructions: of a long chain of functions that
+  // are six lines of the cache apart, half of the lines are never used. 15.5 instead of 7.9 ns a level, on one of two EPYCs.
+  [[noreturn, gnu::noinline]] static void rethrow_of(std::uintptr_t word) {
+    const callee frame =
+        callee::from_address(reinterpret_cast<void*>(word & ~(nothing_to_destroy | awaited | returned)));
+    destroy_and_rethrow(frame, frame.promise().exception());
+  }
+
   // The address of the callee's frame and three bits, in one word. One word, since in a large frame an awaiter lies far from
   // the frame's begin, and each access costs seven bytes of code or more. Where a program has objects of both compilers, the
   // linker may keep either's destructor, so each bit has one meaning and each destructor accepts each word.
   //
-  //   nothing_to_destroy  the task is empty, or its frame lies in the caller's and needs no destructor
+  //   nothing_to_destroy  the task is empty, or its frame lies in the caller's and needs no destructor, or has gone
   //   awaited             it was awaited: set where frames are elided
   //   returned            its await has returned: set where they are not
   static constexpr std::uintptr_t nothing_to_destroy = 1, awaited = 2, returned = 4;
