@@ -88,9 +88,9 @@ class any_state final : public select_case {
   channel_waiter* place_at(const channel_core& one) noexcept override { return of_->place_at(one); }
   bool ended_stopped() const noexcept { return of_->has_ended_stopped(); }
   static constexpr bool may_be_in_vain = true;  // perhaps
-  bool was_in_vain() noexcept { return of_->in_vain(); }
+  bool must_wait_again() noexcept { return of_->must_wait_again(); }
   bool turn_is_over() const noexcept { return of_->has_had_its_turn(); }
-  void is_beside_otherwise() noexcept { of_->stands_beside_otherwise(); }
+  void prepare_poll() noexcept { of_->prepare_poll(); }
   void take() { of_->take(); }
   void leave(bool was_in_line) noexcept override { of_->leave(was_in_line); }
 

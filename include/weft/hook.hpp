@@ -47,9 +47,9 @@ class io_service;
 struct hook_state {
   hook_options kinds;
   hook_state* outer = nullptr;
-  unsigned locks = 0;              // pthread locks that the fiber holds
-  bool is_over = false;            // this is a forked child, which has no workers: calls are plain ones
-  io_service* waits_by = nullptr;  // the service that may keep watching sockets which this fiber waited for
+  unsigned locks = 0;                // pthread locks that the fiber holds
+  bool is_over = false;              // this is a forked child, which has no workers: calls are plain ones
+  io_service* watched_by = nullptr;  // the service that may keep watching sockets which this fiber waited for
 };
 }  // namespace detail
 

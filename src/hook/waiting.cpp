@@ -206,9 +206,9 @@ bool has_ended(const number_watch& one) noexcept {
 
 // Allows watches of this service to outlive a wait, until the last fiber that has called this ends its hooks.
 void allow_idle_watches(hook_state& its, io_service& by) noexcept {
-  if (its.waits_by == &by) return;
-  if (its.waits_by != nullptr) end_idle_watches(its);
-  its.waits_by = &by;
+  if (its.watched_by == &by) return;
+  if (its.watched_by != nullptr) end_idle_watches(its);
+  its.watched_by = &by;
   const std::lock_guard guard{by.of_hooks.lock};
   ++by.of_hooks.fibers;
 }
@@ -219,7 +219,7 @@ void allow_idle_watches(hook_state& its, io_service& by) noexcept {
 // before the list's lock. So the list's lock is released in between, and another thread that closes the number may end the watch
 // first.
 void end_idle_watches(hook_state& its) noexcept {
-  io_service* const by = std::exchange(its.waits_by, nullptr);
+  io_service* const by = std::exchange(its.watched_by, nullptr);
   if (by == nullptr) return;
   std::unique_lock all{by->of_hooks.lock};
   --by->of_hooks.fibers;
@@ -366,8 +366,8 @@ hooks::hooks(const hook_options& options) noexcept : state_{.kinds = options}, f
 hooks::~hooks() {
   if (state_.outer != nullptr) state_.outer->locks = state_.locks;
   fiber_.set_hooks(nullptr);
-  if (state_.outer != nullptr && state_.outer->waits_by == nullptr)
-    state_.outer->waits_by = state_.waits_by;  // the service goes on counting this fiber
+  if (state_.outer != nullptr && state_.outer->watched_by == nullptr)
+    state_.outer->watched_by = state_.watched_by;  // the service goes on counting this fiber
   else if (!state_.is_over)
     detail::end_idle_watches(state_);
   fiber_.set_hooks(state_.outer);

@@ -234,7 +234,7 @@ struct otherwise_case {
   static constexpr bool may_need_no_lock = false;
   static constexpr bool may_be_in_vain = false;
   static constexpr bool ended_stopped() noexcept { return false; }
-  static constexpr bool was_in_vain() noexcept { return false; }
+  static constexpr bool must_wait_again() noexcept { return false; }
   static constexpr bool turn_is_over() noexcept { return false; }
   bool may_be_ready() const noexcept { return false; }
   std::uint32_t changes() const noexcept { return 0; }

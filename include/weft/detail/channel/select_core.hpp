@@ -100,7 +100,7 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   }
   // Before it is awaited. Whether others are to run first.
   bool begin() noexcept {
-    if constexpr (never_waits) each([](auto& one, std::size_t) { one.is_beside_otherwise(); });
+    if constexpr (never_waits) each([](auto& one, std::size_t) { one.prepare_poll(); });
     return turn_is_over(indices{});
   }
 
@@ -187,7 +187,7 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   }
   template <std::size_t... I>
   bool chosen_in_vain(std::index_sequence<I...>) noexcept {
-    return ((I == chosen && std::get<I>(states_).was_in_vain()) || ...);
+    return ((I == chosen && std::get<I>(states_).must_wait_again()) || ...);
   }
   template <std::size_t... I>
   bool turn_is_over(std::index_sequence<I...>) const noexcept {

@@ -40,10 +40,10 @@ class state_if final : public select_case {
   bool try_now() noexcept { return of_ && of_->try_now(); }
   void finish() noexcept { of_->finish(); }
   bool ended_stopped() const noexcept { return of_ && of_->ended_stopped(); }
-  bool was_in_vain() noexcept { return of_->was_in_vain(); }
+  bool must_wait_again() noexcept { return of_->must_wait_again(); }
   bool turn_is_over() const noexcept { return of_ && of_->turn_is_over(); }
-  void is_beside_otherwise() noexcept {
-    if (of_) of_->is_beside_otherwise();
+  void prepare_poll() noexcept {
+    if (of_) of_->prepare_poll();
   }
   auto take() { return of_->take(); }
   void prepare(select_wait& of, std::size_t index, root& self) noexcept {

@@ -71,11 +71,11 @@ class WEFT_CONTAINERS select_range_awaiter : public gate_awaiter<select_range_aw
   // False: it is awaited once more.
   bool is_settled() noexcept {
     end_wait();
-    return !states_[chosen].was_in_vain();
+    return !states_[chosen].must_wait_again();
   }
   // Before it is awaited. Whether others are to run first.
   bool begin() noexcept {
-    if (never_waits()) each([](auto& one, std::size_t) { one.is_beside_otherwise(); });
+    if (never_waits()) each([](auto& one, std::size_t) { one.prepare_poll(); });
     return std::any_of(states_.begin(), states_.end(), [](const auto& one) { return one.turn_is_over(); });
   }
 

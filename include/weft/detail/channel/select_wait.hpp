@@ -56,9 +56,9 @@ class case_lock {
 ///   bool ended_stopped() const  of one that was done at once: the select ends stopped. Where it was waited for, who woke it
 ///                              has had the others leave (waiter::wake_as_ended)
 ///   may_be_in_vain             whether one that was waited for may have been chosen in vain. Then it has three more:
-///   bool was_in_vain()         of the one that was chosen: whether all wait once more
+///   bool must_wait_again()     of the one that was chosen: whether all wait once more
 ///   bool turn_is_over()        whether others are to run before any is tried
-///   void is_beside_otherwise()  in a select that will not wait: is told so before it is tried
+///   void prepare_poll()        in a select that will not wait: is told so before it is tried
 class select_case {
  public:
   /// Once it is prepared, and before the locks are taken: has whatever ends its wait know of it, which is no line under the
@@ -78,9 +78,9 @@ class select_case {
   static constexpr bool may_need_no_lock = false;
   static constexpr bool may_be_in_vain = false;
   static constexpr bool ended_stopped() noexcept { return false; }
-  static constexpr bool was_in_vain() noexcept { return false; }
+  static constexpr bool must_wait_again() noexcept { return false; }
   static constexpr bool turn_is_over() noexcept { return false; }
-  static constexpr void is_beside_otherwise() noexcept {}
+  static constexpr void prepare_poll() noexcept {}
 
  protected:
   select_case() = default;

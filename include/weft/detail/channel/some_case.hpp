@@ -31,9 +31,9 @@ class some_case : public select_case {
   virtual void finish() noexcept = 0;
   virtual void prepare(select_wait& of, std::size_t index, root& self) noexcept = 0;
   virtual bool has_ended_stopped() const noexcept = 0;
-  virtual bool in_vain() noexcept = 0;
+  virtual bool must_wait_again() noexcept = 0;
   virtual bool has_had_its_turn() const noexcept = 0;
-  virtual void stands_beside_otherwise() noexcept = 0;
+  virtual void prepare_poll() noexcept = 0;
   virtual void take() = 0;
 };
 
@@ -76,10 +76,10 @@ class some_case_of final : public some_case {
     return nullptr;
   }
   bool has_ended_stopped() const noexcept override { return state_.ended_stopped(); }
-  bool in_vain() noexcept override { return state_.was_in_vain(); }
+  bool must_wait_again() noexcept override { return state_.must_wait_again(); }
   bool has_had_its_turn() const noexcept override { return state_.turn_is_over(); }
-  void stands_beside_otherwise() noexcept override {
-    if constexpr (is_select_case) state_.is_beside_otherwise();
+  void prepare_poll() noexcept override {
+    if constexpr (is_select_case) state_.prepare_poll();
   }
   void take() override { take_of<typename Case::result_type>(); }
   void leave(bool was_in_line) noexcept override {

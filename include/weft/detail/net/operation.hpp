@@ -107,7 +107,7 @@ class operation_case final : public select_case {
   bool may_be_ready() const noexcept { return true; }  // only try_now(), under the lock, can tell
   std::uint32_t changes() const noexcept { return 0; }
   case_lock its_lock() noexcept { return place_ ? case_lock{place_->its_lock()} : case_lock{}; }
-  // Whether a try may succeed. was_in_vain() makes the try, after the select has released its locks.
+  // Whether a try may succeed. must_wait_again() makes the try, after the select has released its locks.
   bool try_now() noexcept { return !is_in_use() || asks_system_ || act_.may_try() || act_.at->is_closed(); }
   void finish() noexcept {}
   void prepare(select_wait& of, std::size_t index, root& self) noexcept {
@@ -129,7 +129,7 @@ class operation_case final : public select_case {
 
   // Tells the select that a chosen case may be in vain: its try may find that it has to wait.
   static constexpr bool may_be_in_vain = true;
-  bool was_in_vain() noexcept {
+  bool must_wait_again() noexcept {
     if (!is_in_use() || act_.at->is_closed())
       came_ = {.refused = closed_here()};
     else if (asks_system_ || act_.may_try())
@@ -137,7 +137,7 @@ class operation_case final : public select_case {
     asks_system_ = false;
     return came_.must_wait;
   }
-  void is_beside_otherwise() noexcept { asks_system_ = true; }
+  void prepare_poll() noexcept { asks_system_ = true; }
   static bool turn_is_over() noexcept { return has_had_its_turn(); }
 
  private:
