@@ -68,7 +68,7 @@ struct file_status {
   bool is_regular = false;
   unsigned user = 0, group = 0;
   std::uint64_t links = 0;
-  std::uint64_t device = 0, number = 0;  ///< which together are another file's never
+  std::uint64_t device = 0, inode = 0;  ///< which together are another file's never
   time_point accessed, modified, changed;
 };
 

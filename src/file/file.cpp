@@ -222,7 +222,7 @@ task<file_status> file::status_of(open_file* at) {
       .group = found.stx_gid,
       .links = found.stx_nlink,
       .device = ::makedev(found.stx_dev_major, found.stx_dev_minor),
-      .number = found.stx_ino,
+      .inode = found.stx_ino,
       .accessed = time_of(found.stx_atime),
       .modified = time_of(found.stx_mtime),
       .changed = time_of(found.stx_ctime),

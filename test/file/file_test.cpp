@@ -227,7 +227,7 @@ WEFT_TEST("file: the whole of one is cut, synced and known") {
     EXPECT_EQ(known.allocated, static_cast<std::uint64_t>(by_system.st_blocks) * 512);
     EXPECT_GE(known.allocated, 50'000U);
     EXPECT_TRUE(known.is_regular);
-    EXPECT_EQ(known.number, by_system.st_ino);
+    EXPECT_EQ(known.inode, by_system.st_ino);
     EXPECT_EQ(known.device, by_system.st_dev);
     EXPECT_EQ(known.links, 1U);
     EXPECT_EQ(known.user, by_system.st_uid);
