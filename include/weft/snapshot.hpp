@@ -126,6 +126,8 @@ struct snapshot {
   void text(std::ostream& out) const;
   /// Only the former: of each circle a line, and what each of its tasks waits for, with its stack. Nothing, if there is none.
   void deadlocks_text(std::ostream& out) const;
+  /// One of them, which is of this snapshot.
+  void deadlock_text(const deadlock& one, std::ostream& out) const;
 
  private:
   friend snapshot take_snapshot(const snapshot_options& options);

@@ -178,21 +178,22 @@ class snapshot_text {
   }
 
   void put_deadlocks() {
-    for (const deadlock& one : all_.deadlocks()) {
-      out_ << "DEADLOCK: ";
-      for (const task_id id : one.circle) out_ << name(id) << " -> ";
-      out_ << name(one.circle.front()) << '\n';
-      for (const task_id id : one.circle) {
-        const auto found = at_.find(id);
-        if (found == at_.end()) continue;
-        const task_info& its = all_.tasks[found->second];
-        for (const task_wait& what : its.waits) {
-          out_ << "  " << name(id) << " waits for ";
-          put_wait(what);
-          out_ << '\n';
-        }
-        out_ << its.stack;
+    for (const deadlock& one : all_.deadlocks()) put_deadlock(one);
+  }
+  void put_deadlock(const deadlock& one) {
+    out_ << "DEADLOCK: ";
+    for (const task_id id : one.circle) out_ << name(id) << " -> ";
+    out_ << name(one.circle.front()) << '\n';
+    for (const task_id id : one.circle) {
+      const auto found = at_.find(id);
+      if (found == at_.end()) continue;
+      const task_info& its = all_.tasks[found->second];
+      for (const task_wait& what : its.waits) {
+        out_ << "  " << name(id) << " waits for ";
+        put_wait(what);
+        out_ << '\n';
       }
+      out_ << its.stack;
     }
   }
 
@@ -331,6 +332,9 @@ void snapshot::dot(std::ostream& out) const {
 }
 
 void snapshot::deadlocks_text(std::ostream& out) const { snapshot_text{*this, out}.put_deadlocks(); }
+void snapshot::deadlock_text(const deadlock& one, std::ostream& out) const {
+  snapshot_text{*this, out}.put_deadlock(one);
+}
 
 void snapshot::text(std::ostream& out) const {
   snapshot_text to{*this, out};

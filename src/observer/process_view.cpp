@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <locale>
 #include <ostream>
-#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -49,18 +48,11 @@ const task_wait* wait_for(const task_info& one, task_id next) {
   return found != one.waits.end() ? &*found : nullptr;
 }
 
-// "transfer(account&, account&) (0x55d0f8.17)".
-std::string with_id(const snapshot& all, task_id id) {
-  const task_info* const info = all.find(id);
-  return (info != nullptr ? name_of(*info) : "task") + " (" + text_of(id) + ')';
-}
-
-// As snapshot::text() writes it, and as an object of JSON.
+// As snapshot::deadlock_text() writes it, and as an object of JSON.
 told_deadlock told(const snapshot& all, const deadlock& one) {
-  told_deadlock is{.key = {}, .json = "{\"circle\":[", .text = "DEADLOCK: "};
+  told_deadlock is{
+      .key = {}, .json = "{\"circle\":[", .text = written_by([&](std::ostream& out) { all.deadlock_text(one, out); })};
   const items<task_id>& circle = one.circle;
-  for (const task_id id : circle) is.text += with_id(all, id) + " -> ";
-  is.text += with_id(all, circle.front()) + '\n';
   for (std::size_t i = 0; i != circle.size(); ++i) {
     const task_id next = circle[(i + 1) % circle.size()];
     const task_info* const info = all.find(circle[i]);
@@ -78,11 +70,7 @@ told_deadlock told(const snapshot& all, const deadlock& one) {
     is.json += ",\"held_by\":";
     append_json(is.json, text_of(next));
     is.json += ",\"stack\":[";
-    is.text += "  " + with_id(all, circle[i]) + " waits for " + (wait != nullptr ? wait->what : "something");
-    if (wait != nullptr && wait->at != nullptr) is.text += ' ' + text_of(wait->at);
-    is.text += ", held by " + with_id(all, next) + '\n';
     if (info != nullptr) {
-      is.text += to_string(std::span{info->stack.data(), info->stack.size()});
       for (const async_frame& frame : info->stack) {
         if (is.json.back() != '[') is.json += ',';
         append_json(is.json, frame.function().empty() ? frame.module() : frame.function());

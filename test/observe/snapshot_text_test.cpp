@@ -151,6 +151,8 @@ TEST(snapshot_text, text_begins_with_what_is_wrong) {
   EXPECT_EQ(text.find("weft::detail::"), std::string::npos) << text;
   const std::string only = written([&](auto& out) { seen.deadlocks_text(out); });
   EXPECT_EQ(only, text.substr(0, text.find("3 tasks: "))) << "the former alone";
+  ASSERT_EQ(seen.deadlocks().size(), 1);
+  EXPECT_EQ(written([&](auto& out) { seen.deadlock_text(seen.deadlocks()[0], out); }), only);
 }
 
 }  // namespace
