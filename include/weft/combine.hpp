@@ -44,7 +44,7 @@ namespace weft {
 ///           others: so a sibling may wait for what they hold. It must not block its thread for that.
 /// Cost      no allocation where their frames are elided, and no atomic read-modify-write where no child waits and nobody
 ///           takes one; its frame has 200 bytes for each child, and room for its result.
-template <awaitable... Awaitables>
+template <detail::awaitable_argument... Awaitables>
 auto when_all(WEFT_ELIDABLE_ARGUMENT Awaitables&&... awaitables) {
   return detail::tuple_join<await_result<Awaitables>...>{detail::as_task(std::forward<Awaitables>(awaitables))...};
 }
@@ -130,6 +130,14 @@ auto when_all(std::size_t n, Make make, Into into) {
   return detail::join_into<detail::made_children<Make>, detail::into<detail::made_result<Make>, Into>>{
       {std::move(into)}, n, std::move(make)};
 }
+template <int = 0>
+void when_all(detail::refused<detail::one_or_range_is_awaited>);
+template <int = 0>
+void when_all(detail::refused<detail::first_is_awaited>, detail::refused_other,
+              detail::refused_other = detail::not_given::it_is, detail::refused_other = detail::not_given::it_is,
+              detail::refused_other = detail::not_given::it_is, detail::refused_other = detail::not_given::it_is);
+template <int = 0>
+void when_all(std::size_t, detail::refused<detail::awaited_are_made>, detail::whatever = detail::not_given::it_is);
 
 // ---- windowed -------------------------------------------------------------------------------------------------------
 
@@ -232,6 +240,8 @@ WEFT_COROUTINE_TAKES_OVER WEFT_CONTAINERS auto windowed(std::size_t n, Range&& r
   detail::expect_window(n);
   return detail::windowed_in_task<Range>(n, std::forward<Range>(range));
 }
+template <int = 0>
+void windowed(detail::given<std::size_t>, detail::refused<detail::elements_are_awaited>);
 
 namespace detail {
 
@@ -241,6 +251,8 @@ struct windowed_stage {
   WEFT_COROUTINE_TAKES_OVER WEFT_CONTAINERS friend auto operator|(Range&& range, windowed_stage self) {
     return weft::windowed(self.n, std::forward<Range>(range));
   }
+  template <int = 0>
+  friend void operator|(refused<elements_are_awaited>, given<windowed_stage>) {}  // a friend's default needs a body
 };
 
 }  // namespace detail

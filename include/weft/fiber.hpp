@@ -61,8 +61,7 @@ namespace weft {
 /// Threads   goes on on its own executor, perhaps on another thread: compilers may keep the address of a thread_local, and
 ///           what pthread_self() gave, over the call. The value of errno, and the exceptions that are being handled, come
 ///           along; errno's address is one that they may keep, so read it behind a wait in a function that does not wait.
-template <class Awaitable>
-  requires awaitable<Awaitable>
+template <detail::awaitable_argument Awaitable>
 WEFT_ALWAYS_INLINE inline decltype(auto) await(Awaitable&& awaitable) {
   detail::fiber& self = detail::fiber::running();
   using whose = std::conditional_t<detail::owns_callees<Awaitable>, Awaitable, Awaitable&&>;
@@ -78,6 +77,8 @@ WEFT_ALWAYS_INLINE inline decltype(auto) await(Awaitable&& awaitable) {
     return awaiter.await_resume();
   }
 }
+template <int = 0>
+void await(detail::refused<>);
 
 /// What all fibers of the process have done.
 struct fiber_stats {

@@ -233,8 +233,9 @@ class [[nodiscard("the outcome comes with the future")]] future : public detail:
 
 /// Says of a future with a name that it is awaited as an rvalue.
 template <class T>
-void awaiter_in_root(future<T>&) noexcept {
+detail::refused_awaiter awaiter_in_root(future<T>&) noexcept {
   static_assert(!sizeof(T*), "a future is awaited once, as an rvalue: co_await std::move(f)");
+  return {};
 }
 
 /// A future that is ready: `make_ready_future(7)`, `make_ready_future<T>(value)`, `make_ready_future()`.
@@ -268,7 +269,7 @@ future<T> make_exceptional_future(Exception failure) {
 ///
 /// Threads  it starts here and at once, and goes on wherever what it waits for completes; or on `ex`.
 /// Cost     two allocations.
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 future<await_result<Awaitable>> as_future(Awaitable&& awaitable, stop_token stop = {}) {
   using value_type = await_result<Awaitable>;
   promise<value_type> promise;
@@ -278,7 +279,7 @@ future<await_result<Awaitable>> as_future(Awaitable&& awaitable, stop_token stop
       [promise = std::move(promise)](result<value_type>&& how) mutable { promise.set_result(std::move(how)); }, stop);
   return outcome;
 }
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 future<await_result<Awaitable>> as_future(executor& ex, Awaitable&& awaitable, stop_token stop = {}) {
   using value_type = await_result<Awaitable>;
   promise<value_type> promise;
@@ -288,5 +289,9 @@ future<await_result<Awaitable>> as_future(executor& ex, Awaitable&& awaitable, s
       [promise = std::move(promise)](result<value_type>&& how) mutable { promise.set_result(std::move(how)); }, stop);
   return outcome;
 }
+template <int = 0>
+void as_future(detail::refused<>, stop_token = {});
+template <int = 0>
+void as_future(detail::given<executor&>, detail::refused<>, stop_token = {});
 
 }  // namespace weft

@@ -39,10 +39,12 @@ inline detail::hop resume_on(executor& ex) noexcept { return detail::hop{ex}; }
 
 /// Runs an awaitable on `ex` from its beginning; who awaits this stays where it is. `t | start_on(ex)` is the same.
 /// Otherwise as resume_on, with one frame more.
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 WEFT_COROUTINE_TAKES_OVER auto start_on(executor& ex, Awaitable&& work) {
   return detail::start_on_in_task<Awaitable>(ex, std::forward<Awaitable>(work));
 }
+template <int = 0>
+void start_on(detail::given<executor&>, detail::refused<>);
 inline auto start_on(executor& ex) noexcept { return detail::make_adaptor<detail::start_on_kind>(&ex); }
 
 /// `x | continue_on(ex)`: awaits x here, then has the task that awaits this go on on `ex`, as by resume_on. In a pipe it is

@@ -127,5 +127,7 @@ auto as_completed(Range&& range) {
   for (auto& one : tasks) all.push_back(detail::completion_of<value_type>(all.size(), std::move(one)));
   return detail::merged<completed<value_type>>{std::move(all)};
 }
+template <int = 0>
+void as_completed(detail::refused<detail::elements_are_awaited>);
 
 }  // namespace weft

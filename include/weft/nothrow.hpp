@@ -53,9 +53,11 @@ inline detail::failing fail_with(std::exception_ptr failure) noexcept { return d
 ///           before anybody goes on. It is thrown from here where fail_with would.
 /// Cost      some 60 instructions more than an await, and as many where it fails; a throw takes 28,000 for each task that it
 ///           passes. An awaitable that is no task throws once, where it is awaited.
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 auto nothrow(WEFT_ELIDABLE_ARGUMENT Awaitable&& awaitable) {
   return detail::nothrow_awaiter<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(awaitable))};
 }
+template <int = 0>
+void nothrow(detail::refused<>);
 
 }  // namespace weft

@@ -145,7 +145,7 @@ class pool {
   /// Cancel    when `stop` is stopped, so is the task.
   /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task, or by a job on one of the
   ///           pool's own threads, it ends the program with a sentence: co_await start_on() there.
-  template <awaitable Awaitable>
+  template <detail::awaitable_argument Awaitable>
   await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) const {
     detail::pool_call call{*core_, executor(), stop};
     if (!call.may_help()) return sync_wait(start_on(executor(), std::forward<Awaitable>(awaitable)), stop);
@@ -159,6 +159,8 @@ class pool {
     }
     return ended.frame.promise().take();
   }
+  template <int = 0>
+  void run(detail::refused<>, stop_token = {}) const;
 
   /// Sets how many of its own threads may be awake at once from now on. 0, or as many as it has or more, takes the limit
   /// away: then as many are awake as are of use, see pool_options::threads. For a program that leaves processors to others

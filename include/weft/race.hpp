@@ -29,7 +29,7 @@ struct any_result {
 /// Fails     throws what the first one threw, if that was first to end. A failure of another goes to the handler of lost
 ///           errors, see error.hpp.
 /// Cost      as when_all, and an atomic operation to decide.
-template <awaitable... Awaitables>
+template <detail::awaitable_argument... Awaitables>
 auto when_any(WEFT_ELIDABLE_ARGUMENT Awaitables&&... awaitables) {
   static_assert(sizeof...(Awaitables) > 0, "when_any of nothing would never end");
   return detail::any_of_tuple<await_result<Awaitables>...>{detail::as_task(std::forward<Awaitables>(awaitables))...};
@@ -40,6 +40,12 @@ template <detail::awaitable_range Range>
 WEFT_CONTAINERS auto when_any(Range&& range) {
   return detail::any_of_range<detail::range_result<Range>>{detail::tasks_of(std::forward<Range>(range))};
 }
+template <int = 0>
+void when_any(detail::refused<detail::one_or_range_is_awaited>);
+template <int = 0>
+void when_any(detail::refused<detail::first_is_awaited>, detail::refused_other,
+              detail::refused_other = detail::not_given::it_is, detail::refused_other = detail::not_given::it_is,
+              detail::refused_other = detail::not_given::it_is, detail::refused_other = detail::not_given::it_is);
 
 /// Awaits the first `n` of a range to end with a value, and stops the others; gives their indices and values in the order
 /// in which they came. `range | when(n)` is the same.
@@ -50,6 +56,8 @@ template <detail::awaitable_range Range>
 WEFT_CONTAINERS auto when_some(std::size_t n, Range&& range) {
   return detail::some_of_range<detail::range_result<Range>>{n, detail::tasks_of(std::forward<Range>(range))};
 }
+template <int = 0>
+void when_some(detail::given<std::size_t>, detail::refused<detail::elements_are_awaited>);
 
 namespace detail {
 
@@ -59,6 +67,8 @@ struct when_stage {
   WEFT_CONTAINERS friend auto operator|(Range&& range, when_stage self) {
     return weft::when_some(self.n, std::forward<Range>(range));
   }
+  template <int = 0>
+  friend void operator|(refused<elements_are_awaited>, given<when_stage>) {}  // a friend's default needs a body
 };
 
 }  // namespace detail

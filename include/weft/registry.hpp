@@ -127,7 +127,7 @@ class registry {
   ///
   /// Fails   as scope::fork; then nothing is listed. What fails is not started again by weft::supervise.
   template <class What, class... Args>
-    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+    requires detail::forkable<What, Args...>
   auto fork(const work_options& options, scope& in, What&& what, Args&&... args) {
     if constexpr (sizeof...(Args) == 0 && awaitable<What>) {
       auto work = detail::as_task(std::forward<What>(what));
@@ -144,10 +144,14 @@ class registry {
     }
   }
   template <class What, class... Args>
-    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+    requires detail::forkable<What, Args...>
   auto fork(scope& in, What&& what, Args&&... args) {
     return fork(work_options{}, in, std::forward<What>(what), std::forward<Args>(args)...);
   }
+  template <class... Rest>
+  void fork(const work_options&, scope&, detail::refused_work, Rest&&...);
+  template <class... Rest>
+  void fork(scope&, detail::refused_work, Rest&&...);
 
   /// The same with a fiber, as scope::go.
   template <class F, class... Args>

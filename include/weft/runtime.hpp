@@ -63,7 +63,7 @@ class runtime {
   /// Cancel    when `stop` is stopped, so is the task.
   /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task it ends the program with a
   ///           sentence: co_await start_on() there.
-  template <awaitable Awaitable>
+  template <detail::awaitable_argument Awaitable>
   await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) {
     if (!is_guest()) return workers().run(std::forward<Awaitable>(awaitable), stop);
     using value_type = await_result<Awaitable>;
@@ -79,6 +79,8 @@ class runtime {
     run_until(over);
     return (*std::move(ended)).value();
   }
+  template <int = 0>
+  void run(detail::refused<>, stop_token = {});
 
   /// A runtime is an executor wherever one is taken.
   operator weft::executor&() const noexcept { return executor(); }  // NOLINT: stands for it
@@ -139,19 +141,23 @@ int report_failure() noexcept;
 ///
 /// Signals   the calling thread goes on to take those that are sent to the process, so a handler may interrupt a task that runs
 ///           there. SIGPIPE is blocked on it meanwhile, as it is on all workers.
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 await_result<Awaitable> run(Awaitable&& awaitable, runtime_options options, stop_token stop = {}) {
   const detail::as_worker works;
   runtime rt{options, detail::caller_works{}};
   return rt.run(std::forward<Awaitable>(awaitable), stop);
 }
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) {
   return run(std::forward<Awaitable>(awaitable), runtime_options{}, stop);
 }
+template <int = 0>
+void run(detail::refused<>, runtime_options, stop_token = {});
+template <int = 0>
+void run(detail::refused<>, stop_token = {});
 
 /// The same for main(): 0; or 1, after it has written to stderr how the task failed or that it was stopped.
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 int run_main(Awaitable&& awaitable, runtime_options options = {}) {
   try {
     static_cast<void>(run(std::forward<Awaitable>(awaitable), options));
@@ -160,5 +166,7 @@ int run_main(Awaitable&& awaitable, runtime_options options = {}) {
     return detail::report_failure();
   }
 }
+template <int = 0>
+void run_main(detail::refused<>, runtime_options = {});
 
 }  // namespace weft

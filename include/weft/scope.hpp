@@ -57,10 +57,12 @@ class scope : detail::scope_core {
   ///         a record of 224 bytes, which the scope keeps for the next. Forks of forks nest on the machine's stack, 64 deep
   ///         at most; of a loop of forks, some dozens wait to be taken from a thread at most.
   template <class What, class... Args>
-    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+    requires detail::forkable<What, Args...>
   auto fork(What&& what, Args&&... args) {
     return start(as_work(std::forward<What>(what), std::forward<Args>(args)...));
   }
+  template <class... Rest>
+  void fork(detail::refused_work, Rest&&...);
 
   /// Forks, as fork() does, and runs the fork at once, on the caller's stack, up to its first wait. Until then it never runs
   /// beside its parent, on a pool of several threads neither. For work whose beginning has to come before what the parent
@@ -71,17 +73,21 @@ class scope : detail::scope_core {
   /// Fails   as fork(); errc::no_room also 64 deep, where each is in the first run of the one before. Then it has not started.
   /// Cost    as fork(), without a pool's part in it.
   template <class What, class... Args>
-    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+    requires detail::forkable<What, Args...>
   auto fork_here(What&& what, Args&&... args) {
     return start_at_once(as_work(std::forward<What>(what), std::forward<Args>(args)...));
   }
+  template <class... Rest>
+  void fork_here(detail::refused_work, Rest&&...);
 
   /// The same as fork(), but `ex` runs it, from its beginning.
   template <class What, class... Args>
-    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+    requires detail::forkable<What, Args...>
   auto fork_on(executor& ex, What&& what, Args&&... args) {
     return start_on(ex, as_work(std::forward<What>(what), std::forward<Args>(args)...));
   }
+  template <class... Rest>
+  void fork_on(executor&, detail::refused_work, Rest&&...);
 
   /// Starts a fiber: the function is a plain one, has a stack of its own, and waits by weft::await, at any depth of calls.
   /// A fork like any other. In fiber.hpp, which is to be included.
@@ -114,11 +120,13 @@ class scope : detail::scope_core {
   /// Cancel    while it waits: the work is destroyed, and has not started. A place that it was given it takes.
   /// Fails     std::bad_alloc, as fork(); then nothing has started, and the place is free.
   template <class What, class... Args>
-    requires(sizeof...(Args) == 0 && awaitable<What>) || std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>
+    requires detail::forkable<What, Args...>
   WEFT_COROUTINE_TAKES_OVER auto fork_when_room(What&& what, Args&&... args) {
     if constexpr (!awaitable<What>) WEFT_EXPECTS_NO_DOOMED_TEMPORARY(What);
     return start_when_room(as_work(std::forward<What>(what), std::forward<Args>(args)...));
   }
+  template <class... Rest>
+  void fork_when_room(detail::refused_work, Rest&&...);
 
   /// `co_await s.room()` waits until fewer than max_children run. It takes no place: where others fork meanwhile, there may be
   /// none any more. See fork_when_room().

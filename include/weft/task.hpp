@@ -28,6 +28,7 @@
 #include <weft/detail/core/root.hpp>
 #include <weft/detail/task/as_result.hpp>
 #include <weft/detail/task/as_task.hpp>
+#include <weft/detail/task/refused.hpp>
 #include <weft/detail/task/started_root.hpp>
 #include <weft/detail/task/task_awaiter.hpp>
 #include <weft/error.hpp>
@@ -90,7 +91,7 @@ using await_result = typename detail::task_of<Awaitable>::value_type;
 /// Cancel    when `stop` is stopped, so is the task.
 /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task, where it would block a
 ///           worker, it ends the program with a sentence: co_await there.
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 await_result<Awaitable> sync_wait(Awaitable&& awaitable, stop_token stop = {}) {
   using value_type = await_result<Awaitable>;
   detail::blocking_root root{stop};
@@ -103,6 +104,8 @@ await_result<Awaitable> sync_wait(Awaitable&& awaitable, stop_token stop = {}) {
   }
   return ended.frame.promise().take();
 }
+template <int = 0>
+void sync_wait(detail::refused<>, stop_token = {});
 
 /// Awaits, and gives what came of it as a `result<T>`: the value, the exception or the stop. Neither is thrown. Where the
 /// whole root was told to stop, its next await stops again: a stop can be seen here, not swallowed.
@@ -111,10 +114,12 @@ await_result<Awaitable> sync_wait(Awaitable&& awaitable, stop_token stop = {}) {
 ///
 ///     result<int> r = co_await as_result(might_fail());
 ///     if (!r) log(r.error());
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 auto as_result(WEFT_ELIDABLE_ARGUMENT Awaitable&& awaitable) {
   return detail::as_result_awaiter<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(awaitable))};
 }
+template <int = 0>
+void as_result(detail::refused<>);
 
 /// Starts a task, or whatever else can be awaited, from code that is no coroutine; `callback(result<T>)` is called once,
 /// where it ends. The first form runs it here and at once, up to its first wait, and resumes it wherever what it waits for
@@ -125,18 +130,22 @@ auto as_result(WEFT_ELIDABLE_ARGUMENT Awaitable&& awaitable) {
 /// Fails     std::bad_alloc, before anything has started. A value whose move throws is an exception in the result. The
 ///           callback must not throw: that ends the program, with a sentence.
 /// Cost      one allocation; of what is no task, a frame more.
-template <awaitable Awaitable, class Callback>
+template <detail::awaitable_argument Awaitable, class Callback>
   requires std::is_invocable_v<Callback, result<await_result<Awaitable>>>
 void start(Awaitable&& work, Callback callback, stop_token stop = {}) {
   detail::started_root<await_result<Awaitable>, Callback>::start(
       nullptr, detail::as_task(std::forward<Awaitable>(work)), std::move(callback), stop);
 }
-template <awaitable Awaitable, class Callback>
+template <detail::awaitable_argument Awaitable, class Callback>
   requires std::is_invocable_v<Callback, result<await_result<Awaitable>>>
 void start(executor& ex, Awaitable&& work, Callback callback, stop_token stop = {}) {
   detail::started_root<await_result<Awaitable>, Callback>::start(&ex, detail::as_task(std::forward<Awaitable>(work)),
                                                                  std::move(callback), stop);
 }
+template <int = 0>
+void start(detail::refused<>, detail::whatever, stop_token = {});
+template <int = 0>
+void start(detail::given<executor&>, detail::refused<>, detail::whatever, stop_token = {});
 
 // ---- implementation -----------------------------------------------------------------------------------------------------
 
@@ -161,8 +170,9 @@ detail::in_place_awaiter<T> awaiter_in_root(task<T>&& callee) noexcept {
   return static_cast<detail::in_place_awaiter<T>>(detail::task_access::awaiter(callee));
 }
 template <class T>
-void awaiter_in_root(task<T>&) noexcept {
+detail::refused_awaiter awaiter_in_root(task<T>&) noexcept {
   static_assert(!sizeof(T*), "a task is awaited once, as an rvalue: co_await std::move(t)");
+  return {};
 }
 
 }  // namespace weft

@@ -26,11 +26,13 @@ namespace weft {
 ///           zero gives it no time to wait.
 /// Cost      a child as of when_all, and a look at the clock (23 ns); where it waits, a timer. With a `receive` on one worker of
 ///           a pool, some 60 ns more than that by itself where it has a value at once, 75 ns where it waits.
-template <class Rep, class Period, awaitable Awaitable>
+template <class Rep, class Period, detail::awaitable_argument Awaitable>
 auto timeout(std::chrono::duration<Rep, Period> limit, WEFT_ELIDABLE_ARGUMENT Awaitable&& work) {
   return detail::timed<await_result<Awaitable>, detail::may_be_a_case<Awaitable>>{
       detail::saturated(limit), detail::as_task(std::forward<Awaitable>(work))};
 }
+template <int = 0>
+void timeout(detail::whatever, detail::refused<>);
 template <class Rep, class Period>
 auto timeout(std::chrono::duration<Rep, Period> limit) noexcept {
   return detail::make_adaptor<detail::timeout_kind>(detail::saturated(limit));

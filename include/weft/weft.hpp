@@ -1,6 +1,8 @@
 // All of weft but what is a target of its own (TLS, hooks, the test kit) and adapters to other libraries.
 #pragma once
 
+#include <weft/task.hpp>  // first, since compilers say by which headers they came to an error that is shown in this one
+
 #include <weft/any_case.hpp>
 #include <weft/async_frame.hpp>
 #include <weft/async_generator.hpp>
@@ -83,7 +85,6 @@
 #include <weft/stop.hpp>
 #include <weft/sync.hpp>
 #include <weft/sync_stats.hpp>
-#include <weft/task.hpp>
 #include <weft/time.hpp>
 #include <weft/timed.hpp>
 #include <weft/token_bucket.hpp>

@@ -100,10 +100,12 @@ WEFT_COROUTINE_TAKES_OVER auto with_env(const env& environment, F&& callable, Ar
 /// stops.
 ///
 /// Cost  an await and two atomic operations.
-template <awaitable Awaitable>
+template <detail::awaitable_argument Awaitable>
 WEFT_COROUTINE_WRAPPER auto shielded(Awaitable&& awaitable) {
   return detail::run_shielded<await_result<Awaitable>>(detail::as_task(std::forward<Awaitable>(awaitable)));
 }
+template <int = 0>
+void shielded(detail::refused<>);
 
 /// `co_await check_stop();` ends a task that was told to stop, and does nothing else: for long computations, which have
 /// no wait. Cost: a load for each root around, behind a call; where there is a deadline, the clock is read.

@@ -1,3 +1,4 @@
+// at-most: 10 lines
 // expect: a task is awaited once, as an rvalue: pass std::move\(t\)
 #include <weft/task.hpp>
 

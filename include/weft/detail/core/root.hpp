@@ -410,6 +410,34 @@ class foreign_awaiter : foreign_frame {
 template <class Awaitable>
 inline constexpr bool owns_callees = false;
 
+/// Whether it is a sender of std::execution, or of a library that says so in its way. No concept: compilers explain those.
+template <class T>
+inline constexpr bool is_sender = requires { typename std::remove_cvref_t<T>::sender_concept; };
+
+/// Whether it can't be awaited, but could if its owner gave it away.
+template <class T>
+inline constexpr bool is_kept = !detail::awaitable<T> && detail::awaitable<std::remove_cvref_t<T>>;
+
+/// The awaiter of what can't be awaited, of which a sentence tells: the compiler says no more of what it gives.
+struct refused_awaiter : knows_roots {
+  struct [[maybe_unused]] anything {
+    template <class T>
+    operator T() const;  // NOLINT(google-explicit-constructor)
+  };
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<>) const noexcept;
+  anything await_resume() const noexcept;
+};
+template <class T>
+refused_awaiter refuse_await() {
+  static_assert(!is_kept<T>, "this is awaited as an rvalue that is not const: co_await std::move(x)");
+  static_assert(is_kept<T> || !is_sender<T>,
+                "a sender is no awaitable: co_await weft::from_sender(s), of weft/senders.hpp");
+  static_assert(is_kept<T> || is_sender<T>,
+                "this can't be awaited: it has neither operator co_await nor await_ready() and await_resume()");
+  return {};
+}
+
 /// What is awaited in a root: weft's own awaitables as they are, all others behind a foreign_frame.
 template <class Awaitable>
 WEFT_PER_AWAIT inline decltype(auto) known_to_root(Awaitable&& awaitable) {
@@ -440,7 +468,10 @@ struct awaiting_promise : promise_base {
   template <class Awaitable>
     requires(!owns_callees<Awaitable>)
   decltype(auto) await_transform(Awaitable&& awaitable) {
-    return known_to_root(std::forward<Awaitable>(awaitable));
+    if constexpr (detail::awaitable<Awaitable> || requires { awaiter_in_root(std::forward<Awaitable>(awaitable)); })
+      return known_to_root(std::forward<Awaitable>(awaitable));
+    else
+      return refuse_await<Awaitable>();
   }
 };
 

@@ -318,7 +318,60 @@ using range_awaitable = std::conditional_t<gives_its_elements<Range>, std::range
                                            std::ranges::range_reference_t<Range>>;
 
 template <class Range>
-concept awaitable_range = std::ranges::input_range<Range> && weft::awaitable<range_awaitable<Range>>;
+concept awaitable_range = std::ranges::input_range<Range> && awaitable_argument<range_awaitable<Range>>;
+
+/// Why a range is not taken that is to have awaitables.
+struct elements_are_awaited {
+  template <class Range>
+  static constexpr refusal why() {
+    if constexpr (awaitable_range<Range>)
+      return refusal::none;
+    else if constexpr (!std::ranges::input_range<Range>)
+      return refusal::not_a_range;
+    else if constexpr (awaitable_argument<std::ranges::range_value_t<Range>>)
+      return refusal::kept_tasks;
+    else
+      return refusal::elements;
+  }
+  static constexpr bool converts_others = false;
+};
+
+/// Why something is neither awaited itself nor a range of what is.
+struct one_or_range_is_awaited {
+  template <class T>
+  static constexpr refusal why() {
+    if constexpr (!awaitable_argument<T> && std::ranges::input_range<T>)
+      return elements_are_awaited::why<T>();
+    else
+      return one_is_awaited::why<T>();
+  }
+  static constexpr bool converts_others = false;
+};
+
+/// Why the first of several is not awaited, and why another one is not. Only the first may be meant as a range.
+struct first_is_awaited {
+  template <class T>
+  static constexpr refusal why() {
+    constexpr refusal alone = one_or_range_is_awaited::why<T>();
+    return alone == refusal::none && !awaitable_argument<T> ? refusal::range_beside_others : alone;
+  }
+  static constexpr bool converts_others = true;
+};
+struct others_are_awaited : one_is_awaited {
+  static constexpr bool converts_others = true;
+};
+using refused_other = refused<others_are_awaited>;
+
+/// Why a function is not taken that is to make awaitables.
+struct awaited_are_made {
+  template <class Make>
+  static constexpr refusal why() {
+    if constexpr (requires { requires weft::awaitable<std::invoke_result_t<const std::decay_t<Make>&, std::size_t>>; })
+      return refusal::none;
+    return refusal::make;
+  }
+  static constexpr bool converts_others = false;
+};
 
 /// What awaiting an element gives.
 template <class Range>

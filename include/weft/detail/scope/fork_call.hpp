@@ -13,6 +13,21 @@
 
 namespace weft::detail {
 
+/// Whether a scope can fork it: an awaitable, or a function and what it is called with, all of which are moved or copied.
+template <class What, class... Args>
+concept forkable = (sizeof...(Args) == 0 && awaitable_argument<What>) ||
+                   std::is_invocable_v<std::decay_t<What>, std::decay_t<Args>...>;
+
+/// Why a scope does not fork it.
+struct work_is_forked {
+  template <class T>
+  static constexpr refusal why() {
+    return is_task<std::remove_cvref_t<T>> && !awaitable_argument<T> ? refusal::kept_task : refusal::work;
+  }
+  static constexpr bool converts_others = false;
+};
+using refused_work = refused<work_is_forked>;
+
 /// What the function of a fork gives: what it returns, or what awaiting that gives.
 template <class F, class... Args>
 struct forked {

@@ -230,10 +230,12 @@ class [[nodiscard("an adaptor stands behind an awaitable: t | then(f)")]] adapto
   template <class G>
   explicit adaptor(std::in_place_t, G&& f) : f_(std::forward<G>(f)) {}
 
-  template <weft::awaitable Awaitable>
+  template <awaitable_argument Awaitable>
   WEFT_COROUTINE_TAKES_OVER friend auto operator|(Awaitable&& before, adaptor&& self) {
     return Kind::template around<Awaitable, F>(std::forward<Awaitable>(before), std::move(self.f_));
   }
+  template <int = 0>
+  friend void operator|(refused<>, given<adaptor>) {}  // a friend's default needs a body
 
  private:
   F f_;
