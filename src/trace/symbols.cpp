@@ -1,6 +1,5 @@
 #include "trace/symbols.hpp"
 
-#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -9,10 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 
 namespace weft::detail {
 
@@ -156,32 +153,6 @@ void symbolizer::open_symbols() noexcept {
     length += std::snprintf(debug_path + length, sizeof debug_path - length, "%02x", unsigned(digit));
   std::snprintf(debug_path + length, sizeof debug_path - length, ".debug");
   if (::access(debug_path, R_OK) == 0) file_.open(debug_path);
-}
-
-// ---- names ------------------------------------------------------------------------------------------------------------
-
-// g++ names the frame's type by the function's mangled name and `.Frame`. The mangled name of the actor contains that type
-// name as the ABI does: the length in digits, then the name.
-std::string_view function_of(std::string_view symbol) noexcept {
-  constexpr std::string_view frame = ".Frame";
-  if (const std::size_t at = symbol.rfind(frame); at != symbol.npos) {
-    const std::size_t end = at + frame.size();
-    for (std::size_t begin = symbol.rfind("_Z", at); begin != symbol.npos && begin != 0;
-         begin = symbol.rfind("_Z", begin - 1)) {
-      char length[20];
-      const char* last = std::to_chars(length, std::end(length), end - begin).ptr;
-      if (symbol.substr(0, begin).ends_with({length, last})) return symbol.substr(begin, at - begin);
-    }
-  }
-  return symbol.substr(0, symbol.find('.'));
-}
-
-std::unique_ptr<char, free_text> demangle(std::string_view mangled) noexcept {
-  char name[4096];  // the demangler wants a zero at the end; a longer name stays as it is
-  if (mangled.size() >= sizeof name) return nullptr;
-  name[mangled.copy(name, sizeof name - 1)] = '\0';
-  int status = 0;
-  return std::unique_ptr<char, free_text>{abi::__cxa_demangle(name, nullptr, nullptr, &status)};
 }
 
 }  // namespace weft::detail

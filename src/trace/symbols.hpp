@@ -16,11 +16,11 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
-#include <memory>
 #include <span>
 #include <string_view>
+
+#include "trace/names.hpp"
 
 namespace weft::detail {
 
@@ -60,17 +60,6 @@ class symbolizer {
   char path_[PATH_MAX]{};
   mapped_file file_;
 };
-
-/// The mangled name of the function whose resume function is called `symbol`:
-/// `_Z3foov` for clang's `_Z3foov.resume` and for g++'s `_Z3fooPZ3foovE7_Z3foov.Frame.actor`.
-std::string_view function_of(std::string_view symbol) noexcept;
-
-struct free_text {
-  void operator()(char* text) const noexcept { std::free(text); }
-};
-
-/// The C++ name behind a mangled one; null if it is none.
-std::unique_ptr<char, free_text> demangle(std::string_view mangled) noexcept;
 
 /// Puts the text for a resume function: its name, or `module+0xoffset` where there is none.
 template <class Put>

@@ -22,6 +22,7 @@
 
 #include "support/timed_root.hpp"
 #include "support/weft_test.hpp"
+#include "trace/names.hpp"
 
 using test::gate;
 using test::until;
@@ -676,4 +677,17 @@ TEST(async_stack_stripped, gives_module_and_offset_which_the_tool_resolves) {
   EXPECT_TRUE(resolved.starts_with("#0  app::leaf(int)")) << resolved;
   EXPECT_NE(resolved.find("\n#1  app::sheltered()"), std::string::npos) << resolved;
   fs::remove_all(folder);
+}
+
+TEST(async_stack, names_a_template_with_a_constrained_parameter) {
+  const auto name = [](std::string_view mangled) {
+    const auto text = weft::detail::demangle(mangled);
+    return std::string{text ? text.get() : "none"};
+  };
+  EXPECT_EQ(name("_ZN4weft3runIiEEvT_"), "void weft::run<int>(int)");
+  EXPECT_EQ(name("_ZNK4weft4pool3runITkNS_9awaitableENS_4taskIvEEEEDaOT_"), "weft::pool::run<...>");
+  EXPECT_EQ(name("_Z5startITk9awaitableiEvT_"), "start<...>");
+  EXPECT_EQ(name("_ZN12_GLOBAL__N_13runITk9awaitableiEEvT_"), "(anonymous namespace)::run<...>");
+  for (const char* const bad : {"", "main", "_Z", "_ZN", "_ZN4weft0IE", "_ZN9999weftI", "_ZN99999999999999999999weftI"})
+    EXPECT_EQ(name(bad), "none") << bad;
 }

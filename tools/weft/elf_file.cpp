@@ -1,6 +1,5 @@
 #include "elf_file.hpp"
 
-#include <cxxabi.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -8,10 +7,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
-#include <iterator>
+
+#include "trace/names.hpp"
 
 namespace weft_tool {
 
@@ -167,28 +165,10 @@ std::string debug_file_of(const std::string& build_id) {
   return "/usr/lib/debug/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug";
 }
 
-// clang calls a coroutine's parts after it: `_Z3foov.resume`. g++ names the frame's type by the function's mangled name and
-// `.Frame`, and the mangled name of the actor contains that type, behind its length.
 std::string readable(std::string_view mangled) {
-  constexpr std::string_view frame = ".Frame";
-  std::string_view function = mangled.substr(0, mangled.find('.'));
-  if (const std::size_t at = mangled.rfind(frame); at != mangled.npos) {
-    const std::size_t end = at + frame.size();
-    for (std::size_t begin = mangled.rfind("_Z", at); begin != mangled.npos && begin != 0;
-         begin = mangled.rfind("_Z", begin - 1)) {
-      char length[20];
-      const char* const last = std::to_chars(length, std::end(length), end - begin).ptr;
-      if (mangled.substr(0, begin).ends_with({length, static_cast<std::size_t>(last - length)})) {
-        function = mangled.substr(begin, at - begin);
-        break;
-      }
-    }
-  }
-  const std::string whole{function};
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text{abi::__cxa_demangle(whole.c_str(), nullptr, nullptr, &status),
-                                                         &std::free};
-  return text != nullptr ? text.get() : whole;
+  const std::string_view function = weft::detail::function_of(mangled);
+  const auto text = weft::detail::demangle(function);
+  return text ? text.get() : std::string{function};
 }
 
 }  // namespace weft_tool
