@@ -109,14 +109,14 @@ void group::all_started() noexcept {
       ours += stop_here();
   }
   worker& here = this_worker();
-  if (pending_.load(std::memory_order_acquire) != ours) {  // <- join
+  if (pending_.load(std::memory_order_relaxed) != ours) {  // it is read again, to acquire, before the parent goes on
     if (parent_->park_forwarding(*this)) stop_children(*this);
     walk_gate::leave(here, *this);
     return count_down(ours);
   }
   walk_gate::leave(here, *this);
   // As in ended().
-  if (pending_.load(std::memory_order_acquire) != ours) [[unlikely]]  // <- join (no model: walks of a group have none)
+  if (pending_.load(std::memory_order_acquire) != ours) [[unlikely]]  // <- join
     return park_parent(ours);
   resume_parent();
 }

@@ -81,11 +81,13 @@ struct races : rl::test_suite<Scenario, threads>, model::world {
   }
 };
 
-// One is given, and the other one is stopped.
-struct one_comes : races<one_comes, 2> {
+// One is given, and the other one is stopped: by the last child, which knows all others, or by the first one, which learns of
+// the last one only from the parent.
+template <unsigned which_one>
+struct one_comes : races<one_comes<which_one>, 2> {
   void thread(unsigned which) {
-    if (which == 1) return given[1]->set_value(7);
-    begin_to(first_of_two());
+    if (which == 1) return this->given[which_one]->set_value(7);
+    this->begin_to(this->first_of_two());
   }
 };
 
@@ -118,7 +120,8 @@ struct alone : races<alone, 2> {
 
 int main() {
   model::check<alone>("one alone", 2);
-  model::check<one_comes>("one of two comes", 1, 100'000, 2);
+  model::check<one_comes<1>>("the last of two comes", 1, 100'000, 2);
+  model::check<one_comes<0>>("the first of two comes", 1, 100'000, 2);
   model::check_some<both_come>("both come", 300'000);
   model::check_some<one_and_a_stop>("one comes, and a stop", 300'000);
 }
