@@ -214,6 +214,13 @@ endforeach()
 
 bench_peer(libcopp NAME "libcopp" PACKAGE libcopp HEADER libcopp/stack/stack_pool.h LIBRARY copp)
 bench_peer(photon NAME "PhotonLibOS" PACKAGE PhotonLibOS HEADER photon/thread/thread.h LIBRARY photon)
+find_library(BENCH_aio_LIBRARY aio)  # which its init() needs
+mark_as_advanced(BENCH_aio_LIBRARY)
+if(TARGET bench_peer_photon AND BENCH_aio_LIBRARY)
+  add_library(bench_peer_photon_net INTERFACE)
+  add_library(bench::photon_net ALIAS bench_peer_photon_net)
+  target_link_libraries(bench_peer_photon_net INTERFACE bench_peer_photon ${BENCH_aio_LIBRARY})
+endif()
 bench_peer(libgo NAME "libgo" PACKAGE libgo HEADER libgo/coroutine.h LIBRARY libgo)
 bench_peer(lionet NAME "LioNet" PACKAGE LioNet HEADER LioNet/scheduler.h LIBRARY lionet)
 bench_peer(sylar NAME "sylar" PACKAGE sylar HEADER sylar/scheduler.h LIBRARY sylar)
