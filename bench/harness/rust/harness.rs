@@ -245,3 +245,41 @@ pub async fn both<T: Send + 'static>(
     let second = second.await;
     (first.await.unwrap(), second)
 }
+
+/// What the programs of `resolve` do, see its lookups.hpp: `at_once` tasks look names up by `look_up`, which says whether what
+/// it has found is right.
+pub async fn serve_lookups<LookUp, Found>(at_once: u64, look_up: LookUp) -> std::io::Result<()>
+where
+    LookUp: Fn(String) -> Found + Clone + Send + Sync + 'static,
+    Found: std::future::Future<Output = bool> + Send,
+{
+    use std::os::fd::FromRawFd;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::sync::Arc;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let at = tokio::net::TcpListener::from_std(unsafe { std::net::TcpListener::from_raw_fd(3) })?;
+    let mut client = at.accept().await?.0;
+    loop {
+        let count = client.read_u64_le().await?;
+        let next = Arc::new(AtomicU64::new(0));
+        let right = Arc::new(AtomicU64::new(0));
+        let look_up_some = |next: Arc<AtomicU64>, right: Arc<AtomicU64>, look_up: LookUp| async move {
+            loop {
+                let one = next.fetch_add(1, Relaxed);
+                if one >= count {
+                    return;
+                }
+                if look_up(format!("host-{}.bench.test", one % 1000)).await {
+                    right.fetch_add(1, Relaxed);
+                }
+            }
+        };
+        let those: Vec<_> =
+            (0..at_once).map(|_| tokio::spawn(look_up_some(next.clone(), right.clone(), look_up.clone()))).collect();
+        for one in those {
+            one.await?;
+        }
+        client.write_u64_le(right.load(Relaxed)).await?;
+    }
+}
