@@ -54,7 +54,7 @@ class scope : detail::scope_core {
   /// Fails   std::bad_alloc where there is no frame, errc::no_room beyond max_children; then nothing has started. What
   ///         the work throws is a failure of the scope, and of who awaits the fork.
   /// Cost    some 12 ns where it runs through, no allocation but its frame. One that waits, or is for others to take, needs
-  ///         a record of 224 bytes, which the scope keeps for the next. Forks of forks nest on the machine's stack, 64 deep
+  ///         a record of 232 bytes, which the scope keeps for the next. Forks of forks nest on the machine's stack, 64 deep
   ///         at most; of a loop of forks, some dozens wait to be taken from a thread at most.
   template <class What, class... Args>
     requires detail::forkable<What, Args...>

@@ -34,7 +34,7 @@
 //
 // Long because a fork, its scope, and who may touch what of both are one protocol.
 //
-// Rejected: (a) a record in each frame: 224 bytes for a fork that needs none of it. (b) A list of the owner's without a
+// Rejected: (a) a record in each frame: 232 bytes for a fork that needs none of it. (b) A list of the owner's without a
 // lock: what ended elsewhere stays in it until the owner comes by, and an owner that waits for its next connection does
 // not. (c) An atomic word in each record beside the count: two read-modify-writes at the end of a fork instead of one.
 // (d) The forker's rest as what others take: fork() is a call, and what called it has not suspended.
