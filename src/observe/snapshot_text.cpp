@@ -172,33 +172,32 @@ std::string dot_quoted(std::string_view text) {
 // Writes text for people.
 class snapshot_text {
  public:
-  snapshot_text(const snapshot& of, std::ostream& out) : all_{of}, out_{out} {
-    at_.reserve(of.tasks.size());
-    for (std::size_t i = 0; i != of.tasks.size(); ++i) at_.emplace(of.tasks[i].id, i);
-  }
+  snapshot_text(const snapshot& of, std::ostream& out) : all_{of}, out_{out} {}
 
   void put_deadlocks() {
+    if (!all_.deadlocks().empty()) index_tasks();
     for (const deadlock& one : all_.deadlocks()) put_deadlock(one);
   }
+  // Of one alone, looking its tasks up is cheaper than an index of all.
   void put_deadlock(const deadlock& one) {
     out_ << "DEADLOCK: ";
     for (const task_id id : one.circle) out_ << name(id) << " -> ";
     out_ << name(one.circle.front()) << '\n';
     for (const task_id id : one.circle) {
-      const auto found = at_.find(id);
-      if (found == at_.end()) continue;
-      const task_info& its = all_.tasks[found->second];
-      for (const task_wait& what : its.waits) {
+      const task_info* const its = find(id);
+      if (its == nullptr) continue;
+      for (const task_wait& what : its->waits) {
         out_ << "  " << name(id) << " waits for ";
         put_wait(what);
         out_ << '\n';
       }
-      out_ << its.stack;
+      out_ << its->stack;
     }
   }
 
   // How many there are, and then a tree: a parent, and then all below it.
   void put_tree() {
+    index_tasks();
     std::size_t counts[3]{};
     for (const task_info& one : all_.tasks) ++counts[static_cast<std::size_t>(one.state)];
     out_ << all_.tasks.size() << " tasks: " << counts[0] << " running, " << counts[1] << " ready, " << counts[2]
@@ -222,9 +221,19 @@ class snapshot_text {
   }
 
  private:
-  std::string name(task_id id) {
+  void index_tasks() {
+    if (!at_.empty()) return;
+    at_.reserve(all_.tasks.size());
+    for (std::size_t i = 0; i != all_.tasks.size(); ++i) at_.emplace(all_.tasks[i].id, i);
+  }
+  const task_info* find(task_id id) const {
+    if (at_.empty()) return all_.find(id);
     const auto found = at_.find(id);
-    const std::string its = found != at_.end() ? known_.of(all_.tasks[found->second]) : std::string{};
+    return found != at_.end() ? &all_.tasks[found->second] : nullptr;
+  }
+  std::string name(task_id id) {
+    const task_info* const found = find(id);
+    const std::string its = found != nullptr ? known_.of(*found) : std::string{};
     return (its.empty() ? std::string{"task"} : its) + " (" + written(id) + ')';
   }
 
