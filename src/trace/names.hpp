@@ -75,11 +75,12 @@ inline readable_text outline_of(std::string_view mangled) noexcept {
 
 /// The C++ name behind a mangled one; null if it is none.
 inline readable_text demangle(std::string_view mangled) noexcept {
-  char name[4096];  // the demangler wants a zero at the end; a longer name stays as it is
-  if (mangled.size() >= sizeof name) return nullptr;
-  name[mangled.copy(name, sizeof name - 1)] = '\0';
+  const readable_text name{
+      static_cast<char*>(std::malloc(mangled.size() + 1))};  // the demangler wants a zero at the end
+  if (!name) return nullptr;
+  name.get()[mangled.copy(name.get(), mangled.size())] = '\0';
   int status = 0;
-  readable_text text{abi::__cxa_demangle(name, nullptr, nullptr, &status)};
+  readable_text text{abi::__cxa_demangle(name.get(), nullptr, nullptr, &status)};
   return text ? std::move(text) : outline_of(mangled);
 }
 
