@@ -58,7 +58,7 @@ struct sender {
 static_assert(by_all<weft::task<>> && by_all<weft::task<int>&&> && by_all<weft::future<int>>);
 static_assert(!by_any<weft::task<>&> && !by_any<const weft::task<>> && !by_any<weft::future<int>&>);
 static_assert(!by_any<int> && !by_any<sender> && !by_any<std::string&>);
-static_assert(weft::awaitable<weft::task<>&>);  // as co_await says: the sentence is of how it is awaited
+static_assert(weft::awaitable<weft::task<>&>);  // it is one; that it must be moved is a rule of the call
 
 template <class Range>
 concept in_a_window = requires(Range r) { weft::windowed(2, static_cast<Range&&>(r)); };

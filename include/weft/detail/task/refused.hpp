@@ -1,10 +1,10 @@
 // Why a function does not take what it is to await, in a sentence instead of a list of candidates. Part of task.hpp.
 //
 // Each such function has one overload more, without a body, whose argument is a refused<…>: what fits no other overload is
-// converted to that, by a constructor that is deleted with the sentence. A conversion is worse than any other match, so a
-// program's own function of the same name is called; where that converts all arguments, too, it wins if it is no template,
-// since the overload is one: hence `template <int = 0>`. And since the constructor is deleted, `requires { w::sync_wait(x); }`
-// is false, as without it.
+// converted to that, by a constructor that is deleted with the sentence. A conversion is worse than any other match but an
+// ellipsis, so a program's own function of the same name is called; where that converts all arguments, too, it wins if it is
+// no template, since the overload is one: hence `template <int = 0>`. And since the constructor is deleted,
+// `requires { w::sync_wait(x); }` is false, as without it.
 #pragma once
 
 #include <cstddef>
