@@ -12,6 +12,7 @@
 
 #include <exception>
 #include <new>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -19,6 +20,9 @@
 #include <weft/detail/base/config.hpp>
 
 namespace weft {
+
+struct stop_cause;
+namespace detail { struct kept_causes; }  // namespace detail
 
 /// What weft itself reports. Failures of the system keep their own std::error_code.
 enum class errc {
@@ -42,7 +46,33 @@ class error : public std::system_error {
 
 /// What stopped work ends with where it can't end silently: thrown by sync_wait and run, and through a fiber's stack.
 /// Not a std::exception, so that handlers of errors leave it alone.
-class stopped {};
+///
+/// Copies share their causes, and may be on any thread.
+class stopped {
+ public:
+  stopped() noexcept = default;
+  stopped(const stopped& other) noexcept;
+  stopped(stopped&& other) noexcept : causes_{std::exchange(other.causes_, nullptr)} {}
+  stopped& operator=(stopped other) noexcept {
+    std::swap(causes_, other.causes_);
+    return *this;
+  }
+  ~stopped() {
+    if (causes_ != nullptr) let_go();
+  }
+
+  /// With these causes; with none if there is no memory for them.
+  explicit stopped(std::span<const stop_cause> causes) noexcept;
+
+  /// Why, as why_stopped() gives it: the nearest first. From sync_wait and run: what their token was stopped for. Empty where
+  /// that is not known: of one that the program has made, of a stopped outcome that was stored (value() of a result, get() of
+  /// a future), and where a part with a token of its own was stopped, and with it what awaited that part.
+  std::span<const stop_cause> causes() const noexcept;
+
+ private:
+  void let_go() noexcept;
+  const detail::kept_causes* causes_ = nullptr;
+};
 
 /// Is told of failures that nobody gets any more: of a loser of when_any that fails after another has won, of an operation
 /// that goes on after detach_on_stop. `operation` names which of these it was. Any thread; perhaps several at once.
@@ -80,7 +110,7 @@ class [[nodiscard("a result may be a failure")]] result {
   using value_type = T;
 
   result() noexcept : state_{state::stopped} {}  ///< stopped
-  result(stopped) noexcept : state_{state::stopped} {}
+  result(const stopped&) noexcept : state_{state::stopped} {}
   result(std::exception_ptr failure) noexcept : exception_{std::move(failure)}, state_{state::exception} {}
   template <class... Args>
     requires(!std::is_reference_v<T>)

@@ -155,7 +155,7 @@ class pool {
     call.adopt(ended.frame, ended.frame.promise());
     if (!call.run()) {
       ended.frame = nullptr;  // unwound
-      detail::throw_stopped();
+      call.throw_stopped();
     }
     return ended.frame.promise().take();
   }

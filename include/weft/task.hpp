@@ -89,8 +89,8 @@ using await_result = typename detail::task_of<Awaitable>::value_type;
 /// on a futex; the task resumes on this thread.
 ///
 /// Cancel    when `stop` is stopped, so is the task.
-/// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task, where it would block a
-///           worker, it ends the program with a sentence: co_await there.
+/// Fails     throws what the task threw, or `stopped`, which says why, if it ended stopped. Called inside a task, where it
+///           would block a worker, it ends the program with a sentence: co_await there.
 template <detail::awaitable_argument Awaitable>
 await_result<Awaitable> sync_wait(Awaitable&& awaitable, stop_token stop = {}) {
   using value_type = await_result<Awaitable>;
@@ -100,7 +100,7 @@ await_result<Awaitable> sync_wait(Awaitable&& awaitable, stop_token stop = {}) {
   root.adopt(ended.frame, ended.frame.promise());
   if (!root.run()) {
     ended.frame = nullptr;  // unwound
-    detail::throw_stopped();
+    root.throw_stopped();
   }
   return ended.frame.promise().take();
 }

@@ -1,5 +1,8 @@
 #include <weft/detail/core/top_root.hpp>
 
+#include <span>
+
+#include "core/causes.hpp"
 #include "core/worker.hpp"
 #include "sched/sleeping_inbox.hpp"
 
@@ -14,8 +17,14 @@ top_root::~top_root() { unlist(); }
 
 template class sleeping_inbox<job>;
 
-blocking_root::blocking_root(stop_token stop) noexcept
-    : top_root{root_kind::thread, &own_env_, ended}, own_env_{this, stop} {
+void awaited_root::throw_stopped() const {
+  if (const stop_cause* asked = own_env_.stop.cause()) throw stopped{{asked, 1}};
+  if (!stop_requested()) throw stopped{};  // what it awaited had ended stopped
+  const stop_cause nobody = stopped_by_nobody();
+  throw stopped{{&nobody, 1}};
+}
+
+blocking_root::blocking_root(stop_token stop) noexcept : awaited_root{root_kind::thread, this, stop, ended} {
   WEFT_EXPECTS(current_root() == nullptr,
                "sync_wait was called inside a task, where it would block a worker: co_await it");
 }

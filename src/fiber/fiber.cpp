@@ -152,11 +152,11 @@ void fiber::expect_stayed() noexcept {
 // fiber are failures as any others.
 class fiber::stop_on_its_way final : public stopped {
  public:
-  explicit stop_on_its_way(fiber& in) noexcept : in_{&in} {
+  explicit stop_on_its_way(fiber& in) noexcept : stopped{why()}, in_{&in} {
     in.uncaught_before_ = std::uncaught_exceptions();
     in.stop_on_its_way_ = this;
   }
-  stop_on_its_way(const stop_on_its_way&) noexcept : stopped{}, in_{nullptr} {}
+  stop_on_its_way(const stop_on_its_way& other) noexcept : stopped{other}, in_{nullptr} {}
   // An exception_ptr may keep it until the fiber is gone, or destroy it on another thread.
   ~stop_on_its_way() {
     if (in_ == nullptr || this_worker().fiber != in_) return;
@@ -164,6 +164,14 @@ class fiber::stop_on_its_way final : public stopped {
   }
 
  private:
+  static stopped why() noexcept {
+    try {
+      return stopped{causes_here()};
+    } catch (const std::bad_alloc&) {
+      return {};
+    }
+  }
+
   fiber* in_;
 };
 

@@ -69,7 +69,7 @@ pool_stats pool::stats() const noexcept {
 namespace detail {
 
 pool_call::pool_call(pool_core& of, weft::executor& there, stop_token stop) noexcept
-    : top_root{root_kind::task, &own_env_, ended}, of_{&of}, own_env_{.executor = &there, .stop = stop} {
+    : awaited_root{root_kind::task, &there, stop, ended}, of_{&of} {
   WEFT_EXPECTS(current_root() == nullptr,
                "run was called inside a task, where it would block a worker: co_await start_on(pool, ...)");
   WEFT_EXPECTS(!of.is_inside(), "run was called by a job on one of the pool's own threads, where it would block that");

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/causes.hpp"
 #include "core/run_loop.hpp"
 #include "core/worker.hpp"
 
@@ -51,12 +52,6 @@ bool stop_point::await_ready() const noexcept {
 
 namespace {
 
-// Of a stop that no line of the program has asked for.
-constexpr const char* of_nobody =
-    "what awaits the task needs it no more (another one was first, one beside it has failed, its time was over), or "
-    "its "
-    "executor ends";
-
 // Whether the stop of `one` began with it: nothing further out was told.
 bool is_origin(const root& one) noexcept {
   return one.sleeper::stop_requested() && (one.parent == nullptr || !one.parent->stop_requested());
@@ -64,8 +59,8 @@ bool is_origin(const root& one) noexcept {
 
 }  // namespace
 
-// A fork, a scope and a token note why they were stopped. A join, a time-out and an executor that ends only tell their tasks,
-// which costs them nothing more; so what they have told is known by this, that nothing around it was told.
+// A fork, a scope and a token note why they were stopped. What others have told is known by this, that nothing around it was
+// told.
 items<stop_cause> causes_here() {
   std::vector<stop_cause> chain;
   const stop_cause* last = nullptr;
@@ -78,8 +73,7 @@ items<stop_cause> causes_here() {
       chain.push_back(*cause);
       last = cause;
     }
-    if (chain.size() == before && cause == nullptr && is_origin(*one))
-      chain.push_back({.reason = of_nobody, .where = {}});
+    if (chain.size() == before && cause == nullptr && is_origin(*one)) chain.push_back(stopped_by_nobody());
   }
   return {chain.data(), chain.data() + chain.size()};
 }

@@ -171,4 +171,100 @@ WEFT_TEST("causes: a fiber that catches its stop can ask") {
   }
 }
 
+// What sync_wait(), run() and a fiber's handler catch.
+chain caught_by(auto&& work) {
+  try {
+    work();
+  } catch (const weft::stopped& how) {
+    const weft::stopped kept = how;  // a copy has them, too
+    return {kept.causes().begin(), kept.causes().end()};
+  }
+  ADD_FAILURE() << "it was not stopped";
+  return {};
+}
+
+task<> waits_for_good() {
+  test::gate never;
+  co_await never;
+}
+
+TEST(causes_of_stopped, are_those_of_the_token_of_sync_wait) {
+  weft::stop_source source;
+  const unsigned line = std::source_location::current().line() + 1;
+  source.request_stop({.reason = "closing"});
+  const chain why = caught_by([&] { sync_wait(waits_for_good(), source.token()); });
+  ASSERT_EQ(why.size(), 1U);
+  EXPECT_STREQ(why[0].reason, "closing");
+  EXPECT_EQ(why[0].where.line(), line);
+  EXPECT_STREQ(why[0].where.file_name(), std::source_location::current().file_name());
+}
+
+TEST(causes_of_stopped, are_those_of_the_token_of_run_on_whatever_thread_it_ends) {
+  for (const bool use_caller : {false, true}) {
+    weft::pool threads{{.threads = 2, .use_caller = use_caller}};
+    weft::stop_source source;
+    std::jthread ends{[&] {
+      std::this_thread::sleep_for(1ms);
+      source.request_stop({.reason = "closing"});
+    }};
+    const chain why = caught_by([&] { threads.run(weft::sleep_for(1h), source.token()); });
+    ASSERT_EQ(why.size(), 1U);
+    EXPECT_STREQ(why[0].reason, "closing");
+  }
+}
+
+TEST(causes_of_stopped, are_of_the_whole_where_a_part_was_stopped_before) {
+  weft::stop_source part, whole;
+  const auto goes_on = [&]() -> task<> {
+    part.request_stop({.reason = "a part"});
+    EXPECT_TRUE((co_await as_result(weft::with_env({.stop = part.token()}, waits_for_good))).is_stopped());
+    whole.request_stop({.reason = "the whole"});
+    co_await waits_for_good();
+  };
+  const chain why = caught_by([&] { sync_wait(goes_on(), whole.token()); });
+  ASSERT_EQ(why.size(), 1U);
+  EXPECT_STREQ(why[0].reason, "the whole");
+}
+
+TEST(causes_of_stopped, say_so_where_no_line_has_asked) {
+  weft::pool threads{{.threads = 1}};
+  std::jthread ends;
+  const auto spins = [&]() -> task<> {
+    ends = std::jthread{[&] { threads.shutdown(weft::pool_shutdown::cancel); }};
+    for (;;) co_await weft::yield();
+  };
+  const chain why = caught_by([&] { threads.run(spins()); });
+  ASSERT_EQ(why.size(), 1U);
+  EXPECT_TRUE(is_of_nobody(why[0])) << why[0].reason;
+}
+
+TEST(causes_of_stopped, are_empty_where_nobody_knows) {
+  EXPECT_TRUE(weft::stopped{}.causes().empty());
+  EXPECT_TRUE(caught_by([] { weft::result<int>{}.value(); }).empty());
+  weft::stop_source part;
+  part.request_stop({.reason = "a part"});
+  EXPECT_TRUE(caught_by([&] { sync_wait(weft::with_env({.stop = part.token()}, waits_for_good)); }).empty());
+}
+
+WEFT_TEST("causes of stopped: a fiber's handler has the chain, and may keep it longer than the fiber lives") {
+  weft::stopped kept;
+  co_await with_scope([&](scope& s) -> task<> {
+    auto fiber = s.go([&] {
+      try {
+        weft::await(waits_for_good());
+      } catch (const weft::stopped& how) {
+        kept = how;
+        throw;
+      }
+    });
+    co_await weft::yield();
+    fiber.request_stop({.reason = "by its handle"});
+    EXPECT_TRUE((co_await as_result(std::move(fiber))).is_stopped());
+  });
+  EXPECT_EQ(kept.causes().size(), 1U);
+  if (!kept.causes().empty()) {
+    EXPECT_STREQ(kept.causes()[0].reason, "by its handle");
+  }
+}
+
 }  // namespace

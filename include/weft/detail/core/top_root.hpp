@@ -6,6 +6,7 @@
 #include <weft/detail/base/inbox.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/env.hpp>
+#include <weft/error.hpp>
 #include <weft/executor.hpp>
 #include <weft/stop.hpp>
 
@@ -44,9 +45,23 @@ class top_root : public root {
   const root_kind kind_;
 };
 
+/// A root that a thread waits for, in an env with that thread's token.
+class awaited_root : public top_root {
+ public:
+  /// Throws `stopped`, with its causes. After it has ended stopped.
+  [[noreturn]] void throw_stopped() const;
+
+ protected:
+  awaited_root(root_kind kind, weft::executor* where, stop_token stop, end_function done) noexcept
+      : top_root{kind, &own_env_, done}, own_env_{.executor = where, .stop = stop} {}
+  ~awaited_root() = default;
+
+  weft::env own_env_;
+};
+
 /// A root for a plain thread, which runs it and sleeps while it waits. It is the executor of its root: the task
 /// resumes on the thread that called.
-class blocking_root final : public top_root, executor {
+class blocking_root final : public awaited_root, executor {
  public:
   explicit blocking_root(stop_token stop = {}) noexcept;
   ~blocking_root() = default;
@@ -63,7 +78,6 @@ class blocking_root final : public top_root, executor {
   static void ended(root& self, bool stopped) noexcept;
 
   sleeping_inbox<job> posted_;  // its edge: what the poster wrote  ->  the job
-  weft::env own_env_;
   bool over_ = false;
   bool stopped_ = false;
 };

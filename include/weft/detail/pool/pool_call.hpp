@@ -12,7 +12,7 @@ namespace weft::detail {
 class pool_core;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// A call of pool::run() by a thread that works for the pool meanwhile.
-class pool_call final : public top_root {
+class pool_call final : public awaited_root {
  public:
   /// Takes the place of a caller, if there is one and nobody has it.
   pool_call(pool_core& of, weft::executor& there, stop_token stop) noexcept;
@@ -34,7 +34,6 @@ class pool_call final : public top_root {
   static void ended(root& self, bool stopped) noexcept;
 
   pool_core* of_;
-  weft::env own_env_;
   end_of_call end_;      // what tells the caller
   bool inside_ = false;  // under the callers' lock, as end_.over is as long as this is not
   bool stopped_ = false;

@@ -41,7 +41,7 @@ class [[nodiscard("as_result does nothing until it is awaited")]] WEFT_ELIDABLE 
   }
 
   result<T> await_resume() noexcept {
-    if (!callee_) return result<T>{stopped{}};
+    if (!callee_) return result<T>{};
     frame_guard<T> ended{std::exchange(callee_, nullptr)};
     return ended.frame.promise().take_result();
   }
