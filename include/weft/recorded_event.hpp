@@ -9,14 +9,15 @@ namespace weft {
 enum class event_kind : std::uint16_t {
   // What is always recorded: where a thread waits, or crosses over to another one.
   thread = 1,       ///< this thread writes here from now on; number: the kernel's number; first: of the one before
-  sleep = 2,        ///< the worker falls asleep
+  sleep = 2,        ///< the worker falls asleep, or a thread in sync_wait; number: which worker, or no_worker
   wake_up = 3,      ///< it is awake again; number: 1 if another thread has woken it
   call_thread = 4,  ///< it wakes another worker; number: that one's thread
   steal = 5,        ///< number: how many jobs; first: from which thread
-  stop = 6,         ///< first: the scope; second: why, a text; number: the line that asked for it
-  deadline = 7,     ///< a deadline has passed; first: the scope; second: in which file it was set; number: the line
+  stop = 6,         ///< first: the scope, task or pool; second: why, a text; number: the line that asked for it, or 0
+  deadline = 7,     ///< a deadline has passed; first: the scope; second: in which file it was set; number: the line.
+                    ///< Or the time of a timeout(): first: 0; second: "timeout()"; number: 0
   stall = 8,        ///< number: the thread that is at one job for long; first: for how long, in ns; second: where it is
-  io_error = 9,     ///< number: errno; first: the descriptor; second: what was tried, a text
+  io_error = 9,     ///< number: errno; first: the descriptor, ~0: none yet; second: what was tried, a text
   take_over = 10,   ///< more workers may be awake, in the place of some that block or stand; number: how many more
   sample = 11,      ///< number: the thread that runs; first: its root; second: where it is
   // What is recorded of traced requests.
@@ -27,6 +28,9 @@ enum class event_kind : std::uint16_t {
   wake = 36,          ///< a wait has ended; first: the root that waited; second: what it waited for, a text
   fork = 37,          ///< first: the new root; second: its parent; number: the request
 };
+
+/// The number of a sleep of a thread that is no worker.
+inline constexpr std::uint32_t no_worker = ~std::uint32_t{0};
 
 /// In recorded_event::flags.
 struct turn_flags {

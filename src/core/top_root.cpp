@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/causes.hpp"
+#include "core/turns.hpp"
 #include "core/worker.hpp"
 #include "sched/sleeping_inbox.hpp"
 
@@ -14,6 +15,12 @@ top_root::top_root(root_kind kind, const weft::env* environment, end_function do
 }
 
 top_root::~top_root() { unlist(); }
+
+void top_root::stop_by(stop_token told) noexcept {
+  const stop_cause& why = *told.cause();
+  record(event_kind::stop, why.where.line(), as_number(this), as_number(why.reason));
+  request_stop();  // it may be gone after this line
+}
 
 template class sleeping_inbox<job>;
 
@@ -36,7 +43,7 @@ void blocking_root::ended(root& self, bool stopped) noexcept {
 }
 
 bool blocking_root::run() noexcept {
-  auto stop_it = [this] { request_stop(); };
+  auto stop_it = [this] { stop_by(own_env_.stop); };
   const stop_callback<decltype(stop_it)&> stop{own_env_.stop, stop_it};
   run_here();
   while (!over_)
@@ -61,7 +68,11 @@ job* blocking_root::take_all() noexcept {
   for (;;) {
     if (job* work = posted_.take(); work != nullptr) return work;
     if (run_inlined(this_worker())) return nullptr;
+    record(event_kind::sleep, no_worker);
     posted_.sleep(age_frame_memory() ? std::chrono::seconds{1} : std::chrono::seconds{});
+    job* const work = posted_.take();
+    record(event_kind::wake_up, work != nullptr ? 1 : 0);
+    if (work != nullptr) return work;
   }
 }
 

@@ -36,6 +36,12 @@ inline void record(event_kind kind, std::uint32_t number, std::uint64_t first = 
 }
 inline std::uint64_t as_number(const void* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
 
+/// A system call on a descriptor has failed; -1: on none yet. `what` was tried: a text of the program's.
+inline void record_io_error(int error, int descriptor, const char* what) noexcept {
+  record(event_kind::io_error, static_cast<std::uint32_t>(error), static_cast<std::uint64_t>(descriptor),
+         as_number(what));
+}
+
 /// `self`, which is traced, runs from now on; `from_queue`: an executor has run it. Ends the turn that this thread was in.
 void begin_turn(worker& here, root& self, request_trace& of, bool from_queue) noexcept;
 

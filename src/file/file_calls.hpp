@@ -6,6 +6,7 @@
 #include <weft/error.hpp>
 #include <weft/task.hpp>
 
+#include "core/turns.hpp"
 #include "io/ring_call.hpp"
 
 namespace weft::detail {
@@ -14,7 +15,9 @@ namespace weft::detail {
 /// negative error number. `what` and all that it refers to outlive the task.
 task<int> perform_elsewhere(const file_request& what);
 
-inline error file_error(int refused, const char* operation, std::string_view subject = {}) {
+/// Of a call that has failed on a file, which is recorded.
+inline error file_error(int refused, const char* operation, std::string_view subject = {}, int number = -1) {
+  record_io_error(refused, number, operation);
   return error{std::error_code{refused, std::generic_category()}, operation, subject};
 }
 

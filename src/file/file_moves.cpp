@@ -141,12 +141,8 @@ task<std::size_t> move(open_file* at, kind what, std::uint64_t offset, Parts par
       got = co_await detail::perform_elsewhere(next);
     }
     if (got == 0 && what != kind::read) got = -ENOSPC;  // a write of 0 bytes: the next one would fail with this
-    if (got < 0)
-      detail::record(event_kind::io_error, static_cast<std::uint32_t>(-got), static_cast<std::uint64_t>(next.number),
-                     detail::as_number(name_of(what)));
-    else
-      detail::count_io(static_cast<std::size_t>(got));
-    if (got < 0) co_await fail_with(file_error(-got, name_of(what)));
+    if (got < 0) co_await fail_with(file_error(-got, name_of(what), {}, next.number));
+    detail::count_io(static_cast<std::size_t>(got));
     if (got == 0) break;
     const auto size = static_cast<std::size_t>(got);
     so_far += size;

@@ -4,6 +4,8 @@
 #include <utility>
 #include <weft/combine.hpp>
 
+#include "core/turns.hpp"
+
 namespace weft::detail {
 
 void throw_too_few(const char* operation) {
@@ -11,6 +13,7 @@ void throw_too_few(const char* operation) {
 }
 
 void throw_timed_out(clock::duration limit) {
+  record(event_kind::deadline, 0, 0, as_number("timeout()"));
   char subject[48];
   std::snprintf(subject, sizeof subject, "of %g ms", std::chrono::duration<double, std::milli>{limit}.count());
   throw error{errc::timed_out, "timeout", subject};

@@ -139,8 +139,9 @@ void change_group(const detail::descriptor* at, int what, const endpoint& group,
   std::memcpy(&asked.gr_group, &address.storage, sizeof asked.gr_group);
   const int level = group.is_v6() ? IPPROTO_IPV6 : IPPROTO_IP;
   with_number(at, operation, [&](int number) {
-    if (::setsockopt(number, level, what, &asked, sizeof asked) != 0)
-      throw error{system_error(errno), operation, group.address()};
+    if (::setsockopt(number, level, what, &asked, sizeof asked) == 0) return;
+    const int refused = errno;
+    throw socket_error(refused, operation, group.address());
   });
 }
 
@@ -149,7 +150,7 @@ void change_group(const detail::descriptor* at, int what, const endpoint& group,
 datagram datagram::adopt(int number) {
   if (const int type = socket_option(number, SO_TYPE); type != SOCK_DGRAM) {
     const int refused = type < 0 ? errno : EPROTOTYPE;
-    throw error{system_error(refused), "adopt a datagram socket"};
+    throw socket_error(refused, "adopt a datagram socket");
   }
   // A datagram's sender is given as an endpoint, which can't hold an address of another family.
   const int family = socket_option(number, SO_DOMAIN);
@@ -185,7 +186,7 @@ task<datagram> bind(datagram_options options, endpoint where) {
   if (where.is_v6()) set(number, IPPROTO_IPV6, IPV6_V6ONLY, options.only_v6, "bind");
   new_socket_file file{where};
   if (const int refused = file.bind(number, address, options.replace_stale); refused != 0)
-    co_await fail_with(error{system_error(refused), "bind", where.to_string()});
+    co_await fail_with(socket_error(refused, "bind", where));
   detail::descriptor& at = made.watch();
   at.is_of_unix(where.is_unix());
   co_return datagram{at, file.give()};
@@ -194,8 +195,7 @@ task<datagram> bind(datagram_options options, endpoint where) {
 task<datagram> connect_datagram(endpoint to) {
   const system_address address{to};
   new_socket made{open_socket(address, SOCK_DGRAM)};
-  if (::connect(made.number(), &address.any, address.size) != 0)
-    co_await fail_with(error{system_error(errno), "connect", to.to_string()});
+  if (::connect(made.number(), &address.any, address.size) != 0) co_await fail_with(socket_error(errno, "connect", to));
   detail::descriptor& at = made.watch();
   at.is_of_unix(to.is_unix());
   co_return datagram{at};
@@ -205,8 +205,7 @@ void datagram::connect(const endpoint& peer) const {
   const detail::descriptor_use use{at_};
   if (!use) throw_closed("connect");
   const system_address address{peer};
-  if (::connect(at_->number(), &address.any, address.size) != 0)
-    throw error{system_error(errno), "connect", peer.to_string()};
+  if (::connect(at_->number(), &address.any, address.size) != 0) throw socket_error(errno, "connect", peer);
 }
 
 void datagram::disconnect() const {

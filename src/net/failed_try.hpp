@@ -18,13 +18,14 @@ namespace weft::detail {
 inline tried failed(descriptor& at, direction which, int error) noexcept {
   if (error == EAGAIN) return {.must_wait = true};
   at.has_more(which);
-  record(event_kind::io_error, static_cast<std::uint32_t>(error), static_cast<std::uint64_t>(at.number()),
-         as_number(which == direction::in ? "read a socket" : "write a socket"));
+  record_io_error(error, at.number(), which == direction::in ? "read a socket" : "write a socket");
   return {.refused = {error, std::generic_category()}};
 }
 /// As failed(), for a write: EPIPE, when the peer takes nothing more, is `closed`.
 inline tried failed_write(descriptor& at, int error) noexcept {
-  return error == EPIPE ? tried{.refused = closed_here()} : failed(at, direction::out, error);
+  if (error != EPIPE) return failed(at, direction::out, error);
+  record_io_error(error, at.number(), "write a socket");
+  return {.refused = closed_here()};
 }
 
 /// Counts the bytes sent for the traced request of the running task, and returns `sent`.

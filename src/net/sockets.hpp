@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <weft/error.hpp>
@@ -19,7 +20,15 @@ namespace weft {
 
 inline std::error_code system_error(int number) noexcept { return {number, std::generic_category()}; }
 
-[[noreturn]] inline void throw_errno(const char* operation) { throw error{system_error(errno), operation}; }
+/// Of a call that has failed on a socket, which is recorded.
+inline error socket_error(int number, const char* operation, std::string_view subject = {}) {
+  detail::record_io_error(number, -1, operation);
+  return error{system_error(number), operation, subject};
+}
+inline error socket_error(int number, const char* operation, const net::endpoint& subject) {
+  return socket_error(number, operation, std::string_view{subject.to_string()});
+}
+[[noreturn]] inline void throw_errno(const char* operation) { throw socket_error(errno, operation); }
 [[noreturn]] inline void throw_closed(const char* operation) { throw error{detail::closed_here(), operation}; }
 
 namespace net {

@@ -171,8 +171,7 @@ int stream::release() noexcept {
 void stream::shutdown() const {
   const detail::descriptor_use use{at_};
   if (!use) throw_closed("shut a stream down");
-  if (const int refused = at_->shut_down_writes(); refused != 0)
-    throw error{system_error(refused), "shut a stream down"};
+  if (const int refused = at_->shut_down_writes(); refused != 0) throw socket_error(refused, "shut a stream down");
 }
 
 endpoint stream::local() const { return name_of(at_, ::getsockname, "ask for a stream's own endpoint"); }
@@ -196,8 +195,7 @@ task<stream> connect(endpoint to) {
     delay = std::min(2 * delay, clock::duration{std::chrono::milliseconds{64}});
     refused = ::connect(made.number(), &address.any, address.size) == 0 ? 0 : errno;
   }
-  if (refused != 0 && refused != EINPROGRESS)
-    co_await fail_with(error{system_error(refused), "connect", to.to_string()});
+  if (refused != 0 && refused != EINPROGRESS) co_await fail_with(socket_error(refused, "connect", to));
   stream connected = stream::take_over(made.give(), to.is_unix());
   if (refused == EINPROGRESS) {
     detail::descriptor& at = *connected.at_;
@@ -206,7 +204,7 @@ task<stream> connect(endpoint to) {
       // Another connect() returns the state of the first one: that it goes on, or its result.
       if (::connect(at.number(), &address.any, address.size) == 0 || errno == EISCONN) break;
       if (errno != EALREADY && errno != EINPROGRESS && errno != EINTR)
-        co_await fail_with(error{system_error(errno), "connect", to.to_string()});
+        co_await fail_with(socket_error(errno, "connect", to));
       co_await at.until_ready(detail::direction::out);
     }
     at.has_more(detail::direction::out);
@@ -238,7 +236,7 @@ task<listener> listen(listen_options options, endpoint where) {
   new_socket_file file{where};
   const int refused = file.bind(number, address, options.replace_stale);
   if (refused != 0 || ::listen(number, options.backlog) != 0)
-    co_await fail_with(error{system_error(refused != 0 ? refused : errno), "listen", where.to_string()});
+    co_await fail_with(socket_error(refused != 0 ? refused : errno, "listen", where));
   detail::descriptor& at = made.watch();
   at.is_of_unix(where.is_unix());
   co_return listener{at, file.give()};

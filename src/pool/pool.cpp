@@ -93,7 +93,7 @@ void pool_call::ended(root& self, bool stopped) noexcept {
 void pool_call::end_of_call::hear_of_it(job& self) noexcept { static_cast<end_of_call&>(self).over = true; }
 
 bool pool_call::run() noexcept {
-  auto stop_it = [this] { request_stop(); };
+  auto stop_it = [this] { stop_by(own_env_.stop); };
   const stop_callback<decltype(stop_it)&> stop{own_env_.stop, stop_it};
   schedule();
   if (inside_ || of_->wait_as_caller(inside_, end_.over)) of_->help_until(end_.over);

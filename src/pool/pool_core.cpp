@@ -10,6 +10,7 @@
 
 #include "base/fence.hpp"
 #include "base/helper_signals.hpp"
+#include "core/turns.hpp"
 #include "pool/processors.hpp"
 
 namespace weft::detail {
@@ -135,6 +136,8 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
 
 void pool_core::shut_down(pool_shutdown how) noexcept {
   if (is_forked()) return;
+  if (how == pool_shutdown::cancel && state() != pool_state::cancelling)
+    record(event_kind::stop, 0, as_number(this), as_number("a pool was shut down by cancel"));
   close(how == pool_shutdown::cancel ? pool_state::cancelling : pool_state::draining);
   if (is_inside()) return;
   if (own_threads() == 0) run_the_rest_as_caller();

@@ -38,6 +38,7 @@ constexpr std::size_t bytes_of_wait = 256;
 
 void fork_record::request_stop_because(const stop_cause& cause) noexcept {
   if (cause_.reason == nullptr) cause_ = cause;
+  record(event_kind::stop, cause.where.line(), as_number(static_cast<root*>(this)), as_number(cause.reason));
   request_stop();
 }
 

@@ -7,6 +7,7 @@
 #include "core/root.cpp"
 #include "core/run_loop.cpp"
 #include "core/stop.cpp"
+#include "core/stopped.cpp"
 #include "core/top_root.cpp"
 #include "core/waiter.cpp"
 #include "task/shared_task.cpp"

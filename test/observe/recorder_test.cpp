@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 #include <weft/channel.hpp>
+#include <weft/file.hpp>
 #include <weft/net.hpp>
 #include <weft/pool.hpp>
 #include <weft/recording.hpp>
@@ -131,6 +132,75 @@ TEST(recorder, has_stops_with_their_cause_and_deadlines_with_their_line) {
   EXPECT_TRUE(std::ranges::any_of(deadlines, [&](const auto& one) {
     return seen.text(one.second).ends_with("recorder_test.cpp") && one.number == static_cast<std::uint32_t>(line);
   }));
+}
+
+TEST(recorder, has_stops_of_tokens_handles_and_pools_and_time_outs) {
+  const auto here = [](const char* reason) { return weft::stop_cause{.reason = reason}; };
+  weft::stop_source of_wait, of_run, of_start;
+  auto forever = []() -> task<> { co_await weft::sleep_for(1h); };
+  const auto stops_soon = [](weft::stop_source& what, weft::stop_cause why, auto waits) {
+    std::jthread stopper{[&] {
+      std::this_thread::sleep_for(1ms);
+      what.request_stop(why);
+    }};
+    EXPECT_THROW(waits(), weft::stopped);
+  };
+  weft::pool workers{{.threads = 1, .use_caller = true}};
+  stops_soon(of_wait, here("of sync_wait's token"), [&] { weft::sync_wait(forever(), of_wait.token()); });
+  stops_soon(of_run, here("of run's token"), [&] { workers.run(forever(), of_run.token()); });
+  weft::start(forever(), [](const weft::result<void>&) {}, of_start.token());
+  of_start.request_stop(here("of start's token"));
+  auto by_handle = [&](scope& s) -> task<> {
+    auto fork = s.fork(forever);
+    fork.request_stop(here("by its handle"));
+    EXPECT_TRUE((co_await weft::as_result(std::move(fork))).is_stopped());
+    EXPECT_EQ((co_await weft::as_result(weft::timeout(1ms, forever()))).error(), weft::errc::timed_out);
+  };
+  weft::sync_wait(weft::with_scope(by_handle));
+  workers.shutdown(weft::pool_shutdown::cancel);
+
+  const recording seen = recorded();
+  const auto stops = of_kind(seen, event_kind::stop), deadlines = of_kind(seen, event_kind::deadline);
+  for (const char* const why : {"of sync_wait's token", "of run's token", "of start's token", "by its handle",
+                                "a pool was shut down by cancel"})
+    EXPECT_EQ(std::ranges::count_if(stops, [&](const auto& one) { return seen.text(one.second) == why; }), 1) << why;
+  EXPECT_EQ(std::ranges::count_if(deadlines, [&](const auto& one) { return seen.text(one.second) == "timeout()"; }), 1);
+}
+
+TEST(recorder, has_sleeps_of_a_thread_in_sync_wait) {
+  weft::stop_source source;
+  std::jthread stopper{[&] {
+    std::this_thread::sleep_for(2ms);
+    source.request_stop();
+  }};
+  auto waits = []() -> task<> { co_await weft::sleep_for(1h); };
+  EXPECT_THROW(weft::sync_wait(waits(), source.token()), weft::stopped);
+  const recording all = recorded();
+  const auto by_me = [](const auto& one) { return one.thread == static_cast<std::uint32_t>(::gettid()); };
+  const auto sleeps = of_kind(all, event_kind::sleep), ends = of_kind(all, event_kind::wake_up);
+  EXPECT_TRUE(
+      std::ranges::any_of(sleeps, [&](const auto& one) { return by_me(one) && one.number == weft::no_worker; }));
+  EXPECT_TRUE(std::ranges::any_of(ends, [&](const auto& one) { return by_me(one) && one.number == 1; }));
+}
+
+TEST(recorder, has_failures_before_there_is_a_descriptor) {
+  auto fails = [](const char* path) -> task<> {
+    auto listener = co_await weft::net::listen({"127.0.0.1", 0});
+    const weft::net::endpoint nobody = listener.local();
+    listener.close();
+    EXPECT_EQ((co_await weft::as_result(weft::net::connect(nobody))).error(), std::errc::connection_refused);
+    EXPECT_EQ((co_await weft::as_result(weft::file::open(path))).error(), std::errc::no_such_file_or_directory);
+  };
+  weft::run(fails("/nowhere/at/all"), {.threads = 1});
+  const recording all = recorded();
+  const auto failures = of_kind(all, event_kind::io_error);
+  const auto has = [&](std::uint32_t number, const char* what) {
+    return std::ranges::any_of(failures, [&](const auto& one) {
+      return one.number == number && all.text(one.second) == what && one.first == ~std::uint64_t{0};
+    });
+  };
+  EXPECT_TRUE(has(ECONNREFUSED, "connect"));
+  EXPECT_TRUE(has(ENOENT, "open a file"));
 }
 
 TEST(recorder, has_failures_of_io) {

@@ -28,6 +28,9 @@ class top_root : public root {
     root::adopt(outermost, promise);
   }
 
+  /// Tells it to stop, since its token was, and records why.
+  void stop_by(stop_token told) noexcept;
+
  protected:
   ~top_root();
   /// Enters it into the list.

@@ -34,8 +34,8 @@ class started_root final : top_root {
 
  private:
   struct stop_it {
-    root* target;
-    void operator()() const noexcept { target->request_stop(); }
+    started_root* target;
+    void operator()() const noexcept { target->stop_by(target->own_env_.stop); }
   };
 
   started_root(executor* where, task<T>&& work, Callback&& callback, stop_token stop)
