@@ -32,6 +32,7 @@ install(EXPORT weft_targets NAMESPACE weft:: FILE weft-targets.cmake DESTINATION
 if(WEFT_BUILD_TOOLS)
   install(TARGETS weft_tool RUNTIME)
   install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/weft.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/gdb)
+  install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/weft.bt DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 endif()
 
 configure_package_config_file(

@@ -45,6 +45,9 @@ struct observer_options {
   /// Has a watchdog look for workers that are at one job for so long, which it writes to stderr. 0: none, as where the program has a
   /// watchdog of its own.
   std::chrono::milliseconds stall_after{0};
+  /// How often a second the flight recorder gets where each worker is that computes: for the profile in a recording. 0: never;
+  /// 1000 at most. By a watchdog, too.
+  unsigned samples_a_second = 0;
   /// A signal that has a dump written, in text: of all that lives, and of the deadlocks. 0: none. Its action is changed, and set
   /// back at the end.
   int dump_signal = 0;

@@ -69,6 +69,11 @@ std::string take_word(asked_observer& to, std::string_view name, std::string_vie
     to.options.stall_after = duration_of(value);
     return to.options.stall_after.count() > 0 ? "" : "needs a time, from 1ms to 3600s";
   }
+  if (name == "samples") {
+    const auto read = std::from_chars(value.data(), value.data() + value.size(), to.options.samples_a_second);
+    const bool is_rate = read.ec == std::errc{} && read.ptr == value.data() + value.size();
+    return is_rate && to.options.samples_a_second - 1 < 1000 ? "" : "needs a number a second, from 1 to 1000";
+  }
   if (name == "dump") {
     to.options.dump_signal = signal_called(value);
     return to.options.dump_signal != 0

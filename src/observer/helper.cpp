@@ -69,11 +69,11 @@ observer_helper::observer_helper(const observer_options& options)
     watch(dump_signal_->number(), EPOLLIN | EPOLLET, &dump_asked);
   }
   if (finds_deadlocks_) next_tick_ = now_ + look_every;
-  if (options.stall_after > std::chrono::milliseconds{0}) {
+  if (options.stall_after > std::chrono::milliseconds{0} || options.samples_a_second != 0) {
     stalled_ = net::owned_descriptor{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (stalled_.number() < 0) refuse_observer(errno, "make", "an observer");
     watch(stalled_.number(), EPOLLIN, &stalled);
-    stalls_.emplace(options.stall_after, stalled_.number());
+    stalls_.emplace(options.stall_after, options.samples_a_second, stalled_.number());
   }
   tell_of_forks(*this);
   const helper_signals blocked;

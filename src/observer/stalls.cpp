@@ -54,8 +54,13 @@ std::string as_json(const stall& what) {
 
 }  // namespace
 
-observed_stalls::observed_stalls(std::chrono::milliseconds after, int wakes)
-    : wakes_{wakes}, dog_{{.stall_after = after, .on_stall = came, .with = this, .deadlocks = false}} {}
+observed_stalls::observed_stalls(std::chrono::milliseconds after, unsigned samples_a_second, int wakes)
+    : wakes_{wakes},
+      dog_{{.stall_after = after.count() != 0 ? after : std::chrono::hours{24},
+            .on_stall = came,
+            .with = this,
+            .samples_a_second = samples_a_second,
+            .deadlocks = false}} {}
 
 void observed_stalls::came(const stall& what, void* with) {
   auto& mine = *static_cast<observed_stalls*>(with);

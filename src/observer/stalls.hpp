@@ -14,9 +14,9 @@ namespace weft::detail {
 
 class observed_stalls {
  public:
-  /// Begins to watch. Each stall makes the eventfd `wakes` readable, as long as this lives. Throws error, also where the program has a
-  /// watchdog of its own.
-  observed_stalls(std::chrono::milliseconds after, int wakes);
+  /// Begins to watch, for stalls if `after` is not 0, and to sample. Each stall makes the eventfd `wakes` readable, as long as this
+  /// lives. Throws error, also where the program has a watchdog of its own.
+  observed_stalls(std::chrono::milliseconds after, unsigned samples_a_second, int wakes);
   observed_stalls(const observed_stalls&) = delete;
 
   /// The last ones, as an array of JSON.

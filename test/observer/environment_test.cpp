@@ -91,14 +91,18 @@ bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0;
 TEST(observer_environment, says_what_it_does_not_understand) {
   const auto error = [](std::string_view text) { return parse_observe(text).error; };
   EXPECT_EQ(error(""), "");
-  EXPECT_EQ(error("socket,,http=0,dump=USR1,dump_to=/x,dir=/y,token_file=/z,deadlocks=on,stall=50ms,trace=/t"), "");
+  EXPECT_EQ(
+      error("socket,,http=0,dump=USR1,dump_to=/x,dir=/y,token_file=/z,deadlocks=on,stall=50ms,samples=1000,trace=/t"),
+      "");
+  EXPECT_EQ(parse_observe("samples=250").options.samples_a_second, 250U);
   EXPECT_EQ(parse_observe("stall=2s").options.stall_after, 2s);
   for (const std::string_view wrong :
-       {"sockets",  "socket=yes",   "http=",        "http=65536",    "http=-1",         "http=80x",
-        "http= 80", "dump",         "dump=SIGKILL", "dump=SIGSEGV",  "dump=12",         "dump_to=x",
-        "dir=",     "dir=relative", "token_file",   "deadlocks",     "deadlocks=maybe", "stall",
-        "stall=50", "stall=0ms",    "stall=-1ms",   "stall=3601s",   "stall=5m",        "stall=4294967297ms",
-        "trace",    "trace=x",      " socket",      "socket,http=9 "})
+       {"sockets",  "socket=yes",   "http=",         "http=65536",   "http=-1",         "http=80x",
+        "http= 80", "dump",         "dump=SIGKILL",  "dump=SIGSEGV", "dump=12",         "dump_to=x",
+        "dir=",     "dir=relative", "token_file",    "deadlocks",    "deadlocks=maybe", "stall",
+        "stall=50", "stall=0ms",    "stall=-1ms",    "stall=3601s",  "stall=5m",        "stall=4294967297ms",
+        "samples",  "samples=0",    "samples=1001",  "samples=-1",   "samples=9x",      "trace",
+        "trace=x",  " socket",      "socket,http=9 "})
     EXPECT_NE(error(wrong), "") << wrong;
   EXPECT_EQ(error("dump_to=/x"), "dump_to needs dump, with a signal");
   EXPECT_EQ(error("socket,token_file=/x"), "token_file needs http");

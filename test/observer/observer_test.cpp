@@ -6,7 +6,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -19,6 +21,8 @@
 #include <thread>
 #include <vector>
 #include <weft/pool.hpp>
+#include <weft/recorder.hpp>
+#include <weft/recording.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 
@@ -449,6 +453,28 @@ TEST(observer, tells_what_holds_up_a_worker) {
   test::asking other{watching.socket_path()};
   EXPECT_EQ(json::parse(other.ask("stalls"))["stalls"].size(), 1U);
   done.count_down();
+  caller.join();
+}
+
+TEST(observer, records_where_workers_compute) {
+  const test::own_directory where;
+  const w::observer watching{{.directory = where.path().c_str(), .samples_a_second = 1000}};
+  w::pool workers{{.threads = 1}};
+  std::atomic<bool> ends{false};
+  std::thread caller{[&] {
+    workers.run([](std::atomic<bool>& until) -> w::task<> {
+      while (!until) {
+      }
+      co_return;
+    }(ends));
+  }};
+  const std::string file = where.below("recording");
+  EXPECT_TRUE(comes_true([&] {
+    w::save_recording(file.c_str());
+    const w::recording all = w::recording::read(file.c_str());
+    return std::ranges::any_of(all.events(), [](const auto& one) { return one.kind == w::event_kind::sample; });
+  }));
+  ends = true;
   caller.join();
 }
 
