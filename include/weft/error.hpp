@@ -22,12 +22,13 @@
 namespace weft {
 
 struct stop_cause;
+class stop_token;
 namespace detail { struct kept_causes; }  // namespace detail
 
 /// What weft itself reports. Failures of the system keep their own std::error_code.
 enum class errc {
   closed = 1,            ///< the other end is gone; nothing more will come
-  timed_out,             ///< the deadline won; the operation had no effect
+  timed_out,             ///< the deadline won; the operation had no effect, but a write that has begun closes its side
   broken_promise,        ///< a promise was destroyed before it was set
   promise_already_set,   ///< a promise was set twice
   future_already_taken,  ///< a promise gives one future
@@ -90,6 +91,8 @@ void lose_error(const char* operation, const std::exception_ptr& failure) noexce
 /// std::current_exception(), in a handler at the end of a task or fiber. Ends the program if the thread is being ended.
 std::exception_ptr caught() noexcept;
 [[noreturn]] void throw_stopped();
+/// The same, of what `asked` may have stopped.
+[[noreturn]] void throw_stopped(stop_token asked);
 /// The code inside `failure`, if it is a std::system_error; else a default one.
 std::error_code code_of(const std::exception_ptr& failure) noexcept;
 

@@ -77,6 +77,7 @@ class runtime {
         },
         stop);
     run_until(over);
+    if (ended->is_stopped()) detail::throw_stopped(stop);
     return (*std::move(ended)).value();
   }
   template <int = 0>

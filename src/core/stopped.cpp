@@ -36,4 +36,9 @@ std::span<const stop_cause> stopped::causes() const noexcept {
   return causes_ != nullptr ? std::span{causes_->all.begin(), causes_->all.size()} : std::span<const stop_cause>{};
 }
 
+void detail::throw_stopped(stop_token asked) {
+  const stop_cause* const why = asked.cause();
+  throw stopped{why != nullptr ? std::span{why, 1} : std::span<const stop_cause>{}};
+}
+
 }  // namespace weft

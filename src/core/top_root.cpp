@@ -25,8 +25,7 @@ void top_root::stop_by(stop_token told) noexcept {
 template class sleeping_inbox<job>;
 
 void awaited_root::throw_stopped() const {
-  if (const stop_cause* asked = own_env_.stop.cause()) throw stopped{{asked, 1}};
-  if (!stop_requested()) throw stopped{};  // what it awaited had ended stopped
+  if (own_env_.stop.stop_requested() || !stop_requested()) detail::throw_stopped(own_env_.stop);
   const stop_cause nobody = stopped_by_nobody();
   throw stopped{{&nobody, 1}};
 }

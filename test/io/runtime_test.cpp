@@ -459,6 +459,19 @@ TEST(guest_runtime, runs_a_task_to_its_end) {
   EXPECT_THROW(rt.run(waits(), source.token()), weft::stopped);
 }
 
+TEST(guest_runtime, says_why_a_task_was_stopped) {
+  weft::runtime guest{{.guest = true}};
+  weft::stop_source source;
+  source.request_stop({.reason = "its window was closed"});
+  try {
+    guest.run(weft::sleep_for(std::chrono::hours{1}), source.token());
+    ADD_FAILURE() << "it was not stopped";
+  } catch (const weft::stopped& how) {
+    ASSERT_EQ(how.causes().size(), 1u);
+    EXPECT_STREQ(how.causes()[0].reason, "its window was closed");
+  }
+}
+
 TEST(guest_runtime, refuses_what_it_has_not) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_THROW((weft::runtime{{.io = weft::io_backend::uring, .guest = true}}), weft::error);
