@@ -1,3 +1,4 @@
+// The version of weft, as numbers that the preprocessor can compare.
 #pragma once
 
 // The version's one home: the build system reads these three lines.

@@ -5,7 +5,11 @@ The book, the notes and the examples are as they stand in the tree; what they li
 the file. The reference has a page for each public header: the header's own text, and its public names, each with its
 declaration and the text above it. Doxygen finds the names; their text is taken from the header, since its layout has a meaning.
 
-Fails for a public name at namespace scope that no text stands above.
+Fails for a public header that no sentence introduces, for a public name at namespace scope that no text stands above, and for a
+public member function without one, since the page would leave it out. No text is asked of special members and operators, of what
+overrides a function that has one, of begin(), end(), data(), size(), empty(), front(), back() and swap(), which mean what they mean
+in the standard library, and of classes that no text stands above: awaiters. The member functions that are still without one are
+listed in no_text.txt. That list can only shrink: a name that is there and needs not be is a failure, too.
 """
 import json
 import os
@@ -195,6 +199,26 @@ def public_names(work):
     return sorted(unique.values(), key=lambda one: (one["path"], one["line"]))
 
 
+# ---- what needs a text -----------------------------------------------------------------------------------------------
+
+NO_TEXT = ROOT / "tools/site/no_text.txt"
+OF_THE_STANDARD = {"begin", "end", "data", "size", "empty", "front", "back", "swap"}
+
+
+def needs_text(one, is_described):
+    """Whether a page would lack this member function without a text; is_described says so of a class."""
+    scope, _, last = one["name"].rpartition("::")
+    declaration = re.sub(r"\bweft::(\w+(< [^<>]* >)?::)*", "", one["declaration"])
+    of = scope.rpartition("::")[2]
+    if one["kind"] != "function" or not is_described(scope):
+        return False
+    if last.startswith("~") or last in OF_THE_STANDARD or (last.startswith("operator") and last != "operator()"):
+        return False
+    if last == of and re.search(rf"\b{of}\((|(const )?{of} ?&&?( \w+)?)\)", declaration):
+        return False
+    return not re.search(r"\boverride\b|= ?delete", declaration)
+
+
 # ---- pages -----------------------------------------------------------------------------------------------------------
 
 
@@ -203,7 +227,7 @@ def anchor_of(name):
 
 
 def reference(names):
-    """The pages, the groups of headers for the navigation, and what lacks a text."""
+    """The pages, the groups of headers for the navigation, and what lacks a text, a sentence each."""
     groups = {}
     for line in (ROOT / "tools/layers.txt").read_text().splitlines():
         if line.startswith("public "):
@@ -212,6 +236,8 @@ def reference(names):
     classes = {one["name"] for one in names if one["kind"] in ("class", "struct", "union")}
     lacking, navigation, is_implementation = [], [], re.compile(r"// ---- implementation")
     listed = []
+    excused = {line for line in NO_TEXT.read_text().splitlines() if line and not line.startswith("#")}
+    unused = set(excused)
     for folder, stems in groups.items():
         pages = []
         for stem in sorted(stems):
@@ -219,8 +245,13 @@ def reference(names):
             of = header(path)
             ends = next((n for n, line in enumerate(of.lines, 1) if is_implementation.match(line)), len(of.lines) + 1)
             page = [f"# {stem}.hpp", "", "```cpp", f"#include <weft/{stem}.hpp>", "```", "", as_markdown(of.intro), ""]
+            if not any(line.strip() for line in of.intro):
+                lacking.append(f"{path}:1: no sentence introduces this header")
             mine = [one for one in names if one["path"] == path and one["line"] < ends]
             with_text = {one["name"] for one in mine if one["line"] in of.text_of}
+
+            def is_described(scope):
+                return scope in with_text or scope.rpartition("::")[0] not in classes
             shown = set()
             for one in mine:
                 scope, _, last = one["name"].rpartition("::")
@@ -228,6 +259,10 @@ def reference(names):
                 text = of.text_of.get(one["line"])
                 if text is None and not is_member and one["name"] not in with_text and not last.startswith("operator"):
                     lacking.append(f"{path}:{one['line']}: {one['name']} has no text above it")
+                if text is None and is_member and one["name"] not in with_text and needs_text(one, is_described):
+                    unused.discard(one["name"])
+                    if one["name"] not in excused:
+                        lacking.append(f"{path}:{one['line']}: {one['name']}() has no text above it")
                 if text is None and (is_member or one["name"] in with_text):
                     continue
                 level = "###" if is_member else "##"
@@ -240,6 +275,7 @@ def reference(names):
             (DOCS / "reference" / f"{stem}.md").write_text("\n".join(page))
             pages.append({f"{stem}.hpp": f"reference/{stem}.md"})
         navigation.append({folder: pages})
+    lacking += [f"{NO_TEXT.relative_to(ROOT)}: {name} has a text, or is gone: take it off the list" for name in sorted(unused)]
     return navigation, lacking, listed
 
 
@@ -305,7 +341,7 @@ def main():
     names = public_names(WORK / "doxygen")
     api, lacking, listed = reference(names)
     if lacking:
-        sys.exit("\n".join([*lacking, f"site: {len(lacking)} public names have no text"]))
+        sys.exit("\n".join([*lacking, f"site: {len(lacking)} texts are missing, or are not needed"]))
     documents = tree()
     book = re.findall(r"^\d+\. \[[^\]]+\]\(([\w-]+\.md)\)", (ROOT / "docs/book/README.md").read_text(), re.M)
     others = sorted(path.name for path in (ROOT / "docs/book").glob("from-*.md") if path.name not in book)
