@@ -473,6 +473,8 @@ struct awaiting_promise : promise_base {
     else
       return refuse_await<Awaitable>();
   }
+  // Of `co_await f()` where f gives void, clang then says that, and no more; g++ does so without it.
+  refused_awaiter await_transform(...);
 };
 
 }  // namespace weft::detail
