@@ -42,9 +42,11 @@ class any_case {
   using result_type = std::monostate;
   using state = detail::any_state;
 
+  /// A case whose value is dropped.
   template <class Case>
     requires(!std::is_same_v<std::remove_cvref_t<Case>, any_case>)
   explicit any_case(Case&& one) : any_case{std::forward<Case>(one), detail::drops_it{}} {}
+  /// `then` is called with what the case gives.
   template <class Case, class Function>
   any_case(Case&& one, Function&& then) {
     using given = std::remove_cvref_t<Case>;

@@ -14,7 +14,7 @@ namespace weft {
 class async_frame {
  public:
   async_frame() = default;
-  explicit async_frame(const void* code) noexcept : address_{code} {}
+  explicit async_frame(const void* code) noexcept : address_{code} {}  ///< an address in its code
 
   /// Where the function is resumed: one address for each coroutine function.
   const void* address() const noexcept { return address_; }

@@ -16,6 +16,7 @@ namespace weft {
 /// Cost  who comes last wakes each of the others.
 class barrier : detail::gate {
  public:
+  /// `parties`: how many must arrive each time. 0 ends the program with a sentence.
   explicit barrier(std::size_t parties) noexcept : parties_{parties} {
     WEFT_EXPECTS(parties != 0, "a barrier of no parties was made: nobody could be the last to arrive");
   }

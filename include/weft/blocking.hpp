@@ -99,6 +99,7 @@ WEFT_COROUTINE_TAKES_OVER task<detail::blocking_result<F, Args...>> blocking(aba
 /// Fails     the constructor throws std::bad_alloc. In a child that was forked, a call ends the program with a sentence.
 class blocking_pool {
  public:
+  /// Threads are made when calls need them; none allowed ends the program.
   explicit blocking_pool(blocking_options options = {});
   blocking_pool(const blocking_pool&) = delete;
   blocking_pool& operator=(const blocking_pool&) = delete;
@@ -121,7 +122,7 @@ class blocking_pool {
         core_, std::forward<F>(function), std::forward<Args>(args)...);
   }
 
-  blocking_stats stats() const noexcept;
+  blocking_stats stats() const noexcept;  ///< of one moment
 
  private:
   detail::blocking_core* core_;

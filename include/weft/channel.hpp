@@ -59,8 +59,9 @@ class send_state;
 template <class T>
 class channel_closed : public error {
  public:
+  /// The value that was not sent.
   explicit channel_closed(T&& value) : error{errc::closed, "send"}, value_(std::move(value)) {}
-  T& value() noexcept { return value_.get(); }
+  T& value() noexcept { return value_.get(); }  ///< to be moved out, and sent elsewhere
 
  private:
   detail::thrown_value<T> value_;
@@ -361,6 +362,7 @@ class channel<T>::iterator {
   using value_type = T;
   using difference_type = std::ptrdiff_t;
 
+  /// Waits for the first value, as each ++ does for the next.
   explicit iterator(channel& from) : from_{&from} { ++*this; }
   T& operator*() const noexcept { return *value_; }
   iterator& operator++() {

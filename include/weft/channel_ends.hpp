@@ -42,7 +42,8 @@ template <class T>
 class receiver : public detail::receive_end<T> {
  public:
   receiver() noexcept = default;
-  receiver(channel<T>& from) noexcept : detail::receive_end<T>{&from} {}
+  receiver(channel<T>& from) noexcept : detail::receive_end<T>{&from} {}  ///< an end of this channel
+  /// Of one that counts: uncounted.
   receiver(const detail::receive_end<T>& other) noexcept : detail::receive_end<T>{other} {}
 };
 

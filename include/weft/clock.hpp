@@ -41,7 +41,7 @@ class clock {
   using duration = std::chrono::steady_clock::duration;
   using time_point = timer::time_point;
 
-  virtual time_point now() const noexcept = 0;
+  virtual time_point now() const noexcept = 0;  ///< the time by which its timers fire; any thread
 
   /// Has `one`, which is not armed, fire at `when`: once, never early, soon if that has passed, never inside this call.
   virtual void arm(timer& one, time_point when) noexcept = 0;

@@ -37,8 +37,9 @@ class condition_variable : detail::gate {
     return wait_until_it_holds<std::decay_t<Predicate>>(*this, held, std::forward<Predicate>(holds));
   }
 
+  /// Wakes the one that has waited longest, if anybody waits. Any thread, with the mutex or without.
   void notify_one() noexcept;
-  void notify_all() noexcept;
+  void notify_all() noexcept;  ///< wakes all that wait now
   /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
   using gate::stats;
 

@@ -70,11 +70,13 @@ class coroutine<Out(Ins...)> {
   class yielder {
    public:
     yielder(const yielder&) = delete;
+    /// Gives `out` to who resumes, and returns what the next resume() is given.
     [[gnu::always_inline]] In operator()(detail::or_nothing<Out> out)
       requires(!std::is_void_v<Out>)
     {
       return detail::passed_as<In>(core_.go_out(detail::place_of(out)));
     }
+    /// The same, where Out is void.
     [[gnu::always_inline]] In operator()()
       requires std::is_void_v<Out>
     {

@@ -24,7 +24,7 @@ struct received {
   /// the last, which may have fewer. 0: it is one.
   std::size_t segment = 0;
 
-  bool is_truncated() const noexcept { return full_size > size; }
+  bool is_truncated() const noexcept { return full_size > size; }  ///< whether the buffer was too small
 };
 /// A datagram that has come, and who has sent it.
 struct received_from : received {
@@ -35,7 +35,7 @@ struct received_from : received {
 struct incoming : received_from {
   std::span<std::byte> into;
 
-  std::span<std::byte> bytes() const noexcept { return into.first(size); }
+  std::span<std::byte> bytes() const noexcept { return into.first(size); }  ///< what has come
 };
 
 /// A datagram of a send_batch().

@@ -29,7 +29,8 @@ class endpoint {
   /// "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/run/x", "unix:@name". Throws error.
   static endpoint parse(std::string_view text);
 
-  bool is_v6() const noexcept { return kind_ == kind::v6; }
+  bool is_v6() const noexcept { return kind_ == kind::v6; }  ///< an address of IPv6
+  /// Whether it is of a Unix socket: with a path, with an abstract name, or with neither.
   bool is_unix() const noexcept { return kind_ >= kind::path; }
   std::uint16_t port() const noexcept { return port_; }  ///< 0 of a Unix socket
   /// The address in numbers, with its scope as a number. Of a Unix socket its path, or @ and its abstract name; empty where it

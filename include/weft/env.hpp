@@ -64,6 +64,7 @@ class local {
   local(const local&) = delete;
   local& operator=(const local&) = delete;
 
+  /// What is bound where the running task or fiber is, else the default.
   const T& get() const noexcept {
     const void* bound = detail::find_binding(this);
     return bound != nullptr ? *static_cast<const T*>(bound) : otherwise_;

@@ -42,6 +42,7 @@ inline std::error_code make_error_code(errc code) noexcept { return {static_cast
 /// A failed operation: `code()` for programs, `what()` for people ("connect 10.0.0.7:443: connection refused").
 class error : public std::system_error {
  public:
+  /// Its what() is "operation subject: " and the message of `code`. Throws std::bad_alloc.
   error(std::error_code code, std::string_view operation, std::string_view subject = {});
 };
 
@@ -135,9 +136,9 @@ class [[nodiscard("a result may be a failure")]] result {
   }
   ~result() { clear(); }
 
-  bool has_value() const noexcept { return state_ == state::value; }
+  bool has_value() const noexcept { return state_ == state::value; }  ///< not where it has failed, or was stopped
   explicit operator bool() const noexcept { return has_value(); }
-  bool is_stopped() const noexcept { return state_ == state::stopped; }
+  bool is_stopped() const noexcept { return state_ == state::stopped; }  ///< neither a value nor an exception
 
   /// What was thrown; null if nothing was.
   std::exception_ptr exception() const noexcept {

@@ -26,6 +26,7 @@ namespace weft {
 class error_list : public std::exception {
  public:
   error_list() = default;
+  /// `failures`: the oldest first.
   explicit error_list(items<std::exception_ptr> failures) noexcept : failures_{std::move(failures)} {}
 
   const char* what() const noexcept override { return "several forks of a scope failed: see its error_list"; }
@@ -63,8 +64,11 @@ class error_policy {
  public:
   enum class kind : unsigned char { fail_fast, collect_all, handle };
 
+  /// One of the kinds by its name, fail_fast or collect_all.
   constexpr error_policy(kind what = kind::fail_fast) noexcept : kind_{what} {}  // NOLINT: `.on_error = fail_fast`
 
+  /// A handler, which is given each failure and says what becomes of it (on_failure). One that gives nothing has dealt
+  /// with it.
   template <class Handler>
     requires std::is_invocable_v<Handler&, std::exception_ptr> &&
                  (std::is_lvalue_reference_v<Handler> || std::is_empty_v<Handler> || std::is_pointer_v<Handler>)
@@ -93,8 +97,9 @@ class error_policy {
     }
   }
 
-  kind what() const noexcept { return kind_; }
-  const restart_limits& limits() const noexcept { return limits_; }
+  kind what() const noexcept { return kind_; }  ///< fail_fast, collect_all, or that a handler decides
+  const restart_limits& limits() const noexcept { return limits_; }  ///< of forks that are started again
+  /// Asks the handler. Only of a policy that has one.
   on_failure operator()(std::exception_ptr failure) const noexcept { return call_(object_, std::move(failure)); }
 
  private:

@@ -19,11 +19,13 @@ namespace detail { class descriptor; }
 /// Cost  to pass one that is set, or to ask, a load; to set it, a wake-up for each that waits.
 class event : detail::gate {
  public:
-  explicit event(bool set = false) noexcept : set_{set} {}
+  explicit event(bool set = false) noexcept : set_{set} {}  ///< whether it is set at first
 
-  void set() noexcept;
-  void reset() noexcept;
+  void set() noexcept;    ///< lets all pass that wait, and all that come, until reset(); any thread
+  void reset() noexcept;  ///< who comes from now on waits
+  /// Whether it is set. Who sees true also sees what was written before set().
   bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }  // <- set
+  /// Waits until it is set, if it is not; resumes on its own executor. A stop leaves the line.
   [[nodiscard("nothing happens until it is awaited")]] auto wait() noexcept;
   /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
   using gate::stats;
@@ -61,9 +63,11 @@ inline auto event::wait() noexcept { return wait_for(awaiter::type); }
 /// Lets one pass each time it is set: who waits first, or else who comes next. Set twice, it lets one pass.
 class auto_event : detail::gate {
  public:
-  explicit auto_event(bool set = false) noexcept : set_{set} {}
+  explicit auto_event(bool set = false) noexcept : set_{set} {}  ///< whether the first that comes passes
 
+  /// Lets one pass: the one that has waited longest, or else the next that comes. Any thread.
   void set() noexcept;
+  /// Waits to be let pass; resumes on its own executor. A stop leaves the line, unless a set() has come first.
   [[nodiscard("nothing happens until it is awaited")]] auto wait() noexcept;
   /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
   using gate::stats;

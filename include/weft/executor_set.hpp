@@ -44,6 +44,7 @@ class executor_set {
                 "an executor_set has one executor of each type: give the second one a type of its own");
 
  public:
+  /// One of each type, by reference.
   explicit executor_set(E&... each) noexcept
       : all_{detail::typed_executor{detail::type_of_executor<E>(), &detail::as_executor(each)}...} {}
 

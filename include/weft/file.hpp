@@ -91,6 +91,7 @@ class aligned_buffer {
   /// `alignment` is a power of two. Throws std::bad_alloc.
   explicit aligned_buffer(std::size_t size, std::size_t alignment = 4096);
 
+  /// All its bytes, as long as it lives.
   std::span<std::byte> bytes() noexcept { return {memory_.get(), size_}; }
   std::span<const std::byte> bytes() const noexcept { return {memory_.get(), size_}; }
   operator std::span<std::byte>() noexcept { return bytes(); }              // NOLINT: stands for it
@@ -128,8 +129,8 @@ class [[nodiscard("the lock goes with this")]] file_lock {
     return *this;
   }
   ~file_lock() { unlock(); }
-  void unlock() noexcept;
-  bool is_held() const noexcept { return at_ != nullptr; }
+  void unlock() noexcept;                                   ///< nothing if it holds none
+  bool is_held() const noexcept { return at_ != nullptr; }  ///< false: of none, moved from, or unlocked
 
  private:
   friend class file;
@@ -177,6 +178,7 @@ class file {
   /// Takes over a descriptor, which becomes close-on-exec. Throws error, or std::bad_alloc; then it is the caller's still.
   static file adopt(int number);
 
+  /// False: made without a file, moved from, or closed.
   bool is_open() const noexcept { return at_ != nullptr; }
   /// Its descriptor, which stays its own, as for stream::send_file(); -1: none.
   int native_handle() const noexcept;
@@ -297,6 +299,7 @@ class file {
 /// where it is until then.
 class file_reader {
  public:
+  /// Reads from `offset` on, in bytes.
   explicit file_reader(const file& from, std::uint64_t offset = 0) noexcept : from_{&from}, position_{offset} {}
   /// Fills `into`. 0: at the end; what is written there later is read by a later call.
   ///
@@ -314,6 +317,7 @@ class file_reader {
 /// Writes a file, by a position of its own. A writer, for io::buffered_writer and io::copy. The file stays where it is until then.
 class file_writer {
  public:
+  /// Writes from `offset` on, in bytes.
   explicit file_writer(const file& to, std::uint64_t offset = 0) noexcept : to_{&to}, position_{offset} {}
   /// As file::write_some_at().
   task<std::size_t> write_some(std::span<const std::byte> data);

@@ -68,6 +68,7 @@ struct file_event {
   bool is_directory = false;  ///< that it has happened to
   std::string name;           ///< in the directory that is watched; empty: it has happened to what is watched itself
 
+  /// Whether one of these has happened.
   bool has(file_change any) const noexcept { return (what & any) != file_change{}; }
 };
 

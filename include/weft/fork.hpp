@@ -49,6 +49,7 @@ class fork : public detail::knows_roots {
   /// Whether it has ended. It may have been a moment ago that it had not.
   bool done() const noexcept { return status() != fork_status::running; }
 
+  /// How it has ended, or that it runs; of one moment. An empty one ends the program with a sentence. Any thread.
   fork_status status() const noexcept {
     if (!word_) detail::fail_empty_fork();
     if (word_.has_record()) return word_.record().status();
@@ -105,7 +106,8 @@ class fork_view : public detail::knows_roots {
   }
 
   explicit operator bool() const noexcept { return of_ != nullptr; }
-  bool done() const noexcept { return status() != fork_status::running; }
+  bool done() const noexcept { return status() != fork_status::running; }  ///< as of a fork, of one moment
+  /// As of a fork.
   fork_status status() const noexcept {
     if (of_ == nullptr) detail::fail_empty_fork();
     return of_->status();

@@ -60,6 +60,7 @@ class callback {
   /// Reports that there will be no value, because of a cancel: whoever awaits it ends stopped.
   void set_stopped() const noexcept { awaiting_->complete_stopped(); }
 
+  /// For a C library that passes a `void*` on to its callback: `from_address(done.address())` is `done` again.
   void* address() const noexcept { return awaiting_; }
   static callback from_address(void* address) noexcept {
     return callback{*static_cast<detail::handed_outcome<T>*>(address)};

@@ -108,8 +108,10 @@ class [[nodiscard("a generator runs only while it is iterated")]] generator {
 template <class Range>
 class elements_of {
  public:
+  /// Refers to the range.
   constexpr explicit elements_of(Range&& range) noexcept : range_{std::forward<Range>(range)} {}
 
+  /// The range, with its value category.
   constexpr Range&& get() const noexcept { return std::forward<Range>(range_); }
 
  private:

@@ -21,6 +21,7 @@ namespace weft {
 template <class T>
 class guarded {
  public:
+  /// Makes the value of these arguments.
   template <class... Args>
     requires std::is_constructible_v<T, Args...>
   explicit guarded(Args&&... args) : value_(std::forward<Args>(args)...) {}
@@ -31,7 +32,7 @@ class guarded {
     T& operator*() const noexcept { return *value_; }
     T* operator->() const noexcept { return value_; }
     explicit operator bool() const noexcept { return static_cast<bool>(held_); }
-    void unlock() noexcept { held_.unlock(); }
+    void unlock() noexcept { held_.unlock(); }  ///< gives it back before its end
 
    private:
     friend class guarded;
@@ -40,13 +41,15 @@ class guarded {
     T* value_;
   };
 
+  /// Waits for the mutex, as mutex::lock() does, and gives access.
   [[nodiscard("nothing happens until it is awaited")]] auto lock() noexcept {
     return detail::at_gate<awaiter, guarded>{*this};
   }
+  /// Access, if nobody has the mutex; else one that is false, whose value must not be used.
   [[nodiscard("the value is given back where this ends")]] access try_lock() noexcept {
     return access{mutex_.try_lock(), value_};
   }
-  sync_stats stats() const noexcept { return mutex_.stats(); }
+  sync_stats stats() const noexcept { return mutex_.stats(); }  ///< of its mutex
 
  private:
   class awaiter : public mutex::awaiter {

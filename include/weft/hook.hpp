@@ -68,6 +68,7 @@ struct hook_state {
 /// Lifetime  a local variable on the fiber's own stack.
 class hooks {
  public:
+  /// `options`: which calls are hooked.
   explicit hooks(const hook_options& options = {}) noexcept;
   hooks(const hooks&) = delete;
   ~hooks();

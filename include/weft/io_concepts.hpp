@@ -36,7 +36,7 @@ concept writer = requires(std::remove_reference_t<T>& to, std::span<const std::b
 /// The input ended in the middle of what was asked for. Its code is errc::closed.
 class ended_early : public error {
  public:
-  ended_early(std::string_view what, std::size_t missing);
+  ended_early(std::string_view what, std::size_t missing);  ///< `missing` bytes of `what`, at least
   /// How many bytes were missing, at least.
   std::size_t missing() const noexcept { return missing_; }
 

@@ -49,6 +49,7 @@ enum class at_limit : std::uint8_t { end, fail };
 template <reader Source>
 class limited_reader {
  public:
+  /// `limit`: in bytes. An lvalue is referred to, an rvalue is kept.
   explicit limited_reader(Source&& source, std::uint64_t limit, at_limit then = at_limit::end) noexcept
       : source_{std::forward<Source>(source)}, limit_{limit}, left_{limit}, then_{then} {}
   limited_reader(limited_reader&& other) noexcept
@@ -61,6 +62,7 @@ class limited_reader {
   }
   ~limited_reader() = default;
 
+  /// As the reader's, of no more than left(); 0: it has ended, or has given `limit` bytes.
   task<std::size_t> read(std::span<std::byte> into);
 
   /// How many bytes it may give yet. Not 0 behind the end: its reader has ended before.
@@ -94,6 +96,7 @@ limited_reader(Source&&, std::uint64_t, at_limit) -> limited_reader<Source>;
 template <reader Source>
 class rate_limited_reader {
  public:
+  /// An lvalue is referred to, an rvalue is kept.
   explicit rate_limited_reader(Source&& source, std::uint64_t bytes_per_second, std::uint64_t burst) noexcept
       : source_{std::forward<Source>(source)}, bucket_{bytes_per_second, burst} {}
   rate_limited_reader(rate_limited_reader&& other) noexcept
@@ -102,8 +105,8 @@ class rate_limited_reader {
   }
   ~rate_limited_reader() = default;
 
-  task<std::size_t> read(std::span<std::byte> into);
-  std::remove_reference_t<Source>& source() noexcept { return source_; }
+  task<std::size_t> read(std::span<std::byte> into);  ///< as the reader's, of no more than there are tokens for
+  std::remove_reference_t<Source>& source() noexcept { return source_; }  ///< the reader, without a limit
 
  private:
   [[nodiscard]] detail::one_at_a_time reads() noexcept {
@@ -125,6 +128,7 @@ rate_limited_reader(Source&&, std::uint64_t, std::uint64_t) -> rate_limited_read
 template <writer Sink>
 class rate_limited_writer {
  public:
+  /// An lvalue is referred to, an rvalue is kept.
   explicit rate_limited_writer(Sink&& sink, std::uint64_t bytes_per_second, std::uint64_t burst) noexcept
       : sink_{std::forward<Sink>(sink)}, bucket_{bytes_per_second, burst} {}
   rate_limited_writer(rate_limited_writer&& other) noexcept
@@ -133,10 +137,12 @@ class rate_limited_writer {
   }
   ~rate_limited_writer() = default;
 
+  /// As the writer's, of no more than there are tokens for.
   task<std::size_t> write_some(std::span<const std::byte> data);
-  task<> write(std::span<const std::byte> data);
+  task<> write(std::span<const std::byte> data);  ///< all of it, in parts
+  /// The same of a text, which outlives the await.
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
-  std::remove_reference_t<Sink>& sink() noexcept { return sink_; }
+  std::remove_reference_t<Sink>& sink() noexcept { return sink_; }  ///< the writer, without a limit
 
  private:
   class unfinished;

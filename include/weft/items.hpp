@@ -26,7 +26,9 @@ class items {
   using const_iterator = const T*;
 
   items() = default;
+  /// `count` values, each as T{}.
   explicit items(std::size_t count) : all_{count != 0 ? new T[count]() : nullptr}, count_{count} {}
+  /// Copies of the values.
   items(const T* first, const T* last) : items{static_cast<std::size_t>(last - first)} {
     std::copy(first, last, all_.get());
   }

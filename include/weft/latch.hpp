@@ -16,7 +16,7 @@ namespace weft {
 /// Cost  the last count wakes each that waits.
 class latch : detail::gate {
  public:
-  explicit latch(std::size_t count) noexcept : left_{count} {}
+  explicit latch(std::size_t count) noexcept : left_{count} {}  ///< of 0 it is open at once
 
   /// By no more than is left: else it ends the program.
   void count_down(std::size_t by = 1) noexcept;

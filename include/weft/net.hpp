@@ -58,8 +58,9 @@ class lent_buffer {
   }
   ~lent_buffer() = default;
 
-  std::span<const std::byte> bytes() const noexcept { return {memory_.get(), size_}; }
-  operator std::span<const std::byte>() const noexcept { return bytes(); }  // NOLINT: stands for it
+  std::span<const std::byte> bytes() const noexcept { return {memory_.get(), size_}; }  ///< as long as the buffer lives
+  operator std::span<const std::byte>() const noexcept { return bytes(); }              // NOLINT: stands for it
+  /// The same as text: the bytes as they came.
   std::string_view text() const noexcept { return {reinterpret_cast<const char*>(memory_.get()), size_}; }
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }

@@ -64,7 +64,7 @@ struct observer_options {
 /// Cost      a thread, which looks at all tasks once a second for deadlocks; without those, nothing until somebody asks.
 class observer {
  public:
-  explicit observer(const observer_options& options = {});
+  explicit observer(const observer_options& options = {});  ///< starts its thread
   observer(const observer&) = delete;
   observer& operator=(const observer&) = delete;
   ~observer();

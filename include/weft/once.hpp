@@ -55,6 +55,7 @@ class once {
 /// Of the one that does it, or finds it done.
 class once::turn {
  public:
+  /// Made by `once`, with its mutex held.
   turn(mutex::guard held, once& of, std::uintptr_t mine) noexcept : held_{held.release()}, of_{of}, mine_{mine} {}
   turn(const turn&) = delete;
   // And then it gives the mutex back.

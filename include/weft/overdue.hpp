@@ -75,7 +75,7 @@ class overdue_handler {
     }
   }
 
-  void operator()(const overdue_scope& what) const noexcept { call_(object_, what); }
+  void operator()(const overdue_scope& what) const noexcept { call_(object_, what); }  ///< calls the handler
 
  private:
   template <class Handler>

@@ -29,7 +29,7 @@ bool is_per_worker(const std::pmr::memory_resource* resource) noexcept;
 ///           200 workers come, each call takes the lock.
 class per_worker {
  public:
-  explicit per_worker(std::pmr::memory_resource* resource);
+  explicit per_worker(std::pmr::memory_resource* resource);  ///< asked under a lock, by one thread at a time
   per_worker(const per_worker&) = delete;
   per_worker& operator=(const per_worker&) = delete;
   ~per_worker();

@@ -100,7 +100,7 @@ unsigned available_processors();
 /// Cost      each worker has some 20 KiB, and its thread's stack.
 class pool {
  public:
-  explicit pool(pool_options options = {});
+  explicit pool(pool_options options = {});  ///< starts its threads
   pool(const pool&) = delete;
   pool& operator=(const pool&) = delete;
   ~pool();
@@ -199,8 +199,9 @@ class pool {
 ///     co_await w::start_on(shards.worker(key % 4), update(key));
 class worker_group {
  public:
+  /// `workers`: how many threads, numbered from 0.
   explicit worker_group(unsigned workers) : threads_{{.threads = workers}} {}
-  explicit worker_group(pool_options options) : threads_{options} {}
+  explicit worker_group(pool_options options) : threads_{options} {}  ///< as of a pool
 
   /// Runs its jobs in order of posting, on just that thread.
   weft::executor& worker(unsigned which) const noexcept { return threads_.worker(which); }
@@ -232,7 +233,7 @@ class worker_group {
 /// Cost      a post is one atomic read-modify-write, and a post below where nothing ran. One allocation for its life.
 class strand final : public weft::executor {
  public:
-  explicit strand(weft::executor& below);
+  explicit strand(weft::executor& below);  ///< where its jobs run
   strand(const strand&) = delete;
   strand& operator=(const strand&) = delete;
   ~strand();

@@ -49,13 +49,16 @@ class list_of {
   static constexpr std::size_t most = 32;  ///< values in braces
 
   list_of() = default;
+  /// Values in braces, at most `most`.
   template <class... Parts>
     requires(sizeof...(Parts) > 0 && (std::convertible_to<const Parts&, View> && ...))
   list_of(const Parts&... parts) noexcept : few_{View(parts)...}, size_{sizeof...(Parts)} {  // NOLINT: for braces
     static_assert(sizeof...(Parts) <= most, "too many values in braces: pass a std::vector");
   }
+  /// A whole vector, by reference.
   list_of(const std::vector<Value>& all) noexcept : many_{&all} {}  // NOLINT: for a vector
 
+  /// Its values, on their own. Throws std::bad_alloc.
   std::vector<Value> copy() const {
     return many_ != nullptr ? *many_ : std::vector<Value>(few_.begin(), few_.begin() + size_);
   }
@@ -72,16 +75,17 @@ using numbers = list_of<int, int>;
 /// How a process has ended.
 class exit_status {
  public:
-  exit_status() noexcept = default;  ///< exit code 0
-  static exit_status of_code(int code) noexcept { return exit_status{code, 0, false}; }
+  exit_status() noexcept = default;                                                      ///< exit code 0
+  static exit_status of_code(int code) noexcept { return exit_status{code, 0, false}; }  ///< what exit(code) gives
+  /// What a signal gives, with a core file or without.
   static exit_status of_signal(int number, bool dumped_core = false) noexcept {
     return exit_status{-1, number, dumped_core};
   }
 
-  bool is_success() const noexcept { return code_ == 0; }
-  int code() const noexcept { return code_; }      ///< its exit code, 0 to 255; -1: a signal has ended it
-  int signal() const noexcept { return signal_; }  ///< the signal that has ended it; 0: none has
-  bool dumped_core() const noexcept { return dumped_core_; }
+  bool is_success() const noexcept { return code_ == 0; }     ///< exit code 0
+  int code() const noexcept { return code_; }                 ///< its exit code, 0 to 255; -1: a signal has ended it
+  int signal() const noexcept { return signal_; }             ///< the signal that has ended it; 0: none has
+  bool dumped_core() const noexcept { return dumped_core_; }  ///< whether the signal has left a core file
   /// For people: "exit code 1", "signal 9 (Killed)".
   std::string to_string() const;
 

@@ -119,6 +119,7 @@ task<T> run_listed(listing given, F f) {
 /// Cost      an allocation and a scope of its own for each piece of work. With a limit a timer, unless it is pumped.
 class registry {
  public:
+  /// `options`: whether limits go by the clock or by tick().
   explicit registry(registry_options options = {}) noexcept : options_{options} {}
   registry(const registry&) = delete;
   ~registry();

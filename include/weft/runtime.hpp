@@ -99,7 +99,7 @@ class runtime {
   // One thread runs it, the first that does. It waits by epoll. Timers are the process's own, and post to it as other threads
   // may.
 
-  bool is_guest() const noexcept;
+  bool is_guest() const noexcept;  ///< whether another loop runs it
   /// Readable when there is something to run. Stays its own, and is the same for its whole life.
   int descriptor() const noexcept;
   /// Runs up to `budget` jobs that are ready, which may be fewer tasks, and does not wait. Gives how many; where some are left,
@@ -108,8 +108,8 @@ class runtime {
   /// Misuse  on a second thread, or by one of its tasks, it ends the program with a sentence.
   std::size_t run_ready(std::size_t budget = 64);
 
-  io_backend backend() const noexcept;
-  io_stats stats() const noexcept;
+  io_backend backend() const noexcept;  ///< by which it waits for sockets
+  io_stats stats() const noexcept;      ///< since it was made
   /// Says in sentences how it waits for sockets, and why so.
   std::string explain() const;
 

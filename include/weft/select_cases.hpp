@@ -99,7 +99,7 @@ class receive_case {
  public:
   using result_type = std::optional<T>;
   using state = detail::receive_state<T>;
-  explicit receive_case(channel<T>& from) noexcept : from_{&from} {}
+  explicit receive_case(channel<T>& from) noexcept : from_{&from} {}  ///< as on_receive(from)
 
  private:
   friend state;
@@ -112,7 +112,7 @@ class send_case {
  public:
   using result_type = std::monostate;
   using state = detail::send_state<T>;
-  send_case(channel<T>& to, T&& value) noexcept : to_{&to}, value_(std::move(value)) {}
+  send_case(channel<T>& to, T&& value) noexcept : to_{&to}, value_(std::move(value)) {}  ///< as on_send(to, value)
 
  private:
   friend state;
@@ -125,7 +125,9 @@ class after_case final : public detail::happening_case, timer {
  public:
   using result_type = std::monostate;
   using state = after_case;
+  /// From where the select is awaited on.
   explicit after_case(clock::duration d) noexcept : happening_case{passed_}, timer{fire_now}, for_{d} {}
+  /// A time of the clock of the task that selects.
   explicit after_case(clock::time_point until) noexcept
       : happening_case{passed_}, timer{fire_now}, until_{until}, is_absolute_{true} {}
   after_case(const after_case& other) noexcept  // before it is awaited
@@ -161,8 +163,8 @@ class stop_case final : public detail::happening_case {
  public:
   using result_type = std::monostate;
   using state = stop_case;
-  explicit stop_case(stop_token of) noexcept : happening_case{requested_}, of_{of} {}
-  stop_case(const stop_case& other) noexcept : stop_case{other.of_} {}  // before it is awaited
+  explicit stop_case(stop_token of) noexcept : happening_case{requested_}, of_{of} {}  ///< as on_stop(of)
+  stop_case(const stop_case& other) noexcept : stop_case{other.of_} {}                 // before it is awaited
 
   bool may_be_ready() const noexcept { return of_.stop_requested(); }
   bool try_now() const noexcept { return of_.stop_requested(); }

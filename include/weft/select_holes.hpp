@@ -19,7 +19,7 @@ class case_if {
  public:
   using result_type = typename Case::result_type;
   using state = detail::state_if<Case>;
-  explicit case_if(std::optional<Case> one) noexcept : one_{std::move(one)} {}
+  explicit case_if(std::optional<Case> one) noexcept : one_{std::move(one)} {}  ///< never chosen, if it is empty
 
  private:
   friend state;

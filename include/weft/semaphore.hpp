@@ -19,7 +19,7 @@ class semaphore : detail::gate {
  public:
   class permit;
 
-  explicit semaphore(std::size_t permits) noexcept : available_{permits} {}
+  explicit semaphore(std::size_t permits) noexcept : available_{permits} {}  ///< so many are free at first
 
   /// Takes `count` permits at once. Who wants many waits in line like all others, and those behind wait, too.
   [[nodiscard("nothing happens until it is awaited")]] auto acquire(std::size_t count = 1) noexcept;

@@ -81,9 +81,10 @@ class executor_scheduler {
  public:
   using scheduler_concept = stdexec::scheduler_t;
 
-  explicit executor_scheduler(executor& ex) noexcept : executor_{&ex} {}
+  explicit executor_scheduler(executor& ex) noexcept : executor_{&ex} {}  ///< as as_scheduler(ex)
 
-  sender schedule() const noexcept { return sender{*executor_}; }
+  sender schedule() const noexcept { return sender{*executor_}; }  ///< completes with nothing, on the executor
+  /// Parallel where the executor runs jobs at the same time, else weakly parallel.
   stdexec::forward_progress_guarantee query(stdexec::get_forward_progress_guarantee_t) const noexcept {
     return executor_->runs_in_parallel() ? stdexec::forward_progress_guarantee::parallel
                                          : stdexec::forward_progress_guarantee::weakly_parallel;

@@ -100,6 +100,7 @@ class sequence_range {
 /// Cost  to publish, a lock of one byte, and a look at each that waits; to ask, or to wait for what is there, a load.
 class sequence_barrier : detail::gate {
  public:
+  /// `published`: the last number that counts as published.
   explicit sequence_barrier(sequence_number published = nothing_yet) noexcept : published_{published} {}
 
   /// The last one that was published.
@@ -175,7 +176,7 @@ class single_producer_sequencer {
     if (!all.empty()) publish(all.back());
   }
 
-  sequence_number last_published() const noexcept { return published_.last_published(); }
+  sequence_number last_published() const noexcept { return published_.last_published(); }  ///< as of a barrier
   /// As of a barrier.
   [[nodiscard("nothing happens until it is awaited")]] auto wait_until_published(sequence_number target) noexcept {
     return published_.wait_until_published(target);
@@ -228,6 +229,7 @@ inline auto single_producer_sequencer::claim_up_to(std::size_t count) noexcept {
 /// Cost      a claim is a task, which takes a mutex; to publish, a lock of one byte, and a flag for each number.
 class multi_producer_sequencer {
  public:
+  /// As of one that produces; throws std::bad_alloc.
   multi_producer_sequencer(sequence_barrier& consumed, std::size_t size, sequence_number published = nothing_yet);
   multi_producer_sequencer(const multi_producer_sequencer&) = delete;
   ~multi_producer_sequencer();

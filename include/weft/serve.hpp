@@ -99,6 +99,7 @@ class connection_error_handler {
  public:
   constexpr connection_error_handler() noexcept = default;
 
+  /// Calls `handler`, which outlives the server unless it is empty, with each failure.
   template <class Handler>
     requires(!std::is_same_v<std::remove_cvref_t<Handler>, connection_error_handler>) &&
             std::is_invocable_v<Handler&, const endpoint&, std::exception_ptr> &&
@@ -127,6 +128,7 @@ class connection_error_handler {
     }
   }
 
+  /// Tells it of one failure.
   void operator()(const endpoint& peer, std::exception_ptr failure) const noexcept {
     call_(object_, peer, std::move(failure));
   }

@@ -33,6 +33,7 @@ class shared_mutex : detail::gate {
   using upgradable_guard = holder<mode::upgradable>;
   using guard = holder<mode::alone>;
 
+  /// `options`: who goes first.
   explicit shared_mutex(shared_mutex_options options = {}) noexcept : options_{options} {}
   ~shared_mutex();
 

@@ -77,7 +77,7 @@ namespace weft {
 /// Cost      a descriptor, and six system calls for the construction and the destruction; three more a signal.
 class [[nodiscard("it hears signals as long as it lives")]] signals {
  public:
-  signals(std::initializer_list<int> numbers);
+  signals(std::initializer_list<int> numbers);  ///< such as {SIGINT, SIGTERM}
   signals(signals&& other) noexcept : watch_{std::move(other.watch_)}, at_{std::exchange(other.at_, nullptr)} {}
   signals& operator=(signals&& other) noexcept {
     watch_ = std::move(other.watch_);

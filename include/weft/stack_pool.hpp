@@ -102,8 +102,8 @@ class stack_pool {
   ///     w::stack_pool::configure_process_wide({.guard = w::stack_guard::none, .huge_pages = true});
   static stack_pool& configure_process_wide(const stack_pool_options& options);
 
-  stack_limits limits() const;
-  stack_pool_stats stats() const noexcept;
+  stack_limits limits() const;              ///< of this system and these options; throws std::bad_alloc
+  stack_pool_stats stats() const noexcept;  ///< counts of one moment each
 
   /// Gives the memory of all idle stacks back to the system; how many there were.
   std::size_t trim() noexcept;

@@ -48,6 +48,7 @@ class stop_source {
   /// before, and nothing happens. Never throws.
   bool request_stop(stop_cause cause = {}) noexcept;
 
+  /// Whether a stop was requested. Does not wait, nor lock.
   bool stop_requested() const noexcept {
     return (state_.load(std::memory_order_acquire) & requested) != 0;  // <- asked
   }
@@ -55,7 +56,7 @@ class stop_source {
   /// Why, once a stop was requested; null before.
   const stop_cause* cause() const noexcept { return stop_requested() ? &cause_ : nullptr; }
 
-  stop_token token() noexcept;
+  stop_token token() noexcept;  ///< for those who are to listen; the source outlives it
 
  private:
   friend class stop_token;
@@ -87,8 +88,10 @@ class stop_token {
  public:
   stop_token() = default;
 
+  /// False of one without a source.
   bool stop_requested() const noexcept { return source_ != nullptr && source_->stop_requested(); }
-  bool stop_possible() const noexcept { return source_ != nullptr; }
+  bool stop_possible() const noexcept { return source_ != nullptr; }  ///< whether it has a source
+  /// As of its source; null without one.
   const stop_cause* cause() const noexcept { return source_ != nullptr ? source_->cause() : nullptr; }
 
   friend bool operator==(stop_token, stop_token) = default;
@@ -115,6 +118,7 @@ class stop_callback : detail::stop_node {
   static_assert(std::is_invocable_v<F&>, "a stop_callback calls its function without arguments");
 
  public:
+  /// Where the stop was requested before, calls `callback` before it returns.
   template <class G>
   stop_callback(stop_token token, G&& callback) noexcept(std::is_nothrow_constructible_v<F, G>)
       : stop_node{[](stop_node& self) noexcept { static_cast<stop_callback&>(self).call(); }},

@@ -90,9 +90,9 @@ class virtual_clock final : public clock {
   /// When the next timer fires, if there is one.
   std::optional<time_point> next() const noexcept;
 
-  duration elapsed() const noexcept { return now() - begin(); }
-  std::size_t armed() const noexcept;         ///< how many timers are
-  std::size_t armed_so_far() const noexcept;  ///< and were
+  duration elapsed() const noexcept { return now() - begin(); }  ///< since begin()
+  std::size_t armed() const noexcept;                            ///< how many timers are
+  std::size_t armed_so_far() const noexcept;                     ///< and were
 
  private:
   mutable std::mutex lock_;  // of all that follows
@@ -117,7 +117,7 @@ inline clock::duration elapsed() noexcept { return current_clock().now() - virtu
 /// Lifetime  destroyed with jobs inside, it ends the program. The last job may destroy it.
 class seeded_executor final : public executor {
  public:
-  explicit seeded_executor(std::uint64_t seed = 0) noexcept : state_{seed} {}
+  explicit seeded_executor(std::uint64_t seed = 0) noexcept : state_{seed} {}  ///< one seed, one order
   seeded_executor(const seeded_executor&) = delete;
   ~seeded_executor();
 

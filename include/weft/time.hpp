@@ -42,6 +42,7 @@ struct next_tick;
 /// Threads   any, one at a time. It stays where it is while it is awaited.
 class interval {
  public:
+  /// `missed` says what becomes of ticks that nobody has taken in time.
   template <class Rep, class Period>
   explicit interval(std::chrono::duration<Rep, Period> period, missed_ticks missed = missed_ticks::skip) noexcept
       : interval{at_full_width{}, detail::saturated(period), missed} {}
@@ -56,7 +57,7 @@ class interval {
   /// Has it begin anew: the next tick comes a period after it is awaited.
   void reset() noexcept { has_begun_ = false; }
 
-  clock::duration period() const noexcept { return period_; }
+  clock::duration period() const noexcept { return period_; }  ///< as it was made with
 
  private:
   friend detail::tick_awaiter;

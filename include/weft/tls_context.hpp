@@ -54,13 +54,14 @@ inline std::error_code make_error_code(errc code) noexcept { return {static_cast
 /// when a context is made.
 class pem {
  public:
-  constexpr pem() noexcept = default;  ///< none
-  static constexpr pem file(std::string_view path) noexcept { return {kind::file, path}; }
+  constexpr pem() noexcept = default;                                                       ///< none
+  static constexpr pem file(std::string_view path) noexcept { return {kind::file, path}; }  ///< the file that has them
+  /// "-----BEGIN CERTIFICATE-----…"
   static constexpr pem text(std::string_view all) noexcept { return {kind::text, all}; }
 
-  constexpr bool is_given() const noexcept { return which_ != kind::none; }
-  constexpr bool is_file() const noexcept { return which_ == kind::file; }
-  constexpr std::string_view what() const noexcept { return what_; }  ///< the path, or the text
+  constexpr bool is_given() const noexcept { return which_ != kind::none; }  ///< false of none
+  constexpr bool is_file() const noexcept { return which_ == kind::file; }   ///< what() is a path
+  constexpr std::string_view what() const noexcept { return what_; }         ///< the path, or the text
 
  private:
   enum class kind : std::uint8_t { none, file, text };
@@ -136,7 +137,7 @@ struct server_options {
 class client_context {
  public:
   client_context() : client_context(client_options{}) {}
-  explicit client_context(const client_options& options);
+  explicit client_context(const client_options& options);  ///< reads the files that these name
 
   /// Replaces the certificate for later handshakes, and drops the kept sessions. Streams that exist go on unchanged.
   void reload(const certificate& own) const;
@@ -149,7 +150,7 @@ class client_context {
 /// What a server's connections share. Copies share one context. Fails, Threads and Cost are those of client_context.
 class server_context {
  public:
-  explicit server_context(const server_options& options);
+  explicit server_context(const server_options& options);  ///< reads the files that these name
 
   /// Replaces the certificates for later handshakes; connections that exist go on unchanged. Throws as the constructor does;
   /// then nothing has changed.

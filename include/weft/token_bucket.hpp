@@ -31,7 +31,7 @@ struct token_bucket_options {
 /// Source    the token bucket of Turner, "New directions in communications", IEEE Communications Magazine 24:10 (1986).
 class token_bucket : detail::gate {
  public:
-  explicit token_bucket(const token_bucket_options& options) noexcept;
+  explicit token_bucket(const token_bucket_options& options) noexcept;  ///< full at first
   /// Ends the program if somebody waits for tokens.
   ~token_bucket();
 

@@ -55,6 +55,7 @@ class owned_descriptor {
   }
 
   int number() const noexcept { return number_; }  ///< -1: none
+  /// Gives the descriptor up, to be closed by the caller; -1: there is none.
   [[nodiscard("the descriptor is nobody's then")]] int release() noexcept { return std::exchange(number_, -1); }
 
  private:

@@ -35,7 +35,7 @@ class watch : detail::channel_core {
   using value_type = T;
   using receiver = receiver_of<watch>;
 
-  explicit watch(T value) noexcept : value_(std::move(value)) {}
+  explicit watch(T value) noexcept : value_(std::move(value)) {}  ///< what the first receive() of each receiver gives
   ~watch() {
     lock.lock();
     WEFT_EXPECTS(handles_ == 0, "a watch was destroyed while a receiver of it is left");

@@ -79,12 +79,12 @@ struct watchdog_stats {
 ///          snapshot does. Nothing while all workers sleep.
 class watchdog {
  public:
-  explicit watchdog(watchdog_options options = {});
+  explicit watchdog(watchdog_options options = {});  ///< starts its thread
   watchdog(const watchdog&) = delete;
   watchdog& operator=(const watchdog&) = delete;
   ~watchdog();
 
-  watchdog_stats stats() const noexcept;
+  watchdog_stats stats() const noexcept;  ///< since it was made; any thread
 
  private:
   struct core;
