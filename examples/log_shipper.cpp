@@ -1,5 +1,6 @@
-// Follows a log file, and ships its lines over TCP: `example_log_shipper /var/log/app.log 10.0.0.7:5140`. The file may come later, be
-// rotated by a rename, and be truncated. It ends at Ctrl-C.
+// Follows a log file, and ships its lines over TLS: `example_log_shipper /var/log/app.log logs.example.com 6514`. A fourth argument
+// names a file of certificates that are trusted instead of the system's. The log may come later, be rotated by a rename, and be
+// truncated. It ends at Ctrl-C.
 //
 // Each file that has had the name is read along, also under its new name, until two more have had it: the program that writes the
 // log may go on writing to the old one until it opens the new one. A file that was renamed before it could be opened is found by
@@ -7,11 +8,7 @@
 // events were lost (overflow).
 //
 // Where the connection breaks, what was being sent is sent again on the next one: the receiver may have a part of that twice, since
-// plain TCP has nobody confirm a line. What is cut off by a truncation before it was read is lost, as it is for every reader.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+// nobody confirms a line. What is cut off by a truncation before it was read is lost, as it is for every reader.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -19,9 +16,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
+#include <weft/tls.hpp>
 #include <weft/weft.hpp>
 
 namespace w = weft;
@@ -31,14 +30,16 @@ using namespace std::literals;
 // Where lines go. One connection at a time, made when there is something to send.
 class receiver {
  public:
-  explicit receiver(w::net::endpoint where) : where_{where} {}
+  receiver(std::string host, std::string port, w::tls::pem trusted)
+      : host_{std::move(host)}, port_{std::move(port)}, trusting_{{.trust = trusted}} {}
 
   w::task<> send(std::string_view lines) {
     const auto once = [&]() -> w::task<> {
       try {
-        if (!connection_) connection_.emplace(co_await w::net::connect(where_));
-        co_await connection_->write(std::as_bytes(std::span{lines}));
-      } catch (const w::error&) {
+        if (!connection_) connection_.emplace(co_await w::tls::connect(trusting_, host_, port_));
+        co_await connection_->write(lines);
+      } catch (const w::error& failed) {
+        std::fprintf(stderr, "%s\n", failed.what());
         connection_.reset();
         throw;
       }
@@ -46,22 +47,27 @@ class receiver {
     co_await w::retry({.attempts = 1000, .delay = 100ms, .max_delay = 5s}, once);
   }
 
+  // Tells the receiver that this is all. A write that was stopped has closed the connection.
+  w::task<> end() {
+    if (connection_ && connection_->is_open()) co_await connection_->shutdown();
+  }
+
  private:
-  w::net::endpoint where_;
-  std::optional<w::net::stream> connection_;
+  std::string host_, port_;
+  w::tls::client_context trusting_;
+  std::optional<w::tls::stream<>> connection_;
 };
 
 // A file that is read on, also when it has another name, or none.
 class open_log {
  public:
+  // None: it is not there yet.
   static w::task<std::optional<open_log>> open(std::string path) {
-    const auto call = [&]() -> std::optional<open_log> {
-      w::net::owned_descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-      struct stat of;
-      if (file.number() < 0 || ::fstat(file.number(), &of) != 0) return std::nullopt;  // not there yet
-      return open_log{std::move(file), of.st_ino};
-    };
-    co_return co_await w::blocking(call);
+    auto opened = co_await w::as_result(w::file::open(path));
+    if (!opened && opened.error() == std::errc::no_such_file_or_directory) co_return std::nullopt;
+    w::file file = std::move(opened).value();
+    const std::uint64_t inode = (co_await file.stat()).inode;
+    co_return open_log{std::move(file), inode};
   }
 
   std::uint64_t inode() const { return inode_; }
@@ -69,16 +75,12 @@ class open_log {
   // Ships what has been added since. The rest of a line waits for its end.
   w::task<> ship(receiver& to) {
     std::array<char, 65536> buffer;
-    const auto read = [&] {
-      const off_t size = ::lseek(file_.number(), 0, SEEK_END);
-      if (size < at_) at_ = 0, rest_.clear();  // truncated
-      return ::pread(file_.number(), buffer.data(), buffer.size(), at_);
-    };
     for (;;) {
-      const ssize_t size = co_await w::blocking(read);
-      if (size <= 0) co_return;
+      if (co_await file_.size() < at_) at_ = 0, rest_.clear();  // truncated
+      const std::size_t size = co_await file_.read_at(at_, std::as_writable_bytes(std::span{buffer}));
+      if (size == 0) co_return;
       at_ += size;
-      rest_.append(buffer.data(), static_cast<std::size_t>(size));
+      rest_.append(buffer.data(), size);
       const std::size_t end = rest_.rfind('\n');
       if (end == std::string::npos) continue;
       co_await to.send(std::string_view{rest_}.substr(0, end + 1));
@@ -92,17 +94,17 @@ class open_log {
   }
 
  private:
-  open_log(w::net::owned_descriptor file, std::uint64_t inode) : file_{std::move(file)}, inode_{inode} {}
+  open_log(w::file file, std::uint64_t inode) : file_{std::move(file)}, inode_{inode} {}
 
-  w::net::owned_descriptor file_;
+  w::file file_;
   std::uint64_t inode_;
-  off_t at_ = 0;
+  std::uint64_t at_ = 0;
   std::string rest_;
 };
 
 class follower {
  public:
-  follower(std::string path, w::net::endpoint where) : to_{where} {
+  follower(const std::string& path, receiver& to) : to_{to} {
     const std::size_t slash = path.rfind('/');
     in_ = slash == std::string::npos ? "./" : path.substr(0, slash + 1);
     name_ = path.substr(slash + 1);  // npos + 1 is 0
@@ -150,23 +152,30 @@ class follower {
   }
 
   std::string in_, name_;
-  receiver to_;
+  receiver& to_;
   std::vector<open_log> logs_;  // the oldest first
   std::uint32_t rotation_ = 0;  // the cookie of the last one
 };
 
-w::task<> follow(std::string path, w::net::endpoint where) {
-  follower all{std::move(path), where};
+w::task<> follow(std::string path, receiver& to) {
+  follower all{path, to};
   co_await all.run();
 }
 
+w::task<> ship(std::string path, std::string host, std::string port, w::tls::pem trusted) {
+  receiver to{std::move(host), std::move(port), trusted};
+  co_await w::when_any(follow(std::move(path), to), w::interrupted());
+  co_await to.end();
+}
+
 int main(int count, char** arguments) {
-  if (count != 3) {
-    std::fputs("usage: example_log_shipper FILE ADDRESS:PORT\n", stderr);
+  if (count != 4 && count != 5) {
+    std::fputs("usage: example_log_shipper FILE HOST PORT [TRUSTED]\n", stderr);
     return 2;
   }
+  const auto trusted = count == 5 ? w::tls::pem::file(arguments[4]) : w::tls::pem{};
   try {
-    return w::run_main(w::when_any(follow(arguments[1], w::net::endpoint::parse(arguments[2])), w::interrupted()));
+    return w::run_main(ship(arguments[1], arguments[2], arguments[3], trusted));
   } catch (const w::error& wrong) {
     std::fprintf(stderr, "%s\n", wrong.what());
     return 2;
