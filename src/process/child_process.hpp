@@ -49,7 +49,7 @@ class child_process {
   }
 
   /// Reaps the process if it has ended. Gives 0, or an error number: EAGAIN if the process still runs, ECHILD if its status is
-  /// lost.
+  /// lost, another one if the system refuses to tell.
   int try_reap() noexcept {
     const std::lock_guard guard{lock_};
     if (!is_there_) return is_lost_ ? ECHILD : 0;
@@ -95,9 +95,11 @@ class child_process {
     const auto id = static_cast<id_t>(has_file ? at_->number() : number_);
     while (::waitid(has_file ? P_PIDFD : P_PID, id, &how, WEXITED | WNOHANG | options) != 0) {
       if (errno == EINTR) continue;
-      is_lost_ = true;  // other code has reaped it, or this process is a fork of the one that started it
-      is_there_ = false;
-      return errno;
+      if (errno == ECHILD) {  // other code has reaped it, or this process is a fork of the one that started it
+        is_lost_ = true;
+        is_there_ = false;
+      }
+      return errno;  // else the system refuses to tell, as a filter of system calls may: the process is still this one's
     }
     return how.si_pid == 0 ? EAGAIN : 0;
   }

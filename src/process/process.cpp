@@ -30,11 +30,20 @@ static_assert(std::is_trivially_destructible_v<process_options> && std::is_trivi
 
 using net::owned_descriptor;
 
+[[noreturn]] void refuse(std::error_code why, const std::string& program) {
+  throw weft::error{why, "start a process", program};
+}
+[[noreturn]] void refuse(int number, const std::string& program) { refuse(system_error(number), program); }
+
 // Gives a descriptor to the io_service of the running thread, which watches it and later closes it.
-detail::descriptor& hand_over(owned_descriptor&& file) {
-  detail::descriptor& watched = detail::io_service_here().watch(file.number(), true);
-  static_cast<void>(file.release());
-  return watched;
+detail::descriptor& hand_over(owned_descriptor&& file, const std::string& program) {
+  try {
+    detail::descriptor& watched = detail::io_service_here().watch(file.number(), true);
+    static_cast<void>(file.release());
+    return watched;
+  } catch (const weft::error& failed) {
+    refuse(failed.code(), program);
+  }
 }
 
 }  // namespace
@@ -70,10 +79,6 @@ exit_status awaiting_end::give(const tried&) const noexcept { return of->status(
 // ---- starting -------------------------------------------------------------------------------------------------------------
 
 namespace {
-
-[[noreturn]] void refuse(int number, const std::string& program) {
-  throw weft::error{system_error(number), "start a process", program};
-}
 
 bool has_nul(std::string_view text) noexcept { return text.find('\0') != text.npos; }
 
@@ -224,7 +229,7 @@ process::process(const process_options& options, const strings& list) {
         owned_descriptor& mine = i == 0 ? to : from;
         gets(i, duplicate((i == 0 ? from : to).number(), end_of_numbers, program));
         if (::fcntl(mine.number(), F_SETFL, O_NONBLOCK) != 0) refuse(errno, program);
-        ends[at]->at_ = &hand_over(std::move(mine));
+        ends[at]->at_ = &hand_over(std::move(mine), program);
         break;
       }
     }
@@ -240,7 +245,7 @@ process::process(const process_options& options, const strings& list) {
   child_->has_begun(how.start(arguments, variables));
   owned_descriptor end{static_cast<int>(::syscall(SYS_pidfd_open, child_->number(), 0))};
   if (end.number() < 0) refuse(errno, program);
-  child_->is_watched_by(hand_over(std::move(end)));
+  child_->is_watched_by(hand_over(std::move(end), program));
 }
 
 int process::id() const noexcept { return child_ != nullptr ? child_->number() : -1; }
