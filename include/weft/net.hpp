@@ -135,6 +135,18 @@ class stream {
   /// Misuse    two tasks that read at once end the program with a sentence.
   /// Cost      one system call where something has come; none that fails, but for a stream's first.
   detail::operation<detail::reading> read(std::span<std::byte> into) const noexcept { return {{at_, into}}; }
+  /// The same into several parts, one after the other, by one system call: a part is filled before the next one begins. Gives
+  /// how many bytes there are in all of them together; 0: the end, or all of them are empty. Of more than 64 parts it may fill
+  /// only the first 64.
+  ///
+  /// Lifetime  the array of parts stays, and stays the same, until this has ended.
+  ///
+  ///     const std::array<std::span<std::byte>, 2> parts{header, body};
+  ///     const std::size_t size = co_await peer.read(parts);
+  template <class = void>  // so that read({}) is the one above
+  detail::operation<detail::reading_parts> read(std::span<const std::span<std::byte>> parts) const noexcept {
+    return detail::reading_parts{at_, parts};
+  }
 
   /// Reads what has come, up to 16 KiB, into a buffer that is lent for it: one that waits has none, so an idle connection
   /// costs no buffer. Empty: the peer has closed its side. Otherwise as read().
@@ -148,6 +160,13 @@ class stream {
   /// Writes some of it, at least a byte, unless it is empty. Otherwise as read(), in the other direction.
   detail::operation<detail::writing_some> write_some(std::span<const std::byte> data) const noexcept {
     return {{at_, data}};
+  }
+  /// The same from several parts, one after the other, by one system call, which takes of the first 64 at most. Gives how many
+  /// bytes it has sent of all of them together; the array of parts, which stays until this has ended, stays the same.
+  template <class = void>  // so that write_some({}) is the one above
+  detail::operation<detail::writing_some_parts> write_some(
+      std::span<const std::span<const std::byte>> parts) const noexcept {
+    return detail::writing_some_parts{at_, parts};
   }
 
   /// Writes all of it.

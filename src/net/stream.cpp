@@ -33,34 +33,33 @@ std::exception_ptr failure_of(std::error_code refused, const char* operation) no
 
 namespace {
 
-// Reads from a Unix socket. `ends_early`: there may be more data behind the bytes that it gives.
-ssize_t receive_by_message(int number, std::span<std::byte> into, bool& ends_early) noexcept {
-  iovec part{.iov_base = into.data(), .iov_len = into.size()};
+constexpr std::size_t most_parts = 64;  // of one call
+
+// Reads by a message. `ends_early`: there may be more data behind the bytes that it gives.
+ssize_t receive_by_message(int number, std::span<iovec> parts, bool& ends_early) noexcept {
   msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
   const ssize_t size = ::recvmsg(number, &message, 0);
   ends_early =
       (message.msg_flags & MSG_CTRUNC) != 0;  // there were descriptors or credentials, which the system has dropped
   return size;
 }
 
-}  // namespace
-
-tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
+// Tries a read of at most `most` bytes by `receive`, which returns a size, or less than zero and errno.
+template <class Receive>
+tried try_read(descriptor& from, std::size_t most, Receive receive) noexcept {
   const bool was_repeated = from.take_repeated();
   from.expect_change(direction::in);
   ssize_t size;
   bool ends_early = false;
-  do
-    size = from.is_unix() ? receive_by_message(from.number(), into, ends_early)
-                          : ::recv(from.number(), into.data(), into.size(), 0);
+  do size = receive(ends_early);
   while (size < 0 && errno == EINTR);
   if (size == 0 && from.is_closed()) return {.refused = closed_here()};  // by close(), not by the peer
   if (size >= 0) {
     from.has_moved(static_cast<std::size_t>(size));
     count_io(static_cast<std::size_t>(size));
-    if (static_cast<std::size_t>(size) == into.size() || ends_early || (size != 0 && from.has_marks()))
+    if (static_cast<std::size_t>(size) == most || ends_early || (size != 0 && from.has_marks()))
       from.has_more(direction::in);
     if (was_repeated && size != 0) [[unlikely]]
       from.has_perhaps_more();
@@ -69,11 +68,34 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   return failed(from, direction::in, errno);
 }
 
+}  // namespace
+
+tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
+  return try_read(from, into.size(), [&](bool& ends_early) {
+    iovec part{.iov_base = into.data(), .iov_len = into.size()};
+    return from.is_unix() ? receive_by_message(from.number(), {&part, 1}, ends_early)
+                          : ::recv(from.number(), into.data(), into.size(), 0);
+  });
+}
+
+tried try_receive(descriptor& from, std::span<const std::span<std::byte>> into) noexcept {
+  if (into.size() == 1) return try_receive(from, into.front());
+  iovec vectors[most_parts];
+  const std::size_t count = std::min(into.size(), std::size(vectors));
+  std::size_t most = 0;
+  for (std::size_t i = 0; i != count; ++i) {
+    vectors[i] = {.iov_base = into[i].data(), .iov_len = into[i].size()};
+    most += into[i].size();
+  }
+  return try_read(from, most,
+                  [&](bool& ends_early) { return receive_by_message(from.number(), {vectors, count}, ends_early); });
+}
+
 namespace {
 
 ssize_t send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept {
   if (parts.size() == 1) return ::send(to.number(), parts.front().data(), parts.front().size(), MSG_NOSIGNAL);
-  iovec vectors[64];
+  iovec vectors[most_parts];
   const std::size_t count = std::min(parts.size(), std::size(vectors));
   for (std::size_t i = 0; i != count; ++i)
     vectors[i] = {.iov_base = const_cast<std::byte*>(parts[i].data()),

@@ -110,6 +110,34 @@ struct reads_and_writes : connection {
 };
 TEST(sweep, stream) { sweep_both<reads_and_writes>("stream::read, stream::write_some", waits_for_the_other); }
 
+// The same in parts.
+template <class By>
+struct reads_and_writes_parts : reads_and_writes<By> {
+  part<By> writes() {
+    for (const std::string_view piece : {"ab", "cde", "f"}) {
+      const std::array<std::span<const std::byte>, 3> parts{bytes(piece).first(1), {}, bytes(piece).subspan(1)};
+      const std::size_t written = co_await this->here.write_some(parts);
+      this->sent += piece.substr(0, written);
+      co_await rest(1);
+    }
+    this->here.shutdown();
+  }
+  part<By> reads() {
+    std::array<std::byte, 2> buffer;
+    const std::array<std::span<std::byte>, 2> parts{std::span{buffer}.first(1), std::span{buffer}.subspan(1)};
+    for (;;) {
+      const std::size_t got = co_await this->there.read(parts);
+      if (got == 0) break;
+      this->received += text(std::span{buffer}.first(got));
+    }
+    require(this->received == "abcdef", "it has ended too early");
+  }
+  part<By> run() { co_await together(reads(), writes()); }
+};
+TEST(sweep, stream_parts) {
+  sweep_both<reads_and_writes_parts>("stream::read(parts), stream::write_some(parts)", waits_for_the_other);
+}
+
 template <class By>
 struct receives : reads_and_writes<By> {
   part<By> reads() {
@@ -164,6 +192,21 @@ struct writes_much : connection {
   }
 };
 TEST(sweep, stream_write) { sweep_both<writes_much>("stream::write", waits_for_the_other); }
+
+// The same of parts.
+template <class By>
+struct writes_much_in_parts : writes_much<By> {
+  part<By> writes_parts() {
+    const std::array<std::byte, writes_much<By>::size> data{};
+    const std::span<const std::byte> all{data};
+    std::array<std::span<const std::byte>, 4> parts{all.first(1), {}, all.subspan(1, 4096), all.subspan(4097)};
+    co_await this->here.write(parts);
+    this->was_written = true;
+    this->here.shutdown();
+  }
+  part<By> run() { co_await together(writes_parts(), this->reads()); }
+};
+TEST(sweep, stream_write_parts) { sweep_both<writes_much_in_parts>("stream::write(parts)", waits_for_the_other); }
 
 // Over TCP, of memory that is lent: what is ended half-way resets the connection.
 template <class By>

@@ -124,6 +124,24 @@ struct reads : sends_letters<By> {
   part<By> run() { co_await together(this->sends(), gets()); }
 };
 
+// Into parts, of which some are empty.
+template <class By>
+struct reads_into_parts : sends_letters<By> {
+  static constexpr std::array those{call::recvmsg};
+  part<By> gets() {
+    std::array<std::byte, 3> buffer;
+    const std::span<std::byte> all{buffer};
+    const std::array<std::span<std::byte>, 4> parts{all.first(0), all.first(2), all.first(0), all.subspan(2)};
+    const auto read = [&] { return this->here.read(parts); };
+    for (;;) {
+      const std::size_t got = co_await again<By>(*this, read);
+      if (got == 0) break;
+      this->comes({reinterpret_cast<const char*>(buffer.data()), got});
+    }
+  }
+  part<By> run() { co_await together(this->sends(), gets()); }
+};
+
 template <class By>
 struct receives : sends_letters<By> {
   static constexpr std::array those{call::recv};
@@ -246,6 +264,28 @@ struct writes_some : gets_all<By> {
     std::span<const std::byte> left = std::as_bytes(std::span{this->sent});
     const auto write = [&] { return this->here.write_some(left); };
     while (!left.empty()) {
+      const std::size_t written = co_await again<By>(*this, write);
+      EXPECT_GT(written, 0U);
+      left = left.subspan(written);
+    }
+    this->here.shutdown();
+  }
+  part<By> run() { co_await together(puts(), this->gets()); }
+  void check(std::error_code failed) const {
+    gets_all<By>::check(failed);
+    EXPECT_TRUE(this->received == this->sent);
+  }
+};
+
+template <class By>
+struct writes_some_parts : gets_all<By> {
+  static constexpr std::array those{call::sendmsg};
+  part<By> puts() {
+    std::span<const std::byte> left = std::as_bytes(std::span{this->sent});
+    std::array<std::span<const std::byte>, 4> parts;
+    const auto write = [&] { return this->here.write_some(parts); };
+    while (!left.empty()) {
+      parts = {left.first(0), left.first(1), left.first(0), left.subspan(1)};
       const std::size_t written = co_await again<By>(*this, write);
       EXPECT_GT(written, 0U);
       left = left.subspan(written);
@@ -587,11 +627,13 @@ struct connects_to_several : scenario {
 // ---- the sweep ----------------------------------------------------------------------------------------------------------------
 
 TEST_P(net_faults, of_read) { sweep_faults<reads>(GetParam()); }
+TEST_P(net_faults, of_a_read_into_parts) { sweep_faults<reads_into_parts>(GetParam()); }
 TEST_P(net_faults, of_receive) { sweep_faults<receives>(GetParam()); }
 TEST_P(net_faults, of_a_read_as_a_case) { sweep_faults<reads_as_case>(GetParam()); }
 TEST_P(net_faults, of_a_buffered_reader) { sweep_faults<reads_through_a_buffer>(GetParam()); }
 TEST_P(net_faults, of_copy) { sweep_faults<copies>(GetParam()); }
 TEST_P(net_faults, of_write_some) { sweep_faults<writes_some>(GetParam()); }
+TEST_P(net_faults, of_write_some_parts) { sweep_faults<writes_some_parts>(GetParam()); }
 TEST_P(net_faults, of_write) { sweep_faults<writes>(GetParam()); }
 TEST_P(net_faults, of_a_write_of_parts) { sweep_faults<writes_parts>(GetParam()); }
 TEST_P(net_faults, of_send_file) { sweep_faults<sends_a_file>(GetParam()); }

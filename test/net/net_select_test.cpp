@@ -292,6 +292,23 @@ WEFT_TEST("a write as a case: some of it, where there is room") {
   EXPECT_EQ((co_await select(on(both.here.write_some(bytes("room"))), after(10s))).index, 0u);
 }
 
+WEFT_TEST("reads and writes of several parts as cases") {
+  const connection both = connected();
+  std::array<std::byte, 3> one;
+  std::array<std::byte, 5> other;
+  const std::array<std::span<std::byte>, 2> into{one, other};
+  EXPECT_EQ((co_await select(on(both.here.read(into)), after(1ms))).index, 1u);
+  const std::array<std::span<const std::byte>, 2> parts{bytes("ab"), bytes("cd")};
+  const auto sent = co_await select(on(both.there.write_some(parts)), after(10s));
+  EXPECT_EQ(sent.index, 0u);
+  EXPECT_EQ(std::get<0>(sent.value), 4u);
+  const auto got = co_await select(on(both.here.read(into)), after(10s));
+  EXPECT_EQ(got.index, 0u);
+  EXPECT_EQ(std::get<0>(got.value), 4u);
+  EXPECT_EQ(one[2], std::byte{'c'});
+  EXPECT_EQ(other[0], std::byte{'d'});
+}
+
 WEFT_TEST("readiness as a case") {
   int ends[2];
   EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);

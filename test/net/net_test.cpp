@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -305,6 +306,148 @@ TEST(stream_misuse, two_writers_end_the_program) {
                  co_await weft::when_all(both.here.write(large), both.here.write(large));
                }()),
                "two tasks write to one stream at once");
+}
+
+// ---- several parts --------------------------------------------------------------------------------------------------------
+
+using parts_to_fill = std::vector<std::span<std::byte>>;
+using parts_to_send = std::vector<std::span<const std::byte>>;
+
+// Parts of `buffer`, one after the other.
+parts_to_fill cut(std::string& buffer, std::initializer_list<std::size_t> sizes) {
+  parts_to_fill parts;
+  std::span<std::byte> left = std::as_writable_bytes(std::span{buffer});
+  for (const std::size_t size : sizes) {
+    parts.push_back(left.first(size));
+    left = left.subspan(size);
+  }
+  return parts;
+}
+
+task<> read_into_parts(const connection& both) {
+  std::string buffer(10, '.');
+  const parts_to_fill parts = cut(buffer, {0, 2, 0, 3, 5});
+  co_await both.there.write("abc");
+  EXPECT_EQ(co_await both.here.read(parts), 3u);
+  EXPECT_EQ(buffer, "abc.......") << "a part is filled before the next one";
+  co_await both.there.write("ABCDEFGHIJKL");
+  EXPECT_EQ(co_await both.here.read(parts), 10u);
+  EXPECT_EQ(buffer, "ABCDEFGHIJ");
+  EXPECT_EQ(co_await both.here.read(parts), 2u) << "what is behind a full read is reported no more";
+  EXPECT_EQ(buffer, "KLCDEFGHIJ");
+  both.there.shutdown();
+  EXPECT_EQ(co_await both.here.read(parts), 0u);
+}
+
+WEFT_TEST("stream: reads into several parts") {
+  const connection by_unix = connected();
+  co_await read_into_parts(by_unix);
+  const connection by_tcp = co_await connected_by_tcp();
+  co_await read_into_parts(by_tcp);
+}
+
+WEFT_TEST("stream: a read fills 64 parts, and empty ones before the first are none of them") {
+  const connection both = connected();
+  std::string buffer(100, '.');
+  parts_to_fill parts(70);  // empty
+  for (std::size_t i = 0; i != buffer.size(); ++i)
+    parts.push_back(std::as_writable_bytes(std::span{buffer}).subspan(i, 1));
+  co_await both.there.write(std::string(100, 'x'));
+  EXPECT_EQ(co_await both.here.read(parts), 64u);
+  EXPECT_EQ(buffer, std::string(64, 'x') + std::string(36, '.'));
+  EXPECT_EQ(co_await both.here.read(parts), 36u);
+}
+
+WEFT_TEST("stream: a read and a write of nothing but empty parts give nothing, and do not wait") {
+  const connection both = connected();
+  const parts_to_fill into(3);
+  const parts_to_send data(3);
+  EXPECT_EQ(co_await both.here.read(into), 0u);
+  EXPECT_EQ(co_await both.here.write_some(data), 0u);
+  EXPECT_EQ(co_await both.here.read(parts_to_fill{}), 0u);
+  EXPECT_EQ(co_await both.here.write_some(parts_to_send{}), 0u);
+}
+
+WEFT_TEST("stream: a read into parts that is stopped has had no effect") {
+  const connection both = connected();
+  std::string buffer(6, '.');
+  const parts_to_fill parts = cut(buffer, {1, 5});
+  for (int i = 0; i != 20; ++i) {
+    EXPECT_EQ((co_await weft::as_result(weft::timeout(1ms, both.here.read(parts)))).error(), weft::errc::timed_out);
+    EXPECT_EQ(buffer, "......");
+  }
+  co_await both.there.write("kept");
+  EXPECT_EQ(co_await both.here.read(parts), 4u);
+  EXPECT_EQ(buffer, "kept..");
+}
+
+WEFT_TEST("stream: writes some of several parts, and leaves their array as it was") {
+  const connection both = connected();
+  std::string sent;
+  for (std::size_t i = 0; i != 1 << 20; ++i) sent += static_cast<char>(i * 31 >> 4);
+  const auto writes = [&]() -> task<> {
+    std::span<const std::byte> left = bytes(sent);
+    while (!left.empty()) {
+      parts_to_send parts(70);  // empty
+      for (std::size_t from = 0; from < left.size() && parts.size() != 170; from += 1000)
+        parts.push_back(left.subspan(from, std::min<std::size_t>(1000, left.size() - from)));
+      const std::size_t first = parts[70].size();
+      const std::size_t some = co_await both.here.write_some(parts);
+      EXPECT_GT(some, 0u);
+      EXPECT_LE(some, 64'000u);
+      EXPECT_EQ(parts[70].size(), first);
+      left = left.subspan(some);
+    }
+    both.here.shutdown();
+  };
+  const auto [none, got] = co_await weft::when_all(writes(), read_all(both.there));
+  EXPECT_TRUE(got == sent);
+}
+
+WEFT_TEST("stream: a write of some parts that is stopped, for want of room, has had no effect") {
+  const connection both = connected();
+  const std::string large(1 << 16, 'x');
+  const parts_to_send parts{bytes(large), {}, bytes(large)};
+  std::size_t before = 0;  // until there is no more room
+  for (;;) {
+    const auto some = co_await weft::as_result(weft::timeout(1ms, both.here.write_some(parts)));
+    if (some.error()) break;
+    before += *some;
+  }
+  EXPECT_EQ((co_await read_exactly(both.there, before)).size(), before);
+  co_await both.here.write("room");
+  EXPECT_EQ(co_await read_exactly(both.there, 4), "room");
+}
+
+WEFT_TEST("stream: of several parts, too, nobody reads or writes what is closed") {
+  connection both = connected();
+  std::string buffer(6, '.');
+  const parts_to_fill into = cut(buffer, {1, 5});
+  const parts_to_send data{bytes("a"), bytes("b")};
+  const auto body = [&](scope& inside) -> task<> {
+    auto read = inside.fork(weft::as_result(both.here.read(into)));
+    co_await weft::sleep_for(100us);
+    both.here.close();
+    EXPECT_EQ((co_await std::move(read)).error(), weft::errc::closed);
+  };
+  co_await weft::with_scope(body);
+  EXPECT_EQ((co_await weft::as_result(both.here.write_some(data))).error(), weft::errc::closed);
+  EXPECT_EQ((co_await weft::as_result(stream{}.read(into))).error(), weft::errc::closed);
+  EXPECT_EQ((co_await weft::as_result(stream{}.write_some(data))).error(), weft::errc::closed);
+  both = connected();
+  both.there = stream{};
+  EXPECT_EQ((co_await weft::as_result(both.here.write_some(data))).error(), weft::errc::closed);
+}
+
+TEST(stream_misuse, one_that_reads_into_parts_is_a_reader) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(weft::sync_wait([]() -> task<> {
+                 const connection both = connected();
+                 std::string buffer(4, '.');
+                 const parts_to_fill parts = cut(buffer, {2, 2});
+                 co_await weft::when_all(both.here.read(parts), both.here.receive());
+               }()),
+               "two tasks read from one stream at once");
 }
 
 // ---- writes ---------------------------------------------------------------------------------------------------------------

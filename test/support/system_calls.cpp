@@ -162,8 +162,11 @@ ssize_t __wrap_recvmsg(int number, msghdr* message, int flags) {
   iovec one = message->msg_iov[0];
   one.iov_len = std::min<std::size_t>(one.iov_len, 1);
   iovec* const all = std::exchange(message->msg_iov, &one);
+  const std::size_t count = std::exchange(message->msg_iovlen, 1);
   const ssize_t got = __real_recvmsg(number, message, flags);
   message->msg_iov = all;
+  message->msg_iovlen = count;
+  test::report_anew(number, true);
   return got;
 }
 

@@ -45,6 +45,9 @@ struct tried {
   std::error_code refused{};
 };
 tried try_receive(descriptor& from, std::span<std::byte> into) noexcept;
+/// Into several parts, of which the first is not empty: into 64 of them at most.
+tried try_receive(descriptor& from, std::span<const std::span<std::byte>> into) noexcept;
+/// From several parts, of which the first is not empty: from 64 of them at most.
 tried try_send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept;
 /// The part of a file that is still to be sent.
 struct file_part {
@@ -205,6 +208,43 @@ struct writing_some {
   std::span<const std::byte> data;
 };
 
+/// The parts from the first one on that is not empty.
+template <class Part>
+std::span<Part> without_leading_empty(std::span<Part> parts) noexcept {
+  while (!parts.empty() && parts.front().empty()) parts = parts.subspan(1);
+  return parts;
+}
+
+struct reading_parts {
+  using value_type = std::size_t;
+  static constexpr const char* name = reading::name;
+  static constexpr const char* if_taken = reading::if_taken;
+  static constexpr direction which() noexcept { return direction::in; }
+  reading_parts(descriptor* from, std::span<const std::span<std::byte>> parts) noexcept
+      : at{from}, into{without_leading_empty(parts)} {}
+  bool may_try() const noexcept { return into.empty() || at->may_try(which()); }
+  tried attempt() const noexcept { return into.empty() ? tried{} : try_receive(*at, into); }
+  static std::size_t give(const tried& got) noexcept { return got.size; }
+
+  descriptor* at;
+  std::span<const std::span<std::byte>> into;
+};
+
+struct writing_some_parts {
+  using value_type = std::size_t;
+  static constexpr const char* name = writing_some::name;
+  static constexpr const char* if_taken = two_writers;
+  static constexpr direction which() noexcept { return direction::out; }
+  writing_some_parts(descriptor* to, std::span<const std::span<const std::byte>> parts) noexcept
+      : at{to}, data{without_leading_empty(parts)} {}
+  bool may_try() const noexcept { return data.empty() || at->may_try(which()); }
+  tried attempt() const noexcept { return data.empty() ? tried{} : try_send(*at, data); }
+  static std::size_t give(const tried& sent) noexcept { return sent.size; }
+
+  descriptor* at;
+  std::span<const std::span<const std::byte>> data;
+};
+
 /// The unsent part of a write. Its destructor shuts down the stream's write side if some of the data was sent and some was not.
 class unfinished_write {
  public:
@@ -229,9 +269,7 @@ class unfinished_write {
   }
 
  private:
-  void skip_empty() noexcept {
-    while (!left_.empty() && left_.front().empty()) left_ = left_.subspan(1);
-  }
+  void skip_empty() noexcept { left_ = without_leading_empty(left_); }
   void cut() noexcept;
 
   descriptor* to_;
