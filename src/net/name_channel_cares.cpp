@@ -89,6 +89,21 @@ void expect_success(int status, const char* operation) {
   if (status != ARES_SUCCESS) throw error{code_of_status(status), operation};
 }
 
+bool is_lack(std::error_code refused) noexcept {
+  for (const int lack : {EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC, EPERM, EACCES})
+    if (refused == system_error(lack)) return true;
+  return false;
+}
+
+// Of a call that is not for one lookup alone nobody says whose question it was: so it is noted for all.
+void name_channel::note_lack() noexcept {
+  if (begins_ != nullptr) {
+    begins_->lacked = refused_;
+    return;
+  }
+  for (lookup* one = first_; one != nullptr; one = one->next) one->lacked = refused_;
+}
+
 // ---- callbacks of c-ares ----------------------------------------------------------------------------------------------------
 
 void name_channel::called_back(void* its, int status, int, ares_addrinfo* found) noexcept {
@@ -236,7 +251,9 @@ std::error_code name_channel::begin(lookup& one, const char* host, address_famil
   hints.ai_socktype = SOCK_STREAM;
   const clock::time_point due_before = due_;
   refused_ = {};
+  begins_ = &one;
   ::ares_getaddrinfo(ares_, host, nullptr, &hints, called_back, &one);
+  begins_ = nullptr;
   fail_unwatched();
   expect_timeouts(steady_clock::now());
   those.over = std::move(over_);

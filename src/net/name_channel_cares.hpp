@@ -43,6 +43,8 @@ namespace weft::detail {
 /// A status of c-ares as the error code that programs see.
 std::error_code code_of_status(int status) noexcept;
 void expect_success(int status, const char* operation);
+/// Whether it is the system that lacked or forbade something: no server, and no network.
+bool is_lack(std::error_code refused) noexcept;
 
 class name_channel;
 
@@ -63,6 +65,7 @@ struct lookup : std::enable_shared_from_this<lookup> {
   int status = 0;
   ares_addrinfo* found = nullptr;
   std::error_code refused{};                // why no server could be used, if that is known
+  std::error_code lacked{};                 // what the system lacked or forbade, perhaps for one of its questions
   lookup *next = nullptr, *prev = nullptr;  // in the list of those under way, oldest first
   std::shared_ptr<lookup> kept;             // c-ares' share of this lookup
   std::shared_ptr<lookup> next_over;        // in the channel's list of those whose event is still to be set
@@ -125,9 +128,11 @@ class name_channel {
   // Notes why a server can't be used, which c-ares does not report.
   int refuse(int error) noexcept {
     refused_ = {error, std::generic_category()};
+    if (is_lack(refused_)) note_lack();
     errno = error;
     return -1;
   }
+  void note_lack() noexcept;
   void look_at(std::span<const unsigned char> datagram) noexcept;
   // The place of a socket in `unwatched_`; for -1 a free place. Null: there is none.
   int* unwatched(int number) noexcept {
@@ -139,6 +144,7 @@ class name_channel {
   ares_channel ares_ = nullptr;
   int set_ = -1;
   lookup *first_ = nullptr, *last_ = nullptr, *leader_ = nullptr;
+  lookup* begins_ = nullptr;  // whose questions c-ares asks right now for the first time
   std::size_t begun_ = 0, under_way_ = 0;
   std::size_t left_ = 0;          // lookups that were stopped, and that c-ares still has
   std::shared_ptr<lookup> over_;  // lookups that c-ares has called back, and whose event is still to be set

@@ -218,13 +218,13 @@ task<> lead(name_channel& channel, lookup& mine) {
 }
 
 // The error of a lookup that failed. If no server could be used, it is what a server answered, or what the system lacked or
-// forbade; otherwise `unreachable`.
+// forbade; otherwise `unreachable`. That there is no address is what c-ares says, too, where the question for one family could not
+// be asked, and the answer to the other one has none: then it is what the system lacked.
 std::error_code why_it_failed(const lookup& one) noexcept {
-  if (one.status == ARES_SUCCESS) return resolve_errc::no_address;
+  if (one.status == ARES_SUCCESS || one.status == ARES_ENODATA)
+    return one.lacked ? one.lacked : net::resolve_errc::no_address;
   if (one.status != ARES_ECONNREFUSED) return code_of_status(one.status);
-  if (one.refused.category() == net::resolve_category()) return one.refused;
-  for (const int lack : {EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC, EPERM, EACCES})
-    if (one.refused == std::error_code{lack, std::generic_category()}) return one.refused;
+  if (one.refused.category() == net::resolve_category() || is_lack(one.refused)) return one.refused;
   return resolve_errc::unreachable;
 }
 
@@ -248,7 +248,7 @@ task<std::vector<net::endpoint>> look_up_by_channel(name_query what, std::uint16
   if (one->status != ARES_SUCCESS || one->found == nullptr)
     co_await fail_with(lookup_failure(why_it_failed(*one), what));
   std::vector<net::endpoint> all = endpoints_of(one->found->nodes, port);
-  if (all.empty()) co_await fail_with(lookup_failure(resolve_errc::no_address, what));
+  if (all.empty()) co_await fail_with(lookup_failure(why_it_failed(*one), what));
   co_return all;
 }
 
