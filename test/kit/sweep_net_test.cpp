@@ -521,6 +521,54 @@ TEST(sweep, resolve) {
   weft::test::run([]() -> task<> { co_await weft::net::listen(weft::net::endpoint{"127.0.0.1", 0}); });  // made once
   sweep_both<looks_up>("net::resolve", waits_for_the_other);
 }
+
+// The name has one address. What is ended half-way has left no descriptor, and nothing was written.
+template <class By>
+struct connects_to_a_name {
+  test::name_server server{[](const test::question& asked) { return test::answer(asked, {"127.0.0.1"}); }, false};
+  const int at = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  std::string port;
+  std::size_t open = 0;
+  std::optional<stream> made;
+
+  connects_to_a_name() {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    auto* const any = reinterpret_cast<sockaddr*>(&name);
+    must(::bind(at, any, size) == 0 && ::listen(at, 8) == 0 && ::getsockname(at, any, &size) == 0);
+    port = std::to_string(ntohs(name.sin_port));
+    open = test::open_descriptors();
+  }
+  ~connects_to_a_name() { ::close(at); }
+  part<By> connects() {
+    const weft::net::endpoint ask[] = {server.at()};
+    const weft::net::connect_options options{.names = {.servers = ask, .timeout = 1h}};
+    made.emplace(co_await weft::net::connect(options, "db.test.", port));
+    co_await made->write("x");
+  }
+  part<By> run() {
+    auto connecting = test::as_played(connects());
+    auto serves = server.serve_in_task();
+    co_await weft::when_any(std::move(connecting), std::move(serves));
+  }
+  void check() {
+    const bool is_connected = made.has_value();
+    made.reset();
+    require(test::open_descriptors() == open, "a descriptor is left");
+    bool has_written = false;
+    for (int number; (number = ::accept4(at, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; ::close(number)) {
+      char letter = 0;
+      has_written = ::recv(number, &letter, 1, 0) == 1 || has_written;
+    }
+    require(!has_written || is_connected, "there is a connection that nobody has");
+  }
+};
+TEST(sweep, connect_to_a_name) {
+  weft::test::run([]() -> task<> { co_await weft::net::listen(weft::net::endpoint{"127.0.0.1", 0}); });  // made once
+  sweep_both<connects_to_a_name>("net::connect(service)", waits_for_the_other);
+}
 #endif
 
 // ---- the kit itself -------------------------------------------------------------------------------------------------------

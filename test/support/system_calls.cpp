@@ -26,6 +26,7 @@ ssize_t __real_sendto(int number, const void* data, std::size_t size, int flags,
 int __real_poll(pollfd* those, nfds_t count, int milliseconds);
 int __real_fcntl(int number, int what, ...);
 int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
+int __real_eventfd(unsigned count, int flags);
 }
 
 namespace test {
@@ -53,9 +54,9 @@ ssize_t moves_nothing(int error, int number, bool in) noexcept {
   return fails_with(error);
 }
 
-constexpr const char* names[] = {"none",     "socket", "bind", "listen",   "connect", "accept4",  "recv",
-                                 "recvfrom", "send",   "lend", "sendmsg",  "recvmsg", "recvmmsg", "sendmmsg",
-                                 "sendfile", "pread",  "poll", "shutdown", "fcntl",   "epoll_ctl"};
+constexpr const char* names[] = {"none",     "socket", "bind", "listen",   "connect", "accept4",   "recv",
+                                 "recvfrom", "send",   "lend", "sendmsg",  "recvmsg", "recvmmsg",  "sendmmsg",
+                                 "sendfile", "pread",  "poll", "shutdown", "fcntl",   "epoll_ctl", "eventfd"};
 
 }  // namespace
 
@@ -211,6 +212,11 @@ int __wrap_fcntl(int number, int what, ...) {
 int __wrap_epoll_ctl(int set, int what, int number, epoll_event* event) {
   const int result = what == EPOLL_CTL_ADD ? outcome_of(call::epoll_ctl, number) : 0;
   return result != 0 ? fails_with(result) : __real_epoll_ctl(set, what, number, event);
+}
+
+int __wrap_eventfd(unsigned count, int flags) {
+  const int result = outcome_of(call::eventfd, -1);
+  return result != 0 ? fails_with(result) : __real_eventfd(count, flags);
 }
 
 }  // extern "C"

@@ -37,6 +37,7 @@ enum class call : unsigned char {
   shutdown,
   fcntl,
   epoll_ctl,
+  eventfd,
 };
 
 const char* name_of(call one) noexcept;
