@@ -1,3 +1,4 @@
+// squares.cpp
 #include <chrono>
 #include <cstdio>
 #include <weft/weft.hpp>

@@ -1,4 +1,4 @@
-// The program at the top of README.md, by `import weft;`, with a source beside it that includes the headers.
+// The program squares.cpp of README.md, by `import weft;`, with a source beside it that includes the headers.
 #include <chrono>
 #include <coroutine>
 #include <cstdio>
