@@ -125,8 +125,10 @@ struct connect_options {
 /// Misuse    a delay or a timeout below zero ends the program with a sentence.
 /// Cost      that of a connect() for each attempt, and a scope.
 /// Source    RFC 8305, sections 4 and 5.
-WEFT_COROUTINE_TAKES_OVER task<stream> connect(connect_options options, std::span<const endpoint> to);
-WEFT_COROUTINE_TAKES_OVER inline task<stream> connect(std::span<const endpoint> to) { return connect({}, to); }
+WEFT_COROUTINE_TAKES_OVER task<stream> connect(connect_options options, std::span<const endpoint> endpoints);
+WEFT_COROUTINE_TAKES_OVER inline task<stream> connect(std::span<const endpoint> endpoints) {
+  return connect({}, endpoints);
+}
 
 /// The same for all endpoints of a host's service. Otherwise as resolve().
 WEFT_COROUTINE_TAKES_OVER task<stream> connect(connect_options options, std::string_view host,

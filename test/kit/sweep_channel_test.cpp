@@ -586,7 +586,9 @@ struct chooses_a_future : counts_values {
     counts_values::check();
   }
 };
-TEST(sweep, select_of_a_future) { sweep<chooses_a_future>("select, on, after, future, promise", waits_for_the_other); }
+TEST(sweep, select_of_a_future) {
+  sweep<chooses_a_future>("select, on, on(answer), after, future, promise", waits_for_the_other);
+}
 
 // A send to all, a stop of others and forks, in a task and in a fiber.
 struct chooses_of_the_rest : counts_values {

@@ -30,7 +30,7 @@ struct all : counts_values {
     require(values.size() == 4, "a value was lost");
   }
 };
-TEST(sweep, when_all) { sweep_both<all>("when_all"); }
+TEST(sweep, when_all) { sweep_both<all>("when_all, when_all(range)"); }
 
 template <class By>
 struct ranges : counts_values {
@@ -52,7 +52,7 @@ struct ranges : counts_values {
     co_return n;
   }
 };
-TEST(sweep, when_all_of_ranges) { sweep_both<ranges>("when_all"); }
+TEST(sweep, when_all_of_ranges) { sweep_both<ranges>("when_all(into)"); }
 
 template <class By>
 struct made_in_turn : counts_values {
@@ -66,6 +66,8 @@ struct made_in_turn : counts_values {
     co_await when_all(7, child, std::back_inserter(values));
     require(values.size() == 7 && values.back() == 6, "a value was lost");
     co_await when_all(3, child, std::ignore);
+    const auto made = co_await when_all(4, child);
+    require(made.size() == 4 && made.back() == 3, "a value was lost");
   }
 
  private:
@@ -74,7 +76,7 @@ struct made_in_turn : counts_values {
     co_return n;
   }
 };
-TEST(sweep, when_all_of_made) { sweep_both<made_in_turn>("when_all"); }
+TEST(sweep, when_all_of_made) { sweep_both<made_in_turn>("when_all(make), when_all(into)"); }
 
 template <class By>
 struct all_but_one : counts_values {
@@ -105,7 +107,7 @@ struct any : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, when_any) { sweep_both<any>("when_any"); }
+TEST(sweep, when_any) { sweep_both<any>("when_any, when_any(range)"); }
 
 template <class By>
 struct any_that_fails : counts_values {
@@ -152,7 +154,7 @@ struct windows : counts_values {
     require(all.size() == 5, "a value was lost");
   }
 };
-TEST(sweep, windowed) { sweep_both<windows>("windowed"); }
+TEST(sweep, windowed) { sweep_both<windows>("windowed, windowed(n)"); }
 
 template <class By>
 struct loops : counts_values {
@@ -199,7 +201,7 @@ struct times_out : counts_values {
   }
 };
 // A stop of what it waits for alone, from another thread, may come together with the time: then it is too late.
-TEST(sweep, timeout) { sweep_both<times_out>("timeout", {.may_throw = true}); }
+TEST(sweep, timeout) { sweep_both<times_out>("timeout, timeout(limit)", {.may_throw = true}); }
 
 template <class By>
 struct tries_again : counts_values {
@@ -219,6 +221,6 @@ struct tries_again : counts_values {
     co_await std::move(piped);
   }
 };
-TEST(sweep, retry) { sweep_both<tries_again>("retry"); }
+TEST(sweep, retry) { sweep_both<tries_again>("retry, retry(policy)"); }
 
 }  // namespace

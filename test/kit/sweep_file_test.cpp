@@ -55,6 +55,23 @@ TEST(sweep, file) {
   sweep_both<reads_and_writes>("file::open, file::write_at, file::write_some_at, file::read_at, file::close", waits);
 }
 
+// In parts, of which one is empty.
+template <class By>
+struct reads_and_writes_parts : leaves_nothing {
+  part<By> run() {
+    const file one = co_await file::open(to_make, in().at("b"));
+    const std::span<const std::byte> text = std::as_bytes(std::span{"abcdef", 6});
+    const std::array<std::span<const std::byte>, 3> written{text.first(2), {}, text.subspan(2)};
+    co_await one.write_at(1, written);
+    std::string got(5, '?');
+    const std::span<std::byte> all = std::as_writable_bytes(std::span{got});
+    const std::array<std::span<std::byte>, 3> into{all.first(1), all.first(0), all.subspan(1)};
+    const std::size_t size = co_await one.read_at(2, into);
+    require(size == 5 && got == "bcdef", "what was read is not what was written");
+  }
+};
+TEST(sweep, file_parts) { sweep_both<reads_and_writes_parts>("file::read_at(parts), file::write_at(parts)", waits); }
+
 template <class By>
 struct concerns_all : leaves_nothing {
   part<By> run() {

@@ -220,7 +220,22 @@ struct notifies {
   part<By> run() { co_await together(takes(), takes(), gives()); }
   void check() const { require(!m.is_locked(), "a mutex was not given back"); }
 };
-TEST(sweep, condition_variable) { sweep_both<notifies>("condition_variable::wait", waits_for_the_other); }
+TEST(sweep, condition_variable) { sweep_both<notifies>("condition_variable::wait(holds)", waits_for_the_other); }
+
+// The loop is the program's.
+template <class By>
+struct notifies_who_look : notifies<By> {
+  part<By> looks() {
+    auto held = co_await this->m.lock();
+    co_await rest(1);
+    while (this->there == 0) co_await this->changed.wait(held);
+    --this->there, ++this->taken;
+  }
+  part<By> run() { co_await together(looks(), looks(), this->gives()); }
+};
+TEST(sweep, condition_variable_in_a_loop) {
+  sweep_both<notifies_who_look>("condition_variable::wait", waits_for_the_other);
+}
 
 template <class By>
 struct happens {

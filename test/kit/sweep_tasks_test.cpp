@@ -130,10 +130,15 @@ struct hands_on : counts_values {
   part<By> run() {
     auto failed = co_await as_result(passes());
     require(failed.is_stopped() || failed.exception() != nullptr, "a failure was lost");
+    auto again = [&failed]() -> task<> { co_await weft::fail_with(failed.exception()); };
+    if (!failed.is_stopped()) {
+      const auto same = co_await as_result(again());
+      require(same.is_stopped() || same.exception() != nullptr, "a failure was lost");
+    }
     co_await rest(1);
   }
 };
-TEST(sweep, nothrow) { sweep_both<hands_on>("nothrow, fail_with"); }
+TEST(sweep, nothrow) { sweep_both<hands_on>("nothrow, fail_with, fail_with(failure)"); }
 
 template <class By>
 struct cleans_up {
@@ -158,6 +163,35 @@ struct cleans_up {
   }
   void check() const { require(registered == cleaned, "a cleanup was lost, or came twice"); }
 };
+// The same by a function, with an argument.
+template <class By>
+struct cleans_up_by_a_function : counts_values {
+  int registered = 0, cleaned = 0;
+  task<> body() {
+    auto clean = [this](const counted&) {  // no coroutine, whose frame might lack memory
+      ++cleaned;
+      return sleep_for(2ms);
+    };
+    ++registered;
+    try {
+      co_await weft::on_scope_exit(clean, value());
+    } catch (...) {
+      --registered;
+      throw;
+    }
+    co_await rest(1);
+  }
+  part<By> run() {
+    co_await body();
+    co_await rest(1);
+  }
+  void check() const {
+    counts_values::check();
+    require(registered == cleaned, "a cleanup was lost, or came twice");
+  }
+};
+TEST(sweep, on_scope_exit_by_a_function) { sweep_both<cleans_up_by_a_function>("on_scope_exit(args)"); }
+
 TEST(sweep, on_scope_exit) { sweep_both<cleans_up>("on_scope_exit"); }
 
 template <class By>
@@ -196,7 +230,7 @@ struct hops : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, hops) { sweep<hops>("resume_on, start_on, continue_on"); }
+TEST(sweep, hops) { sweep<hops>("resume_on, start_on, start_on(ex), continue_on"); }
 
 // The same over real threads: what the sweeps see is another run each time.
 template <class By>
@@ -253,7 +287,9 @@ struct futures : counts_values {
             "it failed otherwise");
   }
 };
-TEST(sweep, future) { sweep_both<futures>("future, promise::get_future, make_ready_future, make_exceptional_future"); }
+TEST(sweep, future) {
+  sweep_both<futures>("future, promise::get_future, make_ready_future, make_ready_future(), make_exceptional_future");
+}
 
 template <class By>
 struct shared_futures : counts_values {
@@ -349,7 +385,7 @@ struct calls_back_on_cancel : asked {
   part<By> run() { co_await together(asks(), answers()); }
 };
 TEST(sweep, from_callback_with_cancel) {
-  sweep_both<calls_back_on_cancel>("from_callback", {.other_thread = false, .each_alone = false});
+  sweep_both<calls_back_on_cancel>("from_callback(cancel)", {.other_thread = false, .each_alone = false});
 }
 
 // ---- awaitables of others ---------------------------------------------------------------------------------------------------
@@ -420,7 +456,23 @@ struct adapts : counts_values {
   }
 };
 TEST(sweep, adaptors_of_generators) {
-  sweep_both<adapts>("concat, transform, filter, take, collect, accumulate, for_each");
+  sweep_both<adapts>("concat, transform, filter, take, collect(), accumulate, for_each");
+}
+
+// The other forms of some of them.
+template <class By>
+struct adapts_otherwise : counts_values {
+  part<By> run() {
+    auto sum = numbers(*this, 2) | weft::accumulate(1, std::plus<>{});
+    require(co_await std::move(sum) == 4, "a value was lost");
+    std::vector<weft::async_generator<int>> two;
+    for (int i = 1; i <= 2; ++i) two.push_back(numbers(*this, i));
+    const std::vector<int> both = co_await weft::collect(weft::concat(std::move(two)));
+    require(both == std::vector{1, 1, 2}, "a value was lost");
+  }
+};
+TEST(sweep, other_adaptors_of_generators) {
+  sweep_both<adapts_otherwise>("concat(sources), collect, accumulate(init)");
 }
 
 template <class By>
@@ -437,9 +489,13 @@ struct merges : counts_values {
     auto some = weft::merge(numbers(*this, 1), numbers(*this, 2)) | weft::collect();
     const auto collected = co_await std::move(some);
     require(collected.size() == 3, "a value was lost");
+    std::vector<weft::async_generator<int>> two;
+    for (int i = 1; i <= 2; ++i) two.push_back(numbers(*this, i));
+    const auto of_many = co_await weft::collect(weft::merge(std::move(two)));
+    require(of_many.size() == 3, "a value was lost");
   }
 };
-TEST(sweep, merge) { sweep_both<merges>("merge"); }
+TEST(sweep, merge) { sweep_both<merges>("merge, merge(sources), collect(sources)"); }
 
 template <class By>
 struct completes : counts_values {
@@ -489,6 +545,6 @@ struct detaches : counts_values {
     co_await rest(1);
   }
 };
-TEST(sweep, detach_on_stop) { sweep_both<detaches>("detach_on_stop"); }
+TEST(sweep, detach_on_stop) { sweep_both<detaches>("detach_on_stop, detach_on_stop(args)"); }
 
 }  // namespace

@@ -846,7 +846,7 @@ struct connects_to_several_late {
 };
 TEST(sweep, connect_to_several) {
   weft::test::run([]() -> task<> { co_await weft::net::listen(anywhere); });  // what the kit waits by is made once
-  sweep_both<connects_to_several_late>("net::connect");
+  sweep_both<connects_to_several_late>("net::connect(endpoints)");
 }
 
 }  // namespace
