@@ -11,7 +11,7 @@
 //     }
 //
 // This header has the copies, and includes the rest: what a reader and a writer are (io_concepts.hpp), buffers around them
-// (buffered_reader.hpp, buffered_writer.hpp), pipes (io_pipe.hpp).
+// (buffered_reader.hpp, buffered_writer.hpp), pipes (io_pipe.hpp), and limits of size and rate (io_limits.hpp).
 //
 // What holds for all of it:
 //
@@ -38,6 +38,7 @@
 #include <weft/buffered_writer.hpp>
 #include <weft/detail/io/byte_buffer.hpp>
 #include <weft/io_concepts.hpp>
+#include <weft/io_limits.hpp>
 #include <weft/io_pipe.hpp>
 #include <weft/task.hpp>
 

@@ -20,11 +20,12 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <weft/buffered_reader.hpp>
 #include <weft/clock.hpp>
 #include <weft/detail/io/byte_buffer.hpp>
 #include <weft/detail/io/token_bucket.hpp>
 #include <weft/error.hpp>
-#include <weft/io.hpp>
+#include <weft/io_concepts.hpp>
 #include <weft/nothrow.hpp>
 #include <weft/task.hpp>
 #include <weft/with.hpp>
