@@ -1,5 +1,6 @@
 // Prints the endpoints of hosts, all looked up at once: `lookup example.com www.example.org`, with -4 or -6 those of one
-// family, with -p SERVICE of that service. Without a host, of some that need no name server.
+// family, with -p SERVICE of that service, with -s 127.0.0.1:53 as that name server says. Without a host, of some that need no name
+// server.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@ using namespace std::chrono_literals;
 struct wishes {
   std::vector<std::string_view> hosts;
   std::string_view service = "80";
+  std::vector<w::net::endpoint> servers{};
   w::net::resolve_options how{};
 };
 
@@ -43,9 +45,12 @@ int main(int count, char** arguments) {
       all.how.family = w::net::address_family::v6;
     else if (one == "-p" && i + 1 < count)
       all.service = arguments[++i];
+    else if (one == "-s" && i + 1 < count)
+      all.servers.push_back(w::net::endpoint::parse(arguments[++i]));
     else
       all.hosts.push_back(one);
   }
+  all.how.servers = all.servers;
   if (all.hosts.empty()) {
     all.hosts = {"127.0.0.1", "localhost", "::1", "no..name"};
     all.how.family = w::net::address_family::v4;
