@@ -125,7 +125,7 @@ class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
 
 class mutex::awaiter : public detail::gate_waiter, detail::frame {
  public:
-  explicit awaiter(mutex& of, std::size_t) noexcept : gate_waiter{of, type} {}
+  explicit awaiter(mutex& of, std::size_t) noexcept : awaiter{of, type} {}
 
   bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -146,6 +146,13 @@ class mutex::awaiter : public detail::gate_waiter, detail::frame {
   }
   guard await_resume() noexcept { return guard{&of()}; }
 
+ protected:
+  /// Of what stands for the mutex, under a name of its own.
+  explicit awaiter(mutex& of, const detail::wait_type& as) noexcept : gate_waiter{of, as} {}
+  static constexpr detail::wait_type type_called(const char* name) noexcept {
+    return {.leave = leave_line, .name = name, .tell = tell, .leave_together = leave_together, .layout = &seen};
+  }
+
  private:
   friend class mutex;
   mutex& of() noexcept { return static_cast<mutex&>(*gate_); }
@@ -154,8 +161,7 @@ class mutex::awaiter : public detail::gate_waiter, detail::frame {
   static void retry(frame* self);
   static void tell(const waiter& self, const char* what, detail::wait_subjects& into) noexcept;
   static const detail::wait_layout seen;
-  static constexpr detail::wait_type type{
-      .leave = leave_line, .name = "mutex", .tell = tell, .leave_together = leave_together, .layout = &seen};
+  static const detail::wait_type type;
 
   // From here on, while it waits. When the waiter is woken without the mutex, this frame runs in the waiter's place: it takes
   // the mutex, or waits again.
@@ -165,6 +171,7 @@ class mutex::awaiter : public detail::gate_waiter, detail::frame {
 };
 WEFT_LAYOUT(mutex::awaiter,
             stored_at(WEFT_BEHIND_WAITER(awaiter, gate_)).held_by_word(offsetof(mutex, state_), mutex::marks));
+inline constexpr detail::wait_type mutex::awaiter::type = type_called("mutex");
 
 inline auto mutex::lock() noexcept { return detail::at_gate<awaiter, mutex>{*this}; }
 inline mutex::guard mutex::try_lock() noexcept { return guard{try_take(detail::holder::somebody) ? this : nullptr}; }

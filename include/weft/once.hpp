@@ -78,7 +78,7 @@ class once::turn {
 
 class once::awaiter : public mutex::awaiter {
  public:
-  explicit awaiter(once& of, std::size_t) noexcept : mutex::awaiter{of.mutex_, 0}, of_{of} {}
+  explicit awaiter(once& of, std::size_t) noexcept : mutex::awaiter{of.mutex_, type}, of_{of} {}
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
     caller_ = reinterpret_cast<std::uintptr_t>(caller.address());
@@ -89,6 +89,8 @@ class once::awaiter : public mutex::awaiter {
   turn await_resume() noexcept { return turn{mutex::awaiter::await_resume(), of_, caller_}; }
 
  private:
+  static constexpr detail::wait_type type = type_called("once");
+
   once& of_;
   std::uintptr_t caller_ = 0;
 };

@@ -103,7 +103,7 @@ TEST(waits_on, a_mutex_of_guarded_and_of_once) {
   const auto call = [&]() -> task<> { co_await once.call(wait); };
   waiting uses{use}, uses_too{use}, calls{call}, calls_too{call};
   EXPECT_EQ(uses_too.on(), (subjects{{"mutex", &number, uses.id()}}));
-  EXPECT_EQ(calls_too.on(), (subjects{{"mutex", &once, calls.id()}}));
+  EXPECT_EQ(calls_too.on(), (subjects{{"once", &once, calls.id()}}));
   over.set();
 }
 
