@@ -217,6 +217,8 @@ bool is_of_tasks(std::string_view what) noexcept {
                                         "latch",
                                         "barrier",
                                         "condition_variable",
+                                        "once",
+                                        "sequence_barrier",
                                         "channel, to send",
                                         "channel, to receive",
                                         "broadcast, to send",
@@ -224,7 +226,9 @@ bool is_of_tasks(std::string_view what) noexcept {
                                         "watch, to receive",
                                         "room for one more fork in a scope",
                                         "fork",
-                                        "shared_task"};
+                                        "shared_task",
+                                        "turn to call the function of a pipe",
+                                        "entry of a registry"};
   return std::find(std::begin(names), std::end(names), what) != std::end(names);
 }
 
