@@ -6,26 +6,37 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <list>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
+#include <weft/async_generator.hpp>
+#include <weft/blocking.hpp>
+#include <weft/broadcast.hpp>
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
+#include <weft/fork.hpp>
+#include <weft/from_callback.hpp>
 #include <weft/future.hpp>
+#include <weft/merge.hpp>
 #include <weft/observe.hpp>
 #include <weft/pool.hpp>
 #include <weft/readiness.hpp>
+#include <weft/registry.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
+#include <weft/sequence.hpp>
 #include <weft/shared_task.hpp>
 #include <weft/sync.hpp>
+#include <weft/watch.hpp>
 #include <weft/with.hpp>
 
 #include "support/weft_test.hpp"
@@ -76,10 +87,6 @@ class started {
   bool ended_ = false;
 };
 
-// ---- {mutex, shared_mutex} x {task, fiber, thread} ----------------------------------------------------------------------
-
-enum class as { task, fiber, thread };
-
 // Takes `first`, waits until `both` have one, and then takes `second`.
 template <class Mutex>
 task<> take_both(Mutex& first, Mutex& second, weft::latch& both, task_id& mine) {
@@ -89,71 +96,361 @@ task<> take_both(Mutex& first, Mutex& second, weft::latch& both, task_id& mine) 
   co_await both.wait();
   const auto b = co_await second.lock();
 }
-template <class Mutex>
-void take_both_in_fiber(Mutex& first, Mutex& second, weft::latch& both, task_id& mine) {
-  mine = weft::this_task::id();
-  const auto a = weft::await(first.lock());
-  both.count_down();
-  weft::await(both.wait());
-  const auto b = weft::await(second.lock());
+
+// ---- {mutex, shared_mutex, join, once, shared_task} x {task, fiber, thread} x {nothing, a timeout, a deadline} -------------
+//
+// Two that wait for each other. Each runs as the cell says, but for:
+//   - what is below a join: a child of a when_all or when_any is never a fiber, nor a thread of its own; a fork is never a
+//     thread of its own, so where the parent is a thread, it is a task of that thread;
+//   - the work of a shared task, which is a root of its own kind, whoever awaits it.
+
+enum class over { mutex, shared_mutex, when_all, when_any, with_scope, fork, once, shared_task };
+enum class as { task, fiber, thread };
+enum class in_force { nothing, timeout, deadline };
+enum class on { first, other };
+
+task<> run_under(in_force what, std::function<task<>()> work) {
+  switch (what) {
+    case in_force::nothing: co_await work(); break;
+    case in_force::timeout: static_cast<void>(co_await weft::as_result(weft::timeout(1h, work()))); break;
+    case in_force::deadline: static_cast<void>(co_await weft::as_result(weft::with_deadline(1h, work))); break;
+  }
+}
+task<> run_fiber_under(in_force what, std::function<void()> work) {
+  const weft::scope_options options = what == in_force::deadline
+                                          ? weft::scope_options{.deadline = std::chrono::steady_clock::now() + 1h}
+                                          : weft::scope_options{};
+  const auto all = [&](scope& s) -> task<> {
+    s.go(work);
+    co_return;
+  };
+  if (what == in_force::timeout)
+    static_cast<void>(co_await weft::as_result(weft::timeout(1h, with_scope(all))));
+  else
+    static_cast<void>(co_await weft::as_result(with_scope(options, all)));
 }
 
-template <class Mutex>
-void expect_circle_of_two(as what) {
-  Mutex one, other;
-  weft::latch both{2};
-  task_id a, b;
-  weft::stop_source stop;
-  std::vector<std::thread> threads;
-  std::optional<started> holds;
-  if (what == as::thread) {
-    const auto in_thread = [&](Mutex& first, Mutex& second, task_id& mine) {
-      threads.emplace_back([&] {
-        static_cast<void>(weft::sync_wait(weft::as_result(take_both(first, second, both, mine)), stop.token()));
-      });
-    };
-    in_thread(one, other, a);
-    in_thread(other, one, b);
-  } else {
-    const auto all = [&](scope& s) -> task<> {
-      if (what == as::task) {
-        s.fork(take_both(one, other, both, a));
-        s.fork(take_both(other, one, both, b));
-      } else {
-        s.go([&] { take_both_in_fiber(one, other, both, a); });
-        s.go([&] { take_both_in_fiber(other, one, both, b); });
-      }
+class circle_of_two {
+ public:
+  circle_of_two(over what, as runs, in_force end, on whom)
+      : what_{what},
+        runs_{runs},
+        of_first_{whom == on::first ? end : in_force::nothing},
+        of_other_{whom == on::other ? end : in_force::nothing} {
+    switch (what) {
+      case over::mutex: begin_with(m_, n_); break;
+      case over::shared_mutex: begin_with(shared_m_, shared_n_); break;
+      case over::when_all:
+      case over::when_any:
+      case over::with_scope:
+        begin(of_first_, [this] { return holds_and_joins(); }, [this] { holds_and_joins_in_fiber(); });
+        break;
+      case over::fork: begin_fork(); break;
+      case over::once:
+        begin(of_first_, [this] { return does_it_once(); }, [this] { does_it_once_in_fiber(); });
+        begin(of_other_, [this] { return waits_until_it_is_done(); }, [this] { waits_until_it_is_done_in_fiber(); });
+        break;
+      case over::shared_task:
+        shared_.emplace(run_under(of_other_, [this] { return locks(); }));
+        begin(of_first_, [this] { return awaits_shared(); }, [this] { awaits_shared_in_fiber(); });
+        break;
+    }
+    until([this] { return known_ == 2; });
+  }
+  circle_of_two(const circle_of_two&) = delete;
+  ~circle_of_two() {
+    view_ = {};  // the fork ends when the mutex is free
+    tasks_.clear();
+    stop_.request_stop();
+    for (std::thread& one : threads_) one.join();
+    scope_.reset();
+  }
+
+  task_id first() const { return first_; }
+  task_id other(const snapshot& in) const {
+    if (!is_known_by_parent()) return other_;
+    const auto is_below = [this](const weft::task_info& one) { return one.parent == first_; };
+    const auto found = std::ranges::find_if(in.tasks, is_below);
+    return found != in.tasks.end() ? found->id : task_id{};
+  }
+  weft::task_kind kind_of_first() const { return kind(); }
+  weft::task_kind kind_of_other() const {
+    switch (what_) {
+      case over::when_all:
+      case over::when_any: return weft::task_kind::child;
+      case over::with_scope:
+      case over::fork: return runs_ == as::fiber ? weft::task_kind::fiber : weft::task_kind::fork;
+      case over::shared_task: return weft::task_kind::shared_task;
+      default: return kind();
+    }
+  }
+  const char* first_waits_for() const {
+    switch (what_) {
+      case over::shared_mutex: return "shared_mutex";
+      case over::when_all: return "children of a when_all";
+      case over::when_any: return "children of a when_any or the like";
+      case over::with_scope: return "children of a scope";
+      case over::fork: return "fork";
+      case over::shared_task: return "shared_task";
+      default: return "mutex";
+    }
+  }
+  const char* other_waits_for() const {
+    return what_ == over::shared_mutex ? "shared_mutex" : what_ == over::once ? "once" : "mutex";
+  }
+  bool waits_for_children() const {
+    return what_ == over::when_all || what_ == over::when_any || what_ == over::with_scope;
+  }
+  // Which is on the stack of one of them.
+  const char* function() const {
+    switch (what_) {
+      case over::mutex:
+      case over::shared_mutex: return runs_ == as::fiber ? "take_both_in_fiber" : "take_both";
+      case over::once: return runs_ == as::fiber ? "waits_until_it_is_done_in_fiber" : "waits_until_it_is_done";
+      case over::fork: return runs_ == as::fiber ? "awaits_fork_in_fiber" : "awaits_fork";
+      case over::shared_task: return runs_ == as::fiber ? "awaits_shared_in_fiber" : "awaits_shared";
+      default: return runs_ == as::fiber ? "holds_and_joins_in_fiber" : "holds_and_joins";
+    }
+  }
+
+ private:
+  weft::task_kind kind() const {
+    return runs_ == as::task    ? weft::task_kind::task
+           : runs_ == as::fiber ? weft::task_kind::fiber
+                                : weft::task_kind::thread;
+  }
+  // A child of a when_all is a part of its parent until it waits.
+  bool is_known_by_parent() const { return what_ == over::when_all && of_other_ == in_force::nothing; }
+  void is(task_id& one) {
+    one = weft::this_task::id();
+    ++known_;
+  }
+
+  void begin(in_force what, std::function<task<>()> in_task, std::function<void()> in_fiber) {
+    switch (runs_) {
+      case as::task: tasks_.emplace_back([=] { return run_under(what, in_task); }); break;
+      case as::fiber: tasks_.emplace_back([=] { return run_fiber_under(what, in_fiber); }); break;
+      case as::thread:
+        threads_.emplace_back([=, this] {
+          static_cast<void>(weft::sync_wait(weft::as_result(run_under(what, in_task)), stop_.token()));
+        });
+    }
+  }
+
+  template <class Mutex>
+  void begin_with(Mutex& one, Mutex& two) {
+    begin(
+        of_first_, [&, this] { return take_both(one, two, first_); },
+        [&, this] { take_both_in_fiber(one, two, first_); });
+    begin(
+        of_other_, [&, this] { return take_both(two, one, other_); },
+        [&, this] { take_both_in_fiber(two, one, other_); });
+  }
+  template <class Mutex>
+  task<> take_both(Mutex& one, Mutex& two, task_id& mine) {
+    is(mine);
+    const auto a = co_await one.lock();
+    co_await both_.arrive_and_wait();
+    const auto b = co_await two.lock();
+  }
+  template <class Mutex>
+  void take_both_in_fiber(Mutex& one, Mutex& two, task_id& mine) {
+    is(mine);
+    const auto a = weft::await(one.lock());
+    weft::await(both_.arrive_and_wait());
+    const auto b = weft::await(two.lock());
+  }
+
+  task<> locks() {
+    if (!other_)
+      is(other_);  // of two children, the first. What it is told, where it is known by its parent, is of that
+    const auto held = co_await m_.lock();
+  }
+  void locks_in_fiber() {
+    is(other_);
+    const auto held = weft::await(m_.lock());
+  }
+  task<> child() {
+    return run_under(of_other_, [this] { return locks(); });
+  }
+  task<> join() {
+    if (what_ == over::when_all) {
+      co_await when_all(child(), child());
+    } else if (what_ == over::when_any) {
+      static_cast<void>(co_await when_any(child(), child()));
+    } else {
+      const auto forks = [this](scope& s) -> task<> {
+        if (runs_ != as::fiber)
+          s.fork(child());
+        else if (of_other_ == in_force::nothing)
+          s.go([this] { locks_in_fiber(); });
+        else
+          s.fork(run_fiber_under(of_other_, [this] { locks_in_fiber(); }));
+        co_return;
+      };
+      co_await with_scope(forks);
+    }
+  }
+  task<> holds_and_joins() {
+    is(first_);
+    const auto held = co_await m_.lock();
+    co_await join();
+  }
+  void holds_and_joins_in_fiber() {
+    is(first_);
+    const auto held = weft::await(m_.lock());
+    weft::await(join());
+  }
+
+  // The fork is of another scope: so whoever awaits it may be anything.
+  void begin_fork() {
+    const auto forks = [this](scope& s) -> task<> {
+      auto waits_and_locks = [this]() -> task<> {
+        co_await holds_.wait();
+        co_await locks();
+      };
+      auto in_fiber = [this] {
+        weft::await(holds_.wait());
+        locks_in_fiber();
+      };
+      if (runs_ == as::fiber && of_other_ == in_force::nothing)
+        view_ = s.go(in_fiber).view();
+      else if (runs_ == as::fiber)
+        view_ = s.fork(run_fiber_under(of_other_, in_fiber)).view();
+      else
+        view_ = s.fork(run_under(of_other_, waits_and_locks)).view();
       co_return;
     };
-    holds.emplace([&]() -> task<> { co_await with_scope(all); });
+    scope_.emplace([=] { return with_scope(forks); });
+    begin(of_first_, [this] { return awaits_fork(); }, [this] { awaits_fork_in_fiber(); });
   }
+  task<> awaits_fork() {
+    is(first_);
+    const auto held = co_await m_.lock();
+    holds_.set();
+    const weft::fork_view<> fork = view_;
+    co_await fork;
+  }
+  void awaits_fork_in_fiber() {
+    is(first_);
+    const auto held = weft::await(m_.lock());
+    holds_.set();
+    const weft::fork_view<> fork = view_;
+    weft::await(fork);
+  }
+
+  // The one that does it wants the mutex; the other has the mutex, and waits until it is done.
+  task<> does_it_once() {
+    is(first_);
+    co_await once_.call([this] { return arrives_and_locks(); });
+  }
+  void does_it_once_in_fiber() {
+    is(first_);
+    weft::await(once_.call([this] { return arrives_and_locks(); }));
+  }
+  task<> arrives_and_locks() {
+    co_await both_.arrive_and_wait();
+    const auto held = co_await m_.lock();
+  }
+  task<> waits_until_it_is_done() {
+    is(other_);
+    const auto held = co_await m_.lock();
+    co_await both_.arrive_and_wait();
+    co_await once_.call([] {});
+  }
+  void waits_until_it_is_done_in_fiber() {
+    is(other_);
+    const auto held = weft::await(m_.lock());
+    weft::await(both_.arrive_and_wait());
+    weft::await(once_.call([] {}));
+  }
+
+  task<> awaits_shared() {
+    is(first_);
+    const auto held = co_await m_.lock();
+    co_await *shared_;
+  }
+  void awaits_shared_in_fiber() {
+    is(first_);
+    const auto held = weft::await(m_.lock());
+    weft::await(*shared_);
+  }
+
+  const over what_;
+  const as runs_;
+  const in_force of_first_, of_other_;
+  weft::mutex m_, n_;
+  weft::shared_mutex shared_m_, shared_n_;
+  weft::once once_;
+  weft::latch both_{2};
+  weft::event holds_;
+  std::optional<weft::shared_task<>> shared_;
+  weft::fork_view<> view_;
+  task_id first_, other_;
+  std::atomic<int> known_{0};  // ids
+  weft::stop_source stop_;
+  std::optional<started> scope_;
+  std::list<started> tasks_;
+  std::vector<std::thread> threads_;
+};
+
+using two = std::tuple<over, as>;
+std::string name_of(const testing::TestParamInfo<two>& info) {
+  constexpr const char* overs[] = {"mutexes", "shared_mutexes", "a_when_all", "a_when_any",
+                                   "a_scope", "a_fork",         "a_once",     "a_shared_task"};
+  constexpr const char* runs[] = {"tasks", "fibers", "threads"};
+  return std::string{overs[static_cast<int>(std::get<0>(info.param))]} + "_by_" +
+         runs[static_cast<int>(std::get<1>(info.param))];
+}
+class deadlock_of_two : public testing::TestWithParam<two> {};
+INSTANTIATE_TEST_SUITE_P(over, deadlock_of_two,
+                         testing::Combine(testing::Values(over::mutex, over::shared_mutex, over::when_all,
+                                                          over::when_any, over::with_scope, over::fork, over::once,
+                                                          over::shared_task),
+                                          testing::Values(as::task, as::fiber, as::thread)),
+                         name_of);
+
+TEST_P(deadlock_of_two, is_found_and_named) {
+  const circle_of_two those{std::get<0>(GetParam()), std::get<1>(GetParam()), in_force::nothing, on::first};
   snapshot seen = take_snapshot();
   until([&] { return !seen.deadlocks().empty() || (seen = take_snapshot(), false); });
-  EXPECT_EQ(circle(seen), (ids{a, b}));
-  for (const task_id id : {a, b}) {
-    const weft::task_info* its = seen.find(id);
-    ASSERT_NE(its, nullptr);
-    EXPECT_EQ(its->kind, what == as::task    ? weft::task_kind::fork
-                         : what == as::fiber ? weft::task_kind::fiber
-                                             : weft::task_kind::thread);
-    ASSERT_EQ(its->waits.size(), 1U);
-    EXPECT_EQ(its->waits[0].holder, id == a ? b : a);
-    EXPECT_FALSE(its->stack.empty());
-  }
+  EXPECT_EQ(circle(seen), (ids{those.first(), those.other(seen)}));
+  const weft::task_info *const first = seen.find(those.first()), *const other = seen.find(those.other(seen));
+  ASSERT_TRUE(first != nullptr && other != nullptr);
+  EXPECT_EQ(first->kind, those.kind_of_first());
+  EXPECT_EQ(other->kind, those.kind_of_other());
+  ASSERT_EQ(first->waits.size(), 1U);
+  ASSERT_EQ(other->waits.size(), 1U);
+  EXPECT_STREQ(first->waits[0].what, those.first_waits_for());
+  EXPECT_STREQ(other->waits[0].what, those.other_waits_for());
+  EXPECT_EQ(first->waits[0].holder, those.waits_for_children() ? task_id{} : those.other(seen));
+  EXPECT_EQ(other->waits[0].holder, those.first());
+  EXPECT_FALSE(first->stack.empty());
+  EXPECT_FALSE(other->stack.empty());
   std::ostringstream text;
   seen.text(text);
   EXPECT_TRUE(text.str().starts_with("DEADLOCK: ")) << text.str();
-  EXPECT_NE(text.str().find(what == as::fiber ? "take_both_in_fiber" : "take_both"), std::string::npos) << text.str();
-  stop.request_stop();
-  for (std::thread& thread : threads) thread.join();
+  for (const char* part : {those.function(), those.first_waits_for(), those.other_waits_for()})
+    EXPECT_NE(text.str().find(part), std::string::npos) << part << " in " << text.str();
 }
 
-TEST(deadlock, of_two_mutexes_by_tasks) { expect_circle_of_two<weft::mutex>(as::task); }
-TEST(deadlock, of_two_mutexes_by_fibers) { expect_circle_of_two<weft::mutex>(as::fiber); }
-TEST(deadlock, of_two_mutexes_by_threads) { expect_circle_of_two<weft::mutex>(as::thread); }
-TEST(deadlock, of_two_shared_mutexes_by_tasks) { expect_circle_of_two<weft::shared_mutex>(as::task); }
-TEST(deadlock, of_two_shared_mutexes_by_fibers) { expect_circle_of_two<weft::shared_mutex>(as::fiber); }
-TEST(deadlock, of_two_shared_mutexes_by_threads) { expect_circle_of_two<weft::shared_mutex>(as::thread); }
+TEST_P(deadlock_of_two, is_not_told_where_a_timeout_or_a_deadline_is_in_force) {
+  for (const in_force end : {in_force::timeout, in_force::deadline})
+    for (const on whom : {on::first, on::other}) {
+      const circle_of_two those{std::get<0>(GetParam()), std::get<1>(GetParam()), end, whom};
+      const auto waits = [](const weft::task_info* one, std::string_view what) {
+        return one != nullptr && one->waits.size() == 1 && one->waits[0].what == what;
+      };
+      snapshot seen = take_snapshot();
+      until([&] {
+        return (waits(seen.find(those.first()), those.first_waits_for()) &&
+                waits(seen.find(those.other(seen)), those.other_waits_for())) ||
+               (seen = take_snapshot(), false);
+      });
+      EXPECT_TRUE(seen.deadlocks().empty()) << static_cast<int>(end) << ' ' << static_cast<int>(whom);
+      EXPECT_FALSE(seen.is_stuck());
+    }
+}
 
 // ---- waits for children -------------------------------------------------------------------------------------------------
 
@@ -224,35 +521,21 @@ TEST(deadlock, of_a_parent_and_many_forks_is_one_and_the_same) {
   for (int i = 0; i != 4; ++i) EXPECT_EQ(circle(take_snapshot()), (ids{parent.id(), forks[0]}));
 }
 
-TEST(deadlock, of_once_and_of_a_shared_task) {
+TEST(deadlock, of_once_is_none_before_who_does_it_waits) {
   weft::mutex m;
   weft::once once;
   weft::event go_on;
-  {
-    // One does it, and wants the mutex; the other has the mutex, and waits until it is done.
-    const auto locks = [&]() -> task<> { const auto held = co_await m.lock(); };
-    started has_mutex{[&]() -> task<> {
-      const auto held = co_await m.lock();
-      co_await go_on.wait();
-      auto nothing = []() -> task<> { co_return; };
-      co_await once.call(nothing);
-    }};
-    started does_it{[&]() -> task<> { co_await once.call(locks); }};
-    EXPECT_TRUE(take_snapshot().deadlocks().empty()) << "the event may be set";
-    go_on.set();
-    EXPECT_EQ(circle(take_snapshot()), (ids{has_mutex.id(), does_it.id()}));
-  }
-  {
-    auto work = [&]() -> task<> { const auto held = co_await m.lock(); };
-    weft::shared_task<> shared{work()};
-    started awaits{[&]() -> task<> {
-      const auto held = co_await m.lock();
-      co_await shared;
-    }};
-    const ids found = circle(take_snapshot());
-    EXPECT_EQ(found.size(), 2U);
-    EXPECT_TRUE(found.contains(awaits.id()));
-  }
+  const auto locks = [&]() -> task<> { const auto held = co_await m.lock(); };
+  started has_mutex{[&]() -> task<> {
+    const auto held = co_await m.lock();
+    co_await go_on.wait();
+    auto nothing = []() -> task<> { co_return; };
+    co_await once.call(nothing);
+  }};
+  started does_it{[&]() -> task<> { co_await once.call(locks); }};
+  EXPECT_TRUE(take_snapshot().deadlocks().empty()) << "the event may be set";
+  go_on.set();
+  EXPECT_EQ(circle(take_snapshot()), (ids{has_mutex.id(), does_it.id()}));
 }
 
 TEST(deadlock, is_a_shortest_circle_of_many) {
@@ -365,32 +648,151 @@ TEST(deadlock, is_not_told_of_what_goes_on) {
 
 // ---- hints ------------------------------------------------------------------------------------------------------------------
 
-TEST(deadlock, all_tasks_asleep_is_a_hint) {
-  weft::channel<int> c{0};
+weft::async_generator<int> one_value() { co_yield 1; }
+
+// What only a task ends, by what the wait is called.
+struct tasks_end_it {
+  weft::channel<int> channel{0};
   weft::semaphore permits{0};
   weft::event event;
+  weft::auto_event auto_event;
+  weft::latch latch{2};
+  weft::barrier barrier{2};
   weft::condition_variable changed;
-  weft::mutex m;
-  const std::vector<std::function<task<>()>> waits{
-      [&]() -> task<> { static_cast<void>(co_await c.receive()); },
-      [&]() -> task<> { co_await c.send(1); },
-      [&]() -> task<> { const auto one = co_await permits.acquire(); },
-      [&]() -> task<> { co_await event.wait(); },
-      [&]() -> task<> {
-        auto held = co_await m.lock();
-        co_await changed.wait(held);
-      },
+  weft::mutex mutex;
+  weft::once once;
+  weft::sequence_barrier published;
+  weft::broadcast<int> news{{.capacity = 1}};
+  weft::watch<int> state{0};
+  weft::registry jobs;
+
+  task<> listed() {
+    std::uint64_t id = 0;
+    const auto all = [&](scope& s) -> task<> {
+      id = jobs.fork(s, [this]() -> task<> { co_await event.wait(); }).id;
+      static_cast<void>(co_await jobs.wait(id));
+    };
+    co_await with_scope(all);
+  }
+  task<> merges() {
+    const auto waits = [this](int) -> task<> { co_await event.wait(); };
+    co_await (weft::merge(one_value(), one_value()) | weft::for_each(waits));
+  }
+  task<> once_twice() {
+    const auto call = [this]() -> task<> {
+      const auto waits = [this] { return event.wait(); };
+      co_await once.call(waits);
+    };
+    co_await when_all(call(), call());
+  }
+
+  const std::vector<std::pair<const char*, std::function<task<>()>>> all{
+      {"channel, to receive", [this]() -> task<> { static_cast<void>(co_await channel.receive()); }},
+      {"channel, to send", [this]() -> task<> { co_await channel.send(1); }},
+      {"semaphore", [this]() -> task<> { const auto one = co_await permits.acquire(); }},
+      {"event", [this]() -> task<> { co_await event.wait(); }},
+      {"condition_variable",
+       [this]() -> task<> {
+         auto held = co_await mutex.lock();
+         co_await changed.wait(held);
+       }},
+      {"auto_event", [this]() -> task<> { co_await auto_event.wait(); }},
+      {"latch", [this]() -> task<> { co_await latch.wait(); }},
+      {"barrier", [this]() -> task<> { static_cast<void>(co_await barrier.arrive_and_wait()); }},
+      {"sequence_barrier", [this]() -> task<> { static_cast<void>(co_await published.wait_until_published(0)); }},
+      {"broadcast, to receive",
+       [this]() -> task<> {
+         auto hears = news.subscribe();
+         static_cast<void>(co_await hears.receive());
+       }},
+      {"watch, to receive",
+       [this]() -> task<> {
+         auto sees = state.subscribe();
+         for (;;) static_cast<void>(co_await sees.receive());
+       }},
+      {"once", [this] { return once_twice(); }},
+      {"entry of a registry", [this] { return listed(); }},
+      {"turn to call the function of a pipe", [this] { return merges(); }},
   };
-  for (const auto& wait : waits) {
-    started one{wait};
-    EXPECT_TRUE(take_snapshot().is_stuck());
-    EXPECT_TRUE(take_snapshot().deadlocks().empty());
-    started sleeps{[]() -> task<> { co_await weft::sleep_for(1h); }};
-    EXPECT_FALSE(take_snapshot().is_stuck()) << "the clock may have something done";
+};
+
+bool has_wait(const snapshot& seen, std::string_view what) {
+  return std::ranges::any_of(seen.tasks, [&](const weft::task_info& one) {
+    return std::ranges::any_of(one.waits, [&](const weft::task_wait& its) { return its.what == what; });
+  });
+}
+
+TEST(deadlock, all_tasks_asleep_is_a_hint) {
+  tasks_end_it those;
+  for (const auto& [what, wait] : those.all) {
+    const started one{wait};
+    const snapshot seen = take_snapshot();
+    EXPECT_TRUE(has_wait(seen, what)) << what;
+    EXPECT_TRUE(seen.is_stuck()) << what;
+    EXPECT_TRUE(seen.deadlocks().empty()) << what;
   }
   EXPECT_FALSE(take_snapshot().is_stuck()) << "nothing waits";
-  started chooses{[&]() -> task<> { static_cast<void>(co_await weft::select(weft::on_receive(c), weft::after(1h))); }};
-  EXPECT_FALSE(take_snapshot().is_stuck());
+}
+
+// With something else in progress, all is silent for each of them.
+void expect_no_hint_beside(const char* beside) {
+  until([&] { return has_wait(take_snapshot(), beside); });
+  tasks_end_it those;
+  for (const auto& [what, wait] : those.all) {
+    const started one{wait};
+    const snapshot seen = take_snapshot();
+    EXPECT_TRUE(has_wait(seen, what)) << what;
+    EXPECT_TRUE(has_wait(seen, beside)) << beside;
+    EXPECT_FALSE(seen.is_stuck()) << what << " beside " << beside;
+    EXPECT_TRUE(seen.deadlocks().empty()) << what << " beside " << beside;
+  }
+}
+
+TEST(deadlock, is_no_hint_where_a_timer_sleeps) {
+  {
+    const started sleeps{[]() -> task<> { co_await weft::sleep_for(1h); }};
+    expect_no_hint_beside("clock");
+  }
+  weft::channel<int> c{0};
+  const started chooses{
+      [&]() -> task<> { static_cast<void>(co_await weft::select(weft::on_receive(c), weft::after(1h))); }};
+  expect_no_hint_beside("clock");
+}
+
+TEST(deadlock, is_no_hint_where_a_timeout_or_a_deadline_is_in_force) {
+  tasks_end_it those;
+  for (const in_force end : {in_force::timeout, in_force::deadline})
+    for (const auto& [what, wait] : those.all) {
+      const started one{[&] { return run_under(end, wait); }};
+      const snapshot seen = take_snapshot();
+      EXPECT_TRUE(has_wait(seen, what)) << what;
+      EXPECT_FALSE(seen.is_stuck()) << what;
+    }
+}
+
+TEST(deadlock, is_no_hint_where_a_callback_is_pending) {
+  std::optional<weft::callback<>> kept;
+  const auto keeps = [&](weft::callback<> done) { kept = done; };
+  const started awaits{[&]() -> task<> { co_await weft::from_callback<>(keeps); }};
+  expect_no_hint_beside("callback");
+  (*kept)();
+}
+
+TEST(deadlock, is_no_hint_where_a_future_is_awaited) {
+  weft::promise<> later;
+  const started awaits{[&]() -> task<> { co_await later.get_future(); }};
+  expect_no_hint_beside("future");
+}
+
+TEST(deadlock, is_no_hint_where_a_blocking_call_is_under_way) {
+  std::atomic<bool> over{false};
+  const auto blocks = [&] {
+    while (!over) std::this_thread::sleep_for(1ms);
+  };
+  std::thread awaits{[&] { weft::sync_wait(weft::blocking(blocks)); }};
+  expect_no_hint_beside("blocking call");
+  over = true;
+  awaits.join();
 }
 
 // A server between two requests is not stuck, on either back end: it is what the world may end.
@@ -409,6 +811,7 @@ TEST(deadlock, is_no_hint_where_io_is_pending) {
       });
     };
     until(waits_for_io);
+    expect_no_hint_beside("I/O");
     EXPECT_EQ(::write(ends[1], "x", 1), 1);
     thread.join();
     ::close(ends[0]);
