@@ -18,6 +18,7 @@
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
+#include <weft/hop.hpp>
 #include <weft/observe.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
@@ -245,6 +246,7 @@ TEST(snapshot, a_body_that_forked_a_thousand_and_spins) {
     }());
   }};
   until([&] { return forked.load(); });
+  EXPECT_EQ(begun.load(), 1000) << "each runs until it waits";
   const snapshot seen = take_snapshot();
   EXPECT_TRUE(seen.is_complete);
   const task_info* its = seen.find(top);
@@ -262,6 +264,8 @@ TEST(snapshot, a_body_that_forked_a_thousand_and_spins) {
   for (const task_info* one : tree)
     if (one->kind == task_kind::fork) {
       EXPECT_EQ(one->state, task_state::waiting);
+      EXPECT_EQ(one->parent, top);
+      EXPECT_TRUE(one->waits.size() == 1 && one->waits[0].at == &over);
     }
   go_on = true;
   over.set();
@@ -270,38 +274,69 @@ TEST(snapshot, a_body_that_forked_a_thousand_and_spins) {
 }
 
 TEST(snapshot, a_pool_whose_only_worker_blocks_in_read) {
+  constexpr int count = 1000;
+  weft::event over;
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
   std::atomic<bool> blocks{false};
-  task_id body;
+  std::atomic<int> begun{0};
+  task_id top, body;
+  std::vector<task_id> forks(count);
   {
     weft::pool p{{.threads = 1}};
     std::thread thread{[&] {
       const auto all = [&](scope& s) -> task<> {
         body = weft::this_task::id();
-        for (int i = 0; i != 100; ++i) s.fork([]() -> task<> { co_return; });
+        for (int i = 0; i != count; ++i)
+          forks[static_cast<std::size_t>(i)] = s.fork([&]() -> task<> {
+                                                  ++begun;
+                                                  co_await over.wait();
+                                                }).id();
         char byte;
         blocks = true;
         EXPECT_EQ(::read(pipe[0], &byte, 1), 1);
         co_return;
       };
-      p.run([&]() -> task<> { co_await with_scope(all); }());
+      p.run([&]() -> task<> {
+        top = weft::this_task::id();
+        co_await with_scope(all);
+      }());
     }};
     until([&] { return blocks.load(); });
-    const snapshot seen = when([&](const snapshot& s) { return s.find(body) != nullptr; });
+    const snapshot seen = take_snapshot();
+    EXPECT_TRUE(seen.is_complete);
+    EXPECT_EQ(begun.load(), count) << "each runs until it waits";
     const task_info* its = seen.find(body);
     ASSERT_NE(its, nullptr);
     EXPECT_EQ(its->state, task_state::running);
+    EXPECT_EQ(its->kind, task_kind::body);
+    EXPECT_EQ(its->parent, top);
+    EXPECT_EQ(below(seen, top).size(), 1U + count) << "the body, and its forks";
+    for (const task_id one : forks) {
+      const task_info* fork = seen.find(one);
+      EXPECT_NE(fork, nullptr) << one;
+      if (fork == nullptr) continue;
+      EXPECT_EQ(fork->kind, task_kind::fork);
+      EXPECT_EQ(fork->state, task_state::waiting);
+      EXPECT_EQ(fork->parent, top);
+      EXPECT_EQ(fork->worker, -1);
+      EXPECT_TRUE(fork->waits.size() == 1 && fork->waits[0].at == &over);
+    }
     ASSERT_EQ(seen.pools.size(), 1U);
     EXPECT_EQ(seen.pools[0].workers, 1U);
     ASSERT_GE(its->worker, 0);
-    EXPECT_EQ(seen.workers[static_cast<std::size_t>(its->worker)].pool, 0);
-    EXPECT_GT(seen.workers[static_cast<std::size_t>(its->worker)].thread, 0);
-    ASSERT_EQ(::write(pipe[1], "x", 1), 1);
+    const weft::worker_info& worker = seen.workers[static_cast<std::size_t>(its->worker)];
+    EXPECT_EQ(worker.pool, 0);
+    EXPECT_GT(worker.thread, 0);
+    EXPECT_EQ(worker.runs, body);
+    EXPECT_EQ(worker.queued, 0U);
+    over.set();
+    EXPECT_EQ(::write(pipe[1], "x", 1), 1);
     thread.join();
   }
   ::close(pipe[0]);
   ::close(pipe[1]);
+  EXPECT_TRUE(take_snapshot().tasks.empty());
 }
 
 TEST(snapshot, a_pool_shows_forks_that_nobody_has_begun_with) {
@@ -566,15 +601,29 @@ TEST(snapshot, async_stack_and_waits_on_take_ids) {
 // ---- beside what goes on ----------------------------------------------------------------------------------------------------
 
 // Under the thread sanitizer, too. What waits all the time is in each snapshot that is complete, whatever starts and ends.
+// Tasks and fibers go from one pool to another and back meanwhile.
 TEST(snapshot, beside_churn) {
-  weft::pool p{{.threads = 3}};
+  weft::pool p{{.threads = 3}}, other{{.threads = 2}};
   weft::event over;
   std::atomic<bool> end{false};
-  std::atomic<int> waiting{0};
+  std::atomic<int> waiting{0}, moved{0};
+  weft::mutex m;
   constexpr int stay = 200;
   std::set<task_id> those;
   std::mutex lock;
   std::thread thread{[&] {
+    const auto there_and_back = [&]() -> task<> {
+      co_await weft::resume_on(other.executor());
+      co_await weft::resume_on(p.executor());
+    };
+    const auto of_fibers = [&](scope& s) -> task<> {
+      for (int i = 0; i != 4; ++i)
+        s.go([&] {
+          weft::await(there_and_back());
+          ++moved;
+        });
+      co_return;
+    };
     const auto churn = [&]() -> task<> {
       for (unsigned round = 0; !end; ++round) {
         weft::event here;
@@ -583,6 +632,27 @@ TEST(snapshot, beside_churn) {
           s.fork([&]() -> task<> { co_await when_all(waits_for(here), weft::yield(), waits_for(here)); });
           s.fork([&]() -> task<> {
             static_cast<void>(co_await when_any(waits_for(here), weft::yield(), weft::timeout(1h, here.wait())));
+          });
+          s.fork_on(other.executor(), waits_for(here));
+          s.fork_on(other.executor(), [&]() -> task<> {
+            co_await weft::resume_on(p.executor());
+            co_await here.wait();
+            co_await weft::resume_on(other.executor());
+            ++moved;
+          });
+          s.fork([&]() -> task<> {
+            for (int i = 0; i != 3; ++i) co_await there_and_back();
+            const auto held = co_await m.lock();
+            co_await weft::resume_on(other.executor());
+            ++moved;
+          });
+          s.fork([&]() -> task<> { co_await with_scope({.executor = &other.executor()}, of_fibers); });
+          s.go([&] { weft::await(here.wait()); });
+          s.go([&] {
+            weft::await(there_and_back());
+            const auto held = weft::await(m.lock());
+            weft::await(there_and_back());
+            ++moved;
           });
           co_await weft::yield();
           if (round % 3 == 0) s.request_stop();
@@ -618,7 +688,7 @@ TEST(snapshot, beside_churn) {
     });
   });
   int complete = 0;
-  for (int i = 0; i < test::rounds(300) || complete == 0; ++i) {
+  for (int i = 0; i < test::rounds(300) || complete == 0 || moved < 100; ++i) {
     const snapshot seen = take_snapshot({.stacks = i % 2 == 0});
     EXPECT_TRUE(seen.deadlocks().empty());
     std::set<task_id> found;
