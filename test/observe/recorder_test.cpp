@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <barrier>
 #include <chrono>
 #include <csignal>
@@ -28,7 +29,10 @@
 #include <weft/recording.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
+#include <weft/snapshot.hpp>
+#include <weft/sync.hpp>
 #include <weft/traced.hpp>
+#include <weft/watchdog.hpp>
 
 #include "support/json.hpp"
 #include "support/weft_test.hpp"
@@ -325,6 +329,62 @@ TEST(recorder, is_saved_on_a_deadlock_where_asked_for) {
   EXPECT_FALSE(weft::detail::save_recording_of_deadlock());
 }
 
+// By the watchdog, before it tells of it: two tasks that wait for each other's mutex.
+TEST(recorder, is_saved_when_the_watchdog_finds_a_deadlock) {
+  const temporary_file file{"found deadlock"};
+  weft::save_recording_on_deadlock(file.path());
+  struct told {
+    const temporary_file& file;
+    std::atomic<int> count{0};
+    recording::reason why = recording::reason::asked_for;
+    std::size_t members = 0;
+    bool has_turns = false;
+  } what{file};
+  const auto tell = [](const weft::snapshot& found, void* with) {
+    auto& mine = *static_cast<told*>(with);
+    if (found.deadlocks().size() == 1) mine.members = found.deadlocks()[0].circle.size();
+    try {
+      const recording all = recording::read(mine.file.path());
+      mine.why = all.why();
+      mine.has_turns = std::ranges::any_of(of_kind(all, event_kind::turn_begins), [&](const recording::event& one) {
+        return std::ranges::any_of(found.deadlocks()[0].circle,
+                                   [&](weft::task_id id) { return one.first == id.address(); });
+      });
+    } catch (const weft::error&) {  // there is none: `why` is as it was
+    }
+    ++mine.count;
+  };
+  weft::mutex one, other;
+  weft::latch both{2};
+  const auto takes = [&](weft::mutex& mine, weft::mutex& then) -> task<> {
+    const auto a = co_await mine.lock();
+    co_await both.arrive_and_wait();
+    const auto b = co_await then.lock();
+  };
+  const auto all = [&](scope& s) -> task<> {
+    s.fork(takes(one, other));
+    s.fork(takes(other, one));
+    co_return;
+  };
+  const auto request = [&]() -> task<> { co_await weft::with_scope(all); };
+  weft::pool workers{{.threads = 2}};
+  weft::stop_source stop;
+  {
+    const weft::watchdog dog{{.stall_after = 4ms, .with = &what, .on_deadlock = tell}};
+    std::jthread runs{[&] {
+      static_cast<void>(weft::sync_wait(
+          weft::as_result(weft::start_on(workers.executor(), weft::with_trace({.name = "stuck"}, request))),
+          stop.token()));
+    }};
+    test::until([&] { return what.count == 1; });
+    stop.request_stop();
+  }
+  weft::save_recording_on_deadlock(nullptr);
+  EXPECT_EQ(what.members, 2u);
+  EXPECT_EQ(what.why, recording::reason::deadlock);
+  EXPECT_TRUE(what.has_turns) << "what the two did before is not in it";
+}
+
 // ---- what is made of it -------------------------------------------------------------------------------------------------
 
 TEST(chrome_trace, has_a_track_a_thread_and_one_a_request_and_arrows_for_wakes) {
@@ -416,6 +476,27 @@ int status_of(const std::function<void()>& crash) {
   return status;
 }
 
+// Of each root in the thread that crashed, a turn ends before the next one begins, and none ends that has not begun; one still
+// runs. Other threads have events of before, of which the first may be written over.
+void expect_alternating_turns(const recording& all) {
+  const auto begun = of_kind(all, event_kind::turn_begins);
+  ASSERT_FALSE(begun.empty());
+  const std::uint32_t crashed = std::ranges::max_element(begun, {}, &recording::event::when)->thread;
+  std::map<std::uint64_t, bool> is_in_turn;
+  std::size_t turns = 0;
+  for (const recording::event& one : all.events()) {  // in a thread, in their order
+    if (one.thread != crashed || (one.kind != event_kind::turn_begins && one.kind != event_kind::turn_ends)) continue;
+    const bool begins = one.kind == event_kind::turn_begins;
+    bool& runs = is_in_turn[one.first];
+    EXPECT_NE(runs, begins) << "turn " << turns << " of root " << one.first << (begins ? " begins" : " ends")
+                            << " twice";
+    runs = begins;
+    turns += begins ? 1 : 0;
+  }
+  EXPECT_GE(turns, 2u) << "before and behind its sleep";
+  EXPECT_EQ(std::ranges::count_if(is_in_turn, [](const auto& one) { return one.second; }), 1);
+}
+
 void expect_recorded_crash(const temporary_file& file, int number) {
   const recording all = recording::read(file.path());
   EXPECT_TRUE(all.is_whole());
@@ -423,6 +504,7 @@ void expect_recorded_crash(const temporary_file& file, int number) {
   EXPECT_EQ(all.signal(), number);
   const auto begun = of_kind(all, event_kind::turn_begins), ended = of_kind(all, event_kind::turn_ends);
   EXPECT_EQ(begun.size(), ended.size() + 1) << "what ran as it crashed has not ended";
+  expect_alternating_turns(all);
   const std::string text = chrome_trace(all);
   static_cast<void>(test::json::parse(text));
   EXPECT_NE(text.find("still running"), std::string::npos);
