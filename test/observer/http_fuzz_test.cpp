@@ -1,5 +1,6 @@
 // Requests by HTTP, as bytes: random ones, most of them nearly right, in random pieces. Whatever the pieces are, the same is read
 // from them; and nothing gets an answer that has not the token, and a Host of this machine's.
+#include <algorithm>
 #include <string>
 #include <vector>
 
