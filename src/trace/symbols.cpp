@@ -55,10 +55,6 @@ std::span<const Elf64_Shdr> sections_of(std::span<const std::byte> file) noexcep
   return table<Elf64_Shdr>(file, elf.e_shoff, std::uint64_t{elf.e_shnum} * sizeof(Elf64_Shdr));
 }
 
-bool has_full_symbols(std::span<const std::byte> file) noexcept {
-  return std::ranges::any_of(sections_of(file), [](const Elf64_Shdr& one) { return one.sh_type == SHT_SYMTAB; });
-}
-
 // Text that ends at a zero inside of `strings`.
 std::string_view text_at(std::span<const char> strings, std::size_t at) noexcept {
   if (at >= strings.size()) return {};
@@ -68,12 +64,19 @@ std::string_view text_at(std::span<const char> strings, std::size_t at) noexcept
                            : std::string_view{rest.data(), static_cast<std::size_t>(end - rest.begin())};
 }
 
+}  // namespace
+
+bool has_full_symbols(std::span<const std::byte> file) noexcept {
+  return std::ranges::any_of(sections_of(file), [](const Elf64_Shdr& one) { return one.sh_type == SHT_SYMTAB; });
+}
+
 std::string_view symbol_at(std::span<const std::byte> file, std::uintptr_t offset) noexcept {
   const auto sections = sections_of(file);
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) continue;
     if (section.sh_link >= sections.size()) continue;
     const Elf64_Shdr& names = sections[section.sh_link];
+    if (names.sh_type == SHT_NOBITS) continue;  // it is in no file
     const auto strings = table<char>(file, names.sh_offset, names.sh_size);
     for (const Elf64_Sym& one : table<Elf64_Sym>(file, section.sh_offset, section.sh_size))
       if (ELF64_ST_TYPE(one.st_info) == STT_FUNC && one.st_shndx != SHN_UNDEF && offset >= one.st_value &&
@@ -82,8 +85,6 @@ std::string_view symbol_at(std::span<const std::byte> file, std::uintptr_t offse
   }
   return {};
 }
-
-}  // namespace
 
 // ---- modules ----------------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,11 @@ class mapped_file {
   std::span<const std::byte> bytes_;
 };
 
+/// Whether the ELF file has all symbols, and not only those for the loader. The file is not trusted, here and below.
+bool has_full_symbols(std::span<const std::byte> file) noexcept;
+/// The function that has this place of the ELF file in it, mangled; empty: none that is known.
+std::string_view symbol_at(std::span<const std::byte> file, std::uintptr_t offset) noexcept;
+
 /// Where an address of code lies. The texts live until the symbolizer's next find().
 struct code_place {
   std::string_view module;    // path of the file; empty: in none that is loaded
