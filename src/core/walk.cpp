@@ -22,7 +22,7 @@ void child_batch::add(root& one, const void* function, root_kind kind) noexcept 
   added.id = task_ids::of(one);
   added.function = function;
   added.kind = kind;
-  added.stop_requested = one.sleeper::stop_requested();
+  added.stop_requested = one.was_told_to_stop();
   if (!added.wait.emplace(one)) {
     added.wait.reset();
     if (held_wait::is_being_stopped(one)) is_complete = false;

@@ -221,6 +221,25 @@ TEST(snapshot, a_stop_a_deadline_and_a_shield) {
   over.set();
 }
 
+TEST(snapshot, a_fork_alone_that_was_told_to_stop_and_is_shielded) {
+  weft::event over;
+  task_id told, other;
+  const auto all = [&](scope& s) -> task<> {
+    auto fork = s.fork([&]() -> task<> { co_await weft::shielded(over.wait()); });
+    told = fork.id();
+    other = s.fork([&]() -> task<> { co_await weft::shielded(over.wait()); }).id();
+    fork.request_stop();
+    co_await over.wait();
+  };
+  started one{[&]() -> task<> { static_cast<void>(co_await weft::as_result(with_scope(all))); }};
+  const snapshot seen = take_snapshot();
+  const task_info *its = seen.find(told), *others = seen.find(other);
+  ASSERT_TRUE(its != nullptr && others != nullptr);
+  EXPECT_TRUE(its->stop_requested && its->is_shielded);
+  EXPECT_TRUE(!others->stop_requested && others->is_shielded);
+  over.set();
+}
+
 // ---- what has not waited yet --------------------------------------------------------------------------------------------
 
 TEST(snapshot, a_body_that_forked_a_thousand_and_spins) {

@@ -129,8 +129,7 @@ class walk {
     one.function = function & ~(std::uint64_t{1} << 63);  // a mark of the library's
     const std::uint64_t word = at_.word(root + word_), state = word & state_mask_;
     one.is_shielded = (word & shield_bit_) != 0;
-    one.stop_requested =
-        (word & (stop_bit_ | shield_bit_)) == stop_bit_ || (parent != none && into_.tasks[parent].stop_requested);
+    one.stop_requested = (word & stop_bit_) != 0 || (parent != none && into_.tasks[parent].stop_requested);
     if (const address env = at_.word(root + env_); env != 0)
       one.deadline = at_.get<std::int64_t>(env + deadline_).value_or(one.deadline);
     if (state == state_running_) return true;

@@ -224,6 +224,11 @@ class sleeper {
     return (word_.load(std::memory_order_acquire) & (stop_bit | shield_bit)) == stop_bit;  // <- asked
   }
 
+  /// Whether it was told to stop, also where it is shielded from that now. For people.
+  bool was_told_to_stop() const noexcept {
+    return (word_.load(std::memory_order_relaxed) & stop_bit) != 0;  // nothing is read that came with the stop
+  }
+
   /// Whether it is woken by this function, which says what it is.
   bool wakes_by(wake_function wake) const noexcept { return wake_ == wake; }
 
