@@ -71,7 +71,45 @@ struct things {
   weft::latch both{2};
   weft::condition_variable changed;
   weft::promise<int> promise;
+  weft::channel<int> first_case{0}, second_case{0};
+  weft::once once;
+  weft::broadcast<int> news{{.capacity = 1}}, full{{.capacity = 1}};
+  weft::broadcast<int>::receiver reads_nothing = full.subscribe();
+  weft::barrier barrier{2};
+  weft::stop_source stop;
+  weft::pool workers{{.threads = 2}};
 };
+
+// Waits in many ways. Is told to stop, too, and heeds that as little as its fork.
+task<> puts_stop_off(things& with) {
+  auto body = [](scope& in) -> task<> {
+    in.fork([]() -> task<> { co_await weft::shielded(never.wait()); }());
+    co_return;
+  };
+  co_await with_scope({.stop = with.stop.token()}, body);
+}
+
+task<> more_kinds(scope& s, things& with) {
+  s.fork([](things& t) -> task<> {
+    static_cast<void>(co_await weft::select(weft::on_receive(t.first_case), weft::on_send(t.second_case, 1)));
+  }(with));
+  for (int i = 0; i != 2; ++i)
+    s.fork([](things& t) -> task<> { co_await t.once.call([] { return never.wait(); }); }(with));
+  s.fork([](things& t) -> task<> {
+    auto hears = t.news.subscribe();
+    static_cast<void>(co_await hears.receive());
+  }(with));
+  s.fork([](things& t) -> task<> {
+    for (;;) co_await t.full.send(1);
+  }(with));
+  s.fork([](weft::barrier& b) -> task<> { static_cast<void>(co_await b.arrive_and_wait()); }(with.barrier));
+  s.fork_on(with.workers.executor(), inner(never));
+  s.fork(puts_stop_off(with));
+  auto told = s.fork([]() -> task<> { co_await weft::shielded(never.wait()); }());
+  told.request_stop();
+  with.stop.request_stop({.reason = "the target says so"});
+  co_return;
+}
 
 task<> all_kinds(things& with) {
   auto body = [&](scope& s) -> task<> {
@@ -105,10 +143,15 @@ task<> all_kinds(things& with) {
     }(with));
     static weft::shared_task<int> shared{inner(never)};
     s.fork([]() -> task<> { static_cast<void>(co_await shared); }());
+    co_await more_kinds(s, with);
     co_await never.wait();
   };
   co_await with_scope(body);
 }
+
+// Thread, body, 16 + 9 forks, and below those 2 + 2 + 1 children, a body with its fork, the shared task, and the fork of a scope
+// that is told to stop.
+constexpr std::size_t all_tasks = 2 + 16 + 9 + 5 + 2 + 1 + 1;
 
 [[gnu::noinline]] int deep(int levels) {
   if (levels == 0) weft::await(never.wait());
@@ -119,13 +162,17 @@ task<> all_kinds(things& with) {
 int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
   if (kind == "all") {
     static things with;
-    // thread, body, 16 forks, and below those 2 + 2 + 1 children, a body with its fork, and the shared task.
-    std::thread{[] { show_when(2 + 16 + 5 + 2 + 1); }}.detach();
-    std::thread{wait_for_end}.detach();
+    std::thread{[] {  // which stays, as one of the threads that it has shown
+      show_when(all_tasks);
+      wait_for_end();
+    }}
+        .detach();
     weft::sync_wait(all_kinds(with));
   } else if (kind == "fibers") {
-    std::thread{[=] { show_when(2 + count); }}.detach();
-    std::thread{wait_for_end}.detach();
+    std::thread{[=] {
+      show_when(2 + count);
+      wait_for_end();
+    }}.detach();
     static weft::stack_pool stacks{{.guard = guard}};
     weft::sync_wait(with_scope([=](scope& s) -> task<> {
       for (std::size_t i = 0; i != count; ++i) s.go({.pool = &stacks}, [=] { deep(static_cast<int>(i % 16)); });
@@ -161,7 +208,7 @@ int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
   } else if (kind == "crash") {
     static things with;
     std::thread{[] {
-      show_when(2 + 16 + 5 + 2 + 1);
+      show_when(all_tasks);
       std::abort();
     }}.detach();
     weft::sync_wait(all_kinds(with));

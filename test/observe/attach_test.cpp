@@ -163,11 +163,30 @@ std::map<std::string, json> tasks_of(const json& all) {
     for (const char* key : {"kind", "state", "function", "stack", "stop_requested", "is_shielded"})
       seen[key] = one.at(key);
     seen["has_deadline"] = one.contains("deadline_in_ms");
+    seen["waits"] = json::array();
     for (const json& what : one.at("waits"))
       seen["waits"].push_back(
           {{"what", what.at("what")}, {"at", what.at("at")}, {"holder", address_of(what.at("holder"))}});
     found[address_of(one.at("id"))] = std::move(seen);
   }
+  return found;
+}
+
+// What both say of threads, and of the pools that those work for.
+std::map<int, json> workers_of(const json& all) {
+  std::map<int, json> found;
+  for (const json& one : all.at("workers")) {
+    const int pool = one.at("pool").get<int>();
+    found[one.at("thread").get<int>()] = {
+        {"runs", address_of(one.at("runs"))},
+        {"queued", one.at("queued")},
+        {"pool", pool < 0 ? json{} : all.at("pools").at(static_cast<std::size_t>(pool)).at("executor")}};
+  }
+  return found;
+}
+std::map<std::string, int> pools_of(const json& all) {
+  std::map<std::string, int> found;
+  for (const json& one : all.at("pools")) found[one.at("executor").get<std::string>()] = one.at("workers").get<int>();
   return found;
 }
 
@@ -181,9 +200,17 @@ std::set<std::set<std::string>> deadlocks_of(const json& all) {
   return found;
 }
 
+bool is_select(const json& one) { return one.at("waits").size() == 1 && one.at("waits")[0].at("what") == "select"; }
+
 void expect_equal(const json& itself, const json& seen) {
-  const auto a = tasks_of(itself), b = tasks_of(seen);
+  auto a = tasks_of(itself);
+  const auto b = tasks_of(seen);
   EXPECT_EQ(a.size(), b.size());
+  for (auto& [id, one] : a)  // of its cases nothing is told from outside
+    if (const auto other = b.find(id); other != b.end() && is_select(other->second)) {
+      EXPECT_FALSE(one["waits"].empty()) << one;
+      one["waits"] = other->second["waits"];
+    }
   for (const auto& [id, one] : a) {
     const auto other = b.find(id);
     if (other == b.end()) {
@@ -194,6 +221,8 @@ void expect_equal(const json& itself, const json& seen) {
   }
   for (const auto& [id, one] : b) EXPECT_TRUE(a.contains(id)) << "only seen from outside: " << id << ' ' << one;
   EXPECT_EQ(deadlocks_of(itself), deadlocks_of(seen));
+  EXPECT_EQ(workers_of(itself), workers_of(seen));
+  EXPECT_EQ(pools_of(itself), pools_of(seen));
 }
 
 json seen_of(const std::string& which) {
@@ -229,6 +258,22 @@ TEST_F(attach, sees_what_a_process_says_of_itself) {
   expect_equal(one.itself, seen);
   EXPECT_EQ(deadlocks_of(seen).size(), 1u);
   EXPECT_EQ(seen.at("late_reads"), 0);
+  std::map<std::string, int> waits;
+  int select = 0, told = 0, once_held = 0;
+  for (const auto& [id, task] : tasks_of(seen)) {
+    select += is_select(task);
+    told += task["stop_requested"] && task["is_shielded"];
+    for (const json& what : task["waits"]) {
+      ++waits[what["what"].get<std::string>()];
+      once_held += what["what"] == "once" && what["holder"] != "";
+    }
+  }
+  EXPECT_EQ(select, 1);
+  EXPECT_EQ(told, 2) << "by a scope and alone, and both put it off";
+  EXPECT_EQ(once_held, 1);
+  for (const char* name : {"once", "broadcast, to receive", "broadcast, to send", "barrier"})
+    EXPECT_EQ(waits[name], 1) << name;
+  EXPECT_EQ(seen.at("pools").size(), 1u);
 }
 
 TEST_F(attach, sees_fibers_with_their_calls) {
@@ -335,6 +380,38 @@ TEST_F(attach_to_core, sees_what_the_process_said_of_itself) {
     expect_equal(one.itself, seen_of(core));
     fs::remove(core);
   }
+}
+
+// By the kernel, of a program that aborts.
+TEST_F(attach_to_core, sees_a_program_that_has_crashed) {
+  std::string pattern;
+  std::getline(std::ifstream{"/proc/sys/kernel/core_pattern"}, pattern);
+  if (pattern.empty() || pattern.front() == '|' || pattern.find('/') != pattern.npos)
+    GTEST_SKIP() << "SKIPPED: the kernel gives core files to a program or a folder here: " << pattern;
+  rlimit before{};
+  ::getrlimit(RLIMIT_CORE, &before);
+  const rlimit all{RLIM_INFINITY, RLIM_INFINITY}, most{before.rlim_max, before.rlim_max};
+  if (::setrlimit(RLIMIT_CORE, &all) != 0) ::setrlimit(RLIMIT_CORE, &most);
+  rlimit now{};
+  ::getrlimit(RLIMIT_CORE, &now);
+  int status = 0;
+  json itself;
+  if (now.rlim_cur != 0) {
+    looked_into one{ATTACH_TARGET, {"crash"}, dir_.path};
+    itself = one.itself;
+    status = one.end();
+  }
+  ::setrlimit(RLIMIT_CORE, &before);
+  if (now.rlim_cur == 0) GTEST_SKIP() << "SKIPPED: no core files are allowed here";
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
+  if (!WCOREDUMP(status)) GTEST_SKIP() << "SKIPPED: the kernel has written no core file";
+  std::vector<std::string> files;
+  for (const fs::directory_entry& file : fs::directory_iterator{dir_.path}) files.push_back(file.path());
+  ASSERT_EQ(files.size(), 1u);
+  const json seen = seen_of(files.front());
+  expect_equal(itself, seen);
+  EXPECT_EQ(deadlocks_of(seen).size(), 1u);
 }
 
 TEST_F(attach_to_core, says_what_is_wrong_with_a_core_file_that_was_cut_off) {
