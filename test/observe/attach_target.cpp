@@ -149,6 +149,77 @@ task<> all_kinds(things& with) {
   co_await with_scope(body);
 }
 
+struct seven {
+  weft::mutex one, two, three, four, five, six, seven;
+  weft::once once;
+  weft::latch both{2};
+};
+
+task<> locks(weft::mutex& m) { const auto held = co_await m.lock(); }
+task<> done_once(seven& of) {
+  co_await of.once.call([&of]() -> task<> {
+    co_await of.both.arrive_and_wait();
+    co_await locks(of.one);
+  });
+}
+task<> waits_for_once(seven& of) {
+  const auto held = co_await of.one.lock();
+  co_await of.both.arrive_and_wait();
+  co_await of.once.call([] {});
+}
+task<> awaits_shared(weft::mutex& m) {
+  static weft::shared_task<> shared{locks(m)};
+  const auto held = co_await m.lock();
+  co_await shared;
+}
+task<> joins(weft::mutex& m) {
+  const auto held = co_await m.lock();
+  co_await weft::when_all(locks(m), locks(m));
+}
+task<> waits_for_scope(weft::mutex& m) {
+  const auto held = co_await m.lock();
+  auto body = [&m](scope& s) -> task<> {
+    s.fork(locks(m));
+    co_return;
+  };
+  co_await with_scope(body);
+}
+task<> awaits_fork(weft::mutex& m) {
+  auto body = [&m](scope& s) -> task<> {
+    const auto held = co_await m.lock();
+    auto one = s.fork(locks(m));
+    co_await std::move(one);
+  };
+  co_await with_scope(body);
+}
+task<> has_timeout(weft::mutex& m) {
+  const auto held = co_await m.lock();
+  co_await weft::timeout(1h, locks(m));
+}
+task<> has_deadline(weft::mutex& m) {
+  const auto held = co_await m.lock();
+  co_await weft::with_deadline(1h, locks, std::ref(m));
+}
+
+// Five that wait for each other, and two that something ends.
+task<> circles(seven& of) {
+  auto body = [&](scope& s) -> task<> {
+    s.fork(done_once(of));
+    s.fork(waits_for_once(of));
+    s.fork(awaits_shared(of.two));
+    s.fork(joins(of.three));
+    s.fork(waits_for_scope(of.four));
+    s.fork(awaits_fork(of.five));
+    s.fork(has_timeout(of.six));
+    s.fork(has_deadline(of.seven));
+    co_await never.wait();
+  };
+  co_await with_scope(body);
+}
+// Thread, body, 8 forks, and below those, in their order, a shared task, 2 children, a fork, a body with its fork, a child and a
+// body.
+constexpr std::size_t tasks_of_circles = 2 + 8 + 1 + 2 + 1 + 2 + 1 + 1;
+
 // Thread, body, 16 + 9 forks, and below those 2 + 2 + 1 children, a body with its fork, the shared task, and the fork of a scope
 // that is told to stop.
 constexpr std::size_t all_tasks = 2 + 16 + 9 + 5 + 2 + 1 + 1;
@@ -168,6 +239,13 @@ int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
     }}
         .detach();
     weft::sync_wait(all_kinds(with));
+  } else if (kind == "circles") {
+    static seven with;
+    std::thread{[] {
+      show_when(tasks_of_circles);
+      wait_for_end();
+    }}.detach();
+    weft::sync_wait(circles(with));
   } else if (kind == "fibers") {
     std::thread{[=] {
       show_when(2 + count);

@@ -276,6 +276,19 @@ TEST_F(attach, sees_what_a_process_says_of_itself) {
   EXPECT_EQ(seen.at("pools").size(), 1u);
 }
 
+TEST_F(attach, sees_who_waits_for_each_other_as_the_process_does) {
+  const looked_into one{ATTACH_TARGET, {"circles"}};
+  const json seen = seen_of(one.pid());
+  expect_equal(one.itself, seen);
+  EXPECT_EQ(deadlocks_of(seen).size(), 5u) << "and two that a timeout and a deadline end";
+  const auto tasks = tasks_of(seen);
+  std::set<std::string> waits;
+  for (const auto& circle : deadlocks_of(seen))
+    for (const std::string& member : circle) waits.insert(tasks.at(member).at("waits").at(0).at("what"));
+  EXPECT_EQ(waits, (std::set<std::string>{"children of a scope", "children of a when_all", "fork", "mutex", "once",
+                                          "shared_task"}));
+}
+
 TEST_F(attach, sees_fibers_with_their_calls) {
   const looked_into one{ATTACH_TARGET, {"fibers", "200"}};
   const json seen = seen_of(one.pid());
