@@ -24,12 +24,10 @@ inline std::uint64_t steady_nanoseconds() noexcept {
 extern constinit bool stamps_are_ticks;
 #endif
 
-/// Never 0, once the program's own code runs.
-inline std::uint64_t stamp_now() noexcept {
+/// The processor's counter, whatever it is good for; where no counter is known, steady_clock's time.
+inline std::uint64_t processor_ticks() noexcept {
 #if defined(__x86_64__)
-  if (stamps_are_ticks) [[likely]]
-    return __builtin_ia32_rdtsc();
-  return steady_nanoseconds();
+  return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
   std::uint64_t ticks;
   asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
@@ -41,6 +39,15 @@ inline std::uint64_t stamp_now() noexcept {
 #else
   return steady_nanoseconds();
 #endif
+}
+
+/// Never 0, once the program's own code runs.
+inline std::uint64_t stamp_now() noexcept {
+#if defined(__x86_64__)
+  if (!stamps_are_ticks) [[unlikely]]
+    return steady_nanoseconds();
+#endif
+  return processor_ticks();
 }
 
 }  // namespace weft::detail

@@ -134,16 +134,10 @@ class recording_writer {
 
   // Writes what an event refers to by an address.
   void explain(const recorded_event& one) noexcept {
-    switch (one.kind) {
-      case event_kind::stop:
-      case event_kind::deadline:
-      case event_kind::io_error:
-      case event_kind::trace_begins:
-      case event_kind::wake: return text(one.second);
-      case event_kind::turn_begins:
-      case event_kind::stall:
-      case event_kind::sample: return function(one.second);
-      default: return;
+    switch (named_by(one.kind)) {
+      case named::text: return text(one.second);
+      case named::function: return function(one.second);
+      case named::nothing: return;
     }
   }
 
@@ -160,7 +154,7 @@ class recording_writer {
   void text(std::uint64_t address) noexcept {
     if (!is_new(section::text, address)) return;
     // The kernel copies: memory that has gone, since somebody did not keep the contract, is no second crash.
-    char copy[256];
+    char copy[longest_text];
     iovec into{.iov_base = copy, .iov_len = sizeof copy};
     iovec from{.iov_base = reinterpret_cast<void*>(address),
                .iov_len = sizeof copy};  // NOLINT: an address in this process

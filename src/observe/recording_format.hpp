@@ -1,10 +1,14 @@
-// The parts of a recording, as they lie in the file: see recording.hpp.
+// The parts of a recording, as they lie in the file: see recording.hpp. The `weft` program writes such files, too, of processes
+// that it reads from outside; it does not link the library for that, so this header calls nothing of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "trace/event_ring.hpp"
+#include <weft/recorded_event.hpp>
+
+#include "trace/stamp_pair.hpp"
 
 namespace weft::detail {
 
@@ -37,6 +41,24 @@ struct ring_part {
   std::uint64_t first = 0;
 };
 static_assert(sizeof(ring_part) == 16);
+
+/// What of a process an event names by the address in `second`, and a file has the text of.
+enum class named : std::uint8_t { nothing, text, function };
+constexpr named named_by(event_kind kind) noexcept {
+  switch (kind) {
+    case event_kind::stop:
+    case event_kind::deadline:
+    case event_kind::io_error:
+    case event_kind::trace_begins:
+    case event_kind::wake: return named::text;
+    case event_kind::turn_begins:
+    case event_kind::stall:
+    case event_kind::sample: return named::function;
+    default: return named::nothing;
+  }
+}
+
+inline constexpr std::size_t longest_text = 256;  // of texts that events name
 
 inline std::string hexadecimal(std::uint64_t number) {
   std::string digits;

@@ -3,8 +3,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <ctime>
 
+#include "base/debug_note.hpp"
 #include "base/stamp.hpp"
 
 namespace weft::detail {
@@ -24,6 +26,34 @@ constinit stamp_pair first_pair;
 std::size_t header_bytes() noexcept { return (sizeof(event_ring) + 63) & ~std::size_t{63}; }
 
 }  // namespace
+
+// For who looks from outside of the process. Events lie in a ring as they do in a file: see recorded_event.
+struct debug_rings {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of a class with private members: supported by both compilers
+  static constexpr debug_field fields[] = {
+      {"rings", &newest},
+      {"rings.bytes", &bytes_of_rings},  // 0: no more are made
+      {"ring.made_before", offsetof(event_ring, made_before)},
+      {"ring.thread", offsetof(event_ring, thread)},
+      {"ring.made", offsetof(event_ring, made)},
+      {"ring.events", offsetof(event_ring, words_)},
+      {"ring.mask", offsetof(event_ring, mask_)},
+      {"ring.next", offsetof(event_ring, next_)},
+      {"event.bytes", sizeof(recorded_event)},
+      {"stamps.first", &first_pair},
+      {"stamp_pair.bytes", sizeof(stamp_pair)},
+      {"stamp_pair.stamp", offsetof(stamp_pair, stamp)},
+      {"stamp_pair.steady", offsetof(stamp_pair, steady)},
+      {"stamp_pair.real", offsetof(stamp_pair, real)},
+#if defined(__x86_64__)
+      {"stamps.are_ticks", &stamps_are_ticks},
+#endif
+  };
+#pragma GCC diagnostic pop
+};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_rings{debug_rings::fields};
+WEFT_DEBUG_NOTE("weft_debug_rings");
 
 stamp_pair stamp_pair::now() noexcept {
   timespec wall;
@@ -60,6 +90,7 @@ event_ring* make_ring() noexcept {
   auto* const memory =
       reinterpret_cast<atomic<std::uint64_t>*>(static_cast<std::byte*>(room) + header_bytes());  // all zero
   auto* const ring = ::new (room) event_ring{memory, bytes / sizeof(recorded_event)};
+  ring->made = stamp_pair::now();
   ring->begin_as_this_thread();
   event_ring* before = newest.load(std::memory_order_relaxed);  // a guess: the exchange decides
   do ring->made_before = before;

@@ -18,6 +18,8 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/recorded_event.hpp>
 
+#include "trace/stamp_pair.hpp"
+
 namespace weft::detail {
 
 /// The ring itself, over memory of others. `Places` is a power of two.
@@ -79,7 +81,11 @@ class event_ring {
   /// The kernel's number of the thread that writes here. A figure, no edge.
   atomic<std::uint32_t> thread{0};
 
+  /// When it was made, before others could see it. For who reads a core file, in which no other pair of a stamp and a time is.
+  stamp_pair made;
+
  private:
+  friend struct debug_rings;
   // The oldest event that is whole when `end` were written: the writer may be at the next one.
   std::uint64_t oldest(std::uint64_t end) const noexcept { return end > mask_ ? end - mask_ : 0; }
 
@@ -99,11 +105,7 @@ event_ring* newest_ring() noexcept;
 /// How large rings are that are made from now on, in bytes; 0: none is made.
 void set_ring_bytes(std::size_t bytes) noexcept;
 
-/// A stamp and the time, taken as the first ring was made.
-struct stamp_pair {
-  std::uint64_t stamp = 0, steady = 0, real = 0;  // nanoseconds
-  static stamp_pair now() noexcept;
-};
+/// As the program began.
 const stamp_pair& first_stamp() noexcept;
 
 /// How long a tick of a stamp is.
