@@ -2,7 +2,11 @@
 // stays until its standard input ends.
 //
 //     attach_target KIND [COUNT [mprotect]]
+//     attach_target traced FILE               saves its recording there, too
+#include <weft/recorder.hpp>
+#include <weft/recording.hpp>
 #include <weft/snapshot.hpp>
+#include <weft/traced.hpp>
 #include <weft/weft.hpp>
 
 #include <sys/syscall.h>
@@ -15,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -230,6 +235,69 @@ constexpr std::size_t all_tasks = 2 + 16 + 9 + 5 + 2 + 1 + 1;
   return below + 1;
 }
 
+// ---- what the flight recorder has ---------------------------------------------------------------------------------------
+
+task<> stop_because(const char* reason) {
+  auto body = [=](scope& s) -> task<> {
+    s.request_stop({.reason = reason});
+    co_return;
+  };
+  static_cast<void>(co_await weft::as_result(with_scope(body)));
+}
+task<> serve_cart(weft::executor& workers) {
+  weft::channel<int> numbers{0};
+  auto body = [&](scope& s) -> task<> {
+    s.fork([&]() -> task<> {
+      for (int i = 0; i != 3; ++i) co_await numbers.receive();
+    });
+    for (int i = 0; i != 3; ++i) co_await numbers.send(i);
+  };
+  co_await with_scope({.executor = &workers}, body);
+}
+
+// Threads that have ended and left their rings to others, a ring whose events were written over, requests on workers; and then
+// nothing more, once the workers sleep.
+int traced(const char* file) {
+  for (const char* reason : {"of one thread", "of another one"})
+    std::thread{[=] { weft::sync_wait(stop_because(reason)); }}.join();
+  weft::pool workers{{.threads = 2, .name = "shop"}};
+  for (int i = 0; i != 3; ++i)
+    weft::sync_wait(weft::with_trace({.name = "GET /cart"}, serve_cart, std::ref(workers.executor())));
+  weft::set_recorder_bytes(64 * sizeof(weft::recorded_event));
+  std::thread{[] {
+    for (int i = 0; i != 200; ++i) weft::sync_wait(stop_because("the last ones count"));
+    ::pause();
+  }}.detach();
+  std::size_t before = 0, now = 0;
+  do {
+    std::this_thread::sleep_for(50ms);
+    weft::save_recording(file);
+    before = std::exchange(now, weft::recording::read(file).events().size());
+  } while (now != before);
+  std::cout << "{}\nready" << std::endl;
+  wait_for_end();
+  return 0;
+}
+
+// Goes on recording until the end.
+int busy() {
+  weft::set_recorder_bytes(std::size_t{1} << 16);
+  std::thread{wait_for_end}.detach();
+  weft::pool workers{{.threads = 2, .name = "shop"}};
+  for (bool is_first = true;; is_first = false) {
+    weft::sync_wait(weft::with_trace({.name = "GET /cart"}, serve_cart, std::ref(workers.executor())));
+    if (is_first) std::cout << "{}\nready" << std::endl;
+  }
+}
+
+int records_nothing() {
+  weft::set_recorder_bytes(0);
+  weft::sync_wait(stop_because("nobody hears it"));
+  std::cout << "{}\nready" << std::endl;
+  wait_for_end();
+  return 0;
+}
+
 int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
   if (kind == "all") {
     static things with;
@@ -297,6 +365,10 @@ int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string_view kind = argc > 1 ? argv[1] : "";
+  if (kind == "traced") return argc > 2 ? traced(argv[2]) : 2;
+  if (kind == "busy") return busy();
+  if (kind == "records_nothing") return records_nothing();
   const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
   const auto guard = argc > 3 ? weft::stack_guard::mprotect : weft::stack_guard::automatic;
   return argc > 1 ? run(argv[1], count, guard) : 2;

@@ -1,4 +1,5 @@
 // The program weft, which looks into other programs: what it says of one must be what that one says of itself.
+// Long because each way to look, and each kind of what is looked at, has a test.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -23,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include <weft/recording.hpp>
 
 namespace {
 
@@ -446,6 +448,155 @@ TEST_F(attach_to_core, says_what_is_wrong_with_a_core_file_that_was_cut_off) {
   }
 }
 
+// ---- the flight recorder ------------------------------------------------------------------------------------------------
+
+using weft::recording;
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+recording recorded_in(const std::string& which, const fs::path& file) {
+  const outcome told = weft_tool({"trace", which, "--recording", "--output", file});
+  EXPECT_EQ(told.status, 0) << told.err;
+  EXPECT_EQ(told.err, "");
+  EXPECT_EQ(told.out, "");
+  return recording::read(file.c_str());
+}
+
+// What a process has saved itself must be what is found from outside. It rests meanwhile, but for a worker that may fall asleep
+// late.
+void expect_equal(const recording& itself, const recording& seen, bool has_thread_names) {
+  EXPECT_TRUE(seen.is_whole());
+  EXPECT_EQ(seen.process(), itself.process());
+  std::map<std::pair<std::uint32_t, std::uint64_t>, recording::event> all;
+  for (const recording::event& one : seen.events()) all.emplace(std::pair{one.ring, one.in_ring}, one);
+  EXPECT_EQ(all.size(), seen.events().size()) << "an event was found twice";
+  std::size_t equal = 0;
+  for (const recording::event& one : itself.events()) {
+    const auto found = all.find({one.ring, one.in_ring});
+    if (found == all.end()) {
+      ADD_FAILURE() << "not seen from outside: event " << one.in_ring << " of ring " << one.ring;
+      continue;
+    }
+    const recording::event& other = found->second;
+    EXPECT_EQ(one.when, other.when);
+    EXPECT_EQ(one.kind, other.kind);
+    EXPECT_EQ(one.flags, other.flags);
+    EXPECT_EQ(one.number, other.number);
+    EXPECT_EQ(one.first, other.first);
+    EXPECT_EQ(one.second, other.second);
+    EXPECT_EQ(one.thread, other.thread);
+    EXPECT_EQ(itself.text(one.second), seen.text(one.second));
+    if (one.kind == weft::event_kind::turn_begins) EXPECT_EQ(itself.function(one.second), seen.function(one.second));
+    if (has_thread_names) EXPECT_EQ(itself.thread_name(one.thread), seen.thread_name(one.thread));
+    ++equal;
+  }
+  EXPECT_GT(equal, 100U);
+  for (const recording::event& one : seen.events())
+    if (one.when > itself.events().back().when)
+      EXPECT_TRUE(one.kind == weft::event_kind::sleep || one.kind == weft::event_kind::wake_up);
+}
+
+// By what the target is known to have done.
+void expect_known_events(const json& all, const std::string& function) {
+  std::multiset<std::string> names, reasons, threads;
+  for (const json& one : all.at("traceEvents")) {
+    names.insert(one.at("name"));
+    if (one.at("name") == "stop") reasons.insert(one.at("args").at("second"));
+    if (one.at("name") == "thread_name") threads.insert(one.at("args").at("name"));
+  }
+  EXPECT_EQ(reasons.count("of one thread"), 1U);
+  EXPECT_EQ(reasons.count("of another one"), 1U);
+  EXPECT_EQ(reasons.count("the last ones count"), 63U) << "a ring of 64 places has the last 63 events";
+  EXPECT_EQ(names.count("request begins"), 3U);
+  EXPECT_EQ(names.count("request ends"), 3U);
+  for (const char* request : {"GET /cart #1", "GET /cart #2", "GET /cart #3"}) EXPECT_EQ(threads.count(request), 1U);
+  EXPECT_TRUE(std::ranges::any_of(names, [&](const std::string& one) { return one.find(function) != one.npos; }));
+  EXPECT_GT(names.count("channel, to receive") + names.count("channel, to send"), 0U) << "arrows from wake-ups";
+}
+
+json parsed(const outcome& told) {
+  EXPECT_EQ(told.status, 0) << told.err;
+  json all = json::parse(told.out, nullptr, false);
+  EXPECT_FALSE(all.is_discarded()) << told.out.substr(0, 1000);
+  return all;
+}
+
+TEST_F(attach, traces_what_a_process_has_recorded) {
+  const temporary dir;
+  const std::string own = dir.path / "own";
+  const looked_into one{ATTACH_TARGET, {"traced", own}};
+  expect_equal(recording::read(own.c_str()), recorded_in(one.pid(), dir.path / "seen"), true);
+  EXPECT_EQ(bytes_of(own).substr(48, 24), bytes_of(dir.path / "seen").substr(48, 24)) << "when it began";
+  expect_known_events(parsed(weft_tool({"trace", one.pid()})), "serve_cart(");
+  // By way of a file, it is the same.
+  expect_known_events(parsed(weft_tool({"trace", own})), "serve_cart(");
+  expect_known_events(parsed(weft_tool({"trace", dir.path / "seen"})), "serve_cart(");
+}
+
+TEST_F(attach, traces_into_a_file) {
+  const temporary dir;
+  const looked_into one{ATTACH_TARGET, {"traced", dir.path / "own"}};
+  const fs::path file = dir.path / "trace.json";
+  outcome told = weft_tool({"trace", "--output", file, one.pid()});
+  EXPECT_EQ(told.status, 0) << told.err;
+  EXPECT_EQ(told.out, "");
+  told.out = bytes_of(file);
+  expect_known_events(parsed(told), "serve_cart(");
+  // Where there is nothing to write, it stays as it is.
+  EXPECT_EQ(weft_tool({"trace", "999999999", "--output", file}).status, 1);
+  EXPECT_EQ(bytes_of(file), told.out);
+}
+
+TEST_F(attach, traces_a_program_that_was_stripped) {
+  const temporary dir;
+  const std::string program = dir.path / "stripped", own = dir.path / "own";
+  ASSERT_EQ(run({"strip", "-o", program, ATTACH_TARGET}).status, 0);
+  const looked_into one{program, {"traced", own}};
+  expect_equal(recording::read(own.c_str()), recorded_in(one.pid(), dir.path / "seen"), true);
+  expect_known_events(parsed(weft_tool({"trace", one.pid()})), "stripped+0x");
+}
+
+#ifdef ATTACH_TARGET_STATIC
+TEST_F(attach, traces_a_static_program) {
+  const temporary dir;
+  const std::string own = dir.path / "own";
+  const looked_into one{ATTACH_TARGET_STATIC, {"traced", own}};
+  expect_equal(recording::read(own.c_str()), recorded_in(one.pid(), dir.path / "seen"), true);
+}
+#endif
+
+TEST_F(attach_to_core, traces_what_was_recorded) {
+  const std::string own = dir_.path / "own";
+  const looked_into one{ATTACH_TARGET, {"traced", own}};
+  const std::string core = core_of(one);
+  if (core.empty()) GTEST_SKIP() << "SKIPPED: no gdb here";
+  expect_equal(recording::read(own.c_str()), recorded_in(core, dir_.path / "seen"), false);
+  expect_known_events(parsed(weft_tool({"trace", core})), "serve_cart(");
+}
+
+TEST_F(attach, traces_a_process_that_goes_on_recording) {
+  looked_into one{ATTACH_TARGET, {"busy"}};
+  std::size_t requests = 0;
+  for (int i = 0; i != 3; ++i) {
+    const json all = parsed(weft_tool({"trace", one.pid()}));
+    for (const json& event : all.at("traceEvents")) requests += event.at("name") == "request begins";
+  }
+  EXPECT_GT(requests, 0U);
+  EXPECT_EQ(one.end(), 0) << "it runs on, and hears that its input has ended";
+}
+
+TEST_F(attach, says_that_the_recorder_is_switched_off) {
+  const looked_into one{ATTACH_TARGET, {"records_nothing"}};
+  const outcome told = weft_tool({"trace", one.pid()});
+  EXPECT_EQ(told.status, 1);
+  EXPECT_EQ(told.out, "");
+  EXPECT_NE(told.err.find("its flight recorder is switched off"), std::string::npos) << told.err;
+  EXPECT_EQ(std::ranges::count(told.err, '\n'), 1);
+}
+
 // ---- what it can't look into --------------------------------------------------------------------------------------------
 
 TEST_F(attach, says_what_is_wrong) {
@@ -466,10 +617,14 @@ TEST_F(attach, says_what_is_wrong) {
   for (const auto end = clock::now() + patience;
        clock::now() < end && fs::read_symlink(its_program) == fs::read_symlink("/proc/self/exe");)
     ::usleep(1000);
-  EXPECT_TRUE(has(complaint({"dump", std::to_string(other)}, 1), "nothing in it uses weft"));
+  for (const char* command : {"dump", "trace"})
+    EXPECT_TRUE(has(complaint({command, std::to_string(other)}, 1), "nothing in it uses weft"));
   ::kill(other, SIGKILL);
   ::waitpid(other, nullptr, 0);
-  EXPECT_TRUE(has(complaint({"dump", "999999999"}, 1), "there is no process"));
+  for (const char* command : {"dump", "trace"})
+    EXPECT_TRUE(has(complaint({command, "999999999"}, 1), "there is no process"));
+  EXPECT_TRUE(has(complaint({"trace", WEFT_TOOL}, 1), "no core file"));
+  EXPECT_TRUE(has(complaint({"trace", "/etc/passwd"}, 1), "it does not begin as one"));
   EXPECT_TRUE(has(complaint({"dump", "/nowhere/at/all"}, 1), "no such file"));
   EXPECT_TRUE(has(complaint({"dump", WEFT_TOOL}, 1), "no core file"));
   EXPECT_TRUE(has(complaint({"dump", "/etc/passwd"}, 1), "not an ELF file"));
@@ -478,6 +633,33 @@ TEST_F(attach, says_what_is_wrong) {
   EXPECT_TRUE(has(complaint({"top", "x"}, 2), "no process's number"));
   EXPECT_TRUE(has(complaint({"fly"}, 2), "no command fly"));
   EXPECT_TRUE(has(complaint({}, 2), "weft dump"));
+}
+
+// A program whose notes have another word in the place of one.
+outcome look_with_other_notes(std::string_view word, std::string_view other, std::vector<std::string> words) {
+  const temporary dir;
+  const std::string program = dir.path / "other";
+  std::string bytes = bytes_of(ATTACH_TARGET);
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = bytes.find(word, at)) != bytes.npos; ++found) bytes.replace(at, word.size(), other);
+  EXPECT_GT(found, 0U) << word;
+  std::ofstream{program, std::ios::binary} << bytes;
+  fs::permissions(program, fs::perms::owner_all);
+  const looked_into one{program, {"traced", dir.path / "own"}};
+  words.push_back(one.pid());
+  return weft_tool(words);
+}
+
+TEST_F(attach, says_that_it_does_not_know_the_version_of_the_notes) {
+  using namespace std::string_view_literals;
+  for (const char* command : {"dump", "trace"}) {
+    const outcome told = look_with_other_notes("weft_debug_v1\0"sv, "weft_debug_v7\0"sv, {command});
+    EXPECT_EQ(told.status, 1);
+    EXPECT_NE(told.err.find("its notes of weft are of version 7"), std::string::npos) << told.err;
+  }
+  const outcome lacks = look_with_other_notes("\0rings.bytes\0"sv, "\0rings.chars\0"sv, {"trace"});
+  EXPECT_EQ(lacks.status, 1);
+  EXPECT_NE(lacks.err.find("its weft says nothing of rings.bytes"), std::string::npos) << lacks.err;
 }
 
 // Another user's process; a test that runs as root becomes nobody for that.

@@ -36,7 +36,6 @@
 
 #include "support/json.hpp"
 #include "support/weft_test.hpp"
-#include "trace.hpp"
 
 namespace {
 
@@ -432,31 +431,6 @@ TEST(chrome_trace, writes_numbers_as_json_has_them) {
   out.str("");
   out << 4096;
   EXPECT_EQ(out.str(), "1.000") << "the stream is as it was before";
-}
-
-TEST(weft_trace, writes_json_or_says_why_not) {
-  run_a_request();
-  const temporary_file file{"trace"}, wrong{"no recording"};
-  weft::save_recording(file.path());
-  std::ofstream{wrong.path()} << std::string(200, 'x');
-  const auto run = [](const std::vector<std::string>& arguments, std::string& said, std::string& complained) {
-    std::ostringstream out, err;
-    const int status = weft_tool::trace(arguments, out, err);
-    said = out.str();
-    complained = err.str();
-    return status;
-  };
-  std::string said, complained;
-  EXPECT_EQ(run({file.path()}, said, complained), 0);
-  EXPECT_FALSE(test::json::parse(said)["traceEvents"].elements().empty());
-  EXPECT_EQ(complained, "");
-  EXPECT_EQ(run({wrong.path()}, said, complained), 1);
-  EXPECT_NE(complained.find("it does not begin as one"), std::string::npos) << complained;
-  EXPECT_EQ(run({"/no such file"}, said, complained), 1);
-  EXPECT_NE(complained.find("/no such file"), std::string::npos) << complained;
-  EXPECT_EQ(run({}, said, complained), 2);
-  EXPECT_EQ(run({"--help"}, said, complained), 2);
-  EXPECT_NE(complained.find("usage: weft trace FILE"), std::string::npos);
 }
 
 // ---- crashes ------------------------------------------------------------------------------------------------------------

@@ -14,15 +14,20 @@
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/race.hpp>
+#include <weft/recording.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
 #include <weft/task.hpp>
+#include <weft/traced.hpp>
 
 #include "memory.hpp"
+#include "observe/recording_format.hpp"
+#include "recording_of.hpp"
 #include "report.hpp"
 #include "support/fuzz.hpp"
 #include "target.hpp"
 #include "tasks.hpp"
+#include "trace/event_ring.hpp"
 
 namespace {
 
@@ -173,6 +178,8 @@ image make_core() {
 
 image& core_of_this() {
   static image made = [] {
+    auto request = []() -> task<> { co_return; };
+    weft::sync_wait(weft::with_trace({.name = "a request"}, request));  // for the flight recorder
     weft::start(tree(), [](weft::result<void>) {});
     return make_core();
   }();
@@ -193,9 +200,74 @@ std::size_t tasks_in(std::span<const std::byte> core) {
   }
 }
 
+// What of it is no problem is a recording that can be read.
+std::size_t events_in(std::span<const std::byte> core) {
+  try {
+    const auto from = weft_tool::open_core_bytes(core);
+    const weft_tool::recorded made = weft_tool::recording_of(*from);
+    const weft::recording all = weft::recording::parse(made.file);
+    test::must(all.is_whole(), "a recording that is not whole");
+    std::ostringstream text;
+    all.write_chrome_trace(text);
+    return all.events().size();
+  } catch (const weft_tool::problem& what) {
+    test::must(*what.what() != '\0', "a problem without a sentence");
+    return 0;
+  }
+}
+
 #if !defined(WEFT_LIBFUZZER)
 
-TEST(weft_reader, finds_all_in_a_core_file_that_is_whole) { EXPECT_EQ(tasks_in(core_of_this().bytes), tasks_of_tree); }
+TEST(weft_reader, finds_all_in_a_core_file_that_is_whole) {
+  EXPECT_EQ(tasks_in(core_of_this().bytes), tasks_of_tree);
+  EXPECT_GT(events_in(core_of_this().bytes), 0U);
+}
+
+// Where the bytes of an address lie in a core file.
+std::size_t place_of(const void* address, std::span<const std::byte> core) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  Elf64_Ehdr head;
+  std::memcpy(&head, core.data(), sizeof head);
+  for (std::size_t i = 0; i != head.e_phnum; ++i) {
+    Elf64_Phdr one;
+    std::memcpy(&one, core.data() + head.e_phoff + i * sizeof one, sizeof one);
+    if (one.p_type == PT_LOAD && one.p_vaddr <= at && at - one.p_vaddr < one.p_filesz)
+      return one.p_offset + (at - one.p_vaddr);
+  }
+  return 0;
+}
+
+weft::detail::file_header header_of(std::span<const std::byte> core) {
+  const auto from = weft_tool::open_core_bytes(core);
+  weft::detail::file_header head;
+  std::memcpy(&head, weft_tool::recording_of(*from).file.data(), sizeof head);
+  return head;
+}
+
+// Where the system has begun anew since, its clocks say nothing of the process's stamps.
+TEST(weft_reader, takes_the_time_from_the_process_where_the_system_is_another_one) {
+  std::vector<std::byte> core = core_of_this().bytes;
+  const weft::detail::stamp_pair& first = weft::detail::first_stamp();
+  const weft::detail::event_ring* const newest = weft::detail::newest_ring();
+  ASSERT_NE(newest, nullptr);
+  const auto here = header_of(core);
+  EXPECT_EQ(here.began.stamp, first.stamp);
+  EXPECT_EQ(here.began.steady, first.steady);
+  EXPECT_GT(here.written.stamp, newest->made.stamp);
+
+  const std::size_t real_at = place_of(&first.real, core), made_at = place_of(&newest->made, core);
+  ASSERT_NE(real_at, 0U);
+  ASSERT_NE(made_at, 0U);
+  const std::uint64_t other_day = first.real - 86'400'000'000'000;
+  std::memcpy(core.data() + real_at, &other_day, sizeof other_day);
+  const auto there = header_of(core);
+  EXPECT_EQ(there.written.stamp, newest->made.stamp);
+  EXPECT_EQ(there.written.steady, newest->made.steady);
+
+  const weft::detail::stamp_pair none{};  // as where that ring was written over
+  std::memcpy(core.data() + made_at, &none, sizeof none);
+  EXPECT_NO_THROW(events_in(core));
+}
 
 TEST(weft_reader, refuses_a_core_file_of_another_machine) {
   std::vector<std::byte> other = core_of_this().bytes;
@@ -212,12 +284,15 @@ TEST(weft_reader, refuses_a_core_file_of_another_machine) {
 TEST(weft_reader, survives_a_file_that_ends_anywhere) {
   const std::span<const std::byte> whole{core_of_this().bytes};
   for (std::size_t bytes = 0; bytes < 4096 && bytes < whole.size(); bytes += 7) tasks_in(whole.first(bytes));
-  for (std::size_t part = 1; part != 20; ++part) tasks_in(whole.first(whole.size() / 20 * part));
+  for (std::size_t part = 1; part != 20; ++part) {
+    tasks_in(whole.first(whole.size() / 20 * part));
+    events_in(whole.first(whole.size() / 20 * part));
+  }
 }
 
 #endif
 
-// Words that a reader follows: where a task lies, and what lies near.
+// Words that a reader follows: where a task lies, and what lies near; and those of a ring of the flight recorder.
 const std::vector<std::size_t>& places_of_interest() {
   static const auto found = [] {
     const image& core = core_of_this();
@@ -231,6 +306,8 @@ const std::vector<std::size_t>& places_of_interest() {
           if (word >= one.at && word < one.at + 512) places.push_back(at);
         }
       }
+    if (const std::size_t ring = place_of(weft::detail::newest_ring(), core.bytes); ring != 0)
+      for (std::size_t at = 0; at < sizeof(weft::detail::event_ring) + 256; at += 8) places.push_back(ring + at);
     return places;
   }();
   return found;
@@ -262,6 +339,7 @@ WEFT_FUZZ(core_files, 1000, 24) {
   };
   try {
     tasks_in(core.bytes);
+    events_in(core.bytes);
   } catch (...) {
     undo();
     throw;

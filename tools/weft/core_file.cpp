@@ -30,7 +30,7 @@ class core final : public target, weft_tool::memory {
     cut_off_ = is_cut_off;
     std::ranges::sort(parts_, {}, &part::begin);
     std::ranges::sort(mappings_, {}, &mapping::begin);
-    find_modules(mappings_, *this);
+    find_modules(*this);
   }
 
   const weft_tool::memory& memory() const noexcept override { return *this; }
@@ -122,7 +122,6 @@ class core final : public target, weft_tool::memory {
   elf_file elf_;
   bool has_files_, cut_off_ = false;
   std::vector<part> parts_;
-  std::vector<mapping> mappings_;
   mutable std::vector<std::pair<std::string, std::unique_ptr<mapped_file>>> files_;
 };
 

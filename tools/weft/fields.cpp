@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "target.hpp"
 
@@ -15,6 +16,7 @@ constexpr std::uint64_t most_fields = 4096, most_workers = 1 << 16;
 }  // namespace
 
 fields::fields(const module& in, const memory& at) : module_{in.path()} {
+  std::string other;  // version, than that which is known here
   for (const Elf64_Phdr& part : in.segments()) {
     if (part.p_type != PT_NOTE || part.p_memsz > 1 << 20) continue;
     const address begin = in.bias() + part.p_vaddr;
@@ -25,7 +27,12 @@ fields::fields(const module& in, const memory& at) : module_{in.path()} {
       bytes.assign(in_file.begin(), in_file.end());
     }
     for_each_note(bytes, part.p_align, [&](const elf_note& note) {
-      if (note.owner != "weft_debug_v1") return;
+      constexpr std::string_view owner = "weft_debug_v";
+      if (!note.owner.starts_with(owner)) return;
+      if (note.owner != "weft_debug_v1") {
+        other = printable(note.owner.substr(owner.size()));
+        return;
+      }
       const auto damaged = [this](const char* why) {
         return problem{module_ + ": its notes of weft are damaged: " + why};
       };
@@ -47,6 +54,8 @@ fields::fields(const module& in, const memory& at) : module_{in.path()} {
       }
     });
   }
+  if (all_.empty() && !other.empty())
+    throw problem{module_ + ": its notes of weft are of version " + other + ", and this program knows version 1"};
 }
 
 std::uint64_t fields::operator[](std::string_view name) const {
@@ -55,6 +64,16 @@ std::uint64_t fields::operator[](std::string_view name) const {
     throw problem{module_ + ": its weft says nothing of " + std::string{name} +
                   ": this program is of another version than that library"};
   return found->second;
+}
+
+std::vector<fields> fields_of(const target& in) {
+  std::vector<fields> found;
+  for (const module& one : in.modules())
+    if (fields its{one, in.memory()}; its.is_found()) found.push_back(std::move(its));
+  if (found.empty())
+    throw problem{in.what() + ": nothing in it uses weft, or a version of weft without notes for debuggers" +
+                  (in.modules().empty() ? ": no file that is loaded was found" : "")};
+  return found;
 }
 
 std::vector<address> fields::workers(const memory& at) const {

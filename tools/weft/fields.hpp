@@ -12,6 +12,7 @@
 namespace weft_tool {
 
 class module;
+class target;
 
 class fields {
  public:
@@ -30,5 +31,8 @@ class fields {
   std::unordered_map<std::string, std::uint64_t> all_;
   std::string module_;
 };
+
+/// Of all modules that have some. Throws problem where none has, or one has notes that are not as they should be.
+std::vector<fields> fields_of(const target& in);
 
 }  // namespace weft_tool

@@ -27,13 +27,17 @@ constexpr command commands[] = {
     {"dump", run_dump,
      "dump PID|CORE [--text|--json|--dot] [--no-stacks]  all tasks, what each waits for, and deadlocks"},
     {"top", run_top, "top PID [--once]                                  workers and tasks, again each second"},
-    {"trace", run_trace, "trace FILE > trace.json                            a recording, for Perfetto and Chrome"},
+    {"trace", run_trace,
+     "trace PID|CORE|FILE > trace.json                   what was recorded, for Perfetto and Chrome"},
 };
 
 void write_usage(std::ostream& out) {
   out << "weft looks into a program that uses weft, which need not have prepared for it.\n\n";
   for (const command& one : commands) out << "  weft " << one.usage << '\n';
-  out << "\nIt takes what ptrace needs: the same user or root. A status of 2 says that it was asked wrongly, one of 1 "
+  out << "\nA number is a process, a file that begins as an ELF file does is a core file, and any other file is a "
+         "recording;\n"
+         "weft trace --help has its options.\n"
+         "\nIt takes what ptrace needs: the same user or root. A status of 2 says that it was asked wrongly, one of 1 "
          "that it\n"
          "could not look.\n";
 }

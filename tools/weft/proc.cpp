@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,6 +26,18 @@ std::string file_of(int pid, const char* name) { return "/proc/" + std::to_strin
   throw problem{who + ": cannot " + doing + ": " + std::generic_category().message(error)};
 }
 
+void refuse_this(int pid) {
+  if (pid == ::getpid()) throw problem{"this is the process that looks"};
+}
+
+void refuse_unless_readable(int pid, const memory& of, const std::vector<mapping>& mappings) {
+  std::uint64_t probe;
+  const auto first = std::ranges::find_if(mappings, &mapping::can_read);
+  errno = 0;
+  if (first == mappings.end() || of.read(first->begin, &probe, sizeof probe) != sizeof probe)
+    refuse(pid, errno != 0 ? errno : EPERM, "read its memory");
+}
+
 std::vector<mapping> mappings_of(int pid) {
   std::vector<mapping> all;
   std::ifstream in{file_of(pid, "maps")};
@@ -38,6 +51,7 @@ std::vector<mapping> mappings_of(int pid) {
       continue;
     one.can_read = rights[0] == 'r';
     one.can_write = rights[1] == 'w';
+    one.can_run = rights[2] == 'x';
     one.is_private = rights[3] == 'p';
     if (path != 0) one.path = line.substr(static_cast<std::size_t>(path));
     all.push_back(std::move(one));

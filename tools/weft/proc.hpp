@@ -17,6 +17,10 @@ std::string file_of(int pid, const char* name);
 /// Throws a problem that says why that can't be done to the process.
 [[noreturn]] void refuse(int pid, int error, const char* doing);
 
+/// Throw problem: the process that looks, and one whose memory may not be read.
+void refuse_this(int pid);
+void refuse_unless_readable(int pid, const memory& of, const std::vector<mapping>& mappings);
+
 /// Throw problem.
 std::vector<mapping> mappings_of(int pid);
 std::vector<int> threads_of(int pid);
@@ -35,6 +39,7 @@ class live_memory final : public memory {
  public:
   explicit live_memory(int pid) noexcept : pid_{pid} {}
   std::size_t read(address at, void* into, std::size_t bytes) const noexcept override;
+  int pid() const noexcept { return pid_; }
 
  private:
   int pid_;

@@ -94,11 +94,8 @@ class process final : public target, weft_tool::memory {
   explicit process(int which) : through_{living_thread_of(which)}, live_{through_} {
     pid = which;
     mappings_ = mappings_of(through_);
-    std::uint64_t probe;
-    const auto first = std::ranges::find_if(mappings_, &mapping::can_read);
-    if (first == mappings_.end() || live_.read(first->begin, &probe, sizeof probe) != sizeof probe)
-      refuse(pid, errno != 0 ? errno : EPERM, "read its memory");
-    find_modules(mappings_, live_);
+    refuse_unless_readable(pid, live_, mappings_);
+    find_modules(live_);
     plan();
     stop_and_copy();
     std::ranges::sort(pieces_, {}, &piece::begin);
@@ -346,7 +343,6 @@ class process final : public target, weft_tool::memory {
 
   int through_;
   live_memory live_;
-  std::vector<mapping> mappings_;
   std::vector<fields> tables_;
   std::vector<piece> pieces_;
   std::size_t slab_bytes_ = page;
@@ -358,7 +354,7 @@ class process final : public target, weft_tool::memory {
 }  // namespace
 
 std::unique_ptr<target> open_process(int pid) {
-  if (pid == ::getpid()) throw problem{"this is the process that looks"};
+  refuse_this(pid);
   return std::make_unique<process>(pid);
 }
 

@@ -80,9 +80,9 @@ std::string_view module::function_at(address code) const {
 
 // ---- targets ----------------------------------------------------------------------------------------------------------
 
-void target::find_modules(const std::vector<mapping>& mappings, const weft_tool::memory& in) {
-  for (std::size_t i = 0; i != mappings.size(); ++i) {
-    const mapping& first = mappings[i];
+void target::find_modules(const weft_tool::memory& in) {
+  for (std::size_t i = 0; i != mappings_.size(); ++i) {
+    const mapping& first = mappings_[i];
     if (first.path.empty() || first.path.starts_with("/dev/") || first.offset != 0) continue;
     if (first.path.front() != '/' && first.path != "[vdso]") continue;
     char magic[SELFMAG];
@@ -91,8 +91,9 @@ void target::find_modules(const std::vector<mapping>& mappings, const weft_tool:
       if (!elf_file{mapped_file{first.path}.bytes()}.is_valid()) continue;
     }
     address end = first.end;
-    for (std::size_t j = i + 1; j != mappings.size() && mappings[j].path == first.path && mappings[j].offset != 0; ++j)
-      end = mappings[j].end;
+    for (std::size_t j = i + 1; j != mappings_.size() && mappings_[j].path == first.path && mappings_[j].offset != 0;
+         ++j)
+      end = mappings_[j].end;
     modules_.emplace_back(first.path, first.begin, end, in);
   }
 }
@@ -141,11 +142,16 @@ registers registers_of(std::span<const std::byte> general) {
   return found;
 }
 
-std::unique_ptr<target> open_target(const std::string& which) {
+std::optional<int> process_number(const std::string& which) {
   int pid = 0;
   const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), pid);
-  if (error == std::errc{} && end == which.data() + which.size() && pid > 0) return open_process(pid);
-  return open_core(which);
+  if (error == std::errc{} && end == which.data() + which.size() && pid > 0) return pid;
+  return std::nullopt;
+}
+
+std::unique_ptr<target> open_target(const std::string& which) {
+  const auto pid = process_number(which);
+  return pid ? open_process(*pid) : open_core(which);
 }
 
 }  // namespace weft_tool

@@ -30,7 +30,7 @@ struct thread_seen {
 /// A piece of address space.
 struct mapping {
   address begin = 0, end = 0, offset = 0;
-  bool can_read = true, can_write = false, is_private = true;
+  bool can_read = true, can_write = false, can_run = false, is_private = true;
   std::string path;  // empty: of no file
 };
 
@@ -67,6 +67,8 @@ class target {
   /// "process 17", "core file x".
   virtual std::string what() const = 0;
 
+  /// By their addresses.
+  const std::vector<mapping>& mappings() const noexcept { return mappings_; }
   const std::vector<module>& modules() const noexcept { return modules_; }
   const std::vector<thread_seen>& threads() const noexcept { return threads_; }
   const module* module_at(address at) const noexcept;
@@ -79,11 +81,15 @@ class target {
   std::size_t copied_bytes = 0;  // so much was copied meanwhile
   /// So often something that may change was read after the process had gone on.
   virtual std::size_t late_reads() const noexcept { return 0; }
+  /// Whether all that is read of it is of the time at which it is read.
+  virtual bool is_running() const noexcept { return false; }
 
  protected:
   target() = default;
-  void find_modules(const std::vector<mapping>& mappings, const weft_tool::memory& in);
+  /// Of `mappings_`.
+  void find_modules(const weft_tool::memory& in);
 
+  std::vector<mapping> mappings_;
   std::vector<module> modules_;
   std::vector<thread_seen> threads_;
 
@@ -96,9 +102,13 @@ registers registers_of(std::span<const std::byte> general);
 
 /// Throws problem.
 std::unique_ptr<target> open_process(int pid);
+/// A process that is not stopped: what is read of it is as it is at that time, and its threads have no registers.
+std::unique_ptr<target> open_running(int pid);
 std::unique_ptr<target> open_core(const std::string& path);
 /// The same of bytes that stay where they are, without looking for files: for tests.
 std::unique_ptr<target> open_core_bytes(std::span<const std::byte> bytes);
+/// Of a process; nothing where this is no number.
+std::optional<int> process_number(const std::string& which);
 /// A number is a process, all else a file.
 std::unique_ptr<target> open_target(const std::string& which);
 

@@ -399,15 +399,7 @@ class walk {
 
 tasks_seen look_at(const target& in, const look_options& how) {
   tasks_seen all;
-  bool is_found = false;
-  for (const module& one : in.modules())
-    if (const fields with{one, in.memory()}; with.is_found()) {
-      is_found = true;
-      walk{in, with, how, all}.run();
-    }
-  if (!is_found)
-    throw problem{in.what() + ": nothing in it uses weft, or a version of weft without notes for debuggers" +
-                  (in.modules().empty() ? ": no file that is loaded was found" : "")};
+  for (const fields& with : fields_of(in)) walk{in, with, how, all}.run();
   find_circles(all);
   return all;
 }

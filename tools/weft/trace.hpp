@@ -1,4 +1,5 @@
-// The command `trace`: what Perfetto and Chrome show of a file of the flight recorder.
+// The command `trace`: what Perfetto and Chrome show of what a flight recorder has, be it in a file of its own, in a process that
+// runs, or in a core file.
 #pragma once
 
 #include <iosfwd>
@@ -7,7 +8,8 @@
 
 namespace weft_tool {
 
-/// Writes the JSON to `out`, or says in `err` why not. Gives the exit status: 0, 1 where the file is none, 2 for wrong arguments.
+/// Writes the JSON to `out` or to the file that was asked for, or says in `err` why not. Gives the exit status: 0, 1 where it
+/// could not be done, 2 for wrong arguments.
 int trace(std::span<const std::string> arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace weft_tool
