@@ -10,7 +10,7 @@
 //     w::save_recording("/var/tmp/shop-now.weft");
 //
 // `weft trace FILE` makes of a file what Perfetto (ui.perfetto.dev) and Chrome show: see recording.hpp, which also says what is
-// in a file.
+// in a file. `weft trace PID` does so with a process that runs, which need not save anything.
 //
 // Cost      an event is four stores, and mostly a time stamp. Pages of a ring that were never written to take no memory.
 #pragma once
