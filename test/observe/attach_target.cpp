@@ -9,13 +9,18 @@
 #include <weft/traced.hpp>
 #include <weft/weft.hpp>
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <new>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -235,6 +240,35 @@ constexpr std::size_t all_tasks = 2 + 16 + 9 + 5 + 2 + 1 + 1;
   return below + 1;
 }
 
+// Memory that is too much to be copied while the process stands, in which something of interest lies.
+template <class T>
+T& in_much_memory() {
+  constexpr std::size_t bytes = std::size_t{112} << 20;
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (at == MAP_FAILED) std::abort();
+  return *new (static_cast<std::byte*>(at) + bytes / 2) T;
+}
+
+// Tasks that wait for each other's mutexes, but never hold one while they wait for another.
+int contended() {
+  static auto& mutexes = in_much_memory<std::array<weft::mutex, 4>>();
+  std::thread{wait_for_end}.detach();
+  weft::pool threads{{.threads = 2}};
+  threads.run(with_scope([](scope& s) -> task<> {
+    for (std::uint32_t i = 0; i != 32; ++i)
+      s.fork([](std::uint32_t next) -> task<> {
+        for (;;) {
+          next = next * 1664525 + 1013904223;
+          const auto held = co_await mutexes[next >> 30].lock();
+          co_await weft::sleep_for(20us);
+        }
+      }(i));
+    std::cout << "{}\nready" << std::endl;
+    co_await never.wait();
+  }));
+  return 2;
+}
+
 // ---- what the flight recorder has ---------------------------------------------------------------------------------------
 
 task<> stop_because(const char* reason) {
@@ -299,8 +333,8 @@ int records_nothing() {
 }
 
 int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
-  if (kind == "all") {
-    static things with;
+  if (kind == "all" || kind == "all_in_much_memory") {
+    static things& with = kind == "all" ? *new things : in_much_memory<things>();
     std::thread{[] {  // which stays, as one of the threads that it has shown
       show_when(all_tasks);
       wait_for_end();
@@ -368,6 +402,7 @@ int main(int argc, char** argv) {
   const std::string_view kind = argc > 1 ? argv[1] : "";
   if (kind == "traced") return argc > 2 ? traced(argv[2]) : 2;
   if (kind == "busy") return busy();
+  if (kind == "contended") return contended();
   if (kind == "records_nothing") return records_nothing();
   const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
   const auto guard = argc > 3 ? weft::stack_guard::mprotect : weft::stack_guard::automatic;

@@ -225,13 +225,18 @@ void expect_equal(const json& itself, const json& seen) {
   EXPECT_EQ(deadlocks_of(itself), deadlocks_of(seen));
   EXPECT_EQ(workers_of(itself), workers_of(seen));
   EXPECT_EQ(pools_of(itself), pools_of(seen));
+  EXPECT_EQ(itself.at("is_stuck"), seen.at("is_stuck"));
+}
+
+json parsed(const outcome& told) {
+  EXPECT_EQ(told.status, 0) << told.err;
+  json all = json::parse(told.out, nullptr, false);
+  EXPECT_FALSE(all.is_discarded()) << told.out.substr(0, 1000);
+  return all;
 }
 
 json seen_of(const std::string& which) {
-  const outcome dump = weft_tool({"dump", which, "--json"});
-  EXPECT_EQ(dump.status, 0) << dump.err;
-  json all = json::parse(dump.out, nullptr, false);
-  EXPECT_FALSE(all.is_discarded()) << dump.out.substr(0, 1000);
+  json all = parsed(weft_tool({"dump", which, "--json"}));
   EXPECT_EQ(all.value("is_complete", false), true);
   return all;
 }
@@ -363,6 +368,34 @@ TEST_F(attach, names_the_deadlock_in_text_and_in_the_graph) {
   const outcome dot = weft_tool({"dump", one.pid(), "--dot"});
   EXPECT_EQ(dot.out.rfind("digraph weft {", 0), 0u);
   EXPECT_NE(dot.out.find("color=red"), std::string::npos);
+}
+
+TEST_F(attach, hints_that_all_tasks_are_asleep) {
+  const looked_into sleeping{ATTACH_TARGET, {"fibers", "3"}}, others{ATTACH_TARGET, {"all"}};
+  EXPECT_EQ(seen_of(sleeping.pid()).at("is_stuck"), true);
+  EXPECT_EQ(weft_tool({"dump", sleeping.pid()}).out.rfind("STUCK: every task waits for what only another task", 0), 0U);
+  EXPECT_EQ(seen_of(others.pid()).at("is_stuck"), false) << "there a timer is pending";
+  EXPECT_EQ(weft_tool({"dump", others.pid()}).out.find("STUCK"), std::string::npos);
+}
+
+// What was not copied at the first look is copied at the second one.
+TEST_F(attach, sees_a_deadlock_in_memory_that_is_too_much_to_be_copied) {
+  const looked_into one{ATTACH_TARGET, {"all_in_much_memory"}};
+  const json seen = seen_of(one.pid());
+  expect_equal(one.itself, seen);
+  EXPECT_EQ(deadlocks_of(seen).size(), 1U);
+  EXPECT_EQ(seen.at("late_reads"), 0);
+}
+
+// At each look most of the tasks wait; who holds the mutexes is read later, and is one that has waited before.
+TEST_F(attach, takes_no_mutexes_that_change_hands_for_a_deadlock) {
+  const looked_into one{ATTACH_TARGET, {"contended"}};
+  for (int i = 0; i != 20; ++i) {
+    const outcome dump = weft_tool({"dump", one.pid(), "--json"});
+    const json seen = parsed(dump);
+    EXPECT_EQ(deadlocks_of(seen).size(), 0U) << dump.out;
+    EXPECT_GE(seen.at("tasks").size(), 33U);
+  }
 }
 
 // ---- core files ---------------------------------------------------------------------------------------------------------
@@ -515,13 +548,6 @@ void expect_known_events(const json& all, const std::string& function) {
   for (const char* request : {"GET /cart #1", "GET /cart #2", "GET /cart #3"}) EXPECT_EQ(threads.count(request), 1U);
   EXPECT_TRUE(std::ranges::any_of(names, [&](const std::string& one) { return one.find(function) != one.npos; }));
   EXPECT_GT(names.count("channel, to receive") + names.count("channel, to send"), 0U) << "arrows from wake-ups";
-}
-
-json parsed(const outcome& told) {
-  EXPECT_EQ(told.status, 0) << told.err;
-  json all = json::parse(told.out, nullptr, false);
-  EXPECT_FALSE(all.is_discarded()) << told.out.substr(0, 1000);
-  return all;
 }
 
 TEST_F(attach, traces_what_a_process_has_recorded) {

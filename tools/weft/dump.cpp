@@ -29,8 +29,9 @@ int run_dump(std::span<const std::string> arguments) {
       throw wrong_usage{"one process or core file at a time"};
   }
   if (which.empty()) throw wrong_usage{"which process or core file?"};
-  const auto from = open_target(which);
-  const tasks_seen all = look_at(*from, how);
+  auto from = open_target(which);
+  tasks_seen all = look_at(*from, how);
+  look_again_if_doubtful(from, all, how);
   write(std::cout, all, *from);
   std::cout.flush();
   if (!std::cout) throw problem{"the output could not be written"};

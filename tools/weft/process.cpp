@@ -4,7 +4,8 @@
 //
 // Copied is what can be written: the slabs that frames and records lie in, which are found by the library's own list; then
 // data segments, heaps and stacks, the smallest first, as long as that is not too much. What was left out
-// is read when it is needed, after the process has gone on; that is counted, since it may have changed.
+// is read when it is needed, after the process has gone on; that is counted, since it may have changed. Where a conclusion
+// hangs on it, a second look copies those pages, too.
 //
 // Rejected: (a) fork() inside of the process, for a copy on write: it would have to run code there. (b) Walking while it
 // stands: 200,000 tasks are some hundred nanoseconds each, and a walk is full of misses.
@@ -25,9 +26,11 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -40,6 +43,7 @@ namespace {
 
 const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));  // of AArch64, 4, 16 or 64 KiB
 constexpr std::size_t most_besides = std::size_t{96} << 20;           // of what lies outside of slabs
+constexpr std::size_t most_late_pages = 1 << 14;                      // and of those that were missing in a first copy
 
 // While this lives, no key stops this program, with which a process that it holds would stand.
 class not_stopped {
@@ -91,12 +95,12 @@ class room {
 
 class process final : public target, weft_tool::memory {
  public:
-  explicit process(int which) : through_{living_thread_of(which)}, live_{through_} {
+  process(int which, const std::vector<address>& also) : through_{living_thread_of(which)}, live_{through_} {
     pid = which;
     mappings_ = mappings_of(through_);
     refuse_unless_readable(pid, live_, mappings_);
     find_modules(live_);
-    plan();
+    plan(also);
     stop_and_copy();
     std::ranges::sort(pieces_, {}, &piece::begin);
   }
@@ -104,6 +108,7 @@ class process final : public target, weft_tool::memory {
   const weft_tool::memory& memory() const noexcept override { return *this; }
   std::string what() const override { return "process " + std::to_string(pid); }
   std::size_t late_reads() const noexcept override { return late_; }
+  std::vector<address> late_pages() const override { return {late_pages_.begin(), late_pages_.end()}; }
 
  private:
   // From the copy; what is not in it, from the process.
@@ -120,12 +125,22 @@ class process final : public target, weft_tool::memory {
       } else {
         if (after != pieces_.end()) now = std::min<std::uint64_t>(now, after->begin - (at + done));
         const std::size_t got = live_.read(at + done, static_cast<std::byte*>(into) + done, now);
-        if (got != 0 && may_change(at + done)) ++late_;
+        if (got != 0 && may_change(at + done)) note_late(at + done, got);
         if (got != now) return done + got;
       }
       done += now;
     }
     return done;
+  }
+
+  void note_late(address at, std::size_t bytes) const noexcept {
+    ++late_;
+    try {
+      for (address one = at & ~address{page - 1}; one < at + bytes && late_pages_.size() != most_late_pages;
+           one += page)
+        late_pages_.insert(one);
+    } catch (const std::bad_alloc&) {  // fewer are copied at the next look
+    }
   }
 
   bool may_change(address at) const noexcept {
@@ -173,8 +188,23 @@ class process final : public target, weft_tool::memory {
     }
   }
 
+  // Of these pages, those that are not copied anyway. Gives how many bytes they have.
+  std::size_t add_pages(const std::vector<address>& also, const std::vector<address>& slabs) {
+    std::vector<piece> known = pieces_;
+    std::ranges::sort(known, {}, &piece::begin);
+    std::size_t bytes = 0;
+    for (const address one : also) {
+      const auto after = std::ranges::upper_bound(known, one, {}, &piece::begin);
+      const bool is_known = after != known.begin() && one - after[-1].begin < after[-1].bytes;
+      if (is_known || std::ranges::binary_search(slabs, one & ~(slab_bytes_ - 1))) continue;
+      pieces_.push_back({one, page});
+      bytes += page;
+    }
+    return bytes;
+  }
+
   // What is to be copied besides slabs, and room for all.
-  void plan() {
+  void plan(const std::vector<address>& also) {
     for (const module& one : modules_)
       if (fields found{one, live_}; found.is_found()) tables_.push_back(std::move(found));
     const std::vector<address> known = slabs();
@@ -199,6 +229,7 @@ class process final : public target, weft_tool::memory {
       besides += bytes;
       pieces_.insert(pieces_.end(), parts.begin(), parts.end());
     }
+    besides += add_pages(also, known);
     // Of slabs that are made meanwhile, some.
     room_.make(besides + (known.size() + known.size() / 8 + 64) * slab_bytes_);
     for (piece& one : pieces_) one.copy = room_.take(one.bytes);
@@ -349,13 +380,14 @@ class process final : public target, weft_tool::memory {
   bool first_slab_ = true;
   room room_;
   mutable std::size_t late_ = 0;
+  mutable std::unordered_set<address> late_pages_;
 };
 
 }  // namespace
 
-std::unique_ptr<target> open_process(int pid) {
+std::unique_ptr<target> open_process(int pid, const std::vector<address>& also) {
   refuse_this(pid);
-  return std::make_unique<process>(pid);
+  return std::make_unique<process>(pid, also);
 }
 
 }  // namespace weft_tool

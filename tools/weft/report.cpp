@@ -91,7 +91,8 @@ void write_json(std::ostream& out, const tasks_seen& all, const target& in) {
     out << ']';
   };
   out << "{\"version\":1,\"from\":" << json_string(in.what())
-      << ",\"is_complete\":" << (all.is_complete ? "true" : "false") << ",\"stood_ms\":" << in.stood_ms
+      << ",\"is_complete\":" << (all.is_complete ? "true" : "false")
+      << ",\"is_stuck\":" << (all.is_stuck ? "true" : "false") << ",\"stood_ms\":" << in.stood_ms
       << ",\"processor_ms\":" << in.processor_ms << ",\"late_reads\":" << in.late_reads() << ",\"deadlocks\":";
   list(all.circles,
        [&](const auto& circle) { list(circle, [&](std::size_t one) { out << id_or_null(all.tasks[one].at); }); });
@@ -169,6 +170,8 @@ void write_text(std::ostream& out, const tasks_seen& all, const target& in) {
       write_stack(out, all.tasks[one], in, "      ");
     }
   }
+  if (all.circles.empty() && all.is_stuck)
+    out << "STUCK: every task waits for what only another task would do, and no timer, I/O or call is pending\n";
   std::size_t counts[3]{};
   for (const task_seen& one : all.tasks) ++counts[static_cast<std::size_t>(one.state)];
   out << in.what() << ": " << all.tasks.size() << " tasks: " << counts[0] << " running, " << counts[1] << " ready, "

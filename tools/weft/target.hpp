@@ -81,6 +81,8 @@ class target {
   std::size_t copied_bytes = 0;  // so much was copied meanwhile
   /// So often something that may change was read after the process had gone on.
   virtual std::size_t late_reads() const noexcept { return 0; }
+  /// The pages that it was read from.
+  virtual std::vector<address> late_pages() const { return {}; }
   /// Whether all that is read of it is of the time at which it is read.
   virtual bool is_running() const noexcept { return false; }
 
@@ -100,8 +102,8 @@ class target {
 /// A registers set as the kernel gives it (NT_PRSTATUS).
 registers registers_of(std::span<const std::byte> general);
 
-/// Throws problem.
-std::unique_ptr<target> open_process(int pid);
+/// Throws problem. Pages of `also` are copied while the process stands, wherever they lie.
+std::unique_ptr<target> open_process(int pid, const std::vector<address>& also = {});
 /// A process that is not stopped: what is read of it is as it is at that time, and its threads have no registers.
 std::unique_ptr<target> open_running(int pid);
 std::unique_ptr<target> open_core(const std::string& path);

@@ -128,6 +128,7 @@ class walk {
     one.kind = kind;
     one.function = function & ~(std::uint64_t{1} << 63);  // a mark of the library's
     const std::uint64_t word = at_.word(root + word_), state = word & state_mask_;
+    one.ticket = word & ticket_mask_;
     one.is_shielded = (word & shield_bit_) != 0;
     one.stop_requested = (word & stop_bit_) != 0 || (parent != none && into_.tasks[parent].stop_requested);
     if (const address env = at_.word(root + env_); env != 0)
@@ -375,11 +376,12 @@ class walk {
   const std::uint64_t word_ = f_["sleeper.word"], current_ = f_["sleeper.current"], wake_ = f_["sleeper.wake"],
                       state_mask_ = f_["state.mask"], state_running_ = f_["state.running"],
                       stop_bit_ = f_["state.stop_bit"], shield_bit_ = f_["state.shield_bit"],
-                      sleeper_ = f_["waiter.sleeper"], type_ = f_["waiter.type"], waiter_prev_ = f_["waiter.prev"],
-                      nowhere_ = f_["layout.nowhere"], somebody_ = f_["holder.somebody"], run_ = f_["root.run"],
-                      top_ = f_["root.top"], env_ = f_["root.env"], parent_ = f_["root.parent"],
-                      is_fork_ = f_["root.is_fork"], end_ = f_["root.end"], woken_ = f_["root.woken"],
-                      run_job_ = f_["root.run_job"], returned_ = f_["root.returned"], resume_ = f_["frame.resume"],
+                      ticket_mask_ = f_["state.ticket_mask"], sleeper_ = f_["waiter.sleeper"],
+                      type_ = f_["waiter.type"], waiter_prev_ = f_["waiter.prev"], nowhere_ = f_["layout.nowhere"],
+                      somebody_ = f_["holder.somebody"], run_ = f_["root.run"], top_ = f_["root.top"],
+                      env_ = f_["root.env"], parent_ = f_["root.parent"], is_fork_ = f_["root.is_fork"],
+                      end_ = f_["root.end"], woken_ = f_["root.woken"], run_job_ = f_["root.run_job"],
+                      returned_ = f_["root.returned"], resume_ = f_["frame.resume"],
                       continuation_ = f_["promise.continuation"], arrive_stopped_ = f_["boundary.arrive_stopped"],
                       deadline_ = f_["env.deadline"], go_on_ = f_.has("fiber.go_on") ? f_["fiber.go_on"] : 0,
                       about_to_wait_ = f_.has("group.about_to_wait") ? f_["group.about_to_wait"] : 0,

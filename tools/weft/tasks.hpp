@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -38,7 +39,9 @@ struct task_seen {
   address function = 0;                  // its outermost; 0: not known
   std::int64_t deadline = max_deadline;  // in the steady clock's nanoseconds
   bool stop_requested = false, is_shielded = false;
-  int worker = -1;  // of tasks_seen::workers
+  int worker = -1;           // of tasks_seen::workers
+  std::uint64_t ticket = 0;  // counts its waits
+  bool is_blocked = false;   // only what is blocked, too, could end its wait
   // Of a wait for children.
   bool has_children = false, decides = false, in_time = false;
 
@@ -68,6 +71,7 @@ struct tasks_seen {
   std::vector<std::vector<std::size_t>> circles;    // of tasks that wait for each other
   std::unordered_map<address, std::size_t> places;  // of their roots
   bool is_complete = true;
+  bool is_stuck = false;  // all wait, some for what only a task does, and nothing from outside is pending
 
   std::optional<std::size_t> find(address root) const;
 };
@@ -77,10 +81,16 @@ struct look_options {
   std::size_t most_frames = 64;
 };
 
-/// Fills in `circles`.
+/// Fills in `circles`, `is_stuck`, and which tasks are blocked.
 void find_circles(tasks_seen& all);
 
 /// Throws problem, where nothing in the target uses weft, or it is of another version.
 tasks_seen look_at(const target& in, const look_options& how = {});
+
+/// Looks once more, in the place of a first look that found a deadlock, or all tasks asleep, where some of that was read after
+/// the process had gone on: so it may be of several moments, and not be so at any of them. What was read late is copied now
+/// while the process stands. Of what is read late even so, that alone is told which both looks have found, with the same tasks
+/// in the same waits. Throws problem.
+void look_again_if_doubtful(std::unique_ptr<target>& from, tasks_seen& all, const look_options& how = {});
 
 }  // namespace weft_tool

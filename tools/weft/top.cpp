@@ -62,6 +62,7 @@ look take(int pid) {
   now.when = seconds_now();
   now.from = open_process(pid);
   now.all = look_at(*now.from);
+  look_again_if_doubtful(now.from, now.all);
   for (const task_seen& one : now.all.tasks) {
     now.names.push_back(name_of(one, *now.from));
     now.waits.push_back(one.state != task_state::waiting ? to_string(one.state)
