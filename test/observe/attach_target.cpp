@@ -383,7 +383,10 @@ int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
     }));
   } else if (kind == "without_main") {
     // All of it in other threads: the first one ends, without running anything of its end.
-    std::thread{[=] { run("all", count, guard); }}.detach();
+    std::thread{[=] {
+      weft::sync_wait(stop_because("without main"));
+      run("all", count, guard);
+    }}.detach();
     ::syscall(SYS_exit, 0);
   } else if (kind == "crash") {
     static things with;

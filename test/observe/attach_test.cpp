@@ -614,6 +614,14 @@ TEST_F(attach, traces_a_process_that_goes_on_recording) {
   EXPECT_EQ(one.end(), 0) << "it runs on, and hears that its input has ended";
 }
 
+TEST_F(attach, traces_a_process_whose_first_thread_has_ended) {
+  const looked_into one{ATTACH_TARGET, {"without_main"}};
+  const json all = parsed(weft_tool({"trace", one.pid()}));
+  EXPECT_TRUE(std::ranges::any_of(all.at("traceEvents"), [](const json& event) {
+    return event.at("name") == "stop" && event.at("args").at("second") == "without main";
+  })) << all;
+}
+
 TEST_F(attach, says_that_the_recorder_is_switched_off) {
   const looked_into one{ATTACH_TARGET, {"records_nothing"}};
   const outcome told = weft_tool({"trace", one.pid()});
