@@ -1,5 +1,6 @@
 // weft trace, but for its main(): what it makes of a file, what it says where that is none, and that of a process which goes on
 // recording it gets whole events. What it finds in other programs is for attach_test.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 #include <weft/recorder.hpp>
 #include <weft/recording.hpp>
@@ -69,6 +71,29 @@ TEST(weft_trace, writes_json_of_a_file) {
   EXPECT_EQ(into_file.out, "");
   std::ifstream file{dir / "json"};
   EXPECT_EQ((std::string{std::istreambuf_iterator<char>{file}, {}}), told.out);
+}
+
+TEST(weft_trace, reads_a_recording_from_a_pipe) {
+  const temporary dir;
+  weft::save_recording((dir / "saved").c_str());
+  std::ifstream saved{dir / "saved", std::ios::binary};
+  const std::string bytes{std::istreambuf_iterator<char>{saved}, {}};
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  std::jthread writes{[&] {
+    for (std::size_t done = 0; done != bytes.size();) {
+      const ssize_t now = ::write(ends[1], bytes.data() + done, bytes.size() - done);
+      if (now <= 0) break;
+      done += static_cast<std::size_t>(now);
+    }
+    ::close(ends[1]);
+  }};
+  const outcome told = trace({"/dev/fd/" + std::to_string(ends[0])});
+  writes.join();
+  ::close(ends[0]);
+  EXPECT_EQ(told.status, 0);
+  EXPECT_EQ(told.err, "");
+  EXPECT_EQ(told.out, trace({dir / "saved"}).out);
 }
 
 TEST(weft_trace, says_why_not) {

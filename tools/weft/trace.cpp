@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <new>
@@ -60,7 +61,10 @@ request understand(std::span<const std::string> arguments) {
   return asked;
 }
 
+// Of a pipe nothing may be taken before it is read as a recording, and it can be nothing else.
 bool begins_as_elf(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return false;
   char magic[SELFMAG]{};
   std::ifstream{path, std::ios::binary}.read(magic, sizeof magic);
   return std::string_view{magic, sizeof magic} == std::string_view{ELFMAG, SELFMAG};
