@@ -374,6 +374,7 @@ TEST_F(attach, hints_that_all_tasks_are_asleep) {
   const looked_into sleeping{ATTACH_TARGET, {"fibers", "3"}}, others{ATTACH_TARGET, {"all"}};
   EXPECT_EQ(seen_of(sleeping.pid()).at("is_stuck"), true);
   EXPECT_EQ(weft_tool({"dump", sleeping.pid()}).out.rfind("STUCK: every task waits for what only another task", 0), 0U);
+  EXPECT_NE(weft_tool({"top", sleeping.pid(), "--once"}).out.find("\nSTUCK: every task waits"), std::string::npos);
   EXPECT_EQ(seen_of(others.pid()).at("is_stuck"), false) << "there a timer is pending";
   EXPECT_EQ(weft_tool({"dump", others.pid()}).out.find("STUCK"), std::string::npos);
 }

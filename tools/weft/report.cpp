@@ -170,8 +170,7 @@ void write_text(std::ostream& out, const tasks_seen& all, const target& in) {
       write_stack(out, all.tasks[one], in, "      ");
     }
   }
-  if (all.circles.empty() && all.is_stuck)
-    out << "STUCK: every task waits for what only another task would do, and no timer, I/O or call is pending\n";
+  if (all.circles.empty() && all.is_stuck) out << hint_of_stuck << '\n';
   std::size_t counts[3]{};
   for (const task_seen& one : all.tasks) ++counts[static_cast<std::size_t>(one.state)];
   out << in.what() << ": " << all.tasks.size() << " tasks: " << counts[0] << " running, " << counts[1] << " ready, "

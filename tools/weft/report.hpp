@@ -3,11 +3,16 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "target.hpp"
 #include "tasks.hpp"
 
 namespace weft_tool {
+
+/// As weft::snapshot::text() has it, where no deadlock says more.
+inline constexpr std::string_view hint_of_stuck =
+    "STUCK: every task waits for what only another task would do, and no timer, I/O or call is pending";
 
 /// What a reader knows a task by: its outermost function that is not weft's own.
 std::string name_of(const task_seen& one, const target& in);

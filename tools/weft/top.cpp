@@ -226,6 +226,7 @@ class picture {
       for (const std::size_t one : circle) text += now_.names[one] + " -> ";
       out.push_back(text + now_.names[circle.front()]);
     }
+    if (now_.all.circles.empty() && now_.all.is_stuck) out.emplace_back(hint_of_stuck);
     for (std::size_t i = 0; i != now_.all.pools.size(); ++i)
       out.push_back(format("pool %zu: %u workers, %llu jobs that none has taken", i, now_.all.pools[i].workers,
                            static_cast<unsigned long long>(now_.all.pools[i].waiting)));
