@@ -156,7 +156,7 @@ class writer {
     ::waitpid(child_, nullptr, 0);
   }
   int pid() const noexcept { return child_; }
-  static constexpr std::uint64_t places = 1 << 16;
+  static constexpr std::uint64_t places = 1 << 15;
   bool has_begun = false;
 
  private:
@@ -174,7 +174,7 @@ TEST(recording_of, has_whole_events_of_a_ring_that_is_written_to) {
     throw;
   }
   std::uint64_t seen = 0, newest = 0;
-  for (int look = 0; look != 20; ++look) {
+  for (int look = 0; look != 12; ++look) {
     const weft_tool::recorded made = weft_tool::recording_of(*from);
     EXPECT_TRUE(made.is_complete);
     const recording all = recording::parse(made.file);
