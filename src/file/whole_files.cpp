@@ -13,6 +13,7 @@
 #include <weft/blocking.hpp>
 #include <weft/file.hpp>
 #include <weft/nothrow.hpp>
+#include <weft/on_scope_exit.hpp>
 #include <weft/with.hpp>
 
 #include "file/file_access.hpp"
@@ -62,7 +63,10 @@ struct replacement {
   std::string path, beside, directory;
   unsigned permissions;
   bool has_old = false;
+  bool exists = false, is_in_place = false;  // the new file
 };
+
+constexpr const char* replaces = "replace a file";
 
 // Makes the new file beside the old one. Returns its number, or a negative error number.
 int begin_beside(replacement* of) {
@@ -89,32 +93,45 @@ int begin_beside(replacement* of) {
 }
 
 // Renames the new file to its place, and syncs the directory. Returns an error number, or 0.
-int put_in_place(const replacement* of, bool* is_done) noexcept {
+int put_in_place(replacement* of) noexcept {
   if (::rename(of->beside.c_str(), of->path.c_str()) != 0) return errno;
-  *is_done = true;
+  of->is_in_place = true;
   const owned_number directory{::open(of->directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (directory.number() < 0) return errno;
   return -perform({.what = file_request::kind::sync, .number = directory.number()});
 }
 
-// Its destructor removes the new file, unless that was renamed to its place.
-class unfinished {
- public:
-  explicit unfinished(const std::string& path) noexcept : path_{&path} {}
-  unfinished(const unfinished&) = delete;
-  ~unfinished() {
-    if (exists && !is_in_place) ::unlink(path_->c_str());
+// Removes the new file, unless it was never made, or was renamed to its place. It may be a disk's work, so the pool does it; where
+// there is no memory or no thread for that, this thread.
+task<> remove_unfinished(const replacement* of) {
+  if (!of->exists || of->is_in_place) co_return;
+  const auto removes = [of]() noexcept { ::unlink(of->beside.c_str()); };
+  bool is_removed = false;
+  try {
+    co_await blocking(removes);
+    is_removed = true;
+  } catch (...) {
   }
-  bool exists = false, is_in_place = false;
+  if (!is_removed) removes();
+}
 
- private:
-  const std::string* path_;
-};
+task<> write_and_put_in_place(replacement* of, std::string_view data) {
+  co_await on_scope_exit(remove_unfinished(of));
+  co_await check_stop();
+  const int number = co_await blocking(begin_beside, of);
+  if (number < 0) co_await fail_with(file_error(-number, replaces, of->path));
+  of->exists = true;
+  file to = file_access::take_over(owned_number{number}, false, false);
+  co_await nothrow(to.write_at(0, data));
+  co_await nothrow(to.sync());
+  co_await nothrow(to.close());
+  const int refused = co_await blocking(put_in_place, of);
+  if (refused != 0) co_await fail_with(file_error(refused, replaces, of->path));
+}
 
 }  // namespace
 
 task<> replace_whole(std::string path, std::string_view data, unsigned permissions) {
-  constexpr const char* replaces = "replace a file";
   const std::size_t slash = path.rfind('/');
   const std::size_t name = slash == path.npos ? 0 : slash + 1;
   if (name == path.size() || path.find('\0') != path.npos) co_await fail_with(file_error(EINVAL, replaces, path));
@@ -125,17 +142,7 @@ task<> replace_whole(std::string path, std::string_view data, unsigned permissio
   mine.beside = path.substr(0, name) + "." + path.substr(name, 200) + "." + std::string(16, '0');
   mine.path = std::move(path);
 
-  unfinished left{mine.beside};
-  co_await check_stop();
-  const int number = co_await blocking(begin_beside, &mine);
-  if (number < 0) co_await fail_with(file_error(-number, replaces, mine.path));
-  left.exists = true;
-  file to = file_access::take_over(owned_number{number}, false, false);
-  co_await nothrow(to.write_at(0, data));
-  co_await nothrow(to.sync());
-  co_await nothrow(to.close());
-  const int refused = co_await blocking(put_in_place, &mine, &left.is_in_place);
-  if (refused != 0) co_await fail_with(file_error(refused, replaces, mine.path));
+  co_await nothrow(write_and_put_in_place(&mine, data));
 }
 
 }  // namespace weft::detail
