@@ -3,6 +3,7 @@
 
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -14,6 +15,15 @@ inline std::size_t size_of(const iovec* parts, std::size_t count) noexcept {
   std::size_t size = 0;
   for (std::size_t i = 0; i != count; ++i) size += parts[i].iov_len;
   return size;
+}
+
+/// Of a vectored call that has just failed, with errno: whether its parts have no bytes. readv() and writev() then do nothing, where
+/// recvmsg() and sendmsg() fail on a socket that is not connected. False where the system may not have read the parts.
+inline bool has_failed_without_bytes(const iovec* parts, std::size_t count) noexcept {
+  if (errno == EFAULT || errno == ENOTSOCK || errno == EBADF) return false;
+  for (std::size_t i = 0; i != count; ++i)
+    if (parts[i].iov_len != 0) return false;
+  return true;
 }
 
 /// Copies the parts only once some bytes were transferred: the caller's array may not be changed.

@@ -162,8 +162,7 @@ ssize_t readv(int number, const iovec* parts, int count) {
         all.msg_iov = const_cast<iovec*>(parts);  // NOLINT: it is only read
         all.msg_iovlen = static_cast<std::size_t>(count);
         const ssize_t got = next_recvmsg(number, &all, MSG_DONTWAIT);
-        // A read of no bytes never waits. Only now were the parts read by the system, so size_of() may read them.
-        return would_block(got) && size_of(parts, all.msg_iovlen) == 0 ? 0 : got;
+        return got < 0 && has_failed_without_bytes(parts, all.msg_iovlen) ? 0 : got;
       },
       [&] { return ::preadv2(number, parts, count, -1, RWF_NOWAIT); }, plain);
 }
@@ -192,16 +191,19 @@ ssize_t writev(int number, const iovec* parts, int count) {
   if (count <= 0 || static_cast<std::size_t>(count) > most_parts || does_nothing(number, parts, count))
     return call.give(next_writev(number, parts, count));
   parts_left left{parts, static_cast<std::size_t>(count)};
-  // The size is not known, since the parts may be unreadable: SIZE_MAX makes it write until none is left.
+  // The size is not known, since the parts may be unreadable: it writes until none is left, or as much as the system would.
   return write_hooked(
-      call, number, SIZE_MAX,
+      call, number, most_at_once,
       [&](std::size_t done) {
         const auto [rest, its] = left.rest_after(done);
         if (its == 0) return ssize_t{0};
         msghdr all{};
         all.msg_iov = rest;
         all.msg_iovlen = its;
-        return next_sendmsg(number, &all, MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
+        const ssize_t sent = next_sendmsg(number, &all, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent >= 0 || done != 0) return sent;
+        if (has_failed_without_bytes(rest, its)) return ssize_t{0};
+        return errno == EPIPE ? next_sendmsg(number, &all, MSG_DONTWAIT) : sent;  // now with the signal
       },
       [&](std::size_t done) {
         const auto [rest, its] = left.rest_after(done);

@@ -340,6 +340,25 @@ void expect_writes_all(Ends& ends, Write write) {
   EXPECT_EQ(got, data.size());
 }
 
+TEST(hook, readv_and_writev_move_nothing_without_a_byte_and_no_more_than_the_system_would) {
+  run_hooked([] {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ::close(ends[1]);
+    const iovec none[2]{};
+    EXPECT_EQ(::writev(ends[0], none, 2), 0) << std::strerror(errno);  // where send() fails, and raises SIGPIPE
+    ::close(ends[0]);
+    const int alone = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    EXPECT_EQ(::readv(alone, none, 2), 0) << std::strerror(errno);
+    EXPECT_EQ(::writev(alone, none, 2), 0) << std::strerror(errno);
+    ::close(alone);
+    const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const iovec much[2]{{no_address, std::size_t{1} << 40}, {no_address, std::size_t{1} << 40}};
+    EXPECT_EQ(::writev(null, much, 2), 0x7ffff000);
+    ::close(null);
+  });
+}
+
 TEST(hook, every_way_to_send_sends_all_and_waits_for_room) {
   const auto by_writev = [](int number, const std::string& data) {
     char* const from = const_cast<char*>(data.data());
