@@ -58,6 +58,7 @@ inline void run_reads(state& state, std::size_t bytes, const char* kind, std::ui
     to.receive(&right, sizeof right);
     return right;
   });
+  state.report("own KiB", static_cast<double>(server.own_bytes()) / 1024);
 }
 
 }  // namespace bench

@@ -19,4 +19,5 @@ void bench::run(state& state) {
     to.receive(&right, sizeof right);
     return right;
   });
+  state.report("own KiB", static_cast<double>(starts.own_bytes()) / 1024);
 }
