@@ -41,13 +41,15 @@ void shown(const char* mark) {
   std::cout << mark << std::endl;
 }
 
-// Waits until all that was started waits, and writes what the process says of itself.
-void show_when(std::size_t tasks_wait) {
+// Waits until all that was started waits, and that many threads of pools run, and writes what the process says of itself.
+void show_when(std::size_t tasks_wait, unsigned pool_threads = 0) {
   for (;; std::this_thread::sleep_for(5ms)) {
     const weft::snapshot all = weft::take_snapshot({.stacks = false});
     std::size_t count = 0;
     for (const weft::task_info& one : all.tasks) count += one.state == weft::task_state::waiting;
-    if (all.is_complete && count == tasks_wait && all.tasks.size() == count) break;
+    unsigned threads = 0;
+    for (const weft::pool_info& one : all.pools) threads += one.workers;
+    if (all.is_complete && count == tasks_wait && all.tasks.size() == count && threads == pool_threads) break;
   }
   shown("ready");
 }
@@ -336,7 +338,7 @@ int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
   if (kind == "all" || kind == "all_in_much_memory") {
     static things& with = kind == "all" ? *new things : in_much_memory<things>();
     std::thread{[] {  // which stays, as one of the threads that it has shown
-      show_when(all_tasks);
+      show_when(all_tasks, 2);
       wait_for_end();
     }}
         .detach();
@@ -391,7 +393,7 @@ int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
   } else if (kind == "crash") {
     static things with;
     std::thread{[] {
-      show_when(all_tasks);
+      show_when(all_tasks, 2);
       std::abort();
     }}.detach();
     weft::sync_wait(all_kinds(with));

@@ -1,4 +1,5 @@
 // Who waits for each other, and when nothing is said about it.
+// Long because each primitive has its way into a deadlock, by tasks and by fibers.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -262,8 +263,8 @@ class circle_of_two {
   }
 
   task<> locks() {
-    if (!other_)
-      is(other_);  // of two children, the first. What it is told, where it is known by its parent, is of that
+    // Of two children, the first. One that is a part of its parent is told the parent's id: see other().
+    if (!other_) is(other_);
     const auto held = co_await m_.lock();
   }
   void locks_in_fiber() {
