@@ -27,23 +27,19 @@ namespace {
 
 static_assert(std::is_trivially_destructible_v<process_options> && std::is_trivially_destructible_v<output_options>,
               "in a co_await g++ 12 destroys a temporary aggregate twice unless it is trivially destructible");
-
 using net::owned_descriptor;
 
-[[noreturn]] void refuse(std::error_code why, const std::string& program) {
-  throw weft::error{why, "start a process", program};
+[[noreturn]] void refuse(int number, const std::string& program) {
+  throw weft::error{system_error(number), "start a process", program};
 }
-[[noreturn]] void refuse(int number, const std::string& program) { refuse(system_error(number), program); }
 
 // Gives a descriptor to the io_service of the running thread, which watches it and later closes it.
-detail::descriptor& hand_over(owned_descriptor&& file, const std::string& program) {
-  try {
-    detail::descriptor& watched = detail::io_service_here().watch(file.number(), true);
-    static_cast<void>(file.release());
-    return watched;
-  } catch (const weft::error& failed) {
-    refuse(failed.code(), program);
-  }
+detail::descriptor& hand_over(owned_descriptor&& file, const std::string& program) try {
+  detail::descriptor& watched = detail::io_service_here().watch(file.number(), true);
+  static_cast<void>(file.release());
+  return watched;
+} catch (const weft::error& failed) {
+  refuse(failed.code().value(), program);
 }
 
 }  // namespace
@@ -84,10 +80,9 @@ bool has_nul(std::string_view text) noexcept { return text.find('\0') != text.np
 
 // A null-terminated array of pointers to the texts, as exec() takes it. The texts must outlive it.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));  // NOLINT: it is only read
-  pointers.push_back(nullptr);
+  std::vector<char*> pointers(texts.size() + 1);
+  auto to = pointers.begin();
+  for (const std::string& text : texts) *to++ = const_cast<char*>(text.c_str());  // NOLINT: it is only read
   return pointers;
 }
 
