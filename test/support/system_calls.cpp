@@ -98,16 +98,17 @@ int __wrap_connect(int number, const sockaddr* to, socklen_t size) {
   return fails_with(result);
 }
 
-// EAGAIN of a connection that is there is a lie. It is told once, for there is another try; a second one in a row would have it
-// waited for, and nothing reports the connection once more.
+// EAGAIN of a connection that is there is a lie. It is told only where the call before this one has not said EAGAIN, be it true or
+// not: for there is another try then. A lie in that other try would have the connection waited for, which may have come between
+// the two, and nothing reports it once more.
 int __wrap_accept4(int number, sockaddr* of, socklen_t* size, int flags) {
-  static std::atomic<bool> has_lied{false};
+  static std::atomic<bool> said_eagain{false};
   const int result = outcome_of(call::accept4, number);
   pollfd one{.fd = number, .events = POLLIN, .revents = 0};
-  const bool lies = result == EAGAIN && __real_poll(&one, 1, 0) == 1;
-  const bool lies_again = has_lied.exchange(lies) && lies;
-  if (result == 0 || lies_again) return test::real::__real_accept4(number, of, size, flags);
-  return fails_with(result);
+  const bool is_real = result == 0 || (result == EAGAIN && said_eagain && __real_poll(&one, 1, 0) == 1);
+  const int made = is_real ? test::real::__real_accept4(number, of, size, flags) : fails_with(result);
+  said_eagain = made < 0 && errno == EAGAIN;
+  return made;
 }
 
 ssize_t __wrap_recv(int number, void* into, std::size_t size, int flags) {
