@@ -66,7 +66,7 @@ struct replacement {
   bool exists = false, is_in_place = false;  // the new file
 };
 
-constexpr const char* replaces = "replace a file";
+constexpr const char* replaces_file = "replace a file";
 
 // Makes the new file beside the old one. Returns its number, or a negative error number.
 int begin_beside(replacement* of) {
@@ -119,14 +119,14 @@ task<> write_and_put_in_place(replacement* of, std::string_view data) {
   co_await on_scope_exit(remove_unfinished(of));
   co_await check_stop();
   const int number = co_await blocking(begin_beside, of);
-  if (number < 0) co_await fail_with(file_error(-number, replaces, of->path));
+  if (number < 0) co_await fail_with(file_error(-number, replaces_file, of->path));
   of->exists = true;
   file to = file_access::take_over(owned_number{number}, false, false);
   co_await nothrow(to.write_at(0, data));
   co_await nothrow(to.sync());
   co_await nothrow(to.close());
   const int refused = co_await blocking(put_in_place, of);
-  if (refused != 0) co_await fail_with(file_error(refused, replaces, of->path));
+  if (refused != 0) co_await fail_with(file_error(refused, replaces_file, of->path));
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ task<> write_and_put_in_place(replacement* of, std::string_view data) {
 task<> replace_whole(std::string path, std::string_view data, unsigned permissions) {
   const std::size_t slash = path.rfind('/');
   const std::size_t name = slash == path.npos ? 0 : slash + 1;
-  if (name == path.size() || path.find('\0') != path.npos) co_await fail_with(file_error(EINVAL, replaces, path));
+  if (name == path.size() || path.find('\0') != path.npos) co_await fail_with(file_error(EINVAL, replaces_file, path));
   replacement mine;
   mine.permissions = permissions;
   mine.directory = name == 0 ? "." : path.substr(0, name);

@@ -228,8 +228,8 @@ TEST_P(process_faults, of_starting_one_with_descriptors) {
     const process child{{.in = stdio::null(),
                          .out = stdio::descriptor(2),
                          .err = stdio::to_output(),
-                         .descriptors = {0, 1},
                          .directory = "/",
+                         .descriptors = {0, 1},
                          .own_group = true},
                         {"sleep", "1000"}};
     EXPECT_GT(child.id(), 0);
