@@ -202,6 +202,18 @@ std::set<std::set<std::string>> deadlocks_of(const json& all) {
   return found;
 }
 
+// Of several circles through the same tasks, the library tells the one through the oldest of them. From outside no age is known.
+void expect_same_deadlocks(const json& itself, const json& seen) {
+  const auto inside = deadlocks_of(itself), outside = deadlocks_of(seen);
+  EXPECT_EQ(inside.size(), outside.size());
+  for (const auto& circle : outside) {
+    const auto meets = [&](const auto& other) {
+      return std::ranges::any_of(other, [&](const std::string& member) { return circle.contains(member); });
+    };
+    EXPECT_EQ(std::ranges::count_if(inside, meets), 1) << json(circle);
+  }
+}
+
 bool is_select(const json& one) { return one.at("waits").size() == 1 && one.at("waits")[0].at("what") == "select"; }
 
 void expect_equal(const json& itself, const json& seen) {
@@ -222,7 +234,7 @@ void expect_equal(const json& itself, const json& seen) {
     EXPECT_EQ(one, other->second) << id;
   }
   for (const auto& [id, one] : b) EXPECT_TRUE(a.contains(id)) << "only seen from outside: " << id << ' ' << one;
-  EXPECT_EQ(deadlocks_of(itself), deadlocks_of(seen));
+  expect_same_deadlocks(itself, seen);
   EXPECT_EQ(workers_of(itself), workers_of(seen));
   EXPECT_EQ(pools_of(itself), pools_of(seen));
   EXPECT_EQ(itself.at("is_stuck"), seen.at("is_stuck"));
