@@ -535,14 +535,19 @@ void expect_equal(const recording& itself, const recording& seen, bool has_threa
     EXPECT_EQ(one.second, other.second);
     EXPECT_EQ(one.thread, other.thread);
     EXPECT_EQ(itself.text(one.second), seen.text(one.second));
-    if (one.kind == weft::event_kind::turn_begins) EXPECT_EQ(itself.function(one.second), seen.function(one.second));
-    if (has_thread_names) EXPECT_EQ(itself.thread_name(one.thread), seen.thread_name(one.thread));
+    if (one.kind == weft::event_kind::turn_begins) {
+      EXPECT_EQ(itself.function(one.second), seen.function(one.second));
+    }
+    if (has_thread_names) {
+      EXPECT_EQ(itself.thread_name(one.thread), seen.thread_name(one.thread));
+    }
     ++equal;
   }
   EXPECT_GT(equal, 100U);
   for (const recording::event& one : seen.events())
-    if (one.when > itself.events().back().when)
+    if (one.when > itself.events().back().when) {
       EXPECT_TRUE(one.kind == weft::event_kind::sleep || one.kind == weft::event_kind::wake_up);
+    }
 }
 
 // By what the target is known to have done.
