@@ -21,14 +21,7 @@ namespace {
 
 using weft_tool::elf_file;
 using weft_tool::elf_function;
-
-#if defined(__x86_64__)
-constexpr Elf64_Half machine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr Elf64_Half machine = EM_AARCH64;
-#elif defined(__riscv)
-constexpr Elf64_Half machine = EM_RISCV;
-#endif
+using weft_tool::this_machine;
 
 // ---- a file ---------------------------------------------------------------------------------------------------------------
 
@@ -99,7 +92,7 @@ std::vector<std::byte> make_file() {
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
   header.e_type = ET_DYN;
-  header.e_machine = machine;
+  header.e_machine = this_machine;
   header.e_phoff = sizeof header;
   header.e_phentsize = sizeof(Elf64_Phdr);
   header.e_phnum = 1;

@@ -77,16 +77,9 @@ elf_file::elf_file(std::span<const std::byte> bytes) noexcept : bytes_{bytes} {
   const auto header = table<Elf64_Ehdr>(bytes, 0, sizeof(Elf64_Ehdr));
   if (header.empty()) return;
   constexpr unsigned char order = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
-#if defined(__x86_64__)
-  constexpr Elf64_Half machine = EM_X86_64;
-#elif defined(__aarch64__)
-  constexpr Elf64_Half machine = EM_AARCH64;
-#elif defined(__riscv)
-  constexpr Elf64_Half machine = EM_RISCV;
-#endif
   const Elf64_Ehdr& is = header[0];
   if (std::memcmp(is.e_ident, ELFMAG, SELFMAG) == 0 && is.e_ident[EI_CLASS] == ELFCLASS64 &&
-      is.e_ident[EI_DATA] == order && is.e_machine == machine)
+      is.e_ident[EI_DATA] == order && is.e_machine == this_machine)
     header_ = &is;
 }
 

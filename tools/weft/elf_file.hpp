@@ -15,6 +15,15 @@
 
 namespace weft_tool {
 
+// The machine that this program is for, as ELF files name it: those of others are refused.
+#if defined(__x86_64__)
+inline constexpr Elf64_Half this_machine = EM_X86_64;
+#elif defined(__aarch64__)
+inline constexpr Elf64_Half this_machine = EM_AARCH64;
+#elif defined(__riscv)
+inline constexpr Elf64_Half this_machine = EM_RISCV;
+#endif
+
 /// A file, mapped to read; without bytes if it can't be.
 class mapped_file {
  public:
