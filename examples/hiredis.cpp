@@ -146,5 +146,5 @@ w::task<> session(redis& one, redis& other) {
 int main(int count, char** arguments) {
   if (count != 2) return std::fputs("example_hiredis PATH\n", stderr), 2;
   redis one{arguments[1]}, other{arguments[1]};
-  return w::run_main(w::when_any(session(one, other), one.run(), other.run()), {.threads = 1});
+  return w::run_main({.threads = 1}, w::when_any(session(one, other), one.run(), other.run()));
 }

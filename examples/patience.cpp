@@ -24,7 +24,7 @@ w::task<std::string> ask(server& of) {
 }
 
 w::task<> run() {
-  server north{"north", 20ms}, south{"south", 1ms}, west{"west", 5ms}, moon{"the moon", 1h}, shy{"shy", 1ms, 2};
+  server north{"north", 400ms}, south{"south", 10ms}, west{"west", 150ms}, moon{"the moon", 1h}, shy{"shy", 1ms, 2};
 
   auto [index, answer] = co_await w::when_any(ask(north), ask(south), ask(moon));
   std::printf("first: %s (%zu)\n", std::visit([](const auto& text) { return text; }, answer).c_str(), index);

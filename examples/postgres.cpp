@@ -146,5 +146,5 @@ int main(int count, char** arguments) {
     return 2;
   }
   postgres db{"user=postgres dbname=postgres host=" + std::string{arguments[1]}};
-  return w::run_main(w::when_any(session(db, std::atoi(arguments[2])), db.run()), {.threads = 1});
+  return w::run_main({.threads = 1}, w::when_any(session(db, std::atoi(arguments[2])), db.run()));
 }

@@ -30,7 +30,7 @@ w::task<> serve(const w::tls::server_context& by, std::uint16_t port) {
   w::net::listener at = co_await w::net::listen(w::net::endpoint{"127.0.0.1", port});
   std::printf("listening on %s\n", at.local().to_string().c_str());
   std::fflush(stdout);
-  co_await w::tls::serve(by, {.net = {.grace = 1s}}, std::move(at), echo);
+  co_await w::tls::serve({.net = {.grace = 1s}}, by, std::move(at), echo);
 }
 
 // Connections that are there go on with the old one.

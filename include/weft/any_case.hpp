@@ -1,7 +1,7 @@
-// A case of any kind, for a select whose cases only the run knows. Part of select.hpp.
+// A type-erased case, for a select whose cases are known at run time only. Part of select.hpp.
 //
-// Rejected: a value of any type as the result (as std::any), by the case's index. Who reads it has to know again, from a
-// number, which case had which type; a function that stands beside its case can't be wrong about it.
+// Rejected: a result of any type, such as std::any. Its reader would have to know from the index which case has which type; a
+// function that is stored with its case can't get that wrong.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace detail {
 class any_state;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final, where it is defined
 }  // namespace detail
 
-/// A case of any kind, and what is done with what it gives, where only the run knows which cases there are.
+/// A case of any type with a function for its result, for a select whose cases are known at run time only.
 ///
 ///     std::vector<any_case> cases;
 ///     for (auto& one : inputs) cases.emplace_back(on_receive(one), [&](std::optional<int> n) { use(n); });
@@ -30,11 +30,11 @@ class any_state;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is f
 ///     cases.emplace_back(after(1s));
 ///     std::size_t chosen = co_await select(std::move(cases));
 ///
-/// The function of the one that was chosen is called with what that gives (with nothing for a send, a time, a stop and the
-/// like), by the select's own task, before select returns. It gives nothing. With `otherwise` among them the select never
-/// waits. What runs beside its select is none: fork it, and give the fork by its name.
+/// The select's own task calls the function of the chosen case with what that gives (without an argument for a send, a time, a
+/// stop and the like) before select() returns. The function returns void. With `otherwise` among the cases the select
+/// never waits. A case that runs beside its select is not accepted: fork it, and pass the fork as an lvalue.
 ///
-/// Fails     with what the chosen case fails with, whose function is not called then, or what the function throws.
+/// Fails     if the chosen case fails, with that, and does not call its function; or with what the function throws.
 /// Lifetime  what the functions refer to outlives the select.
 /// Cost      an allocation, by operator new.
 class any_case {
@@ -42,7 +42,7 @@ class any_case {
   using result_type = std::monostate;
   using state = detail::any_state;
 
-  /// A case whose value is dropped.
+  /// A case whose result is dropped.
   template <class Case>
     requires(!std::is_same_v<std::remove_cvref_t<Case>, any_case>)
   explicit any_case(Case&& one) : any_case{std::forward<Case>(one), detail::drops_it{}} {}
@@ -99,8 +99,12 @@ class any_state final : public select_case {
  private:
   void tell(wait_subjects& into) const noexcept override { of_->tell(into); }
 
-  std::unique_ptr<some_case> of_;
+  std::unique_ptr<some_case> of_;  // lies where its pointer does
+
+ public:
+  static const case_layout seen;
 };
+WEFT_CASE_LAYOUT(any_state, of_pointer(offsetof(any_state, of_), offsetof(some_case, seen)));
 
 template <>
 struct selected_of_many<any_case> {

@@ -1,4 +1,4 @@
-// A function of an async stack: an address, and its name. What gives such stacks is in observe.hpp.
+// A function of an async stack: an address, and its name. observe.hpp has the functions that give such stacks.
 #pragma once
 
 #include <compare>
@@ -9,21 +9,21 @@
 
 namespace weft {
 
-/// One function of an async stack. An address; all else is looked up when it is asked for, in the symbol table of the
-/// file or of its separate debug file, which is opened for that.
+/// One function of an async stack. It holds an address only; each other member looks its answer up when it is called, in the
+/// symbol table of the program or library, or of its separate debug file, and opens these files for that. Threads: any.
 class async_frame {
  public:
   async_frame() = default;
   explicit async_frame(const void* code) noexcept : address_{code} {}  ///< an address in its code
 
-  /// Where the function is resumed: one address for each coroutine function.
+  /// The function's resume address: the same for all calls of a coroutine function. Null: there is none.
   const void* address() const noexcept { return address_; }
 
-  /// Its name and parameters, "parse(std::string_view)"; empty where the file has no symbols.
+  /// Its name and parameters, "parse(std::string_view)"; empty if the file has no symbols.
   std::string function() const;
-  /// The program or shared library that it is in: a path; empty if that was unloaded.
+  /// The path of the program or shared library that it is in; empty if that was unloaded.
   std::string module() const;
-  /// The address as that file counts them, which is what addr2line takes.
+  /// The address within that file, as addr2line takes it.
   std::uintptr_t offset() const;
 
   friend auto operator<=>(const async_frame&, const async_frame&) = default;
@@ -32,8 +32,8 @@ class async_frame {
   const void* address_ = nullptr;
 };
 
-/// A line a frame: `#0  name`, or `#0  module+0xoffset`, which `./dev symbolize` turns into a name where it has the
-/// symbols.
+/// Writes a line for each function: `#0  name`, or `#0  module+0xoffset`, which `./dev symbolize` turns into a name if it has
+///                                       the symbols.
 std::ostream& operator<<(std::ostream& out, std::span<const async_frame> stack);
 std::string to_string(std::span<const async_frame> stack);
 

@@ -1,20 +1,20 @@
-// Values one by one that must be waited for: a coroutine that may co_await like a task, and co_yield like a generator.
+// Asynchronous generators: coroutines that may co_await like a task, and co_yield like a generator.
 //
 //     weft::async_generator<std::string> lines(stream& in) {
 //       while (auto line = co_await in.read_line()) co_yield std::move(*line);
 //     }
 //     while (auto* line = co_await all.next()) print(*line);
 //
-// `co_await all.next()` is a call into the consumer's root, as of a task: the body's frame is innermost until it yields,
-// ends or fails, and then control is the consumer's again. Between two calls the body belongs to no root; so the
-// consumer may be another one each time, and a generator that is dropped is destroyed where it stands.
+// `co_await all.next()` runs the body in the consumer's root, like an awaited task: the body's frame is the innermost one until
+// it yields, ends or fails; then the consumer goes on. Between two calls the body belongs to no root. So each value may go to
+// another consumer, and a generator that is dropped is destroyed where it stands.
 //
-// A stop that unwinds the consumer while the body waits destroys the body's frame first (it is further in), then the
-// awaiter of next(), which tells the generator that its body is gone. The generator itself may be far out.
+// A stop that unwinds the consumer while the body waits destroys the body's frame first (it is the inner one), and then the
+// awaiter of next(), which tells the generator that its body is gone. The generator itself may be in a frame far out.
 //
-// An adaptor is an async_generator around an async_generator: each level costs a value an await. Rejected: fusing them at
-// compile time, as std::views do, since their types would be in every signature, and most sources wait for something
-// that takes longer; a source that runs ahead of its consumer, since that is what a channel is for.
+// An adaptor is an async_generator around an async_generator: for each level, a value costs an await. Rejected: (a) to fuse
+// adaptors at compile time, as std::views do: their types would be in every signature, and most sources wait for something that
+// takes longer. (b) A source that runs ahead of its consumer: that is what a channel is for.
 #pragma once
 
 #include <concepts>
@@ -34,21 +34,22 @@
 
 namespace weft {
 
-/// What a coroutine returns that yields values of type T, and may wait before each.
+/// The return type of a coroutine that yields values of type T, and may wait before each.
 ///
-/// As with generator<T>, the consumer gets a T to move from (co_yield of an lvalue yields a copy); for a T& or const T&
-/// it gets the very object that was yielded.
+/// As with generator<T>, the consumer gets a T to move from (co_yield of an lvalue yields a copy); for a T& or const T& it gets
+/// the very object that was yielded.
 ///
-/// Suspends  its body, after each co_yield, until the next value is asked for. Nothing runs before.
-/// Cancel    a stop while the body waits ends the body. The generator is then at its end.
-/// Fails     what the body throws is thrown at the co_await of next(). The generator is then at its end.
-/// Lifetime  a value lives until the next one is asked for. References that the body took as parameters outlive it.
-/// Threads   one consumer at a time; the body runs in the consumer's root, on its executor, or where resume_on has sent it.
-///           The consumer always goes on on its own.
-/// Cost      a value: that of awaiting a task whose frame is there already. A generator: one frame. Adaptors hold their
-///           sources; a row of them, however long, is destroyed in bounded stack.
+/// Suspends  its body, after each co_yield, until the next value is asked for. The body does not start before the first next().
+/// Cancel    a stop while the body waits destroys the body. The generator is at its end then.
+/// Fails     what the body throws is thrown at the co_await of next(). The generator is at its end then.
+/// Lifetime  a value lives until the next one is asked for. References that the body took as parameters outlive the generator.
+/// Threads   one consumer at a time. The body runs in the consumer's root: on its executor, or where resume_on has moved the
+///           body. The consumer always resumes on its own executor.
+/// Cost      a value: that of awaiting a task whose frame exists already. A generator: one frame. Adaptors hold their sources;
+///           a chain of any length is destroyed in bounded stack.
 template <class T>
-class [[nodiscard("an async_generator runs only while its values are awaited")]] WEFT_COROUTINE_TYPE async_generator {
+class WEFT_TO_BE_AWAITED("an async_generator runs only while its values are awaited") WEFT_COROUTINE_TYPE
+    async_generator {
   class next_awaiter;
   class begin_awaiter;
   class increment_awaiter;
@@ -70,10 +71,11 @@ class [[nodiscard("an async_generator runs only while its values are awaited")]]
     if (body_) detail::destroy_frame(body_);
   }
 
-  /// Whether there is a body: false when it was moved from, or ended by a stop.
+  /// Whether there is a body: false if it was moved from, or ended by a stop.
   explicit operator bool() const noexcept { return body_ != nullptr; }
 
-  /// Runs the body to its next value and gives a pointer to it: null at the end, and ever after. Not by the body.
+  /// Runs the body to its next value, and gives a pointer to that; null at the end, and from then on. Must not be called by the
+  /// body.
   [[nodiscard("nothing happens until it is awaited")]] next_awaiter next() noexcept { return next_awaiter{*this}; }
 
   /// The same, spelled with iterators:
@@ -98,10 +100,10 @@ class [[nodiscard("an async_generator runs only while its values are awaited")]]
 
 // ---- adaptors -------------------------------------------------------------------------------------------------------
 //
-// Each takes its source over. A function may give a value, or something to await, which is then awaited. Without its
-// source each is what stands right of a `|`: `numbers() | transform(f) | take(3) | collect()`.
+// Each owns its source. A function may return a value, or something that can be awaited, which is then awaited. Called without
+// a source, each gives what may stand at the right of a `|`: `numbers() | transform(f) | take(3) | collect()`.
 //
-// On g++ 12 a function object with a destructor is named and passed as an lvalue, which is copied: a temporary in a
+// With g++ 12, give a function object that has a destructor a name, and pass it as an lvalue, which is copied: a temporary in a
 // co_await expression would be destroyed twice.
 
 /// Yields fn(value) for each value.
@@ -127,7 +129,7 @@ WEFT_COROUTINE_TAKES_OVER async_generator<T> concat(async_generator<T> first, Re
 template <class T>
 async_generator<T> concat(std::vector<async_generator<T>> sources);
 
-/// Gives fn(... fn(fn(init, first), second) ..., last); without fn, the sum.
+/// Folds the values: gives fn(... fn(fn(init, first), second) ..., last); without fn, the sum.
 template <class T, class Result, class Fn>
 WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(async_generator<T> source, Result init, Fn&& fn);
 template <class T, class Result>
@@ -135,7 +137,7 @@ WEFT_COROUTINE_TAKES_OVER task<Result> accumulate(async_generator<T> source, Res
 template <class Result, class Fn>
 detail::accumulating<Result, std::decay_t<Fn>> accumulate(Result init, Fn&& fn);
 
-/// Gives all values in a vector.
+/// Gives all values as a vector.
 template <class T>
 WEFT_COROUTINE_TAKES_OVER task<std::vector<std::remove_cvref_t<T>>> collect(async_generator<T> source);
 WEFT_CONTAINERS detail::collecting collect() noexcept;
@@ -143,7 +145,8 @@ WEFT_CONTAINERS detail::collecting collect() noexcept;
 // ---- implementation: the generator ----------------------------------------------------------------------------------
 
 template <class T>
-class async_generator<T>::next_awaiter : public detail::knows_roots {
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") async_generator<T>::next_awaiter
+    : public detail::knows_roots {
  public:
   explicit next_awaiter(async_generator& from) noexcept : from_{&from} {}
   next_awaiter(const next_awaiter&) = default;  // before it is awaited
@@ -181,7 +184,8 @@ class async_generator<T>::next_awaiter : public detail::knows_roots {
   async_generator* from_;
 
  private:
-  // The same where resume_on has sent the body. Throws std::bad_alloc; then the body is at rest as before.
+  // The same where resume_on has moved the body to another executor. Throws std::bad_alloc; then the body is suspended as
+  // before.
   [[gnu::noinline]] std::coroutine_handle<> suspend_elsewhere(detail::root& self, std::coroutine_handle<> consumer) {
     const auto body = from_->body_;
     promise_type& promise = body.promise();
@@ -203,7 +207,7 @@ class async_generator<T>::next_awaiter : public detail::knows_roots {
   bool waits_ = false;
 };
 
-/// Stands at one value of an async_generator.
+/// An iterator of an async_generator.
 template <class T>
 class async_generator<T>::iterator {
  public:
@@ -213,7 +217,7 @@ class async_generator<T>::iterator {
   T&& operator*() const noexcept { return static_cast<T&&>(*value()); }
   std::add_pointer_t<T> operator->() const noexcept { return value(); }
 
-  /// Goes on to the next value when it is awaited.
+  /// When it is awaited, goes on to the next value.
   [[nodiscard("co_await ++it")]] increment_awaiter operator++() noexcept { return increment_awaiter{*this}; }
 
   friend bool operator==(const iterator& self, std::default_sentinel_t) noexcept { return self.value_ == nullptr; }
@@ -234,14 +238,15 @@ class async_generator<T>::iterator {
 };
 
 template <class T>
-class async_generator<T>::begin_awaiter : public next_awaiter {
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") async_generator<T>::begin_awaiter
+    : public next_awaiter {
  public:
   using next_awaiter::next_awaiter;
   iterator await_resume() { return iterator{*this->from_, next_awaiter::await_resume()}; }
 };
 
 template <class T>
-class async_generator<T>::increment_awaiter : public next_awaiter {
+class WEFT_TO_BE_AWAITED("co_await ++it") async_generator<T>::increment_awaiter : public next_awaiter {
  public:
   explicit increment_awaiter(iterator& it) noexcept : next_awaiter{*it.from_}, it_{&it} {}
   bool await_ready() const noexcept {

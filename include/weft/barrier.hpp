@@ -1,4 +1,4 @@
-// A meeting, again and again. What holds for all primitives stands in sync.hpp.
+// A reusable barrier. What holds for all primitives stands in sync.hpp.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@
 
 namespace weft {
 
-/// Lets a number of parties pass together, again and again.
+/// A barrier for a fixed number of parties, usable for any number of phases.
 ///
-/// Cost  who comes last wakes each of the others.
+/// Cost  the last party to arrive wakes each of the others.
 class barrier : detail::gate {
  public:
-  /// `parties`: how many must arrive each time. 0 ends the program with a sentence.
+  /// `parties`: how many must arrive in each phase. 0 ends the program with a sentence.
   explicit barrier(std::size_t parties) noexcept : parties_{parties} {
     WEFT_EXPECTS(parties != 0, "a barrier of no parties was made: nobody could be the last to arrive");
   }
 
-  /// Waits for the others. Gives true to the one that came last, so that one does what is done once a phase. One that is
-  /// stopped has not arrived: the others wait on. No case of a select, since the others may have passed by the time at which
-  /// another case is chosen: fork it, and give the fork.
+  /// Arrives, and waits for the others. Gives true to the last one that arrives, which can do what is done once in a phase. One
+  /// that is stopped has not arrived, and the others wait on. It can't be a case of a select, since the others may pass
+  /// although another case is chosen: fork it, and use the fork.
   [[nodiscard("nothing happens until it is awaited")]] auto arrive_and_wait() noexcept;
-  /// One party less, from this phase on. If all others have arrived they pass, and the last of them gets true.
+  /// Removes one party, from this phase on. If all others have arrived, they pass, and the last of them gets true.
   void drop() noexcept;
-  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  /// How many wait, and have waited; may have changed when it is returned. Takes the lock, and walks along the line.
   using gate::stats;
 
  private:

@@ -1,14 +1,14 @@
-// Collects calls into one: whoever wants one thing calls, and what many want at a time is asked for in one call, such as
-// one query for a hundred keys, or one write to the disk for a hundred commits.
+// Combines the requests of many tasks into one call, such as one query for a hundred keys, or one write to the disk for a
+// hundred commits.
 //
-// No time is waited for: a call begins with what is there when all that can run now has run, and while it runs the next
-// ones gather. So one caller alone waits for nothing, and the more come, the larger the calls become.
+// It does not wait for a time. A call begins when all tasks that are ready have run, with the inputs that have come by then,
+// and while it runs, the next inputs gather. So a single caller does not wait for others, and the more callers, the larger the
+// batches.
 //
-// The calls are made by forks of a scope, so they belong to nobody who waits for them: one that is stopped leaves, and the
-// others have their answers.
+// The calls are made by forks of a scope, not by a caller: if a caller is stopped, it leaves, and the others get their answers.
 //
-// Source: the first half is folly's BatchDispatcher, the second one is group commit, as data bases have it. Rejected: a
-// token for each that will call (AtomicBatchDispatcher): one that is held too long holds up all.
+// Source: folly's BatchDispatcher, and group commit in databases. Rejected: a token for each task that will call
+// (AtomicBatchDispatcher): one that is held for long delays all.
 #pragma once
 
 #include <atomic>
@@ -31,31 +31,30 @@
 
 namespace weft {
 
-/// How large a batch gets, and how many calls run at a time.
+/// The options of a batcher.
 struct batcher_options {
-  std::size_t most = std::size_t(-1);  ///< inputs in one call
-  std::size_t calls = 1;               ///< at a time
+  std::size_t most = std::size_t(-1);  ///< the most inputs of one call
+  std::size_t calls = 1;               ///< how many calls may run at a time
 };
 
-/// What a batcher can tell about its calls. Inputs divided by calls is what it saves.
+/// What a batcher has done. `inputs` divided by `calls` is the average size of a batch.
 struct batcher_stats {
-  std::size_t waiting;   ///< inputs in no call yet, with those of callers that have left
+  std::size_t waiting;   ///< inputs that wait for a call, with those of callers that were stopped
   std::size_t running;   ///< calls that have begun and not ended
-  std::uint64_t calls;   ///< so far, that have begun
-  std::uint64_t inputs;  ///< in those
-  std::size_t largest;   ///< the most inputs of one call
+  std::uint64_t calls;   ///< calls that have begun so far
+  std::uint64_t inputs;  ///< inputs in those calls
+  std::size_t largest;   ///< the most inputs that a call has had
 };
 
-/// Collects calls into one.
+/// Combines the requests of many tasks into one call.
 ///
 ///     auto fetch = [&](std::vector<int> keys) -> task<std::vector<row>> { co_return co_await db.select(keys); };
 ///     batcher<int, row> rows{s, fetch};
 ///     row mine = co_await rows(7);  // in any number of tasks
 ///
 /// Threads   any.
-/// Lifetime  ends before its scope does: as a local of the scope's body, or by close(). Calls that have begun, and what
-///           came before its end, are still served.
-/// Cost      a future for each input, two vectors for each call.
+/// Lifetime  ends before its scope: as a local of the scope's body, or by close(). Inputs that came before are still served.
+/// Cost      a future for each input, and two vectors for each call.
 template <class Input, class Output>
 class batcher {
   static_assert(std::is_nothrow_move_constructible_v<Input>,
@@ -64,9 +63,9 @@ class batcher {
                 "outputs are handed to one after the other, so their move must not throw: give std::unique_ptr");
 
  public:
-  /// The calls are `call(inputs)`, with a std::vector<Input>, which gives a task of a std::vector<Output>: an output for
-  /// each input, in that order, or the program ends. They are made in the environment of `in`. `call` is moved in; where
-  /// several calls are made at a time, each has a copy.
+  /// `call(std::vector<Input>)` gives a task of a std::vector<Output> with an output for each input, in the same order; a
+  /// different number ends the program. Calls run as forks of `in`, in its environment. `call` is moved in; if several calls
+  /// may run at a time, each has a copy.
   template <class F>
     requires std::is_same_v<await_result<std::invoke_result_t<F&, std::vector<Input>>>, std::vector<Output>>
   batcher(scope& in, F call) : batcher{batcher_options{}, in, std::move(call)} {}
@@ -89,24 +88,23 @@ class batcher {
   batcher(batcher&& other) noexcept = default;
   ~batcher() { close(); }
 
-  /// Gives the output for `input`, from a call that is made for many.
+  /// Gives the output for `input`.
   ///
-  /// Suspends  until that call has ended.
-  /// Cancel    leaves. Its input is left out of a call that has not begun; one that has goes on.
-  /// Fails     with what the call throws, as all that are in it, or std::bad_alloc where one can't be made: the next one
-  ///           is. `closed`, if the batcher is; `broken_promise`, if its scope ends before the call is made. If the call is
-  ///           stopped, this ends stopped.
+  /// Suspends  until the call with this input has ended.
+  /// Cancel    takes the input back if its call has not begun; otherwise the call goes on without this caller.
+  /// Fails     with what the call throws, as do all inputs of that call; with std::bad_alloc; with errc::closed after close();
+  ///           with errc::broken_promise if the scope ends before the call begins. Ends stopped if the call is stopped.
   task<Output> operator()(Input input) {
     WEFT_EXPECTS(shared_ != nullptr, "a batcher that was moved from was called");
     return ask(shared_, std::move(input));
   }
 
-  /// No more come; what is there is served.
+  /// Accepts no more inputs. Those that have come are still served.
   void close() noexcept {
     if (shared_ != nullptr) shared_->requests.close();
   }
 
-  /// Each figure for itself: calls begin and end while they are read. Costs the channel's lock.
+  /// What it has done so far. Each figure is read by itself, so they need not agree. Costs the channel's lock.
   batcher_stats stats() const noexcept {
     WEFT_EXPECTS(shared_ != nullptr, "a batcher that was moved from was asked for its figures");
     const auto now = [](const auto& one) { return one.load(std::memory_order_relaxed); };  // each a figure

@@ -1,19 +1,19 @@
-// Calling what blocks: a file, a driver, a library that knows no coroutines. It runs on a thread of a pool that is made for
-// that, and the task waits for it as for anything else.
+// Calls that block their thread: a driver, or a library without coroutines. They run on threads of a blocking pool, and a task
+// awaits them.
 //
 //     std::string text = co_await w::blocking(read_file, path);
 //
-// The pool has no thread until it is used, makes one where a call finds none free, up to a limit, and lets go of those that
-// have had nothing to do for a while. A call that finds all at work waits its turn in its task's frame: so the line takes
-// no memory of its own, whoever calls is held up, and a stop takes the call out of the line again.
+// The pool starts without threads. It makes one when a call finds none idle, up to a limit, and ends those that were idle for a
+// while. When all are busy, a call waits in a queue whose nodes lie in the frames of the callers: it needs no memory, slows its
+// callers down, and a stop removes a call from it.
 //
-// A call that has begun can't be stopped: a stop waits for it, unless the caller has said that it may be abandoned. Then the
-// call keeps its thread, and the pool has another one in its place, up to a limit: so calls that hang, on a server that has
-// gone, hold up neither whoever was stopped nor the other calls.
+// A call that has begun can't be stopped: a stop waits for its end, unless the caller has allowed that it be abandoned. An
+// abandoned call keeps its thread, and the pool may make another one instead, up to a limit. So calls that hang, as on a server
+// that is gone, delay neither a task that was stopped nor other calls.
 //
-// Rejected: (a) an executor that tasks hop to: they would go on there with what does not block. (b) A thread a call
-// (new_thread_executor): a hundred thousand calls want a hundred thousand threads. (c) A limit of how many wait, beyond which a
-// call fails: each already waits in its caller's frame, so a limit of callers, a semaphore or scope::room, is that limit.
+// Rejected: (a) an executor that tasks hop to: they would do more there than the blocking call. (b) A thread for each call
+// (new_thread_executor): a hundred thousand calls need a hundred thousand threads. (c) A limit for the queue, beyond which
+// calls fail: since waiting calls lie in their callers' frames, a limit of callers (a semaphore, scope::room) does the same.
 #pragma once
 
 #include <cstddef>
@@ -29,42 +29,43 @@
 
 namespace weft {
 
-/// The threads that blocking calls have, and how many calls wait for one.
+/// The options of a blocking_pool.
 struct blocking_options {
-  unsigned threads = 64;                              ///< at most
-  unsigned keep = 0;                                  ///< as many stay, once they are there
-  detail::time_span idle = std::chrono::seconds{10};  ///< after which a thread that has nothing to do ends
-  const char* name = "weft-block";                    ///< of its threads; 15 characters are kept
-  unsigned max_abandoned =
-      16;  ///< calls that may be abandoned at once, each with a thread beyond `threads`; then a stop waits
+  unsigned threads = 64;                              ///< the most threads
+  unsigned keep = 0;                                  ///< how many threads do not end when they are idle
+  detail::time_span idle = std::chrono::seconds{10};  ///< how long another thread is idle before it ends
+  const char* name = "weft-block";                    ///< names its threads; the system keeps 15 characters
+  /// How many calls may be abandoned at once, each with a thread beyond `threads`. After that a stop waits.
+  unsigned max_abandoned = 16;
 };
 
 /// What a blocking_pool is doing at the moment.
 struct blocking_stats {
-  unsigned threads;     ///< how many it has
-  unsigned busy;        ///< of these, at a call
-  std::size_t waiting;  ///< calls in line
-  unsigned abandoned;   ///< of those that are busy, at a call that nobody waits for any more
+  unsigned threads;     ///< how many threads it has
+  unsigned busy;        ///< how many of these run a call
+  std::size_t waiting;  ///< calls in the queue
+  unsigned abandoned;   ///< how many of the busy threads run an abandoned call
 };
-/// Of the process's own; all 0 before it was used. Any thread.
+/// The same for the process's own pool; all 0 before its first call. Any thread.
 blocking_stats process_blocking_stats() noexcept;
 
-/// Says of a call that a stop need not wait for it; see the second form of blocking().
+/// Allows a stop to abandon a call: see the second form of blocking().
 struct abandon_on_stop_t {
   explicit abandon_on_stop_t() = default;
 };
 /// `blocking(abandon_on_stop, …)`.
 inline constexpr abandon_on_stop_t abandon_on_stop{};
 
-/// Awaits `function(args...)`, which may block, on a thread of the process's blocking_pool, of up to 64. What is given is
-/// moved into the frame.
+/// Runs `function(args...)`, which may block, on a thread of the process's blocking pool, which has up to 64. Function and
+/// arguments are moved into the frame. Gives what the function returns.
 ///
 /// Suspends  always; resumes on its own executor.
-/// Cancel    takes it out of the line, and it is not called. Once it runs, it is waited for, and what it gives is not lost.
-/// Fails     throws what the function throws; a weft::error where there is no thread and the system gives none.
-/// Lifetime  what it refers to outlives it. When the process ends, threads that have nothing to do are joined first; one
-///           that is at a call then goes with the process.
-/// Cost      two hand-overs between threads: some microseconds.
+/// Cancel    removes a call that waits for a thread: the function is not called. A call that has begun runs to its end, and its
+///           result is not lost.
+/// Fails     throws what the function throws; error where the pool has no thread and the system gives none.
+/// Lifetime  what the arguments refer to outlives the call. At the end of the process idle threads are joined, and threads that
+///           run a call end with the process.
+/// Cost      two changes of thread: some microseconds.
 template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER task<detail::blocking_result<F, Args...>> blocking(F&& function, Args&&... args) {
@@ -73,15 +74,17 @@ WEFT_COROUTINE_TAKES_OVER task<detail::blocking_result<F, Args...>> blocking(F&&
       &detail::process_blocking_core(), std::forward<F>(function), std::forward<Args>(args)...);
 }
 
-/// The same of a call that a stop abandons once it has begun: the await ends stopped at once, and the call goes on to its own end
-/// with all that it uses. So the function captures nothing, and the arguments own what they have, or it does not compile.
+/// The same, but a stop abandons a call that has begun: the await ends stopped at once, and the call runs on to its end.
+/// Therefore the function must capture nothing, and the arguments must own what they have, or it does not compile.
 ///
 ///     co_await w::blocking(w::abandon_on_stop, fetch_from_slow_server, std::move(name));
 ///
-/// Cancel    before the call has begun as above. Then it is abandoned, unless `max_abandoned` are: it is waited for then.
-/// Fails     as above. What an abandoned call throws is a lost error, see error.hpp; what it returns is destroyed on its thread.
-/// Lifetime  an abandoned call of a blocking_pool is waited for by that one's destructor, without a limit, as its code and its
-///           thread belong to the program; one of the process's own pool goes with the process.
+/// Cancel    before the call has begun, as above. Afterwards it abandons the call, unless `max_abandoned` calls are abandoned
+///           already: then it waits for its end.
+/// Fails     as above. What an abandoned call throws is a lost error, see error.hpp; what it returns is destroyed on its
+///           thread.
+/// Lifetime  the destructor of a blocking_pool waits for its abandoned calls, however long they take. Those of the process's
+///           own pool end with the process.
 /// Cost      as above, and an allocation.
 template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
@@ -91,7 +94,7 @@ WEFT_COROUTINE_TAKES_OVER task<detail::blocking_result<F, Args...>> blocking(aba
       &detail::process_blocking_core(), std::forward<F>(function), std::forward<Args>(args)...);
 }
 
-/// A pool of one's own for calls that block: for a database that allows eight at once, say.
+/// Another pool for blocking calls: for a database that allows eight calls at once, say.
 ///
 /// Threads   run() and stats() from any.
 /// Lifetime  outlives the tasks that await its calls. Its destructor lets what is in line run, and joins its threads, so it

@@ -1,4 +1,4 @@
-// Boost.Asio and tasks: its operations are awaited in a task, and its handlers run on an executor of weft's.
+// Boost.Asio: tasks await its operations, and its handlers run on weft's executors.
 //
 //     std::size_t n = co_await socket.async_read_some(asio::buffer(bytes), w::use_task);
 //     int answer = co_await asio::co_spawn(loop, computes(), w::use_task);  // an asio::awaitable
@@ -8,18 +8,19 @@
 //
 // Needs Boost 1.81 or later, which weft.hpp does not include. For Asio without Boost: <weft/standalone_asio.hpp>.
 //
-// use_task: the operation becomes a lazy task of what it completes with, without the error: of void(error_code, size_t) a
-// task<size_t>, of several values a task of a std::tuple.
+// use_task, a completion token: the operation becomes a lazy task that gives what it completes with, without the error. For
+// void(error_code, size_t) that is a task<size_t>, for several values a task of a std::tuple.
 //
-// Suspends  until the operation completes; the task resumes on its own executor, and one without an executor inside Asio's
+// Suspends  until the operation completes. The task resumes on its own executor; one without an executor, inside Asio's
 //           handler.
-// Cancel    a stop of the task is a cancellation of the operation (cancellation_type::all), sent through a strand of its executor;
-//           the task waits for what comes. An operation that ends with operation_aborted then, ends the task stopped. One that
-//           can't be cancelled goes on, and so does the task.
-// Fails     of an error_code with a std::system_error of that code; of a std::exception_ptr with that. Where the handler is
-//           destroyed without a call, as with its io_context, the task ends stopped.
-// Lifetime  as with Asio's own tokens: the object outlives the operation. What the operation is called with is kept in the task.
-// Cost      a frame, and one allocation for what a cancellation needs.
+// Cancel    a stop of the task cancels the operation (cancellation_type::all) through a strand of the operation's executor;
+//           then the task waits for the operation to complete. If that ends with operation_aborted, the task ends stopped. An
+//           operation that can't be cancelled goes on, and so does the task.
+// Fails     for an error_code, throws a std::system_error of that code; for a std::exception_ptr, that exception. If the
+//           handler is destroyed without having been called, as with its io_context, the task ends stopped.
+// Lifetime  as with Asio's own tokens: the I/O object outlives the operation. The arguments of the operation are kept in the
+//           task.
+// Cost      a frame, and one allocation for the cancellation.
 #pragma once
 
 #include <boost/asio/associated_cancellation_slot.hpp>

@@ -1,20 +1,21 @@
-// Values of which each goes to all. Its receivers are in receiver_of.hpp, the like of one value that changes in watch.hpp.
+// Broadcasts: each value goes to all receivers. Receivers are in receiver_of.hpp; a single value that changes is a watch, in
+// watch.hpp.
 //
 //     w::broadcast<tick> ticks{{.capacity = 64}};
 //     auto mine = ticks.subscribe();
 //     co_await ticks.send(now);
 //     while (auto t = co_await mine.receive()) draw(*t);
 //
-// A broadcast keeps what it sends in a ring until all that subscribed before have received it; each slot counts those that
-// have not. Numbers of values only grow, so a receiver is a number: the next value that it gets. One that waits is at the
-// end of what was sent, so a send gives it its copy at once, and keeps the value for the others.
+// A broadcast keeps each value in a ring until all that had subscribed before have received it; each slot counts those that
+// have not. Values are numbered, so a receiver's state is the number of its next value. A receiver that waits has received all
+// values so far, so a send gives it its copy directly, and keeps the value for the others.
 //
-// Copies are made under the lock, of a receiver that waits by the sender. So they must not throw: where a copy costs much,
-// send a std::shared_ptr<const T>. A value that is dropped since its last receiver has left, or was too slow, is destroyed
-// under the lock, so that must not use the broadcast.
+// Copies are made under the lock; for a receiver that waits, by the sender. So copies must not throw: for a type that is
+// expensive to copy, send a std::shared_ptr<const T>. A value whose last receiver has left, or was too slow, is destroyed under
+// the lock, so its destructor must not use the broadcast.
 //
-// Rejected: copying out of the ring under a count of readers for each slot, as tokio does: two read-modify-writes more for
-// each value, for types that are better shared.
+// Rejected: copying out of the ring without the lock, under a count of readers for each slot, as tokio does: two atomic
+// read-modify-writes more for each value, for types that are better shared.
 #pragma once
 
 #include <algorithm>
@@ -40,27 +41,27 @@ template <class T>
 class broadcast_send_case;
 }  // namespace detail
 
-/// What a send does about a receiver that has not received the oldest value yet, where there is no room for a new one.
+/// What a send does if the ring is full because a receiver has not received the oldest value.
 enum class slow_receiver : unsigned char {
-  wait,         ///< the sender waits for it
-  drop_oldest,  ///< it misses the oldest value, which it is told: receiver_of::missed
-  end,          ///< it gets nothing more: what it receives next fails with receiver_too_slow
+  wait,         ///< waits for the receiver
+  drop_oldest,  ///< drops the oldest value; receiver_of::missed counts that
+  end,          ///< ends the receiver: its next receive fails with receiver_too_slow
 };
 
-/// How much a broadcast keeps, and what becomes of a receiver that is slow.
+/// The options of a broadcast.
 struct broadcast_options {
-  std::size_t capacity = 16;  ///< values that it keeps for receivers that are behind; at least one
+  std::size_t capacity = 16;  ///< how many values it keeps for slow receivers; at least one
   slow_receiver slow = slow_receiver::wait;
 };
 
-/// Each value goes to all that have subscribed before it was sent. Where nobody has, it goes nowhere.
+/// Sends each value to all that have subscribed before. Without subscribers a value is dropped.
 ///
 ///     broadcast<tick> ticks{{.capacity = 64, .slow = slow_receiver::drop_oldest}};
 ///     auto mine = ticks.subscribe();
 ///     co_await ticks.send(now);
 ///     while (auto t = co_await mine.receive()) draw(*t);
 ///
-/// Cost  no allocation but for the ring, once. A send: a copy and a wake-up for each receiver that waits.
+/// Cost  one allocation, for the ring. A send: a copy and a wake-up for each receiver that waits.
 template <class T>
 class broadcast : detail::channel_core {
   static_assert(std::is_nothrow_copy_constructible_v<T> && std::is_nothrow_move_constructible_v<T> &&
@@ -84,7 +85,7 @@ class broadcast : detail::channel_core {
     lock.unlock();
   }
 
-  /// A receiver of all that is sent from now on.
+  /// Makes a receiver of all values that are sent from now on.
   receiver subscribe() noexcept {
     lock.lock();
     ++count_;
@@ -94,27 +95,28 @@ class broadcast : detail::channel_core {
     return one;
   }
 
-  /// Sends a value to all. Throws channel_closed<T>, which has the value, if it is closed before that.
+  /// Sends a value to all receivers. Fails with channel_closed<T>, which has the value, if the broadcast is closed before.
   ///
-  /// Suspends  only with slow_receiver::wait, while a receiver is behind by all there is room for.
-  /// Cancel    sends to nobody; one that was sent was sent to all.
+  /// Suspends  only with slow_receiver::wait, while the ring is full.
+  /// Cancel    a stopped send has sent to nobody.
   [[nodiscard("nothing happens until it is awaited")]] sending send(T value) noexcept {
     return sending{*this, std::move(value)};
   }
-  /// Sends if that needs no waiting. False: `value` is as it was.
+  /// Sends a value if that is possible without waiting. False: it was not sent, and `value` is unchanged.
   [[nodiscard("it says whether the value was sent")]] bool try_send(T&& value);
   [[nodiscard("it says whether the value was sent")]] bool try_send(const T& value) {
     T copy(value);
     return try_send(std::move(copy));
   }
 
-  /// No more is sent. Those that wait to send get `closed`; receivers get what is there, and then nothing. Again: nothing.
+  /// Closes it: sends, also those that wait, fail with channel_closed<T>; receivers get the values that are left, and then
+  /// nothing. A second call does nothing.
   using channel_core::close;
   using channel_core::is_closed;
-  /// Of those that wait to send or to receive.
+  /// Counts of waits to send and to receive.
   using channel_core::stats;
 
-  /// How many get what is sent. Over when it is read.
+  /// How many receivers there are; may have changed when it is returned.
   std::size_t receivers() const noexcept {
     lock.lock();
     const std::size_t count = count_;
@@ -310,7 +312,7 @@ class broadcast<T>::send_awaiter : sender, public detail::gate_awaiter<send_awai
 WEFT_LAYOUT_IN(T, broadcast<T>::send_awaiter, stored_at(WEFT_BEHIND_WAITER(send_awaiter, to_)));
 
 template <class T>
-class [[nodiscard("nothing is sent until it is awaited")]] broadcast<T>::sending : public detail::knows_roots {
+class WEFT_TO_BE_AWAITED("nothing is sent until it is awaited") broadcast<T>::sending : public detail::knows_roots {
  public:
   using may_be_a_case = void;
   send_awaiter operator co_await() && noexcept { return send_awaiter{*to_, std::move(value_)}; }

@@ -1,5 +1,5 @@
-// A reader with a buffer: what comes is looked at before it is taken, and taken in pieces, as lines. Part of io.hpp, which says what
-// holds for all readers.
+// A buffered reader: reads lines and other pieces of its input, and can show bytes before they are consumed. Part of io.hpp,
+// which says what holds for all readers.
 //
 //     w::io::buffered_reader in{peer};
 //     auto lines = in.lines(1024);
@@ -27,17 +27,19 @@ namespace weft::detail {
 
 namespace weft::io {
 
-/// A reader whose bytes can be looked at before they are taken, and taken in pieces. What protocols are read with.
+/// Reads pieces of an input through a buffer, for parsers of protocols: lines, bytes up to a delimiter, a known number of
+/// bytes. Its bytes can be looked at before they are consumed.
 ///
-/// Suspends  where what is asked for has not come yet.
-/// Cancel    has consumed nothing: what has come stays in the buffer, and whoever reads next finds it.
-/// Fails     as the reader does, and std::bad_alloc; likewise, it has consumed nothing then.
-/// Lifetime  a reader that is an lvalue outlives it. It moves while nobody reads.
-/// Cost      one buffer, made at the first read, which grows to the longest piece that is waited for.
+/// Suspends  where the buffer does not have what is asked for, and the source has to wait.
+/// Cancel    a stopped call has consumed nothing: what was received stays in the buffer for the next call.
+/// Fails     as the source does, and with std::bad_alloc; it has consumed nothing then.
+/// Threads   one task at a time; a second one ends the program with a sentence.
+/// Lifetime  a source that is an lvalue outlives it. It can be moved while nobody reads.
+/// Cost      one buffer, allocated at the first read, which grows to the size of the longest piece that is asked for.
 template <reader Source>
 class buffered_reader {
  public:
-  /// `capacity` is not 0.
+  /// Reads from `source`. `capacity` is the size of the buffer in bytes, not 0.
   explicit buffered_reader(Source&& source, std::size_t capacity = default_capacity) noexcept
       : source_{std::forward<Source>(source)}, buffer_{capacity} {
     WEFT_EXPECTS(capacity != 0, "a buffered_reader has room for a byte at least");
@@ -48,49 +50,51 @@ class buffered_reader {
   }
   ~buffered_reader() = default;
 
-  /// What is in the buffer; else what one read gives. 0 at the end. Into a large span it reads without the buffer.
+  /// Gives what is in the buffer, as much as `into` has room for; if that is empty, reads from the source once. 0: the end of
+  /// the input. If `into` is at least as large as the buffer, it reads into it directly.
   task<std::size_t> read(std::span<std::byte> into);
 
-  /// Fills `into`. Throws ended_early, where the input ends before; what has come can still be read.
+  /// Fills all of `into`. Throws ended_early where the input ends before; what has come can still be read.
   ///
-  /// Cost  passes through the buffer, which grows to the size of `into`, so that a stop loses nothing. Where much is read that
-  ///       need not be in one piece, use read() or copy().
+  /// Cost  the bytes pass through the buffer, which grows to the size of `into`, so that a stop loses nothing. For much data
+  ///       that need not come in one piece, use read() or copy().
   task<> read_exactly(std::span<std::byte> into);
 
-  /// What comes before `delimiter`, which is consumed, too, and not part of it. Nothing, if the input has ended.
+  /// Gives the bytes up to the next `delimiter`, without it, and consumes both. std::nullopt: the input has ended.
   ///
-  /// Fails     with ended_early, where the input ends behind something that no delimiter follows; with message_size, where the
+  /// Fails     with ended_early, where the input ends with bytes that no delimiter follows; with message_size, where the
   ///           delimiter does not begin within `limit` bytes. Nothing is consumed then: read() gives what has come, the same
-  ///           call with a higher limit goes on, and skip_until() gets to what follows.
-  /// Lifetime  `delimiter`, which is not empty, stays.
+  ///           call with a higher limit goes on, and skip_until() skips to what follows.
+  /// Lifetime  `delimiter`, which is not empty, outlives the task.
   task<std::optional<std::string>> read_until(std::string_view delimiter, std::size_t limit = default_limit);
 
-  /// The next line without its end, which is "\n" or "\r\n". The last one needs none. Nothing, if the input has ended.
+  /// Gives the next line, without the "\n" or "\r\n" at its end, which the last line may lack. std::nullopt: the input has
+  /// ended.
   ///
-  /// Fails  with message_size, where a line has more than `limit` bytes; see read_until().
+  /// Fails  with message_size, where a line has more than `limit` bytes; nothing is consumed then: see read_until().
   task<std::optional<std::string>> read_line(std::size_t limit = default_limit);
 
-  /// The lines up to the end, as read_line() gives them.
+  /// Gives all lines up to the end of the input, as read_line() does.
   async_generator<std::string> lines(std::size_t limit = default_limit);
 
-  /// Drops all up to the next delimiter, and that. False: the input has ended, and all was dropped.
+  /// Consumes all bytes up to and with the next delimiter. False: the input has ended before one, and all of it was consumed.
   ///
-  /// Cancel  drops what has come, but for what the delimiter may begin with: called again, it goes on.
+  /// Cancel  consumes what has come, except for a possible beginning of the delimiter: another call goes on from there.
   task<bool> skip_until(std::string_view delimiter);
 
-  /// What has come, once that are `size` bytes at least; fewer, if the input ends before.
+  /// Gives all bytes in the buffer, without consuming them, once there are at least `size`; fewer, if the input ends before.
   ///
-  /// Lifetime  valid until the next operation but consume().
+  /// Lifetime  valid until the next operation other than consume().
   task<std::span<const std::byte>> peek(std::size_t size = 1);
-  /// What is in the buffer. Does not wait.
+  /// The bytes in the buffer. Does not wait; valid as those of peek().
   std::span<const std::byte> buffered() const noexcept { return buffer_.held(); }
-  /// Takes so many of what is in the buffer.
+  /// Consumes the first `size` bytes of the buffer, which has as many. Does not wait.
   void consume(std::size_t size) noexcept {
     WEFT_EXPECTS(size <= buffer_.size(), "a buffered_reader was told to consume more than it holds");
     buffer_.consume(size);
   }
 
-  /// What it reads from. Bytes that are buffered have left it.
+  /// The source. It does not have the bytes that are in the buffer any more.
   std::remove_reference_t<Source>& source() noexcept { return source_; }
 
  private:
@@ -111,7 +115,7 @@ buffered_reader(Source&&, std::size_t) -> buffered_reader<Source>;
 
 // ---- implementation -------------------------------------------------------------------------------------------------------
 
-// One read, for which there is room behind reserve(). False: the end.
+// Reads once into the buffer's free space, which reserve() has made. False: the input has ended.
 template <reader Source>
 task<bool> buffered_reader<Source>::fill_more() {
   const std::size_t got = co_await source_.read(buffer_.room());
@@ -119,7 +123,7 @@ task<bool> buffered_reader<Source>::fill_more() {
   co_return got != 0;
 }
 
-// Whether so many bytes have come. Otherwise the input has ended.
+// Reads until the buffer has `size` bytes. False: the input has ended before.
 template <reader Source>
 task<bool> buffered_reader<Source>::fill_to(std::size_t size) {
   while (buffer_.size() < size) {

@@ -1,4 +1,5 @@
-// A writer that puts small pieces together in a buffer. Part of io.hpp, which says what holds for all writers.
+// A buffered writer: collects small pieces in a buffer and writes them together. Part of io.hpp, which says what holds for all
+// writers.
 //
 //     w::io::buffered_writer out{peer};
 //     co_await out.print("HTTP/1.1 ", status, " ", reason, "\r\n\r\n");
@@ -22,27 +23,28 @@
 
 namespace weft::io {
 
-/// What print() writes: text, a character, a number, a bool.
+/// What print() can write: text, a char, a number, a bool.
 template <class T>
 concept printable = std::convertible_to<const T&, std::string_view> ||
                     (std::is_arithmetic_v<T> && !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
                      !std::same_as<T, char16_t> && !std::same_as<T, char32_t>);
 
-/// A writer that puts small pieces together.
+/// Collects small pieces in a buffer and writes them to a sink together.
 ///
-/// What was not flushed when it is destroyed is dropped: a destructor can't wait. So whoever ends well flushes.
+/// Its destructor drops what was not flushed, since it can't wait: call flush() at the end.
 ///
-/// Suspends  where its buffer is full, and what it writes to has no room.
-/// Fails     as the writer does, and std::bad_alloc.
-/// Lifetime  a writer that is an lvalue outlives it. It moves while nobody writes.
-/// Cost      one buffer, made at the first write.
+/// Suspends  where the buffer is full, and the sink has to wait.
+/// Fails     as the sink does, and with std::bad_alloc.
+/// Threads   one task at a time; a second one ends the program with a sentence.
+/// Lifetime  a sink that is an lvalue outlives it. It can be moved while nobody writes.
+/// Cost      one buffer, allocated at the first write.
 ///
-/// Rejected: a destructor that ends the program where something was not flushed. A peer that resets its connection would end
-/// the server of whoever catches the error in the same function.
+/// Rejected: a destructor that ends the program where something was not flushed. A peer that resets its connection would end a
+/// server that catches the error in the same function.
 template <writer Sink>
 class buffered_writer {
  public:
-  /// `capacity` is not 0.
+  /// Writes to `sink`. `capacity` is the size of the buffer in bytes, not 0.
   explicit buffered_writer(Sink&& sink, std::size_t capacity = default_capacity) noexcept
       : sink_{std::forward<Sink>(sink)}, buffer_{capacity} {
     WEFT_EXPECTS(capacity != 0, "a buffered_writer has room for a byte at least");
@@ -53,24 +55,26 @@ class buffered_writer {
   }
   ~buffered_writer() = default;
 
-  /// Writes all of it: into the buffer, which is flushed before where it has no room. What is as large as the buffer is not
-  /// copied.
+  /// Writes all of `data` into the buffer, after a flush where it has too little room. Data that is at least as large as the
+  /// buffer goes directly to the sink.
   ///
-  /// Cancel  has taken none of `data`, but where that is as large as the buffer: then as the writer's own write(), which closes
-  ///         it where it is stopped half-way.
+  /// Cancel  a stopped write has taken nothing of `data`, unless that is at least as large as the buffer: then it does what the
+  ///         sink's own write() does, which closes the sink after a part was written.
   task<> write(std::span<const std::byte> data);
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
-  /// As much as there is room for; flushes only where there is none.
+  /// Puts a first part of `data` into the buffer, as much as there is room for, and gives its size. Flushes only where there is
+  /// no room.
   ///
-  /// Cancel  has taken none.
+  /// Cancel  a stopped call has taken nothing of `data`.
   task<std::size_t> write_some(std::span<const std::byte> data);
 
-  /// Writes texts, characters and numbers, one after the other: numbers in the shortest form that reads back as the same.
+  /// Writes texts, characters and numbers, one after the other; a number in the shortest form that reads back as the same
+  /// value.
   ///
   ///     co_await out.print("HTTP/1.1 ", status, " ", reason, "\r\n");
   ///
   /// Cancel  as write().
-  /// Cost    a string for the whole.
+  /// Cost    a string of all parts.
   template <printable... Parts>
   WEFT_COROUTINE_WRAPPER task<> print(const Parts&... parts) {
     std::string text;
@@ -78,17 +82,17 @@ class buffered_writer {
     return write_text(std::move(text));
   }
 
-  /// Writes what is in the buffer.
+  /// Writes all that is in the buffer to the sink.
   ///
-  /// Cancel  what was written has left the buffer, the rest is still there: the next flush goes on, and no byte is lost or
-  ///         written twice. So has one that fails.
+  /// Cancel  what was written has left the buffer, and the rest is still in it, also where the flush fails: the next flush goes
+  ///         on, and no byte is lost or written twice.
   task<> flush();
 
-  /// How many bytes were not flushed yet.
+  /// How many bytes are in the buffer.
   std::size_t buffered() const noexcept { return buffer_.size(); }
-  /// Drops what was not flushed.
+  /// Drops the bytes in the buffer.
   void discard() noexcept { buffer_.consume(buffer_.size()); }
-  /// What it writes to, which lacks what is buffered.
+  /// The sink, which has not got the bytes in the buffer yet.
   std::remove_reference_t<Sink>& sink() noexcept { return sink_; }
 
  private:

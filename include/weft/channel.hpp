@@ -1,21 +1,21 @@
-// Channels, broadcast and watch, and select: how tasks, fibers and threads hand each other values.
+// Channels: queues of values between tasks, fibers and threads. Broadcast, watch and select follow the same rules.
 //
-// A channel is bounded (so many values wait in it), a rendezvous (capacity 0: a send waits until somebody receives) or
-// unbounded. Many may send and many receive; values arrive in the order in which they were sent, and who waits is served in
-// the order of arrival. A send that finds a waiting receiver gives it the value directly.
+// A channel is bounded (a number of values may wait in it), a rendezvous (capacity 0: a send waits until somebody receives) or
+// unbounded. Any number may send and receive. Values arrive in the order in which they were sent, and waiters are served in the
+// order in which they came. A send that finds a waiting receiver gives it the value directly.
 //
 // What holds for all of it:
 //
-//   Suspends   only where it has to; resumes on its own executor.
-//   Cancel     leaves the line, and has no effect: a value is never lost and never delivered twice. One that was delivered
-//              already is received. A task that was told to stop ends at the await, even if it would not have to wait.
+//   Suspends   only where the operation can't complete at once; resumes on its own executor.
+//   Cancel     a stopped operation leaves the line and has no effect: no value is lost or delivered twice. A value that was
+//              delivered before the stop is received. A task that was told to stop ends at the await, also if it need not wait.
 //   Deadline   `timeout(5ms, c.receive())`, or `after(5ms)` in a select.
-//   Closing    receivers drain what is there and then get nothing; senders, also those that wait, get `closed` and their
-//              value back.
+//   Closing    receivers get the values that are left, and then nothing. Senders, also those that wait, fail with errc::closed,
+//              and get their values back.
 //   Threads    any; on a plain thread, `sync_wait(c.receive())`.
-//   Lifetime   outlives those that wait in it: destroyed with somebody in line, it ends the program.
+//   Lifetime   a channel outlives those that wait in it: destroyed with a waiter in line, it ends the program with a sentence.
 //
-// Values may move under the channel's lock, so their move must not throw, and must not use the channel.
+// Values may be moved under the channel's lock, so their move must not throw, and must not use the channel.
 //
 // Long because a send, a receive and what they share with the cases of a select are one protocol.
 #pragma once
@@ -55,7 +55,7 @@ template <class T>
 class send_state;
 }  // namespace detail
 
-/// What a send fails with when the channel is closed: errc::closed, and the value.
+/// Thrown by a send to a closed channel. Its code is errc::closed, and it has the value that was not sent.
 template <class T>
 class channel_closed : public error {
  public:
@@ -67,21 +67,21 @@ class channel_closed : public error {
   detail::thrown_value<T> value_;
 };
 
-/// For a channel that takes whatever is sent, and never has a sender wait.
+/// The type of `unbounded`: a channel without a capacity, whose senders never wait.
 struct unbounded_t {
   explicit unbounded_t() = default;
 };
 /// `channel<T> queue{unbounded}`.
 inline constexpr unbounded_t unbounded{};
 
-/// Values from senders to receivers, see above.
+/// A queue of values between senders and receivers. What holds for all operations stands at the top of channel.hpp.
 ///
 ///     channel<int> numbers{16};
 ///     co_await numbers.send(7);                     // waits while 16 are there
 ///     while (auto n = co_await numbers.receive())   // until it is closed and drained
 ///       use(*n);
 ///
-/// Cost  no allocation but for the ring: once where it is bounded, when it doubles where it is not.
+/// Cost  no allocation but that of its ring buffer: one if it is bounded; an unbounded one doubles its ring when that is full.
 template <class T>
 class channel : detail::channel_core {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a channel carries values");
@@ -99,20 +99,21 @@ class channel : detail::channel_core {
   using value_type = T;
   class iterator;
 
-  /// Room for `capacity` values, at most 2^32 - 1; 0: a rendezvous. Throws std::bad_alloc, also for more.
+  /// Makes a channel for `capacity` values, at most 2^32 - 1; 0: a rendezvous. Throws std::bad_alloc, also for more.
   explicit channel(std::size_t capacity) {
     if (capacity != 0) values_.move_into(values_.allocate(capacity), capacity);
   }
   explicit channel(unbounded_t) noexcept : channel_core{true} {}
 
-  /// Sends a value. Throws channel_closed<T>, which has the value, if the channel is closed before somebody takes it.
+  /// Sends a value. Fails with channel_closed<T>, which has the value, if the channel is closed, also while this waits.
   [[nodiscard("nothing happens until it is awaited")]] sending send(T value) noexcept {
     return sending{*this, std::move(value)};
   }
-  /// Receives a value, or nothing once the channel is closed and drained.
+  /// Receives the next value; std::nullopt once the channel is closed and empty.
   [[nodiscard("nothing happens until it is awaited")]] receiving receive() noexcept { return receiving{*this}; }
 
-  /// Sends if that needs no waiting. False: `value` is as it was. Where unbounded, throws std::bad_alloc.
+  /// Sends a value if that is possible without waiting. False: it was not sent, and `value` is unchanged. An unbounded channel
+  /// throws std::bad_alloc.
   [[nodiscard("it says whether the value was sent")]] bool try_send(T&& value);
   [[nodiscard("it says whether the value was sent")]] bool try_send(const T& value)
     requires std::is_copy_constructible_v<T>
@@ -120,26 +121,27 @@ class channel : detail::channel_core {
     T copy(value);
     return try_send(std::move(copy));
   }
-  /// What is there, without waiting.
+  /// Receives a value if there is one, without waiting.
   [[nodiscard("what was received is lost")]] std::optional<T> try_receive() noexcept;
 
-  /// No more is sent. Those that wait to send get `closed`; receivers drain. Again: nothing.
+  /// Closes the channel: senders, also those that wait, fail with channel_closed<T>; receivers get the values that are left. A
+  /// second call does nothing.
   using channel_core::close;
   using channel_core::is_closed;
-  /// Of those that wait to send or to receive.
+  /// Counts of waits to send and to receive.
   using channel_core::stats;
 
-  std::size_t size() const noexcept;      ///< values in it, over when it is read
-  std::size_t capacity() const noexcept;  ///< as constructed; where unbounded, what has room now
+  std::size_t size() const noexcept;      ///< how many values are in it; may have changed when it is returned
+  std::size_t capacity() const noexcept;  ///< as it was made with; if unbounded, how many values its ring holds now
 
-  /// All that is received, up to its end, for pipelines: `c.values() | transform(f)`.
+  /// The values that it receives, up to the end, for pipelines: `c.values() | transform(f)`.
   async_generator<T> values() {
     while (std::optional<T> value = co_await receive()) co_yield std::move(*value);
   }
 
-  /// The same where no `co_await` is, in a fiber or on a plain thread: `for (int n : numbers)`. Each value is the loop's own,
-  /// to be moved from. Cancel and Fails are those of await() there, and of sync_wait(). Inside a task it ends the program:
-  /// there, `while (auto n = co_await numbers.receive())`.
+  /// The same for a fiber or a plain thread: `for (int n : numbers)`. Each value belongs to the loop, and may be moved from.
+  /// Cancel and Fails are those of await() and sync_wait(). Inside a task it ends the program with a sentence: use
+  /// `while (auto n = co_await numbers.receive())` there.
   iterator begin() { return iterator{*this}; }
   std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -273,7 +275,7 @@ class channel<T>::send_awaiter : send_node, public detail::gate_awaiter<send_awa
 WEFT_LAYOUT_IN(T, channel<T>::send_awaiter, stored_at(WEFT_BEHIND_WAITER(send_awaiter, to_)));
 
 template <class T>
-class [[nodiscard("nothing is sent until it is awaited")]] channel<T>::sending : public detail::knows_roots {
+class WEFT_TO_BE_AWAITED("nothing is sent until it is awaited") channel<T>::sending : public detail::knows_roots {
  public:
   using may_be_a_case = void;
   send_awaiter operator co_await() && noexcept { return send_awaiter{*to_, std::move(value_)}; }
@@ -343,7 +345,7 @@ class channel<T>::receive_awaiter : receive_node, public detail::gate_awaiter<re
 WEFT_LAYOUT_IN(T, channel<T>::receive_awaiter, stored_at(WEFT_BEHIND_WAITER(receive_awaiter, from_)));
 
 template <class T>
-class [[nodiscard("nothing is received until it is awaited")]] channel<T>::receiving : public detail::knows_roots {
+class WEFT_TO_BE_AWAITED("nothing is received until it is awaited") channel<T>::receiving : public detail::knows_roots {
  public:
   using may_be_a_case = void;
   receive_awaiter operator co_await() const noexcept { return receive_awaiter{*from_}; }

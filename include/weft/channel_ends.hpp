@@ -1,11 +1,10 @@
-// The ends of a channel: what only sends, and what only receives.
+// The ends of a channel: one that only sends, and one that only receives.
 //
-// A sender and a receiver are views: pointers to a channel, which lies elsewhere and outlives them. Those that count, which
-// make_channel() gives, own it together: when the last of one kind has gone, the channel is closed, so nobody waits for who
-// never comes.
+// `sender` and `receiver` are views: pointers to a channel that outlives them. `counted_sender` and `counted_receiver`, which
+// make_channel() gives, own the channel together. When the last end of a kind is gone, the channel is closed, so nobody waits
+// for ends that no longer exist.
 //
-// They are counted by two std::shared_ptr to one channel. The last one of a kind closes it, and lets go of the third, which
-// is the channel's own.
+// Each kind is counted by a std::shared_ptr. The last end of a kind closes the channel, and drops its reference to it.
 #pragma once
 
 #include <concepts>
@@ -22,13 +21,14 @@
 
 namespace weft {
 
-/// An end that only sends: a pointer to a channel. Copy it freely, while the channel lives.
+/// An end that only sends: a pointer to a channel, which may be copied.
 ///
 ///     task<> produce(sender<int> to) { co_await to.send(7); }
 ///     co_await produce(numbers);  // a channel<int>
 ///
-/// Lifetime  the channel outlives it, and what waits with it. One that is empty must not be used (the program ends).
-/// Threads   any; each copy is of one thread at a time.
+/// Lifetime  the channel outlives it, and the waits that it begins. Misuse: using an empty one ends the program with a
+///           sentence.
+/// Threads   any thread, one at a time for each copy.
 template <class T>
 class sender : public detail::send_end<T> {
  public:
@@ -37,7 +37,7 @@ class sender : public detail::send_end<T> {
   sender(const detail::send_end<T>& other) noexcept : detail::send_end<T>{other} {}  ///< of one that counts: uncounted
 };
 
-/// An end that only receives: as sender.
+/// An end that only receives. Otherwise as sender.
 template <class T>
 class receiver : public detail::receive_end<T> {
  public:
@@ -49,13 +49,12 @@ class receiver : public detail::receive_end<T> {
 
 namespace detail { struct make_ends; }
 
-/// An end that sends, and counts: when the last one has gone, the channel is closed, and receivers drain it. A copy is
-/// another one; who is moved from is none.
+/// A counted end that sends. When the last one is gone, the channel is closed, and receivers get the values that are left. A
+/// copy counts as another one; one that was moved from does not count.
 ///
-/// Lifetime  the channel lives as long as any end of it. What waits with an end (a send, a select) does not count: the end
-///           stays until that is over.
-/// Threads   any; each end is of one thread at a time.
-/// Cost      a copy and its end are an atomic read-modify-write each.
+/// Lifetime  the channel lives as long as any of its ends. A wait (a send, a select) does not count: its end outlives it.
+/// Threads   any thread, one at a time for each end.
+/// Cost      an atomic read-modify-write to copy it, and one to destroy it.
 template <class T>
 class counted_sender : public detail::send_end<T> {
  public:
@@ -70,7 +69,7 @@ class counted_sender : public detail::send_end<T> {
   }
   ~counted_sender() = default;
 
-  /// Sends nothing more: it is one less.
+  /// Gives this end up: it no longer counts.
   void leave() noexcept { *this = counted_sender{}; }
 
  private:
@@ -80,8 +79,8 @@ class counted_sender : public detail::send_end<T> {
   std::shared_ptr<channel<T>> counted_;
 };
 
-/// An end that receives, and counts: when the last one has gone, the channel is closed, so that senders fail with
-/// channel_closed<T>, and what is in it is destroyed. Else as counted_sender.
+/// A counted end that receives. When the last one is gone, the channel is closed: senders fail with channel_closed<T>, and the
+/// values in it are destroyed. Otherwise as counted_sender.
 template <class T>
 class counted_receiver : public detail::receive_end<T> {
  public:
@@ -96,7 +95,7 @@ class counted_receiver : public detail::receive_end<T> {
   }
   ~counted_receiver() = default;
 
-  /// Receives nothing more: it is one less.
+  /// Gives this end up: it no longer counts.
   void leave() noexcept { *this = counted_receiver{}; }
 
  private:
@@ -125,8 +124,8 @@ struct make_ends {
 
 }  // namespace detail
 
-/// Makes a channel that belongs to its ends, with room for `capacity` values (0: a rendezvous), or unbounded: see
-/// counted_sender and counted_receiver.
+/// Makes a channel that its ends own, for `capacity` values (0: a rendezvous) or unbounded: see counted_sender and
+/// counted_receiver.
 ///
 ///     auto [to, from] = make_channel<int>(16);
 ///     for (int i = 0; i != 4; ++i) s.fork(produce(to, i));  // each has a copy
@@ -144,7 +143,7 @@ std::pair<counted_sender<T>, counted_receiver<T>> make_channel(unbounded_t) {
   return detail::make_ends::of<T>(unbounded);
 }
 
-/// A receive by an end as a case of a select: as by its channel, and so is a send.
+/// Cases of a select that receive or send by an end: as those of its channel.
 template <class T>
 receive_case<T> on_receive(const detail::receive_end<T>& from) noexcept {
   return receive_case<T>{detail::case_of_end::at(from)};

@@ -1,25 +1,26 @@
-// Time, as work sees it: what clock it sleeps by, and sleeping.
+// Clocks, and sleeping by them.
 //
 //     co_await w::sleep_for(10ms);
 //     co_await w::sleep_until(w::current_clock().now() + 1s);
 //
-// A clock is found through the environment, so that a program sleeps in real time and its tests in none. It keeps
-// timers, intrusive nodes that fire at a time point; whoever sleeps has one in its frame, and nothing is allocated.
+// A task sleeps by the clock of its environment, so a test can replace real time by a virtual clock. A clock keeps timers:
+// intrusive nodes that fire at a time point. A sleeping task has one in its frame, so nothing is allocated.
 //
-// A timer and the clock that holds it:
+// The protocol between a timer's owner and a clock:
 //
-//   arm      by the timer's owner. The clock refers to the timer from here on, and calls its function once, under no
-//            lock, on a thread of the clock's choice: never inside arm()
-//   fire     the clock has let go of the timer before it calls the function, which may arm it again or end it
-//   cancel   by the timer's owner, any thread. When it returns, the clock does not refer to the timer, and its function
-//            does not run: cancel() waits where it does, unless it is called inside that function. Where the timer was armed
-//            anew since that function began, what the function does behind that may still run: so it arms it last of all
+//   arm      by the owner. From here on the clock refers to the timer, and calls its function once, on a thread of its choice,
+//            holding no lock, and never inside arm()
+//   fire     the clock no longer refers to the timer when it calls the function, which may arm the timer again or destroy it
+//   cancel   by the owner, on any thread. When it returns, the clock does not refer to the timer, and the function does not
+//   run:
+//            cancel() waits for a function that runs, unless that is what calls cancel(). If the function has armed the timer
+//            again, the rest of it may still run when cancel() returns: so arming is the last thing that a function does
 //
-// A sleep that a stop ends races its timer. Who ends it is decided by a handover (core/handover.hpp), so a clock knows
-// nothing of waits and stops: the timer is armed before its sleeper parks, and may fire before that.
+// A stop that ends a sleep races with the timer. A handover (core/handover.hpp) decides which of them ends it, so a clock knows
+// nothing of waits and stops. The timer is armed before its sleeper parks, and may fire before that.
 //
-// Rejected: a clock that parks sleepers under its own lock: every clock, also one that a test brings, would have to know
-// the protocol of waits, to save two atomic operations of a wait that goes through the kernel.
+// Rejected: a clock that parks sleepers under its own lock. Every clock, also that of a test, would have to implement the
+// protocol of waits, to save two atomic operations of a wait that enters the kernel.
 #pragma once
 
 #include <coroutine>
@@ -28,11 +29,11 @@
 #include <weft/detail/base/forward.hpp>
 #include <weft/detail/core/handover.hpp>
 #include <weft/detail/core/root.hpp>
-#include <weft/detail/core/timer.hpp>
+#include <weft/timer.hpp>
 
 namespace weft {
 
-/// A service that tells when a time has come. The process has a real one; a test brings its own.
+/// Tells the time, and fires timers. The process has a real one; a test may have its own.
 ///
 /// Threads   all members from any thread.
 /// Lifetime  outlives all work that runs by it.
@@ -41,13 +42,14 @@ class clock {
   using duration = std::chrono::steady_clock::duration;
   using time_point = timer::time_point;
 
-  virtual time_point now() const noexcept = 0;  ///< the time by which its timers fire; any thread
+  virtual time_point now() const noexcept = 0;  ///< the current time; any thread
 
-  /// Has `one`, which is not armed, fire at `when`: once, never early, soon if that has passed, never inside this call.
+  /// Arms a timer that is not armed, to fire once at `when`, or soon if that has passed: never earlier, and never inside this
+  /// call.
   virtual void arm(timer& one, time_point when) noexcept = 0;
 
-  /// Takes `one` out. True: it does not fire. False: it was not armed, or has fired; then its function has returned, or is
-  /// what called this.
+  /// Disarms a timer. True: it does not fire. False: it was not armed, or it has fired; its function has returned then, unless
+  /// that called this.
   virtual bool cancel(timer& one) noexcept = 0;
 
  protected:
@@ -57,26 +59,24 @@ class clock {
   ~clock() = default;
 };
 
-/// The process's clock: std::chrono::steady_clock, and a thread that its first timer starts.
+/// The process's clock: std::chrono::steady_clock, with a thread that the first timer starts.
 ///
-/// Timers fire on that thread, one after the other, those that are late in the order of their times: all that is due is put
-/// in order before the first of it fires. It does not matter what the thread that has armed them does. A task without an
-/// executor also goes on there, so one that computes for long delays all others.
+/// Timers fire on that thread, one after the other, in the order of their times. A task without an executor is resumed there,
+/// so one that computes for long delays all later timers. What the thread that has armed a timer does meanwhile does not
+/// matter.
 ///
-/// At the end of the process that thread ends: the timer that is firing is waited for, and no other fires unless one is
-/// armed after that, by the destructor of a static or a thread that runs on; this starts a thread again. After a fork() the
-/// child has those timers that the forking thread has armed for what runs on no pool, and a thread of its own with the first
-/// one that it arms.
+/// At the end of the process that thread ends, after the timer that is firing. A timer that is armed later, by the destructor
+/// of a static or by a thread that runs on, starts a thread again. A child of fork() keeps the timers that the forking thread
+/// has armed for tasks on no pool, and starts a thread of its own with the first timer that it arms.
 ///
-/// Cost    to arm and to cancel, together: 6 ns on one worker of a pool, 18 ns on a thread that is none, beside a million as
-///         alone. One that is due before all others also wakes the thread. The first one that a worker arms allocates its
-///         wheel, 4 KiB.
-/// Source  Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP (1987), a wheel a worker; and a pairing heap for
-///         what is due within two milliseconds.
-/// Fails   a system that gives no thread ends the program with a sentence, and so does a timer that is armed twice.
+/// Cost    6 ns to arm and cancel a timer on a worker of a pool, 18 ns on other threads, also beside a million other timers. A
+///         timer that is due before all others also wakes the thread. The first timer of a worker allocates a wheel of 4 KiB.
+/// Source  Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP (1987), with a wheel for each worker; and a
+///         pairing heap for timers that are due within two milliseconds.
+/// Fails   ends the program with a sentence where the system gives no thread. Misuse: so does arming a timer twice.
 clock& real_clock() noexcept;
 
-/// The clock of the task that runs on this thread; outside of any, the real one.
+/// The clock of the task that runs on this thread; outside of tasks, the real one.
 clock& current_clock() noexcept;
 
 namespace detail {
@@ -123,7 +123,7 @@ WEFT_LAYOUT(sleep_awaiter, stored_at(WEFT_BEHIND_WAITER(sleep_awaiter, clock_)))
 
 /// The time is fixed where the sleep begins, so that one that was made earlier sleeps no less.
 template <class When>
-class [[nodiscard("a task sleeps when it awaits this")]] sleep : public knows_roots {
+class WEFT_TO_BE_AWAITED("a task sleeps when it awaits this") sleep : public knows_roots {
  public:
   explicit sleep(When when) noexcept : when_{when} {}
   sleep_awaiter operator co_await() const noexcept { return sleep_awaiter{when_}; }
@@ -136,9 +136,9 @@ class [[nodiscard("a task sleeps when it awaits this")]] sleep : public knows_ro
 
 /// Sleeps for `d`, by the clock of the environment: `co_await sleep_for(5ms);`.
 ///
-/// Suspends  if `d` is above zero; resumes on its own executor, not earlier. One that is longer than the clock can tell lasts
-///           for ever.
-/// Cancel    wakes at once, and ends stopped. Also where `d` is zero, a task that was told to stop ends here.
+/// Suspends  if `d` is above zero; resumes on its own executor, not earlier. A duration beyond the range of the clock lasts for
+///           ever.
+/// Cancel    ends the sleep at once; the task ends stopped. It also does so where `d` is zero.
 /// Cost      no allocation.
 template <class Rep, class Period>
 detail::sleep<clock::duration> sleep_for(std::chrono::duration<Rep, Period> d) noexcept {

@@ -1,12 +1,12 @@
-// Several at once, and one in another way: when_all and windowed here; when_any, when_some and when in race.hpp; timeout and
-// retry in timed.hpp; merge, for_each and as_completed in merge.hpp; detach_on_stop in detach_on_stop.hpp; resume_on,
-// start_on, continue_on and yield in hop.hpp; then, on_value, on_error and on_stop in pipe.hpp. This header includes all.
+// Combinators. when_all and windowed are here; when_any, when_some and when, in race.hpp; timeout and retry, in timed.hpp;
+// merge, for_each and as_completed, in merge.hpp; detach_on_stop, in detach_on_stop.hpp; resume_on, start_on, continue_on and
+// yield, in hop.hpp; then, on_value, on_error and on_stop, in pipe.hpp. This header includes all of them.
 //
 //     auto [user, orders] = co_await w::when_all(load_user(id), load_orders(id));
 //     std::vector<page> pages = co_await w::when_all(std::move(fetches));
 //
-// All of them wait until everything that they started has ended, whoever won: nothing outlives its block. How is told in
-// join/group.hpp.
+// All of them wait until everything that they have started has ended, also what has lost a race: nothing outlives its block.
+// How that is done is described in join/group.hpp.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,12 @@
 #include <vector>
 #include <weft/detach_on_stop.hpp>
 #include <weft/detail/base/standard.hpp>
+#include <weft/detail/join/awaitables.hpp>
 #include <weft/detail/join/group.hpp>
 #include <weft/detail/join/join.hpp>
 #include <weft/detail/join/made_join.hpp>
 #include <weft/detail/join/range_join.hpp>
+#include <weft/detail/join/sinks.hpp>
 #include <weft/detail/join/tuple_join.hpp>
 #include <weft/hop.hpp>
 #include <weft/merge.hpp>
@@ -32,22 +34,23 @@ namespace weft {
 
 // ---- when_all ---------------------------------------------------------------------------------------------------------
 
-/// Awaits all of them, side by side: `auto [a, b] = co_await when_all(f(), g());`. Gives a tuple of their values; void
-/// becomes std::monostate, a reference a std::reference_wrapper.
+/// Awaits all of them concurrently: `auto [a, b] = co_await when_all(f(), g());`. Gives a tuple of their values; void becomes
+/// std::monostate, a reference a std::reference_wrapper.
 ///
-/// Suspends  until all have ended, however they end; on one thread, each runs up to its first wait in turn. On a pool,
-///           others may take those that have not begun, and run them at the same time.
-/// Cancel    a stop goes to all of them, and they are joined.
-/// Fails     throws the failure of the first, in the order of the arguments, that failed; stopped if none failed and one
-///           was stopped.
-/// Lifetime  a child's arguments live until it has ended and its parent goes on, or has nothing to do but to wait for
-///           others: so a sibling may wait for what they hold. It must not block its thread for that.
-/// Cost      no allocation where their frames are elided, and no atomic read-modify-write where no child waits and nobody
-///           takes one; its frame has 200 bytes for each child, and room for its result.
+/// Suspends  until all have ended, in whatever way. On one thread they run in turn, each up to its first wait. On a pool other
+///           workers may steal those that have not begun, and run them in parallel.
+/// Cancel    stops all of them, and joins them.
+/// Fails     throws the failure of the first argument that failed; ends stopped if none failed and one was stopped.
+/// Lifetime  the arguments of a child live until it has ended and its parent goes on, or suspends to wait for others. So a
+///           sibling may wait for something that they hold, but must not block its thread for it.
+/// Cost      no allocation where the children's frames are elided, and no atomic read-modify-write if no child waits or is
+///           stolen. Its frame has 200 bytes for each child, and room for the results.
 template <detail::awaitable_argument... Awaitables>
 auto when_all(WEFT_ELIDABLE_ARGUMENT Awaitables&&... awaitables) {
   return detail::tuple_join<await_result<Awaitables>...>{detail::as_task(std::forward<Awaitables>(awaitables))...};
 }
+/// Without arguments: gives an empty tuple.
+inline auto when_all() { return detail::tuple_join<>{}; }
 
 namespace detail {
 
@@ -62,14 +65,14 @@ decltype(auto) range_to_take(std::remove_reference_t<Range>& range) {
 
 }  // namespace detail
 
-/// Awaits all elements of a range; gives a vector of their values, in order. A vector of tasks is moved in; of a view,
-/// each element is awaited as the view gives it. Otherwise as above.
+/// Awaits all elements of a range concurrently; gives a vector of their values, in order. A vector of tasks is moved in; the
+/// elements of a view are awaited as the view gives them. Otherwise as above.
 ///
-/// Fails     std::bad_alloc here and now, where there is no memory; then none of them runs. Where there is none for the vector,
-///           when all have ended and none has failed.
-/// Memory    from where it is called, as the tasks have theirs.
-/// Cost      one block of frame memory with 200 bytes for each, and the vector. Of a range that does not know its size, the
-///           block doubles as it grows.
+/// Fails     the call throws std::bad_alloc where there is no memory; none of them runs then. If there is no memory for the
+///           vector of values, it throws when all have ended and none has failed.
+/// Memory    comes from where it is called, as that of the tasks.
+/// Cost      one block of frame memory with 200 bytes for each element, and the vector. If the range does not know its size,
+///           the block doubles as it grows.
 template <detail::awaitable_range Range>
 WEFT_CONTAINERS auto when_all(Range&& range) {
   using value = detail::range_result<Range>;
@@ -77,9 +80,9 @@ WEFT_CONTAINERS auto when_all(Range&& range) {
       {}, std::in_place, detail::range_to_take<Range>(range)};
 }
 
-/// The same, but the values go where `into` says, when all have ended and none has failed: to an output iterator, and it gives
-/// the iterator behind the last; or to a function, which is called with each, in order. `std::ignore`: nobody wants them. None
-/// of these makes a vector.
+/// The same, but makes no vector: when all have ended and none has failed, the values go to `into`, in order. That is an output
+/// iterator (it gives the iterator behind the last value), a function that is called with each value, or `std::ignore`, which
+/// drops them.
 ///
 ///     std::array<int, 8> sizes;
 ///     co_await w::when_all(pages | std::views::transform(size_of), sizes.begin());
@@ -99,18 +102,18 @@ auto when_all(Range&& range, Into&& into) {
       {iterator(std::forward<Into>(into))}, std::in_place, detail::range_to_take<Range>(range)};
 }
 
-/// Awaits `make(0)`, `make(1)` up to `make(n - 1)`, side by side; gives a vector of their values, in order. Each is made when it
-/// begins, by the thread that runs it: where none waits and no other thread takes one, one of them exists at a time. So a
-/// recursion takes memory for its depth only, and what is made is still in the cache when it runs.
+/// Awaits `make(0)` to `make(n - 1)` concurrently; gives a vector of their values, in order. Each is made when it begins, by
+/// the thread that runs it. If none waits and none is stolen, only one of them exists at a time: a recursion needs memory for
+/// its depth only, and each child is still in the cache when it runs.
 ///
 ///     auto sizes = co_await w::when_all(pages.size(), [&](std::size_t i) { return size_of(pages[i]); });
 ///
-/// Threads   on a pool `make`, which is moved in, is called by several threads at once, and while earlier children run.
-/// Fails     as above, where what `make` throws, or that there is no memory for a child, is the failure of that child: the others
-///           are made all the same. std::bad_alloc here and now, where there is none for what is needed before the first.
-/// Lifetime  a child goes when it has ended, with its arguments. What `make` refers to outlives the await.
-/// Cost      as above, but the block has 200 bytes in all, and room for each result. A child that another thread takes, or that
-///           begins after one that waits, allocates 184.
+/// Threads   on a pool, several threads may call `make`, which is moved in, at once, and while earlier children run.
+/// Fails     as above. An exception of `make`, or a lack of memory for a child, is a failure of that child; the others are made
+///           nevertheless. The call throws std::bad_alloc where there is no memory to begin with.
+/// Lifetime  a child is destroyed with its arguments when it has ended. What `make` refers to outlives the await.
+/// Cost      as above, but the block has 240 bytes in all, and room for the results. A child that is stolen, or that begins
+///           after one that waits, allocates 184 bytes.
 template <class Make>
   requires awaitable<std::invoke_result_t<const Make&, std::size_t>>
 WEFT_CONTAINERS auto when_all(std::size_t n, Make make) {
@@ -118,7 +121,7 @@ WEFT_CONTAINERS auto when_all(std::size_t n, Make make) {
       {}, n, std::move(make)};
 }
 
-/// The same, where `into` says, as for a range: so a sum needs no memory but that of its children.
+/// The same, with `into` as for a range: so a sum needs no memory but that of its children.
 ///
 ///     std::size_t sum = 0;
 ///     const auto size = [&](std::size_t i) { return size_of(pages[i]); };
@@ -138,6 +141,8 @@ void when_all(detail::refused<detail::first_is_awaited>, detail::refused_other,
               detail::refused_other = detail::not_given::it_is, detail::refused_other = detail::not_given::it_is);
 template <int = 0>
 void when_all(std::size_t, detail::refused<detail::awaited_are_made>, detail::whatever = detail::not_given::it_is);
+template <int = 0>
+detail::void_is_no_awaitable when_all(...);
 
 // ---- windowed -------------------------------------------------------------------------------------------------------
 
@@ -224,17 +229,17 @@ task<std::vector<element<range_result<Range>>>> windowed_in_task(std::size_t wid
 
 }  // namespace detail
 
-/// Awaits all elements of a range, `n` at once at most; gives a vector of their values, in order. An element is taken from
-/// the range, which is one by one, when its turn has come: of a view that makes tasks, no more than `n` exist.
+/// Awaits all elements of a range, at most `n` at a time; gives a vector of their values, in order. Elements are taken from the
+/// range one by one, when they begin: if a view makes the tasks, at most `n` of them exist.
 ///
 ///     auto pages = co_await w::windowed(8, urls | std::views::transform(fetch));
 ///
 /// Suspends  until all that were started have ended.
-/// Cancel    a stop goes to those that run, and they are joined; no others are started.
-/// Fails     after a failure, or a stop of its own, no others are started; throws the failure of the first, in the order of
-///           the range, that failed, or what the range throws. `n` of zero ends the program with a sentence.
-/// Lifetime  an lvalue range, and what a view refers to, must live until the end; an rvalue container is moved in.
-/// Cost      a frame for each of the `n`; an element some 30 ns more than an await, and a block now and then.
+/// Cancel    stops those that run, joins them, and starts no others.
+/// Fails     starts no others after an element has failed or was stopped. Throws the failure of the first element, in the order
+///           of the range, that failed; or what the range throws. Misuse: an `n` of zero ends the program with a sentence.
+/// Lifetime  an lvalue range, and what a view refers to, outlive the await; an rvalue container is moved in.
+/// Cost      a frame for each of the `n`; for each element some 30 ns more than an await, and at times an allocation.
 template <detail::awaitable_range Range>
 WEFT_COROUTINE_TAKES_OVER WEFT_CONTAINERS auto windowed(std::size_t n, Range&& range) {
   detail::expect_window(n);

@@ -1,4 +1,4 @@
-// Waiting for what a mutex guards to change. What holds for all primitives stands in sync.hpp.
+// A condition variable. What holds for all primitives stands in sync.hpp.
 #pragma once
 
 #include <type_traits>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-/// Waits for what a mutex guards to change.
+/// Waits for a change of data that a mutex guards.
 ///
-/// Cost  a wait is a task, with a frame from the frame memory; it lets go of the mutex and takes it again. To notify wakes
-///       one, or each that waits, who then gets in line for the mutex.
+/// Cost  a wait is a task, with a frame from the frame memory; it unlocks the mutex and locks it again. A notification wakes
+///       one waiter, or all, which then wait for the mutex.
 ///
 ///     auto held = co_await m.lock();
 ///     co_await changed.wait(held, [&] { return !queue.empty(); });
@@ -23,24 +23,24 @@ class condition_variable : detail::gate {
  public:
   condition_variable() = default;
 
-  /// Lets go of the mutex, waits to be notified, and has the mutex again when it returns. Never wakes without cause.
+  /// Unlocks the mutex, waits for a notification, and locks the mutex again. There are no spurious wake-ups.
   ///
-  /// Cancel  ends stopped, and `held` owns nothing then, unless it never began: ask the guard. One that was notified gets
-  ///         the mutex first, so that no notification is lost.
-  /// Fails   with two mutexes at once, the program ends with a sentence.
+  /// Cancel  ends stopped. `held` then owns nothing, unless the wait had not begun: ask the guard. A wait that was notified
+  ///         before the stop locks the mutex first, so no notification is lost.
+  /// Misuse  waits with two different mutexes at once end the program with a sentence.
   task<> wait(mutex::guard& held);
 
-  /// Waits until `holds()` does, which is asked while the mutex is held.
+  /// Waits until `holds()` gives true; it is called while the mutex is held.
   template <class Predicate>
   auto wait(mutex::guard& held, Predicate&& holds) {
     WEFT_EXPECTS_NO_DOOMED_TEMPORARY(Predicate);
     return wait_until_it_holds<std::decay_t<Predicate>>(*this, held, std::forward<Predicate>(holds));
   }
 
-  /// Wakes the one that has waited longest, if anybody waits. Any thread, with the mutex or without.
+  /// Wakes the longest waiter, if there is one. Any thread, with or without the mutex.
   void notify_one() noexcept;
-  void notify_all() noexcept;  ///< wakes all that wait now
-  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  void notify_all() noexcept;  ///< wakes all present waiters
+  /// How many wait, and have waited; may have changed when it is returned. Takes the lock, and walks along the line.
   using gate::stats;
 
  private:

@@ -1,4 +1,4 @@
-// Stackful coroutines, resumed by hand: plain functions that stop in the middle, and go on there.
+// Stackful coroutines that are resumed by hand: plain functions that yield in the middle and continue there.
 //
 //     w::coroutine<int()> squares{[](auto& yield) {
 //       for (int i = 1; i != 10; ++i) yield(i * i);
@@ -6,8 +6,8 @@
 //     }};
 //     while (!squares.done()) use(squares.resume());  // 1, 4, 9, ...
 //
-// What ends a coroutine half-way is `stopped`, thrown out of the yield that it waits in, so its stack unwinds; swallowed,
-// it is thrown again by the next yield.
+// A coroutine that is destroyed half-way is unwound: the yield that it waits in throws `stopped`. If it swallows that, the next
+// yield throws it again.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,18 @@ namespace weft {
 template <class Signature>
 class coroutine;
 
-/// The stack that something runs on.
+/// The stack of a coroutine or fiber.
 struct stack_options {
-  /// Usable bytes, at least; fewer than least_stack_size are taken for that. Memory is taken as it is used.
+  /// The least number of usable bytes, but not less than least_stack_size. Memory is used only as far as the stack grows.
   std::size_t size = std::size_t{64} << 10;
-  stack_pool* pool = nullptr;  ///< null: the process's
-  /// Instead of a pool's: one's own, which outlives what runs on it; least_stack_size or more beside a large function
-  /// (asserted), and no guard.
+  stack_pool* pool = nullptr;  ///< where it comes from; null: the process's pool
+  /// Memory of the program's own to use instead of a pool's stack. It outlives what runs on it, has no guard, and has at least
+  /// least_stack_size bytes besides a large function object (asserted).
   std::span<std::byte> memory = {};
-  const char* name = nullptr;  ///< for messages; outlives what runs on it
+  const char* name = nullptr;  ///< for messages; outlives what runs on the stack
 };
 
-/// A function with a stack of its own, which can be left in the middle and gone on with.
+/// A function with its own stack, which can yield in the middle and be resumed there.
 ///
 ///     w::coroutine<int(int)> sum{[](auto& yield, int next) {
 ///       int all = 0;
@@ -50,12 +50,13 @@ struct stack_options {
 ///     sum.resume(2);  // 3
 ///     sum.resume(0);  // 3, and done
 ///
-/// The function gets a yielder and, unless In is void, what the first resume() was given. It returns what the last one
-/// gives. Out and In are void, references, or types that can be moved. Move-only, while it does not run; empty after a move.
+/// The function is called with a yielder and, unless In is void, the argument of the first resume(). Its return value is the
+/// result of the last resume(). Out and In are void, references, or types that can be moved. Move-only, but not while it runs;
+/// empty after a move.
 ///
-/// Fails     resume() throws what the function throws; then it is done. Where there is no stack: see stack_pool::take.
-/// Lifetime  one that is destroyed half-way is gone on with once more: its yield throws `stopped`.
-/// Threads   one at a time, not always the same.
+/// Fails     resume() throws what the function throws; the coroutine is then done. Without a stack: see stack_pool::take.
+/// Lifetime  destroyed half-way, it is resumed once more, and its yield throws `stopped`.
+/// Threads   any thread, one at a time.
 /// Cost      no allocation on a warm stack; figures in docs/measurements/fibers.md.
 template <class Out, class... Ins>
 class coroutine<Out(Ins...)> {
@@ -63,20 +64,21 @@ class coroutine<Out(Ins...)> {
   using In = typename detail::only<Ins...>::type;
 
  public:
-  /// What the function gives values out by: `In next = yield(out);`.
+  /// The yield function that the coroutine's function is given: `In next = yield(out);`.
   ///
-  /// Fails  throws what resume_throwing() brought, or `stopped` when the coroutine is destroyed, which is to pass: the next
-  ///        yield throws it again. Called by anything but its own coroutine, it ends the program with a sentence.
+  /// Fails   throws the exception that resume_throwing() was given; or `stopped` when the coroutine is destroyed, which must
+  ///         not be swallowed: the next yield would throw it again.
+  /// Misuse  called outside of its own coroutine, it ends the program with a sentence.
   class yielder {
    public:
     yielder(const yielder&) = delete;
-    /// Gives `out` to who resumes, and returns what the next resume() is given.
+    /// Returns `out` from resume(), and gives the argument of the next resume().
     [[gnu::always_inline]] In operator()(detail::or_nothing<Out> out)
       requires(!std::is_void_v<Out>)
     {
       return detail::passed_as<In>(core_.go_out(detail::place_of(out)));
     }
-    /// The same, where Out is void.
+    /// The same where Out is void.
     [[gnu::always_inline]] In operator()()
       requires std::is_void_v<Out>
     {
@@ -122,11 +124,11 @@ class coroutine<Out(Ins...)> {
     if (core_ != nullptr) core_->destroy();
   }
 
-  /// Whether there is something to go on with: false when it is done, or empty.
+  /// Whether it can be resumed: not when it is done or empty.
   explicit operator bool() const noexcept { return core_ != nullptr; }
   bool done() const noexcept { return core_ == nullptr; }
 
-  /// Goes on with it until it yields or ends, and gives what it yields or returns.
+  /// Runs it until it yields or ends, and gives what it yields or returns.
   [[gnu::always_inline]] Out resume(detail::or_nothing<In> in)
     requires(!std::is_void_v<In>)
   {
@@ -138,14 +140,15 @@ class coroutine<Out(Ins...)> {
     return outcome(waiting_core().go_in(nullptr));
   }
 
-  /// The same, but the yield that it waits in throws `failure`. One that has not begun never does: it ends with that.
+  /// The same, but the yield that it waits in throws `failure`. A coroutine that has not begun does not begin, and ends with
+  /// `failure`.
   Out resume_throwing(std::exception_ptr failure) {
     WEFT_EXPECTS(failure != nullptr, "resume_throwing was given no exception: resume() goes on without one");
     return outcome(waiting_core().go_in_throwing(std::move(failure)));
   }
 
-  /// Fetches the line that a resume() needs first. For who goes round more of them than a cache holds: some ten ahead, since
-  /// as many resumes take as long as memory does.
+  /// Prefetches the cache line that resume() reads first. For a loop over more coroutines than fit into a cache: call it for
+  /// one some ten places ahead, since ten resumes take about as long as a read from memory.
   void prefetch() const noexcept { __builtin_prefetch(core_, 1); }
 
  private:
@@ -230,13 +233,13 @@ class coroutine<Out(Ins...)> {
 
 namespace detail { void call_on_stack(stack_header& on, void (*call)(void*), void* argument); }  // namespace detail
 
-/// Calls `f` on a stack of `size` bytes, for a callee that needs more than is left here: a deep recursion, a large array.
-/// Gives what it returns, throws what it throws. The stack is the pool's, so the next call finds it warm.
+/// Calls `f` on another stack of `size` bytes: for a deep recursion, or large arrays, that may not fit into what is left of the
+/// current one. Returns what `f` returns, and throws what it throws. The stack comes from the process's pool.
 ///
 ///     auto tree = w::call_on_stack(std::size_t{64} << 20, [&] { return parse(deeply_nested); });
 ///
-/// Suspends  in a fiber what `f` calls may await.
-/// Fails     where there is no stack: see stack_pool::take.
+/// Suspends  in a fiber, `f` may await.
+/// Fails     without a stack: see stack_pool::take.
 template <class F>
   requires std::is_invocable_v<F>
 std::invoke_result_t<F> call_on_stack(std::size_t size, F&& f) {

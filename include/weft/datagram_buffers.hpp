@@ -1,4 +1,5 @@
-// What is received and sent as datagrams, one or many by one system call, and buffers for those that come. Part of datagram.hpp.
+// What is received and sent as datagrams, one or many by one system call, and buffers for those that come. Part of
+// datagram.hpp.
 //
 //     w::net::incoming_buffers buffers{16, 2048};
 //     for (;;) {
@@ -18,36 +19,36 @@ namespace weft::net {
 
 /// What one receive has put into its buffer.
 struct received {
-  std::size_t size = 0;       ///< what is in the buffer; may be 0, as a datagram may be empty
-  std::size_t full_size = 0;  ///< what was sent. The rest, which had no room, is lost
-  /// Where set_merges_received() is on: several datagrams of one sender stand one behind the other, each of so many bytes but
-  /// the last, which may have fewer. 0: it is one.
+  std::size_t size = 0;       ///< bytes in the buffer; 0 for an empty datagram
+  std::size_t full_size = 0;  ///< bytes that were sent; those that did not fit into the buffer are lost
+  /// Where set_merges_received() is on: the buffer has several datagrams of one sender, one behind the other, of this many
+  /// bytes each; the last may have fewer. 0: it has one datagram.
   std::size_t segment = 0;
 
   bool is_truncated() const noexcept { return full_size > size; }  ///< whether the buffer was too small
 };
-/// A datagram that has come, and who has sent it.
+/// A datagram that was received, and who has sent it.
 struct received_from : received {
-  endpoint from;  ///< of a Unix socket that has no name, one without a path; nobody can answer it
+  endpoint from;  ///< the sender; of a Unix socket without a name it has no path, and can't be answered
 };
 
-/// A buffer of a receive_batch(), and what has come into it.
+/// A buffer for receive_batch(), and the datagram that was received into it.
 struct incoming : received_from {
   std::span<std::byte> into;
 
-  std::span<std::byte> bytes() const noexcept { return into.first(size); }  ///< what has come
+  std::span<std::byte> bytes() const noexcept { return into.first(size); }  ///< what was received
 };
 
-/// A datagram of a send_batch().
+/// A datagram for send_batch().
 struct outgoing {
   std::span<const std::byte> data;
   endpoint to{};  ///< 0.0.0.0:0: the socket's peer
 };
 
-/// So many buffers of one size, in one piece of memory.
+/// Buffers of one size for receive_batch(), in one piece of memory.
 class incoming_buffers {
  public:
-  /// Neither is 0. Throws std::bad_alloc.
+  /// `count` buffers of `size` bytes each, neither 0. Throws std::bad_alloc.
   incoming_buffers(std::size_t count, std::size_t size)
       : bytes_{new std::byte[all_bytes(count, size)]}, all_{new incoming[count]}, count_{count} {
     for (std::size_t i = 0; i != count; ++i) all_[i].into = {bytes_.get() + i * size, size};

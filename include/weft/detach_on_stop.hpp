@@ -1,7 +1,7 @@
-// detach_on_stop: for an operation that can't be stopped.
+// detach_on_stop: stops waiting for an operation that can't be stopped.
 //
-// The operation is a root of its own, which the awaiting task starts and waits for, as for a callback. A stop ends that
-// wait, not the operation: it goes on without anybody, and frees itself at its end. So it must own what it uses.
+// The operation is a root of its own, which the awaiting task starts and waits for, as for a callback. A stop ends that wait,
+// and not the operation: it goes on by itself, and frees its memory at its end. So it must own what it uses.
 #pragma once
 
 #include <coroutine>
@@ -13,19 +13,20 @@
 
 namespace weft {
 
-/// Awaits an operation that can't be stopped, or takes its time about it. A stop ends the await at once; the operation
-/// goes on, detached, to its own end. So it owns all that it uses: it takes its arguments by value.
+/// Awaits an operation that can't be stopped, or takes long to stop. A stop ends the await at once; the operation goes on,
+/// detached, to its own end. So it must own all that it uses: pass its arguments by value.
 ///
 ///     co_await w::detach_on_stop(upload(std::move(file)));
 ///
 /// Suspends  until the operation has ended, or the stop.
-/// Cancel    ends stopped; no stop reaches the operation. A task that was stopped before does not begin it.
-/// Fails     throws what the operation throws, or std::bad_alloc. A failure after the stop is a lost error, see error.hpp.
-/// Threads   the operation runs on the executor of the task that awaits it. Below a sync_wait, which may return before it
-///           ends, it has none: it begins there, and goes on where what it waits for completes.
-/// Lifetime  the executor and the clock of the environment outlive the operation, not the await alone: keep a pool, a
-///           strand or a manual_executor until the operation has ended, too. So does a scope's `.memory`, if the operation
-///           was made there, since its frame is of that.
+/// Cancel    the task ends stopped; no stop reaches the operation. A task that was stopped before does not begin it.
+/// Fails     throws what the operation throws, or std::bad_alloc. A failure after the stop goes to the lost_error_handler, see
+///           error.hpp.
+/// Threads   the operation runs on the executor of the awaiting task. Below a sync_wait, which may return before the operation
+///           has ended, it has no executor: it begins on that thread, and resumes wherever what it waits for completes.
+/// Lifetime  the executor and the clock of the environment outlive the operation, which may be longer than the await: keep a
+///           pool, a strand or a manual_executor until the operation has ended, too. The same holds for a scope's `.memory` if
+///           the operation was made there, since its frame comes from that.
 /// Cost      two allocations beside the frame.
 template <awaitable Awaitable>
 auto detach_on_stop(Awaitable&& operation) {
@@ -34,8 +35,8 @@ auto detach_on_stop(Awaitable&& operation) {
   return detail::detaching<await_result<Awaitable>>{detail::as_task(std::forward<Awaitable>(operation))};
 }
 
-/// The same for a function that returns the operation, or does it at once. It and its arguments are moved into the
-/// operation's frame.
+/// The same for a function that returns the operation, or does all of it before it returns. The function and its arguments are
+/// moved into the operation's frame.
 template <class F, class... Args>
   requires(!awaitable<F>) && std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 auto detach_on_stop(F&& f, Args&&... args) {

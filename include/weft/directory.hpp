@@ -1,24 +1,27 @@
-// Paths and directories: what is there, what it is called, and what lies in it. What a file contains is file.hpp's.
+// Paths and directories: status, names, links, permissions, listing and removal. Reading and writing files is in file.hpp.
 //
 //     namespace fs = w::fs;
 //     for (auto all = fs::directory({.recursive = true}, "/var/log"); auto* one = co_await all.next();)
 //       if (one->kind == fs::file_kind::regular) std::printf("%s\n", one->path.c_str());
 //
-// The names are those of std::filesystem where it has them. Each call may wait for a disk, so it runs on the blocking pool of the
-// process. A call that has begun is waited for: what it has done is known. All of them:
+// The names are those of std::filesystem where it has them. Each call may wait for a disk, so it runs on the process's blocking
+// pool. What holds for all of them:
 //
 //   Suspends  always; resumes on its own executor.
-//   Cancel    before it has begun it has had no effect. Once it has, it is waited for, and what it gives is not lost.
-//   Fails     with a weft::error of the system's code, which names the operation and the path. Nothing is thrown where a task
-//             awaits it by as_result or nothrow, but for a directory(), which throws.
-//   Threads   any. Tasks, fibers and threads.
-//   Cost      two hand-overs between threads, beside the system call.
+//   Cancel    a call that is stopped before it has begun has no effect. One that has begun runs to its end, and its result is
+//             not lost.
+//   Fails     with a weft::error of the system's code, which names the operation and the path. as_result() and nothrow() take
+//             it without a throw; directory() throws it.
+//   Threads   any: in tasks, in fibers and on plain threads.
+//   Lifetime  paths are copied by the call.
+//   Cost      two changes of thread, beside the system call.
 //
-// Rejected: to make those calls by a ring that a ring can make. The kernel runs them on threads, too: a statx that takes 0.8 us takes
-// 5.6 by a ring, and 10 by the blocking pool; and a ring can't list a directory, nor set times or permissions.
+// Rejected: io_uring for the calls that it has. The kernel runs them on threads, too: a statx that takes 0.8 us takes 5.6 us by
+// io_uring and 10 us by the blocking pool; and io_uring can't list a directory, nor set times or permissions.
 //
-// What goes through directories keeps descriptors of them, and goes from one to the next by name and without following a link:
-// who replaces a directory by a symbolic link meanwhile leads nobody elsewhere. That matters where a tree is removed.
+// A walk through a tree holds a descriptor of each directory that it is in, and opens the next one by name relative to it,
+// without following a symbolic link. So nobody can lead it elsewhere by replacing a directory by a link, which matters for
+// remove_all().
 #pragma once
 
 #include <chrono>
@@ -47,76 +50,80 @@ enum class file_kind : std::uint8_t {
   socket,
 };
 
-/// A time of a file: since 1970, by the system's clock.
+/// A time of a file, by the system's clock, in nanoseconds.
 using file_time = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
 
-/// What the system knows of a path.
+/// What the system knows about what a path leads to.
 struct file_status {
   file_kind kind = file_kind::unknown;
-  unsigned permissions = 0;             ///< the twelve bits: 0644 and the like
-  std::uint64_t size = 0;               ///< bytes; of a symbolic link, of what it contains
-  std::uint64_t links = 0;              ///< names that it has
-  std::uint64_t device = 0, inode = 0;  ///< together they say which file it is, as long as it is there
+  unsigned permissions = 0;             ///< the lowest twelve bits of its mode, such as 0644
+  std::uint64_t size = 0;               ///< bytes; of a symbolic link, the length of its text
+  std::uint64_t links = 0;              ///< how many names it has
+  std::uint64_t device = 0, inode = 0;  ///< both together identify the file, as long as it exists
   unsigned user = 0, group = 0;
   file_time accessed{}, modified{}, changed{};
-  std::optional<file_time> created{};  ///< where the file system knows
+  std::optional<file_time> created{};  ///< if the file system keeps it
 };
 
-/// Of what the path leads to. Fails with no_such_file_or_directory where there is nothing.
+/// Gives the status of what the path leads to; follows symbolic links. Fails with no_such_file_or_directory where there is
+/// nothing.
 WEFT_COROUTINE_TAKES_OVER task<file_status> status(std::string_view path);
-/// The same, of a symbolic link itself.
+/// The same, but of a symbolic link itself where the path names one.
 WEFT_COROUTINE_TAKES_OVER task<file_status> symlink_status(std::string_view path);
-/// Whether the path leads to anything. Fails where that can't be said: a directory on the way may not be searched, say.
+/// Gives whether the path leads to anything. Fails where that can't be known, as where a directory on the way may not be
+/// searched.
 WEFT_COROUTINE_TAKES_OVER task<bool> exists(std::string_view path);
 
-/// What becomes of what has the new name already.
+/// What rename() does where something has the new name already.
 struct rename_options {
-  bool replace =
-      true;  ///< no: fails with file_exists where there is something; not on all file systems (invalid_argument)
+  /// Replaces it. Otherwise rename() fails with file_exists, or with invalid_argument on a file system that can't do that.
+  bool replace = true;
 };
-/// Gives it another name, in the same file system. Replaces what has that, in one step.
+/// Gives a file or a directory another name in the same file system, and replaces atomically what has that name.
 WEFT_COROUTINE_TAKES_OVER task<> rename(const rename_options& options, std::string_view from, std::string_view to);
 WEFT_COROUTINE_TAKES_OVER inline task<> rename(std::string_view from, std::string_view to) {
   return rename(rename_options{}, from, to);
 }
 
-/// Removes a file, a symbolic link itself, or an empty directory. False: there was nothing.
+/// Removes a file, a symbolic link (not what it leads to), or an empty directory. Gives false where there was nothing.
 WEFT_COROUTINE_TAKES_OVER task<bool> remove(std::string_view path);
-/// Removes it, and of a directory all that is below it. Gives how many names were removed; 0: there was nothing. Follows no
-/// symbolic link, and removes nothing that such a one leads to, also where one is put in a directory's place meanwhile, and where a
-/// slash comes behind it.
+/// Removes a file, or a directory with all that is below it, and gives how many names it has removed; 0: there was nothing. It
+/// never follows a symbolic link: not where one replaces a directory meanwhile, and not where the path ends in a slash behind
+/// one.
 ///
-/// Cancel  while it is under way, a part was removed.
-/// Fails   with invalid_argument where the path ends in "." or "..", and with not_a_directory where a slash comes behind what is
-///         none; nothing was removed. With the first failure; a part was removed. With directory_not_empty where somebody goes on adding files.
+/// Cancel  ends between two names; what was removed stays removed.
+/// Fails   with invalid_argument where the path ends in "." or "..", and with not_a_directory where it ends in a slash behind
+///         what is no directory; both remove nothing. At the first name that can't be removed, with that error. With
+///         directory_not_empty where others keep adding files.
 WEFT_COROUTINE_TAKES_OVER task<std::uint64_t> remove_all(std::string_view path);
 
-/// Makes a directory, with these permissions less the umask of the process. False: there was one. Fails with file_exists where
-/// something else is there.
+/// Makes a directory, with these permissions less the process's umask. Gives false where there was one. Fails with file_exists
+/// where there is something else.
 WEFT_COROUTINE_TAKES_OVER task<bool> create_directory(std::string_view path, unsigned permissions = 0777);
-/// The same, with all directories above it that are not there.
+/// The same, and makes all missing directories above it. Gives whether it has made the last one.
 WEFT_COROUTINE_TAKES_OVER task<bool> create_directories(std::string_view path, unsigned permissions = 0777);
 
-/// A second name for the same file.
+/// Gives the file `to` another name, `link`, in the same file system.
 WEFT_COROUTINE_TAKES_OVER task<> create_hard_link(std::string_view to, std::string_view link);
-/// `to` is what the link contains; nobody looks whether it leads anywhere.
+/// Makes a symbolic link with the text `to`, which need not lead anywhere.
 WEFT_COROUTINE_TAKES_OVER task<> create_symlink(std::string_view to, std::string_view link);
-/// What a symbolic link contains.
+/// Gives the text of a symbolic link.
 WEFT_COROUTINE_TAKES_OVER task<std::string> read_symlink(std::string_view path);
 
-/// Sets the twelve bits: 0644 and the like.
+/// Sets the permissions, the lowest twelve bits of the mode, such as 0644. Follows symbolic links.
 WEFT_COROUTINE_TAKES_OVER task<> permissions(std::string_view path, unsigned bits);
+/// Times to be set.
 struct file_times {
-  std::optional<file_time> accessed{}, modified{};  ///< empty: stays as it is
+  std::optional<file_time> accessed{}, modified{};  ///< empty: keeps the time that it has
 };
-/// Sets the times of a file, or of what a link leads to.
+/// Sets the times of a file. Follows symbolic links.
 WEFT_COROUTINE_TAKES_OVER task<> set_times(const file_times& times, std::string_view path);
 
 // ---- what lies in a directory -----------------------------------------------------------------------------------------------
 
-/// What lies in a directory.
+/// One name in a directory.
 struct directory_entry {
-  std::string path;  ///< from the directory that was asked for: "b.txt", and below others "a/b.txt"
+  std::string path;  ///< relative to the directory that is listed: "b.txt", or "a/b.txt" in one below it
   file_kind kind = file_kind::unknown;
   std::uint64_t inode = 0;
 
@@ -126,39 +133,41 @@ struct directory_entry {
   }
 };
 
-/// What of a directory is listed.
+/// How a directory is listed.
 struct directory_options {
-  bool recursive = false;  ///< also what is below; a directory comes before what lies in it
-  bool follow_symlinks =
-      false;  ///< goes into directories that symbolic links lead to, but not into one that it is in already
-  bool skip_denied = false;  ///< directories below that may not be read: their names are given, and no failure
+  bool recursive = false;  ///< also lists the directories below it; each comes before what lies in it
+  /// Of a recursive listing: also enters directories by symbolic links, except one that it is in already.
+  bool follow_symlinks = false;
+  /// Of a recursive listing: gives the name of a directory that may not be read, and goes on. Otherwise the listing fails
+  /// there.
+  bool skip_denied = false;
 };
 
-/// All entries, but "." and "..", in no particular order. Of what is added or removed meanwhile each may come or not; what is there
-/// from the beginning to the end comes once. A link on the way to `path` is followed.
+/// Lists all names but "." and "..", in no particular order. A name that is there from the beginning to the end of the listing
+/// comes once; one that is added or removed meanwhile may come or not. Symbolic links in `path` are followed.
 ///
-/// Suspends  for each batch of entries: some hundred names, or what one system call gives.
-/// Cancel    between two batches. Its descriptors are closed when it goes, wherever it stands.
+/// Suspends  once for each batch of names: some hundred, as many as one system call gives.
+/// Cancel    ends between two batches. Its destructor closes its descriptors, also before the end of the listing.
 /// Fails     throws weft::error.
-/// Cost      a hop to the blocking pool a batch.
+/// Cost      a call on the blocking pool for each batch.
 async_generator<directory_entry> directory(directory_options options, std::string_view path);
 WEFT_COROUTINE_WRAPPER inline async_generator<directory_entry> directory(std::string_view path) {
   return directory({}, path);
 }
 
-/// Where a temporary directory is made, and what its name begins with.
+/// Where a temporary directory is made, and how it is named.
 struct temporary_directory_options {
-  std::string_view in{};  ///< where; empty: what TMPDIR in the environment says, or /tmp
-  std::string_view prefix = "weft-";
+  std::string_view in{};              ///< the directory to make it in; empty: $TMPDIR, or /tmp where that is not set
+  std::string_view prefix = "weft-";  ///< what its name begins with
 };
 
-/// A directory of its own, which nobody else may enter, and which is removed with all that is in it.
+/// A directory that only this user may enter, and that is removed with all that is in it.
 ///
-/// Its destructor removes it on the thread it runs on, which blocks, and says nothing where that fails: who is in a task awaits
-/// remove(). A copy that fork() makes removes nothing.
+/// Its destructor removes it, blocks the calling thread meanwhile, and ignores failures: a task awaits remove() instead. A copy
+/// of it in a child of fork() removes nothing.
 class [[nodiscard("it is removed when this goes")]] temporary_directory {
  public:
-  temporary_directory() noexcept = default;  ///< none
+  temporary_directory() noexcept = default;  ///< stands for no directory
   temporary_directory(temporary_directory&& other) noexcept
       : path_{std::exchange(other.path_, {})}, maker_{other.maker_} {}
   temporary_directory& operator=(temporary_directory&& other) noexcept {
@@ -172,9 +181,9 @@ class [[nodiscard("it is removed when this goes")]] temporary_directory {
   }
 
   const std::string& path() const noexcept { return path_; }  ///< empty: it was removed, released or moved from
-  /// Removes it. Otherwise as remove_all(); where that fails or is stopped, the destructor tries again.
+  /// Removes it, as remove_all(). Where that fails or is stopped, the destructor tries again.
   task<> remove();
-  /// It stays, and is the caller's.
+  /// Gives its path to the caller, who removes it.
   [[nodiscard("nobody removes it then")]] std::string release() noexcept { return std::exchange(path_, {}); }
 
  private:
@@ -184,7 +193,7 @@ class [[nodiscard("it is removed when this goes")]] temporary_directory {
   std::string path_;
   int maker_ = 0;
 };
-/// Makes a directory with a name that nothing else has, for this user alone. Fails with an error of the system's.
+/// Makes a temporary directory with a new name, for this user alone.
 WEFT_COROUTINE_TAKES_OVER task<temporary_directory> make_temporary_directory(
     const temporary_directory_options& options);
 WEFT_COROUTINE_TAKES_OVER inline task<temporary_directory> make_temporary_directory() {

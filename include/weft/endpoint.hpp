@@ -1,4 +1,4 @@
-// Endpoints: where a socket is.
+// Endpoints: addresses of sockets.
 //
 //     const w::net::endpoint here{"127.0.0.1", 7777};
 //     const w::net::endpoint there = w::net::endpoint::parse("[::1]:80");
@@ -14,29 +14,33 @@
 
 namespace weft::net {
 
-/// Where a socket is: an address and a port, of IPv4, or of IPv6 with its scope; or a Unix socket of this machine, by the path
-/// of its file or by an abstract name, which is no file and goes with its socket.
+/// The address of a socket: an IPv4 address and a port; an IPv6 address with its scope, and a port; or a Unix socket of this
+/// machine, by the path of its file, or by an abstract name, which is no file and vanishes with its socket.
+///
+/// Nothing here suspends.
 class endpoint {
  public:
   endpoint() = default;  ///< 0.0.0.0:0
-  /// `address` in numbers: "127.0.0.1", "::1", "fe80::1%eth0" or "fe80::1%2". Throws error where it is none, or the
-  /// interface is not known.
+  /// From a numeric address: "127.0.0.1", "::1", "fe80::1%eth0" or "fe80::1%2". Throws error for any other text, and for an
+  /// unknown interface.
   endpoint(std::string_view address, std::uint16_t port);
-  /// Of 107 bytes at most. Throws error: filename_too_long; invalid_argument where it is empty, or has a zero in it.
+  /// From the path of a Unix socket, at most 107 bytes. Throws error: filename_too_long; invalid_argument if it is empty or
+  /// contains a zero byte.
   static endpoint unix_path(std::string_view path);
-  /// Of 107 bytes at most, of any value. Throws error: filename_too_long; invalid_argument where it is empty.
+  /// From the abstract name of a Unix socket, at most 107 bytes of any value. Throws error: filename_too_long; invalid_argument
+  /// if it is empty.
   static endpoint unix_abstract(std::string_view name);
-  /// "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/run/x", "unix:@name". Throws error.
+  /// From a text: "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/run/x" or "unix:@name". Throws error for any other.
   static endpoint parse(std::string_view text);
 
-  bool is_v6() const noexcept { return kind_ == kind::v6; }  ///< an address of IPv6
-  /// Whether it is of a Unix socket: with a path, with an abstract name, or with neither.
+  bool is_v6() const noexcept { return kind_ == kind::v6; }  ///< whether it is an IPv6 address
+  /// Whether it is a Unix socket: with a path, with an abstract name, or without a name.
   bool is_unix() const noexcept { return kind_ >= kind::path; }
-  std::uint16_t port() const noexcept { return port_; }  ///< 0 of a Unix socket
-  /// The address in numbers, with its scope as a number. Of a Unix socket its path, or @ and its abstract name; empty where it
-  /// has neither, as most clients.
+  std::uint16_t port() const noexcept { return port_; }  ///< 0 for a Unix socket
+  /// The numeric address, with its scope as a number. Of a Unix socket its path, or @ and its abstract name; empty if it has no
+  /// name, as most clients.
   std::string address() const;
-  /// As parse() takes it; of a Unix socket that has no name "unix:", which it refuses.
+  /// The text that parse() takes; for a Unix socket without a name "unix:", which parse() refuses.
   std::string to_string() const;
 
   friend auto operator<=>(const endpoint&, const endpoint&) = default;

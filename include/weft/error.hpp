@@ -1,13 +1,13 @@
-// How work ends, and what it fails with.
+// How work ends: result<T>, the class of weft's errors, and `stopped`.
 //
 //     w::result<int> how = co_await w::as_result(load());
 //     if (how.has_value()) use(*how);
 //     else if (how.is_stopped()) log("stopped");
 //     else log(how.error().message());
 //
-// The three ways in which work ends: with a value, with an error, stopped. `result<T>` holds any of them. An error is
-// whatever exception was thrown; what weft itself reports is an `error` with a code for programs and a sentence for
-// people. Stopped is no exception inside tasks: see task.hpp.
+// Work ends in one of three ways: with a value, with an exception, or stopped. A `result<T>` holds any of them. Any exception
+// counts as a failure; what weft itself reports is an `error`, with a code for programs and a sentence for people. Inside
+// tasks a stop is no exception: see task.hpp.
 #pragma once
 
 #include <exception>
@@ -28,7 +28,7 @@ namespace detail { struct kept_causes; }  // namespace detail
 /// What weft itself reports. Failures of the system keep their own std::error_code.
 enum class errc {
   closed = 1,            ///< the other end is gone; nothing more will come
-  timed_out,             ///< the deadline won; the operation had no effect, but a write that has begun closes its side
+  timed_out,             ///< the deadline came; the operation had no effect, but a write that has begun closes its side
   broken_promise,        ///< a promise was destroyed before it was set
   promise_already_set,   ///< a promise was set twice
   future_already_taken,  ///< a promise gives one future
@@ -46,10 +46,11 @@ class error : public std::system_error {
   error(std::error_code code, std::string_view operation, std::string_view subject = {});
 };
 
-/// What stopped work ends with where it can't end silently: thrown by sync_wait and run, and through a fiber's stack.
-/// Not a std::exception, so that handlers of errors leave it alone.
+/// Thrown where stopped work must be left by an exception: by sync_wait and run, through the stack of a fiber, and by value()
+/// of a stopped result. It is no std::exception, so that handlers of errors leave it alone.
 ///
-/// Copies share their causes, and may be on any thread.
+/// Threads   copies share their causes, and each may be used and destroyed on a thread of its own.
+/// Cost      allocates if it has causes; a copy takes one atomic operation.
 class stopped {
  public:
   stopped() noexcept = default;
@@ -63,12 +64,16 @@ class stopped {
     if (causes_ != nullptr) let_go();
   }
 
-  /// With these causes; with none if there is no memory for them.
+  /// With a copy of these causes; with none if there is no memory for it.
   explicit stopped(std::span<const stop_cause> causes) noexcept;
 
-  /// Why, as why_stopped() gives it: the nearest first. From sync_wait and run: what their token was stopped for. Empty where
-  /// that is not known: of one that the program has made, of a stopped outcome that was stored (value() of a result, get() of
-  /// a future), and where a part with a token of its own was stopped, and with it what awaited that part.
+  /// Why the work was stopped, the nearest cause first, as why_stopped() gives it. Valid as long as this object or a copy of it
+  /// lives.
+  ///
+  /// Thrown by sync_wait and run, it has the cause of their stop token; if that was not stopped, the causes by which a part
+  /// with a stop of its own (as below with_deadline) was stopped, and with it what awaited that part: up to four causes, of a
+  /// fork or a child of a join the first one. Empty where no cause is known: in one that the program has made, where a
+  /// stopped outcome was stored (value() of a result, get() of a future), and of a part that a guest runtime has run.
   std::span<const stop_cause> causes() const noexcept;
 
  private:
@@ -76,12 +81,16 @@ class stopped {
   const detail::kept_causes* causes_ = nullptr;
 };
 
-/// Is told of failures that nobody gets any more: of a loser of when_any that fails after another has won, of an operation
-/// that goes on after detach_on_stop. `operation` names which of these it was. Any thread; perhaps several at once.
+/// Is called with each failure that nobody can receive any more, such as that of a loser of when_any that fails after another
+/// child has won, or of an operation that goes on after detach_on_stop. `operation` names the source.
+///
+/// Threads   called on the thread where the failure occurs, perhaps on several at once.
 using lost_error_handler = void (*)(const char* operation, const std::exception_ptr& failure) noexcept;
 
-/// Sets the process's handler and returns the one before. The first one, which null brings back, writes a line to stderr.
-/// Not the environment's: who would hear of it has ended.
+/// Sets the handler of the process, and returns the one before. The default one, which null restores, writes a line to stderr.
+/// It belongs to the process and not to an env, since the work that could have received the failure has ended.
+///
+/// Threads   any.
 lost_error_handler set_lost_error_handler(lost_error_handler handler) noexcept;
 
 namespace detail {
@@ -92,7 +101,7 @@ void lose_error(const char* operation, const std::exception_ptr& failure) noexce
 /// std::current_exception(), in a handler at the end of a task or fiber. Ends the program if the thread is being ended.
 std::exception_ptr caught() noexcept;
 [[noreturn]] void throw_stopped();
-/// The same, of what `asked` may have stopped.
+/// The same, with the cause of `asked` if that was stopped.
 [[noreturn]] void throw_stopped(stop_token asked);
 /// The code inside `failure`, if it is a std::system_error; else a default one.
 std::error_code code_of(const std::exception_ptr& failure) noexcept;
@@ -103,9 +112,9 @@ using stored = std::conditional_t<std::is_void_v<T>, nothing,
                                   std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>>;
 }  // namespace detail
 
-/// How work ended: with a value, with an exception, or stopped.
+/// The outcome of work: a value, an exception, or stopped.
 ///
-/// Moves and copies as T does. Access to what it does not hold throws what it does hold.
+/// It can be moved and copied if T can. Access to the value throws the exception, or `stopped`, if it holds that instead.
 template <class T>
 class [[nodiscard("a result may be a failure")]] result {
   using stored = detail::stored<T>;
@@ -136,20 +145,20 @@ class [[nodiscard("a result may be a failure")]] result {
   }
   ~result() { clear(); }
 
-  bool has_value() const noexcept { return state_ == state::value; }  ///< not where it has failed, or was stopped
+  bool has_value() const noexcept { return state_ == state::value; }  ///< false: it has failed, or was stopped
   explicit operator bool() const noexcept { return has_value(); }
   bool is_stopped() const noexcept { return state_ == state::stopped; }  ///< neither a value nor an exception
 
-  /// What was thrown; null if nothing was.
+  /// The exception; null if there is none.
   std::exception_ptr exception() const noexcept {
     return state_ == state::exception ? exception_ : std::exception_ptr{};
   }
-  /// The code of what was thrown, where it has one; else a default std::error_code.
+  /// The code of the exception, if that is a std::system_error; else a default std::error_code. Cost: a throw and a catch.
   std::error_code error() const noexcept {
     return state_ == state::exception ? detail::code_of(exception_) : std::error_code{};
   }
 
-  /// The value; throws what is there instead: the exception, or `stopped`.
+  /// The value. Throws the exception, or `stopped`, if there is none.
   decltype(auto) value() & { return (check(), get(*this)); }
   decltype(auto) value() const& { return (check(), get(*this)); }
   decltype(auto) value() && { return (check(), get(std::move(*this))); }

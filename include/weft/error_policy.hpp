@@ -1,11 +1,11 @@
-// What a scope does when a fork fails: what it may be given as `.on_error`.
+// Error policies: what a scope does when a fork fails, as given by `.on_error`.
 //
 //   fail_fast           the default: the siblings and the body are told to stop, all are joined, the failure is thrown
 //   collect_all_errors  nobody is told to stop; at the end an error_list with all failures is thrown
-//   a handler           is called with each failure, which then is dealt with: `.on_error = log_it`
-//   supervise(handler)  the same, and the handler says what happens: go on, start that fork again, or fail the scope
+//   a handler           is called with each failure, and nothing else happens: `.on_error = log_it`
+//   supervise(handler)  the same, but the handler decides: go on, restart that fork, or fail the scope
 //
-// A failure of the body itself is always one of the scope.
+// A failure of the body always fails the scope.
 //
 // A policy is a pointer to a function and one to an object, and owns nothing: scope_options must have no destructor, for
 // g++ 12 would run it twice where they are written inside a co_await expression.
@@ -22,7 +22,8 @@
 
 namespace weft {
 
-/// Failures, oldest first. Thrown by a scope that collects all; filled by one that was given it as `.errors`.
+/// A list of failures, the oldest first. A scope with collect_all_errors throws one; a scope fills the one that it is given as
+/// `.errors`.
 class error_list : public std::exception {
  public:
   error_list() = default;
@@ -41,25 +42,27 @@ class error_list : public std::exception {
   items<std::exception_ptr> failures_;
 };
 
-/// What a handler of failures says.
+/// What a handler of failures decides.
 enum class on_failure : unsigned char {
-  go_on,    ///< it has been dealt with
-  restart,  ///< start that fork again, but for one that was told to stop: then as `go_on`. Only for forks of a function
-            ///< whose arguments can be copied; else as `fail`
-  fail,     ///< it is a failure of the scope
+  go_on,  ///< nothing more happens
+  /// The fork is started again. Only forks of a function whose arguments can be copied can be; others fail the scope. A fork
+  /// that was told to stop is not restarted, as with `go_on`.
+  restart,
+  fail,  ///< the scope fails
 };
 
-/// How often forks of one scope are started again: beyond `restarts` of them within `within`, a failure is the scope's.
+/// How often the forks of one scope may be restarted: after `restarts` restarts within the time `within`, the next failure
+/// fails the scope.
 struct restart_limits {
   unsigned restarts = ~0U;
   detail::time_span within = std::chrono::steady_clock::duration::max();
 };
 
-/// What becomes of a failure. Refers to its handler, which outlives the scope; a lambda without captures, or a function,
-/// needs no object.
+/// Decides what happens when a fork fails. It refers to its handler, which outlives the scope, unless that is a lambda without
+/// captures or a function.
 ///
-/// Threads  handlers are called where the fork failed, under no lock; where forks run on several threads, so do they.
-/// Fails    a handler that throws ends the program.
+/// Threads  a handler is called on the thread on which the fork has failed, under no lock; perhaps on several at once.
+/// Fails    a handler that throws ends the program with a sentence.
 class error_policy {
  public:
   enum class kind : unsigned char { fail_fast, collect_all, handle };
@@ -67,8 +70,7 @@ class error_policy {
   /// One of the kinds by its name, fail_fast or collect_all.
   constexpr error_policy(kind what = kind::fail_fast) noexcept : kind_{what} {}  // NOLINT: `.on_error = fail_fast`
 
-  /// A handler, which is given each failure and says what becomes of it (on_failure). One that gives nothing has dealt
-  /// with it.
+  /// A handler that is called with each failure. It may return an on_failure; if it returns void, that is on_failure::go_on.
   template <class Handler>
     requires std::is_invocable_v<Handler&, std::exception_ptr> &&
                  (std::is_lvalue_reference_v<Handler> || std::is_empty_v<Handler> || std::is_pointer_v<Handler>)
@@ -97,9 +99,9 @@ class error_policy {
     }
   }
 
-  kind what() const noexcept { return kind_; }  ///< fail_fast, collect_all, or that a handler decides
-  const restart_limits& limits() const noexcept { return limits_; }  ///< of forks that are started again
-  /// Asks the handler. Only of a policy that has one.
+  kind what() const noexcept { return kind_; }                       ///< fail_fast, collect_all, or a handler
+  const restart_limits& limits() const noexcept { return limits_; }  ///< how often forks may be restarted
+  /// Calls the handler. Only for a policy that has one.
   on_failure operator()(std::exception_ptr failure) const noexcept { return call_(object_, std::move(failure)); }
 
  private:

@@ -1,4 +1,4 @@
-// What opens a way to all that wait, or to one of them. What holds for all primitives stands in sync.hpp.
+// Events: manual-reset (event) and auto-reset (auto_event). What holds for all primitives stands in sync.hpp.
 #pragma once
 
 #include <atomic>
@@ -14,20 +14,20 @@
 namespace weft {
 namespace detail { class descriptor; }
 
-/// Open or shut: all pass while it is set.
+/// A manual-reset event: waits complete while it is set.
 ///
-/// Cost  to pass one that is set, or to ask, a load; to set it, a wake-up for each that waits.
+/// Cost  a wait for a set one, and is_set(): a load. set(): a wake-up for each waiter.
 class event : detail::gate {
  public:
   explicit event(bool set = false) noexcept : set_{set} {}  ///< whether it is set at first
 
-  void set() noexcept;    ///< lets all pass that wait, and all that come, until reset(); any thread
-  void reset() noexcept;  ///< who comes from now on waits
-  /// Whether it is set. Who sees true also sees what was written before set().
+  void set() noexcept;    ///< completes all waits, present and later ones, until reset(); any thread
+  void reset() noexcept;  ///< later calls of wait() wait
+  /// Whether it is set. If so, all that was written before set() is visible.
   bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }  // <- set
-  /// Waits until it is set, if it is not; resumes on its own executor. A stop leaves the line.
+  /// Waits until it is set; resumes on its own executor. A stop ends the wait.
   [[nodiscard("nothing happens until it is awaited")]] auto wait() noexcept;
-  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  /// How many wait, and have waited; may have changed when it is returned. Takes the lock, and walks along the line.
   using gate::stats;
 
  private:
@@ -60,16 +60,17 @@ inline auto event::wait_for(const detail::wait_type& what) noexcept {
 }
 inline auto event::wait() noexcept { return wait_for(awaiter::type); }
 
-/// Lets one pass each time it is set: who waits first, or else who comes next. Set twice, it lets one pass.
+/// An auto-reset event: each set() completes one wait, that of the first waiter, or else the next one. Two calls of set() with
+/// no waiter complete one wait.
 class auto_event : detail::gate {
  public:
-  explicit auto_event(bool set = false) noexcept : set_{set} {}  ///< whether the first that comes passes
+  explicit auto_event(bool set = false) noexcept : set_{set} {}  ///< whether it is set at first
 
-  /// Lets one pass: the one that has waited longest, or else the next that comes. Any thread.
+  /// Completes the longest wait, or else the next one. Any thread.
   void set() noexcept;
-  /// Waits to be let pass; resumes on its own executor. A stop leaves the line, unless a set() has come first.
+  /// Waits for a set(); resumes on its own executor. A stop ends the wait, unless a set() has completed it before.
   [[nodiscard("nothing happens until it is awaited")]] auto wait() noexcept;
-  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  /// How many wait, and have waited; may have changed when it is returned. Takes the lock, and walks along the line.
   using gate::stats;
 
  private:

@@ -1,6 +1,6 @@
-// Where work runs. An executor takes jobs; a job is an intrusive link and a function, so posting allocates nothing.
-// Everything that weft schedules (a root) is such a job, and everything that a user may bring (a game loop, a GUI, a
-// foreign pool) is an executor of one function.
+// Executors: where work runs. An executor takes jobs; a job is an intrusive link and a function, so posting one allocates
+// nothing. All that weft schedules (a root) is such a job. A program can make an executor of its own event loop (a game's, a
+// GUI's, another library's pool): it defines one function, post().
 #pragma once
 
 #include <pthread.h>
@@ -18,9 +18,9 @@ class pumping;
 class io_service;
 }  // namespace detail
 
-/// What an executor runs, once a post. It must stay alive and in no other queue until it runs.
+/// What an executor runs, once for each post(). From post() until it runs, it must stay alive and be in no other queue.
 struct job {
-  job* next = nullptr;                   // for whoever holds the job in a queue
+  job* next = nullptr;                   // for the queue that the job is in
   void (*run)(job&) noexcept = nullptr;  // may free the job
 };
 
@@ -30,16 +30,18 @@ struct job {
 /// Lifetime  an executor outlives all work that was started on it.
 class executor {
  public:
-  /// Takes a job and runs it once, later or at once. Never throws: what it needs, it has from the start.
+  /// Takes a job, and runs it once: later, or before it returns. It must not fail, so it has what it needs from the start.
   virtual void post(job& work) noexcept = 0;
 
-  /// The same behind all that waits: for a job that lets others run. Where post() keeps the order, that is post().
+  /// The same, but behind all jobs that are queued: for a job that yields to others. An executor that runs jobs in the order of
+  /// posting needs no other function than post().
   virtual void post_behind(job& work) noexcept { post(work); }
 
-  /// Whether it may run two jobs at once.
+  /// Whether it may run several jobs at the same time, on several threads.
   virtual bool runs_in_parallel() const noexcept { return false; }
 
-  /// What watches the descriptors that tasks on it make, as a runtime's does; null: what the process has for all.
+  /// The I/O service that watches the descriptors which tasks on this executor open, such as that of a runtime; null: the
+  /// process's common one.
   virtual detail::io_service* io() const noexcept { return nullptr; }
 
  protected:
@@ -51,11 +53,12 @@ class executor {
 
 namespace detail {
 
-/// What is no executor, but has one and stands for it, as a pool does.
+/// A class that is no executor, but converts to a reference to the one that it has, as a pool does.
 template <class T>
 concept stands_for_executor = !std::is_convertible_v<T*, const executor*> && std::is_convertible_v<T&, executor&>;
 
-/// Names an executor in options, or none: is made of null, of the address of an executor, or of that of what stands for one.
+/// A pointer to an executor in options, or null: made of null, of an executor's address, or of the address of an object that
+/// has one.
 class executor_pointer {
  public:
   constexpr executor_pointer(std::nullptr_t = nullptr) noexcept {}   // NOLINT: stands for it
@@ -66,7 +69,7 @@ class executor_pointer {
   operator executor*() const noexcept { return one_; }  // NOLINT: stands for it
   executor* operator->() const noexcept { return one_; }
 
-  /// Whether it names that of a pool.
+  /// Whether it points to the executor of this pool or the like.
   template <stands_for_executor T>
   friend bool operator==(const executor_pointer& one, T* owner) noexcept {
     return one.one_ == executor_pointer{owner}.one_;
@@ -78,17 +81,19 @@ class executor_pointer {
 
 }  // namespace detail
 
-/// Runs a job at once, on the thread that posts it; a job posted from within such a run, right after it, so that a
-/// chain of wake-ups does not nest. Threads: any. Cost: a call.
+/// Runs each job within post(), on the thread that posts it. A job that is posted while another one runs there, runs right
+/// after that one, so that a chain of wake-ups does not nest. Threads: any. Cost: a call.
 class inline_executor final : public executor {
  public:
   void post(job& work) noexcept override;
 };
 
-/// Runs jobs only when asked to: for game loops and for tests. In order of posting.
+/// Runs jobs only within run_one() and run_all(), in the order of posting: for game loops and tests.
 ///
 /// Threads   post() from any; the others from one thread at a time.
-/// Lifetime  destroyed with jobs inside, it ends the program: their tasks would wait for ever. The last job may destroy it.
+/// Lifetime  destroyed with jobs inside, it ends the program, since their tasks would wait for ever. Its last job may destroy
+///           it.
+/// Cost      no allocation: jobs are linked.
 class manual_executor final : public executor {
  public:
   manual_executor() = default;
@@ -97,28 +102,29 @@ class manual_executor final : public executor {
 
   void post(job& work) noexcept override;
 
-  /// Runs the oldest job. False: there was none.
+  /// Runs the oldest job. Gives false where there is none. Does not block.
   bool run_one() noexcept;
 
-  /// Runs jobs, also those that come meanwhile, until none is left. Returns how many.
+  /// Runs all jobs, also those that are posted meanwhile. Returns how many it has run.
   std::size_t run_all() noexcept;
 
-  /// Whether there is nothing to run. A hint where other threads post.
+  /// Whether there is no job. May have changed when it returns, if other threads post.
   bool empty() const noexcept;
 
  private:
   bool refill() noexcept;
 
   detail::inbox<job> posted_;  // its edge: what the poster wrote  ->  the job
-  job* ready_ = nullptr;       // oldest first; the pump's own
+  job* ready_ = nullptr;       // oldest first; used by the thread that runs jobs alone
   detail::pumping* pumped_by_ = nullptr;
 };
 
-/// Runs each job on a thread of its own. For a few long-running pieces of work, not for many short ones.
+/// Runs each job on a new thread. For a few long-running pieces of work, not for many short ones.
 ///
 /// Threads   any.
-/// Lifetime  its destructor joins all of them, so it must not run on one (asserted).
-/// Fails     where the system gives no thread, the job runs on the poster's.
+/// Lifetime  its destructor joins all of these threads, so it must not run on one of them (asserted).
+/// Fails     where the system gives no thread, the job runs within post(), on the caller's thread.
+/// Cost      a thread for each job.
 class new_thread_executor final : public executor {
  public:
   new_thread_executor() = default;

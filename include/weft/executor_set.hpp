@@ -1,11 +1,11 @@
-// Several executors for one piece of work, of which each has a type of its own, and is found by it: a pool for what computes,
-// a worker for what belongs to one thread.
+// Several executors for one piece of work, each of a type of its own, by which it is found: a pool for computation, a worker
+// for data that belongs to one thread, and the like.
 //
 //     w::executor_set places{compute, disk};
 //     co_await w::with_executors(places, serve);
 //     co_await w::resume_on(w::executor_of<disk_pool>());  // in serve, and all that it calls
 //
-// Where work runs is its env's one executor, as ever; a set says where else it may go.
+// Work still runs on the one executor of its env; a set says where else it may go by resume_on().
 #pragma once
 
 #include <array>
@@ -23,18 +23,19 @@ namespace weft {
 
 namespace detail { struct executor_set_access; }
 
-/// What is an executor, or has one, as a pool does.
+/// An executor, or a class that has one, as a pool does.
 template <class E>
 concept executor_or_owner = (std::derived_from<E, executor> && !std::is_const_v<E>) || requires(E& one) {
   { one.executor() } -> std::same_as<executor&>;
 };
 
-/// Executors, one of each type. Give two of one kind types of their own: `struct disk_pool : w::pool { using pool::pool; };`.
+/// A set of executors, one of each type. For two of the same kind, derive types of their own: `struct disk_pool : w::pool {
+/// using pool::pool; };`.
 ///
 ///     w::executor_set places{compute, disk};
 ///     co_await w::with_executors(places, serve);  // in serve, and below: co_await w::resume_on(w::executor_of<disk_pool>())
 ///
-/// Lifetime  refers to the executors, which outlive it; a copy is as good.
+/// Lifetime  refers to the executors, which outlive it and its copies.
 template <executor_or_owner... E>
 class executor_set {
   template <class Other>
@@ -44,11 +45,11 @@ class executor_set {
                 "an executor_set has one executor of each type: give the second one a type of its own");
 
  public:
-  /// One of each type, by reference.
+  /// Refers to these executors, one of each type.
   explicit executor_set(E&... each) noexcept
       : all_{detail::typed_executor{detail::type_of_executor<E>(), &detail::as_executor(each)}...} {}
 
-  /// That of type `Wanted`, which is one of these.
+  /// The executor of type `Wanted`, which is one of `E`.
   template <class Wanted>
     requires(how_many<Wanted> == 1)
   executor& get() const noexcept {
@@ -83,7 +84,8 @@ task<R> run_with_executors(Set set, F f, Args... args) {
 
 }  // namespace detail
 
-/// Awaits `callable(args...)`, below which executor_of<E>() gives the executors of `set`. Where it runs does not change.
+/// Awaits `callable(args...)`, and has executor_of<E>() give the executors of `set` to all work below it. Where that runs does
+/// not change.
 ///
 /// Cost  that of two awaits.
 template <class... E, class F, class... Args>
@@ -94,14 +96,14 @@ WEFT_COROUTINE_TAKES_OVER auto with_executors(const executor_set<E...>& set, F&&
                                     std::decay_t<Args>...>(set, std::forward<F>(callable), std::forward<Args>(args)...);
 }
 
-/// The executor of type E that with_executors has bound around the running task, the nearest one. None: ends the program
-/// with a sentence. Cost: a call, and a step for each type in the sets further in.
+/// The executor of type E that the innermost with_executors() around the running task has bound, of those with that type. If
+/// there is none, it ends the program with a sentence. Cost: a call, and a step for each type in the sets that are searched.
 template <executor_or_owner E>
 executor& executor_of() noexcept {
   return detail::bound_executor(detail::type_of_executor<E>());
 }
 
-/// The same; null: none is bound.
+/// The same, but gives null if none is bound.
 template <executor_or_owner E>
 executor* find_executor() noexcept {
   return detail::find_typed_executor(detail::type_of_executor<E>());

@@ -9,29 +9,28 @@
 //       use(co_await std::move(sum));
 //     });
 //
-//
-// A fiber is a frame made by hand in a root, as a boundary is: its resume function switches to the fiber's stack, and what
-// comes back from there is the next await. So an awaiter that suspends a coroutine suspends a fiber, and knows nothing of
-// it; a task that a fiber awaits returns into that frame; a stop that has destroyed such tasks ends there, and goes on
-// through the fiber's stack as `stopped`.
+// A fiber looks like a coroutine frame, whose resume function switches to the fiber's stack. The switch back brings the awaiter
+// of the fiber's next await. So an awaiter suspends a fiber as it does a coroutine, without knowing the difference. A task that
+// a fiber awaits returns into that frame. A stop that has destroyed such tasks ends at that frame, and unwinds the fiber's
+// stack as the exception `stopped`.
 //
 //   root of the fork  ->  task that calls the fiber: holds function, arguments, result  ->  the fiber  ->  what it awaits
 //
-// An awaiter's await_suspend runs on the worker's stack, after the switch: from the moment that it has published the
-// fiber, another thread may go on with it.
+// An awaiter's await_suspend() runs on the worker's stack, after the switch: as soon as it has published the fiber, another
+// thread may resume it.
 //
-// The switch stands in await, inlined, and no function of the library returns across it: a processor predicts a return by
-// the calls that it has seen, which on each side of a switch are those of the other side.
+// The switch is inlined into await(), and no function of the library returns across it: processors predict returns from the
+// calls that they have seen, and those were made on the other stack.
 //
-// Two fibers of a pool that yield, one after the other on a worker, need not pass by its loop: the one that yields takes the
-// other out of the line, as the loop would, and switches to it. What the worker has left, which is in the one's context, goes
-// into the other's, so whichever leaves by a wait comes back to the loop. The one goes to the end of the line as the other is
-// taken out, and the line stays locked for thieves until the other says, on its own stack, that the one has left. Whatever is
-// not as it mostly is goes the way of all waits: see next_across().
+// On a pool, a fiber that yields switches directly to the next fiber in its worker's queue, without returning to the worker's
+// loop. It takes that fiber out of the queue, as the loop would, and hands the saved context of the loop on to it, so whichever
+// fiber waits next returns to the loop. The first fiber goes to the end of the queue, which stays locked for thieves until the
+// second one confirms, on its own stack, that the first one's stack is free. All other cases take the way of other waits: see
+// next_across().
 //
-// Rejected: (a) a fiber as a root of its own kind: all that forks do for tasks (results, failures, restarts, views, stops)
-// once more. (b) await_suspend on the fiber's stack, before the switch: whoever wakes it would have to wait until it has
-// left. (c) Stop by a flag that the code asks for: no plain function does.
+// Rejected: (a) a fiber as a root of another kind: all that forks do for tasks (results, failures, restarts, views, stops)
+// would exist twice. (b) await_suspend() on the fiber's stack, before the switch: a waker would have to wait until the fiber
+// has left its stack. (c) A flag that the code polls for stops: plain functions don't.
 #pragma once
 
 #include <concepts>
@@ -50,17 +49,18 @@ namespace weft {
 
 // ---- await ------------------------------------------------------------------------------------------------------------
 
-/// Waits, in a fiber, for what a task would `co_await`: at any depth of calls, and gives the same.
+/// Waits in a fiber, at any depth of calls, for what a task would `co_await`, and gives the same.
 ///
 ///     std::string line = w::await(lines.receive());
 ///
-/// Suspends  the fiber, as the awaitable would a task; other work runs on this thread meanwhile.
-/// Cancel    throws `stopped`, which must be let pass: a stop that is swallowed is thrown again by the next await that
-///           waits. Not from a destructor, where it would end the program: there, await what is `shielded`.
-/// Fails     throws what the awaitable does. Outside of a fiber it ends the program with a sentence.
-/// Threads   goes on on its own executor, perhaps on another thread: compilers may keep the address of a thread_local, and
-///           what pthread_self() gave, over the call. The value of errno, and the exceptions that are being handled, come
-///           along; errno's address is one that they may keep, so read it behind a wait in a function that does not wait.
+/// Suspends  the fiber, where the awaitable would suspend a task. Other work runs on this thread meanwhile.
+/// Cancel    throws `stopped`. Do not swallow it: the next await that waits would throw it again. In a destructor, where a
+///           throw would end the program, await something `shielded`.
+/// Fails     throws what the awaitable throws. Outside of a fiber it ends the program with a sentence.
+/// Threads   the fiber goes on on its own executor, perhaps on another thread. A compiler may keep the address of a
+///           thread_local, and the result of pthread_self(), across the call. The value of errno and the exceptions being
+///           handled move with the fiber; the address of errno may be kept, too, so read it after a wait only in a function
+///           that does not wait.
 template <detail::awaitable_argument Awaitable>
 WEFT_ALWAYS_INLINE inline decltype(auto) await(Awaitable&& awaitable) {
   detail::fiber& self = detail::fiber::running();
@@ -79,27 +79,31 @@ WEFT_ALWAYS_INLINE inline decltype(auto) await(Awaitable&& awaitable) {
 }
 template <int = 0>
 void await(detail::refused<>);
+template <int = 0>
+detail::void_is_no_awaitable await(...);
 
-/// What all fibers of the process have done.
+/// Counts of all fibers of the process.
 struct fiber_stats {
-  std::size_t created;     ///< and begun
-  std::size_t ended;       ///< however
-  std::size_t live;        ///< created, and not ended
-  std::size_t pooled;      ///< stacks that the process's pool keeps warm for the next ones
-  std::size_t switches;    ///< to a fiber, from whatever ran before
-  std::size_t migrations;  ///< of these, to one that had run on another thread before
+  std::size_t created;     ///< fibers that have begun
+  std::size_t ended;       ///< fibers that have ended, in whatever way
+  std::size_t live;        ///< fibers that have begun and not ended
+  std::size_t pooled;      ///< idle stacks that the process's pool keeps for the next fibers
+  std::size_t switches;    ///< switches to a fiber
+  std::size_t migrations;  ///< how many of these were to a fiber that had run on another thread before
 };
 
-/// Reads them, while all runs on: they are of about the same moment. A thread that ends leaves its counts to the next one.
+/// Reads the counts while fibers run on, so they are of about the same moment. The counts of threads that have ended are
+/// included.
 ///
 /// Threads  any.
-/// Cost     a load for each count of each thread that there was at once; a fiber counts in what is its thread's alone.
+/// Cost     a load for each count and each thread. To count costs a fiber no atomic read-modify-write: each thread has its own
+///          counts.
 fiber_stats fibers() noexcept;
 
-/// What a fiber says of itself. Each function ends the program with a sentence outside of a fiber.
+/// Functions for the running fiber. Outside of a fiber each of them but is_running() ends the program with a sentence.
 namespace this_fiber {
 
-/// Lets others run; see weft::yield.
+/// Lets other jobs run; see weft::yield.
 WEFT_ALWAYS_INLINE inline void yield() {
   if constexpr (detail::jumps_across)
     if (detail::fiber::yields_across()) return;
@@ -112,25 +116,25 @@ void sleep_for(std::chrono::duration<Rep, Period> d) {
   weft::await(weft::sleep_for(d));
 }
 
-/// What tells this fiber from all others that are alive.
+/// Identifies this fiber: an address that no other live fiber has.
 inline const void* id() noexcept { return &detail::fiber::running(); }
 
-/// Whether a fiber runs this.
+/// Whether the caller runs in a fiber.
 bool is_running() noexcept;
 
-/// Ends this fiber: its stack unwinds, and who awaits it finds it stopped.
+/// Ends this fiber: unwinds its stack; whoever awaits it finds it stopped.
 [[noreturn]] void exit();
 
-/// Forbids this fiber to change threads, to the end of the block: for code that keeps the address of a thread_local, or a
-/// lock that belongs to its thread, over calls that may wait.
+/// Keeps this fiber on its thread until the end of the block: for code that keeps the address of a thread_local, or a lock that
+/// belongs to its thread, across calls that may wait.
 ///
 ///     const w::this_fiber::stay here;
 ///     call_library(&its_thread_local_state);  // which calls back, and that waits
 ///
-/// Fails     a wait where other threads may go on with the fiber (on a pool, or without an executor) ends the program with a
-///           sentence, whether or not one would have; so does one that did. On a worker of a worker_group, a
-///           manual_executor or below sync_wait a fiber stays. The await of a task is a wait, also of one that does not.
-/// Lifetime  on the fiber's own stack. Any number at once.
+/// Misuse    a wait meanwhile ends the program with a sentence where another thread might resume the fiber: on a pool, or
+///           without an executor. On a worker of a worker_group, on a manual_executor and below sync_wait() a fiber stays on
+///           its thread. Awaiting a task counts as a wait, also if the task does not wait.
+/// Lifetime  lies on the fiber's own stack. They may be nested.
 /// Cost      a test of one word at each wait of a fiber.
 class stay {
  public:

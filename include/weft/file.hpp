@@ -6,25 +6,30 @@
 //       co_await log.sync_data();
 //     }
 //
-// An operation is tried at once where the system can say that it would have to wait (reads from the page cache, and writes into it
-// where the file system allows that). Else it goes by the ring of the worker that it runs on; where there is none, and for what rings
-// do not do, by the process's pool of threads for calls that block (blocking.hpp). So a slow disk holds up whoever waits for it,
-// and no worker. runtime::explain() says which of these a runtime has.
+// An operation takes the first of three ways that can do it. A read of the page cache, and a write into it where the file
+// system allows that, is tried at once: the system says if it would have to wait for the disk. Otherwise the operation goes to
+// the io_uring of its worker. Where that has none, or where io_uring can't do it, it runs on the process's pool of threads for
+// blocking calls (blocking.hpp). So a slow disk delays the task that waits for it, and no worker. runtime::explain() says which
+// ways a runtime has.
 //
 // What holds for all operations:
 //
-//   Threads   any number at once, on any threads: each has an offset of its own. All work in tasks, in fibers and on plain threads.
-//   Cancel    one that is stopped before it has begun has had no effect. The system has the memory of one that has begun: a ring is
-//             asked to cancel it, which it does as long as the disk has not begun; else, and on a thread, it is waited for. Then it
-//             has happened, and what it gives is not lost.
-//   Fails     with an error of the system's (no_space_on_device, io_error, file_too_large, ...), as an `error` that names the
-//             operation; with `closed` where the file is not open. std::bad_alloc. as_result gets it without a throw.
-//   Lifetime  a file outlives its operations, and so does the memory that is given to them.
-//   Cost      of what is tried at once a system call; by a ring a part of one; by a thread two hand-overs, some microseconds.
+//   Threads   any number of operations at once, on any threads: each is given an offset. They work in tasks, in fibers and on
+//             plain threads.
+//   Cancel    an operation that is stopped before it has begun has no effect. Once it has begun, the system uses the caller's
+//             memory, so the operation ends only when the system has returned that: io_uring cancels it unless the disk has
+//             begun, a thread finishes it. An operation that was finished gives its result, also after a stop.
+//   Fails     with the system's error (no_space_on_device, io_error, file_too_large, ...), as an `error` that names the
+//             operation; with errc::closed where the file is not open; with std::bad_alloc. as_result() takes the error without
+//             a throw.
+//   Lifetime  a file outlives its operations, and so does the memory that they are given.
+//   Units     sizes and offsets are in bytes.
+//   Cost      tried at once: one system call. By io_uring: a part of one, since several share it. By a thread: two changes of
+//             thread, some microseconds.
 //
-// Rejected: (a) the file's own position, which the tasks that read it would share; a file_reader has one. (b) Reads that end with
-// what is cached: each caller would need a loop. (c) To leave all to threads: 4 to 10 us a read of what is in memory,
-// beside 0.9 (tokio's; docs/measurements/files.md).
+// Rejected: (a) the file's own position: tasks that read one file would share it; a file_reader has its own. (b) Reads that end
+// where the cache does: each caller would need a loop. (c) A thread for each operation: 4 to 10 us for a read of what is in
+// memory, instead of 0.9 (docs/measurements/files.md).
 #pragma once
 
 #include <chrono>
@@ -51,40 +56,41 @@ struct file_access;
 struct file_options {
   bool read = true;
   bool write = false;
-  bool create = false;          ///< where there is none
-  bool exclusive = false;       ///< fails with file_exists where there is one; makes one, so it needs `create`
-  bool truncate = false;        ///< what was in it is gone
-  bool append = false;          ///< all writes go to its end, whoever else writes: append() alone may be used
-  bool direct = false;          ///< past the page cache: see file::alignment()
-  unsigned permissions = 0666;  ///< of one that is made, less what the process's umask takes away
+  bool create = false;     ///< makes the file if there is none
+  bool exclusive = false;  ///< with `create`, which it needs: fails with file_exists if there is a file
+  bool truncate = false;   ///< empties the file
+  bool append = false;     ///< each write goes to the end, whoever else writes: of the writes only append() may be used
+  bool direct = false;     ///< without the page cache (O_DIRECT): see file::alignment()
+  unsigned permissions = 0666;  ///< of a file that it makes, less the process's umask
 };
 
-/// What the system knows of a file.
+/// What the system knows about an open file.
 struct file_status {
   using time_point = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
-  std::uint64_t size = 0;
-  std::uint64_t allocated = 0;  ///< bytes that it takes of its disk
+  std::uint64_t size = 0;       ///< bytes
+  std::uint64_t allocated = 0;  ///< bytes that it occupies on its disk
   unsigned permissions = 0;     ///< the lowest twelve bits of its mode
   bool is_regular = false;
   unsigned user = 0, group = 0;
-  std::uint64_t links = 0;
-  std::uint64_t device = 0, inode = 0;  ///< which together are another file's never
+  std::uint64_t links = 0;              ///< how many names it has
+  std::uint64_t device = 0, inode = 0;  ///< both together identify the file
   time_point accessed, modified, changed;
 };
 
-/// What O_DIRECT asks of memory, and of offsets and sizes: multiples of these. Zero: not known, and the system decides.
+/// What direct I/O (O_DIRECT) requires, in bytes: addresses are multiples of `memory`, offsets and sizes of `offset`. Zero: not
+/// known; the system then checks.
 struct direct_alignment {
   std::size_t memory = 0, offset = 0;
 };
 
-/// Which bytes a lock is for.
+/// Which bytes of a file are locked, and how.
 struct lock_range {
-  bool shared = false;       ///< with others that are shared, too
-  std::uint64_t offset = 0;  ///< from here on
-  std::uint64_t size = 0;    ///< 0: to the end, wherever that will be
+  bool shared = false;       ///< a reader's lock, which excludes only those that are not shared
+  std::uint64_t offset = 0;  ///< its first byte
+  std::uint64_t size = 0;    ///< in bytes; 0: to the end of the file, also when that grows
 };
 
-/// Memory whose begin is aligned, as direct I/O wants it; filled with zeros.
+/// Memory with an aligned address, as direct I/O requires, filled with zeros at first.
 class aligned_buffer {
  public:
   aligned_buffer() noexcept = default;
@@ -106,10 +112,10 @@ class aligned_buffer {
   std::size_t size_ = 0;
 };
 
-/// A lock of a file, or of a part of it. It goes with this, or with unlock().
+/// A lock of a file, or of a part of it. Its destructor gives it back.
 ///
-/// It keeps out whoever asks for one, in any process, by the same `file` too; it hinders no read and no write. A copy that fork()
-/// makes unlocks nothing.
+/// It is advisory: it excludes others that ask for a lock, in any process and also by the same `file`, but no read and no
+/// write. A copy of it in a child of fork() gives nothing back.
 class [[nodiscard("the lock goes with this")]] file_lock {
  public:
   file_lock() noexcept = default;
@@ -129,8 +135,8 @@ class [[nodiscard("the lock goes with this")]] file_lock {
     return *this;
   }
   ~file_lock() { unlock(); }
-  void unlock() noexcept;                                   ///< nothing if it holds none
-  bool is_held() const noexcept { return at_ != nullptr; }  ///< false: of none, moved from, or unlocked
+  void unlock() noexcept;  ///< gives it back now; does nothing where is_held() is false
+  bool is_held() const noexcept { return at_ != nullptr; }  ///< false: made without a lock, moved from, or unlocked
 
  private:
   friend class file;
@@ -141,13 +147,14 @@ class [[nodiscard("the lock goes with this")]] file_lock {
   bool is_shared_ = false;
 };
 
-/// An open file. What holds for its operations stands at the top of file.hpp.
+/// An open file. What holds for all of its operations stands at the top of file.hpp.
 ///
-/// Destroyed, it is closed on the calling thread, and what closing it fails with is lost: who has written awaits close(), or
-/// sync() before.
+/// Its destructor closes it on the calling thread and ignores an error of that. A program that has written to it therefore
+/// awaits close(), or sync(), before. On a worker of a runtime, a file without a name (see temporary()) is closed by a thread
+/// of the blocking pool, since the system then deletes its contents.
 class file {
  public:
-  /// None: every operation fails with `closed`.
+  /// Makes a `file` that is not open: every operation fails with errc::closed.
   file() noexcept = default;
   file(file&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
   file& operator=(file&& other) noexcept {
@@ -159,46 +166,49 @@ class file {
 
   // ---- opening and closing
 
-  /// Opens a file; without options one that is there, to read it. It is close-on-exec.
+  /// Opens a file. Without options it opens an existing file for reading. The descriptor is close-on-exec.
   ///
-  /// Suspends  always. What is no file, as a pipe with a name, may have to be waited for.
-  /// Cancel    as above; one that was made stays.
-  /// Fails     as the system says: no_such_file_or_directory, permission_denied, file_exists, is_a_directory; invalid_argument
-  ///           where the options make no sense, the path has a zero in it, or its file system has no direct I/O.
+  /// Suspends  always. A named pipe is opened when another process has opened its other end.
+  /// Cancel    as all operations; a file that it has made stays.
+  /// Fails     with the system's error: no_such_file_or_directory, permission_denied, file_exists, is_a_directory; with
+  ///           invalid_argument where the options contradict each other, the path contains a zero byte, or the file system has
+  ///           no direct I/O.
   WEFT_COROUTINE_TAKES_OVER static task<file> open(file_options how, std::string_view path) {
     return open_as(how, std::string{path});
   }
   WEFT_COROUTINE_TAKES_OVER static task<file> open(std::string_view path) { return open({}, path); }
-  /// A file without a name, in that directory, which is gone when it is closed; to be read and written.
-  ///
-  /// Fails     as open(). Where a file system has no files without a name, it has one for a moment.
+  /// Makes a file without a name in `directory`, open for reading and writing. Closing it deletes it. On a file system that has
+  /// no files without a name, it has one until it is open. Fails as open().
   WEFT_COROUTINE_TAKES_OVER static task<file> temporary(std::string_view directory = "/tmp") {
     return make_temporary(std::string{directory});
   }
-  /// Takes over a descriptor, which becomes close-on-exec. Throws error, or std::bad_alloc; then it is the caller's still.
+  /// Takes over a descriptor, which becomes close-on-exec. Does not suspend. Throws error or std::bad_alloc; the descriptor is
+  /// then still the caller's.
   static file adopt(int number);
 
-  /// False: made without a file, moved from, or closed.
+  /// Whether it has a file: not after it was moved from, released or closed.
   bool is_open() const noexcept { return at_ != nullptr; }
-  /// Its descriptor, which stays its own, as for stream::send_file(); -1: none.
+  /// Its descriptor, for calls such as stream::send_file(); it still belongs to this `file`. -1: it is not open.
   int native_handle() const noexcept;
-  /// Gives its descriptor to the caller; where nothing else is under way.
+  /// Gives its descriptor to the caller, who closes it. Only while no operation is under way.
   [[nodiscard("the descriptor is nobody's then")]] int release() noexcept;
-  /// Closes it, and tells what that fails with: of some file systems, that what was written is lost.
+  /// Closes the file, and fails where the system does: on some file systems only then an earlier write is known to be lost.
   ///
-  /// Cancel    one that is stopped before it has begun leaves it open. After that it is closed, and never waited for in vain.
-  /// Misuse    while an operation on it is under way, or a lock of it held, it ends the program with a sentence.
+  /// Suspends  always.
+  /// Cancel    a call that is stopped before it has begun leaves the file open; any other closes it.
+  /// Misuse    ends the program with a sentence while an operation is under way or a lock of it is held.
   task<> close();
 
   // ---- reading
 
-  /// Fills `into` from `offset` on. Gives how many bytes that were: fewer only where the file ends.
+  /// Reads from `offset` on until `into` is full or the file ends, and gives how many bytes it has read. 0: nothing lies behind
+  /// `offset`, or `into` is empty.
   ///
-  /// Suspends  where they are not in memory, and now and then where they are, so that others run.
+  /// Suspends  where the bytes are not in the page cache; now and then also where they are, so that other tasks run.
   WEFT_COROUTINE_WRAPPER task<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const {
     return read_one(at_, offset, into);
   }
-  /// The same into several parts, one behind the other. The array of parts stays, too.
+  /// The same into several parts, which are filled one after the other. The array of parts outlives the operation, too.
   WEFT_COROUTINE_WRAPPER task<std::size_t> read_at(std::uint64_t offset,
                                                    std::span<const std::span<std::byte>> parts) const {
     return read_many(at_, offset, parts);
@@ -206,10 +216,11 @@ class file {
 
   // ---- writing
 
-  /// Writes all of it at `offset`, behind the end, too: what lies between reads as zeros.
+  /// Writes all of `data` at `offset`. An `offset` behind the end lengthens the file: what lies between reads as zeros.
   ///
-  /// Cancel    one that is stopped after it has begun has perhaps written a part, from its front on; likewise one that fails. The
-  ///           same write again puts it right. Who has to know how much uses write_some_at().
+  /// Suspends  where the file system can't take the bytes without waiting; now and then also where it can.
+  /// Cancel    a write that is stopped after it has begun, or that fails, may have written a first part of `data`. The same
+  ///           write may be repeated. write_some_at() says how much it has written.
   WEFT_COROUTINE_WRAPPER task<> write_at(std::uint64_t offset, std::span<const std::byte> data) const {
     return write_one(at_, offset, data);
   }
@@ -220,53 +231,58 @@ class file {
                                          std::span<const std::span<const std::byte>> parts) const {
     return write_many(at_, offset, parts);
   }
-  /// Writes some of it, at least a byte, unless it is empty; fewer than all where the disk fills up. Gives how many.
+  /// Writes a first part of `data`, not empty unless that is, and gives its size. It is all of it unless the disk fills up.
   ///
-  /// Cancel    what it has written it gives: one that ends stopped, or fails, has written nothing.
+  /// Cancel    a call that ends stopped, or fails, has written nothing.
   WEFT_COROUTINE_WRAPPER task<std::size_t> write_some_at(std::uint64_t offset, std::span<const std::byte> data) const {
     return write_some(at_, offset, data);
   }
-  /// Writes all of it at the end, wherever that is then, in one piece unless the disk fills up meanwhile or it has more than
-  /// 4 MiB: appends of several do not mix.
+  /// Writes all of `data` at the end of the file, wherever that is by then. Up to 4 MiB are written in one piece, unless the
+  /// disk fills up: the appends of several tasks or processes do not mix.
   ///
-  /// Cancel    as write_at(); what was appended stays.
+  /// Cancel    as write_at(); a part that was appended stays.
   WEFT_COROUTINE_WRAPPER task<> append(std::span<const std::byte> data) const { return append_one(at_, data); }
   WEFT_COROUTINE_WRAPPER task<> append(std::string_view text) const { return append(std::as_bytes(std::span{text})); }
 
   // ---- the file as a whole
 
-  /// Returns when all that was written before is on the disk, and what is known of the file. Other files' data, and the names in
-  /// its directory, may not be: see replace_file().
+  /// Waits until all that was written to the file, and its status, are on the disk (fsync). The name of a new file may still be
+  /// missing in its directory after a crash: see replace_file().
   ///
-  /// Fails     with io_error where some of it could not be written. The system tells that once, and has dropped it.
+  /// Suspends  always, as all that follow.
+  /// Fails     with io_error where some of it could not be written. The system reports that once and drops the data.
   WEFT_COROUTINE_WRAPPER task<> sync() const { return sync_file(at_, false); }
-  /// The same without what is not needed to read it, such as its times.
+  /// The same, without status that a reader does not need, such as times (fdatasync).
   WEFT_COROUTINE_WRAPPER task<> sync_data() const { return sync_file(at_, true); }
-  /// Cuts it, or lengthens it by zeros.
+  /// Makes the file `size` bytes long: cuts it, or lengthens it with zeros.
   WEFT_COROUTINE_WRAPPER task<> truncate(std::uint64_t size) const { return set_size(at_, size); }
-  /// Takes room on the disk for these bytes, so that writes there do not lack it. It grows where they go beyond its end.
+  /// Reserves room on the disk for `size` bytes from `offset` on, so that a write there can't fail for lack of it. The file
+  /// grows if they lie behind its end.
   WEFT_COROUTINE_WRAPPER task<> allocate(std::uint64_t offset, std::uint64_t size) const {
     return take_room(at_, offset, size);
   }
+  /// Gives what the system knows about the file.
   WEFT_COROUTINE_WRAPPER task<file_status> stat() const { return status_of(at_); }
+  /// Gives the size of the file, in bytes.
   WEFT_COROUTINE_WRAPPER task<std::uint64_t> size() const { return size_of(at_); }
 
-  /// Of a file that was opened for direct I/O: memory, offsets and sizes are multiples of these, else an operation fails with
-  /// invalid_argument, and says which is none. An aligned_buffer has such memory.
+  /// Gives what memory, offsets and sizes must be multiples of, where the file was opened for direct I/O: otherwise an
+  /// operation fails with invalid_argument and says which one is not. An aligned_buffer has such memory. Does not suspend.
   direct_alignment alignment() const noexcept;
 
   // ---- locks
 
-  /// Waits until nobody else has a lock that this one excludes. One that is not `shared` needs a file that can be written.
+  /// Locks a part of the file, or all of it; waits while others hold a lock that excludes this one. A lock that is not `shared`
+  /// needs a file that is open for writing.
   ///
-  /// Suspends  always. Nothing tells when a lock is given back, so it is tried again after 1 ms, and then after up to 32 ms: who
-  ///           comes first is not served first.
-  /// Cancel    has no lock.
+  /// Suspends  always. The system does not tell when a lock is given back, so it is tried again after 1 ms, and then after up
+  ///           to 32 ms. Waiters are not served in the order in which they came.
+  /// Cancel    ends without a lock.
   ///
-  /// Rejected: a thread that waits in the system (F_OFD_SETLKW). No stop could free it, and 64 that wait would hold up all calls that
-  /// block.
+  /// Rejected: a thread that waits in the system (F_OFD_SETLKW). A stop could not end its wait, and 64 such threads would
+  /// occupy the whole blocking pool.
   WEFT_COROUTINE_WRAPPER task<file_lock> lock(lock_range what = {}) const { return lock_when_free(at_, what); }
-  /// None: somebody else has a lock that this one excludes. Waits for no other lock.
+  /// The same without waiting for others: gives std::nullopt where one of them holds a lock that excludes this one.
   WEFT_COROUTINE_WRAPPER task<std::optional<file_lock>> try_lock(lock_range what = {}) const {
     return lock_if_free(at_, what);
   }
@@ -295,37 +311,40 @@ class file {
   detail::open_file* at_ = nullptr;
 };
 
-/// Reads a file from its front to its end, by a position of its own. A reader, for io::buffered_reader and io::copy. The file stays
-/// where it is until then.
+/// Reads a file from front to end by a position of its own: an io::reader, for io::buffered_reader and io::copy. The `file`
+/// outlives it, and is not moved meanwhile.
 class file_reader {
  public:
   /// Reads from `offset` on, in bytes.
   explicit file_reader(const file& from, std::uint64_t offset = 0) noexcept : from_{&from}, position_{offset} {}
-  /// Fills `into`. 0: at the end; what is written there later is read by a later call.
+  /// Reads as file::read_at() from its position on, and moves that by as much. 0: the end of the file; a later call reads what
+  /// was written there meanwhile.
   ///
-  /// Cancel  has moved nothing.
-  /// Misuse  two tasks that read at once get the same.
+  /// Cancel  a stopped call has not moved the position.
+  /// Misuse  two tasks that read at once may get the same bytes.
   task<std::size_t> read(std::span<std::byte> into);
-  std::uint64_t position() const noexcept { return position_; }
-  void seek(std::uint64_t offset) noexcept { position_ = offset; }
+  std::uint64_t position() const noexcept { return position_; }     ///< the offset of the next read, in bytes
+  void seek(std::uint64_t offset) noexcept { position_ = offset; }  ///< the next read begins there
 
  private:
   const file* from_;
   std::uint64_t position_;
 };
 
-/// Writes a file, by a position of its own. A writer, for io::buffered_writer and io::copy. The file stays where it is until then.
+/// Writes a file by a position of its own: an io::writer, for io::buffered_writer and io::copy. The `file` outlives it, and is
+/// not moved meanwhile.
 class file_writer {
  public:
   /// Writes from `offset` on, in bytes.
   explicit file_writer(const file& to, std::uint64_t offset = 0) noexcept : to_{&to}, position_{offset} {}
-  /// As file::write_some_at().
+  /// Writes as file::write_some_at() at its position, and moves that by as much.
   task<std::size_t> write_some(std::span<const std::byte> data);
-  /// Writes all of it. One that ends early has moved the position behind what it has written: so a writer is not closed then.
+  /// Writes all of `data` at its position. A write that is stopped or fails moves the position behind what it has written, so
+  /// the writer can be used again.
   task<> write(std::span<const std::byte> data);
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
-  std::uint64_t position() const noexcept { return position_; }
-  void seek(std::uint64_t offset) noexcept { position_ = offset; }
+  std::uint64_t position() const noexcept { return position_; }     ///< the offset of the next write, in bytes
+  void seek(std::uint64_t offset) noexcept { position_ = offset; }  ///< the next write begins there
 
  private:
   const file* to_;
@@ -340,31 +359,37 @@ task<> write_whole(std::string path, std::string_view data, unsigned permissions
 task<> replace_whole(std::string path, std::string_view data, unsigned permissions);
 }  // namespace detail
 
-/// All that is in a file, also of one that says nothing of its size, as in /proc.
+/// Reads a whole file. Also works where the system gives no size, as in /proc.
 ///
-/// Fails     as file::open() and file::read_at(); with file_too_large where it has more than `limit` bytes.
+/// Suspends  always. Cancel and cost are those of all operations on files.
+/// Fails     as file::open() and file::read_at(); with file_too_large where there are more than `limit` bytes.
 WEFT_COROUTINE_TAKES_OVER inline task<std::string> read_file(std::string_view path,
                                                              std::size_t limit = std::size_t{1} << 30) {
   return detail::read_whole(std::string{path}, limit);
 }
 
-/// Writes a file that has this in it and nothing else; in place, so that a reader, or a crash, may find a part. `data` stays.
+/// Writes `data` to a file, in place of what was in it. A reader, or a crash, may find a part, unlike with replace_file().
 ///
-/// Cancel    one that has begun leaves a file that is empty, or has a part of it; so does one that fails.
+/// Suspends  always.
+/// Cancel    a call that is stopped after it has begun, or fails, leaves the file empty or with a part of `data`.
+/// Lifetime  `data` outlives the task; `path` is copied.
 WEFT_COROUTINE_TAKES_OVER inline task<> write_file(std::string_view path, std::string_view data,
                                                    unsigned permissions = 0666) {
   return detail::write_whole(std::string{path}, data, permissions);
 }
 
-/// Has a file replaced by one that has this in it: whoever opens it finds the old one or the new one, whole, also after a crash.
-/// When this has returned it is the new one, on the disk. `data` stays.
+/// Replaces a file by one with `data` in it, atomically: whoever opens the path finds the whole old file or the whole new one,
+/// also after a crash. When this has returned, the new one is on the disk.
 ///
-/// It is written beside it, as `.NAME.` and sixteen digits, and then renamed. The new one has the permissions of the old one
-/// without set-user-ID, set-group-ID and the sticky bit, or `permissions` where there was none, and whoever writes owns it. A link at that path is replaced itself.
+/// The new file is written in the same directory, as `.NAME.` and sixteen digits, and then renamed. It has the permissions of
+/// the old file without set-user-ID, set-group-ID and the sticky bit, or `permissions` where there was none. The writer owns
+/// it. A symbolic link at the path is replaced, not followed.
 ///
-/// Cancel    before it is renamed there is no effect, and what was written beside it is removed; likewise where it fails.
-/// Fails     as file::open() and file::write_at(). Where only the directory could not be synced, the new one is there, perhaps not on
-///           the disk.
+/// Suspends  always.
+/// Cancel    a call that is stopped, or fails, before the rename has no effect and removes what it has written.
+/// Fails     as file::open() and file::write_at(). If only the sync of the directory fails, the new file is there, but perhaps
+///           not yet on the disk.
+/// Lifetime  `data` outlives the task; `path` is copied.
 /// Cost      two waits for the disk.
 WEFT_COROUTINE_TAKES_OVER inline task<> replace_file(std::string_view path, std::string_view data,
                                                      unsigned permissions = 0666) {

@@ -1,4 +1,4 @@
-// What happens to files and directories, as a stream: inotify.
+// Changes of files and directories, as a stream of events (inotify).
 //
 //     w::fs::file_watch watch;
 //     co_await watch.add("/etc/myserver", w::fs::file_change::written | w::fs::file_change::moved_to);
@@ -7,11 +7,11 @@
 //       if (one.has(w::fs::file_change::overflow) || one.name == "config") co_await reload();
 //     }
 //
-// An event says that something has happened, not what is there now: that may be something else again. Only what the system itself
-// does is seen: nothing of what other machines do on a network's file system. A directory that is watched tells of the names in
-// it, not of what lies deeper: each directory of a tree takes a watch of its own.
+// An event says what has happened; the file may have changed again since. Changes that other machines make on a network file
+// system are not seen. The watch of a directory reports the names in it, but nothing in the directories below: each needs a
+// watch of its own.
 //
-// Rejected: to read events in a task of its own into a channel. Its length would be a second queue, with an overflow of its own.
+// Rejected: a task that reads events into a channel. The channel would be a second queue that can overflow.
 #pragma once
 
 #include <cstddef>
@@ -26,25 +26,25 @@
 
 namespace weft::fs {
 
-/// What happens to a file, or to one in a directory; several by `|`. The values are the system's.
+/// What happens to a file, or to a name in a directory; several are combined by `|`. The values are those of inotify.
 enum class file_change : std::uint32_t {
   read = 0x1,
   modified = 0x2,    ///< written to, or truncated; a long write gives several
-  attributes = 0x4,  ///< permissions, times, owner; also the number of names
-  written = 0x8,     ///< closed by one that could write: what it has written is there
-  closed = 0x10,     ///< closed by one that could only read
+  attributes = 0x4,  ///< permissions, times, owner, or the number of names
+  written = 0x8,     ///< closed by a program that had it open for writing
+  closed = 0x10,     ///< closed by a program that had it open for reading only
   opened = 0x20,
-  moved_from = 0x40,  ///< out of the directory, or to another name in it: event.name is the old one
-  moved_to = 0x80,    ///< the new one, with the same cookie where both directories are watched
+  moved_from = 0x40,  ///< moved out of the directory, or renamed in it: event.name is the old name
+  moved_to = 0x80,    ///< moved into the directory, or renamed in it: event.name is the new name
   created = 0x100,
   removed = 0x200,
-  self_removed = 0x400,  ///< what is watched has no name any more, and nobody has it open
-  self_moved = 0x800,    ///< what is watched has another name, and is watched on
+  self_removed = 0x400,  ///< the watched file has no name any more, and nobody has it open
+  self_moved = 0x800,    ///< the watched file was renamed; the watch goes on
 
-  // What only comes, whatever was asked for.
+  // Reported whether or not they are asked for.
   unmounted = 0x2000,
-  overflow = 0x4000,  ///< events were lost, of whichever watch: event.watch is none. Look at what is there
-  ended = 0x8000,     ///< this watch is over: removed, or what was watched is gone. The last one of its id
+  overflow = 0x4000,  ///< events of any watches were lost; event.watch is none. Look at the files themselves
+  ended = 0x8000,     ///< the last event of a watch: it was removed, or the watched file is gone
 };
 constexpr file_change operator|(file_change a, file_change b) noexcept {
   return file_change{static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b)};
@@ -52,31 +52,31 @@ constexpr file_change operator|(file_change a, file_change b) noexcept {
 constexpr file_change operator&(file_change a, file_change b) noexcept {
   return file_change{static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b)};
 }
-/// All that changes something, and nothing of who reads.
+/// All changes, without opening, reading and closing.
 inline constexpr file_change any_change = file_change::modified | file_change::attributes | file_change::written |
                                           file_change::moved_from | file_change::moved_to | file_change::created |
                                           file_change::removed | file_change::self_removed | file_change::self_moved;
 
-/// Which watch of a file_watch. No other one gets the same.
+/// Identifies a watch of a file_watch. It is not given again.
 enum class watch_id : int { none = -1 };
 
-/// What has happened to a file.
+/// One event.
 struct file_event {
   watch_id watch = watch_id::none;
   file_change what{};
-  std::uint32_t cookie = 0;   ///< what moved_from and moved_to of one move have in common; 0: it is no move
-  bool is_directory = false;  ///< that it has happened to
-  std::string name;           ///< in the directory that is watched; empty: it has happened to what is watched itself
+  std::uint32_t cookie = 0;   ///< the same in moved_from and moved_to of one move; 0: it is no move
+  bool is_directory = false;  ///< whether it has happened to a directory
+  std::string name;           ///< the name in the watched directory; empty: it has happened to the watched file itself
 
-  /// Whether one of these has happened.
+  /// Whether it is one of `any`.
   bool has(file_change any) const noexcept { return (what & any) != file_change{}; }
 };
 
 /// How a path is watched.
 struct watch_options {
-  bool follow_symlinks = true;   ///< no: a link itself is watched
-  bool only_directory = false;   ///< else fails with not_a_directory
-  bool ignore_unlinked = false;  ///< nothing of files in the directory that have no name any more, and are still open
+  bool follow_symlinks = true;   ///< otherwise a symbolic link itself is watched
+  bool only_directory = false;   ///< fails with not_a_directory where the path leads to something else
+  bool ignore_unlinked = false;  ///< reports nothing about open files that have lost their name in the directory
 };
 
 }  // namespace weft::fs
@@ -106,13 +106,13 @@ struct awaiting_file_event {
 
 namespace weft::fs {
 
-/// Watches files and directories from add() on.
+/// Watches files and directories, each from its add() on.
 ///
-/// Fails     the constructor throws error: too_many_files_open where the user has as many as fs.inotify.max_user_instances
-///           allows, or the process as many descriptors as it may. And std::bad_alloc.
-/// Threads   any: add() and remove() at once, and while a task waits; one task at a time waits. Moves and destruction are for
-///           when nobody is at it.
-/// Lifetime  the runtime in which it was made outlives it, as it does a stream.
+/// Fails     the constructor throws error: too_many_files_open where the user has fs.inotify.max_user_instances of them, or the
+///           process has no more descriptors; and std::bad_alloc.
+/// Threads   any thread may call add() and remove(), also while a task waits in next(). One task at a time may wait. Move or
+///           destroy it only while no other thread uses it.
+/// Lifetime  the runtime in which it was made outlives it.
 /// Cost      a descriptor, and 16 KiB.
 class [[nodiscard("it watches as long as it lives")]] file_watch {
  public:
@@ -121,28 +121,29 @@ class [[nodiscard("it watches as long as it lives")]] file_watch {
   file_watch& operator=(file_watch&&) noexcept = default;
   ~file_watch() = default;
 
-  /// Watches what the path leads to, from now on and whatever it is called later. Its events may come before this returns. What is
-  /// watched already, also by another name, keeps its id, and is watched for `what` instead.
+  /// Watches the file that the path leads to, also after it is renamed. Events may come before this returns. A file that is
+  /// watched already, by whatever name, keeps its id, and is watched for `what` from now on.
   ///
-  /// Suspends  always: finding the path may wait for a disk, on the blocking pool.
-  /// Cancel    before it has begun, nothing is watched. Once it has, it is waited for.
-  /// Fails     with error; no_space_on_device where the user has as many watches as fs.inotify.max_user_watches allows.
+  /// Suspends  always: the path is looked up on the blocking pool.
+  /// Cancel    a call that is stopped before it has begun watches nothing. One that has begun runs to its end.
+  /// Fails     with the system's error: no_such_file_or_directory; no_space_on_device where the user has
+  ///           fs.inotify.max_user_watches of them.
   WEFT_COROUTINE_TAKES_OVER task<watch_id> add(const watch_options& options, std::string_view path,
                                                file_change what = any_change);
   WEFT_COROUTINE_TAKES_OVER task<watch_id> add(std::string_view path, file_change what = any_change) {
     return add(watch_options{}, path, what);
   }
 
-  /// Ends a watch. What it has seen before still comes, and then `ended`. False: it has ended already.
+  /// Ends a watch. Its earlier events still come, and then `ended`. Gives false where it had ended already. Does not suspend.
   bool remove(watch_id which) noexcept;
 
-  /// The next event, in the order in which they have happened. A case of a select, too.
+  /// Gives the next event, in the order in which they have happened. May be a case of a select.
   ///
-  /// Suspends  where none has come, and after 128 operations in a row that did not.
-  /// Cancel    has taken none.
-  /// Fails     with an error of the system's. With std::bad_alloc, after which the event is still there.
+  /// Suspends  where there is no event, and after 128 operations in a row that did not suspend.
+  /// Cancel    a stopped call has taken no event.
+  /// Fails     with the system's error; with std::bad_alloc, after which the next call gives the event.
   /// Misuse    two tasks that wait at once end the program with a sentence.
-  /// Cost      a system call for as many events as have come, up to 16 KiB of them.
+  /// Cost      one system call for all events that have come, up to 16 KiB of them.
   detail::operation<detail::awaiting_file_event> next() const noexcept;
 
  private:

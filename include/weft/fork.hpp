@@ -1,5 +1,5 @@
-// A fork: a piece of work that a scope runs beside its body, and how it is told, watched and awaited from there. Forks are
-// made by the scope: see scope.hpp. How they are kept stands in scope/scope_core.hpp.
+// A fork: work that a scope runs beside its body. Its handle awaits, watches and stops it. Scopes make forks: see scope.hpp;
+// scope/scope_core.hpp says how they are stored.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,26 @@ struct scope_options;
 template <class T>
 class fork_view;
 
-/// A piece of work that a scope runs beside its body. Move-only; dropped, it runs on, and its scope waits for it.
+/// The handle of work that a scope runs beside its body. Move-only. If it is dropped, the work runs on, and the scope waits for
+/// it.
 ///
 ///     int n = co_await std::move(f);  // the value, moved out
 ///     int& n = co_await f;            // the value, which stays in the fork
 ///     w::fork_view<int> v = f.view(); // for any number of others: co_await v gives a const int&
 ///
-/// Suspends  until it has ended.
-/// Cancel    whoever waits leaves; the fork runs on. If the fork ended stopped, so does who awaits it.
-/// Fails     throws what the fork threw: everybody who awaits it gets the same exception.
-/// Lifetime  inside its scope; one that is kept beyond that ends the program with a sentence where it is seen.
-/// Threads   a handle is used by one thread at a time; request_stop, done and status also while the fork runs elsewhere.
-/// Cost      its frame is given back when it has ended and its handle is gone.
+/// Suspends  until the fork has ended.
+/// Cancel    a stopped waiter leaves; the fork runs on. If the fork ended stopped, so does the awaiting task.
+/// Fails     throws what the fork threw: all that await it get the same exception.
+/// Lifetime  inside its scope; a use after that ends the program with a sentence where it can be detected.
+/// Threads   one thread at a time uses a handle. request_stop(), done() and status() may be called while the fork runs
+///           elsewhere.
+/// Cost      the fork's frame is freed when it has ended and its handle is gone.
 template <class T = void>
 class fork : public detail::knows_roots {
  public:
   using value_type = T;
 
-  fork() noexcept = default;  ///< empty: not to be awaited
+  fork() noexcept = default;  ///< empty; must not be awaited
   fork(fork&& other) noexcept : word_{std::exchange(other.word_, detail::fork_word{})} {}
   fork& operator=(fork&& other) noexcept {
     std::swap(word_, other.word_);
@@ -43,32 +45,33 @@ class fork : public detail::knows_roots {
   }
   ~fork() { release(std::exchange(word_, detail::fork_word{})); }
 
-  /// Whether there is something to await.
+  /// Whether it has a fork: false if empty or moved from.
   explicit operator bool() const noexcept { return static_cast<bool>(word_); }
 
-  /// Whether it has ended. It may have been a moment ago that it had not.
+  /// Whether the fork has ended. Does not wait; false may be out of date.
   bool done() const noexcept { return status() != fork_status::running; }
 
-  /// How it has ended, or that it runs; of one moment. An empty one ends the program with a sentence. Any thread.
+  /// How the fork has ended, or that it still runs, at the moment of the call. Any thread. An empty handle ends the program
+  /// with a sentence.
   fork_status status() const noexcept {
     if (!word_) detail::fail_empty_fork();
     if (word_.has_record()) return word_.record().status();
     return detail::promise_of<T>(word_).is_exception() ? fork_status::failed : fork_status::succeeded;
   }
 
-  /// Its id, which names it also when it has ended; one that names nothing, of a fork that ended before fork() returned.
+  /// Its id, also after it has ended; a default one for a fork that ended before fork() returned. Throws std::bad_alloc.
   task_id id() const {
     if (!word_) detail::fail_empty_fork();
     return word_.has_record() ? detail::id_of(word_.record()) : task_id{};
   }
 
-  /// Tells it to stop: now if it waits, else at its next wait.
+  /// Tells the fork to stop: it ends now if it waits, else at its next wait. Does not wait for its end.
   void request_stop(stop_cause cause = {}) noexcept {
     if (!word_) detail::fail_empty_fork();
     if (word_.has_record()) word_.record().request_stop_because(cause);
   }
 
-  /// Another look at its result, to be copied at will. Throws std::bad_alloc. Cost: the first one needs a record, if the
+  /// Gives a view of its result, which can be copied. Throws std::bad_alloc. Cost: the first view allocates a record if the
   /// fork has none.
   fork_view<T> view();
 
@@ -81,12 +84,12 @@ class fork : public detail::knows_roots {
   detail::fork_word word_;
 };
 
-/// Looks at the result of a fork: `const T& value = co_await view`. Copyable; for work that several others need.
+/// A copyable handle that shares the result of a fork: `const T& value = co_await view`. For work that several others need.
 ///
 ///     auto parsed = s.fork(parse, file).view();
-///     s.fork(index, parsed);  s.fork(check, parsed);  // both await the one
+///     s.fork(index, parsed);  s.fork(check, parsed);  // both await the same fork
 ///
-/// As a fork, otherwise. Lifetime: inside its scope, which ends the program with a sentence if a view is left.
+/// Otherwise as a fork. Lifetime: inside its scope, which ends the program with a sentence if a view is left at its end.
 template <class T = void>
 class fork_view : public detail::knows_roots {
  public:
@@ -106,8 +109,8 @@ class fork_view : public detail::knows_roots {
   }
 
   explicit operator bool() const noexcept { return of_ != nullptr; }
-  bool done() const noexcept { return status() != fork_status::running; }  ///< as of a fork, of one moment
-  /// As of a fork.
+  bool done() const noexcept { return status() != fork_status::running; }  ///< as fork::done()
+  /// As fork::status().
   fork_status status() const noexcept {
     if (of_ == nullptr) detail::fail_empty_fork();
     return of_->status();
@@ -136,7 +139,7 @@ struct scope_access {
   template <class R, class F, class... Args>
   static task<R> run(scope_options options, const env* exactly, F f, Args... args);
 
-  /// A fork that runs here and now, also on a pool; where scope::fork_here throws, when the forkers have suspended.
+  /// Starts a fork on this thread at once, also on a pool; where scope::fork_here would throw, once the forkers have suspended.
   template <class T>
   static weft::fork<T> fork_here(scope& in, task<T> work);
 

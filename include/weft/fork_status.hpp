@@ -1,9 +1,9 @@
-// How far a fork is: what its handle says. Part of fork.hpp.
+// The state of a fork, as its handle gives it. Part of fork.hpp.
 #pragma once
 
 namespace weft {
 
-/// How far a fork is.
+/// The state of a fork.
 enum class fork_status : unsigned char {
   running,    ///< it has not ended
   succeeded,  ///< with a value

@@ -1,10 +1,10 @@
-// Awaiting a function that reports through a callback.
+// Awaits a function that reports its result through a callback.
 //
 //     std::string text = co_await w::from_callback<std::string>([&](w::callback<std::string> done) { http.get(url, done); });
 //
-// The outcome lies in the awaiting frame, so a callback is a pointer. One that comes before the function returns has the
-// task go on without having suspended. A stop can't end the wait, since the callback will come and needs the frame: it is
-// forwarded to `cancel`, and the wait goes on until the callback has come.
+// The outcome lies in the awaiting frame, so a callback is a pointer to it. If the callback comes before the function returns,
+// the task goes on without having suspended. A stop can't end the wait, since the callback will still come and needs the frame:
+// the stop is forwarded to `cancel`, and the wait goes on until the callback has come.
 #pragma once
 
 #include <type_traits>
@@ -22,11 +22,12 @@ class callback_awaiter;
 
 }  // namespace detail
 
-/// How a function that takes a callback reports to the task that awaits it: exactly once, from any thread, through any
-/// copy. A pointer; for a C function, which wants a `void*`, there are address() and from_address().
+/// Reports a result to the task that awaits it in from_callback(). It is called exactly once, on any thread, through any of its
+/// copies. It is a pointer; for a C function that takes a `void*`, there are address() and from_address().
 ///
-/// Lifetime  until it was called: nothing of it is touched after that. Never called, the task waits for ever; called
-///           twice, the second call meets whatever has taken the frame's place.
+/// Lifetime  valid until it is called; the call touches nothing of it afterwards. If it is never called, the task waits for
+///           ever. A second call is undefined: it uses memory of a frame that may be gone.
+/// Threads   any. The task resumes on its own executor; if it has none, inside the call.
 template <class T = void>
 class callback {
  public:
@@ -57,10 +58,10 @@ class callback {
     awaiting_->complete_with_exception(std::move(failure));
   }
 
-  /// Reports that there will be no value, because of a cancel: whoever awaits it ends stopped.
+  /// Reports that the operation was cancelled: the awaiting task ends stopped.
   void set_stopped() const noexcept { awaiting_->complete_stopped(); }
 
-  /// For a C library that passes a `void*` on to its callback: `from_address(done.address())` is `done` again.
+  /// For a C library that passes a `void*` to its callback: `from_address(done.address())` is `done` again.
   void* address() const noexcept { return awaiting_; }
   static callback from_address(void* address) noexcept {
     return callback{*static_cast<detail::handed_outcome<T>*>(address)};
@@ -109,7 +110,7 @@ class callback_awaiter : waiter, handed_outcome<T> {
   }
   static constexpr wait_type type{.leave = forward_stop, .name = "callback"};
 
-  // By a stopper, or by the sleeper that parked too late for one.
+  // Called by the stopper, or by the sleeper itself if the stop came before it parked.
   void cancel() noexcept {
     if constexpr (!std::is_same_v<Cancel, no_cancel>) {
       auto cancels = [this]() noexcept(noexcept(detail::invoke(cancel_))) { detail::invoke(cancel_); };
@@ -122,7 +123,7 @@ class callback_awaiter : waiter, handed_outcome<T> {
 };
 
 template <class T, class Start, class Cancel>
-class [[nodiscard("from_callback does nothing until it is awaited")]] callback_source : public knows_roots {
+class WEFT_TO_BE_AWAITED("from_callback does nothing until it is awaited") callback_source : public knows_roots {
  public:
   template <class S, class C>
   callback_source(S&& start, C&& cancel) : start_(std::forward<S>(start)), cancel_(std::forward<C>(cancel)) {}
@@ -136,21 +137,21 @@ class [[nodiscard("from_callback does nothing until it is awaited")]] callback_s
 
 }  // namespace detail
 
-/// Awaits a function that reports through a callback. Calls `start(done)` with a `callback<T> done`, which must be
-/// called exactly once, now or later, from any thread: `done(value)`, `done.set_exception(e)` or `done.set_stopped()`.
+/// Awaits a function that reports its result through a callback. Calls `start(done)` with a `callback<T> done`, which must be
+/// called exactly once, now or later, on any thread: `done(value)`, `done.set_exception(e)` or `done.set_stopped()`.
 ///
 ///     int n = co_await w::from_callback<int>([&](w::callback<int> done) {
 ///       socket.async_read(buffer, [done](int n) { done(n); });
 ///     });
 ///
 /// Suspends  only if the callback has not come when `start` returns; resumes on the task's own executor.
-/// Cancel    calls `cancel()`, once, on the thread that stops, perhaps beside the callback; then waits for the
-///           callback, whatever it reports: a value that came all the same is not lost. Without `cancel`, a stop just
-///           waits. A task that was stopped before does not call `start`.
+/// Cancel    calls `cancel()` once, on the thread that stops, perhaps at the same time as the callback. Then it waits for the
+///           callback, whose result counts: a value that comes all the same is not lost. Without `cancel`, a stopped task waits
+///           for the callback, too. A task that was stopped before does not call `start`.
 /// Fails     throws what `start` throws, which must not have kept the callback then, or what the callback reports.
 /// Lifetime  both functions are moved into the awaiting frame, and what they refer to outlives the callback.
-/// Threads   `start` runs through on its thread. `cancel` must not throw, and must not wait for the callback.
-/// Cost      no allocation. A callback that comes at once costs a few ns.
+/// Threads   `start` is called on the task's thread. `cancel` must not throw, and must not wait for the callback.
+/// Cost      no allocation. A callback that comes before `start` returns costs a few ns.
 template <class T = void, class Start>
   requires std::is_invocable_v<std::decay_t<Start>&, callback<T>>
 auto from_callback(Start&& start) {

@@ -5,14 +5,14 @@
 //     on_reply([promise = std::move(promise)](int n) mutable { promise.set_value(n); });
 //     int n = co_await std::move(answer);
 //
-// A promise is the end that a callback, a thread or another library sets; its future is the end that a task awaits, a
-// plain thread waits for, or a continuation follows. They share one state, with one outcome and at most one who waits;
-// how the two meet is told in core/handover.hpp. `from_callback`, in a file of its own, is the same without the
-// shared state: the outcome lies in the awaiting frame.
+// A promise is the end that a callback, a thread or another library sets. Its future is the end that a task awaits, a plain
+// thread waits for, or a continuation is attached to. Both share one state, with one outcome and at most one waiter;
+// detail/core/handover.hpp says how the setter and the waiter meet. from_callback(), in from_callback.hpp, does the same
+// without a shared state: the outcome lies in the awaiting frame.
 //
-// Rejected: (a) a list of continuations in the state: a future has one owner, so there is one who waits, and then() is
-// a started task like any other. (b) A future that stops its producer when it is dropped: who sets a promise is often
-// no task. (c) std::future underneath: it blocks threads and can't be awaited.
+// Rejected: (a) a list of continuations in the state: a future has one owner, so there is one waiter, and then() starts a task
+// like any other. (b) A future that stops its producer when it is dropped: who sets a promise is often no task. (c) std::future
+// underneath: it blocks threads and can't be awaited.
 #pragma once
 
 #include <exception>
@@ -37,18 +37,18 @@ template <class T>
 class future_case;
 }  // namespace detail
 
-/// The end that is set: once, by a value, an exception, or as stopped. T is void, a reference, or any type that moves.
+/// Sets an outcome once: a value, an exception, or stopped. T is void, a reference, or any type that can be moved.
 ///
 ///     w::promise<int> promise;
 ///     w::future<int> answer = promise.get_future();
 ///     on_reply([promise = std::move(promise)](int n) mutable { promise.set_value(n); });
 ///     int n = co_await std::move(answer);
 ///
-/// Fails     a second set throws errc::promise_already_set, a second get_future errc::future_already_taken. Destroyed
-///           without having been set, it fails its future with errc::broken_promise.
-/// Threads   set from any. Of several that set it at once, one succeeds; the others throw, or get false from try_set.
-///           Whoever waits without an executor of its own goes on inside the call that sets it.
-/// Cost      one allocation, for it and its future.
+/// Fails     a second set throws errc::promise_already_set, a second get_future() errc::future_already_taken. The destructor of
+///           a promise that was not set fails its future with errc::broken_promise. Use after a move ends the program.
+/// Threads   may be set on any. Of several that set it at once, one succeeds; the others throw, or get false from try_set(). A
+///           waiter that has no executor resumes inside the call that sets it.
+/// Cost      one allocation, shared with its future.
 template <class T = void>
 class promise {
   static_assert(!std::is_rvalue_reference_v<T>, "a promise can't hold an rvalue reference: hold a value");
@@ -68,13 +68,14 @@ class promise {
     if (state_->release()) delete state_;
   }
 
-  /// Whether it was not moved from.
+  /// False: it was moved from.
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  /// Whether the other end is there. Once it was taken and is gone, nobody will ever ask for the outcome.
+  /// Whether its future, or a waiter that has taken over from it, exists. False before get_future(), and once nobody can ask
+  /// for the outcome any more.
   bool is_wanted() const noexcept { return !state().is_alone(); }
 
-  /// Gives the other end, once. By who made the promise: not while another thread sets it.
+  /// Gives its future, once. Must not be called while another thread sets the promise.
   future<T> get_future() {
     if (state().future_taken) detail::throw_error(errc::future_already_taken, "get_future");
     state_->future_taken = true;
@@ -82,7 +83,7 @@ class promise {
     return future<T>{state_};
   }
 
-  /// Sets it to a value. Fails: as above, and with what the value's constructor throws; then it is not set.
+  /// Sets it to a value. Where the value's constructor throws, that exception is thrown here, and the promise is not set.
   template <class U = T>
     requires detail::value_of<T, U>
   void set_value(U&& value) {
@@ -106,11 +107,11 @@ class promise {
   /// Sets it to stopped: whoever awaits it ends stopped.
   void set_stopped() { claimed().complete_stopped(); }
 
-  /// Sets it to any of the three; if moving the value throws, to that exception.
+  /// Sets it to whatever `how` holds; if moving the value throws, to that exception.
   void set_result(result<T>&& how) { claimed().complete_with(std::move(how)); }
   void set_result(const result<T>& how) { set_result(result<T>{how}); }
 
-  /// The same, if it was not set before.
+  /// The same, but gives false where it was set before, and does not throw then.
   bool try_set(result<T>&& how) {
     if (!state().claim()) return false;
     state_->complete_with(std::move(how));
@@ -131,13 +132,14 @@ class promise {
   detail::shared_outcome<T>* state_;
 };
 
-/// The end that is waited for, once: by a task (`co_await std::move(f)`), by a plain thread (`f.get()`), or by what
-/// goes on from it (`f.then(g)`). Each of them takes the outcome, and leaves the future empty.
+/// Waits for an outcome, once: in a task (`co_await std::move(f)`), on a plain thread (`f.get()`), or by a continuation
+/// (`f.then(g)`). Each of these takes the outcome and leaves the future empty.
 ///
 /// Suspends  only where it is not ready; resumes on the task's own executor.
-/// Cancel    a stop leaves the future: the task ends stopped, and the promise can still be set, in vain. An outcome
-///           that is being set meanwhile wins.
-/// Fails     throws what the promise was set to; a future that is empty ends the program with a sentence.
+/// Cancel    a stopped task ends stopped, and the future is gone; the promise can still be set, without effect. An outcome that
+///           is being set at that moment wins.
+/// Fails     throws the exception that the promise was set to. To wait for an empty future ends the program with a sentence.
+/// Threads   one at a time.
 /// Cost      no allocation to wait.
 template <class T = void>
 class [[nodiscard("the outcome comes with the future")]] future : public detail::knows_roots {
@@ -157,16 +159,16 @@ class [[nodiscard("the outcome comes with the future")]] future : public detail:
     if (state_ != nullptr && state_->release()) delete state_;
   }
 
-  /// Whether there is something to wait for.
+  /// False: it is empty.
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  /// Whether the promise was set.
+  /// Whether the promise was set. Does not wait.
   bool is_ready() const { return state().is_ready(); }
 
-  /// Blocks a plain thread until the promise was set; the future keeps the outcome.
+  /// Blocks the calling thread, which runs no task, until the promise was set. Does not take the outcome.
   void wait() const { detail::wait_for(state()); }
 
-  /// The same, and takes the outcome. Throws what failed, or `stopped`.
+  /// Blocks likewise, then takes the outcome: gives the value, or throws the exception, or `stopped`.
   T get() {
     wait();
     detail::future_awaiter<T> ended{take()};
@@ -174,10 +176,11 @@ class [[nodiscard("the outcome comes with the future")]] future : public detail:
     return ended.await_resume();
   }
 
-  /// What `f` makes of the outcome, as a future. `f` is called with the value, and not at all if there is none; or with
-  /// the `result<T>`, if it takes one. If it returns something to await (a task, a future), that is awaited too.
+  /// Calls `f` with the value and gives what it returns as a future. An `f` that takes a `result<T>` is called with any
+  /// outcome; other functions are not called if there is no value, and the failure or stop is passed on. If `f` returns
+  /// something that can be awaited (a task, a future), that is awaited, too.
   ///
-  /// Threads  `f` runs inside the call that sets the promise, or here if that has happened; or on `ex`.
+  /// Threads  `f` runs on `ex`; without that, inside the call that sets the promise, or inside then() if it was set before.
   /// Cost     three allocations.
   template <class F>
   auto then(F&& f) {
@@ -190,15 +193,15 @@ class [[nodiscard("the outcome comes with the future")]] future : public detail:
     return as_future(ex, go_on(std::forward<F>(f)));
   }
 
-  /// Has many wait for the outcome: copies of what this gives all refer to it, and each may be awaited again and again, by
-  /// tasks, fibers and sync_wait. `co_await s` gives a `const T&` (void gives void, a reference the reference).
+  /// Gives a shared_task, by whose copies any number of tasks, fibers and sync_waits can wait for the outcome, also repeatedly.
+  /// `co_await s` gives a `const T&` (void gives void, a reference the reference).
   ///
   ///     const w::shared_task<config> settings = promise.get_future().share();
   ///     const config& mine = co_await settings;
   ///
   /// Cancel   a waiter that is stopped leaves. Unlike in any other shared_task, the last one stops nothing.
-  /// Threads  copies may be awaited from any thread, one copy from one at a time.
-  /// Fails    std::bad_alloc; then the outcome is nobody's.
+  /// Threads  copies may be awaited on any thread, each copy on one at a time.
+  /// Fails    std::bad_alloc; the outcome is lost then.
   /// Cost     two allocations.
   shared_task<T> share() {
     static_cast<void>(state());
@@ -231,14 +234,14 @@ class [[nodiscard("the outcome comes with the future")]] future : public detail:
   detail::shared_outcome<T>* state_ = nullptr;
 };
 
-/// Says of a future with a name that it is awaited as an rvalue.
+/// Refuses, at compile time, to await a future as an lvalue.
 template <class T>
 detail::refused_awaiter awaiter_in_root(future<T>&) noexcept {
   static_assert(!sizeof(T*), "a future is awaited once, as an rvalue: co_await std::move(f)");
   return {};
 }
 
-/// A future that is ready: `make_ready_future(7)`, `make_ready_future<T>(value)`, `make_ready_future()`.
+/// Makes a future that is ready: `make_ready_future(7)`, `make_ready_future<T>(value)`, `make_ready_future()`.
 template <class T>
 future<std::decay_t<T>> make_ready_future(T&& value) {
   promise<std::decay_t<T>> promise;
@@ -251,7 +254,7 @@ inline future<> make_ready_future() {
   return promise.get_future();
 }
 
-/// A future that has failed: `make_exceptional_future<T>(std::runtime_error{"…"})`, or with a std::exception_ptr.
+/// Makes a future that has failed: `make_exceptional_future<T>(std::runtime_error{"…"})`, or with a std::exception_ptr.
 template <class T = void>
 future<T> make_exceptional_future(std::exception_ptr failure) {
   promise<T> promise;
@@ -264,10 +267,12 @@ future<T> make_exceptional_future(Exception failure) {
   return make_exceptional_future<T>(std::make_exception_ptr(std::move(failure)));
 }
 
-/// Starts an awaitable, as start() does, and gives its outcome as a future. What it refers to must live until that is
-/// ready; dropping the future stops nothing.
+/// Starts an awaitable, as start() does, and gives its outcome as a future. What it refers to must live until the future is
+/// ready. To drop the future stops nothing.
 ///
-/// Threads  it starts here and at once, and goes on wherever what it waits for completes; or on `ex`.
+/// Cancel   when `stop` is stopped, so is the work; the future ends stopped.
+/// Threads  it starts within this call, up to its first wait, and resumes wherever what it waits for completes; given `ex`, it
+///          runs there from the beginning.
 /// Cost     two allocations.
 template <detail::awaitable_argument Awaitable>
 future<await_result<Awaitable>> as_future(Awaitable&& awaitable, stop_token stop = {}) {

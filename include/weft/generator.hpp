@@ -1,4 +1,4 @@
-// A generator is a function that yields values one by one to the loop that asks for them, with no scheduler about:
+// Generators: coroutines that yield values one by one to the loop that asks for them, without a scheduler:
 //
 //     weft::generator<const node&> in_order(const node& n) {
 //       if (n.left) co_yield weft::elements_of(in_order(*n.left));
@@ -7,24 +7,24 @@
 //     }
 //     for (const node& n : in_order(root)) print(n);
 //
-// Generators nest: while one waits in `co_yield elements_of(child)`, the child's values go to the consumer directly. The
-// consumer holds the *root*; the root knows the *leaf*, which is the generator that runs; each nested one knows its
+// Generators nest: while one waits in `co_yield elements_of(child)`, the child's values go directly to the consumer. The
+// consumer holds the *root*. The root points to the *leaf*, the generator that runs, and each nested generator points to its
 // parent. So a value costs one resume at any depth:
 //
 //     consumer -> root --leaf_-->  c        the consumer resumes c, and c shows its value to the root
 //                   ^              |
 //                   +-- b <-parent_+        when c ends, b is the leaf again
 //
-// Only advance() resumes. A generator that starts a child, or ends, names the next leaf and suspends; so the machine stack
-// never holds two bodies, whatever the compiler makes of tail calls, and a million nested generators run on a few hundred
-// bytes of it. Destruction walks from the leaf to the root in a loop for the same reason. While nothing is nested, clang
-// sees through all of it, and turns a loop over a generator whose body it knows into a plain loop without a frame.
+// Only advance() resumes. A generator that starts a child, or ends, sets the next leaf and suspends. So two bodies are never on
+// the machine stack at once, whether or not the compiler makes tail calls, and a million nested generators run on a few hundred
+// bytes of it. Destruction goes from the leaf to the root in a loop, for the same reason. While nothing is nested, clang can
+// inline all of it, and compiles a loop over a generator whose body it knows to a plain loop without a frame.
 //
 // Invariants
 //   root_->leaf_ is the suspended body that runs next; null while that is the root itself.
 //   root_->value_ is what the consumer sees; null before the first value, while a body runs, and at the end.
-//   A nested frame belongs to its chain, not to the object that was yielded: its parent frees it on waking up, or the
-//   root's destruction does. (So nothing in a co_yield expression frees anything, and g++ 12 may destroy it twice.)
+//   A nested frame belongs to its chain, not to the object that was yielded: its parent frees it when it resumes, or the root's
+//   destruction does. (So nothing in a co_yield expression frees anything, and it does no harm that g++ 12 destroys it twice.)
 //
 // Rejected: a symmetric transfer from child to parent, which grows the stack where it is no tail call; an exception slot
 // in every parent's awaiter (a store and a test for each child, for what almost never happens); clang's
@@ -54,27 +54,28 @@ template <class Reference>
 class generator_promise;
 }
 
-/// What a function returns that yields values of type T. It is an input range and a view: it is iterated once.
+/// The return type of a generator: a coroutine that yields values of type T. It is an input range and a view, and can be
+/// iterated once.
 ///
-/// `*it` is a T&&: a generator<T> hands out what was yielded to move from (co_yield of an lvalue yields a copy), a
-/// generator<T&> or generator<const T&> hands out references to what was yielded, and copies nothing. `Value` is the
-/// range's value type, where it is another one: generator<std::string_view, std::string>.
+/// `*it` is a T&&: a generator<T> gives values to move from (co_yield of an lvalue yields a copy); a generator<T&> or
+/// generator<const T&> gives references to what was yielded, and copies nothing. `Value` is the range's value type, where that
+/// differs: generator<std::string_view, std::string>.
 ///
-/// Suspends  its body, after each co_yield, until the consumer asks for the next value. Nothing runs before begin().
+/// Suspends  its body, after each co_yield, until the consumer asks for the next value. The body does not start before begin().
 /// Fails     what the body throws comes out of begin() or ++; from a nested generator it comes out of the co_yield first.
-/// Lifetime  references that the body took as parameters outlive the generator. Destroying it destroys the body's locals
-///           where it stands. A value lives until the next ++. While the body runs, nobody begins, advances, reads or
-///           destroys the generator: it ends the program with a sentence.
+/// Lifetime  references that the body took as parameters outlive the generator. Its destructor destroys the body's locals where
+///           it stands. A value lives until the next ++. To begin, advance, read or destroy a generator while its body runs
+///           ends the program with a sentence.
 /// Threads   one at a time. The body runs on the thread that iterates.
-/// Cost      a value: one indirect call, some 2 ns, at any depth; none where clang inlines the body. A generator: one
-///           frame from the worker's frame memory, or from what follows a std::allocator_arg.
+/// Cost      a value: one indirect call, some 2 ns, at any depth; none where clang inlines the body. A generator: one frame,
+///           from the worker's frame memory or from the allocator that follows a std::allocator_arg.
 template <class T, class Value = std::remove_cvref_t<T>>
 class [[nodiscard("a generator runs only while it is iterated")]] generator {
  public:
   class promise_type;
   class iterator;
 
-  generator() noexcept = default;  ///< empty: not to be iterated
+  generator() noexcept = default;  ///< empty; must not be iterated
   generator(generator&& other) noexcept : promise_{std::exchange(other.promise_, nullptr)} {}
   generator& operator=(generator other) noexcept {
     std::swap(promise_, other.promise_);
@@ -82,10 +83,10 @@ class [[nodiscard("a generator runs only while it is iterated")]] generator {
   }
   WEFT_ALWAYS_INLINE inline ~generator();  // so that clang sees where the frame ends
 
-  /// Whether there is a body: false when it was moved from, or is yielded as elements_of().
+  /// Whether there is a body: false if it was moved from, or yielded by elements_of().
   explicit operator bool() const noexcept { return promise_ != nullptr; }
 
-  /// Runs the body to its first value. Called once, and not by the body.
+  /// Runs the body to its first value. May be called once, and not by the body.
   iterator begin();
   std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -98,13 +99,13 @@ class [[nodiscard("a generator runs only while it is iterated")]] generator {
   promise_base* promise_ = nullptr;  // the root of its own iteration; null once moved from
 };
 
-/// Turns a range into what a generator yields one by one: `co_yield elements_of(range)`.
+/// Has a generator yield all elements of a range: `co_yield elements_of(range)`.
 ///
-/// A generator of the same T is nested: its values reach the consumer at no cost for the levels between, and it is left
-/// empty, also if it was an lvalue. Any other range is iterated.
+/// A generator of the same T is nested: its values reach the consumer at no cost for the levels between, and it is empty
+/// afterwards, also if it was an lvalue. Any other range is iterated.
 ///
 /// Fails     what the range throws comes out of the co_yield expression.
-/// Lifetime  refers to the range: spell it inside the co_yield expression.
+/// Lifetime  refers to the range: write it inside the co_yield expression.
 template <class Range>
 class elements_of {
  public:
@@ -156,7 +157,7 @@ class generator_promise : public promise_allocated {
     value_ = nullptr;
     if (leaf_ == nullptr) frame().resume();  // by itself, so that clang sees which body this is
     while (value_ == nullptr && !frame().done()) [[unlikely]]
-      (leaf_ != nullptr ? leaf_ : this)->frame().resume();  // to its next value, or until another one is the leaf
+      (leaf_ != nullptr ? leaf_ : this)->frame().resume();  // to its next value, or until the leaf changes
   }
 
   WEFT_ALWAYS_INLINE void destroy() noexcept {
@@ -302,7 +303,7 @@ class generator<T, Value>::promise_type : public promise_base {
   generator get_return_object() noexcept { return generator{*this}; }
 };
 
-/// Stands at one value of a generator. Move-only, as what it stands at is there once.
+/// An iterator of a generator: an input iterator, and move-only, since each value comes once.
 template <class T, class Value>
 class generator<T, Value>::iterator {
  public:

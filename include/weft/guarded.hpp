@@ -1,4 +1,4 @@
-// A value and its mutex in one. What holds for all primitives stands in sync.hpp.
+// A value with its mutex. What holds for all primitives stands in sync.hpp.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// A value that can only be reached by who holds its mutex.
+/// A value that can be accessed only while its mutex is held.
 ///
 /// Cost  that of the mutex.
 ///
@@ -21,18 +21,18 @@ namespace weft {
 template <class T>
 class guarded {
  public:
-  /// Makes the value of these arguments.
+  /// Constructs the value from these arguments.
   template <class... Args>
     requires std::is_constructible_v<T, Args...>
   explicit guarded(Args&&... args) : value_(std::forward<Args>(args)...) {}
 
-  /// Access to the value, until it ends. Moves.
+  /// Gives access to the value while it lives. Move-only. Its destructor unlocks the mutex.
   class [[nodiscard("the value is given back where this ends")]] access {
    public:
     T& operator*() const noexcept { return *value_; }
     T* operator->() const noexcept { return value_; }
     explicit operator bool() const noexcept { return static_cast<bool>(held_); }
-    void unlock() noexcept { held_.unlock(); }  ///< gives it back before its end
+    void unlock() noexcept { held_.unlock(); }  ///< unlocks it now; the value must not be used afterwards
 
    private:
     friend class guarded;
@@ -41,15 +41,15 @@ class guarded {
     T* value_;
   };
 
-  /// Waits for the mutex, as mutex::lock() does, and gives access.
+  /// Locks the mutex, as mutex::lock(), and gives access.
   [[nodiscard("nothing happens until it is awaited")]] auto lock() noexcept {
     return detail::at_gate<awaiter, guarded>{*this};
   }
-  /// Access, if nobody has the mutex; else one that is false, whose value must not be used.
+  /// Gives access if the mutex is free; otherwise one that converts to false, and must not be used.
   [[nodiscard("the value is given back where this ends")]] access try_lock() noexcept {
     return access{mutex_.try_lock(), value_};
   }
-  sync_stats stats() const noexcept { return mutex_.stats(); }  ///< of its mutex
+  sync_stats stats() const noexcept { return mutex_.stats(); }  ///< those of its mutex
 
  private:
   class awaiter : public mutex::awaiter {

@@ -1,4 +1,4 @@
-// Hooks: in a fiber that has them on, the blocking calls of code that knows nothing of weft suspend the fiber, not its thread.
+// Hooks: in a fiber that has them on, blocking calls of code that does not know weft suspend the fiber, and not its thread.
 //
 //     int answer(const char* question);  // a C library's function: it connects, writes, polls and reads
 //

@@ -15,17 +15,19 @@
 //
 // What holds for all of it:
 //
-//   Threads   one task at a time reads from something, and one writes to it. A second one ends the program with a sentence, where
-//             it is noticed.
-//   Cancel    an operation that is stopped has consumed nothing and written nothing, or says what it has. So has one that fails.
-//   Lifetime  what is read into, and what is written, stays until the operation has ended.
+//   Threads   at a time one task reads from an object, and one writes to it. Most objects notice a second one, and end the
+//             program with a sentence.
+//   Cancel    an operation that is stopped, or fails, has consumed nothing and written nothing, unless its text says otherwise.
+//   Lifetime  the memory that is read into, or written from, outlives the operation.
+//   Units     sizes are in bytes.
 //
-// A buffer knows the type of what it is around: a call costs no more than what it does, and any class with the operations of a
-// reader will do. An lvalue is borrowed, an rvalue moves in: `buffered_reader in{stream}` is a buffered_reader<net::stream&>.
+// A buffer is a template over what it wraps: any class with the operations of a reader will do, and a call through the buffer
+// has no cost of its own. An lvalue is referred to, an rvalue is moved in: `buffered_reader in{stream}` is a
+// buffered_reader<net::stream&>.
 //
-// Rejected: (a) buffers that do not know what they are around: each of their reads would need a frame of its own, which many
-// sources don't. (b) A read that returns what it has when it is stopped: each caller would have to handle that. Bytes that have
-// come stay in the buffer instead, so that whoever reads next finds all of them.
+// Rejected: (a) buffers with type erasure: each read would need a coroutine frame, also where the source does not. (b) A read
+// that returns a part when it is stopped: each caller would have to handle that. Instead, bytes that were received stay in the
+// buffer for the next read.
 #pragma once
 
 #include <algorithm>
@@ -44,13 +46,16 @@
 
 namespace weft::io {
 
-/// Writes what it reads, up to the end of `from`, or `limit` bytes. Gives how many those were. Neither end is closed, nor flushed.
+/// Copies bytes from a reader to a writer, until `from` ends or `limit` bytes are copied. Gives how many it has copied. Closes
+/// and flushes neither.
 ///
-/// Cancel    a buffered_reader holds what was not written yet, so nothing is lost. From any other reader, one piece may have
-///           been read and not written, or written in part; then the writer is closed, as its write() says.
-/// Fails     as either does, likewise.
-/// Lifetime  both outlive it.
-/// Cost      16 KiB, unless `from` is a buffered_reader, whose buffer is used.
+/// Suspends  where a read or a write does.
+/// Cancel    loses nothing where `from` is a buffered_reader, which keeps what was not written. Of any other reader one piece
+///           may be lost that was read and not, or only partly, written; the writer is closed in the latter case, as its
+///           write() says.
+/// Fails     as the reader or the writer, with the same effect as a stop.
+/// Lifetime  both outlive the task.
+/// Cost      a buffer of 16 KiB, unless `from` is a buffered_reader.
 template <reader From, writer To>
 task<std::uint64_t> copy(From& from, To& to, std::uint64_t limit = std::numeric_limits<std::uint64_t>::max());
 

@@ -1,4 +1,4 @@
-// How a runtime waits for sockets, and how often it has. Part of runtime.hpp.
+// By which interface of the kernel a runtime waits for sockets, and how often it has waited. Part of runtime.hpp.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,19 @@ namespace weft {
 
 /// How a runtime learns that a socket is ready.
 enum class io_backend : unsigned char {
-  automatic,  ///< what WEFT_IO in the environment says (epoll, uring); else a ring for one worker where the system allows
-              ///< it, and epoll for several
-  epoll,      ///< one set for all workers
-  uring,      ///< a ring a worker: Linux 6.1, where nothing forbids io_uring, and a weft that was built with liburing
+  /// As the environment variable WEFT_IO says (epoll, uring). Without it, io_uring for a runtime of one worker where the system
+  /// allows it, and epoll for several workers.
+  automatic,
+  epoll,  ///< one epoll set for all workers
+  uring,  ///< an io_uring for each worker: needs Linux 6.1, a system that allows io_uring, and a weft built with liburing
 };
 
-/// What a runtime has done for sockets so far. Figures of one moment each.
+/// What a runtime has done for sockets so far. Each figure is read by itself, so they need not agree.
 struct io_stats {
-  std::size_t watched = 0;       ///< descriptors that are open
-  std::uint64_t waits = 0;       ///< system calls that asked for changes
-  std::uint64_t changes = 0;     ///< what these reported
-  std::uint64_t interrupts = 0;  ///< of these waits, that were ended for what was posted
+  std::size_t watched = 0;       ///< open descriptors that it watches
+  std::uint64_t waits = 0;       ///< system calls that asked the kernel which descriptors are ready
+  std::uint64_t changes = 0;     ///< changes of readiness that these calls reported
+  std::uint64_t interrupts = 0;  ///< how many of the waits were ended since a job was posted
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Limits for readers and writers: how much is read, and how fast bytes go.
+// Limits for readers and writers: of size, and of rate.
 //
 //     w::task<> upload(w::net::stream peer, w::io::pipe_writer to) {
 //       w::io::rate_limited_reader slow{peer, 1'000'000, 64 * 1024};                      // bytes a second, and at once
@@ -6,10 +6,10 @@
 //       co_await w::io::copy(body, to);
 //     }
 //
-// They are readers and writers themselves, and know the type of what they are around, as the buffers of io.hpp do: an lvalue
-// is borrowed, an rvalue moves in. What holds for io.hpp (threads, cancel, lifetime) holds for them.
+// They are readers and writers themselves, and templates over what they wrap, as the buffers of io.hpp: an lvalue is referred
+// to, an rvalue is moved in. Threads, cancel and lifetime are as described in io.hpp.
 //
-// Rejected: one bucket for many connections. They would wait for each other, and a lock would lie in each read.
+// Rejected: one token bucket for many connections. They would wait for each other, and each read would take a lock.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 #include <utility>
 #include <weft/buffered_reader.hpp>
 #include <weft/clock.hpp>
+#include <weft/detail/io/byte_bucket.hpp>
 #include <weft/detail/io/byte_buffer.hpp>
-#include <weft/detail/io/token_bucket.hpp>
 #include <weft/error.hpp>
 #include <weft/io_concepts.hpp>
 #include <weft/nothrow.hpp>
@@ -34,19 +34,19 @@ namespace weft::io {
 
 // ---- how much -------------------------------------------------------------------------------------------------------------
 
-/// What a reader does that has given as much as it may: it ends, or fails with message_size if more is there.
+/// What a limited_reader does at its limit: it ends, or fails with message_size if there is more to read.
 enum class at_limit : std::uint8_t { end, fail };
 
-/// A reader of the first `limit` bytes of another one: of a body whose length is known, or of what must not be longer.
+/// Reads at most the first `limit` bytes of another reader: a body of known length, or an input of limited length.
 ///
 ///     w::io::limited_reader body{in, length};
 ///     while (const std::size_t size = co_await body.read(buffer)) use(buffer, size);
 ///
-/// Cancel    has taken nothing.
-/// Fails     as the reader does. With at_limit::fail, with message_size where there is more than `limit`, and then for good; to
-///           know that, it takes a byte, which nobody gets.
-/// Lifetime  a reader that is an lvalue outlives it. It moves while nobody reads.
-/// Cost      a frame a read; no buffer.
+/// Cancel    a stopped read has taken nothing.
+/// Fails     as the reader that it wraps. With at_limit::fail also with message_size, from then on always, where there is more
+///           than `limit`; to find that out it reads one byte more, which is lost.
+/// Lifetime  a reader that is passed as an lvalue outlives it. Move it only while nobody reads.
+/// Cost      a coroutine frame for each read; no buffer.
 template <reader Source>
 class limited_reader {
  public:
@@ -63,10 +63,10 @@ class limited_reader {
   }
   ~limited_reader() = default;
 
-  /// As the reader's, of no more than left(); 0: it has ended, or has given `limit` bytes.
+  /// Reads as the reader that it wraps, but at most left() bytes. 0: that reader has ended, or `limit` bytes were read.
   task<std::size_t> read(std::span<std::byte> into);
 
-  /// How many bytes it may give yet. Not 0 behind the end: its reader has ended before.
+  /// How many bytes of the limit are left. If it is not 0 at the end, the wrapped reader has ended before the limit.
   std::uint64_t left() const noexcept { return left_; }
   std::remove_reference_t<Source>& source() noexcept { return source_; }
 
@@ -86,13 +86,14 @@ limited_reader(Source&&, std::uint64_t, at_limit) -> limited_reader<Source>;
 
 // ---- how fast -------------------------------------------------------------------------------------------------------------
 
-/// A reader that gives no more than `bytes_per_second`, and up to `burst` at once, by a token bucket: in any time of t seconds no
-/// more than burst + t * bytes_per_second. Neither is 0.
+/// Limits the rate of a reader by a token bucket: within any t seconds it reads at most burst + t * bytes_per_second bytes.
+/// Neither figure is 0.
 ///
-/// Suspends  until there are tokens for what is asked, or for half of the burst, by the clock of the task; then as its reader.
-/// Cancel    has taken nothing.
-/// Lifetime  a reader that is an lvalue outlives it. It moves while nobody reads.
-/// Cost      a frame a read, in which its timer is; it looks at the clock twice.
+/// Suspends  until there are tokens for as many bytes as are asked for, or for half of the burst, by the clock of the task;
+///           then as the reader that it wraps.
+/// Cancel    a stopped read has taken nothing.
+/// Lifetime  a reader that is passed as an lvalue outlives it. Move it only while nobody reads.
+/// Cost      a coroutine frame for each read, which contains the timer, and two readings of the clock.
 /// Source    token bucket, as in RFC 2697.
 template <reader Source>
 class rate_limited_reader {
@@ -106,26 +107,26 @@ class rate_limited_reader {
   }
   ~rate_limited_reader() = default;
 
-  task<std::size_t> read(std::span<std::byte> into);  ///< as the reader's, of no more than there are tokens for
-  std::remove_reference_t<Source>& source() noexcept { return source_; }  ///< the reader, without a limit
+  /// Reads as the wrapped reader, but at most as many bytes as there are tokens.
+  task<std::size_t> read(std::span<std::byte> into);
+  std::remove_reference_t<Source>& source() noexcept { return source_; }  ///< the wrapped reader, without a limit
 
  private:
   [[nodiscard]] detail::one_at_a_time reads() noexcept {
     return {is_read_, "two tasks read from one rate_limited_reader at once: which of them gets what would be chance"};
   }
   Source source_;
-  detail::token_bucket bucket_;
+  detail::byte_bucket bucket_;
   bool is_read_ = false;
 };
 template <class Source>
 rate_limited_reader(Source&&, std::uint64_t, std::uint64_t) -> rate_limited_reader<Source>;
 
-/// The same for a writer: it takes no more than `bytes_per_second`, and up to `burst` at once.
+/// Limits the rate of a writer, as rate_limited_reader does that of a reader.
 ///
-/// Cancel    of write(): one that ends behind its first byte closes it, and shuts down what it writes to where that can be
-///           shut down or closed, as a stream and a pipe can. Later writes fail with `closed`. Around a buffered_writer that
-///           leaves the part which was written in its buffer, and a flush of it would send that.
-/// Otherwise as rate_limited_reader.
+/// Cancel    a write() that is stopped, or fails, after its first byte closes this, and shuts down or closes the writer that it
+///           wraps, if that is possible, as of a stream and a pipe. Later writes fail with errc::closed. A buffered_writer that
+///           it wraps keeps the written part in its buffer, and a flush of it sends that.
 template <writer Sink>
 class rate_limited_writer {
  public:
@@ -138,12 +139,12 @@ class rate_limited_writer {
   }
   ~rate_limited_writer() = default;
 
-  /// As the writer's, of no more than there are tokens for.
+  /// Writes as the writer that it wraps, but at most as many bytes as there are tokens for.
   task<std::size_t> write_some(std::span<const std::byte> data);
-  task<> write(std::span<const std::byte> data);  ///< all of it, in parts
+  task<> write(std::span<const std::byte> data);  ///< writes all of `data`, in parts
   /// The same of a text, which outlives the await.
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) { return write(std::as_bytes(std::span{text})); }
-  std::remove_reference_t<Sink>& sink() noexcept { return sink_; }  ///< the writer, without a limit
+  std::remove_reference_t<Sink>& sink() noexcept { return sink_; }  ///< the wrapped writer, without a limit
 
  private:
   class unfinished;
@@ -155,7 +156,7 @@ class rate_limited_writer {
   void cut() noexcept;
 
   Sink sink_;
-  detail::token_bucket bucket_;
+  detail::byte_bucket bucket_;
   bool is_cut_ = false, is_written_ = false;
 };
 template <class Sink>

@@ -1,4 +1,5 @@
-// Numbers as bytes: of a size and an order that both sides have agreed on, or as varints, in which small ones take few bytes.
+// Numbers as bytes: with a size and a byte order that both sides have agreed on, or as varints, in which small numbers take few
+// bytes.
 //
 //     w::task<> send_point(w::io::buffered_writer<const w::net::stream&>& out, std::uint32_t id, std::int64_t x, float y) {
 //       co_await w::io::write_number(out, id, std::endian::big);
@@ -6,10 +7,10 @@
 //       co_await w::io::write_number(out, y, std::endian::big);
 //     }
 //
-// A varint has seven bits a byte, the lowest ones first, and the eighth says that more follow (LEB128, as in protocol buffers).
-// One of a signed type is a zigzag: 0, -1, 1, -2 are 0, 1, 2, 3, so that small ones below zero are short, too.
+// A varint has seven bits in each byte, the lowest ones first; the eighth bit says that more follow (LEB128, as in protocol
+// buffers). Signed types are zigzag-encoded: 0, -1, 1, -2 become 0, 1, 2, 3, so that small negative numbers are short, too.
 //
-// What holds for io.hpp (threads, cancel, lifetime) holds for them.
+// Threads, cancel and lifetime are as described in io.hpp.
 #pragma once
 
 #include <array>
@@ -27,39 +28,41 @@
 
 namespace weft::io {
 
-/// An integer, but no bool.
+/// An integer type except bool.
 template <class T>
 concept integer = std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool> && sizeof(T) <= sizeof(std::uint64_t);
-/// An integer, a float or a double.
+/// An integer type except bool, float or double.
 template <class T>
 concept number =
     integer<T> || (std::floating_point<T> && std::numeric_limits<T>::is_iec559 && sizeof(T) <= sizeof(std::uint64_t));
 
-/// The next `sizeof(T)` bytes as a number.
+/// Reads the next `sizeof(T)` bytes, and gives them as a number.
 ///
 ///     const auto size = co_await w::io::read_number<std::uint32_t>(in, std::endian::big);
 ///
-/// Cancel  has consumed nothing.
-/// Fails   as the reader does; with ended_early, where the input ends before. Likewise, it has consumed nothing then.
-/// Cost    no call of the reader where it is in the buffer.
+/// Suspends  as buffered_reader does.
+/// Cancel    a stopped call has consumed nothing.
+/// Fails     as the reader does; with ended_early, where the input ends before. It has consumed nothing then.
+/// Cost      does not call the source where the buffer has the bytes.
 template <number T, reader Source>
 task<T> read_number(buffered_reader<Source>& from, std::endian order);
 
-/// A number in `sizeof(T)` bytes.
+/// Writes a number as `sizeof(T)` bytes.
 ///
-/// Cancel  as buffered_writer::write(): has taken nothing of it.
-/// Fails   as the writer does.
+/// Suspends  as buffered_writer does.
+/// Cancel    as buffered_writer::write(): a stopped call has written nothing.
+/// Fails     as the writer does.
 template <number T, writer Sink>
 task<> write_number(buffered_writer<Sink>& to, T value, std::endian order);
 
-/// The next varint, of a signed type a zigzag.
+/// Reads the next varint, and gives it as a number; for a signed type, decodes the zigzag.
 ///
-/// Cancel  has consumed nothing.
-/// Fails   as read_number(); with result_out_of_range, where it has more bits than T. Likewise, it has consumed nothing then.
+/// Cancel  a stopped call has consumed nothing.
+/// Fails   as read_number(); with result_out_of_range, where it has more bits than T. It has consumed nothing then.
 template <integer T, reader Source>
 task<T> read_varint(buffered_reader<Source>& from);
 
-/// A number as a varint, which takes up to ten bytes, of a signed type as a zigzag.
+/// Writes a number as a varint of up to ten bytes; for a signed type, as a zigzag.
 ///
 /// Cancel  as write_number().
 /// Fails   as the writer does.
@@ -87,7 +90,7 @@ constexpr std::array<std::byte, sizeof(T)> bytes_of(T value, std::endian order) 
   }
   return bytes;
 }
-// Of at least so many bytes as it has.
+// `bytes` has at least sizeof(T).
 template <class T>
 constexpr T number_of(std::span<const std::byte> bytes, std::endian order) noexcept {
   std::uint64_t bits = 0;
@@ -101,8 +104,8 @@ constexpr T number_of(std::span<const std::byte> bytes, std::endian order) noexc
 inline constexpr std::size_t longest_varint = 10;
 struct varint {
   std::uint64_t bits = 0;
-  std::size_t size = 0;  // 0: what there is has no end
-  bool fits = true;      // else it has too many bits
+  std::size_t size = 0;  // in bytes; 0: its end is missing
+  bool fits = true;      // false: it has too many bits
 };
 constexpr varint parse_varint(std::span<const std::byte> from, unsigned most_bits) noexcept {
   varint got;
@@ -121,7 +124,7 @@ constexpr varint parse_varint(std::span<const std::byte> from, unsigned most_bit
 template <class T>
 constexpr std::uint64_t varint_bits(T value) noexcept {
   using bits = std::make_unsigned_t<T>;
-  if constexpr (std::is_signed_v<T>)  // the sign is the lowest bit, and the others are turned round below zero
+  if constexpr (std::is_signed_v<T>)  // the sign is the lowest bit; of negative numbers, the others are inverted
     return static_cast<bits>(static_cast<bits>(static_cast<bits>(value) << 1) ^
                              (value < 0 ? static_cast<bits>(-1) : bits{0}));
   else

@@ -1,4 +1,4 @@
-// Pipes in memory: what is written at one end comes out at the other one. Part of io.hpp.
+// Pipes in memory: what is written to one end is read from the other. Part of io.hpp.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct pipe_access;
 
 namespace weft::io {
 
-/// The end of a pipe that bytes come out of. A reader.
+/// The end of a pipe that is read from: an io::reader.
 ///
-/// Threads   any, one task at a time; close() may come while a read waits, which ends with the error `closed`. Moves and
-///           destruction are for when nobody calls it; a read that is under way keeps what it needs.
+/// Threads   any thread, one task at a time. close() may be called while a read waits, which then fails with errc::closed. Move
+///           or destroy it only while nobody calls it; a read that waits does not touch it.
 class pipe_reader {
  public:
-  pipe_reader() noexcept = default;  ///< of no pipe: reads fail with `closed`
+  pipe_reader() noexcept = default;  ///< of no pipe: reads fail with errc::closed
   pipe_reader(pipe_reader&& other) noexcept = default;
   pipe_reader& operator=(pipe_reader&& other) noexcept {
     pipe_reader old{std::move(*this)};
@@ -31,14 +31,16 @@ class pipe_reader {
   }
   ~pipe_reader() { close(); }
 
-  /// Reads what is in it, as much as `into` holds. 0: the other end is closed and all was read, or `into` is empty.
+  /// Reads the bytes in the pipe, at most as many as `into` holds, and gives how many. 0: the other end is closed and all was
+  /// read, or `into` is empty.
   ///
-  /// Suspends  only where it is empty.
-  /// Cancel    has had no effect.
-  /// Fails     with `closed`, if this end is.
+  /// Suspends  where the pipe is empty.
+  /// Cancel    a stopped read has taken nothing.
+  /// Fails     with errc::closed where this end is closed.
   WEFT_COROUTINE_WRAPPER task<std::size_t> read(std::span<std::byte> into) const { return read_from(core_, into); }
 
-  /// Writes fail with `closed` from now on, and what is in it is dropped. Does not wait, and may be called again.
+  /// Closes the pipe: writes fail with errc::closed from now on, and what is in it is lost. Does not suspend; may be called
+  /// again.
   void close() noexcept;
   bool is_open() const noexcept;
 
@@ -48,10 +50,10 @@ class pipe_reader {
   std::shared_ptr<detail::pipe_core> core_;
 };
 
-/// The end of a pipe that bytes are put into. A writer. Otherwise as pipe_reader.
+/// The end of a pipe that is written to: an io::writer. Otherwise as pipe_reader.
 class pipe_writer {
  public:
-  pipe_writer() noexcept = default;  ///< of no pipe: writes fail with `closed`
+  pipe_writer() noexcept = default;  ///< of no pipe: writes fail with errc::closed
   pipe_writer(pipe_writer&& other) noexcept = default;
   pipe_writer& operator=(pipe_writer&& other) noexcept {
     pipe_writer old{std::move(*this)};
@@ -60,21 +62,21 @@ class pipe_writer {
   }
   ~pipe_writer() { close(); }
 
-  /// Writes as much as there is room for: at least a byte, unless `data` is empty.
+  /// Writes a first part of `data`, as much as there is room for and at least one byte unless it is empty, and gives its size.
   ///
-  /// Suspends  only where it is full.
-  /// Cancel    has had no effect.
-  /// Fails     with `closed`, if either end is.
+  /// Suspends  where the pipe is full.
+  /// Cancel    a stopped call has written nothing.
+  /// Fails     with errc::closed where either end is closed.
   WEFT_COROUTINE_WRAPPER task<std::size_t> write_some(std::span<const std::byte> data) const {
     return write_some_to(core_, data);
   }
-  /// Writes all of it.
+  /// Writes all of `data`. Otherwise as write_some().
   ///
-  /// Cancel  one that is stopped before its first byte has had no effect; later, it closes this end, as that of a stream.
+  /// Cancel  a write that is stopped before its first byte has no effect; later, it closes this end.
   WEFT_COROUTINE_WRAPPER task<> write(std::span<const std::byte> data) const { return write_all_to(core_, data); }
   WEFT_COROUTINE_WRAPPER task<> write(std::string_view text) const { return write(std::as_bytes(std::span{text})); }
 
-  /// The other end reads what is in it, then 0. Does not wait, and may be called again.
+  /// Ends the data: the other end reads what is in the pipe, then 0. Does not suspend; may be called again.
   void close() noexcept;
   bool is_open() const noexcept;
 
@@ -85,17 +87,17 @@ class pipe_writer {
   std::shared_ptr<detail::pipe_core> core_;
 };
 
-/// Both ends of a pipe: what is written to the one is read from the other.
+/// Both ends of a pipe.
 struct pipe_ends {
   pipe_reader from;
   pipe_writer to;
 };
 
-/// A pipe in memory that holds up to `capacity` bytes, which is not 0.
+/// Makes a pipe in memory that holds up to `capacity` bytes, which is not 0. Throws std::bad_alloc.
 ///
 ///     auto [from, to] = io::pipe(4096);
 ///
-/// Cost  two allocations; an operation takes a lock of one byte twice, and copies.
+/// Cost  two allocations. An operation copies the bytes, and takes a spin lock twice.
 pipe_ends pipe(std::size_t capacity = std::size_t{64} * 1024);
 
 }  // namespace weft::io

@@ -1,5 +1,5 @@
-// An array that crosses the library's border, where a std::vector can't: with libstdc++'s debug mode (_GLIBCXX_DEBUG), which
-// is a choice of each translation unit, that has another layout.
+// An array that is passed between the library and programs. A std::vector can't be: in libstdc++'s debug mode (_GLIBCXX_DEBUG),
+// which each translation unit chooses for itself, it has another layout.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Some values, in a block of their own: the library makes it, and programs read it, copy it, or take a std::vector of it.
+/// An array of fixed size, which the library makes. Programs read it, copy it, or convert it to a std::vector.
 ///
 ///     std::vector<w::async_frame> stack = child.stack;
 ///
@@ -43,7 +43,7 @@ class items {
     count_ = std::exchange(other.count_, 0);
     return *this;
   }
-  // Not one for both: that of a class with such a member would be noexcept, and a copy asks for memory.
+  // Two functions: with one by value, that of a class with such a member would be noexcept, but a copy allocates.
   items& operator=(const items& other) { return *this = items{other}; }
 
   const T* begin() const noexcept { return all_.get(); }
@@ -56,10 +56,10 @@ class items {
   const T& front() const noexcept { return all_[0]; }
   const T& back() const noexcept { return all_[count_ - 1]; }
 
-  /// Lets go of all but the first `count`.
+  /// Keeps only the first `count` values. Does not free memory.
   void cut(std::size_t count) noexcept { count_ = count; }
 
-  /// The same in a standard container.
+  /// A copy in a standard container.
   template <class Container>
     requires std::is_same_v<typename Container::value_type, T> &&
              std::is_constructible_v<Container, const T*, const T*> && (!std::ranges::enable_view<Container>)

@@ -11,21 +11,21 @@
 
 namespace weft {
 
-/// Opens when it was counted down to zero, for good.
+/// A countdown that opens once, when it reaches zero.
 ///
-/// Cost  the last count wakes each that waits.
+/// Cost  the last count_down() wakes each waiter.
 class latch : detail::gate {
  public:
-  explicit latch(std::size_t count) noexcept : left_{count} {}  ///< of 0 it is open at once
+  explicit latch(std::size_t count) noexcept : left_{count} {}  ///< with 0 it is open at once
 
-  /// By no more than is left: else it ends the program.
+  /// Counts down. Misuse: by more than is left, it ends the program with a sentence.
   void count_down(std::size_t by = 1) noexcept;
   bool is_open() const noexcept;
   [[nodiscard("nothing happens until it is awaited")]] auto wait() noexcept;
-  /// Counts down by one, which a stop does not take back, and waits. No case of a select: that is count_down() before it, and
-  /// wait().
+  /// Counts down by one, and waits. A stop does not undo the count. It can't be a case of a select: call count_down() before,
+  /// and use wait().
   [[nodiscard("nothing happens until it is awaited")]] auto arrive_and_wait() noexcept;
-  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  /// How many wait, and have waited; may have changed when it is returned. Takes the lock, and walks along the line.
   using gate::stats;
 
  private:

@@ -1,5 +1,6 @@
-// Several async_generators as one: merge. What ends first comes first: as_completed. The sources run side by side, and their
-// values are handed to a function one at a time; how, and why there is no generator of all values, is told in join/merge.hpp.
+// merge combines several async_generators; as_completed gives results in the order in which they come. The sources run
+// concurrently, and a function is called with their values, one at a time. How that is done, and why the result is no
+// generator, is described in join/merge.hpp.
 #pragma once
 
 #include <concepts>
@@ -9,6 +10,7 @@
 #include <vector>
 #include <weft/async_generator.hpp>
 #include <weft/detail/base/forward.hpp>
+#include <weft/detail/join/awaitables.hpp>
 #include <weft/detail/join/group.hpp>
 #include <weft/detail/join/merge.hpp>
 #include <weft/error.hpp>
@@ -16,8 +18,8 @@
 
 namespace weft {
 
-/// Consumes an async_generator: calls `f(value)` for each, and awaits what that gives, if it can be awaited. An `f` that
-/// gives a bool ends it by false.
+/// Consumes an async_generator: calls `f(value)` for each value, and awaits the result if that can be awaited. If `f` gives
+/// false, the loop ends.
 ///
 ///     co_await (lines(in) | w::for_each(print));
 ///
@@ -34,14 +36,15 @@ WEFT_COROUTINE_TAKES_OVER task<> for_each(async_generator<T> source, F&& f) {
   return std::move(source) | weft::for_each(std::forward<F>(f));
 }
 
-/// Runs several async_generators side by side: `merge(a(), b()) | for_each(f)` hands their values to `f` as they come, one at
-/// a time; a source waits while another's value is in `f`. `| collect()` gives them in a vector; `| accumulate(init, fn)`
-/// what that makes of them. Between stand transform, filter and take, whose functions are called in turn as `f` is.
+/// Runs several async_generators concurrently: `merge(a(), b()) | for_each(f)` calls `f` with their values as they come, one at
+/// a time; a source waits while `f` runs with a value of another one. `| collect()` gives a vector of all values, and `|
+/// accumulate(init, fn)` their reduction. transform, filter and take may stand between; their functions are called one at a
+/// time, too.
 ///
-/// Suspends  until all sources are at their ends, or `f` wants no more; then those that wait are stopped and joined.
-/// Cancel    a stop goes to all sources, and to `f` if that waits.
-/// Fails     the first failure, of a source or of `f`, stops the others and is thrown; later ones are lost errors.
-/// Threads   each source runs in a child of its own, on the executor of who awaits it. Calls of `f` never overlap.
+/// Suspends  until all sources have ended, or `f` has given false; sources that wait are then stopped and joined.
+/// Cancel    stops all sources, and `f` if that waits.
+/// Fails     the first failure of a source or of `f` stops the others and is thrown; later ones are lost errors.
+/// Threads   each source runs as a child on the executor of the awaiting task. Calls of `f` never overlap.
 template <class T, std::same_as<async_generator<T>>... Rest>
 detail::merged<T> merge(async_generator<T> first, Rest... rest) {
   std::vector<async_generator<T>> sources;
@@ -55,7 +58,7 @@ detail::merged<T> merge(std::vector<async_generator<T>> sources) {
   return detail::merged<T>{std::move(sources)};
 }
 
-/// The adaptors in their other form, as of an async_generator.
+/// The same adaptors as functions, as those of an async_generator.
 template <class T, class... Stages, class Fn>
 auto transform(detail::merged<T, Stages...> sources, Fn&& fn) {
   return std::move(sources) | transform(std::forward<Fn>(fn));
@@ -89,10 +92,10 @@ WEFT_COROUTINE_TAKES_OVER task<> for_each(detail::merged<T, Stages...> sources, 
 
 // ---- as_completed -----------------------------------------------------------------------------------------------------
 
-/// What as_completed gives of each: which one it was, and how it ended.
+/// What as_completed gives for each element: which one it is, and how it ended.
 template <class T>
 struct completed {
-  std::size_t index;  ///< of the range's element
+  std::size_t index;  ///< of the element in the range
   result<T> outcome;
 };
 
@@ -107,17 +110,18 @@ async_generator<completed<T>> completion_of(std::size_t index, task<T> one) {
 
 }  // namespace detail
 
-/// Runs the elements of a range side by side: `as_completed(range) | for_each(f)` hands each to `f` when it has ended, as a
-/// completed<T>, in the order in which they end, one at a time. All else that stands behind a merge stands here, too.
+/// Runs the elements of a range concurrently: `as_completed(range) | for_each(f)` calls `f` with a completed<T> for each, in
+/// the order in which they end, one at a time. The other adaptors of a merge may follow, too.
 ///
 ///     auto show = [&](w::completed<std::string> page) { if (page.outcome) print(urls[page.index], *page.outcome); };
 ///     co_await (w::as_completed(urls | std::views::transform(fetch)) | w::for_each(show));
 ///
-/// Suspends  until all have ended, or `f` wants no more (it gives false); then those that run are stopped and joined.
-/// Cancel    a stop goes to all of them, and to `f` if that waits.
-/// Fails     with what `f` throws; then the others are stopped and joined. An element's failure is an outcome.
-/// Threads   as merge: children of who awaits it, on its executor. Calls of `f` never overlap.
-/// Cost      two frames for each.
+/// Suspends  until all have ended, or `f` has given false; those that still run are then stopped and joined.
+/// Cancel    stops all of them, and `f` if that waits.
+/// Fails     throws what `f` throws; the others are stopped and joined before. The failure of an element is passed to `f` as
+///           its outcome.
+/// Threads   as merge: they run as children, on the executor of the awaiting task. Calls of `f` never overlap.
+/// Cost      two frames for each element.
 template <detail::awaitable_range Range>
 auto as_completed(Range&& range) {
   using value_type = detail::range_result<Range>;

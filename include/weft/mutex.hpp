@@ -14,10 +14,10 @@
 
 namespace weft {
 
-/// One at a time. Not recursive. A barging mutex: unlocking it wakes the first in line without handing the mutex to it.
+/// Mutual exclusion. Not recursive. A barging mutex: unlock wakes the first in line without handing the mutex to it.
 ///
-/// Order  that of arrival, but for barging: a task that finds the mutex free, because the first in line was woken and does
-///        not run yet, takes it. A waiter is overtaken once; then it is handed the mutex.
+/// Order  that of arrival, except for barging: a task that finds the mutex free, since the woken waiter does not run yet, takes
+///        it. A waiter is overtaken at most once; then it is handed the mutex.
 /// Cost   uncontended, one atomic read-modify-write to lock and one to unlock.
 ///
 ///     auto held = co_await m.lock();  // given back at the end of the block
@@ -26,20 +26,19 @@ class mutex : detail::gate {
   class guard;
 
   mutex() = default;
-  /// Ends the program with a sentence where somebody holds it or waits in it, also one that was woken for it and has not run
-  /// yet.
+  /// Ends the program with a sentence if the mutex is held, or has a waiter, also one that was woken and has not run yet.
   ~mutex();
 
-  /// Gives a guard that owns the mutex.
+  /// Locks it, and gives a guard that owns it.
   [[nodiscard("nothing happens until it is awaited")]] auto lock() noexcept;
-  /// A guard that owns the mutex, or nothing. Never waits.
+  /// Locks it if it is free, and gives a guard that owns it or nothing. Never waits.
   [[nodiscard("the mutex is given back where this ends")]] guard try_lock() noexcept;
 
-  /// A hint. Who finds it free sees what the last one did that held it.
+  /// A hint. If it is free, all that its last holder did is visible.
   bool is_locked() const noexcept {
     return is_held(state_.load(std::memory_order_acquire));  // <- held (no model: none destroys what it finds free)
   }
-  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  /// How many wait, and have waited; may have changed when it is returned. Takes the lock, and walks along the line.
   using gate::stats;
 
  private:
@@ -85,11 +84,11 @@ class mutex : detail::gate {
   detail::atomic<std::uintptr_t> state_{free};
 };
 
-/// Owns a mutex, or nothing. Moves. Gives the mutex back when it ends.
+/// Owns a locked mutex, or nothing. Move-only. Its destructor unlocks the mutex.
 class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
  public:
   guard() noexcept = default;
-  /// From then on it is not known who holds the mutex: waits_on() and snapshots name nobody.
+  /// Afterwards waits_on() and snapshots no longer know who holds the mutex.
   guard(guard&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {
     if (of_ != nullptr) of_->forget_holder();
   }
@@ -100,7 +99,7 @@ class [[nodiscard("the mutex is given back where this ends")]] mutex::guard {
   ~guard() { unlock(); }
 
   explicit operator bool() const noexcept { return of_ != nullptr; }
-  /// Gives it back now.
+  /// Unlocks it now.
   void unlock() noexcept {
     if (of_ != nullptr) std::exchange(of_, nullptr)->unlock();
   }

@@ -5,12 +5,12 @@
 //       while (const std::size_t size = co_await peer.read(buffer)) co_await peer.write(std::span{buffer}.first(size));
 //     }
 //
-// All of it works in tasks, in fibers (weft::await) and on plain threads (sync_wait). Inside of a runtime its workers wait
-// for sockets, elsewhere a thread of the process.
+// All of it works in tasks, in fibers (weft::await) and on plain threads (sync_wait). A socket that is made inside a runtime is
+// waited for by that runtime's workers; any other, by a thread of the process.
 //
-// The kernel never holds a caller's buffer, but for write_zero_copy: each operation is tried at once, and where it can't go on,
-// it waits until the socket is ready and is tried again. So one that is stopped while it waits has had no effect, and its buffer
-// is free.
+// Each operation is tried at once. Where it would block, it waits until the socket is ready and is tried again. Except in
+// write_zero_copy(), the kernel never holds a caller's buffer: an operation that is stopped while it waits has had no effect,
+// and its buffer is free.
 //
 // Every descriptor is non-blocking and close-on-exec. No operation raises SIGPIPE.
 //
@@ -29,6 +29,7 @@
 #include <vector>
 #include <weft/detail/io/descriptor.hpp>
 #include <weft/detail/net/operation.hpp>
+#include <weft/detail/net/stream_operation.hpp>
 #include <weft/endpoint.hpp>
 #include <weft/error.hpp>
 #include <weft/readiness.hpp>
@@ -46,10 +47,10 @@ namespace weft::net {
 
 // ---- streams --------------------------------------------------------------------------------------------------------------
 
-/// What a stream has received, in a buffer that is the library's: it goes back when this goes, on whatever thread.
+/// What stream::receive() gives: bytes in a buffer that its destructor frees. Any thread may destroy it.
 class lent_buffer {
  public:
-  lent_buffer() noexcept = default;  ///< empty, as at the end of a stream
+  lent_buffer() noexcept = default;  ///< makes an empty one, as receive() gives at the end of a stream
   lent_buffer(lent_buffer&& other) noexcept : memory_{std::move(other.memory_)}, size_{std::exchange(other.size_, 0)} {}
   lent_buffer& operator=(lent_buffer&& other) noexcept {
     memory_ = std::move(other.memory_);
@@ -103,15 +104,15 @@ struct receiving {
 
 namespace weft::net {
 
-/// A connection, by TCP or by Unix sockets. Reads and writes are for one task at a time each, and both may go on at once.
+/// A connection, by TCP or by a Unix socket. At a time one task may read and one may write.
 ///
-/// Threads   any, but for moves, destruction and release(), which are for when nothing else goes on; close() may come while
-///           a read or a write waits, which ends with the error `closed`.
-/// Lifetime  a read or a write that is under way keeps what it needs of a stream that is destroyed; it fails with `closed`.
-///           The runtime in which it was made outlives it.
+/// Threads   any thread may call it, but move, destroy or release it only while no other thread uses it. close() may be called
+///           while a read or a write waits, which then fails with errc::closed.
+/// Lifetime  a read or a write that waits when the stream is destroyed fails with errc::closed; it does not touch the stream.
+///           The runtime in which the stream was made outlives it.
 class stream {
  public:
-  /// None: every operation fails with `closed`.
+  /// Makes a stream without a connection: every operation fails with errc::closed.
   stream() noexcept = default;
   stream(stream&& other) noexcept : at_{std::exchange(other.at_, nullptr)} {}
   stream& operator=(stream&& other) noexcept {
@@ -123,23 +124,24 @@ class stream {
     if (at_ != nullptr) at_->drop();
   }
 
-  /// Takes over a connected socket, which becomes non-blocking and close-on-exec. Throws error; then it is the caller's
-  /// still.
+  /// Takes over a connected socket, which becomes non-blocking and close-on-exec. Throws error; the socket is then still the
+  /// caller's.
   static stream adopt(int number);
 
-  /// Reads what has come, as much as `into` holds. 0: the peer has closed its side, or `into` is empty.
+  /// Reads the bytes that have arrived, at most as many as `into` holds, and gives how many. 0: the peer has ended what it
+  /// sends, or `into` is empty.
   ///
-  /// Suspends  only where nothing has come, and after 128 operations in a row that did not.
-  /// Cancel    has had no effect.
-  /// Fails     with an error of the system's, such as connection_reset; `closed` where this was closed here.
+  /// Suspends  where no bytes have arrived, and after 128 operations in a row that did not suspend.
+  /// Cancel    a stopped read has taken nothing.
+  /// Fails     with the system's error, such as connection_reset; with errc::closed after close() of this stream.
   /// Misuse    two tasks that read at once end the program with a sentence.
-  /// Cost      one system call where something has come; none that fails, but for a stream's first.
+  /// Cost      one system call where bytes have arrived; only the first read of a stream makes one in vain. 112 bytes in the
+  ///           caller's frame.
   detail::operation<detail::reading> read(std::span<std::byte> into) const noexcept { return {{at_, into}}; }
-  /// The same into several parts, one after the other, by one system call: a part is filled before the next one begins. Gives
-  /// how many bytes there are in all of them together; 0: the end, or all of them are empty. Of more than 64 parts it may fill
-  /// only the first 64.
+  /// The same into several parts, by one system call. Each part is filled before the next one, and of more than 64 parts only
+  /// the first 64 may be. Gives how many bytes it has read into all of them.
   ///
-  /// Lifetime  the array of parts stays, and stays the same, until this has ended.
+  /// Lifetime  the array of parts must not change until the read has ended.
   ///
   ///     const std::array<std::span<std::byte>, 2> parts{header, body};
   ///     const std::size_t size = co_await peer.read(parts);
@@ -148,102 +150,111 @@ class stream {
     return detail::reading_parts{at_, parts};
   }
 
-  /// Reads what has come, up to 16 KiB, into a buffer that is lent for it: one that waits has none, so an idle connection
-  /// costs no buffer. Empty: the peer has closed its side. Otherwise as read().
+  /// Reads the bytes that have arrived, up to 16 KiB, into a new buffer, which is allocated only when there is something to
+  /// read: an idle connection needs none. Gives an empty one where the peer has ended what it sends. Otherwise as read().
   ///
-  /// Fails     with not_enough_memory, too; nothing has been read then.
+  /// Fails     also with not_enough_memory, before it has read anything.
   /// Cost      that of read(), and an allocation of 16 KiB.
   ///
   ///     while (const w::net::lent_buffer got = co_await peer.receive(); !got.empty()) co_await peer.write(got);
   detail::operation<detail::receiving> receive() const noexcept { return detail::receiving{at_}; }
 
-  /// Writes some of it, at least a byte, unless it is empty. Otherwise as read(), in the other direction.
+  /// Writes a first part of `data`, at least one byte unless it is empty, and gives its size.
+  ///
+  /// Suspends  where the socket's buffer is full, and after 128 operations in a row that did not suspend.
+  /// Cancel    a stopped call has written nothing.
+  /// Fails     with the system's error, such as connection_reset; with errc::closed where the peer takes nothing more, and after
+  ///           shutdown() or close().
+  /// Misuse    two tasks that write at once end the program with a sentence.
   detail::operation<detail::writing_some> write_some(std::span<const std::byte> data) const noexcept {
     return {{at_, data}};
   }
-  /// The same from several parts, one after the other, by one system call, which takes of the first 64 at most. Gives how many
-  /// bytes it has sent of all of them together; the array of parts, which stays until this has ended, stays the same.
+  /// The same from several parts, one after the other, by one system call, which takes at most 64 of them. Gives how many bytes
+  /// it has written from all of them. The array of parts must not change until the call has ended.
   template <class = void>  // so that write_some({}) is the one above
   detail::operation<detail::writing_some_parts> write_some(
       std::span<const std::span<const std::byte>> parts) const noexcept {
     return detail::writing_some_parts{at_, parts};
   }
 
-  /// Writes all of it.
+  /// Writes all of `data`. Otherwise as write_some().
   ///
-  /// Cancel    one that is stopped, or fails, before its first byte has had no effect. After that the peer can't tell what it
-  ///           has from what it lacks: so the stream's write side is closed, and later writes fail with `closed`.
+  /// Cancel    a write that is stopped, or fails, before its first byte has no effect. After that the peer has got an
+  ///           incomplete message, so the write side is closed, and later writes fail with errc::closed.
   detail::writing write(std::span<const std::byte> data) const noexcept { return detail::writing{at_, data}; }
   detail::writing write(std::string_view text) const noexcept { return write(std::as_bytes(std::span{text})); }
-  /// The same for several parts, one after the other, by as few system calls as the system allows. The array of parts, which
-  /// changes meanwhile, stays until this has ended.
+  /// The same from several parts, one after the other, by as few system calls as possible. The write changes the array of
+  /// parts, which outlives it.
   detail::writing write(std::span<std::span<const std::byte>> parts) const noexcept {
     return detail::writing{at_, parts};
   }
 
-  /// Writes all of it, from where it is: the system sends from `data` instead of a copy (MSG_ZEROCOPY, Linux 4.14), and this ends
-  /// when it has let go of that. For large pieces over a network; what has fewer than zero_copy_least bytes, or goes by a Unix
-  /// socket, is written as by write(), and so is all that follows on a stream of which the system says that it has copied
-  /// nevertheless, as over loopback, or that takes nothing lent, as with kTLS.
+  /// Writes all of `data` without copying it: the kernel sends from the caller's memory (MSG_ZEROCOPY, Linux 4.14). For large
+  /// pieces over a network. Fewer than zero_copy_least bytes, and writes to a Unix socket, are copied, as by write(). Once the
+  /// kernel reports that it has copied nevertheless, as over loopback, or refuses, as with kTLS, all later writes of the stream
+  /// are, too.
   ///
-  /// Suspends  until the system needs `data` no more: where it makes no copy, until the peer's system has acknowledged all. As of
-  ///           write(), that is no word of the peer's that it has read it.
-  /// Cancel    before its first byte it has had no effect. After that, until it has ended, the connection is reset, since the
-  ///           system would keep the memory for as long as the peer likes: the stream's reads fail then, too. `data` is free when
-  ///           this has ended, however that is.
-  /// Fails     as write(); likewise. Also where all was lent, and the connection had ended before this has.
-  /// Lifetime  `data` stays as it is until this has ended.
-  /// Misuse    as of write(), of which it is one. A socket that was adopted has nothing lent by others.
-  /// Cost      that of a write without its copy, and 6 us for a report of the system's; pages count against the limit of locked
-  ///           memory.
+  /// Suspends  until the kernel no longer needs `data`: if it has made no copy, until the peer's kernel has acknowledged all of
+  ///           it, which does not mean that the peer has read it.
+  /// Cancel    a write that is stopped before its first byte has no effect. After that the connection is reset, since the
+  ///           kernel would hold `data` until the peer acknowledges it; the stream's reads then fail, too. `data` is free in
+  ///           either case.
+  /// Fails     as write(), with the same effect as a stop; also where the connection ends before the acknowledgement.
+  /// Lifetime  `data` must not change until the write has ended.
+  /// Misuse    it counts as a write. Of a socket that was adopted, no other code may have zero-copy writes under way.
+  /// Cost      that of a write without the copy, and 6 us for the kernel's report; the pages count against RLIMIT_MEMLOCK.
   WEFT_COROUTINE_WRAPPER task<> write_zero_copy(std::span<const std::byte> data) const {
     return detail::write_zero_copy(at_, data);
   }
-  /// From so many bytes on a report costs less than a copy: 6 us beside some 100 us a MiB, as measured over loopback.
+  /// From this many bytes on the report costs less than the copy: 6 us against some 100 us a MiB, measured over loopback.
   static constexpr std::size_t zero_copy_least = std::size_t{64} * 1024;
 
-  /// Sends `size` bytes of a file, from `offset` on, without a copy through the program (sendfile). Gives how many it has sent:
-  /// fewer where the file ends before, also one that has been cut meanwhile. Who has promised more to its peer then closes the
-  /// stream.
+  /// Sends `size` bytes of a file from `offset` on, without copying them through the program (sendfile). Gives how many bytes
+  /// it has sent: fewer where the file ends before. A caller that has announced more to its peer then closes the stream.
   ///
-  /// Suspends  where there is no room, and after 128 pieces of up to 128 KiB that had some.
-  /// Cancel    as write(): after its first byte it closes the stream's write side.
-  /// Fails     as write(), likewise; with an error of the file's, such as io_error, or resource_unavailable_try_again of one that
-  ///           has nothing yet; invalid_seek for a pipe or a socket, which
-  ///           have no positions: io::copy() passes on what those give.
-  /// Lifetime  the file's descriptor, which stays the caller's, is open until this has ended. Its own position stays.
-  /// Misuse    as of write(), of which it is one.
-  /// Cost      a system call and five short ones a piece (no SIGPIPE must come of it). What is not in the system's cache is read
-  ///           from its disk meanwhile, and the worker waits for that: have large cold files read ahead by
-  ///           `blocking(readahead, ...)`, or read them by that and write() them.
+  /// Suspends  where the socket's buffer is full, and after 128 pieces of up to 128 KiB in a row.
+  /// Cancel    as write(): after its first byte it closes the write side.
+  /// Fails     as write(), with the same effect; with the file's error, such as io_error, or resource_unavailable_try_again
+  ///           where there is nothing to read yet. With invalid_seek for a pipe or a socket, which have no positions: use
+  ///           io::copy().
+  /// Lifetime  the caller keeps the descriptor `file` open until the call has ended. Its position does not change.
+  /// Misuse    it counts as a write.
+  /// Cost      for each piece one system call and five short ones (which keep SIGPIPE blocked). The worker waits for the disk
+  ///           where the bytes are not in the page cache: read a large cold file ahead by `blocking(readahead, ...)`.
   WEFT_COROUTINE_WRAPPER task<std::uint64_t> send_file(int file, std::uint64_t offset = 0,
                                                        std::uint64_t size = static_cast<std::uint64_t>(-1)) const {
     return detail::send_file(at_, {file, offset, size});
   }
 
-  /// Closes its write side: the peer reads to the end, then 0. Does not wait. Throws error.
+  /// Ends what this side sends: the peer reads all of it, then 0. What the peer sends can still be read. Does not suspend.
+  /// Throws error.
   void shutdown() const;
-  /// Closes it in both directions. Who reads or writes ends with `closed`. Does not wait, and may be called again.
+  /// Closes the connection in both directions. A read or a write that waits fails with errc::closed. Does not suspend; may be
+  /// called again.
   void close() noexcept {
     if (at_ != nullptr) at_->close();
   }
   bool is_open() const noexcept { return at_ != nullptr && !at_->is_closed(); }
 
-  /// Gives its descriptor to the caller; where nothing reads or writes.
+  /// Gives its descriptor to the caller, who closes it. Only while no read and no write is under way.
   [[nodiscard("the descriptor is nobody's then")]] int release() noexcept;
-  /// Its descriptor, which stays its own; -1: none. Who asks may make a duplicate of it: the connection is shut down then only
-  /// by shutdown(), and where it is closed while a read or a write waits.
+  /// Its descriptor, which still belongs to the stream; -1: none. The caller may have duplicated it, so from this call on the
+  /// destructor does not end the connection: shutdown() does, and close() while a read or a write waits.
   int native_handle() const noexcept { return at_ != nullptr ? at_->shown_number() : -1; }
 
-  endpoint local() const;  ///< throws error
-  endpoint peer() const;   ///< throws error
+  endpoint local() const;  ///< this side's address; throws error
+  endpoint peer() const;   ///< the other side's address; throws error
 
-  /// Whether small writes are sent at once. They are unless it is turned off: otherwise the system holds back the second of
-  /// two small writes until the first is acknowledged, up to 40 ms. Throws error, as the following.
+  // ---- options; none suspends, and all throw error
+
+  /// Whether small writes are sent at once (TCP_NODELAY). They are by default: otherwise the system holds back the second of
+  /// two small writes until the first is acknowledged, up to 40 ms.
   void set_no_delay(bool on) const;
+  /// Whether the system probes an idle connection (SO_KEEPALIVE): if the peer is gone, reads fail with timed_out.
   void set_keep_alive(bool on) const;
-  /// In bytes, as the system takes them: Linux doubles it.
+  /// Sets the size of the system's buffer, in bytes, of which Linux makes twice as many.
   void set_receive_buffer(int bytes) const;
+  /// The same for what is sent.
   void set_send_buffer(int bytes) const;
 
  private:
@@ -257,12 +268,12 @@ class stream {
   detail::descriptor* at_ = nullptr;
 };
 
-/// Connects.
+/// Connects to an address. For the name of a host, see resolve.hpp.
 ///
-/// Suspends  until the peer's system answers. Of a Unix socket, only while the listener has no room: nothing tells when it has,
-///           so it is tried again after 1 ms, and then after up to 64 ms.
-/// Cancel    closes the attempt.
-/// Fails     with an error of the system's: connection_refused, network_unreachable, no_such_file_or_directory, ...
+/// Suspends  until the peer's system answers. To a Unix socket, only while the listener's queue is full: the system does not
+///           tell when there is room, so it is tried again after 1 ms, and then after up to 64 ms.
+/// Cancel    gives the attempt up, and closes its socket.
+/// Fails     with the system's error: connection_refused, network_unreachable, no_such_file_or_directory, ...
 task<stream> connect(endpoint to);
 
 // ---- listeners ------------------------------------------------------------------------------------------------------------
@@ -289,17 +300,18 @@ namespace weft::net {
 
 /// How a listener is made.
 struct listen_options {
-  int backlog = 1024;          ///< how many connections wait to be accepted; the system may allow fewer
-  bool reuse_address = true;   ///< a server that starts again need not wait for its old connections to be forgotten
-  bool reuse_port = false;     ///< several listeners share the port, and the system spreads connections
+  int backlog = 1024;  ///< how many connections may wait to be accepted; the system may allow fewer
+  /// A server can restart while the system still remembers its old connections (SO_REUSEADDR).
+  bool reuse_address = true;
+  bool reuse_port = false;     ///< several listeners share the port, and the system spreads connections (SO_REUSEPORT)
   bool only_v6 = false;        ///< of an IPv6 address: takes no IPv4 connections
   bool replace_stale = false;  ///< of a Unix path: removes a socket there that nobody listens on, as a crash leaves it
 };
 
-/// What connections are accepted from. As a stream, but that several tasks may accept at once.
+/// A socket that accepts connections. Several tasks may accept at once. Threads and lifetime are those of a stream.
 ///
-/// The file of a Unix path, which listen() has made, is removed when the listener is closed, unless another one is there by
-/// then. A copy that a fork() has made removes nothing.
+/// The socket file that listen() has made for a Unix path is removed when the listener is closed, unless another file is there
+/// by then. A copy of the listener in a child of fork() removes nothing.
 class listener {
  public:
   listener() noexcept = default;
@@ -320,13 +332,15 @@ class listener {
   /// Takes over a listening socket, as stream::adopt().
   static listener adopt(int number);
 
-  /// The next connection. One that its peer has given up meanwhile is passed over.
+  /// Gives the next connection. Skips connections that their peers have given up.
   ///
-  /// Cancel    has had no effect: a connection that has come is the next accept's.
-  /// Fails     with an error of the system's, such as too_many_files_open, behind which it may be called again; `closed`.
+  /// Suspends  where no connection waits, and after 128 operations in a row that did not suspend.
+  /// Cancel    a stopped call has accepted nothing: the connection goes to the next call.
+  /// Fails     with the system's error, such as too_many_files_open, after which it may be called again; with errc::closed.
+  /// Cost      one system call for each connection.
   detail::operation<detail::accepting> accept() const noexcept { return {{at_}}; }
 
-  /// Where it listens: the port that the system has chosen, where 0 was asked for. Throws error.
+  /// The address that it listens on, with the port that the system has chosen if 0 was asked for. Throws error.
   endpoint local() const;
   void close() noexcept {
     if (at_ == nullptr) return;
@@ -346,16 +360,17 @@ class listener {
   detail::socket_file* file_ = nullptr;  // of a Unix path
 };
 
-/// Listens at `where`; port 0: the system chooses one. Does not suspend.
+/// Listens on the address `where`; for port 0 the system chooses one. Does not suspend.
 ///
-/// Fails   with an error of the system's: address_in_use, permission_denied, ...
-/// Misuse  with .replace_stale, of two programs that begin at the same moment one may take the other's path. Who can't rule
-///         that out locks a file beside it first. Whoever listens there already accepts a connection that ends at once.
+/// Fails   with the system's error: address_in_use, permission_denied, ...
+/// Misuse  with .replace_stale, two programs that start at the same moment may take each other's path: lock a file beside it
+///         first if that can happen. A program that listens there already sees one connection, which ends at once.
 task<listener> listen(listen_options options, endpoint where);
 WEFT_COROUTINE_WRAPPER inline task<listener> listen(endpoint where) { return listen({}, where); }
-/// So many listeners, at least one, that share one port: each has a queue of its own, among which the system spreads the
-/// connections that come. With port 0, the one that the system chooses for the first.
-/// Fails  as listen(); also where somebody else listens there who does not share.
+/// Makes `count` listeners, at least one, that share a port. Each has its own queue, and the system spreads connections over
+/// them. For port 0 all take the one that the system chooses for the first.
+///
+/// Fails  as listen(); also where a listener that does not share the port has it.
 task<std::vector<listener>> listen_many(listen_options options, endpoint where, std::size_t count);
 
 }  // namespace weft::net

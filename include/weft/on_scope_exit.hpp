@@ -1,4 +1,4 @@
-// Cleanup that waits: a destructor can't co_await, so a task names what is to run when it has ended.
+// Asynchronous cleanup: a destructor can't co_await, so a task registers what is to be awaited when it has ended.
 //
 //     w::task<> serve(connection c) {
 //       co_await w::on_scope_exit(log_out, c.session());
@@ -13,15 +13,16 @@
 
 namespace weft {
 
-/// `co_await on_scope_exit(close(std::move(file)));` in a task has `close` run when that task has ended, however it
-/// ends: with a value, an exception, or stopped; before whoever awaits it goes on. Of several, the last one runs first.
+/// `co_await on_scope_exit(close(std::move(file)));` in a task registers a cleanup, `close`. It runs when that task has ended
+/// in whatever way (with a value, an exception, or stopped), and before the task's awaiter goes on. Several run in reverse
+/// order.
 ///
-/// The task's own variables are gone by then: what the cleanup needs, it owns, or it lives further out. In an
-/// async_generator it does not compile: whoever drops one half-way does so in a destructor, which can't wait.
+/// The task's own variables are destroyed by then, so the cleanup owns what it uses, or that lives further out. In an
+/// async_generator it does not compile: one may be dropped half-way, by a destructor, which can't wait.
 ///
-/// Suspends  not where it is registered.
+/// Suspends  the registration does not.
 /// Cancel    the cleanup is shielded: it can wait even where the task was told to stop.
-/// Fails     a cleanup that throws ends the program with a sentence. std::bad_alloc where it is registered.
+/// Fails     the registration throws std::bad_alloc. A cleanup that throws ends the program with a sentence.
 /// Cost      one block of frame memory, and the cleanup's frame.
 template <awaitable Awaitable>
 detail::exit_registration on_scope_exit(Awaitable&& cleanup) {
@@ -29,8 +30,8 @@ detail::exit_registration on_scope_exit(Awaitable&& cleanup) {
   return detail::exit_registration{detail::as_task(std::forward<Awaitable>(cleanup))};
 }
 
-/// The same for a function that returns the cleanup. It is called when the task has ended; it and its arguments are
-/// moved into the cleanup's frame until then, as a lambda's captures must be.
+/// The same for a function that returns the cleanup. It is called when the task has ended. Until then, the function (which
+/// captures nothing that it does not own) and its arguments are kept in the cleanup's frame.
 ///
 ///     co_await on_scope_exit([](session s) -> task<> { co_await s.log_out(); }, co_await log_in());
 template <class F, class... Args>

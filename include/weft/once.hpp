@@ -1,4 +1,4 @@
-// What is done once, whoever comes first. What holds for all primitives stands in sync.hpp.
+// One-time initialization. What holds for all primitives stands in sync.hpp.
 #pragma once
 
 #include <atomic>
@@ -15,23 +15,23 @@
 
 namespace weft {
 
-/// Does something once, whoever comes first; the others wait for it. If it fails or is stopped, the next one tries.
+/// Runs a function once: the first caller runs it, and others wait for its end. If it fails or is stopped, the next caller runs
+/// its own.
 ///
-/// Fails     the function must not call this again, and wait for it: where it does in its own task, the program ends with a
-///           sentence.
-/// Lifetime  whoever call() let through may destroy this, also while the one that did it is still on its way out. Who only
-///           asked is_done() may not.
-/// Cost      once it is done, two loads, and the frame of a task that ends at once; ask is_done() first where that counts.
+/// Misuse    a function that waits for the same `once` in its own task ends the program with a sentence.
+/// Lifetime  after call() has returned, the caller may destroy the `once`, also while the call that ran the function is still
+///           returning. is_done() alone does not allow that.
+/// Cost      when it is done: two loads, and the frame of a task that ends at once. is_done() avoids the frame.
 class once {
  public:
-  /// `fn()` gives something to await, or does all at once. What it throws is thrown to who called it.
+  /// `fn` may be a plain function, or give something to await. What it throws is thrown to its caller.
   template <class F>
   auto call(F&& fn) {
     WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
     return run<std::decay_t<F>>(*this, std::forward<F>(fn));
   }
   bool is_done() const noexcept { return state_.load(std::memory_order_acquire) == done; }  // <- done
-  /// Of those who found somebody at it, and waited for that one.
+  /// Counts of callers that waited for another one's function.
   sync_stats stats() const noexcept { return mutex_.stats(); }
 
  private:

@@ -1,10 +1,10 @@
-// What a scope reports when it was told to stop, and has not ended after a time of its user's choosing.
+// Reports of scopes that were told to stop and have not ended within a given time.
 //
 //     co_await w::with_scope({.stop_within = 2s}, serve);  // a child that has not ended 2 s after a stop is named on stderr
 //
-// A child ignores a stop by computing without check_stop(), behind shielded(), in an awaitable of another library, or in a
-// cleanup. What waits in weft now has a stack; what runs has none that could be read from outside, and is named by its
-// function.
+// A child ignores a stop while it computes without check_stop(), is shielded(), awaits something of another library, or runs a
+// cleanup. If it waits in weft, the report has its async stack. The stack of a running child is known to its thread alone: if
+// the process has a watchdog, its signal asks the thread for it; otherwise the report names only the child's function.
 #pragma once
 
 #include <cstddef>
@@ -24,35 +24,37 @@ namespace weft {
 
 /// A child of a scope that has not ended.
 struct overdue_child {
-  bool is_body;                       ///< the body of the scope; else a fork
-  bool is_shielded;                   ///< it has put the stop off
-  async_frame function;               ///< what runs in it
-  items<async_frame> stack;           ///< innermost first, the innermost 32; empty: it does not wait in weft now
-  items<wait_subject> waits_on = {};  ///< what it waits for there: one thing, or each case of a select
-  const void* root = nullptr;         ///< what a wait_subject means by its holder
+  bool is_body;          ///< the body of the scope; else a fork
+  bool is_shielded;      ///< whether it is shielded from the stop
+  async_frame function;  ///< its outermost function
+  /// The innermost 32 frames, innermost first. Empty: it does not wait in weft, and its thread can't be asked.
+  items<async_frame> stack;
+  items<wait_subject> waits_on = {};  ///< what it waits for: one thing, or each case of a select
+  const void* root = nullptr;         ///< identifies it where a wait_subject names its holder
+  bool runs = false;                  ///< whether `stack` is that of a thread: plain functions first, then coroutines
 };
 
 /// A scope that was told to stop and has not ended.
 struct overdue_scope {
   std::source_location where;                  ///< the scope
-  stop_cause cause;                            ///< why it was told
-  std::chrono::steady_clock::duration waited;  ///< since then, by its clock
+  stop_cause cause;                            ///< why it was told to stop
+  std::chrono::steady_clock::duration waited;  ///< the time since then, by its clock
   std::size_t ignoring;                        ///< how many children have not ended
   items<overdue_child> children;               ///< the body, and the newest of the forks, up to 32 in all
 };
 
-/// Several lines for people: the scope, then each child with its stack.
+/// Prints a report of several lines: the scope, then each child with its stack.
 std::ostream& operator<<(std::ostream& out, const overdue_scope& what);
 std::string to_string(const overdue_scope& what);
 
-/// What is called with an overdue scope; by default it is printed to stderr. Refers to a callable, which outlives the
-/// scope; a lambda without captures, or a function, needs no object.
+/// A callable that is called with an overdue scope. The default one prints it to stderr. The callable outlives the scope,
+/// unless it is a lambda without captures or a function.
 ///
-/// Threads  where the scope's clock fires: for the real one its own thread, which nothing else uses meanwhile.
-/// Fails    a handler that throws ends the program, with a sentence.
+/// Threads  called on the thread on which the scope's clock fires; the real clock's thread fires no other timer meanwhile.
+/// Fails    a callable that throws ends the program with a sentence.
 class overdue_handler {
  public:
-  constexpr overdue_handler() noexcept = default;  ///< prints
+  constexpr overdue_handler() noexcept = default;  ///< prints to stderr
 
   template <class Handler>
     requires std::is_invocable_v<Handler&, const overdue_scope&> &&
@@ -75,7 +77,7 @@ class overdue_handler {
     }
   }
 
-  void operator()(const overdue_scope& what) const noexcept { call_(object_, what); }  ///< calls the handler
+  void operator()(const overdue_scope& what) const noexcept { call_(object_, what); }  ///< calls the callable
 
  private:
   template <class Handler>

@@ -1,10 +1,10 @@
-// Loops over a range that a pool shares out: for_each and reduce.
+// Parallel loops over a range, on a pool: for_each and reduce.
 //
 //     co_await w::for_each(pixels, shade);
 //     double sum = co_await w::reduce(samples, 0.0);
 //
-// A loop looks whether it was told to stop between two pieces of its range. On an executor that can't run in parallel it
-// says so to stderr, once a process. How a range is cut is told in detail/pool/parallel_loop.hpp.
+// A loop checks for a stop between two pieces of its range. On an executor that can't run in parallel, the first one in a
+// process writes a warning to stderr. detail/pool/parallel_loop.hpp says how a range is divided.
 #pragma once
 
 #include <concepts>
@@ -17,24 +17,26 @@
 
 namespace weft {
 
-/// How a range is cut.
+/// How a range is divided into pieces.
 struct parallel_options {
-  /// How many elements one piece has at least, which nobody shares; 0: a 512th of the range.
+  /// The least number of elements in a piece, which is not divided further; 0: 1/512 of the range.
   std::size_t grain = 0;
 };
 
-/// Calls `f(element)` for all elements of a range, on a pool several at once; if that gives something to await, awaits it.
+/// Calls `f(element)` for all elements of a range, on a pool several at the same time. If `f` returns something that can be
+/// awaited, that is awaited.
 ///
 ///     co_await w::for_each(pixels, shade);
 ///     co_await w::for_each({.grain = 4}, std::views::iota(0, rows), blur_row);
 ///
-/// Order     none on a pool; on an executor that runs one job at a time, that of the range (and the first such loop says
-///           so, once, to stderr: it is seldom meant).
-/// Cancel    looked for before each piece, and wherever `f` waits.
-/// Fails     the first that throws ends it: pieces that have not begun are left out, the others are waited for. A failure
-///           comes out also where a stop has ended other pieces.
-/// Lifetime  an lvalue outlives the loop, an rvalue is moved into its frame; `f` is.
-/// Cost      that of a when_all a piece; elements of one piece are called in a plain loop.
+/// Order     none on a pool. On an executor that runs one job at a time, that of the range; the first such loop writes a
+///           warning to stderr, since that is seldom intended.
+/// Suspends  until all pieces have ended.
+/// Cancel    is checked before each piece, and wherever `f` waits.
+/// Fails     throws the first exception. Pieces that have not begun then are left out, and the others are waited for. A failure
+///           is thrown even where a stop has ended other pieces.
+/// Lifetime  a range that is an lvalue outlives the loop; one that is an rvalue is moved into its frame, as is `f`.
+/// Cost      for each piece, that of a when_all; the elements of a piece are called in a plain loop.
 template <detail::loop_range Range, class F>
   requires std::invocable<std::decay_t<F>&, std::ranges::range_reference_t<Range>>
 WEFT_COROUTINE_TAKES_OVER task<> for_each(parallel_options options, Range&& range, F&& f) {
@@ -48,9 +50,9 @@ WEFT_COROUTINE_TAKES_OVER task<> for_each(Range&& range, F&& f) {
   return for_each(parallel_options{}, std::forward<Range>(range), std::forward<F>(f));
 }
 
-/// `combine` of `initial` and of `transform(element)` for all elements, in the order of the range; on a pool, pieces of it at
-/// once. So `combine(a, b)` takes and gives `T`s, and is associative; it need not be commutative. For an empty range,
-/// `initial`.
+/// Combines `initial` and `transform(element)` of all elements, in the order of the range; on a pool, several pieces at the
+/// same time. So `combine(a, b)` takes two `T`s and gives one, and must be associative, but need not be commutative. An empty
+/// range gives `initial`.
 ///
 ///     double sum = co_await w::reduce(samples, 0.0);
 ///     long bytes = co_await w::reduce({.grain = 1}, files, 0L, std::plus<>{}, size_of_file);

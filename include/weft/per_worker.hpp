@@ -1,4 +1,4 @@
-// Memory of the user's choice for work on several threads: what a scope may be given as `.memory`.
+// per_worker: makes a memory resource for one thread usable by several, such as for the `.memory` of a scope.
 #pragma once
 
 #include <weft/detail/base/forward.hpp>
@@ -14,22 +14,23 @@ bool is_per_worker(const std::pmr::memory_resource* resource) noexcept;
 
 }  // namespace detail
 
-/// Makes of a resource that one thread may use, such as a monotonic one, a resource for many: each worker has blocks of its
-/// own, and the resource is asked for chunks of them under a lock. A scope takes it for declared shared.
+/// Makes a memory resource that several threads may use, on top of one that is for a single thread, such as a monotonic one.
+/// Each worker has its own blocks; chunks for them are allocated from the resource under a lock. A scope treats it as shared.
 ///
 ///     std::pmr::monotonic_buffer_resource arena;
 ///     w::per_worker memory{&arena};
 ///     co_await w::with_scope({.memory = memory, .executor = &workers}, body);
 ///
-/// Threads   any; nobody else uses the resource meanwhile.
-/// Lifetime  outlives what is allocated from it, and is outlived by the resource, which has all of it back then.
-/// Fails     std::bad_alloc, also where it is made.
-/// Cost      a look-up of the worker's blocks more than its own frame memory; a chunk of 16 KiB a worker. Blocks that another
-///           worker frees are that one's; beyond 64 of a size they go to whoever has none. Above 1 KiB, and where more than
-///           200 workers come, each call takes the lock.
+/// Threads   any; the underlying resource must not be used otherwise meanwhile.
+/// Lifetime  outlives what is allocated from it. The underlying resource outlives it, and gets all memory back from its
+///           destructor.
+/// Fails     throws std::bad_alloc, also in the constructor.
+/// Cost      that of weft's own frame memory, and a look-up of the worker's blocks; a chunk of 16 KiB for each worker. A block
+///           goes to the worker that frees it, and beyond 64 of a size to workers that have none. Blocks above 1 KiB, and
+///           workers beyond 200, take the lock for each call.
 class per_worker {
  public:
-  explicit per_worker(std::pmr::memory_resource* resource);  ///< asked under a lock, by one thread at a time
+  explicit per_worker(std::pmr::memory_resource* resource);  ///< called under a lock, by one thread at a time
   per_worker(const per_worker&) = delete;
   per_worker& operator=(const per_worker&) = delete;
   ~per_worker();

@@ -1,19 +1,19 @@
-// The pool: threads that share their work. It is what to run tasks on that compute, and what a runtime is built on. And
-// the strand, which has its jobs run one at a time, and the worker_group, whose threads have each their own.
+// The pool: threads that share their work, for tasks that compute; a runtime is built on one. Also the strand, an executor that
+// runs one job at a time, and the worker_group, whose threads do not share work.
 //
 //     w::pool workers{{.threads = 4}};
 //     auto answer = w::sync_wait(w::start_on(workers, think()));
 //
-// Each worker has its own jobs and takes those of others when it has none. What a job posts goes to its own worker, what
-// comes from outside to a queue of all. A worker that finds nothing sleeps: an idle pool costs no processor time.
+// Each worker has a queue of jobs, and steals from others when that is empty. What a job posts goes into its worker's queue;
+// what other threads post, into a queue of the pool. A worker that finds no job sleeps: an idle pool uses no processor time.
 //
-// Order. A task that was woken is what its waker's worker does next, but no more than some 16 times in a row; one that
-// yields goes behind all that waits there, and behind what came from outside (see yield()). Nothing waits for ever: jobs
-// from outside are looked at every few dozen jobs, and what waits on a worker that is at one job for long is taken over by
-// another one within some milliseconds, or some thousand jobs.
+// Order. A task that was woken runs next on the worker that has woken it, but no more than some 16 such tasks in a row. A task
+// that yields goes behind all jobs of its worker and behind those from outside (see yield()). No job waits for ever: jobs from
+// outside are taken every few dozen jobs, and jobs behind one that runs for long are stolen within some milliseconds, or some
+// thousand jobs.
 //
-// Rejected: one queue for all (each switch meets all others there: 1000 ns at 16 threads); a worker's queue that others
-// can't take from (what its worker does for long holds up the rest).
+// Rejected: one queue for all workers (contention: 1000 ns a switch at 16 threads); queues that others can't steal from (a long
+// job would delay those behind it).
 #pragma once
 
 #include <cstddef>
@@ -33,71 +33,69 @@ class pool_core;    // NOLINT(cppcoreguidelines-virtual-class-destructor): it is
 class strand_core;  // as it is
 }  // namespace detail
 
-/// What a pool is given: `pool p{{.threads = 4, .name = "crunch"}};`.
+/// The options of a pool: `pool p{{.threads = 4, .name = "crunch"}};`.
 struct pool_options {
-  /// How many; 0: available_processors(). Of more than there are processors, as many work at once as there are processors,
-  /// and the others once some of those block, or are at one job for long.
+  /// How many threads; 0: available_processors(). If there are more than processors, as many are awake as there are processors,
+  /// and others wake when one of those blocks or runs one job for long.
   unsigned threads = 0;
-  /// So many threads besides, which sleep: as long as a worker blocks, or is at one job for more than some 20 ms, one of them
-  /// takes over what waits behind it, as Go's sysmon has it. They count in size() and stats().
+  /// How many further threads, which normally sleep. While a worker blocks, or runs one job for more than some 20 ms, one of
+  /// them runs the jobs behind it (as Go's sysmon arranges). They count in size() and stats().
   unsigned spare_workers = 0;
-  const char* name = "weft";    ///< of its threads, which are "weft-0" and so on; 15 characters are kept
-  bool pin = false;             ///< each stays on one processor, and takes work from those near it first
-  unsigned priorities = 1;      ///< how many there are, see executor(priority); 8 at most
-  bool deadline_order = false;  ///< tasks with a deadline come before those without, the earliest first
-  /// One of `threads` is none of its own: a thread that calls run() works for it meanwhile. That is not pinned, and keeps its
-  /// name.
+  const char* name = "weft";    ///< names its threads "weft-0" and so on; the system keeps 15 characters
+  bool pin = false;             ///< binds each thread to one processor; it steals from near ones first
+  unsigned priorities = 1;      ///< how many priorities there are, at most 8: see executor(priority)
+  bool deadline_order = false;  ///< runs tasks with a deadline before those without, the earliest deadline first
+  /// One of `threads` is not made: the thread that calls run() takes its place meanwhile. It is not pinned, and keeps its name.
   bool use_caller = false;
 
-  // What its threads call, each with its number and `with`, and so does a caller in each run() in which it works; none may
-  // throw, and on_stop must not post.
+  // Functions that each thread calls with its number and `with`, and so does a caller of run() that works for the pool. They
+  // must not throw, and on_stop must not post.
   void (*on_start)(unsigned worker, void* with) = nullptr;  ///< before the first job
   void (*on_stop)(unsigned worker, void* with) = nullptr;   ///< after the last one
   void (*on_idle)(unsigned worker, void* with) = nullptr;   ///< before each sleep
   void* with = nullptr;
 };
 
-/// What a worker has done so far, or all of a pool. Counts of one moment each: they need not agree with each other.
+/// What a worker, or a whole pool, has done so far. Each figure is read by itself, so they need not agree.
 struct pool_stats {
-  std::uint64_t jobs = 0;   ///< that it ran: each a task's way from one wait to the next, so each is a switch
-  std::uint64_t begun = 0;  ///< tasks that began to run here, or came here: see live
-  std::uint64_t ended = 0;  ///< tasks that ended here, however, or went on to another executor
-  /// Tasks that are between: they run, or wait. A scope's body and forks, fibers, what was started or runs by start_on; of a
-  /// when_all's children those that another worker took or that have waited, since the others are run as if they were
-  /// called, and so is a fork that runs through within fork(). What is still in line for its first turn is only in
-  /// `waiting`. Of one worker it is below 0 where tasks begin elsewhere and end here; where none run, that of all is exact.
+  std::uint64_t jobs = 0;   ///< jobs that it has run; a job is a task's run from one wait to the next
+  std::uint64_t begun = 0;  ///< tasks that have begun here, or have come from another executor
+  std::uint64_t ended = 0;  ///< tasks that have ended here, in whatever way, or have gone to another executor
+  /// Tasks that have begun and not ended: bodies and forks of scopes, fibers, and what start() or start_on() runs. Of the
+  /// children of a when_all only those count that another worker took or that have waited: the others, and a fork that never
+  /// waits, run like function calls. A task that waits for its first turn counts only in `waiting`. The figure of one worker is
+  /// negative where tasks begin elsewhere and end here. That of the pool is exact while no task runs.
   std::int64_t live = 0;
-  std::uint64_t from_outside = 0;   ///< of these, that came from no thread of the pool, and for no worker by name
-  std::uint64_t steals = 0;         ///< jobs and forks that it took from others
-  std::uint64_t failed_steals = 0;  ///< that it tried to take, and somebody else was faster
+  std::uint64_t from_outside = 0;   ///< how many of the jobs were posted by other threads, and not to worker(i)
+  std::uint64_t steals = 0;         ///< jobs and forks that it has stolen
+  std::uint64_t failed_steals = 0;  ///< attempts to steal in which another thread was faster
   std::uint64_t sleeps = 0;
-  std::uint64_t wakes = 0;  ///< of these, that somebody ended; the others by time
-  std::size_t waiting = 0;  ///< jobs and forks in its own queues now; of all: and those that no worker has taken yet
+  std::uint64_t wakes = 0;  ///< how many sleeps another thread has ended; the others ended by time
+  std::size_t waiting = 0;  ///< jobs and forks in its own queues now; of the pool also those in the pool's queue
   std::chrono::nanoseconds asleep{};
   std::chrono::nanoseconds awake{};  ///< also while it looks for work
 };
 
-/// What becomes of the jobs of a pool that shuts down.
+/// What a pool does with its jobs when it shuts down.
 enum class pool_shutdown : unsigned char {
-  drain,   ///< they run, and what they post, until there are none
-  cancel,  ///< the same, but each task is told to stop before its turn
+  drain,   ///< runs them, and what they post, until none is left
+  cancel,  ///< the same, but tells each task to stop before it runs
 };
 
-/// How many threads can run at once: the processors that the affinity mask of the calling thread allows, but no more than
-/// the quota of its control group (cpu.max), rounded up. At least 1.
+/// How many threads can run at once: the processors in the affinity mask of the calling thread, but at most the quota of its
+/// control group (cpu.max), rounded up. At least 1.
 unsigned available_processors();
 
-/// Threads that run jobs and take them from each other.
+/// A work-stealing thread pool.
 ///
-/// Threads   the pool as an executor, executor(), run() and limit_awake() are used from any; the pool itself by one at a
+/// Threads   any thread may post to it and call executor(), run() and limit_awake(). The other members are for one thread at a
 ///           time.
-/// Lifetime  outlives all work that was started on it: built without NDEBUG, weft ends the program with a sentence where a task
-///           still waits. Its destructor shuts it down, by `drain`.
-/// Fails     the constructor throws a weft::error where the system gives no thread, or lets one not stay where it is to,
-///           and std::bad_alloc. A process that was
-///           forked has none of the threads: there, using the pool ends the program with a sentence, and its destructor
-///           does nothing.
-/// Cost      each worker has some 20 KiB, and its thread's stack.
+/// Lifetime  outlives all work that was started on it: weft that is built without NDEBUG ends the program with a sentence where
+///           a task still waits. The destructor shuts it down, by `drain`.
+/// Fails     the constructor throws error where the system gives no thread, or does not pin one; and std::bad_alloc. A child of
+///           fork() has none of the threads: using the pool there ends the program with a sentence, and its destructor does
+///           nothing.
+/// Cost      some 20 KiB for each worker, and the stack of its thread.
 class pool {
  public:
   explicit pool(pool_options options = {});  ///< starts its threads
@@ -105,42 +103,42 @@ class pool {
   pool& operator=(const pool&) = delete;
   ~pool();
 
-  /// The pool is an executor wherever one is taken: `start_on(pool, …)`, `strand{pool}`, `{.executor = &pool}`. That is
-  /// executor(), so a task on either is on both.
+  /// Makes the pool usable wherever an executor is taken: `start_on(pool, …)`, `strand{pool}`, `{.executor = &pool}`. It stands
+  /// for executor().
   operator weft::executor&() const noexcept { return executor(); }  // NOLINT: stands for it
 
   weft::executor& executor() const noexcept;
 
-  /// Runs what is posted to it before what is less urgent: 0 comes first, and executor() is the one in the middle, so of
-  /// two priorities the less urgent, of three 1. A job that runs is not interrupted, and one in some dozens is taken from
-  /// elsewhere, so nothing waits for ever. Each post goes through a queue of all workers, in order. Children of a when_all
-  /// are for all workers to take, at every priority, without an order among them.
+  /// An executor whose jobs run before less urgent ones: 0 is the most urgent priority. executor() has the middle one: of two
+  /// priorities the less urgent, of three 1. A running job is not interrupted, and one job in some dozens is taken regardless
+  /// of priority, so none waits for ever. Jobs of a priority are posted to a queue of the pool, in order. Children of a
+  /// when_all may be taken by any worker, at any priority, in any order.
   weft::executor& executor(unsigned priority) const noexcept;
 
-  /// Posts jobs to executor() that are linked by `next`, up to null, the first one first in line; each may have run before
-  /// this returns. For who has many at a time, such as an executor of one's own above this one.
+  /// Posts a list of jobs to executor(), linked by `next` and ended by null, in order. Each may have run before this returns.
+  /// For an executor of a program's own on top of this one, which has many at a time.
   ///
-  /// Threads   any. On one of the pool's own, each goes behind what waits there. Does not wait.
-  /// Fails     as a post does: after the end, and in a process that was forked, it ends the program with a sentence.
-  /// Cost      from outside one exchange and one look at who sleeps for all of them, where each post takes both; and two
-  ///           passes over the list. With `deadline_order` that of a post each.
+  /// Threads   any. On a thread of the pool the jobs go behind those in its queue. Does not block.
+  /// Fails     as a post: ends the program with a sentence after the pool's end, and in a child of fork().
+  /// Cost      two passes over the list, and from outside one atomic exchange and one check for sleeping workers, which single
+  ///           posts take for each job. With `deadline_order` as much as single posts.
   void post_all(job* first) const noexcept;
 
-  /// How many threads it has.
+  /// How many threads it has, with spare ones and the caller's.
   unsigned size() const noexcept;
 
   /// Whether the calling thread is one of its own.
   bool is_inside() const noexcept;
 
-  /// Which of its threads the calling one is, from 0; size(): none.
+  /// The number of the calling thread among its threads, from 0; size() for other threads.
   unsigned worker_id() const noexcept;
 
-  /// Runs what is posted to it on just that thread, in order, behind what this has to do otherwise, and nobody else takes
-  /// it: for what belongs to one thread. Children of a when_all on it run one after the other.
+  /// An executor that runs its jobs on one thread of the pool, in order, after that thread's other jobs. No other thread steals
+  /// them. Children of a when_all on it run one after the other.
   weft::executor& worker(unsigned which) const noexcept;
 
-  /// Runs an awaitable on it from its beginning, and blocks the calling thread until that has ended. With `use_caller`
-  /// that thread works for the pool meanwhile, as its last worker, as soon as no other one does; until then it sleeps.
+  /// Runs an awaitable on the pool from its beginning, and blocks the calling thread until it has ended. With `use_caller` that
+  /// thread works for the pool meanwhile, as its last worker. Of several callers only one does so at a time; the others sleep.
   ///
   /// Cancel    when `stop` is stopped, so is the task.
   /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task, or by a job on one of the
@@ -162,28 +160,28 @@ class pool {
   template <int = 0>
   void run(detail::refused<>, stop_token = {}) const;
 
-  /// Sets how many of its own threads may be awake at once from now on. 0, or as many as it has or more, takes the limit
-  /// away: then as many are awake as are of use, see pool_options::threads. For a program that leaves processors to others
-  /// for a while.
+  /// Limits how many of its own threads may be awake at once, to leave processors to other programs for a while. 0, or size()
+  /// and more, removes the limit: see pool_options::threads for how many are awake then.
   ///
-  /// All that was posted runs, also at the end of the pool. A thread that blocks in a job counts as awake: where so many
-  /// wait for jobs that have not begun, these begin when the limit is raised. What is posted to worker(i) wakes that thread
-  /// in spite of the limit. A thread that is in run(), with `use_caller`, may come on top.
+  /// All posted jobs still run, also at the end of the pool. A thread that blocks in a job counts as awake: if all that may be
+  /// awake block in wait for jobs that have not begun, the program hangs until the limit is raised. A post to worker(i) wakes
+  /// that thread in spite of the limit. A thread in run(), with `use_caller`, is not counted.
   ///
-  /// Threads   any, also the pool's own. Does not wait: a thread that is too many ends the job that it is at, may run some
-  ///           60 more, leaves what it has besides to those that stay awake, and sleeps.
-  /// Cost      a lock, a fence on all processors, and a wake-up if jobs wait; nothing while it stands.
+  /// Threads   any, also those of the pool. Does not block: a thread beyond the limit ends its job, may run some 60 more,
+  ///           leaves the rest of its queue to others, and sleeps.
+  /// Cost      a lock, a fence on all processors, and a wake-up if jobs wait; nothing while the limit stays.
   void limit_awake(unsigned threads) noexcept;
 
-  /// What has been done so far, by one or by all. Stops nobody: reads some dozen words a worker.
+  /// What one worker, or the pool, has done so far. Reads some dozen words for each worker, and does not delay them.
   pool_stats stats(unsigned worker) const noexcept;
   pool_stats stats() const noexcept;
 
-  /// Ends it: runs what there is, and waits until all threads have left; a second call does nothing. Since a wake-up can't
-  /// be told from new work, posts are taken until the last thread leaves; one that comes later ends the program with a
-  /// sentence. So whoever starts work from other threads stops before, or while something still runs here; as long as that
-  /// goes on, a drain does. On one of its own threads it does not wait: that thread goes on, and the last one to leave tidies up; so
-  /// a pool may also be destroyed there.
+  /// Ends the pool: runs the jobs that there are, and blocks until all of its threads have ended. A second call does nothing.
+  ///
+  /// Posts are accepted until the last thread ends, since a wake-up of a task can't be told from new work; a later one ends the
+  /// program with a sentence. So other threads must stop posting before, or while a job still runs here. The pool does not end
+  /// as long as jobs keep coming. Called on one of its own threads it does not block: that thread goes on, and the last thread
+  /// to end frees the pool's memory. So the pool may also be destroyed there.
   void shutdown(pool_shutdown how = pool_shutdown::drain) noexcept;
 
  private:
@@ -192,8 +190,8 @@ class pool {
   detail::pool_core* core_;
 };
 
-/// Threads of which each has its own work: what is posted to one runs there, and nobody takes it. As a pool otherwise, whose
-/// options it takes, and which ends it.
+/// Threads that do not share work: a job runs on the thread that it is posted to, and is not stolen. Otherwise as a pool, whose
+/// options it takes.
 ///
 ///     w::worker_group shards{4};
 ///     co_await w::start_on(shards.worker(key % 4), update(key));
@@ -207,7 +205,7 @@ class worker_group {
   weft::executor& worker(unsigned which) const noexcept { return threads_.worker(which); }
 
   unsigned size() const noexcept { return threads_.size(); }
-  /// Which of its threads the calling one is, from 0; size(): none.
+  /// The number of the calling thread among its threads, from 0; size() for other threads.
   unsigned worker_id() const noexcept { return threads_.worker_id(); }
   pool_stats stats(unsigned worker) const noexcept { return threads_.stats(worker); }
   pool_stats stats() const noexcept { return threads_.stats(); }
@@ -217,23 +215,23 @@ class worker_group {
   pool threads_;
 };
 
-/// An executor over another one that runs one job at a time, in the order of posting, and has no thread of its own: what
-/// its tasks share needs no lock, and each sees what those before it did. A task that waits lets others run meanwhile.
+/// An executor that runs its jobs one at a time, in the order in which they are posted, on another executor. Data that only its
+/// tasks use needs no lock: each sees what those before it did. While one of its tasks waits, others run.
 ///
 ///     w::strand account{workers};
 ///     co_await w::start_on(account, transfer(from, to));
 ///
-/// Threads   any. Its jobs run where the executor below runs them, some dozens in a row, then others there have their turn.
-///           Children of a when_all on it run one after the other.
-/// Cancel    a pool below that is shut down by `cancel` tells its tasks to stop, too.
-/// Lifetime  outlives all work that was started on it, as the executor below does. It may be destroyed by a job of its
-///           own, or while its last one returns; with jobs inside it ends the program with a sentence. So does the wake-up
-///           of a task that waited as its strand went, if that one's memory has not been used again.
+/// Threads   any. It runs some dozens of jobs in a row, then lets other jobs of the executor below run. Children of a when_all
+///           on it run one after the other.
+/// Cancel    where a pool below is shut down by `cancel`, its tasks are told to stop, too.
+/// Lifetime  outlives all work that was started on it, and the executor below outlives it. It may be destroyed by its own last
+///           job, or while that returns. Destroyed with jobs in its queue it ends the program with a sentence. So does the
+///           wake-up of a task whose strand was destroyed meanwhile, unless that memory was reused.
 /// Fails     the constructor throws std::bad_alloc.
-/// Cost      a post is one atomic read-modify-write, and a post below where nothing ran. One allocation for its life.
+/// Cost      a post is one atomic read-modify-write, and a post to the executor below if no job was running. One allocation.
 class strand final : public weft::executor {
  public:
-  explicit strand(weft::executor& below);  ///< where its jobs run
+  explicit strand(weft::executor& below);  ///< `below` runs its jobs
   strand(const strand&) = delete;
   strand& operator=(const strand&) = delete;
   ~strand();
@@ -241,10 +239,11 @@ class strand final : public weft::executor {
   void post(job& work) noexcept override;
   detail::io_service* io() const noexcept override;
 
-  /// Itself: as a pool has one, and for a strand over a strand, which `strand{other}` would copy.
+  /// Gives the strand itself, as pool::executor() does for a pool. For a strand on another one, since `strand{other}` would
+  /// copy.
   weft::executor& executor() noexcept { return *this; }
 
-  /// Whether the calling thread is at one of its jobs.
+  /// Whether the calling thread runs one of its jobs.
   bool is_inside() const noexcept;
 
  private:

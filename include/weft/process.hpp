@@ -134,8 +134,8 @@ struct process_options {
   /// Whether it leads a process group of its own, which end() and the destructor of `process` end with it. Set it to false for a
   /// program that reads the terminal or is to get Ctrl-C: a terminal suspends a reader in any group but the foreground one.
   bool own_group = true;
-  detail::time_span grace =
-      std::chrono::seconds{5};  ///< after a stop of run_process() or output_of(): the time from SIGTERM to SIGKILL
+  /// After a stop of run_process() or output_of(): the time from SIGTERM to SIGKILL.
+  detail::time_span grace = std::chrono::seconds{5};
 };
 
 namespace detail {
@@ -151,7 +151,7 @@ tried try_write_pipe(descriptor& to, std::span<const std::byte> data) noexcept;
 // What a pipe's functions return. It looks up the pipe's descriptor only when it is awaited or becomes a case of a select; the
 // pipe must live until then.
 template <class Act>
-class [[nodiscard("nothing happens until it is awaited")]] pipe_operation
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") pipe_operation
     : public task_inside<pipe_operation<Act>, std::size_t> {
  public:
   using may_be_a_case = void;

@@ -1,4 +1,4 @@
-// Waits until a descriptor of another library is ready, for libraries that have sockets of their own.
+// Waits for descriptors that belong to other libraries, such as the socket of a database client.
 //
 //     while (!connection.is_done()) {
 //       co_await w::net::ready(connection.descriptor(), w::net::readiness::readable);
@@ -16,14 +16,17 @@ namespace weft::detail { class until_others_ready; }  // namespace weft::detail
 
 namespace weft::net {
 
-/// What a descriptor is ready for, or is to be.
+/// What a descriptor is ready for, or is waited for.
 enum class readiness : std::uint8_t { readable = 1, writable = 2, either = 3 };
 
-/// Waits until a descriptor of another library is ready, which stays that one's: for libraries that have sockets of their
-/// own. Gives what it is ready for, which may be more than was asked: an error, or the end, is both.
+/// Waits until a descriptor of another library, which keeps it, is ready. Gives what it is ready for, which may be more than
+/// was asked: after an error, or at the end, it is both readable and writable.
 ///
+/// Suspends  where it is not ready.
 /// Cancel    has no effect on the descriptor.
-/// Fails     with an error of the system's, also for a regular file, which is always ready.
+/// Fails     with the system's error, also for a regular file, which is always ready.
+/// Threads   any; several tasks may wait for one descriptor.
+/// Lifetime  the descriptor stays open until the wait has ended.
 /// Cost      five system calls.
 detail::until_others_ready ready(int number, readiness wanted) noexcept;
 
@@ -65,7 +68,7 @@ struct getting_ready {
 };
 
 /// What ready() returns: the descriptor is looked at, and may be refused, where it is awaited or made a case.
-class [[nodiscard("nothing happens until it is awaited")]] until_others_ready
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") until_others_ready
     : public task_inside<until_others_ready, net::readiness> {
  public:
   using may_be_a_case = void;

@@ -1,4 +1,4 @@
-// The receiver of a broadcast or a watch, with which one or the other is waited for.
+// The receiver of a broadcast or a watch.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace weft {
 
-/// What a receiver of a broadcast fails with when it was too slow and that ends it: errc::closed.
+/// Thrown by a receiver that a broadcast has ended because it was too slow. Its code is errc::closed.
 class receiver_too_slow : public error {
  public:
   receiver_too_slow() : error{errc::closed, "receive", "too slow"} {}
@@ -31,11 +31,11 @@ template <class Source>
 class subscriber_case;
 }  // namespace detail
 
-/// A receiver of a broadcast or a watch: what its `subscribe()` gives. It gets all that is sent from then on, by its own
-/// count. Moves, but not while it waits.
+/// A receiver of a broadcast or a watch, made by its `subscribe()`. Each receiver gets the values independently of others.
+/// Move-only, but not while it waits.
 ///
-/// Threads   one receive at a time: who else wants to receive has a receiver of its own.
-/// Lifetime  what it receives from outlives it (asserted).
+/// Threads   any thread, one receive at a time: several tasks need a receiver each.
+/// Lifetime  the broadcast or watch outlives it (asserted).
 template <class Source>
 class [[nodiscard("it receives while it lives")]] receiver_of {
  public:
@@ -56,24 +56,24 @@ class [[nodiscard("it receives while it lives")]] receiver_of {
 
   explicit operator bool() const noexcept { return from_ != nullptr; }
 
-  /// Receives the next value, or nothing once there is no other and it is closed.
+  /// Receives the next value; std::nullopt when the broadcast or watch is closed and no value is left.
   ///
-  /// Suspends  only where there is none.
-  /// Cancel    leaves the line; the value that comes next stays to be received.
+  /// Suspends  only where there is no new value.
+  /// Cancel    a stopped call has received nothing: the next call gets the value.
   /// Fails     receiver_too_slow, of a broadcast with slow_receiver::end.
   /// Cost      no allocation; one copy of the value.
   [[nodiscard("nothing happens until it is awaited")]] detail::subscriber_receiving<Source> receive() noexcept;
-  /// What is there, without waiting.
+  /// Receives a value if there is one, without waiting.
   [[nodiscard("what was received is lost")]] std::optional<value_type> try_receive();
-  /// All that is received, up to the end, for pipelines: `r.values() | transform(f)`.
+  /// The values that it receives, up to the end, for pipelines: `r.values() | transform(f)`.
   async_generator<value_type> values() {
     while (std::optional<value_type> value = co_await receive()) co_yield std::move(*value);
   }
 
-  /// How many values it has missed, being too slow. Known when it receives the next one.
+  /// How many values it has missed because it was too slow; counted when it receives the next one.
   std::uint64_t missed() const noexcept { return at_.missed; }
 
-  /// Receives nothing more.
+  /// Ends the subscription: it receives nothing more.
   void leave() noexcept {
     if (from_ == nullptr) return;
     expect_nobody();
@@ -183,7 +183,7 @@ class subscriber_awaiter : subscriber<Source>, public gate_awaiter<subscriber_aw
 WEFT_LAYOUT_IN(Source, subscriber_awaiter<Source>, stored_at(WEFT_BEHIND_WAITER(subscriber_awaiter, from_)));
 
 template <class Source>
-class [[nodiscard("nothing is received until it is awaited")]] subscriber_receiving : public knows_roots {
+class WEFT_TO_BE_AWAITED("nothing is received until it is awaited") subscriber_receiving : public knows_roots {
  public:
   using may_be_a_case = void;
   explicit subscriber_receiving(receiver_of<Source>& by) noexcept : by_{&by} {}

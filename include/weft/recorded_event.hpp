@@ -5,9 +5,9 @@
 
 namespace weft {
 
-/// What has happened. The numbers are those in files: never used again for something else.
+/// What has happened. Files have these numbers, so none is ever reused for something else.
 enum class event_kind : std::uint16_t {
-  // What is always recorded: where a thread waits, or crosses over to another one.
+  // What is always recorded: waits of threads, and what one thread does to another.
   thread = 1,       ///< this thread writes here from now on; number: the kernel's number; first: of the one before
   sleep = 2,        ///< the worker falls asleep, or a thread in sync_wait; number: which worker, or no_worker
   wake_up = 3,      ///< it is awake again; number: 1 if another thread has woken it
@@ -29,10 +29,10 @@ enum class event_kind : std::uint16_t {
   fork = 37,          ///< first: the new root; second: its parent; number: the request
 };
 
-/// The number of a sleep of a thread that is no worker.
+/// The `number` of a `sleep` event of a thread that is no worker.
 inline constexpr std::uint32_t no_worker = ~std::uint32_t{0};
 
-/// In recorded_event::flags.
+/// Bits of recorded_event::flags.
 struct turn_flags {
   static constexpr std::uint16_t first =
       1;  ///< of a begin: this root has not run before; an older one of its address ended
@@ -41,9 +41,9 @@ struct turn_flags {
   static constexpr std::uint16_t ended = 8;        ///< of an end: the root has ended
 };
 
-/// As it lies in a thread's ring, and in a file: little endian there.
+/// An event as it is stored in a thread's ring, and in a file, where it is little endian.
 struct recorded_event {
-  std::uint64_t when;  ///< in ticks; a file says how long they are
+  std::uint64_t when;  ///< in ticks; the header of a file gives their length
   event_kind kind;
   std::uint16_t flags;
   std::uint32_t number;

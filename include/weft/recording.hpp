@@ -1,4 +1,4 @@
-// A file of the flight recorder, read.
+// Reads the files of the flight recorder, and converts them for Perfetto and Chrome.
 //
 // The format, version 1. All numbers are little endian. A header of 128 bytes:
 //
@@ -22,7 +22,7 @@
 //   5  thread   4 bytes number, 4 bytes 0; then its name
 //   9  end      empty: the file is whole
 //
-// A reader passes over sections, and events, of kinds that it does not know. A new version changes what is here.
+// A reader skips sections, and events, of kinds that it does not know. A change of what is described here gets a new version.
 #pragma once
 
 #include <cstddef>
@@ -37,19 +37,22 @@
 
 namespace weft {
 
-/// What was in a file of the flight recorder.
+/// The contents of a file of the flight recorder.
 class recording {
  public:
   struct event : recorded_event {
-    std::uint32_t thread;      ///< the kernel's number
-    std::uint32_t ring;        ///< threads that have ended leave their ring to others
-    std::uint64_t in_ring;     ///< its number there, from 0
+    std::uint32_t thread;      ///< the kernel's id
+    std::uint32_t ring;        ///< the ring's number; a ring is reused after its thread has ended
+    std::uint64_t in_ring;     ///< the event's number in its ring, from 0
     std::int64_t nanoseconds;  ///< since the program began
   };
   enum class reason : std::uint32_t { asked_for, crash, deadlock };
 
-  /// Fails  throws error: of the system, or std::errc::illegal_byte_sequence where it is no such file, is of another version, or
-  ///        says of something that it is longer than the file.
+  /// Reads a file, or a file's contents.
+  ///
+  /// Fails  throws weft::error: the system's, or std::errc::illegal_byte_sequence if it is no such file, has another version,
+  ///        or gives a part a size that exceeds the file.
+  /// Cost   all is copied to memory. Blocks while it reads.
   static recording read(const char* path);
   static recording parse(std::span<const std::byte> file);
 
@@ -57,24 +60,24 @@ class recording {
   recording& operator=(recording&&) noexcept;
   ~recording();
 
-  /// The oldest first. Those of one thread at one time are in the order in which they were recorded.
+  /// All events, the oldest first. Those of one thread with equal times are in the order in which they were recorded.
   std::span<const event> events() const noexcept;
 
-  /// Whether all was written: false where a crash has ended the process, or filled the disk, half-way.
+  /// Whether the file was written to its end: false if the process was ended by its crash, or the disk was full, before that.
   bool is_whole() const noexcept;
   reason why() const noexcept;
   /// The signal of a crash; else 0.
   int signal() const noexcept;
   std::uint64_t process() const noexcept;
 
-  /// The text that an event names by this address; empty: it was none.
+  /// The text that an event refers to by this address; empty: there is none.
   std::string_view text(std::uint64_t address) const noexcept;
-  /// The function at this address; `module+0xoffset` where its name is not known.
+  /// The name of the function at this address; `module+0xoffset` if it is not known.
   std::string function(std::uint64_t address) const;
   std::string_view thread_name(std::uint32_t thread) const noexcept;
 
-  /// Writes the JSON of Chrome's trace viewer and of Perfetto: a track for each thread, one for each traced request (several
-  /// where its parts ran at the same time), and an arrow from each wake-up to the turn that it led to.
+  /// Writes JSON for Chrome's trace viewer and for Perfetto: a track for each thread, one for each traced request (several
+  /// where its parts ran at the same time), and an arrow from each wake-up to the turn that it caused.
   void write_chrome_trace(std::ostream& out) const;
 
  private:

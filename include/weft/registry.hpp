@@ -1,12 +1,12 @@
-// Running work by number: to find it again, stop it, or wait for it, where only its number is known.
+// A registry of running work by number: work can be found, stopped and awaited where only its number is known.
 //
 //     w::registry jobs;
 //     auto [id, work] = jobs.fork({.limit = 5s}, s, convert(file));
 //     ...
 //     jobs.request_stop(id);  // from anywhere
 //
-// Scopes own work, a registry only finds it: an entry is made with the work and goes when that has ended, and there is
-// nothing in it that could keep work alive. A number is never given twice, so one that is kept too long finds nothing.
+// Scopes own work; a registry only lists it. An entry is made with the work and removed when the work has ended, and it does
+// not keep the work alive. A number is never used twice, so an old one finds nothing.
 #pragma once
 
 #include <cstdint>
@@ -35,18 +35,18 @@ enum class work_end : unsigned char {
   timed_out,  ///< stopped, because its limit was over
 };
 
-/// How work is listed in a registry.
+/// Options of work in a registry.
 struct work_options {
-  detail::time_span limit = clock::duration::max();  ///< it is stopped when it has run for so long
+  detail::time_span limit = clock::duration::max();  ///< how long the work may run before it is stopped
   const char* name = nullptr;                        ///< for people; outlives the work
-  stack_options stack{};                             ///< of a fiber
+  stack_options stack{};                             ///< the stack of a fiber
 };
 
-/// What a registry knows of a piece of work.
+/// What a registry knows about a piece of work.
 struct work_info {
   std::uint64_t id;
-  const char* name;     ///< or null
-  bool stop_requested;  ///< by the registry
+  const char* name;     ///< work_options::name
+  bool stop_requested;  ///< whether the registry has told it to stop
 };
 
 /// A piece of work that was started in a registry.
@@ -56,9 +56,10 @@ struct listed {
   weft::fork<T> work;
 };
 
-/// By what time passes for the work of a registry.
+/// Options of a registry.
 struct registry_options {
-  bool pumped = false;  ///< time passes by tick() alone; else by the clock of whoever starts work, or sets a limit
+  /// Limits go by tick() alone. Otherwise by the clock of whoever starts the work or sets the limit.
+  bool pumped = false;
 };
 
 namespace detail {
@@ -104,7 +105,7 @@ task<T> run_listed(listing given, F f) {
 
 }  // namespace detail
 
-/// Finds running work by a number: looks it up, stops it, limits its time, waits for its end.
+/// Lists running work by number: looks it up, stops it, limits its time, waits for its end.
 ///
 ///     w::registry jobs;
 ///     co_await w::with_scope([&](w::scope& s) -> w::task<> {
@@ -114,7 +115,7 @@ task<T> run_listed(listing given, F f) {
 ///       co_await jobs.wait(id);       // until then
 ///     });
 ///
-/// Threads   all members from any thread; tick() from one at a time.
+/// Threads   any thread may call all members; tick(), one thread at a time.
 /// Lifetime  outlives the work that is started in it (asserted): declare it before the scope.
 /// Cost      an allocation and a scope of its own for each piece of work. With a limit a timer, unless it is pumped.
 class registry {
@@ -124,9 +125,9 @@ class registry {
   registry(const registry&) = delete;
   ~registry();
 
-  /// Starts work in a scope, as scope::fork does, and lists it until it has ended. Its fork may end a moment later.
+  /// Starts work in a scope, as scope::fork(), and lists it until it has ended. Its fork may end a moment later.
   ///
-  /// Fails   as scope::fork; then nothing is listed. What fails is not started again by weft::supervise.
+  /// Fails   as scope::fork(); nothing is listed then. weft::supervise does not restart work of a registry.
   template <class What, class... Args>
     requires detail::forkable<What, Args...>
   auto fork(const work_options& options, scope& in, What&& what, Args&&... args) {
@@ -173,28 +174,28 @@ class registry {
     return go(work_options{}, in, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
-  /// What runs under this number; empty: nothing, any more.
+  /// The work with this number; std::nullopt: it has ended, or there was none.
   std::optional<work_info> find(std::uint64_t id) const noexcept;
 
-  /// All that runs, in the order of its starts. Throws std::bad_alloc.
+  /// All running work, in the order in which it was started. Throws std::bad_alloc.
   WEFT_CONTAINERS std::vector<work_info> all() const { return list(); }
   std::size_t size() const noexcept;
 
-  /// Tells it to stop. False: nothing runs under this number, or it was told before.
+  /// Tells the work to stop. False: it has ended, or was told before.
   bool request_stop(std::uint64_t id, stop_cause cause = {}) noexcept;
 
-  /// Has it stopped when `limit` from now is over, instead of when it was to be; `duration::max()`: never. False: nothing
-  /// runs under this number. Throws std::bad_alloc, and has changed nothing.
+  /// Replaces its limit: it is stopped `limit` from now; `duration::max()`: never. False: the work has ended. Throws
+  /// std::bad_alloc, and changes nothing then.
   bool set_limit(std::uint64_t id, detail::time_span limit);
 
-  /// Waits until it has ended, and says how; empty: nothing runs under this number.
+  /// Waits until the work has ended, and gives how; std::nullopt: it had ended before, or there was none.
   ///
-  /// Suspends  while it runs; resumes on its own executor. All that the work did is visible then.
-  /// Cancel    leaves; the work runs on.
+  /// Suspends  while it runs; resumes on its own executor. All effects of the work are visible then.
+  /// Cancel    ends the wait; the work runs on.
   task<std::optional<work_end>> wait(std::uint64_t id);
 
-  /// Where it is pumped: it is `now`, counted from where one likes. Stops what is over its limit; how many that were. Before
-  /// the first tick it is 0, so who counts from elsewhere ticks once before there is work.
+  /// Sets the time of a pumped registry, counted from any moment, stops the work whose limit is over, and gives how many were
+  /// stopped. Before the first call the time is 0: call it once before there is work if your time begins elsewhere.
   ///
   ///     while (running) jobs.tick(frame_time()), loop.run_all();
   std::size_t tick(detail::time_span now) noexcept;

@@ -1,4 +1,4 @@
-// The runtime: a pool whose idle workers wait for sockets. It is what a server runs in.
+// The runtime: a pool whose idle workers wait for sockets. Servers run in one.
 //
 //     int main() { return w::run_main(serve()); }
 //
@@ -7,8 +7,8 @@
 //     w::runtime rt{{.threads = 4}};
 //     rt.run(serve());
 //
-// What is made inside of it (net.hpp) is watched by the runtime itself, by io_uring or by epoll. Outside of any, sockets work
-// as well: a thread of the process waits for them.
+// Sockets and other descriptors that are made in a runtime's tasks are watched by its workers, by io_uring or by epoll. Outside
+// of any runtime they work as well: a thread of the process waits for them.
 #pragma once
 
 #include <cstddef>
@@ -26,39 +26,40 @@
 
 namespace weft {
 
-/// `runtime rt{{.threads = 4}};`
+/// The options of a runtime: `runtime rt{{.threads = 4}};`
 struct runtime_options {
-  unsigned threads = 0;  ///< how many; 0: available_processors()
+  unsigned threads = 0;  ///< how many workers; 0: available_processors()
   io_backend io = io_backend::automatic;
-  const char* name = "weft";   ///< of its threads, as pool_options::name
-  bool pin = false;            ///< each stays on one processor, as pool_options::pin
+  const char* name = "weft";   ///< as pool_options::name
+  bool pin = false;            ///< as pool_options::pin
   unsigned spare_workers = 0;  ///< as pool_options::spare_workers
-  bool guest = false;          ///< no threads: it runs where another library's loop calls run_ready()
+  bool guest = false;          ///< has no threads, and runs where another library's event loop calls run_ready()
 };
 
 namespace detail {
 struct caller_works {};  // for run(), below
 }  // namespace detail
 
-/// Workers that share their tasks, and wait for sockets when they have nothing to do.
+/// A work-stealing pool whose idle workers wait for sockets.
 ///
-/// Threads   any, but for construction and destruction.
-/// Lifetime  outlives all that was started on it, as a pool does, and all streams, listeners and other descriptors that were
-///           made in it: else it ends the program with a sentence.
-/// Fails     the constructor throws error where the system gives no thread or no epoll set, and where its options or WEFT_IO
-///           ask for what there is not; and std::bad_alloc.
-/// Cost      that of a pool; on epoll two descriptors, and 2 KiB a worker; on io_uring two descriptors and some 40 KiB a
-///           worker, which count against RLIMIT_MEMLOCK.
+/// Threads   any thread may call all members, except during construction and destruction.
+/// Lifetime  outlives all work that was started on it, and all streams, listeners and other descriptors that were made in it:
+///           otherwise it ends the program with a sentence.
+/// Fails     the constructor throws error where the system gives no thread or no epoll set, or where the options or WEFT_IO ask
+///           for something that the system or this build of weft does not have; and std::bad_alloc.
+/// Cost      that of a pool, and two descriptors. With epoll 2 KiB for each worker; with io_uring some 40 KiB, which count
+///           against RLIMIT_MEMLOCK.
 class runtime {
  public:
   explicit runtime(runtime_options options = {});
-  /// Of `threads` workers the last one is the thread that calls run(), while it does: for one call, by one thread.
+  /// For the function run(): the thread that calls the member run() is the last of `threads` workers meanwhile. One call, by
+  /// one thread.
   runtime(runtime_options options, detail::caller_works);
   runtime(const runtime&) = delete;
   ~runtime();
 
-  /// Runs an awaitable on it from its beginning, and blocks the calling thread until that has ended. It does not run on the
-  /// calling thread; the function run() below is for that.
+  /// Runs an awaitable on the workers, from its beginning, and blocks the calling thread until it has ended. The function run()
+  /// below also works on the calling thread.
   ///
   /// Cancel    when `stop` is stopped, so is the task.
   /// Fails     throws what the task threw, or `stopped` if it ended stopped. Called inside a task it ends the program with a
@@ -83,11 +84,11 @@ class runtime {
   template <int = 0>
   void run(detail::refused<>, stop_token = {});
 
-  /// A runtime is an executor wherever one is taken.
+  /// Makes a runtime usable wherever an executor is taken.
   operator weft::executor&() const noexcept { return executor(); }  // NOLINT: stands for it
   weft::executor& executor() const noexcept;
 
-  /// Its workers, to be counted or limited. Of a guest, which has none, it ends the program with a sentence.
+  /// Its pool, for figures and limit_awake(). A guest has none: it ends the program with a sentence.
   const pool& workers() const noexcept;
 
   // ---- a guest in another library's loop
@@ -96,21 +97,21 @@ class runtime {
   //     w::start(rt, session(), [](w::result<void>) {});
   //     toolkit.watch_readable(rt.descriptor(), [&] { rt.run_ready(100); });
   //
-  // One thread runs it, the first that does. It waits by epoll. Timers are the process's own, and post to it as other threads
-  // may.
+  // Only the first thread that calls run_ready() may call it. A guest waits by epoll. Timers fire on the process's thread for
+  // them, and post to it, as any thread may.
 
   bool is_guest() const noexcept;  ///< whether another loop runs it
-  /// Readable when there is something to run. Stays its own, and is the same for its whole life.
+  /// A descriptor that is readable when there is something to run. It belongs to the runtime, and never changes.
   int descriptor() const noexcept;
-  /// Runs up to `budget` jobs that are ready, which may be fewer tasks, and does not wait. Gives how many; where some are left,
-  /// the descriptor is readable.
+  /// Runs up to `budget` jobs that are ready, and does not block. Gives how many it has run. If some are left, the descriptor
+  /// is readable.
   ///
-  /// Misuse  on a second thread, or by one of its tasks, it ends the program with a sentence.
+  /// Misuse  called on a second thread, or by one of its tasks, it ends the program with a sentence.
   std::size_t run_ready(std::size_t budget = 64);
 
-  io_backend backend() const noexcept;  ///< by which it waits for sockets
-  io_stats stats() const noexcept;      ///< since it was made
-  /// Says in sentences how it waits for sockets, and why so.
+  io_backend backend() const noexcept;  ///< how it waits for sockets
+  io_stats stats() const noexcept;      ///< what it has done for sockets since it was made
+  /// Explains in sentences how it waits for sockets, and why.
   std::string explain() const;
 
  private:
@@ -120,8 +121,8 @@ class runtime {
 };
 
 namespace detail {
-/// While it lives, its thread, which works in a runtime, has SIGPIPE blocked as a runtime's own threads have, so that what a
-/// task does on either is the same.
+/// While it lives, its thread, which works in a runtime, has SIGPIPE blocked, as a runtime's own threads have: a task behaves
+/// the same on either.
 class as_worker {
  public:
   as_worker() noexcept;
@@ -132,41 +133,60 @@ class as_worker {
   bool was_blocked_, was_pending_;
 };
 
-/// Writes what is being handled to stderr; a handler of all exceptions calls it. The status of a program that failed.
+/// Writes the exception that is being handled to stderr, and gives the exit status of a program that has failed.
 int report_failure() noexcept;
 }  // namespace detail
 
-/// Runs an awaitable in a runtime of its own, of which the calling thread is a worker meanwhile: with `{.threads = 1}` the only
-/// one, so that all tasks run on it. `pin` and `name` are for the threads that are made: the calling one keeps its processors
-/// and its name.
+/// Runs an awaitable in a runtime of its own, of which the calling thread is a worker meanwhile. With `{.threads = 1}` it is
+/// the only one, so all tasks run on it. `pin` and `name` apply to the threads that are made: the calling one keeps its
+/// processors and its name.
 ///
-/// Signals   the calling thread goes on to take those that are sent to the process, so a handler may interrupt a task that runs
-///           there. SIGPIPE is blocked on it meanwhile, as it is on all workers.
+///     w::run({.threads = 4}, serve());
+///
+/// Cancel    when `stop` is stopped, so is the task.
+/// Fails     throws what the task threw, or `stopped` if it ended stopped; and what the constructor of a runtime throws. Called
+///           inside a task it ends the program with a sentence.
+/// Signals   the calling thread still receives signals that are sent to the process, so a handler may interrupt a task there.
+///           SIGPIPE is blocked on it meanwhile, as on all workers.
 template <detail::awaitable_argument Awaitable>
-await_result<Awaitable> run(Awaitable&& awaitable, runtime_options options, stop_token stop = {}) {
+await_result<Awaitable> run(runtime_options options, Awaitable&& awaitable, stop_token stop = {}) {
   const detail::as_worker works;
   runtime rt{options, detail::caller_works{}};
   return rt.run(std::forward<Awaitable>(awaitable), stop);
 }
 template <detail::awaitable_argument Awaitable>
 await_result<Awaitable> run(Awaitable&& awaitable, stop_token stop = {}) {
-  return run(std::forward<Awaitable>(awaitable), runtime_options{}, stop);
+  return run(runtime_options{}, std::forward<Awaitable>(awaitable), stop);
 }
+/// The same, with the options behind the awaitable.
+template <detail::awaitable_argument Awaitable>
+await_result<Awaitable> run(Awaitable&& awaitable, runtime_options options, stop_token stop = {}) {
+  return run(options, std::forward<Awaitable>(awaitable), stop);
+}
+template <int = 0>
+void run(runtime_options, detail::refused<>, stop_token = {});
 template <int = 0>
 void run(detail::refused<>, runtime_options, stop_token = {});
 template <int = 0>
 void run(detail::refused<>, stop_token = {});
 
-/// The same for main(): 0; or 1, after it has written to stderr how the task failed or that it was stopped.
+/// The same for main(): gives 0, or 1 after it has written to stderr how the task has failed or that it was stopped.
 template <detail::awaitable_argument Awaitable>
-int run_main(Awaitable&& awaitable, runtime_options options = {}) {
+int run_main(runtime_options options, Awaitable&& awaitable) {
   try {
-    static_cast<void>(run(std::forward<Awaitable>(awaitable), options));
+    static_cast<void>(run(options, std::forward<Awaitable>(awaitable)));
     return 0;
   } catch (...) {
     return detail::report_failure();
   }
 }
+/// The same, with the options behind the awaitable, or without any.
+template <detail::awaitable_argument Awaitable>
+int run_main(Awaitable&& awaitable, runtime_options options = {}) {
+  return run_main(options, std::forward<Awaitable>(awaitable));
+}
+template <int = 0>
+void run_main(runtime_options, detail::refused<>);
 template <int = 0>
 void run_main(detail::refused<>, runtime_options = {});
 

@@ -33,29 +33,29 @@ namespace weft {
 
 struct stack_options;
 
-/// What with_scope gives to its callable: forks are started in it.
+/// What with_scope() passes to its callable, which starts forks in it.
 ///
-/// Threads   all members from the body and from what it awaits; also from its forks, on whatever thread. request_stop
-///           from anywhere else, too, by whoever knows that the scope has not ended.
+/// Threads   the body, what it awaits, and the forks of the scope may call all members, on any thread. request_stop() may be
+///           called from elsewhere, too, while the scope has certainly not ended.
 class scope : detail::scope_core {
  public:
   /// Starts a piece of work: a task, any other awaitable, or a function with its arguments, which are moved into the
   /// frame. The function may return something to await, or be a plain one.
   ///
-  /// A fork may run at the same time as its parent, from the call on, unless its executor runs one job at a time. Nothing
-  /// else is promised of when it begins: what must run here and now is forked by fork_here().
+  /// The fork may run at the same time as its parent from this call on, unless its executor runs one job at a time. When it
+  /// begins is not specified: use fork_here() for work that has to begin before the call returns.
   ///
   ///     s.fork(serve(std::move(connection)));
   ///     auto total = s.fork(&sum, numbers);  // a plain function
   ///
-  /// It inherits the env of the scope, not that of a with_* in between, which may end before it; and it must not refer to
-  /// what ends before it.
+  /// The fork inherits the environment of the scope, not that of a with_* between the two, which may end before it. What it
+  /// refers to outlives it.
   ///
-  /// Fails   std::bad_alloc where there is no frame, errc::no_room beyond max_children; then nothing has started. What
-  ///         the work throws is a failure of the scope, and of who awaits the fork.
-  /// Cost    some 12 ns where it runs through, no allocation but its frame. One that waits, or is for others to take, needs
-  ///         a record of 232 bytes, which the scope keeps for the next. Forks of forks nest on the machine's stack, 64 deep
-  ///         at most; of a loop of forks, some dozens wait to be taken from a thread at most.
+  /// Fails   throws std::bad_alloc where there is no memory for its frame, and errc::no_room beyond max_children; nothing has
+  ///         started then. What the work throws is a failure of the scope, and is thrown to whoever awaits the fork.
+  /// Cost    some 12 ns for a fork that never waits, and no allocation but its frame. One that waits, or that another thread
+  ///         may take, needs a record of 232 bytes, which the scope reuses. Forks of forks nest on the machine's stack, at most
+  ///         64 deep; of a loop of forks at most some dozens wait on a thread to be taken by others.
   template <class What, class... Args>
     requires detail::forkable<What, Args...>
   auto fork(What&& what, Args&&... args) {
@@ -64,14 +64,15 @@ class scope : detail::scope_core {
   template <class... Rest>
   void fork(detail::refused_work, Rest&&...);
 
-  /// Forks, as fork() does, and runs the fork at once, on the caller's stack, up to its first wait. Until then it never runs
-  /// beside its parent, on a pool of several threads neither. For work whose beginning has to come before what the parent
-  /// does next: that takes a ticket, or gets in line.
+  /// Forks, and runs the fork at once on the caller's stack, up to its first wait: until then it does not run at the same time
+  /// as its parent, on no executor. For work whose beginning must come before what the parent does next, such as getting in
+  /// line.
   ///
   ///     auto first = s.fork_here(get_in_line, number);  // is in line when this returns
   ///
-  /// Fails   as fork(); errc::no_room also 64 deep, where each is in the first run of the one before. Then it has not started.
-  /// Cost    as fork(), without a pool's part in it.
+  /// Fails   as fork(); with errc::no_room also where 64 such forks nest, each before the first wait of the one around it.
+  ///         Nothing has started then.
+  /// Cost    as fork(), without what a pool adds.
   template <class What, class... Args>
     requires detail::forkable<What, Args...>
   auto fork_here(What&& what, Args&&... args) {
@@ -80,7 +81,7 @@ class scope : detail::scope_core {
   template <class... Rest>
   void fork_here(detail::refused_work, Rest&&...);
 
-  /// The same as fork(), but `ex` runs it, from its beginning.
+  /// The same as fork(), but the work runs on `ex`, from its beginning.
   template <class What, class... Args>
     requires detail::forkable<What, Args...>
   auto fork_on(executor& ex, What&& what, Args&&... args) {
@@ -89,13 +90,13 @@ class scope : detail::scope_core {
   template <class... Rest>
   void fork_on(executor&, detail::refused_work, Rest&&...);
 
-  /// Starts a fiber: the function is a plain one, has a stack of its own, and waits by weft::await, at any depth of calls.
-  /// A fork like any other. In fiber.hpp, which is to be included.
+  /// Forks a fiber: a plain function that runs on its own stack, and waits by weft::await() at any depth of calls. Include
+  /// fiber.hpp.
   ///
   ///     auto total = s.go([&] { return w::await(first()) + w::await(second()); });
   ///
-  /// Fails   as fork(); also throws what stack_pool::take does where there is no stack, and nothing has started. One that is
-  ///         started again, where there is none for it then, fails.
+  /// Fails   as fork(); also throws what stack_pool::take() throws where there is no stack, before anything has started. A
+  ///         fiber that an error policy restarts, and that gets no stack then, fails.
   template <class F, class... Args>
     requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
   auto go(F&& f, Args&&... args);
@@ -103,22 +104,22 @@ class scope : detail::scope_core {
     requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
   auto go(const stack_options& options, F&& f, Args&&... args);
 
-  /// Tells the body and all forks to stop; false: they were told before. They are joined as always.
+  /// Tells the body and all forks to stop. They are joined as always. Gives false where they were told before.
   bool request_stop(stop_cause cause = {}) noexcept { return scope_core::request_stop(cause); }
   bool stop_requested() const noexcept { return scope_core::stop_requested(); }
 
-  /// How many forks have waited and not ended.
+  /// How many forks have suspended at least once and have not ended.
   std::size_t children() noexcept { return scope_core::children(); }
 
-  /// Waits until fewer than max_children run, takes the place of one, and forks in it, as fork() does, which can't wait, and
-  /// refuses instead.
+  /// Waits until fewer than max_children forks run, reserves a place, and forks. fork() itself does not wait, and fails
+  /// instead.
   ///
   ///     w::fork<> one = co_await s.fork_when_room(serve, std::move(connection));  // in a fiber: w::await(…)
   ///
-  /// Suspends  where there is no room; who waits gets it in order, and nobody else in between. Not where nothing limits
-  ///           max_children.
-  /// Cancel    while it waits: the work is destroyed, and has not started. A place that it was given it takes.
-  /// Fails     std::bad_alloc, as fork(); then nothing has started, and the place is free.
+  /// Suspends  where there is no room. Waiters get places in the order in which they came, and fork() can't overtake them. Does
+  ///           not suspend where max_children is not limited.
+  /// Cancel    a call that is stopped while it waits destroys the work, which has not started. One that has got a place forks.
+  /// Fails     with std::bad_alloc, as fork(); nothing has started then, and the place is free.
   template <class What, class... Args>
     requires detail::forkable<What, Args...>
   WEFT_COROUTINE_TAKES_OVER auto fork_when_room(What&& what, Args&&... args) {
@@ -128,15 +129,15 @@ class scope : detail::scope_core {
   template <class... Rest>
   void fork_when_room(detail::refused_work, Rest&&...);
 
-  /// `co_await s.room()` waits until fewer than max_children run. It takes no place: where others fork meanwhile, there may be
-  /// none any more. See fork_when_room().
+  /// `co_await s.room()` waits until fewer than max_children forks run. It reserves no place, so another fork may take it
+  /// before this task goes on: fork_when_room() does reserve one.
   task<> room() {
     while (!has_room()) co_await detail::room{*this};
   }
 
-  /// Gives back what forks that ended have left with the scope for the next ones: records, and of the scope's memory one
-  /// block of each size, and environments of fork_on. Frames went back when fork and handle were gone. Returns how many forks have ended and are kept
-  /// by a handle or a view.
+  /// Frees what the scope keeps of ended forks for later ones: records, environments of fork_on(), and of the scope's memory
+  /// one block of each size. (A fork's frame is freed once it has ended and its handle is gone.) Gives how many forks have
+  /// ended and are still held by a handle or a view.
   std::size_t reclaim() noexcept { return scope_core::reclaim(); }
 
  private:

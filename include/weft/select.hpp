@@ -1,11 +1,11 @@
-// Waiting for whichever of several is first: a send, a receive, a time, a stop, a lock, or whatever else can be awaited.
+// select: waits for the first of several cases: sends, receives, times, stops, locks, or anything else that can be awaited.
 //
 //     auto got = co_await w::select(w::on_receive(orders), w::on_receive(cancels), w::after(5ms));
 //     if (got.index == 0) serve(std::get<0>(got.value));
 //
-// Cases of channels, times and stops are in select_cases.hpp, of whatever else can be awaited in select_on.hpp, those that may
-// be missing in select_holes.hpp; any_case.hpp has one of any kind, for a vector of them. How a select chooses stands
-// in channel/select_core.hpp, and of a vector in channel/select_many.hpp.
+// Cases of channels, times and stops are in select_cases.hpp; of other awaitables, in select_on.hpp; cases that may be missing,
+// in select_holes.hpp; a type-erased case for vectors, in any_case.hpp. How a select chooses is described in
+// channel/select_core.hpp, for vectors in channel/select_many.hpp.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,22 @@
 
 namespace weft {
 
-/// Which case of a select was done, and what it gave: alternative `index` of `value`.
+/// Which case a select has chosen, and what that gave: alternative `index` of `value`.
 template <class... Results>
 struct selected {
   std::size_t index;
   std::variant<Results...> value;
 };
 
-/// Does one of the cases, whichever is ready first; if several are, any of them, each as likely, also where one event makes
-/// several of them ready while it waits. Each gives what it gives alone; a send to a closed channel that was chosen throws.
+/// Chooses one case, the first that is ready, and performs it. If several are ready, each is equally likely to be chosen, also
+/// where one event makes several ready at once. A case gives what its operation gives alone; a chosen send to a closed channel
+/// throws.
 ///
 ///     auto got = co_await select(on_receive(numbers), after(5ms));
 ///     if (got.index == 0) use(std::get<0>(got.value));
 ///
 /// Suspends  where none is ready, and there is no `otherwise`; resumes on its own executor.
-/// Cancel    leaves all lines, and ends stopped. A case that was chosen before wins: what it received is there.
+/// Cancel    leaves all lines, and ends stopped. If a case was chosen before, the select completes with it.
 /// Fails     as the case that was chosen.
 /// Lifetime  the channels outlive it.
 /// Threads   any.
@@ -58,8 +59,8 @@ auto select(Cases... cases) {
   }
 }
 
-/// The same where only the run knows how many there are, all of one kind: gives {index, value}. Of none, it
-/// waits until it is stopped.
+/// The same for a number of cases that is known at run time, all of one type: gives {index, value}. With no case it waits until
+/// it is stopped.
 ///
 ///     std::vector<receive_case<int>> all;
 ///     for (auto& one : channels) all.push_back(on_receive(one));
@@ -77,7 +78,7 @@ auto select(std::vector<on_case<T>> cases) {
   return detail::range_selection_beside<T>::run(std::move(cases));
 }
 
-/// The same of cases of any kind, each with its function: gives the index of the one that was done. See any_case.
+/// The same for cases of any types, each with its function: gives the index of the chosen one. See any_case.
 ///
 /// Suspends, Cancel, Fails, Lifetime and Threads as above; never waits where `otherwise` is among them.
 /// Cost      four allocations and a frame more, besides those of the cases.

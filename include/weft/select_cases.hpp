@@ -1,5 +1,5 @@
-// What a select chooses between: a send, a receive, a time, a stop, or nothing at all. select_on.hpp has what else can be
-// awaited, select_holes.hpp cases that may be missing. Part of select.hpp.
+// Cases of a select: sends, receives, times, stops, and `otherwise`. Other awaitables are in select_on.hpp, cases that may be
+// missing in select_holes.hpp. Part of select.hpp.
 //
 //     auto got = co_await w::select(w::on_receive(orders), w::on_send(log, line), w::on_stop(closing.token()), w::after(5ms));
 #pragma once
@@ -28,30 +28,31 @@ class send_case;
 class after_case;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class stop_case;   // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-/// A receive as a case. It gives std::optional<T>: nothing, once the channel is closed and drained.
+/// A receive as a case. It gives std::optional<T>: std::nullopt once the channel is closed and empty.
 ///
 ///     auto got = co_await select(on_receive(orders), on_receive(questions));
 ///
-/// Suspends  until there is a value, or the channel is closed; then the case is ready.
-/// Cancel    leaves the line. Where another case is chosen, or a stop comes, no value has been taken.
+/// Suspends  until there is a value, or the channel is closed: the case is ready then.
+/// Cancel    if another case is chosen, or a stop comes, no value has been taken.
 /// Lifetime  the channel outlives the select.
 /// Cost      no allocation: its place in the line is in the select.
 template <class T>
 receive_case<T> on_receive(channel<T>& from) noexcept;
-/// The same of a broadcast or a watch.
+/// The same for a receiver of a broadcast or a watch.
 ///
-/// Fails     receiver_too_slow, if chosen, of a broadcast with slow_receiver::end.
-/// Lifetime  the receiver stays where it is, and outlives the select; nobody else receives by it meanwhile.
+/// Fails     if chosen, with receiver_too_slow, of a broadcast with slow_receiver::end.
+/// Lifetime  the receiver outlives the select, and is neither moved nor used otherwise meanwhile.
 template <class Source>
 detail::subscriber_case<Source> on_receive(receiver_of<Source>& by) noexcept;
 /// A send as a case. It gives std::monostate.
 ///
 ///     auto got = co_await select(on_send(results, std::move(mine)), after(5ms));
 ///
-/// Suspends  until there is room or a receiver, or the channel is closed; then the case is ready.
-/// Cancel    leaves the line. Where another case is chosen, or a stop comes, nothing was sent: the value, which was moved
-///           into the case here, ends with the select. Who needs it then sends a copy.
-/// Fails     channel_closed<T>, which has the value, if chosen when the channel is closed; std::bad_alloc where unbounded.
+/// Suspends  until there is room or a receiver, or the channel is closed: the case is ready then.
+/// Cancel    if another case is chosen, or a stop comes, nothing was sent. The value was moved into the case, and is destroyed
+///           with the select: pass a copy if you still need it.
+/// Fails     if chosen, with channel_closed<T>, which has the value, where the channel is closed; of an unbounded one also with
+///           std::bad_alloc.
 /// Lifetime  the channel outlives the select.
 /// Cost      no allocation, but for the ring of an unbounded channel when it doubles.
 template <class T, class U = T>
@@ -59,13 +60,13 @@ template <class T, class U = T>
 send_case<T> on_send(channel<T>& to, U&& value);
 /// A time as a case, by the clock of the environment. It gives std::monostate.
 ///
-/// Suspends  until `d` has passed since its select began to wait, not since it was made. Zero or less is ready at once; beside
-///           `otherwise`, which never waits, more than that never is.
-/// Cancel    takes the timer back, also where another case is chosen.
+/// Suspends  until `d` has passed since its select began to wait, not since the case was made. Zero or less is ready at once.
+///           Beside `otherwise`, with which a select never waits, a longer time is never ready.
+/// Cancel    cancels the timer, also if another case is chosen.
 /// Cost      no allocation. The timer is armed only if nothing is ready at once.
 template <class Rep, class Period>
 after_case after(std::chrono::duration<Rep, Period> d) noexcept;
-/// A time point as a case: as after(), but that it does not begin anew with each select. It gives std::monostate.
+/// A time point as a case: as after(), but it does not start again with each select. It gives std::monostate.
 ///
 ///     auto tick = current_clock().now() + 10ms;
 ///     for (;;) {
@@ -73,21 +74,23 @@ after_case after(std::chrono::duration<Rep, Period> d) noexcept;
 ///       if (got.index == 1) tick += 10ms, each_ten_milliseconds();
 ///     }
 ///
-/// Suspends  until then; where it has passed, it is ready at once.
+/// Suspends  until that time; if it has passed, the case is ready at once.
 after_case at(detail::time_mark when) noexcept;
-/// A stop as a case: of a token that is not the task's own, which ends it wherever it waits. It gives std::monostate.
+/// A stop as a case, by a token that is not the task's own (a stop of the task itself ends it wherever it waits). It gives
+/// std::monostate.
 ///
 ///     auto got = co_await select(on_receive(orders), on_stop(closing));  // `closing` is a stop_token
 ///
-/// Suspends  until the token's source is told to stop. Once it was, always ready; of a token without a source, never.
-/// Cancel    takes its callback back, also where another case is chosen.
+/// Suspends  until the token's source is told to stop; from then on the case is always ready. A token without a source is never
+///           ready.
+/// Cancel    removes its callback, also if another case is chosen.
 /// Lifetime  the source outlives the select.
 /// Cost      no allocation. The callback is registered only if nothing is ready at once.
 stop_case on_stop(stop_token token) noexcept;
-/// As a case: what is done where no other one is ready at one moment. It gives std::monostate.
+/// The case that is chosen if no other one is ready at once. It gives std::monostate.
 ///
-/// Suspends  never, nor does its select.
-/// Cost      no lock, where no channel seems to be ready.
+/// Suspends  never: a select with it does not wait.
+/// Cost      no lock, if no channel seems to be ready.
 inline constexpr struct {
 } otherwise{};
 
@@ -120,11 +123,12 @@ class send_case {
   T value_;
 };
 
-/// A time after which a select goes on with this.
+/// A time as a case of a select: see after() and at().
 class after_case final : public detail::happening_case, timer {
  public:
   using result_type = std::monostate;
   using state = after_case;
+  static const detail::case_layout seen;
   /// From where the select is awaited on.
   explicit after_case(clock::duration d) noexcept : happening_case{passed_}, timer{fire_now}, for_{d} {}
   /// A time of the clock of the task that selects.
@@ -158,11 +162,12 @@ class after_case final : public detail::happening_case, timer {
   detail::happening passed_;
 };
 
-/// A stop of others, with which a select goes on: see on_stop().
+/// A stop as a case of a select: see on_stop().
 class stop_case final : public detail::happening_case {
  public:
   using result_type = std::monostate;
   using state = stop_case;
+  static const detail::case_layout seen;
   explicit stop_case(stop_token of) noexcept : happening_case{requested_}, of_{of} {}  ///< as on_stop(of)
   stop_case(const stop_case& other) noexcept : stop_case{other.of_} {}                 // before it is awaited
 
@@ -184,6 +189,9 @@ class stop_case final : public detail::happening_case {
   detail::happening requested_;
   std::optional<stop_callback<says_so>> callback_;  // where it waits
 };
+
+WEFT_CASE_LAYOUT(after_case, of("clock", offsetof(after_case, clock_)));
+WEFT_CASE_LAYOUT(stop_case, of_nothing("stop of others"));
 
 template <class T>
 receive_case<T> on_receive(channel<T>& from) noexcept {

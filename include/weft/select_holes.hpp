@@ -1,7 +1,7 @@
-// Cases of a select that are not there now, and what never is. Part of select.hpp.
+// Cases of a select that may be missing, and never(). Part of select.hpp.
 //
-// Where it depends on the moment whether a select may do something, its case is on_if(), so that all keep their numbers. Go
-// has nil channels for this: on_receive(pointer) and on_send(pointer, value) are the same.
+// on_if() makes a case that takes part only under a condition, so that the other cases keep their numbers. It stands for Go's
+// nil channels, as do on_receive(pointer) and on_send(pointer, value).
 #pragma once
 
 #include <optional>
@@ -13,27 +13,27 @@
 
 namespace weft {
 
-/// A case that is there, or not: see on_if().
+/// A case that may be missing: see on_if().
 template <class Case>
 class case_if {
  public:
   using result_type = typename Case::result_type;
   using state = detail::state_if<Case>;
-  explicit case_if(std::optional<Case> one) noexcept : one_{std::move(one)} {}  ///< never chosen, if it is empty
+  explicit case_if(std::optional<Case> one) noexcept : one_{std::move(one)} {}  ///< never chosen if it is empty
 
  private:
   friend state;
   std::optional<Case> one_;
 };
 
-/// A case that is there only if `holds`; else it is never ready, and the select has it all the same, by its index.
+/// A case that takes part only if `holds` is true. Otherwise it is never ready, but keeps its index.
 ///
 ///     auto got = co_await select(on_receive(in), on_if(!queue.empty(), on_send(out, next)));
 ///
-/// A vector of cases has holes so: `std::vector<case_if<receive_case<int>>>`. What runs beside its select, and `otherwise`,
-/// can't stand in it.
+/// A vector may have such cases: `std::vector<case_if<receive_case<int>>>`. A case that runs beside its select, and
+/// `otherwise`, can't be wrapped.
 ///
-/// Cost  a flag, and a look at it.
+/// Cost  a flag, and a test of it.
 template <class Case>
 case_if<Case> on_if(bool holds, Case one) {
   static_assert(detail::waits_in_a_line<Case>,
@@ -41,13 +41,13 @@ case_if<Case> on_if(bool holds, Case one) {
   return case_if<Case>{holds ? std::optional<Case>{std::move(one)} : std::nullopt};
 }
 
-/// A receive from a channel that is there, or not: a null pointer is Go's nil channel, never ready.
+/// A receive from a channel that may be missing: with a null pointer the case is never ready, as Go's nil channel.
 template <class T>
 case_if<receive_case<T>> on_receive(channel<T>* from) {
   using found = std::optional<receive_case<T>>;
   return case_if<receive_case<T>>{from != nullptr ? found{on_receive(*from)} : found{}};
 }
-/// The same of a send. The value ends with the select where there is no channel.
+/// The same for a send. Without a channel the value is destroyed with the select.
 template <class T, class U = T>
   requires std::is_constructible_v<T, U&&>
 case_if<send_case<T>> on_send(channel<T>* to, U&& value) {
@@ -55,7 +55,7 @@ case_if<send_case<T>> on_send(channel<T>* to, U&& value) {
   return case_if<send_case<T>>{to != nullptr ? found{on_send(*to, std::forward<U>(value))} : found{}};
 }
 
-/// Never completes: `co_await never();` waits until it is stopped. `never<T>()` stands where a T would come.
+/// Never completes: `co_await never();` waits until it is stopped. `never<T>()` has the result type T.
 ///
 /// Suspends  always.
 /// Cancel    ends stopped. As a case of a select, on(never()), it is never chosen.

@@ -1,4 +1,4 @@
-// Whatever can be awaited, as a case of a select. What such a case waits with is in channel/select_on.hpp. Part of select.hpp.
+// Any awaitable as a case of a select. How such a case waits is in channel/select_on.hpp. Part of select.hpp.
 #pragma once
 
 #include <type_traits>
@@ -10,57 +10,55 @@
 
 namespace weft {
 
-/// Anything that can be awaited, as a case, which gives what it gives.
+/// Makes a case of anything that can be awaited. The case gives what the awaitable gives.
 ///
 ///     auto got = co_await select(on_receive(orders), on(work), on(door.wait()));  // `work` is a fork
 ///
-/// What weft has to wait for has no effect where another case is chosen: each function of mutex, shared_mutex, semaphore,
-/// event, auto_event and guarded, latch::wait, what channels, broadcasts and watches send and receive, a fork or a view,
-/// given by its name, and what sockets do: read, receive, write_some, accept, ready, and all of datagrams. So it may stand beside
-/// `otherwise`, too: `select(on(work), otherwise)` asks whether the fork has ended.
+/// There are two kinds of cases. An operation of weft has no effect where another case is chosen: each function of mutex,
+/// shared_mutex, semaphore, event, auto_event and guarded; latch::wait(); sends and receives of channels, broadcasts and
+/// watches; a fork or a view, passed as an lvalue; and of sockets read, receive, write_some, accept, ready, and all operations
+/// of datagrams. Such a case may stand beside `otherwise`: `select(on(work), otherwise)` asks whether the fork has ended.
 ///
-/// All else (a task, sleep_for, what others have made) runs, beside the other cases, from the moment at which the select is
-/// awaited, several started in any order, and is chosen when it has ended, if no other was before. Where another is chosen it is told to stop, and joined.
-/// What it has done until then is done: a task that has received a value has it, and what it gives although another case was
-/// chosen is destroyed. So give it what may be done in vain; else fork it, and give the fork by its name, whose result is
-/// still there. A shared_task that nobody else awaits is stopped so, too, and a future that is moved into it is used up:
-/// give it by its name.
+/// Anything else (a task, sleep_for(), an awaitable of another library) runs beside the other cases, from the moment at which
+/// the select is awaited; several begin in any order. It is chosen if it ends first. If another case is chosen, it is told to
+/// stop, and joined. What it has done by then is not undone: a task that has received a value keeps it, and a result that comes
+/// too late is destroyed. So pass only work that may be done in vain. Otherwise fork it, and pass the fork as an lvalue: its
+/// result is kept. A shared_task that nobody else awaits is stopped, too. A future that is moved in is used up: pass it as an
+/// lvalue.
 ///
-/// What can't stand for that does not compile: a latch's and a barrier's arrive_and_wait(), which have arrived whichever case
-/// is chosen; a stream's write, of which a part may be sent; a timeout of what would be a case by itself (after(d) is the
-/// time); a select, whose cases the other one takes.
+/// What does not fit does not compile: arrive_and_wait() of a latch or a barrier, which arrives whichever case is chosen; a
+/// write of a stream, which may send a part; a timeout() of an operation that would be a case by itself (use after(d)); and a
+/// select (pass its cases).
 ///
 /// Suspends  until those that run and were not chosen have ended, too.
-/// Cancel    a stop goes to all that run; all else leaves its line. One that ends stopped by itself, and is chosen, ends the
-///           select stopped.
-/// Fails     as what is awaited. What one that runs and was not chosen throws all the same goes to the handler of lost errors;
-///           not if it was given by its name, as it throws that again.
+/// Cancel    stops those that run; the others leave their lines. If the chosen one ends stopped, so does the select.
+/// Fails     as the chosen one. What one that runs and was not chosen throws goes to the handler of lost errors, unless it was
+///           passed as an lvalue: that throws it again when it is awaited.
 /// Lifetime  a primitive, a fork, a view or the like outlives the select.
-/// Cost      a lock for each, and no allocation; with one that runs, the frames of a scope for all of them, and of a fork for
-///           each.
+/// Cost      a lock for each, and no allocation. If any of them runs: the frame of a scope, and of a fork for each that runs.
 template <awaitable Awaitable>
 auto on(Awaitable&& work);
 
-/// The same of a future that stays, given by its name: it has its outcome still where another case is chosen, and is empty
-/// where this one is.
+/// The same for a future that is passed as an lvalue. It keeps its outcome if another case is chosen, and is empty if this one
+/// is.
 ///
 ///     auto got = co_await select(on(answer), after(5ms));  // and once more, if it is late
 ///
 /// Suspends  until the promise was set.
-/// Cancel    leaves the future as it is, also where another case is chosen: its promise can still be set.
-/// Fails     as the future. One that was set to stopped, and is chosen, ends the select stopped. One that is empty, or that
-///           somebody waits for by now, ends the program with a sentence.
-/// Lifetime  the future stays where it is, and outlives the select; nobody else waits for it meanwhile.
-/// Threads   the promise may be set on any; a select that leaves while it is being set waits for that, some instructions.
-/// Cost      no memory. The lock of one word, as other cases have; two read-modify-writes more where it waits.
+/// Cancel    leaves the future as it is, as does the choice of another case: its promise can still be set.
+/// Fails     as the future. If it was set to stopped, and is chosen, the select ends stopped. An empty one, and one that
+///           somebody else waits for, ends the program with a sentence.
+/// Lifetime  the future outlives the select, and is not moved. Nobody else waits for it meanwhile.
+/// Threads   any thread may set the promise. A select that leaves meanwhile waits for that, some instructions.
+/// Cost      no allocation; a lock of one word, as other cases, and two atomic read-modify-writes more where it waits.
 template <class T>
 detail::future_case<T> on(future<T>& answer);
 
-/// Something that runs, as a case of a select, which gives what it gives: see on().
+/// A case that runs beside the others: see on().
 template <class T>
 class on_case {
  public:
-  /// `kept`: whoever gave it by its name has what comes of it.
+  /// `kept`: it was passed as an lvalue, whose owner gets its result.
   on_case(task<T>&& work, bool kept) noexcept : work_{std::move(work)}, kept_{kept} {}
 
  private:

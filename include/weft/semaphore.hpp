@@ -12,24 +12,24 @@
 
 namespace weft {
 
-/// So many permits.
+/// A counting semaphore.
 ///
 ///     auto permit = co_await limit.acquire();  // given back at the end of the block
 class semaphore : detail::gate {
  public:
   class permit;
 
-  explicit semaphore(std::size_t permits) noexcept : available_{permits} {}  ///< so many are free at first
+  explicit semaphore(std::size_t permits) noexcept : available_{permits} {}  ///< how many are free at first
 
-  /// Takes `count` permits at once. Who wants many waits in line like all others, and those behind wait, too.
+  /// Takes `count` permits at once. A waiter for many permits is not overtaken by those behind it that want few.
   [[nodiscard("nothing happens until it is awaited")]] auto acquire(std::size_t count = 1) noexcept;
-  /// The permits, or nothing. Never waits, and never overtakes.
+  /// Takes the permits if they are free and nobody waits; otherwise gives an empty permit. Never waits.
   [[nodiscard("the permits are given back where this ends")]] permit try_acquire(std::size_t count = 1) noexcept;
-  /// Adds permits: those that were taken and kept, or new ones. Cost: a wake-up for each that it lets through.
+  /// Adds permits: ones that were taken and kept, or new ones. Cost: a wake-up for each waiter that gets some.
   void release(std::size_t count = 1) noexcept;
 
-  std::size_t available() const noexcept;  ///< over when it is read
-  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  std::size_t available() const noexcept;  ///< may have changed when it is returned
+  /// How many wait, and have waited; may have changed when it is returned. Takes the lock, and walks along the line.
   using gate::stats;
 
  private:
@@ -39,7 +39,7 @@ class semaphore : detail::gate {
   detail::peeked<std::size_t> available_;
 };
 
-/// Permits of a semaphore, or nothing. Moves. Gives them back when it ends.
+/// Owns permits of a semaphore, or nothing. Move-only. Its destructor gives them back.
 class [[nodiscard("the permit is given back where this ends")]] semaphore::permit {
  public:
   permit() noexcept = default;
@@ -57,7 +57,7 @@ class [[nodiscard("the permit is given back where this ends")]] semaphore::permi
   void release() noexcept {
     if (of_ != nullptr) std::exchange(of_, nullptr)->release(count_);
   }
-  /// Forgets them: somebody else calls semaphore::release, or nobody.
+  /// Gives up ownership without giving them back: somebody calls semaphore::release() instead, or nobody.
   void keep() noexcept { of_ = nullptr; }
 
  private:

@@ -25,7 +25,7 @@
 
 namespace weft {
 
-/// Where senders run: a scheduler that stands for an executor. Made by as_scheduler.
+/// A scheduler of P2300 that runs on an executor. Made by as_scheduler().
 class executor_scheduler {
   template <class Receiver>
   class operation final : job {
@@ -95,16 +95,16 @@ class executor_scheduler {
   executor* executor_;
 };
 
-/// A scheduler of an executor: of a pool, a strand, a runtime's or one of your own.
+/// Makes a scheduler of an executor: of a pool, a strand, a runtime, or one of the program's own.
 ///
-/// Cancel    what has not begun when its receiver's stop is requested, completes stopped, where it would have begun.
+/// Cancel    work that has not begun when its receiver's stop is requested completes stopped, on the executor.
 /// Lifetime  the executor outlives what is scheduled on it.
 /// Threads   any. Cost: that of a post; nothing is allocated.
 inline executor_scheduler as_scheduler(executor& ex) noexcept { return executor_scheduler{ex}; }
 
 namespace interop {
 
-/// What a task that awaits a sender offers it: its stop, and where the task runs.
+/// The environment that an awaited sender sees: the stop token and the scheduler of the task.
 struct sender_environment {
   stdexec::inplace_stop_token stop;
   executor* runs_on;
@@ -142,7 +142,7 @@ struct only_way<Way> {
 template <class Sender>
 using ways_to_complete = stdexec::value_types_of_t<Sender, sender_environment, value_of, only_way>;
 
-/// Keeps an awaited sender's operation, and tells its outcome to the callback.
+/// Holds the operation state of an awaited sender, and passes its outcome to the callback.
 template <class Sender, class T>
 class sender_operation {
  public:
@@ -162,7 +162,7 @@ class sender_operation {
 
     explicit receiver(sender_operation& of) noexcept : of_{&of} {}
 
-    // An exception of a value that is moved is the outcome, as if the sender had failed.
+    // An exception that the move of a value throws becomes the outcome, as if the sender had failed.
     template <class... Values>
     void set_value(Values&&... values) noexcept {
       try {
@@ -192,7 +192,7 @@ class sender_operation {
    private:
     sender_operation* of_;
   };
-  // An operation does not move: it is made where it stays.
+  // An operation state can't be moved: it is made in place.
   struct connects {
     Sender&& sender;
     sender_operation& of;
@@ -210,19 +210,20 @@ class sender_operation {
 
 }  // namespace interop
 
-/// A task that runs a sender and gives what that completes with: nothing, a value, or a std::tuple of several.
+/// Makes a task that runs a sender and gives its values: nothing, one value, or a std::tuple of several.
 ///
 ///     auto [n, text] = co_await w::from_sender(stdexec::just(1, "one"s));
 ///
-/// The sender sees the task's executor as its scheduler (stdexec::get_scheduler), and the task resumes on its own executor,
+/// The sender sees the task's executor as its scheduler (stdexec::get_scheduler). The task resumes on its own executor,
 /// wherever the sender completes.
 ///
-/// Cancel    a stop of the task is one of the sender's stop token; the task then waits for what the sender completes with. A
+/// Suspends  until the sender has completed.
+/// Cancel    a stop of the task requests a stop by the sender's stop token; then the task waits for the sender to complete. A
 ///           sender that completes stopped ends the task stopped.
-/// Fails     with the exception that the sender completes with; of an std::error_code, with a std::system_error, and of any
-///           other error with that error itself, thrown.
-/// Lifetime  the sender is moved into the task; what it refers to outlives that.
-/// Cost      a frame, which holds the sender's operation.
+/// Fails     throws the exception that the sender completes with; for a std::error_code, a std::system_error; for any other
+///           error, the error itself.
+/// Lifetime  the sender is moved into the task; what it refers to outlives the task.
+/// Cost      a frame, which holds the sender's operation state.
 ///
 /// A sender with several sets of values does not compile: `| stdexec::into_variant()` makes one of them.
 template <class Sender>
@@ -239,7 +240,7 @@ auto from_sender(Sender sender) -> task<typename interop::ways_to_complete<Sende
 
 namespace interop {
 
-/// The sender of a task. Holds it, and can be connected once.
+/// A sender that owns a task, and can be connected once.
 template <class T>
 class task_sender {
   template <class Receiver>
@@ -322,14 +323,15 @@ class task_sender {
 
 }  // namespace interop
 
-/// A sender that runs a task: on `ex`, or, without one, on the thread that starts it, up to its first wait, and then wherever
-/// what it waits for completes. Completes where the task ends: with its value, its exception, or stopped.
+/// Makes a sender that runs a task and completes as it ends: with its value, its exception, or stopped. The task runs on `ex`.
+/// Without `ex`, it starts on the thread that starts the sender, runs up to its first wait, and resumes wherever what it waits
+/// for completes.
 ///
 ///     stdexec::sync_wait(w::as_sender(workers, fetch(url)) | stdexec::then(print));
 ///
 /// Cancel    a stop of the receiver's token stops the task; the sender completes when the task has ended.
 /// Lifetime  the sender owns the task, and is connected once. A task that was never started is destroyed with the sender.
-/// Threads   starts on any. The receiver is completed on the thread where the task ends.
+/// Threads   may be started on any. The receiver is completed on the thread where the task ends.
 /// Cost      that of start(): one allocation.
 template <class T>
 interop::task_sender<T> as_sender(task<T> work) noexcept {

@@ -1,28 +1,30 @@
-// Sequences: how a ring buffer is shared by those that fill it and those that read it, many elements at a time.
+// Sequences: the positions of producers and consumers in a shared ring buffer, which they fill and read many elements at a
+// time.
 //
-// The buffer is the program's: an array whose size is a power of two, where number n lies at n & (size - 1). Here are only
-// the numbers. Who produces claims the next ones, which waits until their places are free; writes them; and publishes them.
-// Who consumes waits until a number is published, which tells it how many are; reads them all; and publishes in a barrier of
-// its own how far it has come, which is what producers wait for.
+// The buffer is the program's own: an array whose size is a power of two, where element n lies at n & (size - 1). This header
+// has only the numbers. A producer claims the next numbers, which waits until their places are free; writes the elements; and
+// publishes the numbers. A consumer waits until a number is published, learns up to which one all are, reads these elements,
+// and publishes in a barrier of its own how far it has read. Producers wait for that barrier.
 //
-//   sequence_barrier            how far somebody has come, and those that wait for it
-//   single_producer_sequencer   numbers for one that produces
-//   multi_producer_sequencer    for many, which publish in any order: what is published has no holes
+//   sequence_barrier            the last number that somebody has published, and those that wait for a later one
+//   single_producer_sequencer   numbers for one producer
+//   multi_producer_sequencer    numbers for many, which publish in any order; readers see no gaps
 //
-// Numbers are 64 bits and may wrap around: which of two is later, the sign of their difference says. The first one is 0; before
-// it, `nothing_yet` was published.
+// Numbers have 64 bits and may wrap around: the sign of the difference of two says which one is later. The first one is 0;
+// before that, `nothing_yet` counts as published.
 //
 // What holds for all of it:
 //
-//   Suspends   only where it has to; resumes on its own executor.
-//   Cancel     leaves the line: nothing was claimed.
-//   Threads    any, but for what is said to be for one. In tasks, fibers (await()) and on plain threads (sync_wait()).
-//   Lifetime   outlives its waiters: destroyed with somebody in line, it ends the program.
-//   Order      what was done before a number was published is seen by who has waited for it, or has found it published.
+//   Suspends   only where what it asks for is not free, or not published, yet; resumes on its own executor.
+//   Cancel     a stopped wait leaves the line, and has claimed nothing.
+//   Threads    any, except where a single caller is said. In tasks, fibers (await()) and on plain threads (sync_wait()).
+//   Lifetime   it outlives its waiters: destroyed while somebody waits, it ends the program.
+//   Order      what was done before a number was published happens before what its waiters, and those that find it published,
+//              do.
 //
-// Rejected: the disruptor's way to publish without a lock. Who waits sleeps here, so who publishes has to know whether
-// somebody does, which takes a read-modify-write or a fence besides the store: about what the lock of one byte takes, and
-// that is taken once for a whole batch.
+// Rejected: the disruptor's way to publish without a lock. Waiters sleep here, so a publisher has to know whether there are
+// any, which takes a read-modify-write or a fence besides the store: about what a lock of one byte takes, and that is taken
+// only once for a whole batch.
 //
 // Source: the LMAX disruptor (Thompson, Farley, Barker, Gee, Stewart, 2011), as cppcoro has it.
 #pragma once
@@ -40,18 +42,18 @@
 
 namespace weft {
 
-/// The number of a value in a ring, from 0 on; its place is that modulo the size of the ring.
+/// The number of an element, from 0 on; its place is that modulo the size of the ring.
 using sequence_number = std::uint64_t;
 
-/// What is published before the first number, 0.
+/// The number that counts as published before 0 is.
 inline constexpr sequence_number nothing_yet = sequence_number(-1);
 
-/// Whether one that has come to `at` has reached `target`.
+/// Whether `at` is `target` or a later number.
 constexpr bool has_reached(sequence_number at, sequence_number target) noexcept {
   return static_cast<std::int64_t>(at - target) >= 0;
 }
 
-/// Numbers that follow each other, such as were claimed at once: `for (auto n : mine) buffer[n & mask] = ...;`.
+/// Consecutive numbers, such as were claimed together: `for (auto n : mine) buffer[n & mask] = ...;`.
 class sequence_range {
  public:
   class iterator {
@@ -70,13 +72,13 @@ class sequence_range {
     sequence_number at_ = 0;
   };
 
-  sequence_range() noexcept = default;  ///< none
+  sequence_range() noexcept = default;  ///< empty
   sequence_range(sequence_number first, std::size_t count) noexcept : first_{first}, count_{count} {}
 
   std::size_t size() const noexcept { return count_; }
   bool empty() const noexcept { return count_ == 0; }
   sequence_number front() const noexcept { return first_; }
-  sequence_number back() const noexcept { return first_ + count_ - 1; }  ///< before the first one, if there are none
+  sequence_number back() const noexcept { return first_ + count_ - 1; }  ///< the number before front(), if it is empty
   sequence_number operator[](std::size_t i) const noexcept { return first_ + i; }
   iterator begin() const noexcept { return iterator{first_}; }
   iterator end() const noexcept { return iterator{first_ + count_}; }
@@ -88,7 +90,7 @@ class sequence_range {
 
 // ---- barrier --------------------------------------------------------------------------------------------------------------
 
-/// How far somebody has come. One publishes; any number wait.
+/// How far a producer or consumer has come. One publishes; any number wait.
 ///
 ///     sequence_number read = nothing_yet;
 ///     for (;;) {
@@ -97,21 +99,24 @@ class sequence_range {
 ///       consumed.publish(read);  // a barrier of its own
 ///     }
 ///
-/// Cost  to publish, a lock of one byte, and a look at each that waits; to ask, or to wait for what is there, a load.
+/// Cost  publish() takes a lock of one byte, and visits each waiter. last_published(), and a wait for what is published, cost a
+///       load.
 class sequence_barrier : detail::gate {
  public:
-  /// `published`: the last number that counts as published.
+  /// `published`: the number that counts as the last published one.
   explicit sequence_barrier(sequence_number published = nothing_yet) noexcept : published_{published} {}
 
-  /// The last one that was published.
+  /// The last number that was published. Does not wait.
   sequence_number last_published() const noexcept {
     return published_.load(std::memory_order_acquire);  // <- published (no model: as declared)
   }
-  /// Publishes all up to `last`, and wakes those that wait for any of them. Never goes back (the program ends).
+  /// Publishes all numbers up to `last`, and wakes those that wait for any of them. A number before the last published one ends
+  /// the program.
   void publish(sequence_number last) noexcept;
-  /// Waits until `target` is published. Gives the last one that is, which may be later.
+  /// Waits until `target` is published. Gives the last published number, which may be later.
   [[nodiscard("nothing happens until it is awaited")]] auto wait_until_published(sequence_number target) noexcept;
-  /// Of those that wait; over when it is read. Costs its lock, and a walk along the line.
+  /// How many wait now, and how many have waited so far; may have changed when it returns. Takes the lock and walks along the
+  /// waiters.
   using gate::stats;
 
  private:
@@ -149,7 +154,7 @@ inline auto sequence_barrier::wait_until_published(sequence_number target) noexc
 
 // ---- one producer -----------------------------------------------------------------------------------------------------------
 
-/// Numbers for one that produces.
+/// Numbers for one producer.
 ///
 ///     sequence_barrier consumed;
 ///     single_producer_sequencer numbers{consumed, 1024};
@@ -157,27 +162,29 @@ inline auto sequence_barrier::wait_until_published(sequence_number target) noexc
 ///     for (const auto n : mine) buffer[n & 1023] = make();
 ///     numbers.publish(mine);
 ///
-/// Threads   claims and publishes by one at a time; any number wait for what is published.
-/// Lifetime  `consumed`, which says what all have read, outlives it. Where several read, it is what the slowest one has read.
-/// Cost      a claim of what is free, a load; to publish, as a barrier.
+/// Threads   one claims and publishes at a time; any number wait for what is published.
+/// Lifetime  `consumed`, the barrier of the reader, outlives it. With several readers, the program publishes there what the
+///           slowest one has read.
+/// Cost      to claim what is free, a load; to publish, that of a barrier.
 class single_producer_sequencer {
  public:
-  /// `size` of the buffer: a power of two, else it ends the program. `published` is where numbers begin, as in `consumed`.
+  /// `size` of the buffer: a power of two, else it ends the program. `published`: the last published number, which must be that
+  /// of `consumed`, too.
   single_producer_sequencer(sequence_barrier& consumed, std::size_t size,
                             sequence_number published = nothing_yet) noexcept;
 
-  /// Claims the next number. Waits until its place is free.
+  /// Claims the next number and gives it. Waits until its place is free.
   [[nodiscard("nothing happens until it is awaited")]] auto claim_one() noexcept;
-  /// Claims the next ones, as many as are free, up to `count`, which is not 0. Waits until one is.
+  /// Claims the next numbers, as many as are free, up to `count`, which is not 0. Waits until at least one is.
   [[nodiscard("nothing happens until it is awaited")]] auto claim_up_to(std::size_t count) noexcept;
-  /// Publishes what was claimed, up to that one.
+  /// Publishes the numbers that were claimed, up to `last` or the last one of `all`. Does not suspend.
   void publish(sequence_number last) noexcept { published_.publish(last); }
   void publish(const sequence_range& all) noexcept {
     if (!all.empty()) publish(all.back());
   }
 
   sequence_number last_published() const noexcept { return published_.last_published(); }  ///< as of a barrier
-  /// As of a barrier.
+  /// As sequence_barrier has it.
   [[nodiscard("nothing happens until it is awaited")]] auto wait_until_published(sequence_number target) noexcept {
     return published_.wait_until_published(target);
   }
@@ -222,26 +229,27 @@ inline auto single_producer_sequencer::claim_up_to(std::size_t count) noexcept {
 
 // ---- many producers ---------------------------------------------------------------------------------------------------------
 
-/// Numbers for many that produce. They claim in the order in which they came, and publish in any: a number is published once
-/// all before it are.
+/// Numbers for many producers. They are given numbers in the order in which they claim, and publish in any order: a number
+/// counts as published once it and all before it are.
 ///
-/// Lifetime  as above.
-/// Cost      a claim is a task, which takes a mutex; to publish, a lock of one byte, and a flag for each number.
+/// Threads   any.
+/// Lifetime  as single_producer_sequencer.
+/// Cost      a claim awaits a task, which locks a mutex; to publish, a lock of one byte and a flag for each number.
 class multi_producer_sequencer {
  public:
-  /// As of one that produces; throws std::bad_alloc.
+  /// As single_producer_sequencer; allocates a flag for each place. Throws std::bad_alloc.
   multi_producer_sequencer(sequence_barrier& consumed, std::size_t size, sequence_number published = nothing_yet);
   multi_producer_sequencer(const multi_producer_sequencer&) = delete;
   ~multi_producer_sequencer();
 
-  /// As of one that produces. Threads: any.
+  /// As single_producer_sequencer.
   [[nodiscard("nothing happens until it is awaited")]] task<sequence_number> claim_one();
   [[nodiscard("nothing happens until it is awaited")]] task<sequence_range> claim_up_to(std::size_t count);
-  /// Publishes what was claimed: that one, or those.
+  /// Publishes a number, or several, that the caller has claimed. Does not suspend.
   void publish(sequence_number one) noexcept { publish(sequence_range{one, 1}); }
   void publish(const sequence_range& all) noexcept;
 
-  /// The last one before which all are published.
+  /// The last number up to which all are published.
   sequence_number last_published() const noexcept { return published_.last_published(); }
   [[nodiscard("nothing happens until it is awaited")]] auto wait_until_published(sequence_number target) noexcept {
     return published_.wait_until_published(target);

@@ -45,9 +45,9 @@ namespace weft::detail { class server; }  // namespace weft::detail
 
 namespace weft::net {
 
-/// What a server counts, to be read while it runs. Several servers may count in one.
+/// What a server counts. May be read while it runs, and shared by several servers.
 ///
-/// Threads   all members from any. Each figure is over when it is read.
+/// Threads   any thread may call all members. Each figure may have changed by the time it is returned.
 /// Lifetime  outlives the servers that count in it.
 class server_stats {
  public:
@@ -58,24 +58,24 @@ class server_stats {
   std::uint64_t accepted() const noexcept { return get(accepted_); }
   /// Of those, how many have a handler that has not ended.
   std::uint64_t active() const noexcept { return get(active_); }
-  /// Connections that came, and were lost before there was a handler: by an error of their network, or for want of memory. One
-  /// that its peer has given up while it waited to be accepted is not counted.
+  /// Connections that were lost before a handler ran: by an error of the network, or for lack of memory. One that its peer has
+  /// given up while it waited in the listener's queue is not counted.
   std::uint64_t rejected() const noexcept { return get(rejected_); }
-  /// How often the server has paused since the system had no descriptor, or no memory, for another connection, or a filter
-  /// refused to accept it (EPERM).
+  /// How often the server has paused because the system had no descriptor or no memory for another connection, or a filter
+  /// refused it (EPERM).
   std::uint64_t pauses() const noexcept { return get(pauses_); }
-  /// Handlers that failed by what their peer did: connection_reset, broken_pipe, `closed` and the like; and those that were
-  /// stopped since it was late or slow.
+  /// Handlers that failed because of their peer: with connection_reset, broken_pipe, errc::closed and the like, or stopped
+  /// because it was late or slow.
   std::uint64_t peer_errors() const noexcept { return get(peer_errors_); }
-  /// Handlers that failed by anything else, which was given to `.on_error`.
+  /// Handlers that failed otherwise; `.on_error` was told of each.
   std::uint64_t failures() const noexcept { return get(failures_); }
-  /// Handlers that were stopped since their connection was idle.
+  /// Handlers that were stopped because their connection was idle.
   std::uint64_t idle() const noexcept { return get(idle_); }
-  /// Handlers that were stopped since they had not called handshake_done() in time. They are peer_errors(), too.
+  /// Handlers that were stopped because they had not called handshake_done() in time. They also count as peer_errors().
   std::uint64_t late() const noexcept { return get(late_); }
-  /// Handlers that were stopped since their connection was below `.min_rate`. They are peer_errors(), too.
+  /// Handlers that were stopped because their connection was below `.min_rate`. They also count as peer_errors().
   std::uint64_t slow() const noexcept { return get(slow_); }
-  /// Handlers that were stopped since the grace was over.
+  /// Handlers that were stopped because `.grace` was over.
   std::uint64_t cut() const noexcept { return get(cut_); }
 
  private:
@@ -87,14 +87,13 @@ class server_stats {
       cut_{0};
 };
 
-/// What is told of a handler that failed, and with whom: `(const endpoint& peer, std::exception_ptr failure)`. The endpoint is
-/// 0.0.0.0:0 where the peer has none, as on a Unix socket. Refers to a callable, which outlives the server; a lambda without
-/// captures, a function, or a pointer to one, needs no object. By default, a failure goes to the process's handler of lost
-/// errors, see error.hpp.
+/// A callable `(const endpoint& peer, std::exception_ptr failure)` that is told of each handler that failed. `peer` is
+/// 0.0.0.0:0 where the peer has no address, as on a Unix socket. The callable outlives the server, unless it is a lambda
+/// without captures or a function. By default failures go to the process's handler of lost errors: see error.hpp.
 ///
-/// Threads  where the handler ran; perhaps several at once.
-/// Fails    one that throws ends the program, with a sentence.
-/// Misuse   a pointer to a function that is null ends the program with a sentence.
+/// Threads  called on the thread on which the handler has failed; perhaps on several at once.
+/// Fails    a callable that throws ends the program with a sentence.
+/// Misuse   a null pointer to a function ends the program with a sentence.
 class connection_error_handler {
  public:
   constexpr connection_error_handler() noexcept = default;
@@ -147,25 +146,26 @@ class connection_error_handler {
 
 /// What serve() is given. Written in this order.
 struct serve_options {
-  /// How many connections have a handler at once. Where there are as many, the next one waits to be accepted.
+  /// How many handlers may run at once. Beyond that, connections wait in the listener's queue.
   std::size_t max_connections = static_cast<std::size_t>(-1);
-  /// A handler is stopped when its connection was neither read from nor written to for so long, or up to a quarter longer,
-  /// of which 1 ms is the least. Time in which it computes, or waits for something else, counts, too.
+  /// How long a connection may be neither read from nor written to before its handler is stopped, which may happen up to a
+  /// quarter of that time (at least 1 ms) later. Time in which the handler computes, or waits for something else, counts.
   detail::time_span idle_timeout = std::chrono::steady_clock::duration::max();
-  /// A handler is stopped that has not called handshake_done() so long after its connection was accepted.
+  /// How long after its connection was accepted a handler may take to call handshake_done() before it is stopped.
   detail::time_span handshake_timeout = std::chrono::steady_clock::duration::max();
-  /// A handler is stopped when it has waited for its peer during a whole `.rate_window`, or up to a quarter longer, in which
-  /// some bytes came or went, but fewer than so many for each second of the window. That begins with the first byte behind a
-  /// silence; and anew where nobody reads or writes at the end of a quarter. What follows a byte counts, also a silence: nobody
-  /// can tell from outside whether more was to come. So a request and its answer that have fewer bytes than a window must have,
-  /// with a silence behind them in which the handler reads, end as slow: choose less than the smallest. Without a byte a silence
-  /// is for `.idle_timeout` alone. 0: no minimum.
+  /// The least rate, in bytes a second, averaged over `.rate_window`. A handler is stopped that waits for its peer during a whole
+  /// window (or up to a quarter longer) in which some bytes were read or written, but fewer than that. 0: no minimum.
+  ///
+  /// A window begins with the first byte after a silence. It begins anew if the handler neither reads nor writes when a quarter
+  /// of it ends. A silence after a byte counts, since a server can't tell whether more is to come. So if the handler reads on
+  /// after a request and its answer, those must have `.min_rate` times `.rate_window` bytes: choose a rate below that of the
+  /// smallest. A silence without any byte is left to `.idle_timeout`.
   std::uint64_t min_rate = 0;
-  detail::time_span rate_window = std::chrono::seconds{10};
-  /// How long handlers may go on once the server was told to stop.
+  detail::time_span rate_window = std::chrono::seconds{10};  ///< the time over which `.min_rate` is averaged
+  /// How long handlers may go on after the server was told to stop, before they are stopped, too.
   detail::time_span grace = std::chrono::seconds{10};
-  connection_error_handler on_error{};
-  server_stats* stats = nullptr;  ///< where it counts
+  connection_error_handler on_error{};  ///< is told of handlers that fail
+  server_stats* stats = nullptr;        ///< where the server counts; null: nowhere
 };
 
 }  // namespace weft::net
@@ -228,18 +228,17 @@ namespace weft::net {
 ///     co_await w::net::serve({.max_connections = 10'000, .grace = 5s}, std::move(at), handle);
 ///
 /// A handler that fails ends its own connection and no other. Where the system has no descriptor or no memory for another
-/// connection (EMFILE and the like), or a filter refuses it (EPERM), it pauses: until one of its connections has ended, or 5 ms
-/// and, in a row, up to 1 s.
+/// connection (EMFILE and the like), or a filter refuses it (EPERM), the server pauses until one of its connections has ended,
+/// or for 5 ms, and for up to 1 s if that happens repeatedly.
 ///
-/// Suspends  until it is told to stop, and no handler runs any more.
-/// Cancel    drains, as said above: it takes as long as the handlers, and up to `.grace` where they respect a stop. Ends
-///           stopped.
-/// Fails     with the error of accept() behind which no other one can come, as of a listener that somebody has shut down, or
-///           with `closed` where `at` is empty; also then it drains first. std::bad_alloc.
-/// Lifetime  `handler` is moved, or copied, into the frame, and is called for several connections at once.
+/// Suspends  until it was told to stop and all handlers have ended.
+/// Cancel    drains, as described at the top, and ends stopped. If the handlers obey a stop, that takes at most `.grace`.
+/// Fails     with an error of accept() after which the listener can accept no more, as when it was shut down; with errc::closed
+///           where `at` is not open; with std::bad_alloc. It drains first.
+/// Lifetime  `handler` is moved or copied into the frame, and is called for several connections at once.
 /// Misuse    options that make no sense (no connections, a time below zero) end the program with a sentence.
-/// Cost      a fork a connection; with `.idle_timeout`, `.min_rate` or `.handshake_timeout` a timer, and another two frames; with
-///           the last one two more.
+/// Cost      a fork a connection; with `.idle_timeout`, `.min_rate` or `.handshake_timeout` a timer, and another two frames;
+///           with the last one two more.
 template <class F>
   requires detail::serves_connections<F>
 WEFT_COROUTINE_TAKES_OVER task<> serve(serve_options options, listener at, F&& handler) {
@@ -253,8 +252,13 @@ WEFT_COROUTINE_TAKES_OVER task<> serve(listener at, F&& handler) {
   return serve(serve_options{}, std::move(at), std::forward<F>(handler));
 }
 
-/// The same for several listeners, at least one, that a fork each accepts from: on several addresses, or on one port that they
-/// share (see listen_many). Limits and counts are for all of them together. Where one of them fails, all drain.
+/// The same for several listeners, at least one, on several addresses or on one port that they share (SO_REUSEPORT). Each has a
+/// fork that accepts from it.
+///
+///     auto at = co_await w::net::listen_many({}, where, w::available_processors());  // as many as a runtime has workers
+///     co_await w::net::serve(std::move(at), handle);
+///
+/// Limits and counts are for all of them together. Where one of them fails, all drain.
 template <class F>
   requires detail::serves_connections<F>
 WEFT_COROUTINE_TAKES_OVER task<> serve(serve_options options, std::vector<listener> at, F&& handler) {
@@ -269,23 +273,22 @@ WEFT_COROUTINE_TAKES_OVER task<> serve(std::vector<listener> at, F&& handler) {
   return serve(serve_options{}, std::move(at), std::forward<F>(handler));
 }
 
-/// In a handler, and in what it awaits or forks: the peer has shown itself, so `.handshake_timeout` is over for it. Where that is,
-/// the handler knows: behind a TLS handshake, a login, the head of a first request. Elsewhere it does nothing.
-///
-/// Threads  any that works for the handler. May be called again.
+/// Tells the server that the handshake of this connection is done, so that `.handshake_timeout` no longer applies: after a TLS
+/// handshake, a login, or the head of the first request. Call it in a handler, or in what that awaits or forks; elsewhere, and
+/// repeatedly, it has no effect.
 inline void handshake_done() noexcept { detail::handshake_is_done(); }
 
-/// In a handler, and in what it awaits or forks: completes when its server drains. A case of a select, too.
+/// Completes when the server drains whose handler this task belongs to. May be a case of a select.
 ///
 ///     auto next = co_await w::select(w::on(peer.read(buffer)), w::on(w::net::draining()));
 ///     if (next.index == 1) co_return;  // no request is under way
 ///
-/// Suspends  until then; outside of any server for ever.
-/// Cancel    as any wait.
+/// Suspends  until the server drains; outside of any server for ever.
+/// Cancel    ends the wait.
 [[nodiscard("nothing happens until it is awaited")]] inline auto draining() noexcept {
   return detail::draining_here().wait();
 }
-/// Whether it does. Outside of any server, no.
+/// Whether that server drains; false outside of any server.
 inline bool is_draining() noexcept { return detail::draining_here().is_set(); }
 
 }  // namespace weft::net

@@ -13,41 +13,41 @@
 
 namespace weft {
 
-/// Who gets a shared_mutex first.
+/// The options of a shared_mutex.
 struct shared_mutex_options {
-  bool prefer_writers = false;  ///< who wants it alone goes before all who would share it; else in the order of arrival
+  bool prefer_writers = false;  ///< exclusive locks go before shared ones; otherwise in the order of arrival
 };
 
-/// One alone, or many that share it; and one of those that share it may announce that it will want it alone.
+/// A reader-writer lock: held exclusively by one, or shared by many. One of those that share it may hold an upgradable lock.
 ///
-/// Cost  readers take the lock of one byte, too, so they share what it guards, not its cache line: where a look takes less
-///       than some 100 ns, a mutex is as good.
+/// Cost  readers take a spin lock, too, so they contend for its cache line. For reads of less than some 100 ns a mutex is as
+///       fast.
 class shared_mutex : detail::gate {
  public:
   enum class mode : unsigned char { shared, upgradable, alone };
 
-  /// Owns the mutex in one of these ways, or nothing. Moves.
+  /// Owns the mutex in one of these ways, or nothing. Move-only.
   template <mode Mode>
   class holder;
   using shared_guard = holder<mode::shared>;
   using upgradable_guard = holder<mode::upgradable>;
   using guard = holder<mode::alone>;
 
-  /// `options`: who goes first.
+  /// Makes a free one.
   explicit shared_mutex(shared_mutex_options options = {}) noexcept : options_{options} {}
   ~shared_mutex();
 
-  /// Alone.
+  /// Locks it exclusively.
   [[nodiscard("nothing happens until it is awaited")]] auto lock() noexcept;
-  /// With others that share it.
+  /// Locks it shared with others.
   [[nodiscard("nothing happens until it is awaited")]] auto lock_shared() noexcept;
-  /// The same, and the only one that may upgrade().
+  /// The same, as the only one that may upgrade().
   [[nodiscard("nothing happens until it is awaited")]] auto lock_upgradable() noexcept;
   [[nodiscard("the mutex is given back where this ends")]] guard try_lock() noexcept;
   [[nodiscard("the mutex is given back where this ends")]] shared_guard try_lock_shared() noexcept;
   [[nodiscard("the mutex is given back where this ends")]] upgradable_guard try_lock_upgradable() noexcept;
 
-  /// Of all that wait: to share it, to have it alone, and to upgrade.
+  /// Counts of all waits: for shared and exclusive locks, and for upgrades.
   sync_stats stats() const noexcept;
 
  private:
@@ -89,7 +89,7 @@ template <shared_mutex::mode Mode>
 class [[nodiscard("the mutex is given back where this ends")]] shared_mutex::holder {
  public:
   holder() noexcept = default;
-  /// From then on it is not known who has it: waits_on() and snapshots name nobody.
+  /// Afterwards waits_on() and snapshots no longer know who holds it.
   holder(holder&& other) noexcept : of_{std::exchange(other.of_, nullptr)} {
     if (of_ != nullptr) of_->forget_holder(Mode);
   }
@@ -109,12 +109,12 @@ class [[nodiscard("the mutex is given back where this ends")]] shared_mutex::hol
     if (other.of_ != nullptr) other.of_->forget_holder(Mode);
   }
 
-  /// Waits until nobody else shares the mutex, then has it alone: `auto alone = co_await std::move(held).upgrade();`.
-  /// Nobody else has had it alone in between. Stopped, it is held as before.
+  /// Makes an upgradable lock exclusive: waits until nobody else shares it. `auto alone = co_await std::move(held).upgrade();`.
+  /// Nobody else holds it exclusively in between. If this is stopped, the lock is held as before.
   [[nodiscard("nothing happens until it is awaited")]] auto upgrade() && noexcept
     requires(Mode == mode::upgradable);
 
-  /// Shares the mutex from now on; others that share it come in.
+  /// Makes an exclusive lock shared; others may share it from now on.
   shared_guard downgrade() && noexcept
     requires(Mode != mode::shared)
   {

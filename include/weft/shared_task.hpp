@@ -1,8 +1,8 @@
-// A task that many await. It is a root of its own: whoever awaits it first starts it, in the environment of that task
-// but for its stop; it ends once, and all get the same result.
+// Shared tasks: one task that several await. It is a root of its own. The first that awaits it starts it, on the executor and
+// by the clock of that task. It runs once, and all get the same result.
 //
-// Nobody waits, nobody wants it: when the last waiter is stopped, it stops the shared task and waits until that has
-// ended, so that what the task refers to is still there while it runs.
+// It runs only as long as somebody waits for it: when the last waiter is stopped, that stops the shared task and waits until it
+// has ended, so that what the task refers to is still there while it runs.
 #pragma once
 
 #include <type_traits>
@@ -15,27 +15,28 @@ namespace weft {
 template <class T>
 class future;
 
-/// A task whose result many can have: copies of it all refer to one. `co_await s` gives a `const T&` to the value that
-/// lives as long as a copy does (void gives void, a reference the reference). Lazy; started by the first that awaits.
-/// A function that awaits it, as sync_wait or when_all, gives the same of one that has a name; of a temporary, which ends
-/// with the call, it gives a copy of the value.
+/// A task whose result several can have; all copies refer to the same task. `co_await s` gives a `const T&` to the value, which
+/// lives as long as any copy does (void gives void, a reference the reference). It is lazy: the first that awaits it starts it.
+/// A function that awaits it, such as sync_wait or when_all, gives the same for one that has a name; for a temporary, which
+/// ends with the call, it gives a copy of the value.
 ///
 ///     shared_task<config> settings = load();       // a coroutine, or made from a task<config>
 ///     const config& mine = co_await settings;
 ///
-/// Suspends  until it has ended.
+/// Suspends  until it has ended; not if it has.
 /// Cancel    a waiter that is stopped leaves; the last one to leave stops the shared task and waits for its end.
-/// Fails     every waiter gets the same exception; if it ended stopped, so do they.
-/// Threads   copies may be awaited from any thread, one copy from one at a time. It runs on the executor of the first that
-///           awaits; of a sync_wait, which may leave before the others, it goes on where what it waits for completes.
+/// Fails     every waiter gets the same exception; if the task ended stopped, so do they.
+/// Threads   copies may be awaited on any thread, each copy on one at a time. The task runs on the executor of the first that
+///           awaits it. Started by a sync_wait, which may leave before the others, it resumes wherever what it waits for
+///           completes.
 /// Cost      one allocation beside the frame.
 template <class T = void>
-class [[nodiscard("a shared task does nothing until it is awaited")]] shared_task : public detail::knows_roots {
+class WEFT_TO_BE_AWAITED("a shared task does nothing until it is awaited") shared_task : public detail::knows_roots {
  public:
   using promise_type = detail::shared_promise<T>;
   using value_type = T;
 
-  shared_task() noexcept = default;  ///< empty: not to be awaited
+  shared_task() noexcept = default;  ///< empty; must not be awaited
   shared_task(task<T> from) : shared_task{detail::task_access::release(std::move(from))} {}
   shared_task(const shared_task& other) noexcept : state_{other.state_} {
     if (state_ != nullptr) state_->retain();
@@ -52,7 +53,7 @@ class [[nodiscard("a shared task does nothing until it is awaited")]] shared_tas
   /// Whether there is a coroutine to await.
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  /// Whether it has ended.
+  /// Whether it has ended. Does not wait.
   bool is_ready() const noexcept { return state_ != nullptr && state_->now() >= detail::shared_root::phase::ended; }
 
   auto operator co_await() const noexcept { return awaiter{*this}; }

@@ -1,4 +1,4 @@
-// Signals of the system, for tasks, fibers and threads that wait for them: Ctrl-C, SIGTERM, SIGHUP.
+// Waiting for signals such as SIGINT (Ctrl-C), SIGTERM and SIGHUP, in tasks, in fibers and on plain threads.
 //
 //     int main() { return w::run_main(w::when_any(serve(), w::interrupted())); }
 //
@@ -9,25 +9,25 @@
 //       }
 //     }
 //
-// While somebody waits for a signal, or has a `signals` for it, weft has a handler installed for it. The handler counts the
-// signal and writes to an eventfd, and does nothing else: what a program does about a signal it does in its tasks. The
-// handler of before is back when the last one who hears that signal has gone, unless the program has installed yet another
-// one meanwhile: that stays. No signal is blocked for it. A child process begins with the mask of the thread that starts it: on
-// a worker of weft's with all signals blocked, see the book. One that is forked and goes on as the same program has the handler,
-// too, which does nothing there until the child hears signals itself.
+// While a `signals` for a signal exists, or interrupted() is awaited, weft has a handler installed for that signal. The handler
+// counts the signal and writes to an eventfd; all else is done by the tasks that wait. When the last of them is gone, the
+// former handler is put back, unless the program has installed another one meanwhile, which stays. No signal is blocked for
+// this. A child process begins with the signal mask of the thread that starts it, and weft's workers block all signals: see the
+// book. A child of fork() that runs the same program has the handler, too, which does nothing until the child makes a `signals`
+// of its own.
 //
-// Two copies of weft in one process, as in plugins, know nothing of each other. Where both hear the same signal, the one that
-// was first stays loaded until the other one no longer does: the handler of before, which that one brings back, is the first
-// one's code.
+// Two copies of weft in one process, as in plugins, do not know of each other. If both wait for the same signal, do not unload
+// the one that installed its handler first before the other one is done: the other one puts back the first one's handler, which
+// is code of that copy.
 //
-// The system gives a signal of the process to any of its threads that does not block it. weft's own threads block all of
-// them; so a program leaves those that it waits for unblocked in one of its threads, as main() is.
+// The system delivers a signal of the process to any thread that does not block it. weft's threads block all signals, so the
+// program leaves those that it waits for unblocked in one of its own threads, such as that of main().
 //
-// Under the thread sanitizer a signal waits until the thread that has got it calls a function that the sanitizer knows; one that
-// sleeps in weft does not.
+// Under the thread sanitizer a signal is handled only when its thread calls a function that the sanitizer intercepts; a thread
+// that sleeps in weft does not.
 //
-// Rejected: (a) signalfd: the signal would have to be blocked in all threads, also those of other libraries, and child
-// processes would begin with it blocked. (b) A thread in sigwait: the same.
+// Rejected: (a) signalfd: the signal would have to be blocked in all threads, also in those of other libraries, and child
+// processes would begin with it blocked. (b) A thread in sigwait(): the same.
 #pragma once
 
 #include <csignal>
@@ -63,21 +63,20 @@ struct awaiting_signal {
 
 namespace weft {
 
-/// Hears signals from its construction to its destruction, one after the other, so that none is missed between two waits.
+/// Collects signals from its construction to its destruction, so that none is missed between two waits.
 ///
-/// Several may hear the same signal; each is given all of them. A number that is named twice counts once. A signal that comes
-/// again before the last one was taken counts once, as in the system itself. While there is one for SIGINT, that signal ends
-/// the program only if the program says so.
+/// Several may collect the same signal; each gets every one. A signal that comes again before the last one was taken counts
+/// once, as in the system. While one for SIGINT exists, Ctrl-C does not end the program.
 ///
-/// Fails     the constructor throws error: invalid_argument for what is no signal, for SIGKILL and SIGSTOP, which nobody can
-///           hear, and for SIGSEGV, SIGBUS, SIGFPE and SIGILL, behind which the faulty code would go on; or where the system
-///           gives no descriptor. And std::bad_alloc.
-/// Threads   any; one task at a time waits. Moves and destruction are for when nobody does.
-/// Lifetime  the runtime in which it was made outlives it, as it does a stream.
-/// Cost      a descriptor, and six system calls for the construction and the destruction; three more a signal.
+/// Fails     the constructor throws error: invalid_argument for what is no signal, for SIGKILL and SIGSTOP, which can't be
+///           handled, and for SIGSEGV, SIGBUS, SIGFPE and SIGILL, after which the faulty code would run on; an error of the
+///           system's where it gives no descriptor; and std::bad_alloc.
+/// Threads   any thread may wait, one task at a time. Move or destroy it only while nobody waits.
+/// Lifetime  the runtime in which it was made outlives it.
+/// Cost      a descriptor, and six system calls for the construction and the destruction; three more for each signal.
 class [[nodiscard("it hears signals as long as it lives")]] signals {
  public:
-  signals(std::initializer_list<int> numbers);  ///< such as {SIGINT, SIGTERM}
+  signals(std::initializer_list<int> numbers);  ///< such as {SIGINT, SIGTERM}; repeated numbers count once
   signals(signals&& other) noexcept : watch_{std::move(other.watch_)}, at_{std::exchange(other.at_, nullptr)} {}
   signals& operator=(signals&& other) noexcept {
     watch_ = std::move(other.watch_);
@@ -86,10 +85,11 @@ class [[nodiscard("it hears signals as long as it lives")]] signals {
   }
   ~signals() = default;
 
-  /// The number of the next signal; where several have come, in the order of the constructor's list. A case of a select, too.
+  /// Waits for the next signal and gives its number. If several have come, they are given in the order of the constructor's
+  /// list. May be a case of a select.
   ///
   /// Suspends  where none has come.
-  /// Cancel    has taken none.
+  /// Cancel    a stopped call has taken no signal.
   /// Misuse    two tasks that wait at once end the program with a sentence.
   detail::operation<detail::awaiting_signal> next() const noexcept {
     return detail::awaiting_signal{watch_.get(), at_};
@@ -103,15 +103,15 @@ class [[nodiscard("it hears signals as long as it lives")]] signals {
   detail::descriptor* at_ = nullptr;  // the watch's
 };
 
-/// Completes when SIGINT (Ctrl-C) or SIGTERM comes, and gives its number. Any number may wait at once: each is told.
+/// Waits for SIGINT (Ctrl-C) or SIGTERM, and gives the signal's number. Any number of tasks may wait at once: all are woken.
 ///
-/// With the first of either, that signal's default action is back. So a second Ctrl-C ends a program that does not end by
-/// itself, unless a `signals` for SIGINT lives.
+/// The first signal restores that signal's default action. So a second Ctrl-C ends a program that does not end by itself,
+/// unless a `signals` for SIGINT exists.
 ///
-/// Suspends  until then.
-/// Cancel    as any wait.
+/// Suspends  always, until a signal comes while it is awaited.
+/// Cancel    ends the wait.
 /// Fails     as the constructor of `signals`.
-/// Note      only what comes while it is awaited counts. A handler of the program's own is in force again behind it.
+/// Note      afterwards a handler that the program had installed is in force again.
 task<int> interrupted();
 
 }  // namespace weft

@@ -1,13 +1,13 @@
-// Stacks for coroutines and fibers: where they lie, what guards them, and who keeps them warm.
+// Pools of stacks for coroutines and fibers: their memory, their guards, and how many are kept.
 //
 //     w::stack_pool mine{{.max_stacks = 10'000}};
 //     s.go({.size = 1 << 20, .pool = &mine}, compute);  // a fiber on a stack of 1 MiB
 //
-// A stack that is given back stays warm on a list, the last one first; what nobody has needed for a while goes back to
-// the system, down to `min_idle`. Its address space stays with the pool. There is no thread for that: whoever gives a
-// stack back looks at the clock, now and then.
+// A stack that is given back is kept warm in a list, and the newest is reused first. The memory of stacks that were not needed
+// for a while is returned to the system, except for `min_idle` of them; their address space stays with the pool. No thread does
+// that: now and then a thread that gives a stack back looks at the clock.
 //
-// How stacks lie in memory, and what was rejected, is told in src/stack/stack_pool.cpp.
+// How stacks lie in memory, and what was rejected, is described in src/stack/stack_pool.cpp.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ namespace weft {
 
 class stack_pool;
 
-/// The smallest stack that something may run on: what an exception on its way needs, which is also how one that is destroyed
-/// half-way ends, and as much again for functions. Unwinding takes 5.3 KiB on x86-64 (the first time in a process, while
-/// symbols are bound; then 2.3), 6.2 on riscv64, 7.9 on AArch64, whose unwinder keeps more registers.
+/// The smallest stack, in bytes: room to unwind an exception, which also ends a coroutine that is destroyed half-way, and as
+/// much again for functions. Unwinding takes 5.3 KiB on x86-64 (2.3 after the first time in a process, when symbols are bound),
+/// 6.2 KiB on riscv64, and 7.9 KiB on AArch64, whose unwinder saves more registers.
 inline constexpr std::size_t least_stack_size =
 #if defined(__aarch64__)
     std::size_t{16} << 10;
@@ -36,84 +36,86 @@ inline constexpr std::size_t least_stack_size =
     std::size_t{8} << 10;
 #endif
 
-/// How stacks are made, and how many are kept.
+/// The options of a stack_pool.
 struct stack_pool_options {
   stack_guard guard = stack_guard::automatic;
-  std::size_t guard_size = std::size_t{64} << 10;  ///< a frame larger than this may jump over the guard
-  /// Needs `guard = none`: less to translate, more to keep. Where the system gives none, limits() says so.
+  std::size_t guard_size = std::size_t{64} << 10;  ///< bytes; a function's frame that is larger may skip the guard
+  /// Puts stacks on huge pages, which needs `guard = none`: fewer TLB misses, more memory in use. limits() says where the
+  /// system has none.
   bool huge_pages = false;
-  bool coloured = true;                                   ///< false: all tops alike, to measure what that costs
-  bool measure_all = false;                               ///< high-water marks of every use; else of each stack's first
-  std::size_t min_idle = 1024;                            ///< this many of a size stay warm, whatever happens
-  detail::time_span idle_for = std::chrono::seconds{1};   ///< others, unused for so long, go back to the system
-  std::size_t max_stacks = static_cast<std::size_t>(-1);  ///< beyond, there is no stack
-  std::pmr::memory_resource* memory = nullptr;            ///< null: the system; must outlive the pool
+  bool coloured = true;         ///< shifts the tops of stacks against cache conflicts; false: to measure the effect
+  bool measure_all = false;     ///< measures the high-water mark of each use; otherwise of each stack's first one
+  std::size_t min_idle = 1024;  ///< how many idle stacks of each size always stay warm
+  detail::time_span idle_for = std::chrono::seconds{1};   ///< how long other idle stacks keep their memory
+  std::size_t max_stacks = static_cast<std::size_t>(-1);  ///< the most stacks at once
+  std::pmr::memory_resource* memory = nullptr;            ///< outlives the pool; null: memory comes from the system
 };
 
-/// What a pool can give, on this system.
+/// How many stacks a pool can give on this system.
 struct stack_limits {
   stack_guard guard;        ///< what guards its stacks
-  std::size_t most_stacks;  ///< how many at once, as far as guards and options go
-  std::string sentence;     ///< the same for people
+  std::size_t most_stacks;  ///< how many at once, by its guards and options
+  std::string sentence;     ///< the same as a sentence
 };
 
-/// What a pool of stacks has just now.
+/// What a pool of stacks has at the moment.
 struct stack_pool_stats {
-  std::size_t in_use;         ///< stacks that something runs on
-  std::size_t idle;           ///< warm ones
-  std::size_t cold;           ///< whose memory went back to the system
-  std::size_t made;           ///< so many were ever cut
-  std::size_t taken;          ///< so many times one was taken, in all
+  std::size_t in_use;         ///< stacks that are taken
+  std::size_t idle;           ///< idle stacks that are warm
+  std::size_t cold;           ///< idle stacks whose memory was returned to the system
+  std::size_t made;           ///< stacks that were made so far
+  std::size_t taken;          ///< how often a stack was taken so far
   std::size_t address_space;  ///< in bytes
 };
 
 /// How much stack a function has used.
 struct stack_use {
   std::string function;    ///< its name, or its type
-  std::size_t high_water;  ///< bytes, the most that was seen
-  std::size_t measured;    ///< of so many stacks, or runs with `measure_all`
-  std::size_t suggested;   ///< a size that leaves half of it free
+  std::size_t high_water;  ///< the most bytes that were measured
+  std::size_t measured;    ///< how many stacks, or with `measure_all` runs, were measured
+  std::size_t suggested;   ///< a size of which `high_water` is half, in bytes
 };
 
-/// Keeps stacks. The process has one, which is used where nothing else is said. On a system where guards limit how many
-/// there can be, or where there are none, the first pool says so to stderr; `limits()` says it anywhere.
+/// Makes stacks and keeps idle ones. The process has one, which is the default. Where guards limit the number of stacks, or
+/// there are no guards, the first pool prints that to stderr; limits() tells it at any time.
 ///
-/// Threads   all members from any thread.
+/// Threads   any thread may call all members.
 /// Lifetime  outlives all that runs on its stacks (asserted).
-/// Cost      a warm stack some 20 ns to take and to give back; a cold one a guard and a page, in system calls for up to 64.
+/// Cost      some 20 ns to take a warm stack and give it back. A cold one needs a guard and a page, in system calls for up to
+///           64 stacks.
 class stack_pool {
  public:
-  /// Fails   throws std::system_error where the guard that is asked for does not work here, or has no size, or with huge
-  ///         pages and a guard.
+  /// Fails   throws std::system_error where the wanted guard does not work on this system or has no size, or where huge pages
+  ///         and a guard are asked for.
   explicit stack_pool(const stack_pool_options& options = {});
   stack_pool(const stack_pool&) = delete;
   stack_pool& operator=(const stack_pool&) = delete;
   ~stack_pool();
 
-  /// The process's, which is made when it is first asked for. Destroyed only where a library with weft inside is unloaded.
+  /// The process's pool, which the first call makes. It is destroyed only where a library that contains weft is unloaded.
   static stack_pool& process_wide() noexcept;
 
-  /// Makes the process's pool, with these options: for a program that wants others for what it names no pool for.
+  /// Makes the process's pool with these options.
   ///
-  /// Before    the first use of that pool, which is that of any fiber or coroutine (asserted): at the begin of main().
-  /// Fails     as the constructor; there is no such pool then, and another call may ask for less.
-  /// Lifetime  a resource for memory outlives the process's last statics.
+  /// Misuse    call it before the first use of that pool, by any fiber or coroutine (asserted): at the beginning of main().
+  /// Fails     as the constructor. The pool is not made then, and another call may try other options.
+  /// Lifetime  `options.memory` outlives the process's last statics.
   ///
   ///     w::stack_pool::configure_process_wide({.guard = w::stack_guard::none, .huge_pages = true});
   static stack_pool& configure_process_wide(const stack_pool_options& options);
 
-  stack_limits limits() const;              ///< of this system and these options; throws std::bad_alloc
-  stack_pool_stats stats() const noexcept;  ///< counts of one moment each
+  stack_limits limits() const;              ///< how many stacks it can give; throws std::bad_alloc
+  stack_pool_stats stats() const noexcept;  ///< each figure is read by itself, so they need not agree
 
-  /// Gives the memory of all idle stacks back to the system; how many there were.
+  /// Returns the memory of all idle stacks to the system, and gives how many they were.
   std::size_t trim() noexcept;
 
-  /// The high-water mark of each function that was measured, largest first. Looks at all idle stacks; others are cut while
-  /// it does.
+  /// The high-water mark of each measured function, the largest first. Measures all idle stacks, which can't be taken
+  /// meanwhile: other stacks are made instead.
   WEFT_CONTAINERS std::vector<stack_use> high_water() const { return marks(); }
 
-  /// A stack of `size` usable bytes or more, for `user`. Throws std::bad_alloc, or a std::system_error that says which
-  /// limit it met.
+  /// Takes a stack of at least `size` usable bytes, for `user`. Throws std::bad_alloc, or a std::system_error that says which
+  /// limit was reached.
   detail::stack_header& take(std::size_t size, const detail::stack_user& user = {});
 
  private:

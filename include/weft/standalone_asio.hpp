@@ -1,4 +1,4 @@
-// Asio without Boost, and tasks: its operations are awaited in a task, and its handlers run on an executor of weft's.
+// Asio without Boost: tasks await its operations, and its handlers run on weft's executors.
 //
 //     std::size_t n = co_await socket.async_read_some(asio::buffer(bytes), w::use_task);
 //     int answer = co_await asio::co_spawn(loop, computes(), w::use_task);  // an asio::awaitable
@@ -6,7 +6,7 @@
 //     w::standalone_asio::execution_context on_pool{workers};
 //     asio::post(on_pool.get_executor(), [] { puts("on weft's pool"); });
 //
-// Needs Asio 1.22 or later, which weft.hpp does not include. What use_task does: <weft/boost_asio.hpp> says it.
+// Needs Asio 1.22 or later, which weft.hpp does not include. <weft/boost_asio.hpp> says what use_task does.
 #pragma once
 
 #include <asio/associated_cancellation_slot.hpp>

@@ -1,14 +1,14 @@
-// How work is told to stop: a source, tokens that refer to it, and callbacks.
+// Requests to stop: a source, tokens that refer to it, and callbacks.
 //
 //     w::stop_source closing;
 //     w::stop_callback log{closing.token(), [] { puts("closing"); }};
 //     closing.request_stop({.reason = "an operator has asked for it"});
 //
-// Most code needs none of this: tasks inherit their stop from their environment, and every await of weft obeys it. A stop
-// carries a cause, so that one can ask later why something was stopped.
+// Most code needs none of this: tasks inherit their stop token from their environment, and every await of weft obeys it. A
+// request carries a cause, by which one can find out later why something was stopped.
 //
-// A source stands in place, in the frame of whoever may want to stop something; tokens are pointers to it, callbacks are
-// nodes in its list: nothing is counted and nothing allocated.
+// A source does not move: it stands in the frame of whoever may request the stop. Tokens are pointers to it, and callbacks are
+// nodes in its list: no reference counts, and no allocation.
 #pragma once
 
 #include <atomic>
@@ -22,21 +22,23 @@
 
 namespace weft {
 
-/// Why a stop was requested.
+namespace detail { struct debug_core; }
+
+/// Why a stop was requested. The text is not copied: it outlives the source, and each `stopped` that was caught for it.
 struct stop_cause {
-  const char* reason = "stop requested";  ///< a string literal, or text that outlives the source
+  const char* reason = "stop requested";  ///< a string literal, or text that outlives whoever asks for it
   std::source_location where = std::source_location::current();
   const void* thrown_in = nullptr;  ///< where a failure is why: the coroutine that threw; async_frame{it} has its name
 };
 
 class stop_token;
 
-/// One reason to stop, for any number of listeners. Stays where it is and outlives its tokens and callbacks (asserted
-/// for callbacks).
+/// Requests a stop, once, of any number of listeners. It does not move, and outlives its tokens and callbacks (asserted for
+/// callbacks).
 ///
 /// Threads   all members from any thread.
-/// Lifetime  who was stopped may destroy it, even if the request_stop() that did so has not returned: on the same
-///           thread, in a callback that has destroyed itself before, or on another one.
+/// Lifetime  stopped work may destroy it before request_stop() has returned: on the same thread, in a callback that has
+///           destroyed its own stop_callback before, or on another thread.
 class stop_source {
  public:
   stop_source() = default;
@@ -44,22 +46,23 @@ class stop_source {
   stop_source& operator=(const stop_source&) = delete;
   ~stop_source();
 
-  /// Tells all listeners to stop; their callbacks run here, one after the other, under no lock. False: it was told
-  /// before, and nothing happens. Never throws.
+  /// Tells all listeners to stop: calls their callbacks on this thread, one after the other, while it holds no lock. False: a
+  /// stop was requested before, and nothing happens. Never throws. Cost: a spin lock, taken once for each callback.
   bool request_stop(stop_cause cause = {}) noexcept;
 
-  /// Whether a stop was requested. Does not wait, nor lock.
+  /// Whether a stop was requested. Takes no lock.
   bool stop_requested() const noexcept {
     return (state_.load(std::memory_order_acquire) & requested) != 0;  // <- asked
   }
 
-  /// Why, once a stop was requested; null before.
+  /// Why the stop was requested; null before that.
   const stop_cause* cause() const noexcept { return stop_requested() ? &cause_ : nullptr; }
 
   stop_token token() noexcept;  ///< for those who are to listen; the source outlives it
 
  private:
   friend class stop_token;
+  friend struct detail::debug_core;
   template <class F>
   friend class stop_callback;
 
@@ -83,15 +86,16 @@ class stop_source {
   stop_cause cause_{nullptr, {}};
 };
 
-/// Refers to a stop_source, or to nothing, which never stops. A pointer: copy it freely, while the source lives.
+/// Refers to a stop_source, or to none; then it is never stopped. It is a pointer: copies are free, and valid as long as the
+/// source lives.
 class stop_token {
  public:
   stop_token() = default;
 
-  /// False of one without a source.
+  /// Whether its source has requested a stop; false without a source.
   bool stop_requested() const noexcept { return source_ != nullptr && source_->stop_requested(); }
   bool stop_possible() const noexcept { return source_ != nullptr; }  ///< whether it has a source
-  /// As of its source; null without one.
+  /// Why that stop was requested; null before, and without a source.
   const stop_cause* cause() const noexcept { return source_ != nullptr ? source_->cause() : nullptr; }
 
   friend bool operator==(stop_token, stop_token) = default;
@@ -107,18 +111,18 @@ class stop_token {
 
 inline stop_token stop_source::token() noexcept { return stop_token{this}; }
 
-/// Calls `callback` once when the token's source is stopped: here and at once if it was already, else on the thread that
-/// stops it. The destructor takes it out again, and waits where it is running on another thread.
+/// Calls `callback` once when the token's source requests a stop: in the constructor if it already has, else on the thread that
+/// calls request_stop(). The destructor removes the callback, and blocks while it is running on another thread.
 ///
-/// Cost     no allocation: the node is this object.
-/// Threads  the callback must not throw (the program ends, with a sentence), and must not wait for the thread that destroys
-///          it.
+/// Cost     no allocation: the list's node is this object. The constructor and the destructor take a spin lock.
+/// Threads  any. The callback must not throw (that ends the program, with a sentence), and must not wait for the thread that
+///          runs this destructor.
 template <class F>
 class stop_callback : detail::stop_node {
   static_assert(std::is_invocable_v<F&>, "a stop_callback calls its function without arguments");
 
  public:
-  /// Where the stop was requested before, calls `callback` before it returns.
+  /// Calls `callback` before it returns, if the stop was requested already.
   template <class G>
   stop_callback(stop_token token, G&& callback) noexcept(std::is_nothrow_constructible_v<F, G>)
       : stop_node{[](stop_node& self) noexcept { static_cast<stop_callback&>(self).call(); }},
@@ -134,7 +138,7 @@ class stop_callback : detail::stop_node {
   }
 
  private:
-  // May be gone when this returns.
+  // This object may be gone when this returns.
   void call() noexcept {
     detail::call_no_throw(callback_, "the function of a stop_callback threw, where nobody could catch it");
   }

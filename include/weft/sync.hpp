@@ -1,30 +1,30 @@
-// What work shares and waits for: mutex, shared_mutex, semaphore, event, auto_event, latch, barrier, condition_variable,
-// once, guarded, token_bucket.
+// Synchronization primitives: mutex, shared_mutex, semaphore, event, auto_event, latch, barrier, condition_variable, once,
+// guarded, token_bucket.
 //
-// There is one of each for tasks, fibers and plain threads: `co_await m.lock()` in a task, `await(m.lock())` in a fiber,
-// `sync_wait(m.lock())` on a thread. Whoever waits has its place in line in its own frame, so no primitive allocates, and
-// each is of constant size. A wait in a condition_variable, a call of once and a take of a token_bucket are tasks, which
-// have a frame.
+// The same primitives serve tasks, fibers and plain threads: `co_await m.lock()` in a task, `await(m.lock())` in a fiber,
+// `sync_wait(m.lock())` on a thread. A waiter's place in line lies in its own frame, so primitives do not allocate and have a
+// constant size. A wait in a condition_variable, a call of a once and a take of a token_bucket are tasks, which have a frame.
 //
 // What holds for all of them:
 //
-//   Suspends   only where it has to; resumes on its own executor, in the order of arrival.
-//   Cancel     leaves the line empty-handed. What was given already wins, so that no permit is lost. A task that was told
-//              to stop ends at the await, even if it would not have to wait.
+//   Suspends   only where it can't complete at once; resumes on its own executor, in the order of arrival.
+//   Cancel     a stopped waiter leaves the line and gets nothing. If it was given something before the stop, it has that, so no
+//              permit is lost. A task that was told to stop ends at the await, also if it need not wait.
 //   Deadline   `timeout(5ms, m.lock())`, as for anything that can be awaited.
 //   Threads    any.
-//   Lifetime   outlives its waiters and what it gave out: destroyed with somebody in line, it ends the program.
-//   Order      what was done before a release is seen by whoever acquires next.
-//   Cost       the mutex is taken and given back by one atomic read-modify-write each where nobody waits. All else takes a
-//              lock of one byte for a few instructions, and who waits or is woken is parked or posted besides. What else
-//              an operation costs is said there.
+//   Lifetime   a primitive outlives its waiters and its guards: destroyed with a waiter in line, it ends the program with a
+//              sentence.
+//   Order      what was done before a release is visible to the next one that acquires.
+//   Cost       a mutex that nobody waits for is locked and unlocked by one atomic read-modify-write each. All others take a
+//              spin lock of one byte for a few instructions. A waiter is also parked, and posted to its executor when it is
+//              woken.
 //
-// A lock is given back by the destructor of what `lock()` gives, and so when a task is stopped, too.
+// A lock is given back by the destructor of its guard, so also when a task is stopped.
 //
-// A release gives what it releases to the first in line, who owns it before it runs: nobody overtakes, and nobody starves.
-// But for a mutex, which is a barging one: it is free until the one that was woken runs, so that those that run take it and
-// give it back as often as they like, and no convoy forms behind one that is not scheduled yet. Who was overtaken goes back
-// to the front of the line, and is handed the mutex by the next release.
+// A release hands what it releases to the first in line, who owns it before it runs: nobody overtakes, and nobody starves. The
+// mutex is an exception, a barging mutex: it is free until the woken waiter runs, so running tasks can take it meanwhile, and
+// no convoy forms behind a waiter that is not scheduled yet. A waiter that was overtaken returns to the front of the line, and
+// the next release hands the mutex to it.
 //
 // Each has a header of its own, and this one includes all of them.
 #pragma once

@@ -1,4 +1,4 @@
-// What a primitive or a channel tells about those that wait in it.
+// Counts of the waits in a primitive or a channel.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace weft {
 
-/// What a primitive can tell about its waiters.
+/// Counts of the waits in a primitive or a channel.
 struct sync_stats {
-  std::size_t waiting;  ///< now in line
-  std::uint64_t waits;  ///< so far, that had to get in line
+  std::size_t waiting;  ///< how many wait now
+  std::uint64_t waits;  ///< how many have had to wait so far
 };
 
 }  // namespace weft

@@ -1,25 +1,25 @@
-// Lazy tasks: the call that can wait.
+// Lazy tasks: coroutines that are called like functions, and can wait.
 //
 //     w::task<int> answer() { co_return 42; }
 //     w::task<> ask() { std::printf("%d", co_await answer()); }
 //     int main() { w::sync_wait(ask()); }
 //
-// A task does nothing until it is awaited, then runs in the root of whoever awaits it: `co_await f()` costs about what
-// a call of a function costs that the compiler does not inline. Where clang can see the callee, its frame is placed in
-// the caller's; else it comes from the worker's frame memory. A task resumes on its own executor, whoever completed
-// what it waited for.
+// A task does nothing until it is awaited; then it runs in the root of the awaiting task. `co_await f()` costs about as much as
+// a call that the compiler does not inline. Where clang can see the callee, it places the callee's frame in that of the caller;
+// otherwise the frame comes from the worker's frame memory. A task resumes on its own executor, no matter which thread
+// completes what it waited for.
 //
-// A task ends in one of three ways: with a value, with an exception (thrown at the await), or stopped. Stopped is no
-// exception: the frames that wait for it are destroyed, innermost first, up to as_result, sync_wait or another
-// boundary. Destructors run; `catch` does not.
+// A task ends in one of three ways: with a value, with an exception (thrown at the await), or stopped. A stop is no exception:
+// the frames of the tasks that wait for the stopped one are destroyed, innermost first, up to as_result(), sync_wait() or
+// another boundary. Destructors run; `catch` does not.
 //
-// Invariants. A task's frame, and with it its arguments, is destroyed at the end of the expression that awaits it, also
-// where the task has a name; one that nobody awaits goes with the task. A frame that lies in its caller's frame and has
-// nothing to destroy is not destroyed at all: the await knows, at compile time, and saves a call (17.0 -> 12.4 ns a level
-// in the prototype).
+// Invariants. A task's frame, and with it its arguments, is destroyed at the end of the expression that awaits it, also where
+// the task has a name; that of a task that nobody awaits is destroyed with the task. A frame that lies in its caller's frame
+// and has nothing to destroy is not destroyed at all: the await knows this at compile time, and saves a call (17.0 -> 12.4 ns a
+// level in the prototype).
 //
-// Rejected: results in the awaiter, which would save 16 bytes of the frame; but a fork that has finished before anybody
-// awaits it keeps its result in its frame.
+// Rejected: to keep the result in the awaiter, which would save 16 bytes of the frame. But a fork that has finished before
+// anybody awaits it keeps its result in its frame.
 #pragma once
 
 #include <coroutine>
@@ -43,17 +43,20 @@ namespace weft {
 ///     task<> ask() { std::print("{}", co_await answer()); }
 ///
 /// T is void, a reference, or any type that can be moved. Move-only; awaited once, as an rvalue: `co_await f()` or
-/// `co_await std::move(t)`. A task that is dropped unawaited never ran, which compilers warn about.
+/// `co_await std::move(t)`. A task that is never awaited never runs: compilers warn where it is dropped, and where a variable
+/// keeps it that nothing mentions again.
 ///
-/// Cancel    a stop of its root ends it at its next await that waits.
-/// Fails     what its body throws is thrown at the await. std::bad_alloc where it is called, if there is no frame.
-/// Lifetime  its locals go when its body ends; its arguments, as those of any function, at the end of the expression that
-///           awaits it, also where the task has a name. So a reference or a view that it gives may refer to an argument
+/// Suspends  until it has ended.
+/// Cancel    a stop of its root ends it at its next await that has to wait.
+/// Fails     what its body throws is thrown at the await. The call throws std::bad_alloc if there is no memory for the frame.
+/// Lifetime  its locals are destroyed when its body ends; its arguments, as those of any function, at the end of the expression
+///           that awaits it, also where the task has a name. So a reference or a view that it gives may refer to an argument
 ///           until then, and not later.
-/// Memory    its caller's frame, the worker's frame memory, or after a std::allocator_arg the resource that follows.
-/// Cost      some 8 ns to await, and a return; no allocation where clang elides, else one cached block.
+/// Memory    its frame is in its caller's frame, in the worker's frame memory, or in the resource that follows a
+///           std::allocator_arg.
+/// Cost      some 8 ns for the await and the return; no allocation where clang elides it, else one cached block.
 template <class T = void>
-class [[nodiscard("a task does nothing until it is awaited")]] WEFT_ELIDABLE WEFT_COROUTINE_TYPE task
+class WEFT_TO_BE_AWAITED("a task does nothing until it is awaited") WEFT_ELIDABLE WEFT_COROUTINE_TYPE task
     : detail::task_awaiter<T> {
   static_assert(!std::is_rvalue_reference_v<T>, "a task can't return an rvalue reference: return a value");
 
@@ -61,7 +64,7 @@ class [[nodiscard("a task does nothing until it is awaited")]] WEFT_ELIDABLE WEF
   using promise_type = detail::task_promise<T>;
   using value_type = T;
 
-  task() noexcept = default;  ///< empty: not to be awaited
+  task() noexcept = default;  ///< empty; must not be awaited
   task(task&&) noexcept = default;
   task& operator=(task&&) noexcept = default;
   WEFT_PER_AWAIT ~task() = default;
@@ -76,21 +79,22 @@ class [[nodiscard("a task does nothing until it is awaited")]] WEFT_ELIDABLE WEF
   explicit task(std::coroutine_handle<promise_type> frame) noexcept : detail::task_awaiter<T>{frame} {}
 };
 
-/// Whatever `co_await` takes in a task.
+/// What can be awaited in a task by `co_await`.
 template <class Awaitable>
 concept awaitable = detail::is_task<std::remove_cvref_t<Awaitable>> || detail::awaitable<Awaitable>;
 
-/// What a function that awaits it gives on: sync_wait, as_result, when_all and all others. Of an lvalue, what `co_await` of
-/// it gives; of an rvalue, which ends with that function, nothing that refers to it: of a shared_task<T> a T.
+/// The type of result with which sync_wait, as_result, when_all and the like await an Awaitable. For an lvalue, it is what
+/// `co_await` gives. For an rvalue, which is destroyed before that function returns, nothing that refers to it: for a
+/// shared_task<T> a T.
 template <awaitable Awaitable>
 using await_result = typename detail::task_of<Awaitable>::value_type;
 
-/// Runs an awaitable on the calling thread, and blocks it until that has ended. While the task waits, the thread sleeps
+/// Runs an awaitable on the calling thread, and blocks the thread until it has ended. While the task waits, the thread sleeps
 /// on a futex; the task resumes on this thread.
 ///
 /// Cancel    when `stop` is stopped, so is the task.
-/// Fails     throws what the task threw, or `stopped`, which says why, if it ended stopped. Called inside a task, where it
-///           would block a worker, it ends the program with a sentence: co_await there.
+/// Fails     throws what the task threw, or, if it ended stopped, `stopped`, whose causes() say why. In a task, where it would
+///           block a worker, it ends the program with a sentence: use co_await there.
 template <detail::awaitable_argument Awaitable>
 await_result<Awaitable> sync_wait(Awaitable&& awaitable, stop_token stop = {}) {
   using value_type = await_result<Awaitable>;
@@ -107,8 +111,8 @@ await_result<Awaitable> sync_wait(Awaitable&& awaitable, stop_token stop = {}) {
 template <int = 0>
 void sync_wait(detail::refused<>, stop_token = {});
 
-/// Awaits, and gives what came of it as a `result<T>`: the value, the exception or the stop. Neither is thrown. Where the
-/// whole root was told to stop, its next await stops again: a stop can be seen here, not swallowed.
+/// Awaits, and gives the outcome as a `result<T>`: the value, the exception, or the stop. Neither of the latter is thrown. A
+/// task can see a stop of its own root here, but not swallow it: its next await stops again.
 ///
 /// Cost  that of an await.
 ///
@@ -120,16 +124,19 @@ auto as_result(WEFT_ELIDABLE_ARGUMENT Awaitable&& awaitable) {
 }
 template <int = 0>
 void as_result(detail::refused<>);
+template <int = 0>
+detail::void_is_no_awaitable as_result(...);
 
-/// Starts a task, or whatever else can be awaited, from code that is no coroutine; `callback(result<T>)` is called once,
-/// where it ends. The first form runs it here and at once, up to its first wait, and resumes it wherever what it waits for
-/// completes; the second has `ex` run it from the beginning. What the task refers to must live until the callback; so must
-/// an awaitable that is given as an lvalue.
+/// Starts a task, or whatever else can be awaited, from code that is no coroutine. `callback(result<T>)` is called once, on the
+/// thread where the task ends. Without `ex`, the task starts within this call, runs up to its first wait, and resumes wherever
+/// what it waits for completes; with it, `ex` runs the task from the beginning. What the task refers to, and an awaitable that
+/// is given as an lvalue, must live until the callback.
 ///
 /// Cancel    when `stop` is stopped, so is the task; the callback gets a stopped result.
-/// Fails     std::bad_alloc, before anything has started. A value whose move throws is an exception in the result. The
-///           callback must not throw: that ends the program, with a sentence.
-/// Cost      one allocation; of what is no task, a frame more.
+/// Fails     throws std::bad_alloc, before anything has started. If moving the value throws, the result holds that exception.
+///           The callback must not throw: that ends the program, with a sentence.
+/// Threads   any. Does not block.
+/// Cost      one allocation; for an awaitable that is no task, a coroutine frame besides.
 template <detail::awaitable_argument Awaitable, class Callback>
   requires std::is_invocable_v<Callback, result<await_result<Awaitable>>>
 void start(Awaitable&& work, Callback callback, stop_token stop = {}) {

@@ -1,4 +1,4 @@
-// The name of a task, fiber or fork for whoever looks from outside. What is looked up by it is in observe.hpp.
+// Ids of tasks, fibers and forks, for observers. observe.hpp has the functions that take one.
 #pragma once
 
 #include <compare>
@@ -14,17 +14,17 @@ class root;
 struct task_ids;
 }  // namespace detail
 
-/// Names one task, fiber or fork of this process, also when that has ended: another one is never given the same id, though it
-/// may lie at the same address. An id that was never assigned names nothing.
+/// Identifies one task, fiber or fork of this process, also after it has ended: no other one ever gets the same id, even at the
+/// same address. A default id identifies none.
 class task_id {
  public:
   task_id() = default;
 
   explicit operator bool() const noexcept { return address_ != 0; }
 
-  /// Where its root lies, or lay.
+  /// The address of its root, which may have ended.
   std::uintptr_t address() const noexcept { return address_; }
-  /// Tells apart those that have lain there.
+  /// Distinguishes the roots that have had this address.
   std::uint64_t generation() const noexcept { return generation_; }
 
   friend auto operator<=>(const task_id&, const task_id&) = default;
@@ -37,22 +37,22 @@ class task_id {
   std::uint64_t generation_ = 0;
 };
 
-/// "0x55d0f8.17".
+/// Writes "0x55d0f8.17".
 std::ostream& operator<<(std::ostream& out, task_id id);
 
 namespace this_task {
 
-/// Gives the id of the task, fiber or fork that runs on this thread; one that names nothing outside of all.
+/// Gives the id of the task, fiber or fork that runs on this thread; outside of any, a default id.
 ///
 /// Fails  throws std::bad_alloc at the first call in a task.
-/// Cost   a look into a table, under a lock. A task whose id nobody asks for pays nothing.
+/// Cost   a look-up in a table, under a lock. A task whose id nobody asks for costs nothing.
 task_id id();
 
 }  // namespace this_task
 
 namespace detail {
 
-/// The id of a root, which whoever calls keeps alive. Throws std::bad_alloc.
+/// The id of a root, which the caller keeps alive. Throws std::bad_alloc.
 task_id id_of(root& one);
 
 }  // namespace detail

@@ -1,5 +1,5 @@
-// The test kit: time that jumps, schedules that a seed replays, and sweeps, which show that a stop at any await, and a
-// lack of memory at any allocation, is safe. A target of its own, weft::test; nothing of weft includes it.
+// The test kit: virtual time, schedules that a seed replays, and sweeps, which show that a stop at any await, and a lack of
+// memory at any allocation, does no harm. A target of its own, weft::test; nothing of weft includes it.
 //
 //     struct takes_a_permit {                    // made anew for each run
 //       weft::semaphore permits{1};
@@ -12,18 +12,21 @@
 //
 //     TEST(semaphore, survives_every_stop) { weft::test::cancellation_sweep<takes_a_permit>("semaphore::acquire"); }
 //
-// It knows no test framework: what fails is thrown, as a `failure` whose what() tells all, and every framework reports an
-// exception that leaves a test. What a framework throws itself (REQUIRE of Catch2 and doctest) passes through as it is.
-// Checks that do not throw (EXPECT of GoogleTest) work in any body; so that a sweep or seed is named where one fails, call
-// set_failure_probe() once.
+// It depends on no test framework. A failed test throws a `failure`, whose what() is the whole report: every framework reports
+// an exception that leaves a test. What a framework itself throws (REQUIRE of Catch2 and doctest) passes through unchanged.
+// Checks that do not throw (EXPECT of GoogleTest) work in any body; call set_failure_probe() once, so that the kit names the
+// sweep or seed in which one fails.
 //
-// A run has a world of its own: an executor that is pumped on the calling thread, a virtual clock, and a memory that knows
-// each frame. Whenever nothing can run, time goes on to the next timer; if there is none, the test hangs, which fails with
-// the async stacks of all that waits. Other threads may take part: before it calls a hang a hang, the world waits for them.
+// A run has a world of its own: an executor that runs jobs on the calling thread, a virtual clock, and a memory resource that
+// knows each frame. Whenever no job can run, time advances to the next timer. If there is none, the test hangs, and fails with
+// the async stacks of all tasks that wait. Other threads may take part: before the world reports a hang, it waits for them.
 //
-// Sockets that are made in a run, outside of a runtime, are watched by the world, which asks the system before time goes on.
-// So what goes over a local socket, as of a socketpair(), takes no time, and runs are repeatable. What goes through a network
-// takes time of its own, which the world does not wait for.
+// Sockets that are made in a run, outside of a runtime, are watched by the world, which asks the system about them before time
+// advances. So a transfer through a local socket, as of a socketpair(), takes no time, and runs are repeatable. A transfer
+// through a network takes real time, for which the world does not wait.
+//
+// They are watched by epoll, or by an io_uring (io_backend::uring) of the run's thread. An io_uring also makes calls on files,
+// for tasks that resume on the executor: these take real time, and no virtual time.
 //
 // Threads   a run belongs to the thread that calls it; one at a time in a process, since it watches all waits.
 //
@@ -41,6 +44,7 @@
 #include <weft/clock.hpp>
 #include <weft/detail/test/subject.hpp>
 #include <weft/executor.hpp>
+#include <weft/io_backend.hpp>
 #include <weft/stop.hpp>
 #include <weft/task.hpp>
 
@@ -48,61 +52,62 @@ namespace weft::test {
 
 // ---- failures -----------------------------------------------------------------------------------------------------------
 
-/// What the kit throws when a test has failed: what() is the report, of several lines.
+/// Thrown by the kit when a test has failed. what() is the report, which has several lines.
 class failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Throws a failure unless `holds`: for invariants, in the `check` of a scenario.
+/// Throws a failure with the text `otherwise` unless `holds`: for invariants, in the `check` of a scenario.
 void require(bool holds, std::string_view otherwise);
 
-/// Has the kit ask `failed` after each run of a sweep or seed, and end there, naming the run, once it says true. For
-/// frameworks whose checks do not throw: `set_failure_probe([] { return testing::Test::HasFailure(); })`.
+/// Has the kit call `failed` after each run of a sweep or of a seed. Once it gives true, the sweep ends there and names the
+/// run. For frameworks whose checks do not throw: `set_failure_probe([] { return testing::Test::HasFailure(); })`.
 void set_failure_probe(bool (*failed)()) noexcept;
 
 // ---- time ---------------------------------------------------------------------------------------------------------------
 
-/// Time that passes only when a test says so. Timers fire on the thread that advances it, in the order of their times,
-/// then of arming.
+/// A clock whose time passes only when a test advances it. Timers fire on the thread that advances it, in the order of their
+/// times; those with equal times in the order in which they were armed.
 ///
-/// A world has one of its own; make one to drive roots by hand.
+/// A world has one of its own; make one to run roots without a world.
 ///
-/// Threads   any; one at a time advances.
-/// Lifetime  outlives all work that runs by it; the last that it wakes may destroy it.
+/// Threads   any; one at a time advances it.
+/// Lifetime  outlives all work that uses it; the last timer that it fires may destroy it.
 class virtual_clock final : public clock {
  public:
   virtual_clock() = default;
   virtual_clock(const virtual_clock&) = delete;
   ~virtual_clock();
 
-  /// Where each of them begins.
+  /// The time at which each virtual clock begins.
   static constexpr time_point begin() noexcept { return time_point{std::chrono::hours{1}}; }
 
   time_point now() const noexcept override;
   void arm(timer& one, time_point when) noexcept override;
   bool cancel(timer& one) noexcept override;
 
-  /// Lets time pass; fires what falls due, each at its time.
+  /// Advances the time, and fires each timer that is due, at its time.
   void advance(weft::detail::time_span by);
-  /// Goes on to the next timer, and fires it. False: there is none, or none that fires by `until`; then no time passes.
+  /// Advances to the time of the next timer, and fires that. False: none is armed, or none is due by `until`; then no time
+  /// passes.
   bool advance_to_next(time_point until = time_point::max());
-  /// When the next timer fires, if there is one.
+  /// The time of the next timer, if one is armed.
   std::optional<time_point> next() const noexcept;
 
   duration elapsed() const noexcept { return now() - begin(); }  ///< since begin()
-  std::size_t armed() const noexcept;                            ///< how many timers are
-  std::size_t armed_so_far() const noexcept;                     ///< and were
+  std::size_t armed() const noexcept;                            ///< how many timers are armed
+  std::size_t armed_so_far() const noexcept;                     ///< how many were armed, in all
 
  private:
   mutable std::mutex lock_;  // of all that follows
   time_point now_ = begin();
   timer* first_ = nullptr;         // the armed ones, the next to fire first, linked by `next` and `prev`
-  const timer* firing_ = nullptr;  // whose function runs; its address only
-  std::uintptr_t firer_ = 0;       // on which thread
+  const timer* firing_ = nullptr;  // the one whose function runs; only its address is used
+  std::uintptr_t firer_ = 0;       // the thread on which that runs
   std::size_t armed_ = 0;
   std::size_t total_ = 0;
-  weft::detail::pumping* pumped_by_ = nullptr;  // by who advances it
+  weft::detail::pumping* pumped_by_ = nullptr;  // set by the thread that advances it
 };
 
 /// Virtual time since the run began, by the clock of the running task.
@@ -110,7 +115,7 @@ inline clock::duration elapsed() noexcept { return current_clock().now() - virtu
 
 // ---- schedules ----------------------------------------------------------------------------------------------------------
 
-/// Runs jobs when asked to, as manual_executor does, in an order that a seed decides: whichever job is ready may be next.
+/// Runs jobs only when asked to, as manual_executor does, but in an order that a seed determines: any job may be the next one.
 /// Seed 0 is the order of posting.
 ///
 /// Threads   post() from any; the others from one thread at a time.
@@ -123,13 +128,13 @@ class seeded_executor final : public executor {
 
   void post(job& work) noexcept override;
 
-  /// Runs one job. False: there was none.
+  /// Runs one job. Gives false where there is none.
   bool run_one() noexcept;
-  /// Runs jobs, also those that come meanwhile, until none is left. Returns how many.
+  /// Runs all jobs, also those that are posted meanwhile. Returns how many it has run.
   std::size_t run_all() noexcept;
 
   bool empty() const noexcept;
-  /// Whether this very job is inside, and so would be posted twice.
+  /// Whether this job is queued, so that another post of it would be an error.
   bool holds(const job& work) const noexcept;
 
  private:
@@ -143,28 +148,30 @@ class seeded_executor final : public executor {
   weft::detail::pumping* pumped_by_ = nullptr;
 };
 
-/// The seed of a run that is given none: WEFT_SEED of the environment, else 0.
+/// The default seed of a run: the environment variable WEFT_SEED, else 0.
 std::uint64_t default_seed() noexcept;
 
-/// How many seeds for_each_seed tries: WEFT_SEEDS of the environment, else `otherwise`; 1 if WEFT_SEED names one.
+/// How many seeds for_each_seed tries: the environment variable WEFT_SEEDS, else `otherwise`; 1 if WEFT_SEED is set.
 std::size_t default_seeds(std::size_t otherwise) noexcept;
 
 // ---- runs ---------------------------------------------------------------------------------------------------------------
 
-/// The seed of a run, how long it waits for other threads, and what stops it.
+/// The options of a run.
 struct run_options {
   std::uint64_t seed = default_seed();  ///< of the order in which ready jobs run
-  /// Real time before a hang is one: another thread may still do something.
+  /// What watches sockets, and makes calls on files; automatic: as the environment variable WEFT_IO says, else epoll.
+  io_backend io = io_backend::automatic;
+  /// How long, in real time, the world waits for other threads before it reports a hang.
   weft::detail::time_span patience = std::chrono::seconds{5};
-  bool stop_when_idle = false;  ///< what waits for ever is told to stop, and no failure
-  stop_token stop{};            ///< whose stop stops the run
+  bool stop_when_idle = false;  ///< tasks that would wait for ever are stopped, and that is no failure
+  stop_token stop{};            ///< stops the run
 };
 
 /// Something that can be run again and again: it is made anew for each run, and its task is destroyed before it.
 template <class T>
 concept scenario = requires(T& one) { requires awaitable<decltype(one.run())>; };
 
-/// Runs an awaitable to its end, in a world of its own, and gives what it gives.
+/// Runs an awaitable to its end, in a world of its own, and gives its result.
 ///
 ///     TEST(cache, forgets_after_a_minute) {
 ///       weft::test::run([]() -> weft::task<> {
@@ -174,9 +181,11 @@ concept scenario = requires(T& one) { requires awaitable<decltype(one.run())>; }
 ///       });
 ///     }
 ///
-/// `make` is a function that returns what to await, and is called once, inside the world, so that its frames are known.
+/// `make` is a function that returns the awaitable. It is called once, inside the world, so that the world's resource allocates
+/// its frames.
 ///
-/// Fails   throws what the task threw, `stopped` if it ended stopped; a failure if it hangs, or has left a frame.
+/// Fails   throws what the task threw; `stopped` if it ended stopped; a failure if it hangs, or has left a frame; an error if
+///         the system refuses the back end.
 template <class F>
   requires awaitable<std::invoke_result_t<const F&>>
 auto run(run_options options, F make) -> await_result<std::invoke_result_t<const F&>> {
@@ -193,8 +202,8 @@ auto run(F make) -> await_result<std::invoke_result_t<const F&>> {
   return test::run(run_options{}, std::move(make));
 }
 
-/// Calls `body(seed)` with seed after seed: WEFT_SEED alone, or WEFT_SEEDS of them, or `count`. A seed that fails is printed,
-/// so that WEFT_SEED=<it> replays it; its exception goes on.
+/// Calls `body(seed)` for several seeds: WEFT_SEED alone, or WEFT_SEEDS of them, or `count`. A seed that fails is printed, so
+/// that WEFT_SEED=<it> replays it, and its exception is passed on.
 ///
 ///     weft::test::for_each_seed(100, [](std::uint64_t seed) { weft::test::run({.seed = seed}, transfer_money); });
 template <class F>
@@ -211,20 +220,21 @@ void for_each_seed(std::size_t count, F&& body) {
 // ---- sweeps -------------------------------------------------------------------------------------------------------------
 
 struct sweep_options {
-  std::uint64_t seed = 0;  ///< of the order in which ready jobs run; 0: that of posting
+  std::uint64_t seed = 0;                 ///< of the order in which ready jobs run; 0: that of posting
+  io_backend io = io_backend::automatic;  ///< as of run_options
   weft::detail::time_span patience = std::chrono::seconds{5};  ///< as of run_options
-  bool stop_when_idle = false;    ///< it ends only when it is stopped: where it waits for ever, it is
-  bool may_throw = false;         ///< a stop may make it throw what it does not throw without one
-  bool inline_completion = true;  ///< also where whoever wakes a task runs it, on whatever thread
+  bool stop_when_idle = false;    ///< the scenario ends only by a stop: where it would wait for ever, it is stopped
+  bool may_throw = false;         ///< a stop may make it throw what it would not throw otherwise
+  bool inline_completion = true;  ///< also with tasks that resume on the thread that wakes them
   bool other_thread = true;       ///< also with stops from another thread
-  bool each_alone = true;         ///< also with stops of one task inside alone, as of a fork by its handle
+  bool each_alone = true;         ///< also with a stop of one inner task alone, as of a fork by its handle
 };
 
 /// What a sweep has done.
 struct sweep_report {
   std::size_t awaits =
-      0;  ///< how often something waited, or gave way, without a stop; of both ways to complete, the more
-  std::size_t runs = 0;  ///< how many were made
+      0;  ///< how often a task waited, or yielded, in a run without a stop; the larger count of both ways to resume
+  std::size_t runs = 0;  ///< how many runs there were
 };
 
 namespace detail {
@@ -242,19 +252,19 @@ subject_of<plain_scenario<F>> subject_for(const F& make) noexcept {
 }
 }  // namespace detail
 
-/// Runs a scenario again and again, each time with a stop at another place: before each await, inside it, while it waits,
-/// when it has been woken and has not gone on; from the same and from another thread; with tasks that resume on an executor
-/// later, and with tasks that resume where they are woken. `name` says what it is that the awaits are of, "timeout, retry":
-/// tools/check_swept looks there for the functions that are swept.
+/// Runs a scenario many times, each time with a stop at another place: before each await, inside it, while it waits, and after
+/// it was woken and before it goes on; from the same and from another thread; with tasks that resume on an executor later, and
+/// with tasks that resume on the thread that wakes them. `name` says which functions the awaits are of, as in "timeout, retry":
+/// tools/check_swept reads there which functions are swept.
 ///
-/// A scenario has a run(), which returns something to await, and may have a check() or a check(const result<T>&), which is
-/// called when that has ended and throws if what must hold does not: every permit is back, every value was received or
-/// is still there. Without one that takes the outcome, a run must end with a value or stopped.
+/// A scenario has a run(), which returns something to await. It may have a check() or a check(const result<T>&), which is
+/// called after that, and throws if an invariant is broken: every permit is back, every value was received or is still there.
+/// Unless check() takes the outcome, a run must end with a value or stopped.
 ///
-/// Fails   throws a failure if a run hangs (with the async stacks of what waits), leaves a frame (with its function and
-///         where it was made), wakes something twice, breaks the check or throws; and if nothing awaits at all. Its text
-///         has the place, which WEFT_SWEEP=<place> runs alone. WEFT_SWEEP_TRACE=1 prints each place before its run.
-/// Cost    20 to 100 us a run, some ten runs an await. Prints a line with the count of awaits.
+/// Fails   throws a failure if a run hangs (with the async stacks of the tasks that wait), leaves a frame (with its function
+///         and where it was made), wakes a task twice, fails the check, or throws; and if nothing awaits at all. Its text names
+///         the place, which WEFT_SWEEP=<place> runs alone. WEFT_SWEEP_TRACE=1 prints each place before its run.
+/// Cost    20 to 100 us for each run, some ten runs for each await. Prints a line with the number of awaits.
 template <scenario Scenario>
 sweep_report cancellation_sweep(const sweep_options& options, std::string_view name) {
   auto subject = detail::subject_for<Scenario>();
@@ -277,15 +287,15 @@ sweep_report cancellation_sweep(std::string_view name, F make) {
   return cancellation_sweep(sweep_options{}, name, std::move(make));
 }
 
-/// While it lives, each operator new of the calling thread fails. For what must do without memory: destructors, and all that
-/// is noexcept, which would end the program.
+/// While it lives, each operator new on the calling thread fails. For code that must work without memory: destructors, and
+/// noexcept functions, in which a throw would end the program.
 ///
 ///     {
 ///       const weft::test::no_memory none;
 ///       promise.reset();  // its future fails, and the program goes on
 ///     }
 ///
-/// Note  not under the thread sanitizer, nor in a program that has its own operator new.
+/// Note  has no effect under the thread sanitizer, nor in a program that has its own operator new.
 class no_memory {
  public:
   no_memory() noexcept;
@@ -296,13 +306,13 @@ class no_memory {
   bool was_armed_, did_all_fail_;
 };
 
-/// Runs a scenario again and again, with allocation 1, 2, 3 … of it failing: those of frames, and all of operator new on the
-/// calling thread, until a run needs no more. Each must end with a value or std::bad_alloc, and leave nothing.
+/// Runs a scenario many times; in the n-th run, its n-th allocation fails, until a run needs fewer. Allocations are those of
+/// frames, and each operator new on the calling thread. Each run must end with a value or std::bad_alloc, and leak nothing.
 ///
-/// Fails   as cancellation_sweep; a heap block that a run leaves and one that succeeds does not is a leak, too.
-/// Note    operator new is replaced, weakly, in a program that links this; one with its own sweeps frames only, as does
-///         any under the thread sanitizer.
-/// Returns how many allocations there were, which it prints.
+/// Fails   as cancellation_sweep. A heap block is a leak, too, if a run with a failure leaves it and one without does not.
+/// Note    a program that links this gets another operator new (a weak symbol). In one that defines its own, only frames are
+///         swept, as under the thread sanitizer.
+/// Returns how many allocations there were, which it also prints.
 template <scenario Scenario>
 std::size_t allocation_sweep(const sweep_options& options, std::string_view name) {
   auto subject = detail::subject_for<Scenario>();

@@ -1,4 +1,4 @@
-// Time that comes again: interval. Sleeping, and clocks, are in clock.hpp; timeout and retry in timed.hpp.
+// Periodic ticks: interval. Sleeping and clocks are in clock.hpp; timeout and retry, in timed.hpp.
 //
 //     w::task<> beat(heart& of) {
 //       for (w::interval every{100ms};;) {
@@ -7,8 +7,8 @@
 //       }
 //     }
 //
-// A timer that repeats is such a loop, forked: a stop of the fork ends it, and so does a `co_return` in it, where a condition
-// no longer holds. See the book.
+// A repeating timer is a fork with such a loop. A stop of the fork ends it, and so does a `co_return` in the loop. See the
+// book.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@
 
 namespace weft {
 
-/// What an interval does about ticks that nobody awaited in time.
+/// What an interval does about ticks that were not awaited in time.
 enum class missed_ticks : std::uint8_t {
-  skip,   ///< leaves them out: the next tick is the next multiple of the period that has not passed
-  burst,  ///< makes up for them: they come one after the other, at once, until none is late
-  delay,  ///< has the next tick a whole period later than the one that came late, and those behind it with it
+  skip,   ///< drops them: the next tick is at the next multiple of the period
+  burst,  ///< makes up for them: the missed ticks come at once, one after the other
+  delay,  ///< shifts them: the next tick comes a whole period after the late one was taken, and later ones follow from there
 };
 
 class interval;
@@ -33,31 +33,31 @@ class tick_awaiter;
 struct next_tick;
 }  // namespace detail
 
-/// Ticks once a period, by the clock of the task that awaits it. Does not drift: however late one tick is taken, the next is
-/// due a period after that one was (but for missed_ticks::delay).
+/// Ticks once in each period, by the clock of the task that awaits it. It does not drift: however late a tick is taken, the
+/// next one is due a period after that one was due (except with missed_ticks::delay).
 ///
-/// It begins when its first tick is awaited, which comes a period later.
+/// It begins when the first tick is awaited, which comes one period later.
 ///
 /// Misuse    a period that is not above zero ends the program with a sentence; so do two tasks that await it at once.
-/// Threads   any, one at a time. It stays where it is while it is awaited.
+/// Threads   any thread, one at a time. Do not move it while it is awaited.
 class interval {
  public:
-  /// `missed` says what becomes of ticks that nobody has taken in time.
+  /// `missed` says what happens to ticks that were not awaited in time.
   template <class Rep, class Period>
   explicit interval(std::chrono::duration<Rep, Period> period, missed_ticks missed = missed_ticks::skip) noexcept
       : interval{at_full_width{}, detail::saturated(period), missed} {}
 
-  /// The next tick. Gives when it was due, which is earlier than now where it is late.
+  /// Waits for the next tick, and gives the time at which it was due: earlier than now if it is late.
   ///
-  /// Suspends  unless it is due; resumes on its own executor, not earlier.
-  /// Cancel    wakes at once, and ends stopped. It has taken no tick.
-  /// Cost      that of a sleep_until; no allocation.
+  /// Suspends  unless the tick is due; resumes on its own executor, not earlier.
+  /// Cancel    ends the wait at once; the task ends stopped, and has taken no tick.
+  /// Cost      that of sleep_until(); no allocation.
   [[nodiscard("nothing happens until it is awaited")]] detail::next_tick next() noexcept;
 
-  /// Has it begin anew: the next tick comes a period after it is awaited.
+  /// Starts it again: the next tick comes one period after it is awaited.
   void reset() noexcept { has_begun_ = false; }
 
-  clock::duration period() const noexcept { return period_; }  ///< as it was made with
+  clock::duration period() const noexcept { return period_; }  ///< the time between two ticks
 
  private:
   friend detail::tick_awaiter;
@@ -114,7 +114,7 @@ class tick_awaiter : public sleep_awaiter {
   interval* of_;
 };
 
-struct [[nodiscard("nothing happens until it is awaited")]] next_tick : knows_roots {
+struct WEFT_TO_BE_AWAITED("nothing happens until it is awaited") next_tick : knows_roots {
   explicit next_tick(interval& ticks) noexcept : of{ticks} {}
   tick_awaiter operator co_await() const noexcept { return tick_awaiter{of}; }
   interval& of;

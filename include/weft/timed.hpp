@@ -1,9 +1,10 @@
-// Against time: timeout and retry.
+// Limits of time: timeout; and repeated attempts: retry.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 #include <weft/clock.hpp>
@@ -15,47 +16,52 @@
 
 namespace weft {
 
-/// Awaits `work`, and stops it when that takes longer than `limit`. Gives what it gives. `t | timeout(5s)` is the same.
+/// Awaits `work`, and stops it when it takes longer than `limit`. Gives its value. `t | timeout(5s)` is the same.
 ///
 ///     auto reply = co_await w::timeout(200ms, ask(server));
 ///
-/// Suspends  until `work` has ended: one that ignores its stop is waited for.
-/// Cancel    a stop goes to `work`. If that ends stopped, so does this, also where the time was over before.
-/// Fails     errc::timed_out, if `work` was stopped because of the time, and this task was not told to stop. If it has a value
-///           all the same, that is given, and what it throws is thrown; a scope whose forks were stopped has none. A `limit` of
-///           zero gives it no time to wait.
-/// Cost      a child as of when_all, and a look at the clock (23 ns); where it waits, a timer. With a `receive` on one worker of
-///           a pool, some 60 ns more than that by itself where it has a value at once, 75 ns where it waits.
+/// Suspends  until `work` has ended, also where it ignores its stop.
+/// Cancel    stops `work`. If that ends stopped, so does this, also if the time was over before. When the time is over,
+///           why_stopped() in `work` says so, with `where`.
+/// Fails     with errc::timed_out if `work` ended stopped because of the limit, and this task was not told to stop. If `work`
+///           gives a value, or throws, in spite of its stop, so does this; a scope whose forks were stopped gives no value.
+///           With a `limit` of zero, `work` fails at its first wait.
+/// Cost      a child as of when_all, and a reading of the clock (23 ns); where `work` waits, a timer. For a `receive` on a
+///           worker of a pool that is some 60 ns if there is a value at once, and 75 ns if it waits.
 template <class Rep, class Period, detail::awaitable_argument Awaitable>
-auto timeout(std::chrono::duration<Rep, Period> limit, WEFT_ELIDABLE_ARGUMENT Awaitable&& work) {
+auto timeout(std::chrono::duration<Rep, Period> limit, WEFT_ELIDABLE_ARGUMENT Awaitable&& work,
+             std::source_location where = std::source_location::current()) {
   return detail::timed<await_result<Awaitable>, detail::may_be_a_case<Awaitable>>{
-      detail::saturated(limit), detail::as_task(std::forward<Awaitable>(work))};
+      {detail::saturated(limit), where}, detail::as_task(std::forward<Awaitable>(work))};
 }
 template <int = 0>
 void timeout(detail::whatever, detail::refused<>);
+template <int = 0>
+detail::void_is_no_awaitable timeout(detail::given<detail::time_span>, ...);
 template <class Rep, class Period>
-auto timeout(std::chrono::duration<Rep, Period> limit) noexcept {
-  return detail::make_adaptor<detail::timeout_kind>(detail::saturated(limit));
+auto timeout(std::chrono::duration<Rep, Period> limit,
+             std::source_location where = std::source_location::current()) noexcept {
+  return detail::make_adaptor<detail::timeout_kind>(detail::time_limit{detail::saturated(limit), where});
 }
 
-/// How often, and after which delays, something is tried again. What makes no sense (a delay or factor below zero, a jitter
-/// that is not from 0 to 1, no number) ends the program with a sentence where it is given to retry.
+/// How often, and after which delays, retry() tries again. A negative delay or factor, a jitter outside of 0 to 1, or NaN ends
+/// the program with a sentence when it is passed to retry().
 struct retry_policy {
-  std::size_t attempts = 3;                                  ///< in all; at least one is made
-  detail::time_span delay = std::chrono::milliseconds{100};  ///< before the second
-  double factor = 2;                                         ///< by which it grows each time
-  detail::time_span max_delay = std::chrono::seconds{30};    ///< and up to here
-  double jitter = 0.5;     ///< up to this part of each delay is left out, at random: 0 none, 1 all of it
-  std::uint64_t seed = 0;  ///< of the random numbers; 0: another one each time
+  std::size_t attempts = 3;                                  ///< how many attempts in all; at least one is made
+  detail::time_span delay = std::chrono::milliseconds{100};  ///< before the second attempt
+  double factor = 2;                                         ///< the delay is multiplied by it after each attempt
+  detail::time_span max_delay = std::chrono::seconds{30};    ///< the longest delay
+  double jitter = 0.5;  ///< each delay is shortened at random by up to this part of it: 0 not at all, 1 down to nothing
+  std::uint64_t seed = 0;  ///< of the random numbers; 0: a different one for each retry()
   bool (*worth_it)(const std::exception_ptr&) = nullptr;  ///< whether to try again after this failure; null: always
 };
 
-/// Calls `f` and awaits what it gives, again and again while that fails, as `policy` says. `f | retry(policy)` is the same.
+/// Awaits `f()`, and again as long as that fails and `policy` allows it. `f | retry(policy)` is the same.
 ///
 ///     auto page = co_await w::retry({.attempts = 5, .delay = 10ms}, fetch_page);
 ///
-/// Suspends  as what `f` gives, and for the delays, by the clock of the environment.
-/// Cancel    ends the attempt, or the delay. A stop is no failure: nothing is tried again.
+/// Suspends  where `f()` does, and for the delays, by the clock of the environment.
+/// Cancel    ends the attempt, or the delay. A stop is not a failure, so nothing is tried again.
 /// Fails     throws the failure of the last attempt.
 /// Lifetime  `f` is moved into the frame.
 template <detail::attempt F>

@@ -320,7 +320,7 @@ namespace weft::tls {
 /// Misuse  options that make no sense end the program with a sentence.
 template <class F, class At>
   requires detail::serves_tls<F> && (std::same_as<At, net::listener> || std::same_as<At, std::vector<net::listener>>)
-WEFT_COROUTINE_TAKES_OVER task<> serve(const server_context& by, serve_options options, At at, F&& handler) {
+WEFT_COROUTINE_TAKES_OVER task<> serve(serve_options options, const server_context& by, At at, F&& handler) {
   WEFT_EXPECTS_NO_DOOMED_TEMPORARY(F);
   detail::expect_sense(options);
   std::vector<net::listener> all = detail::all_of(std::move(at));
@@ -331,7 +331,13 @@ WEFT_COROUTINE_TAKES_OVER task<> serve(const server_context& by, serve_options o
 template <class F, class At>
   requires detail::serves_tls<F> && (std::same_as<At, net::listener> || std::same_as<At, std::vector<net::listener>>)
 WEFT_COROUTINE_TAKES_OVER task<> serve(const server_context& by, At at, F&& handler) {
-  return serve(by, serve_options{}, std::move(at), std::forward<F>(handler));
+  return serve(serve_options{}, by, std::move(at), std::forward<F>(handler));
+}
+/// The same, with the options behind the context.
+template <class F, class At>
+  requires detail::serves_tls<F> && (std::same_as<At, net::listener> || std::same_as<At, std::vector<net::listener>>)
+WEFT_COROUTINE_TAKES_OVER task<> serve(const server_context& by, serve_options options, At at, F&& handler) {
+  return serve(options, by, std::move(at), std::forward<F>(handler));
 }
 
 }  // namespace weft::tls

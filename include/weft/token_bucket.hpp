@@ -3,53 +3,54 @@
 
 #include <cstddef>
 #include <weft/detail/base/duration.hpp>
-#include <weft/detail/core/timer.hpp>
 #include <weft/detail/core/waiter.hpp>
 #include <weft/detail/sync/gate.hpp>
 #include <weft/sync_stats.hpp>
 #include <weft/task.hpp>
+#include <weft/timer.hpp>
 
 namespace weft {
 
-/// How many tokens come, and how many are kept.
+/// The options of a token_bucket.
 struct token_bucket_options {
-  std::size_t rate;  ///< so many tokens come in `per`, evenly
+  std::size_t rate;  ///< how many tokens come within `per`, evenly
   detail::time_span per = std::chrono::seconds{1};
-  std::size_t burst = 1;  ///< so many the bucket holds; what would come on top is lost
+  std::size_t burst = 1;  ///< how many tokens the bucket holds; further ones are lost
 };
 
-/// Limits a rate: tokens come at a steady pace, and whoever does something takes one first, or several.
+/// Limits a rate: tokens come at a steady pace, and each action takes one or several before it.
 ///
 ///     weft::token_bucket limit{{.rate = 100, .burst = 20}};  // 100 a second, at most 20 at once
 ///     co_await limit.take();
 ///
-/// It is full at first. Tokens are counted in exact fractions: whoever takes them in time gets `rate` of them in each `per`.
-/// In any time t at most `burst + t * rate / per` are taken, t rounded up to ticks of the clock.
+/// It is full at first. Tokens are counted in exact fractions, so none is lost to rounding. Within any time t at most
+/// `burst + t * rate / per` tokens are taken, where t is rounded up to ticks of the clock.
 ///
 /// Misuse    a rate, a period or a burst that is not above zero ends the program with a sentence.
-/// Threads   any. All that use one sleep by the same clock.
+/// Threads   any. All users of a bucket have the same clock.
 /// Source    the token bucket of Turner, "New directions in communications", IEEE Communications Magazine 24:10 (1986).
 class token_bucket : detail::gate {
  public:
   explicit token_bucket(const token_bucket_options& options) noexcept;  ///< full at first
-  /// Ends the program if somebody waits for tokens.
+  /// Ends the program with a sentence if somebody waits for tokens.
   ~token_bucket();
 
-  /// Takes `count` tokens, once there are so many. Who wants many is not overtaken by who wants few.
+  /// Waits until there are `count` tokens, and takes them. A waiter for many is not overtaken by those that want few.
   ///
-  /// Suspends  unless they are there and nobody waits; resumes on its own executor. The first in line sleeps by the clock of
-  ///           its environment, and on its way out serves those behind it.
-  /// Cancel    leaves the line, and has taken nothing. Tokens that were given already win: none is lost. Where it is one side
-  ///           of a race (`timeout`, `when_any`), both sides may end at the same instant, and the tokens are taken then.
-  /// Fails     with std::errc::invalid_argument, where `count` is more than the bucket holds: they would never be there.
-  /// Cost      a frame and a lock; to read the clock. Waiting arms one timer for all that are in line.
+  /// Suspends  unless the tokens are there and nobody waits; resumes on its own executor. The first in line sleeps by the clock
+  ///           of its environment, and serves those behind it when it leaves.
+  /// Cancel    leaves the line, and has taken nothing, unless it was given its tokens before. As one side of a race (`timeout`,
+  ///           `when_any`) it may end at the same instant as the other side; the tokens are taken then.
+  /// Fails     with std::errc::invalid_argument where `count` is more than the bucket holds.
+  /// Cost      a frame, a lock, and a reading of the clock. One timer serves all waiters.
   [[nodiscard("nothing happens until it is awaited")]] task<> take(std::size_t count = 1);
-  /// Whether it has taken them. Never waits, and never overtakes. Fails as take() does.
+  /// Takes the tokens if they are there and nobody waits; gives whether it has. Never waits. Fails as take().
   [[nodiscard]] bool try_take(std::size_t count = 1);
 
-  /// Whole tokens that are there; over when it is read.
+  /// How many whole tokens are there; may have changed when it is returned.
   std::size_t available() const noexcept;
-  /// Of those that wait behind the first one; over when it is read. Costs its lock, and a walk along the line.
+  /// How many wait behind the first one, and have waited; may have changed when it is returned. Takes the lock, and walks along
+  /// the line.
   using gate::stats;
 
  private:

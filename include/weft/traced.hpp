@@ -1,9 +1,10 @@
-// Traced requests: what is recorded of one request and of all that it forks, and what it has used.
+// Traced requests: records what one request, with all that it forks, has done, and counts what it has used.
 //
 //     auto page = co_await w::with_trace({.name = "GET /cart"}, serve, request);
 //
-// Of what runs below, the flight recorder (recorder.hpp) has each fork, each turn on a thread, and each wake-up, and
-// current_ledger() says what all of it has used so far. What is not traced pays nothing for that.
+// For all work below, the flight recorder (recorder.hpp) records each fork, each turn on a thread (the time for which a part
+// runs without a switch) and each wake-up, and current_ledger() gives what that work has used so far. Work that is not traced
+// does not pay for this.
 #pragma once
 
 #include <array>
@@ -21,27 +22,28 @@
 
 namespace weft {
 
-/// Which requests with_trace records, and under what name.
+/// What with_trace records.
 struct trace_options {
   const char* name =
-      nullptr;  ///< of the request, in the recording: a string literal, or text that outlives the program's rings
-  unsigned one_in = 1;  ///< traces one of so many calls, of the whole program; 0: none
+      nullptr;  ///< the request's name in the recording: a string literal, or text that outlives the program's rings
+  unsigned one_in = 1;  ///< traces one call of so many, counted in the whole program; 0: none
 };
 
-/// What a traced request has used so far: its root and all that was started below it, also what has ended.
+/// What a traced request has used so far: its root, and all that was started below it, including what has ended. Counters and
+/// times are sums over all parts.
 struct ledger {
   struct wait {
-    const char* kind = "";  ///< as waits_on() names it: "mutex", "channel, to receive"
+    const char* kind = "";  ///< what was waited for, named as by waits_on(): "mutex", "channel, to receive"
     std::uint64_t times = 0;
     std::chrono::nanoseconds time{};
   };
   static constexpr std::size_t most_kinds = 24;
 
-  std::uint64_t turns = 0;  ///< how often a part of it began to run on a thread
+  std::uint64_t turns = 0;  ///< how often a part began to run on a thread
   std::chrono::nanoseconds
       running{};                      ///< how long all turns took, up to the last time that each part was about to wait
-  std::chrono::nanoseconds queued{};  ///< from when parts could go on until a thread ran them
-  std::chrono::nanoseconds waiting{};  ///< of all parts that have waited, for whatever
+  std::chrono::nanoseconds queued{};  ///< from when a part could go on until a thread ran it
+  std::chrono::nanoseconds waiting{};  ///< for whatever the parts have waited
   std::uint64_t frames = 0;            ///< allocations of coroutine frames and of what forks need
   std::uint64_t frame_bytes = 0;
   std::uint64_t io_operations = 0;  ///< reads and writes of sockets and files that have moved bytes, or found the end
@@ -49,24 +51,24 @@ struct ledger {
   std::array<wait, most_kinds> kinds{};
   std::size_t kind_count = 0;
 
-  /// The waiting time by what it was for. Sums of times that overlap, where several parts wait at once.
+  /// The waiting time for each kind of wait. Where several parts waited at the same time, each counts.
   std::span<const wait> waits() const noexcept { return {kinds.data(), kind_count}; }
 };
 
 /// The ledger of the traced request that the running task is a part of; all zero outside of any.
 ///
-/// Threads  as any function of a task. Figures of one moment each: other parts may run meanwhile.
-/// Cost     some hundred nanoseconds.
+/// Threads  any that runs a task. Each figure is read at a moment of its own: other parts may run meanwhile.
+/// Cost     some hundred nanoseconds. Does not suspend, takes no lock.
 ledger current_ledger() noexcept;
 
 namespace this_task {
-/// Whether what runs is a part of a traced request.
+/// Whether the running task is a part of a traced request.
 bool is_traced() noexcept;
 }  // namespace this_task
 
 namespace detail {
 
-/// The request that the running root is traced for, until the end of the block that has this.
+/// Traces the running root, for a request, until the end of the block.
 class trace_scope {
  public:
   explicit trace_scope(const trace_options& options) noexcept;
@@ -92,13 +94,13 @@ task<R> run_with_trace(trace_options options, F f, Args... args) {
 
 }  // namespace detail
 
-/// Awaits `callable(args...)`, which is traced, and all that is started below it in scopes. Inside of a traced request it only
-/// awaits: the outer request has all of it.
+/// Awaits `callable(args...)`, and traces it and all that is started below it in scopes. Within a traced request it only
+/// awaits: the work then belongs to the outer request.
 ///
-/// Not traced  what is started to go on by itself: start(), detach(), a shared_task; and forks of scopes around it.
+/// Not traced  work that is started on its own: start(), detach(), a shared_task; and forks of scopes outside.
 /// Lifetime    as with_memory: what was forked below has ended when this ends.
-/// Cost        untraced, that of an await. Traced, an allocation for each thread that takes part; each switch some 30 ns, of
-///             which a time stamp takes 10; each wake-up and each fork a time stamp more.
+/// Cost        untraced, that of an await. Traced, an allocation for each thread that takes part; for each switch some 15 ns,
+///             most of which a time stamp takes; for each wake-up and each fork another time stamp.
 template <class F, class... Args>
   requires std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>
 WEFT_COROUTINE_TAKES_OVER auto with_trace(trace_options options, F&& callable, Args&&... args) {

@@ -28,21 +28,21 @@ namespace weft::net {
 
 // ---- who the peer is ------------------------------------------------------------------------------------------------------
 
-/// Who has connected, or listens: at that moment, and as the system says it. The process may have ended since, and its number
-/// be another one's.
+/// Who the peer of a Unix socket was when it connected, or began to listen, by the system's word. The process may have ended
+/// since, and its id may be another one's by now.
 struct peer_credentials {
-  int process = 0;
+  int process = 0;  ///< its id
   unsigned user = 0, group = 0;
 };
-/// Of a stream's peer. Throws error, also for what is no Unix socket.
+/// Gives the credentials of a stream's peer. Does not suspend. Throws error, also where the stream is no Unix socket.
 peer_credentials credentials(const stream& of);
 
 // ---- descriptors ----------------------------------------------------------------------------------------------------------
 
-/// A descriptor that is closed when this goes.
+/// A descriptor that its destructor closes.
 class owned_descriptor {
  public:
-  owned_descriptor() noexcept = default;  ///< none
+  owned_descriptor() noexcept = default;  ///< owns none
   explicit owned_descriptor(int number) noexcept : number_{number} {}
   owned_descriptor(owned_descriptor&& other) noexcept : number_{other.release()} {}
   owned_descriptor& operator=(owned_descriptor&& other) noexcept {
@@ -55,7 +55,7 @@ class owned_descriptor {
   }
 
   int number() const noexcept { return number_; }  ///< -1: none
-  /// Gives the descriptor up, to be closed by the caller; -1: there is none.
+  /// Gives the descriptor to the caller, who closes it; -1: there is none.
   [[nodiscard("the descriptor is nobody's then")]] int release() noexcept { return std::exchange(number_, -1); }
 
  private:
@@ -63,15 +63,15 @@ class owned_descriptor {
   int number_ = -1;
 };
 
-/// What came with descriptors.
+/// What receive_descriptors() gives: how many bytes came, and descriptors.
 struct with_descriptors : received {
-  /// In the order in which they were sent; close-on-exec, and as non-blocking as the sender has them.
+  /// In the order in which they were sent; close-on-exec. Whether one is non-blocking, sender and receiver share.
   std::vector<owned_descriptor> descriptors;
-  /// The peer had sent more than were asked for, or this process has no more numbers: the last ones are lost.
+  /// Some are missing at the end: the peer has sent more than `most`, or this process may have no more descriptors.
   bool lost_descriptors = false;
 };
 
-/// How many can be sent at once.
+/// How many descriptors the system passes at once.
 inline constexpr std::size_t most_descriptors = 253;
 
 }  // namespace weft::net
@@ -133,33 +133,34 @@ inline void expect_sense(std::span<const int> those) noexcept {
 
 namespace weft::net {
 
-/// Sends copies of descriptors, which stay the caller's, and with them some of `with`, at least a byte: how many. What is left
-/// is sent by write().
+/// Sends duplicates of the descriptors `those`, which the caller keeps, together with a first part of `with`, at least one
+/// byte. Gives the size of that part; send the rest by write().
 ///
 /// Suspends  as write_some().
-/// Cancel    has had no effect.
-/// Fails     as write_some(), and has sent nothing: bad_file_descriptor; invalid_argument, where it is no Unix socket;
-///           ETOOMANYREFS, where the user has too many on their way.
-/// Misuse    no byte, or more than most_descriptors, end the program with a sentence. So do two tasks that write at once.
+/// Cancel    a stopped call has sent nothing.
+/// Fails     as write_some(); with bad_file_descriptor; with invalid_argument where `to` is no Unix socket; with ETOOMANYREFS
+///           where the user has too many descriptors in transit. Nothing was sent then.
+/// Misuse    an empty `with`, or more than most_descriptors, ends the program with a sentence. So do two tasks that write at
+///           once.
 [[nodiscard]] inline detail::operation<detail::sending_descriptors> send_descriptors(
     const stream& to, std::span<const int> those, std::span<const std::byte> with) noexcept {
   detail::expect_sense(those);
   WEFT_EXPECTS(!with.empty(), "descriptors were to be sent by a stream without a byte, with which they would go");
   return detail::sending_descriptors{detail::socket_access::of(to), those, with};
 }
-/// The same as one datagram to the peer, which may be empty.
+/// The same as one datagram to the socket's peer. `with` may be empty.
 [[nodiscard]] inline detail::sending<detail::sending_descriptors_by_datagram> send_descriptors(
     const datagram& to, std::span<const int> those, std::span<const std::byte> with) noexcept {
   detail::expect_sense(those);
   return detail::sending_descriptors_by_datagram{{detail::socket_access::of(to), those, with}};
 }
 
-/// Reads as stream::read(), and takes up to `most` descriptors that came with those bytes: it ends behind the bytes with which
-/// they were sent. A size of 0 is the end. A read() takes none: what was sent with its bytes is closed.
+/// Reads as stream::read(), and takes up to `most` descriptors that were sent with those bytes: it stops behind the bytes that
+/// they came with. A size of 0 is the end. Receive descriptors by this alone: read() closes those that come with its bytes.
 ///
 /// Suspends  as read().
-/// Cancel    has had no effect: they come with the next one.
-/// Fails     as read(), and with not_enough_memory, before it has read anything.
+/// Cancel    a stopped call has taken nothing.
+/// Fails     as read(); with not_enough_memory, before it has read anything.
 /// Misuse    an empty `into`, or more than most_descriptors, end the program with a sentence.
 [[nodiscard]] inline detail::operation<detail::receiving_descriptors> receive_descriptors(const stream& from,
                                                                                           std::span<std::byte> into,
@@ -168,7 +169,7 @@ namespace weft::net {
                "descriptors were to be received from a stream without room for a byte, or more than the system passes");
   return detail::receiving_descriptors{.at = detail::socket_access::of(from), .into = into, .most = most};
 }
-/// The same of the next datagram.
+/// The same for the next datagram.
 [[nodiscard]] inline detail::operation<detail::receiving_descriptors_by_datagram> receive_descriptors(
     const datagram& from, std::span<std::byte> into, std::size_t most) noexcept {
   WEFT_EXPECTS(most <= most_descriptors, "more descriptors were to be received at once than the system passes");

@@ -1,5 +1,5 @@
-// The word by which operations of Asio become tasks. With <weft/boost_asio.hpp> or <weft/standalone_asio.hpp>, which say what
-// it does.
+// The completion token that makes tasks of Asio's operations. Works with <weft/boost_asio.hpp>, which describes it, or
+// <weft/standalone_asio.hpp>.
 #pragma once
 
 namespace weft {

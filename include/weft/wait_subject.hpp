@@ -1,8 +1,7 @@
-// What a wait is for, told to whoever looks at a sleeper from outside: the hook of a wait-for graph. What asks for it is in
-// observe.hpp.
+// What a task waits for, as shown to observers: an edge of the wait-for graph. observe.hpp has the functions that give it.
 //
-// Nothing is recorded. A wait has a pointer to what its type knows (waiter.hpp), so who asks gets it from the wait itself,
-// and who holds a mutex is in the mutex's own word.
+// Nothing is recorded. A wait points to the functions of its type (waiter.hpp), which read the answer from the wait itself; the
+// holder of a mutex is read from the mutex's own word.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +11,21 @@ namespace weft {
 
 /// One thing that a wait is for.
 struct wait_subject {
-  const char* what;     ///< "mutex", "channel, to send": of the primitive's type, and not translated
-  const void* at;       ///< the primitive, or what stands for it; null: there is none
-  const void* held_by;  ///< the root that has it, or that will bring it about; null: nobody alone, or it is not known
+  const char* what;     ///< "mutex", "channel, to send": names the type of primitive; never translated
+  const void* at;       ///< the address of the primitive or the like; null: there is none
+  const void* held_by;  ///< the root that holds it, or will end the wait; null: no single one, or unknown
 };
 
-/// By what is written there, and by the two addresses.
+/// Compares the text of `what`, and both addresses.
 bool operator==(const wait_subject& a, const wait_subject& b) noexcept;
 
-/// "mutex 0x7ffc12 held by root 0x55d0f8".
+/// Writes "mutex 0x7ffc12 held by root 0x55d0f8".
 std::ostream& operator<<(std::ostream& out, const wait_subject& what);
 
 namespace detail {
 
-/// All that one wait is for: one thing, but for a select. Allocates nothing, since who asks may hold the wait.
+/// All that one wait is for: one thing, or one for each case of a select. It allocates nothing, since its user may hold the
+/// wait meanwhile.
 struct wait_subjects {
   static constexpr std::size_t most = 16;
 

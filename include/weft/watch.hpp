@@ -1,8 +1,8 @@
-// A value that changes, and who waits for it to. It has a number that says how often it was set, and a receiver has that of
-// the value that it got last.
+// A watch: one value, and receivers that wait for it to change. It counts how often the value was set, and a receiver remembers
+// the count of the value that it got last.
 //
-// Copies are made under the lock, of a receiver that waits by who sets the value. So they must not throw: where a copy costs
-// much, use a std::shared_ptr<const T>.
+// Copies are made under the lock; for a receiver that waits, by the setter. So copies must not throw: for a type that is
+// expensive to copy, use a std::shared_ptr<const T>.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace weft {
 
-/// A value that changes, and that is waited for to change. Who is slow gets the latest value, not each.
+/// A value whose changes can be awaited. A slow receiver gets the latest value, not each one.
 ///
 ///     watch<std::shared_ptr<const settings>> current{read_settings()};
 ///     auto mine = current.subscribe();
@@ -35,14 +35,14 @@ class watch : detail::channel_core {
   using value_type = T;
   using receiver = receiver_of<watch>;
 
-  explicit watch(T value) noexcept : value_(std::move(value)) {}  ///< what the first receive() of each receiver gives
+  explicit watch(T value) noexcept : value_(std::move(value)) {}  ///< the first value that receivers get
   ~watch() {
     lock.lock();
     WEFT_EXPECTS(handles_ == 0, "a watch was destroyed while a receiver of it is left");
     lock.unlock();
   }
 
-  /// A receiver, which gets the present value first.
+  /// Makes a receiver, which gets the present value first.
   receiver subscribe() noexcept {
     lock.lock();
     ++handles_;
@@ -51,7 +51,7 @@ class watch : detail::channel_core {
     return receiver{*this, before};
   }
 
-  /// False: it is closed, and keeps the value that it has. Never waits.
+  /// Sets the value. False: it is closed, and the value is unchanged. Never waits.
   bool set(T value) noexcept;
   T get() const noexcept {
     lock.lock();
@@ -60,10 +60,10 @@ class watch : detail::channel_core {
     return copy;
   }
 
-  /// It is not set any more. Receivers get a value that they have not seen, and then nothing.
+  /// Closes it: it can't be set any more. Receivers get the value if they have not got it, and then nothing.
   using channel_core::close;
   using channel_core::is_closed;
-  /// Of those that wait.
+  /// Counts of waits.
   using channel_core::stats;
 
  private:

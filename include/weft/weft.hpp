@@ -34,6 +34,7 @@
 #include <weft/file_watch.hpp>
 #include <weft/fork.hpp>
 #include <weft/fork_status.hpp>
+#include <weft/frame_memory.hpp>
 #include <weft/from_callback.hpp>
 #include <weft/future.hpp>
 #include <weft/generator.hpp>
@@ -87,6 +88,7 @@
 #include <weft/sync_stats.hpp>
 #include <weft/time.hpp>
 #include <weft/timed.hpp>
+#include <weft/timer.hpp>
 #include <weft/token_bucket.hpp>
 #include <weft/trace_context.hpp>
 #include <weft/traced.hpp>

@@ -50,4 +50,18 @@ inline std::uint64_t stamp_now() noexcept {
   return processor_ticks();
 }
 
+#if defined(__x86_64__)
+/// steady_nanoseconds(), called.
+[[gnu::cold]] std::uint64_t stamp_without_ticks() noexcept;
+#endif
+
+/// stamp_now() in a function that calls nothing else, and so has no room on its stack for what is called seldom.
+inline std::uint64_t stamp_now_in_leaf() noexcept {
+#if defined(__x86_64__)
+  if (!stamps_are_ticks) [[unlikely]]
+    return stamp_without_ticks();
+#endif
+  return processor_ticks();
+}
+
 }  // namespace weft::detail

@@ -1,10 +1,12 @@
 #include <weft/select.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <mutex>
 #include <utility>
 
 #include "base/any_below.hpp"
+#include "base/debug_note.hpp"
 #include "base/spin.hpp"
 #include "sync/lock_here.hpp"
 
@@ -15,6 +17,32 @@ inline void case_lock::lock_on(const worker& here) const noexcept {
   if ((word_ & is_tiny) != 0) return at<tiny_lock>().lock();
   if (word_ != 0) at<learning_lock>().keep(at<learning_lock>().enter_on(here));
 }
+
+// For who looks from outside of the process: what a select waits for.
+struct debug_select {
+  static constexpr debug_field fields[] = {
+      {"select_place.bytes", sizeof(select_place)},
+      {"select_place.one", offsetof(select_place, one)},
+      {"select_place.seen", offsetof(select_place, seen)},
+      {"case.bytes", sizeof(case_layout)},
+      {"case.name", offsetof(case_layout, name)},
+      {"case.subject_at", offsetof(case_layout, subject_at)},
+      {"case.subject_plus", offsetof(case_layout, subject_plus)},
+      {"case.through_at", offsetof(case_layout, through_at)},
+      {"case.marks", offsetof(case_layout, marks)},
+      {"case.is_held_by_it", offsetof(case_layout, is_held_by_it)},
+      {"case.waiter_at", offsetof(case_layout, waiter_at)},
+      {"case.type_at", offsetof(case_layout, type_at)},
+      {"case.inner_at", offsetof(case_layout, inner_at)},
+      {"case.inner", offsetof(case_layout, inner)},
+      {"case.pointer_at", offsetof(case_layout, pointer_at)},
+      {"case.layout_at", offsetof(case_layout, layout_at)},
+      {"case.there_at", offsetof(case_layout, there_at)},
+      {"case.is_none", offsetof(case_layout, is_none)},
+  };
+};
+extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_select{debug_select::fields};
+WEFT_DEBUG_NOTE("weft_debug_select");
 
 std::size_t select_wait::any_of(std::size_t count) noexcept { return any_below(count); }
 
@@ -47,11 +75,11 @@ void select_wait::shuffle_cases() noexcept { shuffle(cases_, count_); }
 
 void select_wait::begin_in_any_order(root& self) noexcept {
   shuffle_cases();
-  for (std::size_t i = 0; i != count_; ++i) cases_[i]->begin(self);
+  for (std::size_t i = 0; i != count_; ++i) cases_[i].one->begin(self);
 }
 
 void select_wait::enter_in_this_order() noexcept {
-  for (std::size_t i = 0; i != count_; ++i) cases_[i]->enter(*this);
+  for (std::size_t i = 0; i != count_; ++i) cases_[i].one->enter(*this);
 }
 
 // Reservoir sampling: each of those found so far is equally likely.
@@ -59,7 +87,8 @@ channel_waiter& select_wait::choose_at(const channel_core& one) noexcept {
   channel_waiter* place = nullptr;
   std::size_t found = 0;
   for (std::size_t i = 0; i != count_; ++i)
-    if (channel_waiter* const next = cases_[i]->place_at(one); next != nullptr && any_of(++found) == 0) place = next;
+    if (channel_waiter* const next = cases_[i].one->place_at(one); next != nullptr && any_of(++found) == 0)
+      place = next;
   chosen = place->index;
   return *place;
 }
@@ -73,12 +102,12 @@ void select_wait::unlock_all(const case_lock* locks, std::size_t count) noexcept
 
 void select_wait::tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
   const auto& mine = static_cast<const select_wait&>(self);
-  for (std::size_t i = 0; i != mine.count_; ++i) mine.cases_[i]->tell(into);
+  for (std::size_t i = 0; i != mine.count_; ++i) mine.cases_[i].one->tell(into);
   if (into.count == 0) into.add(what, nullptr);  // of no cases
 }
 
 void select_wait::leave_all() noexcept {
-  for (std::size_t i = 0; i != count_; ++i) cases_[i]->leave(in_line_);
+  for (std::size_t i = 0; i != count_; ++i) cases_[i].one->leave(in_line_);
 }
 
 void happening::leave() noexcept {

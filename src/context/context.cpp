@@ -14,10 +14,13 @@
 #include "base/debug_note.hpp"
 #include "context/shadow_stack.hpp"
 
-// context_start is the outermost function of each stack. It calls the function that prepare_context() left at the top of the
-// stack. Its second argument, which the first switch passes, is in the right register already. The CFI of context_start
-// finds the resumer's registers in the context, by the frame pointer: DW_CFA_def_cfa_expression (0x0f) for the stack
-// pointer, DW_CFA_expression (0x10) for the other registers.
+// The parts of context.hpp that are not inline: the outermost function of each stack, calls on another stack, and the checks
+// for shadow stacks.
+//
+// weft_context_start is the outermost function of each stack. It calls the function that prepare_context() left at the top of
+// the stack. Its second argument, which the first switch passes, is in the right register already. Its CFI finds the resumer's
+// registers in the context, by the frame pointer: DW_CFA_def_cfa_expression (0x0f) for the stack pointer, DW_CFA_expression
+// (0x10) for the other registers.
 //
 // weft_call_on_top is an ordinary function, except that its call runs on another stack. On x86-64 it leaves alone the 128
 // bytes below `top`, the red zone, which a leaf function may use. It skips them in a step of its own, with a memory access
@@ -182,7 +185,7 @@ void weft_call_on_top(void* argument, void (*call)(void*), void* top);
 namespace weft::detail {
 
 #if defined(__x86_64__)
-// Contexts that are prepared before it is set read false, which is right for them, too.
+// Contexts that are prepared before its initialization copy false, which is right for them, too.
 bool loads_mxcsr = [] {
   __builtin_cpu_init();
   return __builtin_cpu_is("amd") != 0;
@@ -252,7 +255,7 @@ code_range outermost_code() noexcept {
   return {reinterpret_cast<const char*>(weft_context_start), &weft_context_start_end};
 }
 
-// For who unwinds a stack from outside of the process.
+// For debuggers, which unwind a stack from outside of the process.
 static const debug_field outermost_fields[] = {
     {"context.outermost", reinterpret_cast<const void*>(weft_context_start)},
     {"context.outermost_end", &weft_context_start_end},
@@ -295,7 +298,7 @@ void refuse_shadow_stacks() noexcept {
 
 // ---- exceptions -----------------------------------------------------------------------------------------------------
 
-// Written once, before the first switch of a thread, by each thread to the same value, but for 0, which stays.
+// Before its first switch, the first thread sets it to its offset, and any thread whose offset differs to 0, for good.
 constinit std::atomic<std::ptrdiff_t> exception_globals_offset{0};
 
 // Written before a thread's first switch, always to the same value.

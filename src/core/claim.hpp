@@ -39,7 +39,7 @@ inline bool sleeper::move(std::uint64_t ticket, std::uint64_t from, std::uint64_
                                       std::memory_order_acq_rel,   // -> wake, look, <- park, look
                                       std::memory_order_relaxed))  // tried again
         return true;
-    } else if ((word ^ rest) == (ticket | tentative) && from == waiting) {  // its holder is about to decide
+    } else if ((word ^ rest) == (ticket | tentative) && from == waiting) {  // a reader holds it, and gives it back soon
       word = decided(ticket);
     } else {
       return false;
@@ -103,6 +103,13 @@ struct stop_here {
   static bool leave(sleeper& claimed) noexcept { return claimed.leave_wait(told(claimed)); }
   /// Wakes a sleeper whose wait has left.
   static void wake(sleeper& one) noexcept;
+
+  // ---- of a wait that has ended stopped
+
+  static waiter& last_wait_of(const sleeper& one) noexcept { return *one.current_; }
+  static void tell_causes(const waiter& one, cause_list& into) noexcept {
+    if (one.type_->why != nullptr) one.type_->why(one, into);
+  }
 
   // ---- of a wait whose stop was deferred
 

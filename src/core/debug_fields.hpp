@@ -6,6 +6,7 @@
 #include <weft/detail/core/wait_layout.hpp>
 #include <weft/detail/core/waiter.hpp>
 #include <weft/env.hpp>
+#include <weft/stop.hpp>
 
 #include "base/debug_note.hpp"
 #include "core/worker.hpp"
@@ -15,6 +16,8 @@
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: supported by both compilers
 
 namespace weft::detail {
+
+static_assert(sizeof(std::source_location) == sizeof(void*) && sizeof(stop_token) == sizeof(void*));
 
 struct debug_core {
   // The words of a sleeper lie where its root does: it is the root's first base.
@@ -61,6 +64,7 @@ struct debug_core {
       {"layout.nowhere", wait_layout::nowhere},
       {"place.stored", static_cast<std::uint64_t>(wait_layout::place::stored)},
       {"place.itself", static_cast<std::uint64_t>(wait_layout::place::itself)},
+      {"place.cases", static_cast<std::uint64_t>(wait_layout::place::cases)},
       {"holder.somebody", wait_layout::somebody},
       {"holder.subject", static_cast<std::uint64_t>(wait_layout::holder::subject)},
       {"holder.word", static_cast<std::uint64_t>(wait_layout::holder::word)},
@@ -69,6 +73,9 @@ struct debug_core {
       {"root.run", offsetof(root, run)},
       {"root.top", offsetof(root, top)},
       {"root.env", offsetof(root, env)},
+      {"root.before_wait", offsetof(root, before_wait)},
+      {"root.is_traced", root::is_traced},
+      {"root.traced_since", offsetof(root, traced_since)},
       {"root.parent", offsetof(root, parent)},
       {"root.is_fork", offsetof(root, is_fork)},
       {"root.is_lent", offsetof(root, before_wait)},  // its lowest bit
@@ -86,6 +93,16 @@ struct debug_core {
 
       {"env.executor", offsetof(env, executor)},
       {"env.deadline", offsetof(env, deadline)},
+      {"env.stop", offsetof(env, stop)},  // the address of its source
+      {"env.frames", offsetof(env, frames)},
+      {"stop_source.state", offsetof(stop_source, state_)},
+      {"stop_source.requested", stop_source::requested},
+      {"stop_source.reason", offsetof(stop_source, cause_) + offsetof(stop_cause, reason)},
+      {"stop_source.where", offsetof(stop_source, cause_) + offsetof(stop_cause, where)},
+      // A source_location is the address of what both compilers make of it: two texts and two numbers.
+      {"source_location.file", std::uint64_t{0}},
+      {"source_location.function", sizeof(void*)},
+      {"source_location.line", 2 * sizeof(void*)},
 
       {"worker.current", offsetof(worker, current)},
       {"worker.outer", offsetof(worker, outer)},
@@ -94,6 +111,9 @@ struct debug_core {
       {"worker.next", offsetof(worker, next)},
       {"worker.deferred", offsetof(worker, deferred)},
       {"worker.opening", offsetof(worker, opening)},
+      {"worker.turn_of", offsetof(worker, traces) + offsetof(trace_slot, open)},
+      {"worker.turn_began", offsetof(worker, traces) + offsetof(trace_slot, began)},
+      {"worker.turn_may_end", offsetof(worker, traces) + offsetof(trace_slot, may_suspend)},
       {"worker.thread", offsetof(worker, thread_number)},
       {"worker.made_before", offsetof(worker, made_before)},
       {"worker.of_pool", offsetof(worker, of_pool)},

@@ -26,7 +26,7 @@ root::root(const weft::env* environment, root* part_of, end_function done) noexc
 
 void root::tell_to_stop(job& work) noexcept {
   if (work.run != run_job) return;
-  static_cast<root&>(work).was_told_by_executor = true;
+  static_cast<root&>(work).told_by.fetch_or(told_by_executor, std::memory_order_relaxed);  // as declared
   static_cast<root&>(work).request_stop();
 }
 
@@ -62,7 +62,7 @@ void foreign_frame::resumed(frame* self) { static_cast<foreign_frame*>(self)->ro
 
 void foreign_frame::dropped(frame* self) {
   root& mine = *static_cast<foreign_frame*>(self)->root_;
-  mine.ends_stopped = true;
+  mine.ends_stopped = root::dropped;
   mine.schedule();
 }
 

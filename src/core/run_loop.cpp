@@ -1,5 +1,8 @@
 #include "core/run_loop.hpp"
 
+#include "core/claim.hpp"
+#include "core/end_causes.hpp"
+#include "core/turn_switch.hpp"
 #include "core/turns.hpp"
 
 namespace weft::detail {
@@ -70,14 +73,14 @@ constinit frame unwinding_frame{unwind_current, never_destroyed};
 // A traced root that posts itself without a wait, as one that goes home after a hop, is in its next turn at any time from then
 // on.
 WEFT_SELDOM void end_turn_before_post(worker& here) noexcept {
-  if (here.current == nullptr || here.traces.open != here.current || here.traces.may_suspend != 0) return;
+  if (here.current == nullptr || here.traces.open != here.current) return;
   here.current->traced_since = stamp_now();
   end_turn_of(here, *here.current, 0);
 }
 
 void leave(worker& here) noexcept {
   if (here.frames.memory != nullptr) [[unlikely]]
-    end_turn_before_post(here);
+    if (here.traces.may_suspend == 0) end_turn_before_post(here);
   here.current = here.outer;
   here.frames.memory = nullptr;  // not the memory of `outer`, which may have ended and only wakes others
 }
@@ -113,10 +116,15 @@ root* current_root() noexcept { return this_worker().current; }
 root& own_root() noexcept { return take_over_root(*this_worker().current); }
 
 // A root that is lent has lost the hint that it is traced, if it is.
-WEFT_SELDOM root& look_before_wait(root& self) noexcept {
-  root& mine = take_over_root(self);
-  may_suspend(this_worker(), mine);
+[[gnu::noinline]] static root& look_before_wait_of_lent(root& self) noexcept {
+  root& mine = promote_borrowers(self);
+  may_suspend(running_worker(), mine);
   return mine;
+}
+root& look_before_wait(root& self) noexcept {
+  if ((self.before_wait & root::is_lent) != 0) return look_before_wait_of_lent(self);
+  may_suspend(running_worker(), self);
+  return self;
 }
 
 WEFT_SELDOM void enter_with_memory(worker& here, root& self) noexcept {
@@ -140,7 +148,17 @@ void leave_root() noexcept {
   leave(here);
 }
 
-void end_stopped(root& self) noexcept { run_next(unwinding_frame.handle(), self); }
+void end_stopped(root& self) noexcept {
+  note_end(self, nullptr);
+  end_stopped_as_noted(self);
+}
+
+WEFT_SELDOM void end_stopped_by(root& self, const waiter& in) noexcept {
+  note_end(self, &in);
+  end_stopped_as_noted(self);
+}
+
+void end_stopped_as_noted(root& self) noexcept { run_next(unwinding_frame.handle(), self); }
 
 void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept {
   unwind_outward(this_worker(), self, ended, outer);
@@ -148,6 +166,7 @@ void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<
 
 bool unwind_to_end(worker& here, root& self) noexcept {
   enter(here, &self);
+  here.ends.begin(nullptr);  // it was told to
   const std::coroutine_handle<> innermost = self.top;
   if (static_cast<frame*>(innermost.address())->destroy == boundary::arrive_stopped) {
     unwind(here, self);
@@ -194,11 +213,12 @@ WEFT_SELDOM void root::run_in_with_memory(worker& here) noexcept {
 }
 
 // What run_outermost() does, for a root whose frames come from a source.
-WEFT_SELDOM void root::run_outermost_with_memory(worker& here, root& self) noexcept {
+[[gnu::noinline]] void root::run_outermost_with_memory(worker& here, root& self) noexcept {
   here.current = &self;
-  here.frames.memory = self.env->frames;
-  here.frames.memory->enter(self.env->executor, here);
-  if (request_trace* const trace = here.frames.memory->trace()) begin_turn(here, self, *trace, true);
+  frame_source& frames = *self.env->frames;
+  here.frames.memory = &frames;
+  if (!frames.is_shared()) frames.enter(self.env->executor, here);
+  if (request_trace* const trace = frames.trace()) begin_queued_turn(here, self, *trace);
   std::coroutine_handle<> at = self.top;
   if (self.needs_a_look()) {
     if (is_of_pool(self, here)) self.count_in(here);
@@ -209,7 +229,7 @@ WEFT_SELDOM void root::run_outermost_with_memory(worker& here, root& self) noexc
   at.resume();  // self may be gone after this line
   if (has_more(here)) detail::run(here, std::exchange(here.next, {}));
   expect_no_more_locks(locks);
-  end_turn(here);
+  end_queued_turn(here);
   static_cast<run_state&>(here) = {};
   here.frames.memory = nullptr;
 }
@@ -221,7 +241,8 @@ void root::run_job(job& work) noexcept {
 }
 
 WEFT_SELDOM std::coroutine_handle<> root::where_it_ends_stopped() noexcept {
-  ends_stopped = false;
+  note_end(*this, ends_stopped == by_wait ? &stop_here::last_wait_of(*this) : nullptr);
+  ends_stopped = 0;
   return unwinding_frame.handle();
 }
 
@@ -260,7 +281,7 @@ void root::woken(sleeper& sleeping, wake_up how) noexcept {
 
 WEFT_SELDOM void root::look_at_wake(wake_up how) noexcept {
   static_assert(static_cast<unsigned>(wake_up::completed) == 0);
-  if (how == wake_up::stopped) ends_stopped = true;
+  if (how == wake_up::stopped) ends_stopped = by_wait;
   if ((before_wait & is_traced) != 0) has_woken(this_worker(), *this);
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <utility>
-#include <weft/detail/core/timer.hpp>
+#include <weft/timer.hpp>
 
 namespace weft::detail {
 

@@ -32,7 +32,7 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/config.hpp>
 #include <weft/detail/base/lock.hpp>
-#include <weft/detail/core/timer.hpp>
+#include <weft/timer.hpp>
 
 #include "base/futex.hpp"
 #include "base/rebiasing_lock.hpp"

@@ -24,7 +24,7 @@
 #include <limits>
 #include <utility>
 #include <weft/detail/base/atomic.hpp>
-#include <weft/detail/core/timer.hpp>
+#include <weft/timer.hpp>
 
 namespace weft::detail {
 

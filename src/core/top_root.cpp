@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/causes.hpp"
+#include "core/end_causes.hpp"
 #include "core/turns.hpp"
 #include "core/worker.hpp"
 #include "sched/sleeping_inbox.hpp"
@@ -24,10 +25,11 @@ void top_root::stop_by(stop_token told) noexcept {
 
 template class sleeping_inbox<job>;
 
-void awaited_root::throw_stopped() const {
-  if (own_env_.stop.stop_requested() || !stop_requested()) detail::throw_stopped(own_env_.stop);
-  const stop_cause nobody = stopped_by_nobody();
-  throw stopped{{&nobody, 1}};
+void awaited_root::throw_stopped_by(std::span<const stop_cause> part) const {
+  if (own_env_.stop.stop_requested()) detail::throw_stopped(own_env_.stop);
+  if (!stop_requested()) throw stopped{part};
+  const stop_cause why = was_told_by(told_by_executor) ? cause_by_executor() : stopped_by_nobody();
+  throw stopped{{&why, 1}};
 }
 
 blocking_root::blocking_root(stop_token stop) noexcept : awaited_root{root_kind::thread, this, stop, ended} {
@@ -40,6 +42,9 @@ void blocking_root::ended(root& self, bool stopped) noexcept {
   mine.over_ = true;
   mine.stopped_ = stopped;
 }
+
+// Its end was on this thread, where its causes are noted until something else ends stopped.
+void blocking_root::throw_stopped() const { throw_stopped_by(causes_of_end(*this)); }
 
 bool blocking_root::run() noexcept {
   auto stop_it = [this] { stop_by(own_env_.stop); };

@@ -4,6 +4,7 @@
 #include <weft/detail/core/root.hpp>
 
 #include "core/claim.hpp"
+#include "core/turn_switch.hpp"
 #include "sched/pool_worker.hpp"
 #include "trace/probes.hpp"
 #include "trace/request_trace.hpp"
@@ -11,27 +12,14 @@
 namespace weft::detail {
 namespace {
 
-std::uint64_t as_address(void (*function)(frame*)) noexcept { return reinterpret_cast<std::uintptr_t>(function); }
+// What is counted of a request for which a worker has no memory, and nobody reads.
+constinit trace_part nobodys_part;
 
-// Where it goes on.
-std::uint64_t function_of(const root& self) noexcept {
-  const std::coroutine_handle<> at = self.top;
-  return at ? as_address(static_cast<const frame*>(at.address())->resume) : 0;
-}
-
-// The time of the next turn's begin. That of the last turn's end, if this is the very next job.
-std::uint64_t begin_of_turn(worker& here) noexcept {
-  trace_slot& mine = here.traces;
-  const std::uint64_t ended_at = std::exchange(mine.ended_at, 0);
-  if (ended_at != 0 && here.of_pool != nullptr && here.of_pool->jobs.get() == mine.jobs_then + 1 &&
-      !here.of_pool->has_looked_around)
-    return ended_at;
+// The time of the next turn's begin. That of the last turn's end, if this is the very next job, from its begin on.
+std::uint64_t begin_of_turn(worker& here, bool from_queue) noexcept {
+  const std::uint64_t next = here.of_pool != nullptr ? std::exchange(here.of_pool->next_turn, 0) : 0;
+  if (from_queue && next != 0 && here.of_pool->jobs.get() == next) return here.traces.ended_at;
   return stamp_now();
-}
-
-void count_running(trace_slot& mine, std::uint64_t until) noexcept {
-  if (mine.part != nullptr && until > mine.counted_from) mine.part->turns.ticks.add(until - mine.counted_from);
-  mine.counted_from = until;
 }
 
 void write_end(worker& here, std::uint64_t when, std::uint16_t flags) noexcept {
@@ -67,12 +55,13 @@ void begin_turn(worker& here, root& self, request_trace& of, bool from_queue) no
     now = stamp_now();
     write_end(here, mine.may_suspend, 0);
   } else {
-    now = begin_of_turn(here);
+    now = begin_of_turn(here, from_queue);
     if (mine.open != nullptr) write_end(here, now, turn_flags::interrupted);
   }
   if (mine.of != of.number()) {
     mine.of = of.number();
     mine.part = of.part_of(&here.frames);
+    if (mine.part == nullptr) mine.part = &nobodys_part;
   }
   std::uint16_t flags = 0;
   if ((self.before_wait & root::is_traced) == 0) {
@@ -80,21 +69,18 @@ void begin_turn(worker& here, root& self, request_trace& of, bool from_queue) no
     if (self.parent != nullptr)
       record_at(here, now, event_kind::fork, mine.of, as_number(&self), as_number(self.parent));
   }
-  if (mine.part != nullptr) {
-    mine.part->turns.times.add();
-    if ((self.before_wait & (root::is_traced | root::was_posted)) != 0 && now > self.traced_since) {
-      if (from_queue)
-        mine.part->queued.add(now - self.traced_since);
-      else
-        mine.part->waited("children that run at once", now - self.traced_since);
-    }
+  mine.part->turns.times.add();
+  if ((self.before_wait & (root::is_traced | root::was_posted)) != 0 && now > self.traced_since) {
+    if (from_queue)
+      mine.part->queued.add(now - self.traced_since);
+    else
+      mine.part->waited("children that run at once", now - self.traced_since);
   }
   self.before_wait = static_cast<std::uint8_t>((self.before_wait & ~root::was_posted) | root::is_traced);
   self.traced_since = now;
   mine.open = &self;
   mine.may_suspend = 0;
-  mine.has_woken = false;
-  mine.counted_from = now;
+  mine.began = now;
   record_at(here, now, event_kind::turn_begins, mine.of, as_number(&self), function_of(self), flags);
 }
 
@@ -104,10 +90,9 @@ void end_turn(worker& here) noexcept {
   const bool waits = mine.may_suspend != 0;
   const std::uint64_t when = waits ? std::exchange(mine.may_suspend, 0) : stamp_now();
   write_end(here, when, waits ? 0 : turn_flags::ended);
-  if (here.of_pool == nullptr || mine.has_woken) return;
+  if (here.of_pool == nullptr || (waits && mine.has_woken)) return;
   mine.ended_at = when;
-  mine.jobs_then = here.of_pool->jobs.get();
-  here.of_pool->has_looked_around = false;
+  here.of_pool->next_turn = here.of_pool->jobs.get() + 1;
 }
 
 void end_turn_of(worker& here, const root& self, std::uint16_t flags) noexcept {
@@ -119,8 +104,11 @@ void end_turn_of(worker& here, const root& self, std::uint16_t flags) noexcept {
   write_end(here, now, flags);
 }
 
-void count_running_up_to_now(worker& here) noexcept {
-  if (here.traces.open != nullptr && here.traces.open == here.current) count_running(here.traces, stamp_now());
+std::uint64_t running_not_counted(const worker& here) noexcept {
+  const trace_slot& mine = here.traces;
+  if (mine.open == nullptr || mine.open != here.current) return 0;
+  const std::uint64_t from = mine.may_suspend != 0 ? mine.may_suspend : mine.began, now = stamp_now();
+  return now > from ? now - from : 0;
 }
 
 void count_io_of_trace(worker& here, std::size_t bytes) noexcept {
@@ -130,16 +118,6 @@ void count_io_of_trace(worker& here, std::size_t bytes) noexcept {
     part->io_operations.add();
     part->io_bytes.add(bytes);
   }
-}
-
-void may_suspend(worker& here, root& self) noexcept {
-  trace_slot& mine = here.traces;
-  if (mine.open != &self) return;
-  const std::uint64_t now = stamp_now();
-  mine.may_suspend = now;
-  mine.has_woken = false;
-  self.traced_since = now;
-  count_running(mine, now);
 }
 
 void note_wait_of_borrower(worker& here, root& self, bool is_old) noexcept {
@@ -165,14 +143,13 @@ void outer_turn::go_on(worker& here) const noexcept {
   trace_slot& mine = here.traces;
   if (mine.open != nullptr && mine.open == open && mine.may_suspend == 0) return;  // nothing traced has run inside
   end_turn(here);
-  mine.ended_at = 0;
+  if (here.of_pool != nullptr) here.of_pool->next_turn = 0;
   if (open == nullptr) return;
   const std::uint64_t now = stamp_now();
   mine.open = open;
   mine.part = part;
   mine.of = of;
-  mine.counted_from = now;
-  mine.has_woken = false;
+  mine.began = now;
   record_at(here, now, event_kind::turn_begins, of, as_number(open), 0, turn_flags::goes_on);
 }
 

@@ -57,17 +57,14 @@ void end_turn(worker& here) noexcept;
 /// The root that runs has ended, or ends here what it is traced for; it and what it is traced by are there.
 void end_turn_of(worker& here, const root& self, std::uint16_t flags) noexcept;
 
-/// `self` is about to wait.
-void may_suspend(worker& here, root& self) noexcept;
-
 /// `self`, which is traced, has lent its root to a child that waits, and so waits now, too. Not `is_old`: its root is new.
 void note_wait_of_borrower(worker& here, root& self, bool is_old) noexcept;
 
 /// The wait of `self`, which is traced, has ended, and it will be posted.
 void has_woken(worker& here, root& self) noexcept;
 
-/// Counts what the open turn has run so far.
-void count_running_up_to_now(worker& here) noexcept;
+/// How long what runs has run, by the ticks of stamps, since that was last counted in its request's ledger.
+std::uint64_t running_not_counted(const worker& here) noexcept;
 
 /// What runs has read or written so many bytes.
 void count_io_of_trace(worker& here, std::size_t bytes) noexcept;

@@ -110,17 +110,6 @@ void waiter::finish(wake_up how) noexcept {
   }
 }
 
-// Holds the sleeper at the lower address first, so that two pairs which share sleepers can't deadlock.
-bool waiter::try_claim_both(waiter& a, waiter& b) noexcept {
-  waiter& first = a.sleeper_ < b.sleeper_ ? a : b;
-  waiter& second = a.sleeper_ < b.sleeper_ ? b : a;
-  if (first.sleeper_ == second.sleeper_) return false;  // one sleeper can't hand over to itself
-  if (!first.sleeper_->move(first.ticket_, sleeper::waiting, sleeper::tentative)) return false;
-  const bool both = second.sleeper_->move(second.ticket_, sleeper::waiting, sleeper::running);
-  first.sleeper_->move(first.ticket_, sleeper::tentative, both ? sleeper::running : sleeper::waiting);
-  return both;
-}
-
 // ---- by stoppers ------------------------------------------------------------------------------------------------------------
 
 bool sleeper::request_stop() noexcept {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 #include <weft/detail/context/context.hpp>
+#include <weft/detail/core/cause_list.hpp>
 #include <weft/executor.hpp>
 
 #include "base/post_hazard.hpp"
@@ -95,6 +96,7 @@ struct worker : run_state {
   waiter* deferred_stops = nullptr;  // stops that wait until the outermost of these has returned
   inline_queue* inlined = nullptr;   // the innermost run of inline_executor on this thread
   void* ended_below = nullptr;       // read by a boundary where a stop arrives: the frame that was destroyed last
+  cause_list ends;                   // why the root whose frames were begun to be destroyed last ends stopped
   worker* spare = nullptr;           // link in the list of workers without a thread
   worker* made_before = nullptr;     // link in the list of all
   struct pool_worker* of_pool = nullptr;  // not null: the thread is this worker of a pool

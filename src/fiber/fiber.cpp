@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <new>
 
+#include "core/end_causes.hpp"
 #include "core/lock_watch.hpp"
 #include "core/run_loop.hpp"
 #include "core/worker.hpp"
@@ -49,8 +50,10 @@ letting_go*& lets_go_in(class fiber& self) noexcept { return self.lets_go_; }
   return *self;
 }
 
+bool fiber::is_frame(const frame& one) noexcept { return one.resume == go_on; }
+
 fiber* fiber::of(const frame& one) noexcept {
-  if (one.resume != go_on) return nullptr;
+  if (!is_frame(one)) return nullptr;
   return const_cast<fiber*>(static_cast<const fiber*>(static_cast<const boundary*>(&one)));
 }
 
@@ -166,7 +169,10 @@ class fiber::stop_on_its_way final : public stopped {
  private:
   static stopped why() noexcept {
     try {
-      return stopped{causes_here()};
+      const items<stop_cause> told = causes_here();
+      if (!told.empty()) return stopped{std::span{told.begin(), told.size()}};
+      const root* const self = current_root();  // a part that it awaits was stopped
+      return stopped{self != nullptr ? causes_of_end(*self) : std::span<const stop_cause>{}};
     } catch (const std::bad_alloc&) {
       return {};
     }
@@ -184,8 +190,10 @@ void* fiber::run(coroutine_core& core, void* nothing) {
   core.begin();
   try {
     self.call_.run_(self.call_);
-  } catch (const stopped&) {
+  } catch (const stopped& how) {
     self.ends_stopped_ = true;
+    const bool was_told = self.owner->stop_requested();  // then whoever awaits it knows why
+    note_end(*self.owner, was_told ? std::span<const stop_cause>{} : how.causes());
   }
   return nothing;
 }
@@ -227,7 +235,7 @@ void fiber::go_on(frame* frame) {
       const bool stopped = self->ends_stopped_;
       here.fibers.ended.add();
       in.top = back;
-      if (stopped) return end_stopped(in);
+      if (stopped) return end_stopped_as_noted(in);
       return run_next(back);
     }
     self->waits_at_ = self->lowest_frame();  // which another one is, once it has been asked for its calls
@@ -283,7 +291,12 @@ fiber_stats fibers() noexcept {
 
 bool this_fiber::is_running() noexcept { return detail::this_worker().fiber != nullptr; }
 
-void this_fiber::exit() { detail::fiber::running().throw_stop(); }
+void this_fiber::exit() {
+  detail::fiber& self = detail::fiber::running();
+  // Not what a part was stopped for of which it has caught `stopped` before.
+  if (detail::root* const mine = detail::current_root()) detail::note_end(*mine, nullptr);
+  self.throw_stop();
+}
 
 // In this file, since a fiber that runs is asked.
 bool this_task::is_ending_stopped() noexcept {

@@ -55,7 +55,7 @@ _Unwind_Reason_Code add_call(_Unwind_Context* at, void* argument) {
 
 extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_fiber{debug_fiber::fields};
 WEFT_DEBUG_NOTE("weft_debug_fiber");
-bool is_of_fiber(const frame& one) noexcept { return fiber::of(one) != nullptr; }
+bool is_of_fiber(const frame& one) noexcept { return fiber::is_frame(one); }
 
 void list_calls(const frame& one, call_list& into) noexcept {
   into.count = 0;

@@ -1,13 +1,13 @@
-// An entry belongs to whoever holds a reference to it: the work, for as long as it runs, whoever stops it at that moment,
-// its alarm, and who waits for its end. The table holds none: the work takes its entry out, under the table's lock, which
-// is where all others find it. How the work ended, and who waits for that, lies under the entry's own lock, since those
-// who wait may outlive the registry by a moment.
+// An entry is reference counted. Its references are held by the work while it runs, by whoever stops the work at the moment, by
+// its alarm, and by those that wait for its end. The table holds no reference: the work removes its entry under the table's
+// lock, and others find entries only under that lock. How the work ended, and who waits for that, is protected by the entry's
+// own lock, since waiters may outlive the registry by a moment.
 //
-// An alarm is armed once and never again. A new limit makes a new one, and only the newest stops the work: to move one timer
-// would need a lock held over clock::cancel, which waits for the timer's function, which ends work, which needs that lock.
+// An alarm is armed once. A new limit makes a new alarm, and only the newest one stops the work. To move one timer instead, a
+// lock would have to be held over clock::cancel(), which waits for the timer's function, which ends work and needs that lock.
 //
-// Rejected: (a) a manager that owns the work, as libcopp's: whose work is it when the manager goes? (b) Handles of forks
-// in the table: a fork's record belongs to its scope, which is gone before many a registry.
+// Rejected: (a) a manager that owns the work, as in libcopp: nobody would own it once the manager is destroyed. (b) Handles of
+// forks in the table: a fork's record belongs to its scope, which may end long before the registry.
 #include <weft/registry.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr char out_of_time[] = "its limit in a registry was over";  // its addre
 
 }  // namespace
 
-/// Stops a piece of work when its time is over. Held by the clock, until it fires or was cancelled, and by whoever set it.
+/// Stops a piece of work when its limit is over. Held by the clock until it fires or was cancelled, and by whoever set it.
 class work_alarm final : timer {
  public:
   work_alarm(listed_entry& of, std::uint64_t limit) noexcept;
@@ -33,7 +33,7 @@ class work_alarm final : timer {
     by_ = &by;
     by.arm(*this, when);
   }
-  /// By the one who set it: it does not fire after this.
+  /// By whoever set it: it does not fire after this call.
   void cancel() noexcept {
     if (by_->cancel(*this)) let_go();
     let_go();
@@ -60,13 +60,13 @@ class listed_entry {
     if (holders_.let_go()) delete this;
   }
 
-  /// What is listed under `id`, held; or null.
+  /// The entry of `id`, with a reference for the caller; null: there is none.
   static listed_entry* held(const registry& in, std::uint64_t id) noexcept;
 
-  /// By the work, once: it is listed no more.
+  /// By the work, once: removes its entry.
   void end(work_end how) noexcept;
 
-  /// Has it stopped after `limit`, by `by`. Throws std::bad_alloc.
+  /// Sets a limit, after which the work is stopped by the clock `by`. Throws std::bad_alloc.
   void limit(clock& by, clock::duration limit);
   /// The limit set so is over.
   void over(std::uint64_t limit) noexcept;

@@ -16,12 +16,15 @@
 #include <new>
 #include <weft/blocking.hpp>
 #include <weft/clock.hpp>
+#include <weft/env.hpp>
+#include <weft/executor.hpp>
 #include <weft/nothrow.hpp>
 #include <weft/with.hpp>
 
 #include "file/file_access.hpp"
 #include "file/file_calls.hpp"
 #include "file/open_file.hpp"
+#include "io/io_service.hpp"
 
 namespace weft {
 
@@ -81,9 +84,9 @@ constexpr const char* opens = "open a file";
 
 }  // namespace
 
-file detail::file_access::take_over(owned_number number, bool appends, bool is_direct) {
-  const direct_alignment aligned = is_direct ? alignment_of(number.number()) : direct_alignment{};
-  return file{*new open_file{number.give(), appends, aligned, is_direct}};  // the allocation throws before give()
+file detail::file_access::take_over(owned_number number, opened_as how) {
+  const direct_alignment aligned = how.is_direct ? alignment_of(number.number()) : direct_alignment{};
+  return file{*new open_file{number.give(), how, aligned}};  // the allocation throws before give()
 }
 
 task<file> detail::file_access::open(int flags, unsigned permissions, const std::string& path) {
@@ -92,7 +95,7 @@ task<file> detail::file_access::open(int flags, unsigned permissions, const std:
       .what = file_request::kind::open, .path = path.c_str(), .flags = flags, .permissions = permissions};
   const int number = co_await perform_elsewhere(what);
   if (number < 0) co_await fail_with(file_error(-number, opens, path));
-  co_return take_over(owned_number{number}, (flags & O_APPEND) != 0, (flags & O_DIRECT) != 0);
+  co_return take_over(owned_number{number}, opened_as::of_flags(flags));
 }
 
 task<file> file::open_as(file_options how, std::string path) {
@@ -127,15 +130,27 @@ task<file> file::make_temporary(std::string directory) {
   // EISDIR: the system does not know O_TMPFILE, and takes it for O_DIRECTORY.
   if (number == -EOPNOTSUPP || number == -EISDIR) number = co_await blocking(make_and_unlink, &directory);
   if (number < 0) co_await fail_with(file_error(-number, makes, directory));
-  co_return detail::file_access::take_over(detail::owned_number{number}, false, false);
+  co_return detail::file_access::take_over(detail::owned_number{number}, {.writes = true, .has_name = false});
 }
 
 file file::adopt(int number) {
   const int flags = ::fcntl(number, F_GETFL);
   const int of_number = flags < 0 ? -1 : ::fcntl(number, F_GETFD);
   if (of_number < 0 || ::fcntl(number, F_SETFD, of_number | FD_CLOEXEC) != 0) throw file_error(errno, "adopt a file");
-  const direct_alignment aligned = (flags & O_DIRECT) != 0 ? alignment_of(number) : direct_alignment{};
-  return file{*new open_file{number, (flags & O_APPEND) != 0, aligned, (flags & O_DIRECT) != 0}};
+  const auto how = detail::opened_as::of_flags(flags);
+  const direct_alignment aligned = how.is_direct ? alignment_of(number) : direct_alignment{};
+  return file{*new open_file{number, how, aligned}};
+}
+
+// The system frees what a file without a name has when it is closed: milliseconds, where that is much. A worker of a runtime leaves
+// that to the pool. Nobody else can open such a file, so nobody can tell that it is still open for a moment.
+void open_file::end() noexcept {
+  if (!how_.has_name && number() >= 0) {
+    const executor* const where = current_env().executor;
+    const detail::io_service* const of_runtime = where != nullptr ? where->io() : nullptr;
+    if (of_runtime != nullptr && !of_runtime->is_inherited() && detail::run_unawaited(*this)) return;
+  }
+  delete this;
 }
 
 file::~file() {
@@ -159,8 +174,9 @@ task<> file::close() {
   if (at_ == nullptr) co_await fail_with(error{make_error_code(errc::closed), closes});
   co_await check_stop();
   WEFT_EXPECTS(!at_->is_used(), "a file was closed while an operation on it is under way, or a lock of it is held");
+  const bool writes = at_->writes();
   detail::owned_number number{release()};  // its destructor closes the number if perform_elsewhere() can't begin
-  const file_request what{.what = file_request::kind::close, .number = number.number()};
+  const file_request what{.what = file_request::kind::close, .number = number.number(), .was_written = writes};
   const int refused = co_await shielded(perform_elsewhere(what));
   number.give();
   if (refused < 0) co_await fail_with(file_error(-refused, closes));

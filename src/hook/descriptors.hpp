@@ -20,6 +20,15 @@
 
 namespace weft::detail {
 
+// What several of the sources call.
+#pragma GCC visibility push(hidden)
+WEFT_HOOK_NEXT(poll);
+WEFT_HOOK_NEXT(recv);
+WEFT_HOOK_NEXT(recvmsg);
+WEFT_HOOK_NEXT(send);
+WEFT_HOOK_NEXT(sendmsg);
+#pragma GCC visibility pop
+
 enum class file_kind : std::uint8_t { none, socket, pipe, regular, other };
 inline file_kind kind_of(int number) noexcept {
   struct stat about;

@@ -33,7 +33,6 @@ int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset
 namespace weft::detail {
 namespace {
 
-WEFT_HOOK_NEXT(poll);
 WEFT_HOOK_NEXT(ppoll);
 WEFT_HOOK_NEXT(select);
 WEFT_HOOK_NEXT(pselect);
@@ -111,10 +110,11 @@ int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count
           !set.add(one->fd, static_cast<unsigned short>(one->events), [&] { return events_of(one->fd); }))
         return call.give(plain());
     while (how == waited::ready && (found = look()) == 0) how = set.wait(until);
+    if (how == waited::timed_out) found = look();  // one may have become ready since the last look
   }
   switch (how) {
-    case waited::ready: return call.give(found);
-    case waited::timed_out: return call.give(look());  // one may have become ready since the last look
+    case waited::ready:
+    case waited::timed_out: return call.give(found);
     case waited::impossible: return call.give(plain());
     case waited::stopped:
     case waited::closed:
@@ -290,8 +290,7 @@ int epoll_wait(int set, epoll_event* into, int most, int limit) {
   if (found != 0 || limit == 0) return call.give(found);
   const waited how = wait_until(call, set, direction::in, after(milliseconds{limit < 0 ? -1 : limit}),
                                 [&] { return (found = look()) != 0; });
-  if (how == waited::ready) return call.give(found);
-  if (how == waited::timed_out) return call.give(look());
+  if (how == waited::ready || how == waited::timed_out) return call.give(found);
   return how == waited::impossible ? call.give(plain()) : call.fail(error_of(how, 0));
 }
 

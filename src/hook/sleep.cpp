@@ -26,7 +26,7 @@ clock::duration duration_of(const timespec& t) noexcept {
 }
 bool is_valid(const timespec& t) noexcept { return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000; }
 
-// False: it was stopped.
+// False: a stop ended the sleep.
 bool sleep_in_fiber(clock::duration d) noexcept {
   if (d <= clock::duration::zero()) return await_unless_stopped(weft::yield());
   return await_unless_stopped(sleep_for(d));

@@ -25,13 +25,9 @@ namespace {
 WEFT_HOOK_NEXT(connect);
 WEFT_HOOK_NEXT(accept);
 WEFT_HOOK_NEXT(accept4);
-WEFT_HOOK_NEXT(recv);
 WEFT_HOOK_NEXT(recvfrom);
-WEFT_HOOK_NEXT(recvmsg);
 WEFT_HOOK_NEXT(recvmmsg);
-WEFT_HOOK_NEXT(send);
 WEFT_HOOK_NEXT(sendto);
-WEFT_HOOK_NEXT(sendmsg);
 WEFT_HOOK_NEXT(sendmmsg);
 WEFT_HOOK_NEXT(__recv_chk);
 WEFT_HOOK_NEXT(__recvfrom_chk);

@@ -22,15 +22,10 @@ WEFT_HOOK_NEXT(read);
 WEFT_HOOK_NEXT(readv);
 WEFT_HOOK_NEXT(write);
 WEFT_HOOK_NEXT(writev);
-WEFT_HOOK_NEXT(poll);
 WEFT_HOOK_NEXT(close);
 WEFT_HOOK_NEXT(dup2);
 WEFT_HOOK_NEXT(dup3);
 WEFT_HOOK_NEXT(__read_chk);
-WEFT_HOOK_NEXT(recv);
-WEFT_HOOK_NEXT(recvmsg);
-WEFT_HOOK_NEXT(send);
-WEFT_HOOK_NEXT(sendmsg);
 
 // The most that the system transfers in one call. A larger read() or write() is cut to it, as the system does; the plain call
 // refuses one of so many bytes that no memory has them.

@@ -199,7 +199,8 @@ void end_idle_watches(hook_state& its) noexcept;
 /// Locks a number. Held over a poll() and the call that it permits, so that no other hooked fiber takes what poll() has seen.
 std::unique_lock<std::mutex> lock_number(int number) noexcept;
 
-/// Waits until `attempt()` gives true. The caller has tried before and found nothing. It is called again after each edge.
+/// Waits until `attempt()` gives true. The caller has tried before and found nothing. It is called again after each edge, and once
+/// more when the time is over: this thread may have been held up, and what came in time counts.
 template <class Attempt>
 waited wait_until(const hooked_call& call, int number, direction which, clock::time_point until,
                   Attempt attempt) noexcept {
@@ -212,7 +213,9 @@ waited wait_until(const hooked_call& call, int number, direction which, clock::t
       // After the end no edge is reported any more. A blocking call returns at once then, so the caller makes it.
       if (watched.has_ended(which)) return waited::impossible;
     }
-    if (const waited how = watched.wait(which, until); how != waited::ready) return how;
+    const waited how = watched.wait(which, until);
+    if (how == waited::timed_out && attempt()) return waited::ready;
+    if (how != waited::ready) return how;
   }
 }
 

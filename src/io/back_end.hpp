@@ -26,11 +26,25 @@ class back_end {
   /// Called when the workers' threads have ended, before the pool is destroyed.
   virtual void end() noexcept = 0;
 
+  // Without a pool, as the test kit has it: one thread looks, and reports what it has found.
+
+  /// Instead of begin(), by that thread.
+  virtual void begin_here() = 0;
+  /// Whether the system has something to report. It does not wait.
+  virtual bool look() noexcept = 0;
+  /// Reports that: wakes who waits for it.
+  virtual void report() noexcept = 0;
+  /// Whether there are calls on files whose ends are still to be reported.
+  virtual bool has_calls() const noexcept { return false; }
+
   virtual io_backend kind() const noexcept = 0;
   virtual io_stats stats() const noexcept = 0;
   /// Says in a sentence where idle workers sleep.
   virtual std::string explain(unsigned workers) const = 0;
 };
+
+/// What WEFT_IO asks for. Throws error if there is no such back end.
+io_backend wanted_by_environment();
 
 /// Throws error.
 std::unique_ptr<back_end> make_epoll_back_end();

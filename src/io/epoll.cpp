@@ -138,6 +138,11 @@ class epoll_back_end final : public back_end {
   parker& parker_of(unsigned) override { return parkers_.emplace_back(set_, guard_); }
   void begin(pool_core& workers) noexcept override { guard_.begin(workers); }
   void end() noexcept override { guard_.end(); }
+  void begin_here() override { found_ = std::make_unique<epoll::changes>(); }
+  bool look() noexcept override {
+    return set_.watched() != 0 && set_.wait({}, *found_, [] { return true; }) && !found_->empty();
+  }
+  void report() noexcept override { found_->report(); }
   io_backend kind() const noexcept override { return io_backend::epoll; }
   io_stats stats() const noexcept override {
     const auto [waits, changes, interrupts] = set_.so_far();
@@ -153,6 +158,7 @@ class epoll_back_end final : public back_end {
   epoll set_;
   epoll_guard guard_{set_};
   std::deque<epoll_parker> parkers_;
+  std::unique_ptr<epoll::changes> found_;  // by look()
 };
 
 }  // namespace

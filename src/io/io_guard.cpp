@@ -13,11 +13,14 @@ void io_guard::arm() noexcept { real_clock().arm(*this, std::chrono::steady_cloc
 void io_guard::look(timer& self) noexcept {
   auto& mine = static_cast<io_guard&>(self);
   pool_core& pool = *mine.workers();
+  mine.state_.exchange(armed, std::memory_order_acq_rel);  // <-, -> left (no model: see `state_`)
   if (pool.is_asleep()) {
-    // A worker that leaves the set of idle workers from here on arms the timer, or is seen by is_asleep() below.
-    mine.is_armed_.exchange(false, std::memory_order_acq_rel);  // <-, -> left (no model: see `is_armed_`)
-    if (pool.is_asleep()) return;
-    if (mine.is_armed_.exchange(true, std::memory_order_acq_rel)) return;  // <-, -> left (no model: see `is_armed_`)
+    // A worker that has left since the exchange is seen here, and the timer is armed again. One that leaves from here on arms it.
+    state was = armed;
+    if (mine.state_.compare_exchange_strong(was, off,
+                                            std::memory_order_acq_rel,   // <-, -> left (no model: see `state_`)
+                                            std::memory_order_relaxed))  // it looks again next time
+      return;  // the guard and the pool may be gone before this line
   } else if (mine.needs_one()) {
     pool.call_one();
   }

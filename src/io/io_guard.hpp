@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 
 #include <weft/clock.hpp>
 
@@ -17,14 +18,18 @@ class io_guard : timer {
 
   /// Called before any descriptor is made. For a single worker the timer is never armed: no other worker could look.
   void begin(pool_core& workers) noexcept {
-    if (is_alone(workers)) is_armed_.store(true, std::memory_order_relaxed);  // no other thread has it yet
-    workers_.store(&workers, std::memory_order_release);                      // -> pool (no model: it is written once)
+    if (is_alone(workers)) begin_alone();
+    workers_.store(&workers, std::memory_order_release);  // -> pool (no model: it is written once)
   }
+  /// Instead of begin(), where one thread looks after sockets and there is no pool.
+  void begin_alone() noexcept { state_.store(armed, std::memory_order_relaxed); }  // no other thread has it yet
   /// Called when the workers' threads have ended, before the pool is destroyed.
   void end() noexcept;
   /// By a worker that has woken up and left the set of idle workers, so that it waits for no sockets now. Arms the timer.
   void has_left() noexcept {
-    if (!is_armed_.exchange(true, std::memory_order_acq_rel)) arm();  // <-, -> left (no model: see `is_armed_`)
+    const state was = state_.exchange(armed_since_left,
+                                      std::memory_order_acq_rel);  // <-, -> left (no model: see `state_`)
+    if (was == off) arm();
   }
   /// Null: it has not begun.
   pool_core* workers() const noexcept {
@@ -43,10 +48,13 @@ class io_guard : timer {
   void arm() noexcept;
 
   std::atomic<pool_core*> workers_{nullptr};  // edge pool: the pool  ->  who looks at it
-  // Whether the timer is armed, or about to be; always true for a single worker, so that it never is.
-  //   edge left  a worker has left the set of idle workers  ->  the timer that finds `true` and then sees that not all workers
-  //              sleep. No model: both sides exchange the word
-  std::atomic<bool> is_armed_{false};
+  // Whether the timer is armed, or its function runs: nobody else arms it then, so that end(), which waits for that function, waits
+  // for the one that runs. And whether a worker has left the set of idle workers since the function last looked at that. Never off
+  // where one thread is alone, so that it never is armed.
+  //   edge left  a worker has left the set of idle workers  ->  the function that finds `armed_since_left`, and then sees that not
+  //              all workers sleep. No model: both sides exchange the word
+  enum state : std::uint8_t { off, armed, armed_since_left };
+  std::atomic<state> state_{off};
 };
 
 }  // namespace weft::detail

@@ -25,7 +25,6 @@ descriptor& io_service::watch(int number, bool tries_first) {
   {
     const std::lock_guard guard{lock_};
     if (unused_ == nullptr) {
-      slabs_.reserve(slabs_.size() + 1);
       slabs_.push_back(std::make_unique<descriptor[]>(slab));
       for (std::size_t i = slab; i-- != 0;) {
         slabs_.back()[i].next = unused_;

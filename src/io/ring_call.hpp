@@ -23,8 +23,11 @@ namespace weft::detail {
 
 struct file_request {
   enum class kind : std::uint8_t { read, write, append, sync, sync_data, allocate, open, close, stat, truncate, lock };
-  /// Whether a ring can make this call: io_uring has no operation for the others, or only since newer kernels.
-  bool is_for_ring() const noexcept { return what != kind::truncate && what != kind::lock; }
+  /// Whether a ring makes this call: io_uring has no operation for the others, or only since newer kernels, and makes a close on
+  /// the thread that enters it.
+  bool is_for_ring() const noexcept {
+    return what != kind::truncate && what != kind::lock && !(what == kind::close && was_written);
+  }
 
   kind what;
   int number = -1;
@@ -34,6 +37,7 @@ struct file_request {
   const char* path = nullptr;
   int flags = 0;
   unsigned permissions = 0;
+  bool was_written = false;  // of a close: the file was opened to be written, so it may take long
 };
 
 /// Makes the call, and blocks as long as it takes. Returns its result, or a negative error number.

@@ -23,16 +23,8 @@ struct choice {
   std::string why;
 };
 
-io_backend wanted_by_environment() {
-  const char* const wanted = std::getenv("WEFT_IO");
-  if (wanted == nullptr || *wanted == '\0') return io_backend::automatic;
-  if (std::string_view{wanted} == "epoll") return io_backend::epoll;
-  if (std::string_view{wanted} == "uring") return io_backend::uring;
-  throw error{std::make_error_code(std::errc::not_supported), "start a runtime with WEFT_IO", wanted};
-}
-
 choice choose(const runtime_options& options) {
-  const io_backend by_environment = wanted_by_environment();
+  const io_backend by_environment = detail::wanted_by_environment();
   const bool asked = options.io != io_backend::automatic;
   const io_backend wanted = asked ? options.io : by_environment;
   const char* const who = asked ? "as its options ask" : "as WEFT_IO asks";
@@ -55,6 +47,14 @@ choice choose(const runtime_options& options) {
 }
 
 }  // namespace
+
+io_backend detail::wanted_by_environment() {
+  const char* const wanted = std::getenv("WEFT_IO");
+  if (wanted == nullptr || *wanted == '\0') return io_backend::automatic;
+  if (std::string_view{wanted} == "epoll") return io_backend::epoll;
+  if (std::string_view{wanted} == "uring") return io_backend::uring;
+  throw error{std::make_error_code(std::errc::not_supported), "start a runtime with WEFT_IO", wanted};
+}
 
 #ifndef WEFT_WITH_URING
 std::unique_ptr<detail::back_end> detail::make_uring_back_end(unsigned, std::string& why_not) {

@@ -106,6 +106,17 @@ bool uring_worker::poll(bool between_jobs) noexcept {
   return reap() || has_looked;
 }
 
+bool uring_worker::look() noexcept {
+  perform_asked();
+  if (ring_.has_work() || ring_.has_submissions()) ring_.enter();
+  return ring_.has_completions() || has_lost_some() || std::exchange(has_ended_some_, false);
+}
+
+void uring_worker::report() noexcept {
+  if (has_lost_some()) find_lost();
+  reap();
+}
+
 bool uring_worker::reap() noexcept {
   std::array<io_uring_cqe, 128> those;  // a copy: code that runs inside completed() may enter the ring
   const unsigned count_taken = ring_.take(those.data(), static_cast<unsigned>(those.size()));
@@ -325,14 +336,24 @@ int uring::begin_to_watch(descriptor& one) noexcept {
   return S_ISREG(what.st_mode) || S_ISDIR(what.st_mode) ? EPERM : 0;  // the error that epoll_ctl() gives
 }
 
+void uring::begin_here() noexcept {
+  begin_alone();
+  worker(0).begin_here();
+}
+
+// The index of the calling worker; the number of workers, or more, for a thread that is no worker.
+unsigned uring::worker_here() const noexcept {
+  if (const pool_core* const pool = workers(); pool != nullptr) return pool->worker_id();
+  return worker(0).is_here() ? 0 : static_cast<unsigned>(workers_.size());
+}
+
 void uring::arm(descriptor& one, direction which) noexcept {
   const std::uint32_t its = uring_worker::bit(which);
   if ((one.armed_.fetch_or(its | descriptor::kept, std::memory_order_relaxed) & its) != 0) return;  // as declared
   uring_worker* home = one.ring.home.load(std::memory_order_relaxed);                               // as declared
   if (home == nullptr) {
-    const pool_core* const pool = workers();
     const auto size = static_cast<unsigned>(workers_.size());
-    unsigned which_worker = pool != nullptr ? pool->worker_id() : size;
+    unsigned which_worker = worker_here();
     if (which_worker == size) which_worker = next_home_.fetch_add(1, std::memory_order_relaxed) % size;  // as declared
     uring_worker* const chosen = workers_[which_worker].get();
     if (one.ring.home.compare_exchange_strong(home, chosen, std::memory_order_relaxed,  // as declared

@@ -69,6 +69,15 @@ class uring_worker final : public parker, public call_ring {
   bool begin(ring_call& one, root& self) noexcept override;
   void cancel(ring_call& one) noexcept override;
 
+  /// Whether the calling thread owns the ring.
+  bool is_here() const noexcept { return owner_.load(std::memory_order_relaxed) == this_owner(); }  // as declared
+  /// Makes the calling thread the owner, once.
+  void begin_here() noexcept;
+  /// Instead of poll(), where there is no pool: whether there are completions, which report() then deals with.
+  bool look() noexcept;
+  void report() noexcept;
+  bool has_calls() const noexcept { return under_way_ != nullptr; }
+
   /// By the guard: whether the worker has not looked for jobs since the guard's last look, while its ring has work.
   bool is_stuck() noexcept;
   std::atomic<bool> has_stuck{false};  // what is_stuck() gave at the guard's last look. A hint, no edge
@@ -84,9 +93,7 @@ class uring_worker final : public parker, public call_ring {
     return reinterpret_cast<std::uintptr_t>(&one) | (which == direction::in ? 0 : of_out);
   }
 
-  bool is_here() const noexcept { return owner_.load(std::memory_order_relaxed) == this_owner(); }  // as declared
   static std::uintptr_t this_owner() noexcept;
-  void begin_here() noexcept;
   void poll_wake_fd() noexcept;
   void perform(descriptor* asked) noexcept;
   void perform_one(descriptor& one) noexcept;
@@ -148,7 +155,9 @@ class uring final : public io_service, private io_guard {
 
   using io_guard::begin;
   using io_guard::end;
-  uring_worker& worker(unsigned which) noexcept { return *workers_[which]; }
+  /// Instead of begin(), where there is no pool: the calling thread is the only worker.
+  void begin_here() noexcept;
+  uring_worker& worker(unsigned which) const noexcept { return *workers_[which]; }
   void arm(descriptor& one, direction which) noexcept override;
   call_ring* ring_here() noexcept override;
   bool keeps_open(const descriptor& one) const noexcept override {
@@ -162,6 +171,7 @@ class uring final : public io_service, private io_guard {
  private:
   friend class uring_worker;
 
+  unsigned worker_here() const noexcept;
   bool needs_one() noexcept override;
   int begin_to_watch(descriptor& one) noexcept override;
   bool retire(descriptor& one) noexcept override;

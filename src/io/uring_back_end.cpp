@@ -26,6 +26,10 @@ class uring_back_end final : public back_end {
   parker& parker_of(unsigned worker) override { return rings_.worker(worker); }
   void begin(pool_core& workers) noexcept override { rings_.begin(workers); }
   void end() noexcept override { rings_.end(); }
+  void begin_here() override { rings_.begin_here(); }
+  bool look() noexcept override { return rings_.worker(0).look(); }
+  void report() noexcept override { rings_.worker(0).report(); }
+  bool has_calls() const noexcept override { return rings_.worker(0).has_calls(); }
   io_backend kind() const noexcept override { return io_backend::uring; }
   io_stats stats() const noexcept override { return rings_.stats(); }
   std::string explain(unsigned workers) const override {

@@ -4,7 +4,6 @@
 #include <sys/uio.h>
 
 #include "io/uring.hpp"
-#include "pool/pool_core.hpp"
 
 namespace weft::detail {
 namespace {
@@ -56,8 +55,7 @@ void describe(const file_request& what, io_uring_sqe* to) noexcept {
 }  // namespace
 
 call_ring* uring::ring_here() noexcept {
-  const pool_core* const pool = workers();
-  const unsigned which = pool != nullptr ? pool->worker_id() : static_cast<unsigned>(workers_.size());
+  const unsigned which = worker_here();
   return which < workers_.size() ? workers_[which].get() : nullptr;
 }
 

@@ -2,7 +2,9 @@
 #include <weft/detail/join/group.hpp>
 
 #include "base/debug_note.hpp"
+#include "core/causes.hpp"
 #include "core/claim.hpp"
+#include "core/end_causes.hpp"
 #include "core/lock_watch.hpp"
 #include "core/run_loop.hpp"
 #include "core/stop_turn.hpp"
@@ -16,13 +18,14 @@ static constexpr debug_field group_fields[] = {{"group.about_to_wait", offsetof(
 extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_group{group_fields};
 WEFT_DEBUG_NOTE("weft_debug_group");
 
+stop_cause cause_by_group(const root& told) noexcept { return static_cast<const child&>(told).all->why(); }
+
 child::child(group& of, end_function done) noexcept : root{of.parent().env, &of.parent(), done}, all{&of} {}
 
 void group::start(root& parent) noexcept {
   worker& here = this_worker();
   parent_ = &parent;
   parents_start_ = here.starting;
-  pending_.store(count_ + 1, std::memory_order_relaxed);  // published by the children's own parking
   job::next = here.local;
   here.local = this;  // until the last child has started, and has run through or waits
   walk_gate::enter(here, *this);
@@ -32,7 +35,7 @@ void group::start(root& parent) noexcept {
 // While one starts, this group is on top of the worker's list: if the child waits, the run loop goes on with go_on().
 void group::start_next() noexcept {
   worker& here = this_worker();
-  child& one = prepare_(*this, started_);
+  child& one = kind_->prepare(*this, started_);
   one.index = started_++;
   one.sibling = children_.load(std::memory_order_relaxed);  // the parent's own
   children_.store(&one, std::memory_order_release);         // -> open (no model: as declared)
@@ -58,7 +61,8 @@ inline void group::count_down(std::size_t by) noexcept {
 }
 
 wake_up group::how() const noexcept {
-  if (!any_stopped_.load(std::memory_order_relaxed) || any_failed_.load(std::memory_order_relaxed))  // carried, both
+  if (any_stopped_.load(std::memory_order_relaxed) == 0 ||
+      any_failed_.load(std::memory_order_relaxed))  // carried, both
     return wake_up::completed;
   if (!is_decided()) return wake_up::stopped;
   // A winner was there before the stop. Where there can be none, the group has decided for want of one, as at the end of a
@@ -67,10 +71,25 @@ wake_up group::how() const noexcept {
   return !can_be_won && parent_->stop_requested() ? wake_up::stopped : wake_up::completed;
 }
 
+// A child has ended stopped, and says why, unless it was told to by this group or with it.
+WEFT_SELDOM void group::note_stopped(const child& one) noexcept {
+  const auto causes = causes_of_end(one);
+  const unsigned char mine = causes.empty() ? one_stopped : one_stopped | has_cause;
+  const unsigned char before = any_stopped_.fetch_or(mine, std::memory_order_relaxed);  // the countdown carries it
+  if (!causes.empty() && (before & has_cause) == 0) cause_.put(causes.front());
+}
+
+void group::why(const waiter& self, cause_list& into) noexcept {
+  const auto& mine = static_cast<const group&>(self);
+  if ((mine.any_stopped_.load(std::memory_order_relaxed) & has_cause) != 0)  // carried
+    into.add(mine.cause_.it);
+}
+
 void group::ended(child& one, bool stopped, bool failed) noexcept {
-  if (stopped) any_stopped_.store(true, std::memory_order_relaxed);  // the countdown carries it
-  if (failed) any_failed_.store(true, std::memory_order_relaxed);    // the countdown carries it
-  if (kind_ != nullptr && !stopped && kind_->child_ended != nullptr) kind_->child_ended(*this, one, failed);
+  if (stopped) [[unlikely]]
+    note_stopped(one);
+  if (failed) any_failed_.store(true, std::memory_order_relaxed);  // the countdown carries it
+  if (!stopped && kind_->child_ended != nullptr) kind_->child_ended(*this, one, failed);
   worker& here = this_worker();
   if (here.starting != &one) {
     leave_root();  // the child's record is in the parent's frame, which the last one to count down lets go on
@@ -101,13 +120,10 @@ void group::ended(child& one, bool stopped, bool failed) noexcept {
 void group::all_started() noexcept {
   leave_root();  // the last child has suspended or ended, and its record may be gone while this runs
   std::size_t ours = count_ - waiting_ + 1;  // with those that never start
-  if (kind_ != nullptr) {
-    if (kind_->about_to_wait != nullptr) kind_->about_to_wait(*this);
-    // Who has decided has found no list, and the list is ours; unless about_to_wait() has listed it.
-    if (!is_listed() &&
-        (is_decided() || (marks_.fetch_or(listed, std::memory_order_release) & decided) != 0))  // -> list
-      ours += stop_here();
-  }
+  if (kind_->about_to_wait != nullptr) kind_->about_to_wait(*this);
+  // Who has decided has found no list, and the list is ours; unless about_to_wait() has listed it.
+  if (!is_listed() && (is_decided() || (marks_.fetch_or(listed, std::memory_order_release) & decided) != 0))  // -> list
+    ours += stop_here();
   worker& here = this_worker();
   if (pending_.load(std::memory_order_relaxed) != ours) {  // it is read again, to acquire, before the parent goes on
     if (parent_->park_forwarding(*this)) stop_children(*this);
@@ -129,7 +145,7 @@ void group::park_parent(std::size_t ours) noexcept {
 
 void group::resume_parent() noexcept {
   if (how() == wake_up::stopped)
-    end_stopped(*parent_);
+    end_stopped_by(*parent_, *this);
   else
     run_next(parent_->top, *parent_);
 }
@@ -137,7 +153,7 @@ void group::resume_parent() noexcept {
 bool group::decide() noexcept {
   const unsigned before = marks_.fetch_or(decided, std::memory_order_acquire);  // <- list
   if ((before & decided) != 0) return false;
-  if ((before & listed) != 0) stop_all();
+  if ((before & listed) != 0) end_all();
   return true;
 }
 
@@ -146,6 +162,15 @@ bool group::decide() noexcept {
 void group::stop_all() noexcept {
   for (child* one = children_.load(std::memory_order_relaxed); one != nullptr;)  // as declared
     std::exchange(one, one->sibling)->request_stop();
+}
+
+// The same, since the group has decided: each that was not told before notes that.
+void group::end_all() noexcept {
+  for (child* one = children_.load(std::memory_order_relaxed); one != nullptr;) {  // as declared
+    child& told = *std::exchange(one, one->sibling);
+    told.note_told_by_group();
+    told.request_stop();
+  }
 }
 
 // The same, by the parent before it waits. Those that go on on its executor are unwound here, now, on top of it: they need
@@ -157,13 +182,14 @@ std::size_t group::stop_here() noexcept {
   const executor* const ours = executor_of(*parent_);
   if (ours == nullptr || here.fiber != nullptr || here.nested_forks == deepest_nesting ||
       wait_watch::now() != nullptr) {
-    stop_all();
+    end_all();
     return 0;
   }
   job_queue left;
   for (child* one = children_.load(std::memory_order_relaxed); one != nullptr;)  // as declared
   {
     child& told = *std::exchange(one, one->sibling);
+    told.note_told_by_group();
     if (!detail::stop_here::claim(told) || !detail::stop_here::leave(told)) continue;
     if (executor_of(told) == ours)
       left.push(told);
@@ -190,7 +216,8 @@ std::size_t group::stop_here() noexcept {
     }
   }
   --here.nested_forks;
-  if (ended != 0) any_stopped_.store(true, std::memory_order_relaxed);  // for how(), here or behind the countdown
+  if (ended != 0)
+    any_stopped_.fetch_or(one_stopped, std::memory_order_relaxed);  // for how(), here or behind the countdown
   return ended;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <weft/detail/join/join.hpp>
 
+#include "core/end_causes.hpp"
 #include "core/run_loop.hpp"
 #include "core/stop_turn.hpp"
 #include "core/turns.hpp"
@@ -71,7 +72,7 @@ void* join::take_room(std::size_t index) noexcept {
   }
 }
 
-// Fails these children for want of memory. Others are left.
+// Fails these children for lack of memory. Others are left.
 void join::fail_some(std::size_t from, std::size_t to) noexcept {
   for (std::size_t index = from; index != to; ++index) kind_->fail(*this, index);
   const auto fewer = static_cast<std::int64_t>(to - from);
@@ -103,7 +104,7 @@ void join::settle_first(std::size_t ended) noexcept {
 
 // ---- roots of their own -------------------------------------------------------------------------------------------------
 
-// Has the parent wait for so many children. It may go on at once, and this join may be gone after the call.
+// Lets the parent wait for `others` further children. It may be resumed at once, and this join may be gone after the call.
 void join::park(root& parent, std::size_t others) noexcept {
   parent.top = continuation;  // before it waits: whoever holds the wait reads this
   wait& in = *::new (static_cast<void*>(rooms_)) wait{*this};
@@ -258,13 +259,28 @@ void join::run_some(std::size_t from, std::size_t to, void* room) noexcept {
   child.run_here();  // this join may be gone after this line
 }
 
-// ---- the end ------------------------------------------------------------------------------------------------------------------
+// ---- the end ---------------------------------------------------------------------------------------------------------------
+
+// A child has ended stopped, and says why, unless it was told to with the parent.
+WEFT_SELDOM void join::note_stopped(const join_child& one) noexcept {
+  const auto causes = causes_of_end(one);
+  const unsigned char mine = causes.empty() ? one_stopped : one_stopped | has_cause;
+  const unsigned char before = any_.fetch_or(mine, std::memory_order_relaxed);  // the countdown carries it
+  if (!causes.empty() && (before & has_cause) == 0) room_of_cause().put(causes.front());
+}
+
+void join::why(const waiter& self, cause_list& into) noexcept {
+  join& mine = *static_cast<const wait&>(self).all;
+  if ((mine.any_.load(std::memory_order_relaxed) & has_cause) != 0)  // carried
+    into.add(mine.room_of_cause().it);
+}
 
 void join::child_ended(root& self, bool stopped) noexcept {
   auto& child = static_cast<join_child&>(self);
   join& mine = *child.all_;
+  if (stopped) [[unlikely]]
+    mine.note_stopped(child);
   mine.kind_->settle(mine, child.index_, stopped);
-  if (stopped) mine.any_.fetch_or(one_stopped, std::memory_order_relaxed);  // the countdown carries it
   leave_root();  // the child's root lies in the parent's frame, and the parent goes on when the last child has counted down
   mine.count_down();
 }

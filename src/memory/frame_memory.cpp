@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 #include <weft/detail/memory/frame_memory.hpp>
+#include <weft/frame_memory.hpp>
 
 #include "base/asan.hpp"
 #include "memory/heap.hpp"
@@ -233,13 +234,6 @@ void frame_source::enter(const executor* where, const worker& here) noexcept {
 ambient_memory::ambient_memory(frame_source* source) noexcept : outer_{std::exchange(this_heap().memory, source)} {}
 ambient_memory::~ambient_memory() { this_heap().memory = outer_; }
 
-frame_memory_stats frame_memory_now() noexcept { return {slab_source::the_one().bytes_in_use(), this_heap().cached}; }
-
-void trim_frame_memory() noexcept {
-  this_heap().sweep();
-  slab_source::the_one().let_go_of_all();
-}
-
 bool age_frame_memory(long now) noexcept {
   heap& mine = this_heap();
   const bool has_many = mine.age(now);
@@ -267,3 +261,16 @@ void leave_frame_memory(heap& here) noexcept {
 }
 
 }  // namespace weft::detail
+
+namespace weft {
+
+frame_memory_stats frame_memory_now() noexcept {
+  return {detail::slab_source::the_one().bytes_in_use(), detail::this_heap().cached};
+}
+
+void trim_frame_memory() noexcept {
+  detail::this_heap().sweep();
+  detail::slab_source::the_one().let_go_of_all();
+}
+
+}  // namespace weft

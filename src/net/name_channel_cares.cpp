@@ -101,12 +101,19 @@ void name_channel::note_lack() noexcept {
     begins_->lacked = refused_;
     return;
   }
-  for (lookup* one = first_; one != nullptr; one = one->next) one->lacked = refused_;
+  for (lookup* one = first_; one != nullptr; one = one->next)
+    if (!one->is_over) one->lacked = refused_;
+}
+
+// Nor is it looked up whose question an answer is for: a lookup that is doubtful for another one's sake may ask once more.
+void name_channel::note_doubt() noexcept {
+  for (lookup* one = first_; one != nullptr; one = one->next)
+    if (!one->is_over) one->is_doubtful = true;
 }
 
 // ---- callbacks of c-ares ----------------------------------------------------------------------------------------------------
 
-void name_channel::called_back(void* its, int status, int, ares_addrinfo* found) noexcept {
+void name_channel::called_back(void* its, int status, int timeouts, ares_addrinfo* found) noexcept {
   auto& one = *static_cast<lookup*>(its);
   name_channel& mine = one.channel;
   std::shared_ptr<lookup> kept = std::move(one.kept);
@@ -114,6 +121,7 @@ void name_channel::called_back(void* its, int status, int, ares_addrinfo* found)
   one.status = status;
   one.found = found;
   one.refused = mine.refused_;
+  if (timeouts != 0) one.is_doubtful = true;
   if (status == ARES_SUCCESS) mine.refused_ = {};  // what failed was only a socket by which c-ares sorts addresses
   if (one.is_left) {
     --mine.left_;
@@ -180,11 +188,14 @@ ares_ssize_t name_channel::send(int number, const iovec* parts, int count, void*
 }
 
 // Notes the error in a server's answer. c-ares goes on to its next server after one of these, and reports none of them when no
-// server is left.
+// server is left. The rest of an answer that is truncated comes by TCP, which is not looked at: so it may be an error, too.
 void name_channel::look_at(std::span<const unsigned char> datagram) noexcept {
   constexpr std::size_t header = 12;
+  constexpr unsigned is_truncated = 0x2, no_error = 0, no_such_name = 3;
   if (datagram.size() < header) return;
-  switch (datagram[3] & 0xf) {
+  const unsigned code = datagram[3] & 0xfU;
+  if ((datagram[2] & is_truncated) != 0 || (code != no_error && code != no_such_name)) note_doubt();
+  switch (code) {
     case 2: refused_ = resolve_errc::server_failed; break;
     case 4: refused_ = resolve_errc::not_understood; break;
     case 5: refused_ = resolve_errc::refused; break;

@@ -62,6 +62,7 @@ struct lookup : std::enable_shared_from_this<lookup> {
   // Guarded by the channel's lock; `status` and `found` are the task's alone once `is_over`.
   bool is_over = false;
   bool is_left = false;
+  bool is_doubtful = false;  // one of its questions may have failed: by an answer, or for want of one
   int status = 0;
   ares_addrinfo* found = nullptr;
   std::error_code refused{};                // why no server could be used, if that is known
@@ -133,6 +134,7 @@ class name_channel {
     return -1;
   }
   void note_lack() noexcept;
+  void note_doubt() noexcept;
   void look_at(std::span<const unsigned char> datagram) noexcept;
   // The place of a socket in `unwatched_`; for -1 a free place. Null: there is none.
   int* unwatched(int number) noexcept {

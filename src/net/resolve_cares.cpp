@@ -228,14 +228,23 @@ std::error_code why_it_failed(const lookup& one) noexcept {
   return resolve_errc::unreachable;
 }
 
-}  // namespace
+// How a lookup has ended.
+struct lookup_end {
+  std::vector<endpoint> found{};
+  std::error_code why{};  // where nothing was found
+  bool is_doubtful = false;
+};
 
-task<std::vector<net::endpoint>> look_up_by_channel(name_query what, std::uint16_t port) {
+bool is_nothing(std::error_code why) noexcept {
+  return why == resolve_errc::no_address || why == resolve_errc::not_found;
+}
+
+// Asks once, for the addresses of this family.
+task<lookup_end> ask_channel(const name_query& what, address_family family, std::uint16_t port) {
   const std::shared_ptr<name_channel> channel = channels::instance().get(&io_service_here(), what.channel);
   const auto one = std::make_shared<lookup>(*channel);
   begun_lookup mine{*one};
-  if (const std::error_code refused = mine.begin(what.host.c_str(), what.family))
-    co_await fail_with(lookup_failure(refused, what));
+  if (const std::error_code refused = mine.begin(what.host.c_str(), family)) co_return lookup_end{.why = refused};
   for (;;) {
     one->turn.reset();
     const name_channel::role now = channel->role_of(*one);
@@ -245,11 +254,30 @@ task<std::vector<net::endpoint>> look_up_by_channel(name_query what, std::uint16
     else
       co_await one->turn.wait();
   }
-  if (one->status != ARES_SUCCESS || one->found == nullptr)
-    co_await fail_with(lookup_failure(why_it_failed(*one), what));
-  std::vector<net::endpoint> all = endpoints_of(one->found->nodes, port);
-  if (all.empty()) co_await fail_with(lookup_failure(why_it_failed(*one), what));
-  co_return all;
+  lookup_end end;
+  if (one->status == ARES_SUCCESS && one->found != nullptr) end.found = endpoints_of(one->found->nodes, port);
+  if (end.found.empty()) end.why = why_it_failed(*one);
+  end.is_doubtful = is_nothing(end.why) && (one->is_doubtful || one->lacked);
+  co_return end;
+}
+
+}  // namespace
+
+// Of its two questions, c-ares tells how the one that was answered last has ended. Where that says that there is nothing, and the
+// other one may have failed, each is asked alone. So what may be there is never said not to be.
+task<std::vector<net::endpoint>> look_up_by_channel(name_query what, std::uint16_t port) {
+  lookup_end end = co_await ask_channel(what, what.family, port);
+  if (end.is_doubtful && what.family == address_family::any) {
+    static constexpr std::array each{address_family::v4, address_family::v6};
+    for (const address_family family : each) {
+      lookup_end alone = co_await ask_channel(what, family, port);
+      if (is_nothing(alone.why)) continue;
+      end = std::move(alone);
+      break;
+    }
+  }
+  if (end.why) co_await fail_with(lookup_failure(end.why, what));
+  co_return std::move(end.found);
 }
 
 }  // namespace weft::detail

@@ -31,6 +31,8 @@ std::exception_ptr failure_of(std::error_code refused, const char* operation) no
   }
 }
 
+void throw_failure_of(std::error_code refused, const char* operation) { throw error{refused, operation}; }
+
 namespace {
 
 constexpr std::size_t most_parts = 64;  // of one call

@@ -221,10 +221,15 @@ void root_walk::look_behind_gate() {
         if (thread == 0) continue;
         const pool_worker* const in = peek(one->of_pool);
         const root* const current = peek(one->current);
-        workers.push_back({.thread = thread,
+        // A turn that is about to end may be of another stay of that root on this worker.
+        const bool is_traced =
+            current != nullptr && peek(one->traces.open) == current && peek(one->traces.may_suspend) == 0;
+        workers.push_back({.at = one,
+                           .thread = thread,
                            .pool = in != nullptr ? in->home : nullptr,
                            .current = current != nullptr ? address_of(*current) : nullptr,
-                           .queued = in != nullptr ? in->line.size() + in->forks.size() : 0});
+                           .queued = in != nullptr ? in->line.size() + in->forks.size() : 0,
+                           .since = is_traced ? peek(one->traces.began) : 0});
       }
       walk_gate::the_one.reopen();
       return;
@@ -252,6 +257,7 @@ void root_walk::go_down() {
     // Not before: a scope is left under its lock, whose holder may spin for the wait of a child that waits for room.
     if (left_last_.of != nullptr) leave(std::exchange(left_last_, {}));
     batch_.deadline = std::chrono::steady_clock::time_point::max();
+    batch_.deadline_set_at.reset();
   }
 }
 
@@ -317,6 +323,7 @@ void root_walk::look_at(child_batch& batch, std::size_t parent) {
       notes_[i].frames = 0;
       notes_[i].on.count = 0;
       if (one.wait) note_held(one, into, notes_[i], first + i);
+      note_who_set_deadline(into, batch);
     }
     one.wait.reset();
   }
@@ -329,6 +336,15 @@ void root_walk::look_at(child_batch& batch, std::size_t parent) {
     for (std::size_t k = 0; k != noted.frames; ++k) into.stack[k] = async_frame{noted.stack[k]};
     if (into.function == nullptr && noted.frames != most_kept) into.function = noted.stack[noted.frames - 1];
   }
+}
+
+// Of the scope that it is part of, or of one around that, from which both have it.
+void root_walk::note_who_set_deadline(seen_root& into, const child_batch& batch) const noexcept {
+  if (into.deadline == std::chrono::steady_clock::time_point::max()) return;
+  if (batch.deadline_set_at && batch.deadline == into.deadline)
+    into.deadline_set_at = batch.deadline_set_at;
+  else if (into.parent != seen_root::none && roots[into.parent].deadline == into.deadline)
+    into.deadline_set_at = roots[into.parent].deadline_set_at;
 }
 
 // By the holder of its wait: allocates nothing, and takes no lock whose owner may wait for it.

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <source_location>
 #include <vector>
 #include <weft/async_frame.hpp>
 #include <weft/detail/core/async_stack.hpp>
@@ -39,16 +41,19 @@ struct seen_root {
   items<wait_subject> on;
   items<async_frame> stack;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::optional<std::source_location> deadline_set_at;
   const char* reason = nullptr;  // of a stop
   std::source_location where;
 };
 
 /// What it has seen of a thread.
 struct seen_worker {
+  const worker* at;  // which stays, whatever its thread does
   int thread;
   const void* pool;     // its executor; null: it is in none
   const void* current;  // as seen_root::at
   std::size_t queued;
+  std::uint64_t since;  // a stamp: when the turn of `current` began, if that is traced; else 0
 };
 
 class root_walk {
@@ -94,6 +99,7 @@ class root_walk {
   void merge_those_found_twice();
   void go_down();
   void look_at(child_batch& batch, std::size_t parent);
+  void note_who_set_deadline(seen_root& into, const child_batch& batch) const noexcept;
   void note_held(child_batch::child& one, seen_root& into, note& noted, std::size_t index);
   void enter(waiter& in, const wait_children& by, std::size_t parent);
   void leave(const level& one) noexcept;

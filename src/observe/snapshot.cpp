@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "observe/root_walk.hpp"
+#include "observe/running_stacks.hpp"
 #include "observe/wait_graph.hpp"
 #include "trace/event_ring.hpp"
 
@@ -93,6 +94,7 @@ snapshot take_snapshot(const snapshot_options& options) {
       {.stacks = options.stacks, .most_frames = options.most_frames, .most_roots = options.most_tasks, .only = {}});
   root_walk& walk = *first;
   walk.run();
+  if (options.stacks && options.running_stacks) detail::add_running_stacks(walk, options.most_frames);
   if (walk.is_complete) forget_ended(walk.roots, oldest);
   all.is_complete = walk.is_complete;
   if (options.deadlocks) {
@@ -110,6 +112,12 @@ snapshot take_snapshot(const snapshot_options& options) {
   ids.reserve(walk.roots.size());
   for (const seen_root& one : walk.roots) ids.emplace(one.at, one.id);
 
+  // When a stamp was taken.
+  const auto began = [scale = detail::stamp_scale::now()](std::uint64_t stamp) {
+    const detail::stamp_pair& first = detail::first_stamp();
+    return std::chrono::steady_clock::time_point{
+        std::chrono::nanoseconds{first.steady + scale.nanoseconds(stamp - first.stamp)}};
+  };
   std::vector<pool_info> pools;
   std::unordered_map<const void*, int> in;  // what each worker is in
   all.workers = items<worker_info>{walk.workers.size()};
@@ -118,6 +126,7 @@ snapshot take_snapshot(const snapshot_options& options) {
     worker_info& added = all.workers[i];
     added.thread = one.thread;
     added.queued = one.queued;
+    if (one.since != 0) added.since = began(one.since);
     if (one.pool != nullptr) {
       auto its = std::find_if(pools.begin(), pools.end(), [&](const pool_info& p) { return p.executor == one.pool; });
       if (its == pools.end()) its = pools.insert(pools.end(), {one.pool, 0});
@@ -131,12 +140,6 @@ snapshot take_snapshot(const snapshot_options& options) {
   }
   all.pools = pools;
 
-  // When a stamp was taken.
-  const auto began = [scale = detail::stamp_scale::now()](std::uint64_t stamp) {
-    const detail::stamp_pair& first = detail::first_stamp();
-    return std::chrono::steady_clock::time_point{
-        std::chrono::nanoseconds{first.steady + scale.nanoseconds(stamp - first.stamp)}};
-  };
   all.tasks = items<task_info>{walk.roots.size()};
   for (std::size_t i = 0; i != walk.roots.size(); ++i) {
     seen_root& one = walk.roots[i];
@@ -156,7 +159,9 @@ snapshot take_snapshot(const snapshot_options& options) {
     }
     added.stack = std::move(one.stack);
     if (one.since != 0) added.since = began(one.since);
+    if (added.state == task_state::running) added.since = all.workers[static_cast<std::size_t>(added.worker)].since;
     added.deadline = one.deadline;
+    added.deadline_set_at = one.deadline_set_at;
     added.stop_requested = one.stop_requested;
     added.is_shielded = one.is_shielded;
     if (one.reason != nullptr) added.cause = stop_cause{one.reason, one.where};

@@ -139,12 +139,17 @@ void put_task_as_json(snapshot_json& to, const task_info& one, function_names& k
   for (const task_wait& what : one.waits)
     to.begin('{').key("what").text(what.what).key("at").text(written(what.at)).key("holder").id(what.holder).end('}');
   to.end(']');
-  if (one.since) to.key("waiting_ms").number(count_ms(now - *one.since));
+  if (one.since)
+    to.key(one.state == task_state::running ? "running_ms" : "waiting_ms").number(count_ms(now - *one.since));
   to.key("stack").begin('[');
   for (const async_frame& frame : one.stack) to.text(known.of(frame));
   to.end(']');
   if (one.deadline != std::chrono::steady_clock::time_point::max())
     to.key("deadline_in_ms").number(count_ms(one.deadline - now));
+  if (one.deadline_set_at) {
+    to.key("deadline_set_at").begin('{').key("function").text(one.deadline_set_at->function_name());
+    to.key("file").text(one.deadline_set_at->file_name()).key("line").number(one.deadline_set_at->line()).end('}');
+  }
   to.key("stop_requested").boolean(one.stop_requested).key("is_shielded").boolean(one.is_shielded);
   if (one.cause) {
     to.key("cause").begin('{').key("reason").text(one.cause->reason != nullptr ? one.cause->reason : "");
@@ -255,6 +260,9 @@ class snapshot_text {
     if (one.since) out_ << ", for " << count_ms(now_ - *one.since) << " ms";
     if (one.deadline != std::chrono::steady_clock::time_point::max())
       out_ << ", deadline in " << count_ms(one.deadline - now_) << " ms";
+    if (one.deadline_set_at)
+      out_ << " (set at " << one.deadline_set_at->file_name() << ':' << one.deadline_set_at->line() << ", in "
+           << one.deadline_set_at->function_name() << ')';
     if (one.stop_requested) {
       out_ << ", told to stop";
       if (one.cause && one.cause->reason != nullptr)
@@ -294,17 +302,12 @@ void snapshot::json(std::ostream& out) const {
   for (const pool_info& one : pools)
     to.begin('{').key("executor").text(written(one.executor)).key("workers").number(one.workers).end('}');
   to.end(']').key("workers").begin('[');
-  for (const worker_info& one : workers)
-    to.begin('{')
-        .key("thread")
-        .number(one.thread)
-        .key("pool")
-        .number(one.pool)
-        .key("runs")
-        .id(one.runs)
-        .key("queued")
-        .number(one.queued)
-        .end('}');
+  for (const worker_info& one : workers) {
+    to.begin('{').key("thread").number(one.thread).key("pool").number(one.pool);
+    to.key("runs").id(one.runs).key("queued").number(one.queued);
+    if (one.since) to.key("running_ms").number(count_ms(now - *one.since));
+    to.end('}');
+  }
   to.end(']').key("tasks").begin('[');
   for (const task_info& one : tasks) put_task_as_json(to, one, known, now);
   to.end(']').end('}');

@@ -18,6 +18,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <utility>
+#include <weft/detail/core/async_stack.hpp>
 #include <weft/detail/core/root.hpp>
 
 #include "core/worker.hpp"
@@ -60,8 +62,13 @@ void list_async(const worker& its, thread_calls& into) noexcept {
   const auto address = [](std::coroutine_handle<> one) { return reinterpret_cast<std::uintptr_t>(one.address()); };
   if (!copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
   std::uint64_t frame = address(now->top);
+  bool is_in_root = true;
+  const auto end_of_root = [&] {
+    if (std::exchange(is_in_root, false)) into.in_root = into.async_count;
+  };
   for (int steps = 0; steps != 1000 && into.async_count != into.async.size(); ++steps) {
     if (frame == 0) {  // on in the root that waits for this one
+      end_of_root();
       at = reinterpret_cast<std::uintptr_t>(now->parent);
       const bool is_fork = now->is_fork;
       if (at == 0 || !copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
@@ -75,18 +82,26 @@ void list_async(const worker& its, thread_calls& into) noexcept {
     if (!copy_memory(frame, copy_of_frame.data(), copy_of_frame.size())) return;
     const auto any = std::coroutine_handle<>::from_address(copy_of_frame.data());
     if (const root* const ended = root::ended_by(any); ended != nullptr) {
+      end_of_root();
       at = reinterpret_cast<std::uintptr_t>(ended);
       if (!copy_memory(at, copy_of_root.data(), copy_of_root.size())) return;
       frame = address(now->after_end());
       continue;
     }
+    if (is_in_root && into.in_fiber > into.async_count && is_of_fiber(*here)) into.in_fiber = into.async_count;
     if (here->destroy != boundary::arrive_stopped && here->resume != nullptr)
       into.async[into.async_count++] = reinterpret_cast<const void*>(here->resume);
     frame = address(here->continuation);
   }
+  if (into.async_count == into.async.size()) end_of_root();  // the innermost, of more
 }
 
 }  // namespace
+
+void list_async_calls(const worker& its, thread_calls& into) noexcept {
+  list_async(its, into);
+  into.is_there = true;
+}
 
 thread_state state_of(int thread) noexcept {
   thread_state state;
@@ -218,9 +233,37 @@ bool had_handler() noexcept {
 
 _Unwind_Reason_Code stop_at_once(_Unwind_Context*, void*) noexcept { return _URC_END_OF_STACK; }
 
+/// Whose turn it is to ask, or to begin and end with that. A child of fork() takes over what a thread of its parent had.
+class turn {
+ public:
+  turn() noexcept {
+    const ::pid_t process = ::getpid();
+    for (::pid_t who = 0; !whose.compare_exchange_weak(who, process,
+                                                       std::memory_order_acquire,    // <- turn (no model: a lock)
+                                                       std::memory_order_relaxed);)  // looked at here
+      if (who == process) {
+        constexpr timespec a_while{.tv_sec = 0, .tv_nsec = 50'000};
+        ::nanosleep(&a_while, nullptr);
+        who = 0;
+      }
+  }
+  turn(const turn&) = delete;
+  ~turn() { whose.store(0, std::memory_order_release); }  // -> turn (no model: a lock)
+
+ private:
+  // The process that has a thread at it; 0: none.
+  //   edge turn   all that is asked, answered and counted  ->  whoever is next
+  static constinit std::atomic<::pid_t> whose;
+};
+constinit std::atomic<::pid_t> turn::whose{0};
+
+constinit unsigned probers = 0;  // by whose turn it is
+
 }  // namespace
 
 void begin_probing() noexcept {
+  const turn mine;
+  if (probers++ != 0) return;
   ::_Unwind_Backtrace(stop_at_once, nullptr);  // what the unwinder does once, it does not do in a handler
   struct sigaction before{};
   ::sigaction(SIGPROF, nullptr, &before);
@@ -236,6 +279,8 @@ void begin_probing() noexcept {
 // The default action of a signal that comes late would end the process: where there was no handler, ours stays, and does nothing.
 // One that has been set meanwhile stays, too.
 void end_probing() noexcept {
+  const turn mine;
+  if (--probers != 0) return;
   struct sigaction now{};
   if (had_handler() && ::sigaction(SIGPROF, nullptr, &now) == 0 && is_handled_here(now))
     ::sigaction(SIGPROF, &sigprof_before, nullptr);
@@ -250,6 +295,7 @@ void end_probing() noexcept {
 }
 
 void list_calls_of(int thread, thread_calls& into) noexcept {
+  const turn mine;
   question& ours = the_question;
   std::uint64_t state = question::asked_of(thread);
   ours.calls = {};

@@ -28,19 +28,25 @@ const char* name_of_call(long number) noexcept;
 struct thread_calls {
   std::array<const void*, 64> native{}, async{};
   std::size_t native_count = 0, async_count = 0;
-  std::uint64_t root = 0;  // that runs; 0: none
+  std::size_t in_root = 0;  // of the async ones, those of the root that runs
+  std::size_t in_fiber =
+      static_cast<std::size_t>(-1);  // the first async one that awaits the fiber on whose stack this runs
+  std::uint64_t root = 0;            // that runs; 0: none
   bool is_there = false;
 };
 
-/// Has the thread list its calls, in a handler of SIGPROF. Waits for that, up to a tenth of a second. By one thread at a time.
-/// Of one that is in a system call, that may end; so it is not called for such.
+/// Has the thread list its calls, in a handler of SIGPROF. Waits for that, up to a tenth of a second. Of one that is in a
+/// system call, that may end; so it is not called for such. While somebody probes. Any thread; one is asked at a time.
 void list_calls_of(int thread, thread_calls& into) noexcept;
 
 /// The same of one that is in a system call, without touching it: `seen` is its state before. What is not there in the end
 /// says that it was in another call meanwhile.
 void guess_calls_of(int thread, const thread_state& seen, const worker& its, thread_calls& into) noexcept;
 
-/// Takes SIGPROF over, and gives it back. By one thread at a time.
+/// Of a thread that is in a system call, or the calling one: who awaits what its root is in.
+void list_async_calls(const worker& its, thread_calls& into) noexcept;
+
+/// Takes SIGPROF over, until as many have ended probing as have begun. Any thread.
 void begin_probing() noexcept;
 void end_probing() noexcept;
 

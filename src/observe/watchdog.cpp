@@ -23,7 +23,9 @@
 #include "base/fence.hpp"
 #include "base/helper_signals.hpp"
 #include "base/stamp.hpp"
+#include "core/running_probe.hpp"
 #include "core/turns.hpp"
+#include "observe/running_stacks.hpp"
 #include "observe/thread_probe.hpp"
 #include "sched/pool_worker.hpp"
 #include "sched/worker_watch.hpp"
@@ -290,8 +292,10 @@ watchdog::watchdog(watchdog_options options) : core_{std::make_unique<core>(opti
                 "a watchdog does so already"};
   detail::prepare_fences();
   detail::begin_probing();
+  detail::probe_of_running.store(detail::calls_of_running, std::memory_order_relaxed);  // as declared
   const detail::helper_signals as_helper;
   if (const int refused = ::pthread_create(&core_->thread, nullptr, core::run, core_.get()); refused != 0) {
+    detail::probe_of_running.store(nullptr, std::memory_order_relaxed);  // as declared
     detail::end_probing();
     detail::process_with_one.store(0, std::memory_order_relaxed);  // as declared
     throw error{{refused, std::generic_category()}, "start the thread of a watchdog"};
@@ -308,6 +312,7 @@ watchdog::~watchdog() {
   detail::watcher_bed::ring();
   detail::word_futex{core_->ends}.wake();
   ::pthread_join(core_->thread, nullptr);
+  detail::probe_of_running.store(nullptr, std::memory_order_relaxed);  // as declared
   detail::end_probing();
   detail::process_with_one.store(0, std::memory_order_relaxed);  // as declared
 }

@@ -1,4 +1,4 @@
-// What is answered: looks at the process, as texts. Called by the observer's thread, which is no worker and never blocks one.
+// The answers' texts, about the state of the process. Called on the observer's thread, which is no worker and never blocks one.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace weft::detail {
 
-/// What the observer itself counts.
+/// The observer's own counters.
 struct observer_counts {
   std::uint64_t answers = 0, refused = 0, dropped = 0, deadlocks = 0, stalls = 0;
   unsigned clients = 0;
 };
 
 struct told_deadlock {
-  std::string key;   ///< the same as long as it is the same one
-  std::string json;  ///< an object
+  std::string key;   ///< identifies the deadlock for as long as it lasts
+  std::string json;  ///< a JSON object
   std::string text;  ///< for people, ending in a new line
 };
 
-/// One look at all that lives, and at who waits for whom.
+/// A snapshot of all tasks, with its deadlocks, and its texts.
 class process_view {
  public:
   process_view();
@@ -38,12 +38,12 @@ class process_view {
   std::unique_ptr<parts> parts_;
 };
 
-/// Whether there are deadlocks now: a look without stacks, which are what takes long, above all those of fibers.
+/// Whether there are deadlocks now, by a snapshot without stacks, which take the most time, above all those of fibers.
 bool are_deadlocks();
 
-/// The pools' workers, and figures of the process: an object.
+/// Figures of the pools' workers and of the process, as a JSON object.
 std::string status_json(const observer_counts& counts);
-/// In OpenMetrics' text format.
+/// The same figures in OpenMetrics' text format.
 std::string metrics_text(const observer_counts& counts);
 
 }  // namespace weft::detail

@@ -20,7 +20,7 @@ bool observer_client::receive(time_point now) {
       ended_ = true;
       break;
     }
-    // Whoever sends a byte a second has to end his request all the same: only its first byte begins the time anew.
+    // Only a request's first byte restarts the time limit: so a client that sends a byte a second is dropped, too.
     if (in_.empty() && !(http_ && http_->is_inside())) moved_ = now;
     in_.append(some, static_cast<std::size_t>(size));
     may_have_request_ = true;
@@ -37,7 +37,7 @@ bool observer_client::next_line(std::string_view& line) {
       return false;
     }
     const bool is_rest = overlong_;
-    overlong_ = !has_end && !ended_;  // what comes up to the next end belongs to this line
+    overlong_ = !has_end && !ended_;  // the bytes up to the next line end belong to this line
     const std::size_t size = has_end ? end : in_.size();
     if (!is_rest) line_.assign(in_, 0, std::min(size, longest_request + 1));
     in_.erase(0, has_end ? end + 1 : size);

@@ -1,25 +1,25 @@
-// The signal that asks for a dump. Its handler does no more than to write to an eventfd, which wakes the observer's thread.
+// The signal that requests a dump. Its handler only writes to an eventfd, which wakes the observer's thread.
 #pragma once
 
 namespace weft::detail {
 
-/// One that is heard, as long as this lives; one at a time in a process.
+/// Handles the signal while it lives. One at a time in a process.
 class dump_signal {
  public:
-  /// Installs the handler. Throws error, also where another observer has a signal.
+  /// Installs the handler. Throws error, also if another observer has installed one.
   explicit dump_signal(int number);
   dump_signal(const dump_signal&) = delete;
-  /// Sets the action back that the signal had, unless the program has set another one since.
+  /// Restores the signal's old action, unless the program has set another one meanwhile.
   ~dump_signal();
 
-  /// The eventfd, which stays for ever: a handler may be at it whenever. Watched edge-triggered, and never read.
+  /// The eventfd. It is never closed, since a handler may use it at any time. It is watched edge-triggered, and not read.
   int number() const noexcept { return event_; }
 
  private:
   int signal_, event_;
 };
 
-// Around a fork. The child's signals ask for nothing, and above all not for its parent's dump.
+// Called around a fork(). A signal in the child requests nothing, in particular not a dump of its parent.
 void hold_dump_signal() noexcept;
 void let_go_dump_signal() noexcept;
 void forget_dump_signal() noexcept;

@@ -14,8 +14,8 @@
 
 #include "core/worker.hpp"
 
-// A linker takes from a static library what is referred to. The library's users refer to this, by an option of the linker that
-// comes with the target and with weft-observe.pc.
+// A linker takes from a static library only what something refers to. The library's users refer to this symbol, by a linker
+// option that comes with the target and with weft-observe.pc.
 extern "C" const char weft_observe_is_linked = 1;
 
 namespace weft::detail {
@@ -36,7 +36,7 @@ int signal_called(std::string_view name) noexcept {
   return 0;
 }
 
-// "50ms", "2s"; 0: it is neither.
+// Parses "50ms" or "2s"; 0: it is neither.
 std::chrono::milliseconds duration_of(std::string_view text) noexcept {
   unsigned count = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -46,7 +46,7 @@ std::chrono::milliseconds duration_of(std::string_view text) noexcept {
   return unit == "s" && count <= 3600 ? std::chrono::milliseconds{count * 1000} : std::chrono::milliseconds{0};
 }
 
-// What is wrong with a word; empty: nothing.
+// Takes one word. Gives what is wrong with it; empty: nothing.
 std::string take_word(asked_observer& to, std::string_view name, std::string_view value, bool has_value) {
   const auto path = [&](std::string& as) -> std::string {
     if (value.empty() || value.front() != '/') return "needs an absolute path";
@@ -93,18 +93,18 @@ void say(const std::string& what) noexcept {
 }
 
 asked_observer& asked() {
-  static auto* const one = new asked_observer;  // for ever: the observer reads it
+  static auto* const one = new asked_observer;  // never freed: the observer reads it
   return *one;
 }
 
 constinit observer* made = nullptr;
 
-// Before statics go that were made before the first use of weft.
+// Runs before the destruction of statics that were made before the first use of weft.
 void end_observer() noexcept { delete std::exchange(made, nullptr); }
 
 void begin_observer() noexcept {
   static constinit std::atomic<bool> begun{false};
-  if (begun.exchange(true, std::memory_order_relaxed)) return;  // relaxed: who comes second has nothing to read
+  if (begun.exchange(true, std::memory_order_relaxed)) return;  // relaxed: the second caller reads nothing
   try {
     if (!asked().trace_file.empty()) {
       save_recording_on_crash(asked().trace_file.c_str());
@@ -120,7 +120,7 @@ void begin_observer() noexcept {
   }
 }
 
-// Before main(), while there is one thread: so the hook below is there before any thread of weft.
+// Runs before main(), while there is one thread: so at_first_use is set before any thread of weft reads it.
 [[gnu::constructor]] void read_environment() noexcept {
   const char* const text = ::secure_getenv("WEFT_OBSERVE");
   if (text == nullptr || *text == '\0') return;
@@ -146,7 +146,7 @@ asked_observer parse_observe(std::string_view text) {
     if (!wrong.empty()) found.error = std::string{word} + " " + wrong;
   }
   if (!found.error.empty()) return found;
-  // A word that would do nothing: another one was forgotten.
+  // A word that has no effect without another one: that was forgotten.
   if (!found.dump_file.empty() && found.options.dump_signal == 0) found.error = "dump_to needs dump, with a signal";
   if (!found.token_file.empty() && !found.options.http) found.error = "token_file needs http";
   if (!found.directory.empty() && !found.options.socket && !found.options.http)

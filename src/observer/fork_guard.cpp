@@ -13,7 +13,7 @@ namespace {
 
 constinit std::mutex guards_lock;
 std::vector<fork_guarded*>& all_guards() {
-  static auto* const those = new std::vector<fork_guarded*>;  // for ever: an observer may be gone after statics are
+  static auto* const those = new std::vector<fork_guarded*>;  // never freed: an observer may outlive statics
   return *those;
 }
 

@@ -1,14 +1,14 @@
-// What is told of forks: a child has none of the threads of its parent, and closes what it inherited.
+// Objects that are called around a fork(): a child does not have its parent's threads, and closes the descriptors it inherited.
 #pragma once
 
 namespace weft::detail {
 
 class fork_guarded {
  public:
-  /// In the parent, around a fork: between these two, nothing is opened or closed.
+  /// Called in the parent before and after a fork(): between the two, nothing may be opened or closed.
   virtual void hold() noexcept = 0;
   virtual void let_go() noexcept = 0;
-  /// In the child, in place of let_go(). It is told of no more forks.
+  /// Called in the child, in place of let_go(). The child's own forks call nothing.
   virtual void close_in_child() noexcept = 0;
 
  protected:
@@ -16,7 +16,7 @@ class fork_guarded {
   ~fork_guarded() = default;
 };
 
-/// From now on, or no longer. Throws std::bad_alloc.
+/// Begins and ends the calls. The first throws std::bad_alloc.
 void tell_of_forks(fork_guarded& one);
 void tell_no_more(fork_guarded& one) noexcept;
 

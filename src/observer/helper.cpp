@@ -33,7 +33,7 @@ namespace {
   throw error{std::error_code{number, std::generic_category()}, doing, what};
 }
 
-// What epoll hands back for those that are no client. Only the addresses count.
+// The epoll data of descriptors that are no clients'. Only the addresses matter.
 char woken, dump_asked, stalled, came_by_socket, came_by_http;
 
 }  // namespace
@@ -61,7 +61,7 @@ observer_helper::observer_helper(const observer_options& options)
   }
   if (options.http) {
     open_http(options.http_port);
-    if (!options.socket) stem += "-" + std::to_string(port_);  // which no other process has
+    if (!options.socket) stem += "-" + std::to_string(port_);  // no other process has this port
     open_token(options.token_file, stem);
   }
   if (options.dump_signal != 0) {
@@ -133,9 +133,9 @@ void observer_helper::watch(int number, std::uint32_t events, void* what) {
   if (::epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, number, &asked) != 0) refuse_observer(errno, "watch", "a descriptor");
 }
 
-// ---- around a fork: the child has none of the thread, and lets go of what the parent goes on with -----------------------------
+// ---- fork(): the child does not have the thread, and closes the descriptors that the parent goes on with ----------------------
 
-// The thread may have been anywhere but where it opens and closes something: so nothing else is touched, now or later.
+// The thread may have been anywhere except where it opens or closes a descriptor: so nothing else is used, now or later.
 void observer_helper::close_in_child() noexcept {
   is_forked_ = true;
   for (const int each : {epoll_.number(), wake_.number(), stalled_.number(), by_socket_.number(), by_http_.number()})
@@ -152,7 +152,7 @@ void* observer_helper::run_thread(void* self) noexcept {
   return nullptr;
 }
 
-// Without memory for an answer, whoever asked has it worse than the process: he is dropped.
+// If there is no memory for an answer, the clients are dropped, and the process goes on.
 void observer_helper::run() noexcept {
   while (!ends_) {
     try {
@@ -225,7 +225,7 @@ void observer_helper::accept_from(int listens, bool is_http) {
     const std::lock_guard held{table_lock_};
     net::owned_descriptor came{::accept4(listens, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (came.number() < 0) {
-      // Without a number, or memory, for a connection, that waits in line: it would wake this thread again and again.
+      // No descriptor, or no memory: the connection stays in the backlog, and would wake this thread again and again.
       if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED) listen_on(false);
       return;
     }
@@ -233,7 +233,7 @@ void observer_helper::accept_from(int listens, bool is_http) {
       ++counts_.refused;
       continue;
     }
-    // Anybody on this machine can connect by HTTP: those who have shown no token give way, whoever has said nothing for longest first.
+    // Any local user can connect by HTTP: so the client without a token that was silent for longest gives way.
     if (is_http && count_of(is_http) == most_clients) {
       auto oldest = clients_.end();
       for (auto one = clients_.begin(); one != clients_.end(); ++one)
@@ -282,7 +282,7 @@ void observer_helper::serve(client_place one) {
   observer_client& client = *one;
   if (client.takes_more() && !client.receive(now_)) return end(one);
   for (;;) {
-    if (!client.flush(now_ = clock::now())) return end(one);  // an answer may have taken longer than the patience
+    if (!client.flush(now_ = clock::now())) return end(one);  // to make an answer may have taken longer than `patience`
     if (!client.takes_more()) break;
     if (!client.is_http()) {
       std::string_view line;
@@ -322,13 +322,13 @@ void observer_helper::drop_late() {
 // ---- each second ----------------------------------------------------------------------------------------------------------------
 
 void observer_helper::tick() {
-  next_tick_ = now_ + look_every;  // also where what follows throws
+  next_tick_ = now_ + look_every;  // first, since what follows may throw
   const bool is_asked = std::ranges::any_of(clients_, [](const observer_client& one) { return one.is_subscribed; });
   if (is_asked) {
     const shared_text line = as_shared("{\"event\":\"second\",\"status\":" + status_json(counts()) + "}\n");
     for (auto one = clients_.begin(); one != clients_.end();) {
       const auto next = std::next(one);
-      // One who has not read the last line gets none: he has it from the next one that he reads.
+      // A client that has not read the last line is skipped: the next line that it reads has the newest state.
       if (one->is_subscribed && !one->has_output()) {
         one->send(line);
         serve(one);
@@ -336,7 +336,7 @@ void observer_helper::tick() {
       one = next;
     }
   }
-  // What waits can't begin to wait for itself while nothing runs. So an idle process is looked at twice, and then left alone.
+  // No deadlock can arise while nothing runs. So an idle process is looked at twice, and then only every 10 s.
   constexpr unsigned enough_looks = 2;
   const work_of_others work = work_of_others::so_far();
   quiet_looks_ = work.is_none_since(work_before_) ? quiet_looks_ + 1 : 0;
@@ -350,7 +350,7 @@ void observer_helper::look_for_deadlocks() {
   if (!are_deadlocks()) return told_.clear();
   const process_view view;
   std::set<std::string> found;
-  constexpr std::uint64_t most_at_once = 20;  // of thousands with one reason, so many say it
+  constexpr std::uint64_t most_at_once = 20;  // of thousands with the same cause, these few suffice
   std::uint64_t new_ones = 0;
   for (const told_deadlock& one : view.deadlocks()) {
     found.insert(one.key);
@@ -366,7 +366,7 @@ void observer_helper::look_for_deadlocks() {
   told_ = std::move(found);
 }
 
-// To those who have subscribed, also behind what they have not read, up to a bound.
+// Sends a line to all subscribers, also to those that have unread lines, up to a bound.
 void observer_helper::tell(const shared_text& line) {
   for (auto each = clients_.begin(); each != clients_.end();) {
     const auto next = std::next(each);

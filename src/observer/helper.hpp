@@ -1,7 +1,7 @@
-// The observer's thread: a loop over its sockets, those who ask, and a tick a second while there is something to look at.
+// The observer's thread: a loop over its sockets and its clients, and over a tick each second while there is something to do.
 //
-// It has an epoll set of its own, and uses nothing of a runtime, so it goes on where all workers are blocked. It blocks all
-// signals that are sent to the process. All state is its own, but for the numbers of its descriptors, which a fork reads.
+// It has an epoll set of its own and uses nothing of a runtime, so it goes on where all workers are blocked. It blocks all
+// signals that are sent to the process. Only this thread uses the state, except for the descriptors, which a fork() reads.
 #pragma once
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ namespace weft::detail {
 
 class observer_helper final : fork_guarded {
  public:
-  /// So many clients at once, of each kind.
+  /// The most clients at a time, of each kind (socket and HTTP).
   static constexpr unsigned most_clients = 16;
 
   explicit observer_helper(const observer_options& options);
@@ -42,7 +42,7 @@ class observer_helper final : fork_guarded {
   std::string_view token() const noexcept { return token_; }
   std::string_view token_path() const noexcept { return token_path_; }
 
-  /// Whether this is a forked child of the process that made it. Then it is never destroyed.
+  /// Whether this process is a forked child of the one that made it. Then it is never destroyed.
   bool is_forked() const noexcept { return is_forked_; }
 
  private:
@@ -54,8 +54,8 @@ class observer_helper final : fork_guarded {
   using time_point = clock::time_point;
   using client_place = std::list<observer_client>::iterator;
 
-  // How often those who have subscribed hear of the process, and deadlocks are looked for; and that at the least, of a process that
-  // does nothing.
+  // How often subscribers get the status, and how often it looks for deadlocks; the second value is for a process that does
+  // nothing.
   static constexpr std::chrono::seconds look_every{1}, look_at_least_every{10};
 
   void open_http(unsigned short port);
@@ -89,22 +89,22 @@ class observer_helper final : fork_guarded {
   const std::chrono::milliseconds patience_;
   const std::string dump_file_;
   std::optional<dump_signal> dump_signal_;
-  std::optional<private_directory> directory_;  // before its files
+  std::optional<private_directory> directory_;  // declared before its files, which refer to it
   private_file socket_file_, token_file_;
   std::string token_, token_path_;
   unsigned short port_ = 0;
 
-  std::mutex table_lock_;  // of the descriptors' coming and going: held around each, and by a fork
+  std::mutex table_lock_;  // held around each opening and closing of a descriptor, and by a fork()
   net::owned_descriptor epoll_, wake_, stalled_, by_socket_, by_http_;
-  std::optional<observed_stalls> stalls_;  // behind the descriptor that it wakes this thread by
+  std::optional<observed_stalls> stalls_;  // declared after stalled_, by which it wakes this thread
   std::list<observer_client> clients_;
 
   time_point now_ = clock::now();
   std::optional<time_point> next_tick_;
-  std::optional<time_point> accepts_again_at_;  // there was no number for a connection
+  std::optional<time_point> accepts_again_at_;  // accept() had no descriptor or memory
   bool ends_ = false;
-  std::set<std::string> told_;    // deadlocks, by key, that are still there
-  work_of_others work_before_{};  // at the last look
+  std::set<std::string> told_;    // keys of the deadlocks that were reported and still exist
+  work_of_others work_before_{};  // at the last tick
   unsigned quiet_looks_ = 0;
   observer_counts counts_;
 

@@ -1,4 +1,4 @@
-// What the observer's thread answers: to a line, by HTTP, and to a signal.
+// How the observer's thread answers: a line, an HTTP request, and a signal.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

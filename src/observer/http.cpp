@@ -26,7 +26,7 @@ constexpr std::string_view type_of(http_page page) noexcept {
   }
 }
 
-// In lower case: names of hosts are the same in both, and names of schemes.
+// In lower case, since names of hosts and of schemes do not depend on case.
 std::string lowered(std::string_view text) {
   std::string all{text};
   for (char& one : all)
@@ -48,7 +48,7 @@ bool is_from_here(const http_request& request, unsigned short port) {
          is_here(request.origin.substr(scheme.size()), port);
 }
 
-// Whether a browser says that the observer's own page asks, or whoever has typed its address; or it is no browser.
+// Whether, as the browser says, the request is of the observer's own page, or of a typed address; or it is of no browser.
 bool is_own_page(const http_request& request) {
   return request.site.empty() || request.site == "same-origin" || request.site == "none";
 }
@@ -80,7 +80,7 @@ http_verdict judge(const http_request& request, const http_rules& rules) {
   http_page asked = http_page::none;
   for (const auto& [path, page] : pages)
     if (request.target == path) asked = page;
-  if (asked != http_page::page && !is_own_page(request)) return {.status = 403};  // a link to the page may lie anywhere
+  if (asked != http_page::page && !is_own_page(request)) return {.status = 403};  // a link to the page may be anywhere
   if (!has_token(request, rules.token))
     return {.status = 401, .page = asked == http_page::page ? asked : http_page::none};
   if (!request.is_get && !request.is_head) return {.status = 405};

@@ -1,8 +1,9 @@
-// What a request by HTTP is, and what it gets. The bytes are taken apart by a library, http-parser; what is judged here is whole.
+// HTTP requests, and how they are answered. A library, http-parser, parses the bytes; the checks are all in this file's source.
 //
-// A browser that shows a stranger's page can send requests to 127.0.0.1, too. Such a page knows no token, and so it gets nothing;
-// that a name of its own leads here (DNS rebinding) shows in Host, and that it is not the observer's page in Origin and
-// Sec-Fetch-Site. A path is one of a list, compared as a whole: nothing is decoded, and there are no files.
+// A browser that shows a stranger's page can send requests to 127.0.0.1, too. Such a page knows no token, so its requests are
+// refused. A name of the stranger's that resolves to 127.0.0.1 (DNS rebinding) shows in Host, and a page that is not the
+// observer's in Origin and Sec-Fetch-Site. A path is compared as a whole with a fixed list: nothing is decoded, and no files
+// are served.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ struct http_request {
   bool keeps_alive = false;
 };
 
-/// What there is, by path.
+/// What can be requested, each by its path.
 enum class http_page : std::uint8_t { none, page, metrics, all, snapshot, deadlocks, stalls, dot };
 
 struct http_verdict {
@@ -30,17 +31,17 @@ struct http_verdict {
   http_page page = http_page::none;  ///< what the body is; none: a sentence about the status
 };
 
-/// Who may ask: by this port, and with this token.
+/// What a request must match: the port in its Host, and the token.
 struct http_rules {
   unsigned short port = 0;
   std::string_view token;
 };
 
-/// What a request gets. A request for the page that has no token gets 401 with the page as its body, which holds nothing of the
-/// process, and asks for the token.
+/// Decides what a request gets. A request for the page without a token gets 401, with the page as its body: that has no data of
+/// the process, and asks for the token.
 http_verdict judge(const http_request& request, const http_rules& rules);
 
-/// Whether two texts are equal, in a time that depends on nothing but their lengths.
+/// Whether two texts are equal; takes a time that depends on their lengths alone.
 bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
 /// The head of an answer, up to and with the empty line.
@@ -59,14 +60,15 @@ class http_reader {
   http_reader(const http_reader&) = delete;
   ~http_reader();
 
-  /// Takes what came, up to the end of a request, and says how much that was. After `complete` comes take(), then the next read().
+  /// Parses `came` up to the end of a request, and sets `taken` to how much that was. After `complete`, call take() before the
+  /// next read().
   state read(std::string_view came, std::size_t& taken);
   /// Gives the request that is complete.
   http_request take();
-  /// Whether a request has begun, and not ended.
+  /// Whether a part of a request was parsed, and not its end.
   bool is_inside() const noexcept;
 
-  /// The largest head of a request that is read, with all of its fields.
+  /// The limit for the head of a request with all of its fields, in bytes.
   static constexpr std::size_t largest_head = 16 * 1024;
 
  private:

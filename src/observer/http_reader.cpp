@@ -21,7 +21,7 @@ struct http_reader::parts {
   http_parser parser{};
   http_request request;
   std::string field, value;
-  std::size_t size = 0;  // of the head so far
+  std::size_t size = 0;  // of the head so far, in bytes
   bool is_in_value = false, is_inside = false, is_complete = false, is_body_refused = false;
 
   static parts& of(http_parser* parser) noexcept { return *static_cast<parts*>(parser->data); }
@@ -52,7 +52,7 @@ struct http_reader::parts {
 
 namespace {
 
-// What http_parser calls; other than 0 ends the connection.
+// The callbacks of http_parser; a result other than 0 ends the connection.
 template <class Parts>
 http_parser_settings calls() noexcept {
   http_parser_settings all;
@@ -77,7 +77,7 @@ http_parser_settings calls() noexcept {
     http_request& request = all_parts.request;
     request.is_get = parser->method == HTTP_GET;
     request.is_head = parser->method == HTTP_HEAD;
-    // Its body is not read: the connection ends behind the answer.
+    // A body is not read: the connection is closed after the answer.
     const bool has_length = (parser->flags & F_CONTENTLENGTH) != 0 && parser->content_length != 0;
     request.has_body = has_length || (parser->flags & F_CHUNKED) != 0 || (parser->flags & F_UPGRADE) != 0 ||
                        parser->method == HTTP_CONNECT;

@@ -1,4 +1,4 @@
-// Figures: of the pools, of the process, and of the observer itself; in JSON, and for Prometheus.
+// Figures of the pools, of the process, and of the observer itself, as JSON and for Prometheus.
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -27,12 +27,12 @@ namespace weft::detail {
 namespace {
 
 struct seen_pool {
-  std::string name;  // one of each: a second pool of the same name gets a number
+  std::string name;  // unique: a second pool of the same name gets a number
   std::vector<pool_stats> workers;
   std::size_t waiting_for_any = 0;
 };
 
-// A name is any bytes. Two that differ stay different as text, or get numbers: Prometheus refuses a figure that comes twice.
+// A name may be any bytes. Names that become equal as text get numbers, since Prometheus refuses a figure that comes twice.
 std::string as_text(std::string_view name) {
   std::string text;
   while (!name.empty()) {
@@ -68,7 +68,7 @@ std::vector<seen_pool> all_pools() {
 
 double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>{time}.count(); }
 
-// With a point, whatever the program's locale writes.
+// With a decimal point, whatever the program's locale is.
 std::string number(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 9).ptr;
@@ -94,7 +94,7 @@ std::uint64_t resident_bytes() noexcept {
 std::uint64_t open_descriptors() noexcept {
   const std::unique_ptr<DIR, int (*)(DIR*)> opened{::opendir("/proc/self/fd"), ::closedir};
   rlimit most{};
-  if (!opened && errno == EMFILE && ::getrlimit(RLIMIT_NOFILE, &most) == 0) return most.rlim_cur;  // all of them
+  if (!opened && errno == EMFILE && ::getrlimit(RLIMIT_NOFILE, &most) == 0) return most.rlim_cur;  // all are open
   std::uint64_t count = 0;
   while (opened && ::readdir(opened.get()) != nullptr) ++count;
   return count > 3 ? count - 3 : 0;  // without ".", "..", and that of the directory

@@ -1,5 +1,5 @@
-// The page: one text of HTML with its styles and its script, which is part of the library. cmake/embed.cmake makes it of what is in
-// page/, when the library is built.
+// The page: one HTML text with its styles and its script, which is part of the library. cmake/embed.cmake makes it of the files
+// in page/ when the library is built.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace weft::detail {
 
 extern const std::string_view observer_page;
 
-/// With the nonce by which the answer's content security policy allows its styles and its script.
+/// The page, with the nonce by which the answer's content security policy allows its styles and its script.
 inline std::string page_with(std::string_view nonce) {
   constexpr std::string_view mark = "@NONCE@";
   std::string page;

@@ -27,14 +27,15 @@ std::string own_runtime_directory() {
   const char* const runtime = ::secure_getenv("XDG_RUNTIME_DIR");
   if (runtime == nullptr || *runtime == '\0')
     throw error{std::make_error_code(std::errc::no_such_file_or_directory), "look for a private directory",
-                "XDG_RUNTIME_DIR is not set: name a directory, there is none that would be safe without"};
+                "whose name is not given (dir=PATH, observer_options::directory): XDG_RUNTIME_DIR is not set, and no "
+                "other place is safe"};
   if (*runtime != '/')
     throw error{std::make_error_code(std::errc::invalid_argument), "look for a private directory",
                 "XDG_RUNTIME_DIR is no absolute path"};
   return runtime;
 }
 
-// By its directory, opened: no path of it is too long for an address, and no other directory can be meant.
+// Names the open directory by /proc: so no path is too long for an address, and the directory can't be replaced.
 sockaddr_un address_in(int directory, const std::string& name) {
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
@@ -46,7 +47,7 @@ sockaddr_un address_in(int directory, const std::string& name) {
 
 const sockaddr* as_address(const sockaddr_un& one) noexcept { return reinterpret_cast<const sockaddr*>(&one); }
 
-// Whether nobody listens there any more.
+// Whether nobody listens on this socket any more.
 bool is_left_over(const sockaddr_un& at) noexcept {
   const net::owned_descriptor tries{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   return tries.number() >= 0 && ::connect(tries.number(), as_address(at), sizeof at) != 0 && errno == ECONNREFUSED;
@@ -63,7 +64,7 @@ private_directory::private_directory(const char* path) {
   const std::string runtime = own_runtime_directory();
   const net::owned_descriptor parent{::open(runtime.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (parent.number() < 0) refuse_file(errno, "open", runtime);
-  expect_private(parent.number(), runtime, writes_of_others);  // who may write there could replace what is below
+  expect_private(parent.number(), runtime, writes_of_others);  // whoever may write there could replace `weft`
   path_ = runtime + "/weft";
   open_below(parent.number(), "weft");
 }
@@ -113,7 +114,7 @@ net::owned_descriptor private_directory::listen(const std::string& stem, private
 
 void private_directory::write(const std::string& stem, std::string_view text, private_file& as) const {
   const std::string name = stem + ".token";
-  ::unlinkat(number(), name.c_str(), 0);  // of a process that had this number before
+  ::unlinkat(number(), name.c_str(), 0);  // left by a process that had the same id
   const net::owned_descriptor to{
       ::openat(number(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR)};
   if (to.number() < 0) refuse_file(errno, "write", path_ + "/" + name);

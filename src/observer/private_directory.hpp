@@ -1,8 +1,8 @@
-// The directory in which the socket and the token lie: this user's, and nobody else may look into it.
+// The directory of the socket and the token: it belongs to this user, and nobody else may look into it.
 //
-// It is opened once, without following a link at its end, and looked at through that descriptor; all else goes through the
-// descriptor, too. So nobody can put another directory in its place between the look and the use. There is no way out to a shared
-// folder such as /tmp: there, anybody could be first to make the socket.
+// It is opened once, without following a symbolic link at its end, and checked through that descriptor; all later uses go
+// through the descriptor, too. So nobody can replace the directory between the check and the use. There is no fallback to a
+// shared directory such as /tmp, where anybody could make the socket first.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weft::detail {
 
-/// A file in it that goes with its owner, unless somebody has put another one in its place.
+/// A file in that directory. Its destructor removes the file, unless somebody has replaced it.
 class private_file;
 
 class private_directory {
@@ -23,8 +23,8 @@ class private_directory {
   const std::string& path() const noexcept { return path_; }
   int number() const noexcept { return opened_.number(); }
 
-  /// Listens on a socket `<stem>.sock`, with mode 0600. One that a process that is gone has left under that name is replaced; where
-  /// one is alive, as in another namespace of processes, the name gets a number. Throws error.
+  /// Listens on a socket `<stem>.sock` with mode 0600. Replaces a socket of that name that a dead process has left. If somebody
+  /// still listens on that, such as a process in another PID namespace, a number is appended to the name. Throws error.
   net::owned_descriptor listen(const std::string& stem, private_file& as) const;
   /// Writes a file `<stem>.token` with mode 0600. Throws error.
   void write(const std::string& stem, std::string_view text, private_file& as) const;
@@ -44,13 +44,13 @@ class private_file {
   ~private_file() { remove(); }
 
   const std::string& path() const noexcept { return path_; }
-  /// Its name without what stands behind the last dot.
+  /// The name without its extension.
   std::string stem() const { return name_.substr(0, name_.rfind('.')); }
   void remove() noexcept;
 
  private:
   friend private_directory;
-  // Of the file of this name in `where`.
+  // Makes it stand for the file of this name in `where`.
   void is(const private_directory& where, const std::string& name);
 
   const private_directory* in_ = nullptr;  // outlives it; null: there is no file
@@ -58,8 +58,8 @@ class private_file {
   std::uint64_t device_ = 0, inode_ = 0;
 };
 
-/// What is in a file that nobody but this user, or root, can read or write. At most 4 KiB, without white space at its end. Throws
-/// error.
+/// The contents of a file that only this user, or root, can read or write: at most 4 KiB, without white space at the end.
+/// Throws error.
 std::string read_private_file(const char* path);
 
 }  // namespace weft::detail

@@ -1,4 +1,4 @@
-// Snapshots, as texts: what snapshot.hpp gives.
+// Snapshots as texts, as snapshot.hpp writes them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +12,13 @@
 #include <weft/snapshot.hpp>
 
 #include "base/json.hpp"
+#include "core/running_probe.hpp"
 #include "observer/answers.hpp"
 
 namespace weft::detail {
 namespace {
 
-// What `write` puts into a stream, with numbers as machines read them, whatever the program's locale is.
+// What `write` writes to a stream, with numbers in the classic locale, whatever the program's locale is.
 template <class Write>
 std::string written_by(const Write& write) {
   std::ostringstream out;
@@ -42,13 +43,13 @@ std::string name_of(const task_info& one) {
   return name;
 }
 
-// The wait by which one hangs on the next one in the circle.
+// The wait of `one` for the next task in the circle.
 const task_wait* wait_for(const task_info& one, task_id next) {
   const auto found = std::ranges::find(one.waits, next, &task_wait::holder);
   return found != one.waits.end() ? &*found : nullptr;
 }
 
-// As snapshot::deadlock_text() writes it, and as an object of JSON.
+// A deadlock as snapshot::deadlock_text() writes it, and as a JSON object.
 told_deadlock told(const snapshot& all, const deadlock& one) {
   told_deadlock is{
       .key = {}, .json = "{\"circle\":[", .text = written_by([&](std::ostream& out) { all.deadlock_text(one, out); })};
@@ -85,7 +86,7 @@ told_deadlock told(const snapshot& all, const deadlock& one) {
 }  // namespace
 
 struct process_view::parts {
-  snapshot all = take_snapshot();
+  snapshot all = take_snapshot({.running_stacks = are_threads_asked()});
 };
 
 process_view::process_view() : parts_{std::make_unique<parts>()} {}

@@ -1,4 +1,4 @@
-// What nobody can guess.
+// Random digits that nobody can guess.
 #pragma once
 
 #include <sys/random.h>
@@ -11,7 +11,7 @@
 
 namespace weft::detail {
 
-/// So many random bytes, 256 at most, in hexadecimal digits. Throws error.
+/// `count` random bytes of the system's, 256 at most, as hexadecimal digits. Throws error.
 inline std::string random_digits(std::size_t count) {
   std::string bytes(count, '\0');
   if (::getrandom(bytes.data(), count, 0) != static_cast<ssize_t>(count))

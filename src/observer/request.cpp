@@ -19,12 +19,12 @@ std::optional<request_kind> kind_of(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-// One flat object: strings and whole numbers as values. What requests are made of, and no more.
+// A parser of a flat JSON object whose values are strings and whole numbers: all that requests need.
 class flat_object {
  public:
   explicit flat_object(std::string_view text) noexcept : left_{text} {}
 
-  // Gives each member to `take(name, value, is_string)`, whose false ends it. Whether it was an object, to its end.
+  // Calls `take(name, value, is_string)` for each member, until that gives false. Gives whether it was a whole object.
   template <class Take>
   bool read(const Take& take) {
     if (!eat('{')) return false;
@@ -54,7 +54,7 @@ class flat_object {
     skip();
     return left_.empty();
   }
-  // Without \u: no name and no id needs it.
+  // Does not support \u, which no name and no id needs.
   bool string(std::string& to) {
     if (!eat('"')) return false;
     while (!left_.empty()) {
@@ -75,7 +75,7 @@ class flat_object {
     }
     return false;
   }
-  // A whole number of at most 18 digits, as it is written: it is only repeated.
+  // A whole number of at most 18 digits, kept as text, since it is only repeated.
   bool number(std::string& to) {
     if (!left_.empty() && left_.front() == '-') take_one(to);
     const std::size_t before = to.size();

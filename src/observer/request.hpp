@@ -32,13 +32,13 @@ enum class request_kind : std::uint8_t {
 struct observer_request {
   request_kind kind = request_kind::help;
   std::string id;               ///< as JSON: a number or a string; empty: none
-  const char* error = nullptr;  ///< null: it is one
+  const char* error = nullptr;  ///< null: it is a valid request
 };
 
 /// The name of each request, as it is written in a line.
 std::string_view name_of(request_kind kind) noexcept;
 
-/// What a line without its end says. Allocates no more than the line is long.
+/// Parses a line without its end. Allocates no more than the line's length.
 observer_request parse_request(std::string_view line);
 
 /// The longest line that is read.

@@ -37,7 +37,7 @@ std::string as_json(const stall& what) {
                               : "");
   all += ",\"doing\":";
   append_json(all, what.system_call < 0 ? "computes" : std::string{"in the system call "} + what.system_call_name);
-  char seconds[32];  // with a point, whatever the program's locale writes
+  char seconds[32];  // with a decimal point, whatever the program's locale is
   const auto end = std::to_chars(seconds, seconds + sizeof seconds, std::chrono::duration<double>{what.lasted}.count(),
                                  std::chars_format::general, 9)
                        .ptr;

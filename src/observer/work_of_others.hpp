@@ -1,5 +1,5 @@
-// Whether the threads of the process have done anything, but for the one that asks: how often they were switched, and how long they
-// ran. The latter alone is no help, since the two clocks can't be read at the same time.
+// Whether any thread of the process but the calling one has run: by their context switches and their processor time. The time
+// alone does not say, since the clocks of the process and of the thread can't be read at the same moment.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// Writes to a descriptor, to the end.
+// Writes a whole text to a descriptor.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 namespace weft::detail {
 
-/// False: not all of it was written; errno says why.
+/// Blocks as the descriptor does. False: not all was written; errno says why.
 inline bool write_all(int to, std::string_view text) noexcept {
   while (!text.empty()) {
     const auto size = ::write(to, text.data(), text.size());

@@ -22,23 +22,25 @@
 namespace weft {
 namespace detail {
 
-// The line, the threads, and those of them that rest. All under one lock, but for the calls themselves: a call takes
-// microseconds at least.
+// The queue of calls, the threads, and the list of idle threads, all under one lock, which is not held during a call. One lock
+// is enough, since a call takes microseconds at least.
 //
-// A thread rests in a list, the newest first, so that those that are too many are the ones that get to their time. Whoever
-// wakes one takes it out, under the lock; so a thread that finds itself out of the list knows that it was called.
+// Idle threads are kept in a list, the newest first, so that surplus threads stay idle until their time is over, and end.
+// Whoever wakes a thread removes it from the list under the lock: a thread that wakes and is not in the list knows that it was
+// called.
 //
-// Each thread that ends joins the one that ended before it, so that those that have ended hold no more than one stack, and
-// who waits for all joins the last. Those that are still at a call when the process ends are left alone: nobody joins them.
+// A thread that ends joins the one that ended before it, so all ended threads together hold at most one stack, and whoever
+// waits for all joins the last one. Threads that run a call when the process ends are not joined.
 //
-// A thread whose call was abandoned counts no more as one that serves: another one takes its place, where calls wait. When
-// that call has ended, the thread serves again, or ends where there are enough. So there are `threads` + `max_abandoned` at
-// most, and the end of the pool waits for all of them: they use it.
+// A thread whose call was abandoned no longer counts as serving: if calls wait, another thread takes its place. When the
+// abandoned call ends, its thread serves again, or ends if there are enough. So there are at most `threads` + `max_abandoned`
+// threads, and the end of the pool waits for all of them, since they use it.
 class blocking_core {
  public:
   explicit blocking_core(const blocking_options& options) noexcept : options_{options}, process_{::getpid()} {}
 
   bool suspend(root& self, blocking_call& one);
+  bool post(unawaited_call& one) noexcept;
   on_stop leave(waiter& one) noexcept;
   blocking_stats stats() const noexcept {
     const std::lock_guard guard{lock_};
@@ -49,7 +51,7 @@ class blocking_core {
     WEFT_EXPECTS(is_of_this_process(), "a blocking_pool was used in a process that was forked after it was made");
   }
 
-  /// Lets all threads go; returns when those have that are not at a call, or with `all`, when there are none.
+  /// Ends all threads; returns when those that run no call have ended, or with `all`, when all have.
   void end(bool all) noexcept;
 
  private:
@@ -60,6 +62,8 @@ class blocking_core {
   };
 
   bool start_thread() noexcept;
+  bool find_thread(std::unique_lock<std::mutex>& guard) noexcept;
+  unawaited_call* take_unawaited() noexcept;
   void run() noexcept;
   bool rest(std::unique_lock<std::mutex>& guard) noexcept;
   void call_one() noexcept;
@@ -76,7 +80,8 @@ class blocking_core {
   const pid_t process_;
   mutable std::mutex lock_;  // of all that follows
   waiter_line line_;
-  std::size_t waiting_ = 0;  // in the line
+  unawaited_call* unawaited_ = nullptr;  // the newest first: they are few, and in no order
+  std::size_t waiting_ = 0;              // in the line, and of these
   unsigned threads_ = 0;
   unsigned starting_ = 0;  // of these, that have not looked into the line yet
   unsigned resting_ = 0;
@@ -102,18 +107,7 @@ bool blocking_core::suspend(root& self, blocking_call& one) {
   if (self.sleeper::stop_requested()) return (end_stopped(self), true);
   expect_this_process();
   std::unique_lock guard{lock_};
-  for (bool refused = false;;) {
-    if (serving() != 0 && (refused || is_enough())) break;
-    ++threads_, ++starting_;
-    guard.unlock();
-    refused = !start_thread();
-    guard.lock();
-    if (!refused) continue;
-    --threads_, --starting_;
-    if (serving() != 0) continue;
-    refuse_all(guard);
-    if (serving() == 0) blocking_call::throw_no_thread();
-  }
+  if (!find_thread(guard)) blocking_call::throw_no_thread();
   if (self.park(one)) {
     line_.push(one);
     ++waiting_;
@@ -124,9 +118,49 @@ bool blocking_core::suspend(root& self, blocking_call& one) {
   return (end_stopped(self), true);
 }
 
-// By who was the last that tried to start a thread, and got none: those in line came meanwhile, and rely on it.
+bool blocking_core::post(unawaited_call& one) noexcept {
+  std::unique_lock guard{lock_};
+  if (ending_ || !find_thread(guard)) return false;
+  one.next = std::exchange(unawaited_, &one);
+  ++waiting_;
+  call_one();
+  return true;
+}
+
+// Starts a thread if the serving ones are not enough for one more call. False: no thread serves, and the system gives none.
+bool blocking_core::find_thread(std::unique_lock<std::mutex>& guard) noexcept {
+  for (bool refused = false;;) {
+    if (serving() != 0 && (refused || is_enough())) return true;
+    ++threads_, ++starting_;
+    guard.unlock();
+    refused = !start_thread();
+    guard.lock();
+    if (!refused) continue;
+    --threads_, --starting_;
+    if (serving() != 0) continue;
+    refuse_all(guard);
+    if (serving() == 0) return false;
+  }
+}
+
+unawaited_call* blocking_core::take_unawaited() noexcept {
+  unawaited_call* const one = unawaited_;
+  if (one == nullptr) return nullptr;
+  unawaited_ = one->next;
+  --waiting_;
+  return one;
+}
+
+// Called by the last of those that tried to start a thread and got none: calls that were queued meanwhile rely on it. It fails
+// those, and runs calls that nobody awaits here.
 void blocking_core::refuse_all(std::unique_lock<std::mutex>& guard) noexcept {
   while (serving() == 0) {
+    if (unawaited_call* const one = take_unawaited(); one != nullptr) {
+      guard.unlock();
+      one->run();
+      guard.lock();
+      continue;
+    }
     waiter* const next = line_.pop();
     if (next == nullptr) return;
     --waiting_;
@@ -161,7 +195,7 @@ on_stop blocking_core::leave(waiter& one) noexcept {
   return on_stop::left;
 }
 
-// Wakes who came last to rest. The wake-up is under the lock, so that nobody's bed is gone.
+// Wakes the thread that became idle last. The lock is held, so the thread's parker still exists.
 void blocking_core::call_one() noexcept {
   resting* const one = rests_;
   if (one == nullptr) return;
@@ -193,7 +227,14 @@ void blocking_core::run() noexcept {
   std::unique_lock guard{lock_};
   --starting_;
   for (;;) {
-    if (waiter* const next = line_.pop(); next != nullptr) {
+    if (unawaited_call* const first = take_unawaited(); first != nullptr) {
+      ++busy_;
+      if (ending_) has_changed();
+      guard.unlock();
+      first->run();
+      guard.lock();
+      --busy_;
+    } else if (waiter* const next = line_.pop(); next != nullptr) {
       --waiting_;
       ++busy_;
       if (ending_) has_changed();
@@ -225,7 +266,7 @@ void blocking_core::run() noexcept {
   if (ended_before != pthread_t{}) ::pthread_join(ended_before, nullptr);
 }
 
-// False: this thread is one too many, since another one has taken its place.
+// False: this thread is to end, since another one has taken its place.
 bool blocking_core::run_abandonable(abandonable_call& own, blocking_call& waits,
                                     std::unique_lock<std::mutex>& guard) noexcept {
   own.transition_to_running();
@@ -246,7 +287,7 @@ bool blocking_core::run_abandonable(abandonable_call& own, blocking_call& waits,
   return serving() <= options_.threads;
 }
 
-// False: there was nothing to do for so long that this thread is one too many.
+// False: this thread was idle for so long that it is to end.
 bool blocking_core::rest(std::unique_lock<std::mutex>& guard) noexcept {
   resting mine;
   mine.below = rests_;
@@ -322,6 +363,12 @@ blocking_core& process_blocking_core() {
   now = new blocking_core{{}};
   process_core.store(now, std::memory_order_release);  // -> made (no model: as above)
   return *now;
+}
+
+bool run_unawaited(unawaited_call& one) noexcept try {
+  return process_blocking_core().post(one);
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 }  // namespace detail

@@ -86,9 +86,12 @@ bool pool_call::may_help() const noexcept { return of_->has_callers_place(); }
 void pool_call::ended(root& self, bool stopped) noexcept {
   auto& mine = static_cast<pool_call&>(self);
   mine.stopped_ = stopped;
+  if (stopped) ::new (&mine.causes_) cause_list{this_worker().ends};
   leave_root();
   mine.of_->tell_caller(mine.inside_, mine.end_.over, mine.end_);  // mine may be gone after this line
 }
+
+void pool_call::throw_stopped() const { throw_stopped_by(causes_.of_root(*this)); }
 
 void pool_call::end_of_call::hear_of_it(job& self) noexcept { static_cast<end_of_call&>(self).over = true; }
 

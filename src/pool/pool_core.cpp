@@ -1,5 +1,5 @@
 // How a pool begins and ends, and its figures. The loop of its workers is in pool_turn.cpp, posting in pool_posting.cpp,
-// stealing in pool_stealing.cpp, the place of a thread that calls in pool_caller.cpp.
+// whom a worker robs and how in pool_stealing.cpp, the place of a thread that calls in pool_caller.cpp.
 #include "pool/pool_core.hpp"
 
 #include <algorithm>
@@ -80,24 +80,6 @@ pool_core* pool_core::make(const pool_options& options, parkers beds) {
   }
   enter_pool(started->place_, *started);
   return started;
-}
-
-// Lists for each worker the others in the order in which it robs them: one group of all, or, where threads are pinned,
-// groups by what their processors share, the nearest first.
-void pool_core::know_each_other(const std::vector<processor>& places) {
-  const auto place = [&](const seat* one) -> const processor& { return places[one->index % places.size()]; };
-  for (const auto& mine : seats_) {
-    for (const auto& one : seats_)
-      if (one != mine) mine->others.push_back(one.get());
-    if (places.empty()) {
-      mine->nearer = {mine->others.size()};
-      continue;
-    }
-    const auto far = [&](const seat* one) { return distance(place(mine.get()), place(one)); };
-    std::ranges::sort(mine->others, {}, [&](const seat* one) { return std::pair{far(one), one->index}; });
-    for (std::size_t i = 1; i <= mine->others.size(); ++i)
-      if (i == mine->others.size() || far(mine->others[i]) != far(mine->others[i - 1])) mine->nearer.push_back(i);
-  }
 }
 
 // Starts all threads or none: they wait at the gate until all have started, or one could not be.

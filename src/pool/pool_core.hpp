@@ -197,7 +197,7 @@ class pool_core final : public executor, private parking<pool_core> {
     std::atomic<std::size_t> were_brought{0}, are_brought{0};
     pool_core* of;
     unsigned index;
-    std::vector<seat*> others;        // those that it robs, in groups, the nearest first
+    std::vector<seat*> others;        // those that it steals from, in groups, the nearest first
     std::vector<std::size_t> nearer;  // for each group, the index of its end in `others`
     time_asleep asleep;
     std::uint32_t random = index * 2654435761u + 1;
@@ -271,7 +271,7 @@ class pool_core final : public executor, private parking<pool_core> {
   // Moves what others have posted for this worker alone to what it keeps.
   static void take_posted(seat& mine) noexcept {
     if (mine.posted.empty()) return;
-    mine.has_looked_around = true;
+    mine.next_turn = 0;
     for (job* one = mine.posted.take(); one != nullptr;) {
       job* const later = one->next;
       mine.kept.push(*one);

@@ -30,7 +30,7 @@ void pool_core::post_behind(job& work) noexcept {
 [[gnu::noinline]] void pool_core::post_behind_all(pool_worker& of, job& work) noexcept {
   seat& mine = static_cast<seat&>(of);
   pool_core& core = *mine.of;
-  mine.has_looked_around = true;
+  mine.next_turn = 0;
   if (core.options_.deadline_order && core.post_by_deadline(work)) return;
   if (!mine.line.put_next_behind()) core.spill(mine), mine.line.put_next_behind();
   if (!core.line_up_injected(mine) && core.size() == 1)

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "core/turns.hpp"
 #include "pool/pool_core.hpp"
+#include "pool/processors.hpp"
 
 namespace weft::detail {
 namespace {
@@ -16,6 +18,24 @@ std::uint32_t next_random(std::uint32_t& state) noexcept {
 }
 
 }  // namespace
+
+// Lists for each worker the others in the order in which it robs them: one group of all, or, where threads are pinned,
+// groups by what their processors share, the nearest first.
+void pool_core::know_each_other(const std::vector<processor>& places) {
+  const auto place = [&](const seat* one) -> const processor& { return places[one->index % places.size()]; };
+  for (const auto& mine : seats_) {
+    for (const auto& one : seats_)
+      if (one != mine) mine->others.push_back(one.get());
+    if (places.empty()) {
+      mine->nearer = {mine->others.size()};
+      continue;
+    }
+    const auto far = [&](const seat* one) { return distance(place(mine.get()), place(one)); };
+    std::ranges::sort(mine->others, {}, [&](const seat* one) { return std::pair{far(one), one->index}; });
+    for (std::size_t i = 1; i <= mine->others.size(); ++i)
+      if (i == mine->others.size() || far(mine->others[i]) != far(mine->others[i - 1])) mine->nearer.push_back(i);
+  }
+}
 
 // Robs the nearest workers first, and begins at a random one of those that are equally near. While it pauses
 // (steal_pace.hpp) it does not even look: a look takes from a victim the line of the cache which that one writes.
@@ -71,7 +91,7 @@ job* pool_core::rob(seat& mine, seat& victim, bool stuck) noexcept {
   }
   mine.pace.took(before, nanoseconds_now());
   mine.steals.add(count);
-  mine.has_looked_around = true;
+  mine.next_turn = 0;
   record(event_kind::steal, static_cast<std::uint32_t>(count), victim.number_of_thread());
   return keep_rest(mine, some, count);
 }
@@ -83,7 +103,7 @@ job* pool_core::take_fork(seat& mine, seat& victim) noexcept {
   if (victim.forks.steal(one) != theft::done) return nullptr;
   mine.pace.took(before, nanoseconds_now());
   mine.steals.add();
-  mine.has_looked_around = true;
+  mine.next_turn = 0;
   record(event_kind::steal, 1, victim.number_of_thread());
   return one;
 }

@@ -19,8 +19,8 @@
 namespace weft::detail {
 namespace {
 
-// How often a worker looks at all queues before it sleeps: seldom where it is the only one, or where they are more than the
-// processors, since then nobody posts while it looks.
+// How often a worker looks at all queues before it sleeps: seldom if it is the only one, or if there are more workers than
+// processors, since then nobody posts meanwhile.
 constexpr unsigned rounds_of_search = 40, rounds_of_search_where_crowded = 2;
 
 }  // namespace
@@ -89,10 +89,10 @@ inline job* pool_core::next(seat& mine) noexcept {
   return look_elsewhere(mine);
 }
 
-// Every now and then, although there are jobs here: looks at the other queues, so that no job in them waits for ever.
+// At intervals, although there are jobs in its own queue: looks at the other queues, so that no job in them waits for ever.
 [[gnu::noinline]] job* pool_core::look_outside(seat& mine) noexcept {
   expect_not_forked();
-  mine.has_looked_around = true;
+  mine.next_turn = 0;
   mine.sleeps.poll(true);
   mine.looks_outside_at = mine.jobs.get() + look_outside_every;
   if (is_limited_.load(std::memory_order_relaxed) && idle_.too_many() && mine.kept.empty()) [[unlikely]]  // as declared
@@ -126,7 +126,7 @@ inline job* pool_core::next(seat& mine) noexcept {
 
 [[gnu::noinline]] job* pool_core::look_elsewhere(seat& mine) noexcept {
   expect_not_forked();
-  mine.has_looked_around = true;
+  mine.next_turn = 0;
   const std::uint64_t now = nanoseconds_now();
   if (mine.pace.has_one()) mine.pace.has_done(now);
   mine.budget.is_idle(now);
@@ -181,9 +181,9 @@ job* pool_core::search(seat& mine, bool desperate) noexcept {
   return nullptr;
 }
 
-// Spins for as long as its spin_budget allows, and looks for jobs meanwhile, whether or not start_search() let it: for
-// posters it is a worker that is awake. The more workers there are, the more seldom each looks, since a look takes from a
-// worker the lines of the cache which that one writes.
+// Spins for as long as its spin_budget allows, and looks for jobs meanwhile, also if start_search() refused: posters count it
+// as a worker that is awake. The more workers there are, the less often each looks, since a look takes cache lines from the
+// worker that writes them.
 job* pool_core::look_on(seat& mine) noexcept {
   const std::uint64_t most = has_processors() ? mine.budget.left() : 0;
   if (most == 0) return nullptr;
@@ -318,7 +318,7 @@ std::size_t pool_core::take_injected(seat& mine, job** into, std::size_t most, u
 job* pool_core::take_brought(seat& mine) noexcept {
   if (mine.brought == nullptr) {
     mine.brought = injected_.take_all();
-    mine.has_looked_around = true;
+    mine.next_turn = 0;
     if (mine.brought == nullptr) return nullptr;
     std::size_t count = 0;
     for (const job* one = mine.brought; one != nullptr; one = one->next) ++count;

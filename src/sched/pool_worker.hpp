@@ -67,8 +67,9 @@ struct pool_worker : notifier {
   // Tasks that have begun on this worker, and tasks that have ended on it, or left it for another executor.
   count begun, ended;
   count jobs;
-  // Its thread's: jobs have come from elsewhere than from the job that ran last. For turns of traced roots, see core/turns.hpp.
-  bool has_looked_around = false;
+  // Its thread's: which job would follow directly upon the last turn of a traced root; 0: none, as jobs have come from elsewhere
+  // than from the job that ran last. See core/turns.hpp.
+  std::uint64_t next_turn = 0;
   std::uint64_t looks_outside_at = 60;  // when `jobs` has this value, the worker looks at queues besides its own
   count steals, failed_steals, parks, wakes, injected;
 

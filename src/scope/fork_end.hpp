@@ -6,6 +6,7 @@
 #include <mutex>
 #include <weft/detail/scope/scope_core.hpp>
 
+#include "core/end_causes.hpp"
 #include "core/letting_go.hpp"
 #include "core/worker.hpp"
 
@@ -33,13 +34,12 @@ inline fork_record::fork_record(scope_core& of) noexcept : root{&of.env_, &of.bo
   ends_in(scope_core::fork_returned);
 }
 
-// Gives up a record's use of an environment that fork_on made. Whoever gets a result that is not null deletes it: that was
-// the last use. A look at `env` comes first, since the other field may lie in a line of the cache that a stop has not
-// fetched.
-inline fork_record::own_env* scope_core::let_go_of_env(fork_record& one) const noexcept {
-  return one.env != &env_ ? let_go_of_env(one.env_of_fork_on_) : nullptr;
+// Gives up a record's use of an environment that fork_on made: whoever has changed a root's env has changed it back by the
+// end of the fork. Whoever gets a result that is not null deletes it: that was the last use.
+inline const fork_record::own_env* scope_core::let_go_of_env(const fork_record& one) const noexcept {
+  return one.env != &env_ ? let_go_of_env(static_cast<const fork_record::own_env*>(one.env)) : nullptr;
 }
-inline fork_record::own_env* scope_core::let_go_of_env(fork_record::own_env* one) const noexcept {
+inline const fork_record::own_env* scope_core::let_go_of_env(const fork_record::own_env* one) const noexcept {
   const std::size_t users = one->users - 1;
   one->users = users;
   return users == 0 ? one : nullptr;
@@ -85,6 +85,11 @@ inline void scope_core::begin(fork_record& one, std::coroutine_handle<> frame, p
   one.frame_ = frame;
   one.failure_of_ = failure_of;
   one.function_.store(code_of(frame), std::memory_order_relaxed);  // as declared
+}
+
+// Under the lock, or before others know of its end.
+inline void fork_record::note_end() noexcept {
+  if (cause_.reason == nullptr) cause_ = cause_of_end(*this);
 }
 
 inline void scope_core::add_running(fork_record& one) noexcept {

@@ -21,23 +21,22 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
     bool has_place = false;
     try {
       if (is_limited_ && !(has_place = take_place())) throw error{make_error_code(errc::no_room), "fork_on"};
-      fork_record::own_env& its = env_on(where);
+      const fork_record::own_env& its = env_on(where);
       try {
         one = &take_record();
       } catch (...) {
         std::unique_lock guard{lock_};
-        fork_record::own_env* const unused = let_go_of_env(&its);
+        const fork_record::own_env* const unused = let_go_of_env(&its);
         guard.unlock();
         delete unused;
         throw;
       }
-      one->env_of_fork_on_ = &its;
+      one->env = &its;
     } catch (...) {
       frame.destroy();
       if (has_place) leave_place();
       throw;
     }
-    one->env = &one->env_of_fork_on_->env;
     one->has_default_memory = env_.frames == nullptr;
     begin(*one, frame, promise, failure_of);
     if (env_.frames != nullptr) [[unlikely]]
@@ -54,19 +53,18 @@ std::uintptr_t scope_core::start_on(executor& where, std::coroutine_handle<> fra
 // lock. Null: it is not so.
 inline fork_record* scope_core::start_in_free_record(executor& where, std::coroutine_handle<> frame,
                                                      promise_base& promise, failure_function failure_of) noexcept {
-  fork_record::own_env* unused;
+  const fork_record::own_env* unused;
   fork_record* one;
   {
     std::lock_guard guard{lock_};
-    fork_record::own_env* const its = last_env_;
-    if (free_ == nullptr || its == nullptr || its->env.executor != &where) return nullptr;
+    const fork_record::own_env* const its = last_env_;
+    if (free_ == nullptr || its == nullptr || its->executor != &where) return nullptr;
     one = free_;
     free_ = one->next_;
     its->users = its->users + 1;
     unused = let_go_of_env(*one);
     ::new (static_cast<void*>(one)) fork_record{*this};
-    one->env_of_fork_on_ = its;
-    one->env = &its->env;
+    one->env = its;
     one->has_default_memory = env_.frames == nullptr;
     begin(*one, frame, promise, failure_of);
     if (env_.frames != nullptr) [[unlikely]]
@@ -78,20 +76,19 @@ inline fork_record* scope_core::start_in_free_record(executor& where, std::corou
 }
 
 // The environment for forks on this executor: that of the last fork_on if it fits, else a new one. Counts one more user.
-fork_record::own_env& scope_core::env_on(executor& where) {
+const fork_record::own_env& scope_core::env_on(executor& where) {
   {
     std::lock_guard guard{lock_};
-    if (last_env_ != nullptr && last_env_->env.executor == &where) {
+    if (last_env_ != nullptr && last_env_->executor == &where) {
       last_env_->users = last_env_->users + 1;
       return *last_env_;
     }
   }
   const ambient_memory of_scope{env_.frames};
-  auto* const made = new fork_record::own_env;
-  made->env = env_;
-  made->env.executor = &where;
+  auto* const made = new fork_record::own_env{env_};
+  made->executor = &where;
   made->users = 2;
-  fork_record::own_env* unused = nullptr;
+  const fork_record::own_env* unused = nullptr;
   {
     std::lock_guard guard{lock_};
     if (last_env_ != nullptr) unused = let_go_of_env(last_env_);

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <ostream>
+#include <span>
 #include <sstream>
 #include <utility>
 #include <weft/detail/core/async_stack.hpp>
 #include <weft/detail/scope/scope_core.hpp>
 #include <weft/stack_pool.hpp>
 
+#include "core/running_probe.hpp"
 #include "core/turns.hpp"
 
 namespace weft {
@@ -38,6 +40,7 @@ std::ostream& operator<<(std::ostream& out, const overdue_scope& what) {
   for (const overdue_child& one : what.children) {
     out << one << ", " << (one.is_shielded ? "shielded, " : "")
         << (one.stack.empty() ? "which does not wait in weft: it runs, is about to, or waits for another library\n"
+            : one.runs        ? "which runs here, innermost first:\n"
                               : "which waits here, innermost first:\n")
         << one.stack;
     for (const wait_subject& what_for : one.waits_on) {
@@ -153,7 +156,33 @@ overdue_scope scope_core::look_at_children() {
     for (fork_record* one = telling_; one != nullptr; one = one->next_) add(*one, one->function());
   }
   seen.children.cut(std::min(seen.ignoring, most_children));
+  ask_those_that_run(seen);
   return seen;
+}
+
+// Without the lock, for which others would spin until a thread has answered. So a child may end meanwhile, and what its thread says
+// is told only of one that is still there.
+void scope_core::ask_those_that_run(overdue_scope& seen) {
+  const running_probe ask = probe_of_running.load(std::memory_order_relaxed);  // as declared
+  if (ask == nullptr) return;
+  for (std::size_t k = 0; k != seen.children.size(); ++k) {
+    overdue_child& one = seen.children[k];
+    if (!one.stack.empty()) continue;
+    const void* calls[most_frames];
+    const root& child = *static_cast<const root*>(static_cast<const sleeper*>(one.root));
+    const std::size_t count = ask(child, std::span<const void*>{calls, most_frames});
+    if (count == 0) continue;
+    items<async_frame> stack{count};
+    for (std::size_t i = 0; i != count; ++i) stack[i] = async_frame{calls[i]};
+    const auto is_in = [&](const fork_record* list) {
+      for (; list != nullptr; list = list->next_)
+        if (list == &child) return list->function() == one.function.address();
+      return false;
+    };
+    const std::lock_guard guard{lock_};
+    one.runs = one.is_body ? !body_is_over_ : is_in(running_) || is_in(telling_);
+    if (one.runs) one.stack = std::move(stack);
+  }
 }
 
 // Counts as live meanwhile, as in request_stop().

@@ -6,6 +6,7 @@
 #include <weft/scope.hpp>
 
 #include "base/debug_note.hpp"
+#include "core/end_causes.hpp"
 #include "core/run_loop.hpp"
 #include "core/walk_gate.hpp"
 #include "core/worker.hpp"
@@ -26,13 +27,17 @@ WEFT_LAYOUT_HERE(scope_core, part_of_subject()
                                  .with_body(offsetof(scope_core, body_), offsetof(scope_core, body_is_over_))
                                  .with_parent(offsetof(scope_core, parent_)));
 
-// For who looks from outside of the process: the functions of forks and of the body, who may be in their first run.
+// For who looks from outside of the process: the functions of forks and of the body, who may be in their first run, and the
+// deadline that a scope has set.
 struct debug_scope {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // of classes with bases: supported by both compilers
   static constexpr debug_field fields[] = {
       {"fork.function", offsetof(fork_record, function_) - WEFT_ROOT_IN(fork_record)},
       {"scope.body_function", offsetof(scope_core, body_function_)},
+      {"scope.has_deadline", offsetof(scope_core, has_deadline_)},
+      {"scope.deadline", offsetof(scope_core, env_) + offsetof(weft::env, deadline)},
+      {"scope.where", offsetof(scope_core, where_)},
   };
 #pragma GCC diagnostic pop
 };
@@ -165,10 +170,14 @@ void scope_core::body_waits(job& self) noexcept {
 void scope_core::body_ended(root& self, bool stopped) noexcept {
   scope_core& mine = *static_cast<body_root&>(self).of;
   mine.body_was_stopped_ = stopped;
-  if (stopped)
+  if (stopped) {
+    const stop_cause of_part = cause_of_end(self);
+    mine.body_reason_ = of_part.reason;
+    ::new (&mine.body_cause_at_) std::source_location{of_part.where};
     mine.request_stop({.reason = "the body of the scope was stopped", .where = mine.where_});
-  else if (const std::exception_ptr* failure = mine.body_failure_of_(mine.body_frame_))
+  } else if (const std::exception_ptr* failure = mine.body_failure_of_(mine.body_frame_)) {
     mine.fail(*failure);
+  }
 
   worker& here = this_worker();
   if (here.starting != &mine.body_) {
@@ -209,10 +218,18 @@ void scope_core::resume_parent() noexcept {
   root& parent = *parent_;
   const root* const was_starting = parents_start_;
   if (how() == wake_up::stopped)
-    end_stopped(parent);
+    end_stopped_by(parent, *this);
   else
     run_next(parent.top, parent);
   here.starting = was_starting;  // the parent has not waited either
+}
+
+// Called when all have ended.
+void scope_core::why(const waiter& self, cause_list& into) noexcept {
+  const auto& mine = static_cast<const scope_core&>(self);
+  if (const stop_cause* const told = mine.source_.cause()) into.add(*told);
+  if (mine.body_was_stopped_ && mine.body_reason_ != nullptr)
+    into.add({.reason = mine.body_reason_, .where = mine.body_cause_at_});
 }
 
 // ---- failures -------------------------------------------------------------------------------------------------------

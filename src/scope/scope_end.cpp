@@ -51,7 +51,8 @@ void scope_core::ended(fork_record& one, bool stopped) noexcept {
     std::unique_lock guard{lock_};
     if (!has_frame) one.frame_ = nullptr;
     if (stopped) {
-      cut_short_ = cut_short_ || one.was_told_by_executor;
+      cut_short_ = cut_short_ || one.was_told_by(root::told_by_executor);
+      one.note_end();
       note_stopped_part();
     }
     last = enter_end(guard, one, how, called);
@@ -73,7 +74,12 @@ bool scope_core::wait(fork_record& one, waiter& in, root& self) noexcept {
             ? "a fork awaited itself, by its own handle or view: it would never end"
             : "a fork awaited another one that waits for its end, itself or by others: neither would ever end");
   }
-  if (seen == fork_status::stopped || !self.park(in)) {
+  if (seen == fork_status::stopped) {
+    guard.unlock();
+    end_stopped_by(self, in);
+    return true;
+  }
+  if (!self.park(in)) {
     guard.unlock();
     end_stopped(self);
     return true;
@@ -161,6 +167,12 @@ bool scope_core::is_only_holder(const fork_record& one) noexcept {
 bool fork_wait::suspend(root& self) noexcept {
   fork_record& one = of_.record();
   return one.of().wait(one, in_line_.emplace(one), self);
+}
+
+void fork_wait::sleeping::why(const waiter& self, cause_list& into) noexcept {
+  const fork_record& one = static_cast<const sleeping&>(self).of;
+  if (const stop_cause* const cause = one.own_cause(); cause != nullptr && one.status() == fork_status::stopped)
+    into.add(*cause);
 }
 
 on_stop fork_wait::sleeping::leave(waiter& self) noexcept {

@@ -1,6 +1,5 @@
-// The start of a fork: at once, within fork(), or by another worker that takes it from the deque. Those on other executors are
-// in scope/fork_on.cpp. The state of a fork, and
-// who may read and write it, is described in scope/scope_core.hpp.
+// The start of a fork: at once, within fork(), or by another worker that takes it from the deque. Forks on other executors are
+// in scope/fork_on.cpp. The state of a fork, and who may read and write it, is described in scope/scope_core.hpp.
 #include <weft/detail/core/async_stack.hpp>
 #include <weft/scope.hpp>
 
@@ -29,7 +28,7 @@ bool is_unwound_or_fiber(const worker& here) noexcept {
 // Takes a free record, or allocates one. Throws std::bad_alloc.
 fork_record& scope_core::take_record() {
   void* room;
-  fork_record::own_env* unused = nullptr;
+  const fork_record::own_env* unused = nullptr;
   {
     std::lock_guard guard{lock_};
     room = free_;
@@ -59,7 +58,10 @@ void scope_core::keep(fork_record& one, fork_status how) noexcept {
   one.holders_.store(1, std::memory_order_relaxed);   // published by the lock
   std::lock_guard guard{lock_};
   ++held_;
-  if (how == fork_status::stopped) note_stopped_part();
+  if (how == fork_status::stopped) {
+    one.note_end();
+    note_stopped_part();
+  }
 }
 
 std::size_t scope_core::reclaim() noexcept {
@@ -70,7 +72,7 @@ std::size_t scope_core::reclaim() noexcept {
 
 std::size_t scope_core::give_back_records() noexcept {
   fork_record* unused;
-  fork_record::own_env* env = nullptr;
+  const fork_record::own_env* env = nullptr;
   std::size_t kept;
   {
     std::lock_guard guard{lock_};

@@ -1,6 +1,7 @@
 // Stopping a scope, which stops its body and its forks. The state of both, and who may read and write it, is described in
 // scope/scope_core.hpp.
 #include <algorithm>
+#include <mutex>
 #include <weft/scope.hpp>
 
 #include "core/claim.hpp"
@@ -37,9 +38,19 @@ constexpr std::size_t bytes_of_wait = 256;
 }  // namespace
 
 void fork_record::request_stop_because(const stop_cause& cause) noexcept {
-  if (cause_.reason == nullptr) cause_ = cause;
+  {
+    const std::lock_guard guard{of().lock_};
+    // Once it has ended, this is why it has ended so, and is read without the lock.
+    const bool runs = status_.load(std::memory_order_relaxed) == fork_status::running;  // written under the lock
+    if (runs && cause_.reason == nullptr) cause_ = cause;
+  }
   record(event_kind::stop, cause.where.line(), as_number(static_cast<root*>(this)), as_number(cause.reason));
   request_stop();
+}
+
+stop_cause fork_record::told_cause() const noexcept {
+  const std::lock_guard guard{of().lock_};
+  return cause_;
 }
 
 // The stopper counts as live meanwhile: a fork that is told to stop may end here and now, and the scope would end while the
@@ -217,6 +228,7 @@ void scope_core::enter_unwound(std::unique_lock<tiny_lock>& guard, fork_record* 
     if (one.in_hand_.load(std::memory_order_relaxed) != fork_record::in_hand::unwound) continue;
     one.transition_to_told();
     one.frame_ = nullptr;
+    one.note_end();
     any_was = true;
     static_cast<void>(enter_end(guard, one, fork_status::stopped, called));
   }

@@ -37,6 +37,7 @@ const wait_children scope_core::walk{
           auto& mine = static_cast<scope_core&>(of);
           const std::lock_guard guard{mine.lock_};
           into.deadline = mine.env_.deadline;
+          if (mine.has_deadline_) into.deadline_set_at = mine.options_.where;
           if (const stop_cause* const cause = mine.source_.cause()) into.cause = *cause;
           return mine.add_walked(at, into);
         },

@@ -78,11 +78,11 @@ ledger current_ledger() noexcept {
   ledger all;
   const detail::request_trace* const trace = detail::trace_here();
   if (trace == nullptr) return all;
-  detail::count_running_up_to_now(detail::this_worker());
   const detail::stamp_scale scale = detail::stamp_scale::now();
   const auto time = [&](const detail::count& ticks) {
     return std::chrono::nanoseconds{scale.nanoseconds(ticks.get())};
   };
+  all.running = std::chrono::nanoseconds{scale.nanoseconds(detail::running_not_counted(detail::this_worker()))};
   for (const detail::trace_part* one = trace->first(); one != nullptr; one = one->next) {
     all.turns += one->turns.times.get();
     all.running += time(one->turns.ticks);

@@ -59,21 +59,25 @@ bool is_origin(const root& one) noexcept {
 
 }  // namespace
 
-// A fork, a scope and a token note why they were stopped. What others have told is known by this, that nothing around it was
-// told.
+// A fork, a scope and a token note why they were stopped, and so does a group of what it has ended. What others have told is known
+// by this, that nothing around it was told.
 items<stop_cause> causes_here() {
   std::vector<stop_cause> chain;
   const stop_cause* last = nullptr;
   for (const root* one = current_root(); one != nullptr; one = one->parent) {
     const std::size_t before = chain.size();
     if (one->is_fork)
-      if (const stop_cause* own = static_cast<const fork_record*>(one)->own_cause()) chain.push_back(*own);
+      if (const stop_cause own = static_cast<const fork_record*>(one)->told_cause(); own.reason != nullptr)
+        chain.push_back(own);
     const stop_cause* cause = one->env != nullptr ? one->env->stop.cause() : nullptr;
     if (cause != nullptr && cause != last) {
       chain.push_back(*cause);
       last = cause;
     }
-    if (chain.size() == before && cause == nullptr && is_origin(*one)) chain.push_back(stopped_by_nobody());
+    if (one->was_told_by(root::told_by_group))
+      chain.push_back(cause_by_group(*one));
+    else if (chain.size() == before && cause == nullptr && is_origin(*one))
+      chain.push_back(one->was_told_by(root::told_by_executor) ? cause_by_executor() : stopped_by_nobody());
   }
   return {chain.data(), chain.data() + chain.size()};
 }

@@ -1,5 +1,6 @@
 #include <weft/hop.hpp>
 
+#include "core/end_causes.hpp"
 #include "core/run_loop.hpp"
 
 namespace weft::detail {
@@ -29,8 +30,11 @@ class hop_boundary final : boundary, frame_allocated {
   static void task_stopped(boundary& self) noexcept {
     auto& mine = static_cast<hop_boundary&>(self);
     mine.stopped_ = true;
+    mine.keep_causes();
     mine.leave();
   }
+
+  void keep_causes() noexcept { ::new (&causes_) cause_list{this_worker().ends}; }
 
   // The task has ended; its root goes home, and goes on outward there.
   void leave() noexcept {
@@ -39,6 +43,7 @@ class hop_boundary final : boundary, frame_allocated {
     hop_boundary* last = this;
     while (hop_boundary* outer = last->next_in_chain()) {
       outer->stopped_ = last->stopped_;
+      if (outer->stopped_) outer->keep_causes();
       delete last;
       last = outer;
     }
@@ -63,6 +68,7 @@ class hop_boundary final : boundary, frame_allocated {
     root& here = *mine.owner;
     const std::coroutine_handle<> ended = mine.task_, outer = mine.continuation;
     const bool stopped = mine.stopped_;
+    if (stopped) note_end(here, mine.causes_.of_root(here));
     delete &mine;
     if (stopped) return unwind_on(here, ended, outer);
     promise_base::of(ended).continuation = outer;
@@ -76,6 +82,9 @@ class hop_boundary final : boundary, frame_allocated {
   const weft::env* home_;
   weft::env there_;
   bool stopped_ = false;
+  union {
+    cause_list causes_;  // where it was stopped
+  };
 };
 
 }  // namespace

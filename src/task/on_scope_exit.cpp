@@ -1,6 +1,9 @@
 #include <weft/on_scope_exit.hpp>
 
 #include <cstdio>
+#include <new>
+
+#include "core/end_causes.hpp"
 
 namespace weft::detail {
 namespace {
@@ -38,6 +41,7 @@ class exit_boundary final : boundary, frame_allocated {
   static void task_stopped(boundary& self) noexcept {
     auto& mine = static_cast<exit_boundary&>(self);
     mine.watched_stopped_ = true;
+    ::new (&mine.causes_) cause_list{this_worker().ends};
     mine.clean_up();
   }
 
@@ -64,6 +68,7 @@ class exit_boundary final : boundary, frame_allocated {
     const std::coroutine_handle<> ended = watched_, outer = continuation;
     const bool stopped = watched_stopped_;
     self.shield(was_shielded_);
+    if (stopped) note_end(self, causes_.of_root(self));
     delete this;
     if (stopped) return unwind_on(self, ended, outer);
     promise_base& promise = promise_base::of(ended);
@@ -78,6 +83,9 @@ class exit_boundary final : boundary, frame_allocated {
 
   std::coroutine_handle<> watched_;
   std::coroutine_handle<task_promise<void>> cleanup_;
+  union {
+    cause_list causes_;  // where that was stopped
+  };
   bool watched_stopped_ = false;
   bool was_shielded_ = false;
 };

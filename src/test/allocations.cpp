@@ -119,6 +119,7 @@ class allocation_sweep {
       return failure{"allocation_sweep(" + name_ + "), " + when + ":\n" + how};
     };
     auto here = std::make_unique<world>(world_options{.seed = options_.seed,
+                                                      .io = options_.io,
                                                       .patience = options_.patience,
                                                       .stop_when_idle = options_.stop_when_idle,
                                                       .count_allocations = true,

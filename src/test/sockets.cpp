@@ -5,44 +5,99 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <weft/error.hpp>
 
+#include "io/back_end.hpp"
+#include "io/io_service.hpp"
 #include "test/memory.hpp"
 
 namespace weft::test::detail {
 namespace {
 
-using weft::detail::epoll;
+using weft::detail::back_end;
 
-//   edge set  its construction  ->  the world that looks into it, or has it watch (no model: the kit's)
-std::atomic<epoll*> the_set{nullptr};
+struct kept_back_end {
+  std::unique_ptr<back_end> io;
+  pid_t owner;  // the thread that made it
+  kept_back_end* older;
+};
 
-// Never destroyed; a child that was forked makes one of its own. Makes room for its descriptors at once, so that what a run
-// allocates does not depend on runs before.
-weft::detail::io_service& made_set() {
-  epoll* seen = the_set.load(std::memory_order_acquire);  // <- set (no model: as declared)
-  while (seen == nullptr || seen->is_inherited()) {
-    const kit_allocates mine;
-    auto made = std::make_unique<epoll>();
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
-      for (const int end : ends) made->watch(end, false).drop();
-    if (the_set.compare_exchange_strong(seen, made.get(),
-                                        std::memory_order_acq_rel,   // ->, <- set (no model: as declared)
-                                        std::memory_order_acquire))  // <- set (no model: as declared)
-      return *made.release();
+// Makes room for its descriptors at once, so that what a run allocates does not depend on runs before.
+std::unique_ptr<back_end> made(io_backend by) {
+  std::string why_not;
+  auto io =
+      by == io_backend::uring ? weft::detail::make_uring_back_end(1, why_not) : weft::detail::make_epoll_back_end();
+  if (io == nullptr) throw error{std::make_error_code(std::errc::not_supported), "run a test on io_uring", why_not};
+  io->begin_here();
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
+    for (const int end : ends) io->service().watch(end, false).drop();
+  return io;
+}
+
+// Null: there is none, and it is not to be made. Never destroyed; a child that was forked makes one of its own.
+back_end* back_end_here(io_backend by, bool is_needed) {
+  static constinit std::mutex lock;
+  static constinit kept_back_end* newest = nullptr;
+  const std::lock_guard guard{lock};
+  for (kept_back_end* one = newest; one != nullptr; one = one->older)
+    if (one->io->kind() == by && (by == io_backend::epoll || one->owner == ::gettid()) &&
+        !one->io->service().is_inherited())
+      return one->io.get();
+  if (!is_needed) return nullptr;
+  const kit_allocates mine;
+  newest = new kept_back_end{made(by), ::gettid(), newest};
+  return newest->io.get();
+}
+
+// That of the run. Null: a run on epoll has made no descriptor yet.
+//   edge run  its construction  ->  the run, and a thread that makes a descriptor in it (no model: the kit's)
+std::atomic<back_end*> current{nullptr};
+
+weft::detail::io_service& current_service() {
+  back_end* now = current.load(std::memory_order_acquire);  // <- run (no model: as declared)
+  if (now == nullptr || now->service().is_inherited()) {
+    now = back_end_here(now != nullptr ? now->kind() : io_backend::epoll, true);
+    current.store(now, std::memory_order_release);  // -> run (no model: as declared)
   }
-  return *seen;
+  return now->service();
 }
 
 }  // namespace
 
-sockets::sockets() noexcept { weft::detail::watch_elsewhere(made_set); }
-void sockets::end() noexcept { weft::detail::watch_elsewhere(nullptr); }
+sockets::sockets(io_backend by) {
+  if (by == io_backend::automatic) by = weft::detail::wanted_by_environment();
+  if (by == io_backend::automatic) by = io_backend::epoll;
+  current.store(back_end_here(by, by == io_backend::uring),
+                std::memory_order_release);  // -> run (no model: as declared)
+  weft::detail::watch_elsewhere(current_service);
+}
+
+// What a ring has been told of closed descriptors is done here, so that each run finds all of them unused.
+void sockets::end() noexcept {
+  weft::detail::watch_elsewhere(nullptr);
+  while (look()) report();
+}
+
+weft::detail::io_service* sockets::ring() const noexcept {
+  back_end* const now = current.load(std::memory_order_acquire);  // <- run (no model: as declared)
+  return now != nullptr && now->kind() == io_backend::uring ? &now->service() : nullptr;
+}
 
 bool sockets::look() noexcept {
-  epoll* const set = the_set.load(std::memory_order_acquire);  // <- set (no model: as declared)
-  if (set == nullptr || set->is_inherited() || set->watched() == 0) return false;
-  return set->wait(epoll::time_point{}, found_, [] { return true; }) && !found_.empty();
+  back_end* const now = current.load(std::memory_order_acquire);  // <- run (no model: as declared)
+  return now != nullptr && !now->service().is_inherited() && now->look();
+}
+
+void sockets::report() noexcept {
+  current.load(std::memory_order_acquire)->report();  // <- run (no model: as declared)
+}
+
+bool sockets::has_calls() const noexcept {
+  back_end* const now = current.load(std::memory_order_acquire);  // <- run (no model: as declared)
+  return now != nullptr && now->has_calls();
 }
 
 }  // namespace weft::test::detail

@@ -112,6 +112,7 @@ class sweep {
     announce(place.c_str());
     ++report_.runs;
     auto here = std::make_unique<world>(world_options{.seed = options_.seed,
+                                                      .io = options_.io,
                                                       .patience = options_.patience,
                                                       .stop_when_idle = options_.stop_when_idle,
                                                       .resumes_inline = inline_,

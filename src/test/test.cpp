@@ -208,8 +208,8 @@ bool detail::names_seed::failed() const noexcept { return probe_failed(); }
 // ---- runs ---------------------------------------------------------------------------------------------------------------
 
 void detail::run_once(subject& what, const run_options& options) {
-  auto here = std::make_unique<world>(
-      world_options{.seed = options.seed, .patience = options.patience, .stop_when_idle = options.stop_when_idle});
+  auto here = std::make_unique<world>(world_options{
+      .seed = options.seed, .io = options.io, .patience = options.patience, .stop_when_idle = options.stop_when_idle});
   auto stop = [now = here.get()] { now->request_stop(); };
   const stop_callback<decltype(stop)&> from_outside{options.stop, stop};
   if (!here->run(what)) {

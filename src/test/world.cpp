@@ -93,6 +93,7 @@ void tested_root::end() noexcept {
 world::world(const world_options& options)
     : options_{options},
       loop_{options.seed},
+      sockets_{options.io},
       env_{.executor = options.resumes_inline ? nullptr : static_cast<executor*>(this),
            .stop = source_.token(),
            .memory = frames_->resource(),
@@ -153,7 +154,7 @@ bool world::drive() noexcept {
       end_step();
     } else if (options_.other != nullptr && options_.other->busy()) {
       std::this_thread::yield();
-    } else if (report_of_sockets()) {
+    } else if (report_of_sockets() || wait_for_calls()) {
       continue;  // before time goes on
     } else if (const auto due = clock_.next()) {
       begin_step();
@@ -182,17 +183,28 @@ bool world::report_of_sockets() noexcept {
 
 bool world::something_to_do() const noexcept { return !loop_.empty() || clock_.armed() != 0 || root_->over(); }
 
-// Other threads may still post, arm a timer or end the run. There is no notification of that, so this polls: often at first.
-bool world::wait_for_others() noexcept {
+// For what others do, of which there is no notification: so this asks, often at first. False: patience is at its end.
+template <class F>
+bool world::poll_until(F over) noexcept {
   const auto begin = std::chrono::steady_clock::now();
   for (unsigned round = 0;; ++round) {
-    if (something_to_do() || report_of_sockets()) return true;
+    if (over()) return true;
     if (std::chrono::steady_clock::now() - begin > options_.patience) return false;
     if (round < 100)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds{round < 1'000 ? 50 : 1'000});
   }
+}
+
+// Other threads may still post, arm a timer or end the run.
+bool world::wait_for_others() noexcept {
+  return poll_until([this] { return something_to_do() || report_of_sockets(); });
+}
+
+// Calls on files that a ring makes end by themselves.
+bool world::wait_for_calls() noexcept {
+  return sockets_.has_calls() && poll_until([this] { return !loop_.empty() || report_of_sockets(); });
 }
 
 void world::post(job& work) noexcept {

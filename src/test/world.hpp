@@ -82,6 +82,7 @@ class stopper {
 
 struct world_options {
   std::uint64_t seed = 0;
+  io_backend io = io_backend::automatic;
   weft::detail::time_span patience = std::chrono::seconds{0};
   bool stop_when_idle = false;
   bool resumes_inline = false;  // what is woken goes on at once, where it was woken
@@ -139,6 +140,7 @@ class world final : executor {
   };
 
   void post(job& work) noexcept override;
+  weft::detail::io_service* io() const noexcept override { return sockets_.ring(); }
   void begin_step() noexcept;
   void end_step() noexcept;
   void reach(place where, weft::detail::sleeper* who) noexcept;
@@ -148,7 +150,10 @@ class world final : executor {
   static std::vector<async_frame> stack_of(weft::detail::sleeper& one);
   bool drive() noexcept;
   bool something_to_do() const noexcept;
+  template <class F>
+  bool poll_until(F over) noexcept;
   bool wait_for_others() noexcept;
+  bool wait_for_calls() noexcept;
   bool report_of_sockets() noexcept;
 
   // Who waits: a sleeper's address, with a flag where it does not wait now; since when, in order; and the function that

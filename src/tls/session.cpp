@@ -97,6 +97,7 @@ std::error_code tls_session::error_of(int result) noexcept {
 void tls_session::begin_to_send() noexcept {
   if (out_.size() == 0) return;
   is_sending_ = true;
+  tickets_ = 0;
   std::swap(out_, sending_);
 }
 
@@ -105,6 +106,8 @@ bool tls_session::has_sent() noexcept {
   sending_.consume(sending_.size());
   if (sending_.capacity() > kept_room) sending_ = byte_buffer{kept_room};
   is_sending_ = false;
+  if (out_.size() == 0)
+    std::swap(out_, sending_);  // so that one of them has memory, unless tasks write while one sends
   begin_to_send();
   return is_sending_;
 }
@@ -121,6 +124,7 @@ void tls_session::has_not_sent(bool was_stopped) noexcept {
 
 void tls_session::send_at_once() noexcept {
   if (out_.size() == 0) return;
+  tickets_ = 0;
   if (!is_sending_ && !is_ended_) out_.consume(over_->try_send(out_.held()));
   if (out_.size() > most_answers && !failure_) failure_ = tls::errc::flooded;
 }
@@ -142,9 +146,11 @@ tried tls_session::handshake(std::uint64_t& tried_at) {
     if (!got.refused) got = must_wait_for_input(tried_at);
   }
   // Also after a failure, so that the alert tells the peer why. Not at the end of a TLS 1.3 server's handshake: then the output
-  // is session tickets, and the peer may not be reading yet. They go with whatever is sent next.
-  const bool are_tickets = result == 1 && by_->is_server() && SSL_version(openssl_.get()) >= TLS1_3_VERSION;
-  if (!are_tickets) begin_to_send();
+  // is session tickets, and the peer may not be reading yet. They go with the next write, or before a read waits.
+  if (result == 1 && by_->is_server() && SSL_version(openssl_.get()) >= TLS1_3_VERSION)
+    tickets_ = out_.size();
+  else
+    begin_to_send();
   return got;
 }
 
@@ -156,7 +162,7 @@ tried tls_session::read(std::span<std::byte> into, std::uint64_t& tried_at) {
   ERR_clear_error();
   const int result = SSL_read_ex(its, into.data(), into.size(), &size);
   if (result == 1) {
-    send_at_once();
+    if (out_.size() != tickets_) send_at_once();
     return {.size = size};
   }
   if ((SSL_get_shutdown(its) & SSL_RECEIVED_SHUTDOWN) != 0 && SSL_get_error(its, result) == SSL_ERROR_ZERO_RETURN)

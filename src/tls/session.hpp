@@ -77,7 +77,7 @@ class tls_session {
 
  private:
   using guard = std::lock_guard<std::mutex>;
-  static constexpr std::size_t most_answers = std::size_t{16} * 1024, kept_room = std::size_t{4} * 1024;
+  static constexpr std::size_t most_answers = std::size_t{16} * 1024, kept_room = 512;
 
   static const BIO_METHOD* bio_method();
   static int bio_read(BIO* self, char* into, std::size_t size, std::size_t* given) noexcept;
@@ -102,6 +102,7 @@ class tls_session {
   std::uint64_t fills_ = 0;
   byte_buffer out_{kept_room};
   byte_buffer sending_{kept_room};  // used without the lock by the task that sends
+  std::size_t tickets_ = 0;         // the size of `out_` if a server's session tickets are all that it holds
   bool is_sending_ = false;
   bool is_closed_ = false;        // both directions
   bool is_ended_ = false;         // close_notify was encrypted, or sending has failed: no more is written

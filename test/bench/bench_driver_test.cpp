@@ -374,6 +374,15 @@ TEST_F(driver, gives_programs_the_numbers_that_come_after_a_name) {
   EXPECT_TRUE(said("there is no workload '5'")) << err_;
 }
 
+TEST_F(driver, refuses_servers_of_more_threads_than_make_sense) {
+  program("http_hello", "weft", prints(8));
+  EXPECT_EQ(run({"http_hello", "2", "--rounds", "1"}), 0) << out_ << err_;
+  for (const char* const threads : {"0", "1000000"}) {
+    EXPECT_EQ(run({"http_hello", threads, "--rounds", "1"}), 2);
+    EXPECT_TRUE(said("'http_hello' takes how many threads a server has")) << err_;
+  }
+}
+
 TEST_F(driver, prints_how_a_program_scales) {
   const auto on = [](const char* one, const char* two) {  // nanoseconds, on one thread and on more
     return std::string{"[ $(( $2 % 1000 )) = 1 ] && ns="} + one + " || ns=" + two +

@@ -152,24 +152,6 @@ TEST(waiter, a_forwarding_wait_goes_on_after_a_stop) {
   EXPECT_EQ(self.completed(), 2);
 }
 
-TEST(waiter, both_or_neither_are_claimed) {
-  napper a, b;
-  leaves in_a, in_b;
-  ASSERT_TRUE(a.park(in_a) && b.park(in_b));
-  EXPECT_TRUE(waiter::try_claim_both(in_a, in_b));
-  EXPECT_FALSE(waiter::try_claim_both(in_a, in_b));
-  in_a.wake();
-  in_b.wake();
-
-  leaves again_a, again_b;
-  ASSERT_TRUE(a.park(again_a) && b.park(again_b));
-  a.request_stop();
-  EXPECT_FALSE(waiter::try_claim_both(again_a, again_b));
-  EXPECT_FALSE(waiter::try_claim_both(again_b, again_a));
-  EXPECT_TRUE(again_b.try_claim()) << "the other one still waits";
-  EXPECT_FALSE(waiter::try_claim_both(again_b, again_b)) << "nobody hands over to itself";
-}
-
 // ---- threads ----------------------------------------------------------------------------------------------------------
 
 // Calls each of `bodies` on a thread of its own, all at once, `rounds` times; `before` and `after` run in between. Threads
@@ -232,38 +214,6 @@ TEST(waiter, finish_and_a_stop_end_a_forwarding_wait_once) {
         ASSERT_FALSE(self->park_forwarding(*one));
       },
       {[&] { one->finish(); }, [&] { self->request_stop(); }}, [&] { ASSERT_EQ(self->completed(), 1); });
-}
-
-TEST(waiter, pairs_that_share_sleepers_and_a_stop_claim_each_once) {
-  std::array<std::optional<napper>, 3> self;
-  std::array<std::optional<leaves>, 3> in;
-  const auto hand_over = [&](int a, int b) {
-    return [&, a, b] {
-      if (!waiter::try_claim_both(*in[a], *in[b])) return;
-      in[a]->wake();
-      in[b]->wake();
-    };
-  };
-  race<4>(
-      test::rounds(10'000),
-      [&] {
-        for (int i = 0; i < 3; ++i) {
-          self[i].emplace();
-          in[i].emplace();
-          ASSERT_TRUE(self[i]->park(*in[i]));
-        }
-      },
-      {hand_over(0, 1), hand_over(1, 2), hand_over(2, 0), [&] { self[1]->request_stop(); }},
-      [&] {
-        int completed = 0;
-        for (auto& one : self) {
-          ASSERT_LE(one->ends(), 1);
-          completed += one->completed();
-        }
-        ASSERT_EQ(completed % 2, 0);
-        ASSERT_LE(completed, 2);
-        ASSERT_EQ(self[1]->ends(), 1) << "by a pair or by the stop";
-      });
 }
 
 // ---- a primitive ------------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ void frame_bytes(const char* name, Make make) {
   static weft::detail::foreign_frame_header before;
   counting memory;
   {
-    auto unawaited = make(std::allocator_arg, &memory);
+    [[maybe_unused]] auto unawaited = make(std::allocator_arg, &memory);
     auto& header = *static_cast<weft::detail::foreign_frame_header*>(memory.block);
     before = header;
     header.release = [](void* resource, void* block, std::size_t frame_size) noexcept {

@@ -9,6 +9,7 @@
 #include <weft/combine.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
+#include <weft/traced.hpp>
 
 #include "base/fence.hpp"
 #include "measure.hpp"
@@ -51,6 +52,8 @@ task<> forks() { co_await weft::with_scope(fork_and_await); }
 task<> yields() {
   for (int i = 0; i != rounds; ++i) co_await weft::yield();
 }
+// All of which are traced.
+task<> traced_yields(task<> (*measured)()) { co_await weft::with_trace({.name = "yields"}, measured); }
 
 // As cost::instructions(), on a worker.
 task<> measure(const char* name, unsigned long operations, task<> (*body)()) {
@@ -107,5 +110,6 @@ int main() {
   p.run(measure("child that is made in turn, 4 deep", 8 + 64 + 512 + 4096, made_joins));
   p.run(measure("fork that is left for others", rounds, forks));
   p.run(measure("yield", rounds, yields));
+  p.run(traced_yields([] { return measure("yield that is traced", rounds, yields); }));
   ::close(ends[1]);
 }

@@ -440,7 +440,7 @@ TEST(fiber_across, a_task_that_was_stopped_is_not_destroyed_again) {
     const auto is_destroyed_unused = [&] {
       const int before = destroyed;
       {
-        const task<> unused = awaits(std::nullopt, told{destroyed});
+        [[maybe_unused]] const task<> unused = awaits(std::nullopt, told{destroyed});
       }
       return destroyed == before + 1;
     };

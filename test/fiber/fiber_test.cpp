@@ -345,7 +345,8 @@ INSTANTIATE_TEST_SUITE_P(waits, stopped_fiber,
                                                }},
                                          where{"in_a_named_task",
                                                [](test::gate& door) {
-                                                 task<int> named = after(door, 1), unused = after(door, 2);
+                                                 task<int> named = after(door, 1);
+                                                 [[maybe_unused]] task<int> unused = after(door, 2);
                                                  await(std::move(named));
                                                }},
                                          where{"in_a_scope",

@@ -186,7 +186,7 @@ TEST_P(faults, are_told_or_got_over) {
       }
     }
   EXPECT_GT(struck_at_all, all_faults.size());
-  EXPECT_EQ(closes_told != 0, where != place::uring && where != place::two_rings) << "a ring closes by itself";
+  EXPECT_NE(closes_told, 0U) << "of what was written";
 }
 std::string name_of(const testing::TestParamInfo<place>& one) {
   constexpr const char* names[] = {"in_the_kit", "on_a_thread", "by_epoll", "by_a_ring", "by_two_rings"};

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/hook.hpp>
@@ -26,7 +28,10 @@
 
 #include "hook/places.hpp"
 
-namespace { std::atomic<int> added{0}, taken_out{0}; }  // namespace
+namespace {
+std::atomic<int> added{0}, taken_out{0};
+std::function<void()> as_a_watch_begins;  // called once, before a number's file is looked at
+}  // namespace
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
 extern "C" {
@@ -35,6 +40,11 @@ int __wrap_epoll_ctl(int set, int what, int number, epoll_event* event) {
   if (what == EPOLL_CTL_ADD) ++added;
   if (what == EPOLL_CTL_DEL) ++taken_out;
   return __real_epoll_ctl(set, what, number, event);
+}
+int __real_fstat(int number, struct stat* into);
+int __wrap_fstat(int number, struct stat* into) {
+  if (as_a_watch_begins) std::exchange(as_a_watch_begins, {})();
+  return __real_fstat(number, into);
 }
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
@@ -111,6 +121,22 @@ TEST_P(hook_watch, stays_between_the_waits_for_a_socket) {
        }});
   EXPECT_EQ(added - before, GetParam() == io_backend::epoll ? 2 : 0);
   EXPECT_EQ(taken_out - before_out, GetParam() == io_backend::epoll ? 2 : 0);
+}
+
+// A thread that was held up before it could wait finds that the time is over, and what has come meanwhile.
+TEST_P(hook_watch, that_begins_late_misses_nothing_that_came_within_the_limit) {
+  sockets pair;
+  const timeval limit{0, 1000};
+  ASSERT_EQ(::setsockopt(pair.at[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+  run({[&] {
+    as_a_watch_begins = [&] {
+      EXPECT_EQ(::syscall(SYS_write, pair.at[1], "x", 1), 1);
+      const timespec longer{0, 50'000'000};
+      ::syscall(SYS_nanosleep, &longer, nullptr);
+    };
+    receive_from(pair.at[0]);
+    EXPECT_FALSE(as_a_watch_begins);
+  }});
 }
 
 TEST_P(hook_watch, is_gone_when_the_number_is_closed) {

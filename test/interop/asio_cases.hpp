@@ -73,7 +73,7 @@ TEST(use_task, gives_what_the_operation_completes_with) {
 TEST(use_task, nothing_happens_before_the_await) {
   bool has_begun = false;
   {
-    auto never = operation<void()>([&](auto handler) {
+    [[maybe_unused]] auto never = operation<void()>([&](auto handler) {
       has_begun = true;
       handler();
     });

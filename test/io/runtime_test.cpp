@@ -96,8 +96,8 @@ task<> stays_on(std::thread::id here) {
 
 TEST(runtime, the_caller_of_run_is_its_only_worker) {
   for (const weft::io_backend io : backends) {
-    weft::run(stays_on(std::this_thread::get_id()), {.threads = 1, .io = io});
-    EXPECT_EQ(weft::run_main(stays_on(std::this_thread::get_id()), {.threads = 1, .io = io}), 0);
+    weft::run({.threads = 1, .io = io}, stays_on(std::this_thread::get_id()));
+    EXPECT_EQ(weft::run_main({.threads = 1, .io = io}, stays_on(std::this_thread::get_id())), 0);
   }
 }
 
@@ -124,7 +124,13 @@ TEST(runtime, a_program_of_one_thread_stays_so) {
     co_return threads_of_process() == before;
   };
   for (const weft::io_backend io : backends)
-    EXPECT_EXIT(std::exit(weft::run(waits(), {.threads = 1, .io = io}) ? 0 : 1), testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(std::exit(weft::run({.threads = 1, .io = io}, waits()) ? 0 : 1), testing::ExitedWithCode(0), "");
+}
+
+TEST(runtime, run_takes_its_options_also_last) {
+  weft::run(stays_on(std::this_thread::get_id()), {.threads = 1});
+  weft::run(stays_on(std::this_thread::get_id()), {.threads = 1}, weft::stop_token{});
+  EXPECT_EQ(weft::run_main(stays_on(std::this_thread::get_id()), {.threads = 1}), 0);
 }
 
 // Every worker is held until all are there, one of which is the caller.
@@ -145,20 +151,20 @@ TEST(runtime, the_caller_of_run_is_one_of_its_workers) {
         co_return;
       });
     };
-    weft::run(both(), {.threads = 2, .io = io});
+    weft::run({.threads = 2, .io = io}, both());
     EXPECT_EQ(on_caller.load(), 1);
   }
 }
 
 // What fails, what is stopped, and what goes on when the task has ended.
 TEST(runtime, run_by_the_caller_ends_as_others_do) {
-  EXPECT_THROW(weft::run(fail(), {.threads = 1}), std::runtime_error);
+  EXPECT_THROW(weft::run({.threads = 1}, fail()), std::runtime_error);
   weft::stop_source source;
   const auto stops = [&]() -> task<> {
     source.request_stop();
     co_await weft::sleep_for(std::chrono::hours{1});
   };
-  EXPECT_THROW(weft::run(stops(), {.threads = 1}, source.token()), weft::stopped);
+  EXPECT_THROW(weft::run({.threads = 1}, stops(), source.token()), weft::stopped);
   std::atomic<bool> ran{false};
   const auto leaves_one = [&]() -> task<> {
     weft::start(
@@ -170,7 +176,7 @@ TEST(runtime, run_by_the_caller_ends_as_others_do) {
         [](weft::result<void>) {});
     co_return;
   };
-  weft::run(leaves_one(), {.threads = 1});
+  weft::run({.threads = 1}, leaves_one());
   EXPECT_TRUE(ran) << "it was ready, so it ran before the runtime went";
 }
 
@@ -188,7 +194,7 @@ TEST(runtime, fibers_run_on_the_caller) {
     co_await weft::with_scope(body);
     co_return is_here;
   };
-  EXPECT_TRUE(weft::run(in_fiber(), {.threads = 1}));
+  EXPECT_TRUE(weft::run({.threads = 1}, in_fiber()));
 }
 
 // A task that writes where nobody reads gets an error on each worker alike; the caller's mask is as it was then.
@@ -201,7 +207,7 @@ TEST(runtime, no_worker_is_ended_by_sigpipe) {
     ::close(ends[1]);
     co_return refused;
   };
-  EXPECT_EQ(weft::run(writes(), {.threads = 1}), EPIPE);
+  EXPECT_EQ(weft::run({.threads = 1}, writes()), EPIPE);
   sigset_t now;
   EXPECT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &now), 0);
   EXPECT_EQ(::sigismember(&now, SIGPIPE), 0);
@@ -213,10 +219,10 @@ TEST(runtime_misuse, ends_the_program_where_run_is_called_inside_a_task) {
     if (of != nullptr)
       of->run(answer());
     else
-      weft::run(answer(), {.threads = 1});
+      weft::run({.threads = 1}, answer());
     co_return;
   };
-  EXPECT_DEATH(weft::run(nested(nullptr), {.threads = 1}), "weft: run was called inside a task, .*: co_await start_on");
+  EXPECT_DEATH(weft::run({.threads = 1}, nested(nullptr)), "weft: run was called inside a task, .*: co_await start_on");
   EXPECT_DEATH(
       {
         weft::runtime rt{{.threads = 1}};

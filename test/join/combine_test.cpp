@@ -186,7 +186,7 @@ WEFT_TEST("when_all: what a range throws is thrown, and the children that it gav
       auto some = std::views::iota(0, at) | std::views::transform([&](int) { return child(test::counted{alive}); });
       auto first = when_all(some);
       EXPECT_EQ(alive, at);
-      auto second = std::move(first);
+      [[maybe_unused]] auto second = std::move(first);
       EXPECT_EQ(alive, at);
     };
     unawaited();

@@ -315,7 +315,7 @@ WEFT_TEST("join: one that is made and never awaited destroys its tasks") {
     const auto holds = [](test::counted) -> task<int> { co_return 1; };
     auto never = when_all(holds(test::counted{alive}), holds(test::counted{alive}));
     EXPECT_EQ(alive, 2);
-    auto moved = std::move(never);
+    [[maybe_unused]] auto moved = std::move(never);
     EXPECT_EQ(alive, 2);
   }
   EXPECT_EQ(alive, 0);

@@ -226,7 +226,7 @@ WEFT_TEST("made: nothing is made where it is not awaited, nor where there are to
   };
   {
     auto never = when_all(20, child);
-    auto moved = std::move(never);
+    [[maybe_unused]] auto moved = std::move(never);
   }
   EXPECT_THROW(static_cast<void>(when_all(~std::size_t{0}, child)), std::bad_alloc);
   EXPECT_FALSE(made);

@@ -29,7 +29,8 @@ struct leaves_nothing {
   std::size_t before = test::open_descriptors();
 
   void check() const {
-    require(test::open_descriptors() == before, "a descriptor was left open");
+    // On a ring, a thread closes what has no name.
+    require(test::come_to_descriptors(before), "a descriptor was left open");
     for (const auto& entry : std::filesystem::directory_iterator{in().path()})
       require(entry.path().filename().native().size() == 1, "a file was left beside another one");
   }

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include <weft/frame_memory.hpp>
 
 #include "support/weft_test.hpp"
 
@@ -25,10 +26,10 @@
 
 namespace {
 
+using weft::frame_memory_now;
+using weft::trim_frame_memory;
 using weft::detail::allocate_frame;
-using weft::detail::frame_memory_now;
 using weft::detail::free_frame;
-using weft::detail::trim_frame_memory;
 
 constexpr std::size_t mib = std::size_t{1} << 20, slab = std::size_t{256} << 10;
 

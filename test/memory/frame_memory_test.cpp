@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 #include <weft/clock.hpp>
+#include <weft/frame_memory.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
 #include <weft/sync.hpp>
@@ -24,10 +25,10 @@
 
 namespace {
 
+using weft::frame_memory_now;
+using weft::trim_frame_memory;
 using weft::detail::allocate_frame;
-using weft::detail::frame_memory_now;
 using weft::detail::free_frame;
-using weft::detail::trim_frame_memory;
 
 struct block {
   void* at;

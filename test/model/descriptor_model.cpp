@@ -1,6 +1,6 @@
 // A descriptor: who uses it, who closes it, what is reported and who is stopped. Its number is closed once, when nobody is at
 // it; it is given back once, when nobody has it; a change is lost to nobody, whoever was stopped. What operations do with it
-// is as run_operation() has it, in weft/detail/net/operation.hpp.
+// is as operation_tries has it, in weft/detail/net/operation.hpp.
 // Mutates: include/weft/detail/io/descriptor.hpp src/io/descriptor.cpp
 #include <optional>
 #include <weft/sync.hpp>

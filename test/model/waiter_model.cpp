@@ -148,36 +148,6 @@ struct finish_and_stop : rl::test_suite<finish_and_stop, 3> {
   }
 };
 
-// Pairs that share sleepers, crossing, and a stop of the one in the middle.
-struct crossing_pairs_and_stop : rl::test_suite<crossing_pairs_and_stop, 4> {
-  napper self[3];
-  leaves in[3];
-
-  void before() {
-    for (int i = 0; i < 3; ++i) RL_ASSERT(self[i].park(in[i]));
-  }
-  void hand_over(int a, int b) {
-    if (!waiter::try_claim_both(in[a], in[b])) return;
-    in[a].wake();
-    in[b].wake();
-  }
-  void thread(unsigned which) {
-    if (which < 3)
-      hand_over(static_cast<int>(which), static_cast<int>(which + 1) % 3);
-    else
-      self[1].request_stop();
-  }
-  void after() {
-    int completed = 0;
-    for (auto& one : self) {
-      RL_ASSERT(one.wakes <= 1);
-      completed += one.woken.load(std::memory_order_relaxed) == 1;
-    }
-    RL_ASSERT(completed == 0 || completed == 2);
-    RL_ASSERT(self[1].wakes == 1);  // by a pair or by the stop
-  }
-};
-
 // Somebody looks at what a wait has in its frame, while it may be woken, stopped, and change that.
 struct look_wake_and_stop : rl::test_suite<look_wake_and_stop, 3> {
   napper self;
@@ -250,7 +220,6 @@ struct stop_and_ask : rl::test_suite<stop_and_ask, 2> {
 int main() {
   model::check<wake_stop_and_wait_again>("wake, stop and wait again", 3);
   model::check<finish_and_stop>("finish and stop", 2);
-  model::check<crossing_pairs_and_stop>("crossing pairs and stop", 1);
   model::check<look_wake_and_stop>("look, wake and stop", 3);
   model::check<look_at_a_shielded_one>("look at a shielded one", 2);
   model::check<stop_and_ask>("stop and ask", 3);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/lock.cpp"
+#include "core/end_causes.cpp"
 #include "core/letting_go.cpp"
 #include "core/root.cpp"
 #include "core/run_loop.cpp"

@@ -17,15 +17,18 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
 #include <weft/net.hpp>
+#include <weft/observe.hpp>
 #include <weft/pool.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
+#include <weft/with.hpp>
 
 #include "net/sockets.hpp"
 
@@ -738,6 +741,58 @@ TEST(net, operations_that_are_ready_let_others_run) {
     EXPECT_LT(read_before, 1000);
   };
   rt.run(weft::with_scope(body));
+}
+
+// It waits in the frame of the task that awaits it.
+WEFT_TEST("stream: a read has no frame of its own, whether it waits or not") {
+  test::counting_resource memory;
+  const connection both = connected();
+  std::size_t before = 0, behind = 0;
+  const auto reads = [&]() -> task<> {
+    std::array<std::byte, 1> one;
+    before = memory.allocations;
+    EXPECT_EQ(co_await both.here.read(one), 1U);  // it waits
+    EXPECT_EQ(co_await both.here.read(one), 1U);
+    behind = memory.allocations;
+  };
+  const auto writes = [&]() -> task<> {
+    co_await weft::sleep_for(5ms);
+    co_await both.there.write(bytes("ab"));
+  };
+  co_await weft::when_all(weft::with_memory(&memory, reads), writes());
+  EXPECT_GT(before, 0U);
+  EXPECT_EQ(behind, before);
+}
+
+// The functions by whose names a snapshot shows it.
+TEST(net, a_snapshot_shows_who_waits_in_a_read) {
+  int both[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both), 0);
+  weft::runtime rt{{.threads = 1}};
+  std::atomic<bool> is_waiting{false};
+  struct waits {
+    static task<> for_a_byte(stream from, std::atomic<bool>& begun) {
+      begun = true;
+      std::array<std::byte, 1> one;
+      EXPECT_EQ(co_await from.read(one), 1U);
+    }
+  };
+  std::jthread server{[&] { rt.run(waits::for_a_byte(stream::adopt(both[0]), is_waiting)); }};
+  std::vector<std::string> stack;
+  test::until([&] {
+    if (!is_waiting) return false;
+    for (const weft::task_info& one : weft::take_snapshot().tasks) {
+      if (one.waits.empty() || std::string_view{one.waits[0].what} != "I/O") continue;
+      for (const weft::async_frame& each : one.stack) stack.push_back(each.function());
+    }
+    return !stack.empty();
+  });
+  EXPECT_EQ(::write(both[1], "x", 1), 1);
+  server.join();
+  ::close(both[1]);
+  ASSERT_GE(stack.size(), 2U);
+  EXPECT_NE(stack[0].find("reading"), std::string::npos) << stack[0];
+  EXPECT_NE(stack[1].find("for_a_byte"), std::string::npos) << stack[1];
 }
 
 TEST(net, sockets_are_reached_while_one_worker_computes) {

@@ -3,7 +3,9 @@
 
 #include <dirent.h>
 
+#include <chrono>
 #include <cstddef>
+#include <thread>
 
 namespace test {
 
@@ -13,6 +15,15 @@ inline std::size_t open_descriptors() {
   while (::readdir(all) != nullptr) ++count;
   ::closedir(all);
   return count;
+}
+
+/// Whether there are `count` of them now, or within ten seconds: a thread may be about to close one.
+inline bool come_to_descriptors(std::size_t count) {
+  for (int i = 0; i != 10'000; ++i) {
+    if (open_descriptors() == count) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return open_descriptors() == count;
 }
 
 }  // namespace test

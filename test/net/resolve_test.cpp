@@ -339,6 +339,77 @@ TEST(resolve, tells_why_it_has_failed) {
   }
 }
 
+// The two questions of a lookup, each of which ends in its own way, in either order. That there is no address, or no such name, is
+// said only where the answers to both say so: what has failed for one family may be there the next time.
+TEST(resolve, says_that_there_is_nothing_only_where_both_families_say_so) {
+  using enum resolve_errc;
+  struct end {
+    const char* name;
+    name_server::answers says;
+    std::optional<resolve_errc> alone{};  // how a lookup of that family alone ends; nothing: with an address
+  };
+  const auto code = [](unsigned of) { return [of](const question& asked) { return answer(asked, {}, {.code = of}); }; };
+  const auto by_tcp = [](unsigned of) {
+    return [of](const question& asked) {
+      return asked.by_tcp ? answer(asked, {}, {.code = of}) : answer(asked, {}, {.is_truncated = true});
+    };
+  };
+  const end ends[] = {{"an address", always({"10.0.0.7", "2001:db8::7"})},
+                      {"no address", code(0), no_address},
+                      {"no address, by TCP", by_tcp(0), no_address},
+                      {"no such name", code(3), not_found},
+                      {"a question that is malformed", code(1), not_understood},
+                      {"a failure", code(2), server_failed},
+                      {"a failure, by TCP", by_tcp(2), unreachable},
+                      {"a question that is not implemented", code(4), not_understood},
+                      {"a refusal", code(5), refused},
+                      {"nothing", nothing, no_answer}};
+  const auto is_nothing = [](std::optional<resolve_errc> of) { return of == no_address || of == not_found; };
+
+  const auto try_both = [&](const end& first, const end& second, std::uint16_t type_of_first) {
+    SCOPED_TRACE(std::string{type_of_first == test::a_record ? "A: " : "AAAA: "} + first.name + ", then " +
+                 second.name);
+    bool has_first = false;
+    std::optional<std::string> held;  // the answer to the second question, until the first one has its own
+    name_server* self = nullptr;
+    name_server server{[&](const question& asked) -> std::optional<std::string> {
+      if (asked.type == type_of_first) {
+        std::optional<std::string> back = first.says(asked);
+        has_first = true;
+        if (!held) return back;
+        if (back) self->send_again(*back);
+        return std::exchange(held, std::nullopt);
+      }
+      std::optional<std::string> back = second.says(asked);
+      if (has_first || asked.by_tcp) return back;
+      held = std::move(back);
+      return std::nullopt;
+    }};
+    self = &server;
+    const bool has_address = !first.alone || !second.alone;
+    const bool may_be_late = first.alone == no_answer || second.alone == no_answer;  // then so may be the other one
+    const auto is_expected = [&](std::error_code why) {
+      const bool both = is_nothing(first.alone) && is_nothing(second.alone);
+      return std::ranges::any_of(std::array{first.alone, second.alone}, [&](std::optional<resolve_errc> one) {
+        return one && why == *one && (both || !is_nothing(one));
+      });
+    };
+    const auto body = [&]() -> task<> {
+      const auto how = co_await ask(server, "db.test.", "80", {.timeout = may_be_late ? 20ms : 10s, .tries = 1});
+      if (how.has_value()) {
+        EXPECT_TRUE(has_address);
+      } else {
+        EXPECT_TRUE(is_expected(how.error()) && (!has_address || may_be_late)) << how.error().message();
+      }
+    };
+    test::run_body(body());
+  };
+  for (const end& first : ends)
+    for (const end& second : ends)
+      for (const std::uint16_t type_of_first : {test::a_record, test::aaaa_record})
+        try_both(first, second, type_of_first);
+}
+
 TEST(resolve, asks_a_server_that_has_failed_once_more) {
   std::atomic<int> failed{0};
   name_server server{[&](const question& asked) {
@@ -655,6 +726,36 @@ TEST(resolve, tells_no_reasons_of_others) {
     silent.request_stop();
   };
   rt.run(weft::with_scope(body));
+}
+
+// Nor is it one to find nothing where there is something, or something else where there is nothing.
+TEST(resolve, tells_each_its_own_end_beside_others_that_fail) {
+  name_server server{[](const question& asked) {
+    if (asked.name == "known.test") return answer(asked, {"10.0.0.7"});
+    return answer(asked, {}, {.code = asked.name == "empty.test" ? 0U : asked.name == "unknown.test" ? 3U : 2U});
+  }};
+  const struct {
+    std::string_view host;
+    std::error_code why;
+  } names[] = {{"known.test.", {}},
+               {"empty.test.", resolve_errc::no_address},
+               {"unknown.test.", resolve_errc::not_found},
+               {"failed.test.", resolve_errc::server_failed}};
+  const int times = test::rounds(50);
+  const auto asks = [&](std::size_t first) -> task<> {
+    for (int i = 0; i != times; ++i) {
+      const auto& one = names[(first + static_cast<std::size_t>(i)) % std::size(names)];
+      const auto how = co_await ask(server, one.host);
+      EXPECT_EQ(how.error(), one.why) << one.host;
+    }
+  };
+  weft::runtime rt{{.threads = 2}};
+  const auto body = [&]() -> task<> {
+    std::vector<task<>> those;
+    for (std::size_t i = 0; i != 8; ++i) those.push_back(asks(i));
+    co_await weft::when_all(std::move(those));
+  };
+  rt.run(body());
 }
 
 TEST(resolve, is_stopped_at_once) {

@@ -194,7 +194,7 @@ TEST(recorder, has_failures_before_there_is_a_descriptor) {
     EXPECT_EQ((co_await weft::as_result(weft::net::connect(nobody))).error(), std::errc::connection_refused);
     EXPECT_EQ((co_await weft::as_result(weft::file::open(path))).error(), std::errc::no_such_file_or_directory);
   };
-  weft::run(fails("/nowhere/at/all"), {.threads = 1});
+  weft::run({.threads = 1}, fails("/nowhere/at/all"));
   const recording all = recorded();
   const auto failures = of_kind(all, event_kind::io_error);
   const auto has = [&](std::uint32_t number, const char* what) {

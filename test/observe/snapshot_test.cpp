@@ -10,6 +10,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <source_location>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -218,6 +220,53 @@ TEST(snapshot, a_stop_a_deadline_and_a_shield) {
   EXPECT_TRUE(its->is_shielded);
   ASSERT_TRUE(its->cause.has_value());
   EXPECT_STREQ(its->cause->reason, "the test says so");
+  over.set();
+}
+
+// Of a scope, or of the call of with_deadline(); of one further out, too, if that has set the nearest.
+TEST(snapshot, who_has_set_a_deadline) {
+  weft::event over;
+  const auto late = std::chrono::steady_clock::now() + 1h;
+  task_id in_call, in_scope, further_in, later_in, without;
+  unsigned line_of_call = 0, line_of_scope = 0;
+  const auto waits = [&](task_id& noted) -> task<> {
+    noted = weft::this_task::id();
+    co_await over.wait();
+  };
+  const auto inner = [&](scope& s) -> task<> {
+    s.fork([&]() -> task<> { co_await waits(further_in); });
+    line_of_call = std::source_location::current().line() + 1;
+    co_await weft::with_deadline(late - 1s, [&]() -> task<> { co_await waits(in_call); });
+  };
+  const auto all = [&](scope& s) -> task<> {
+    s.fork([&]() -> task<> { co_await waits(in_scope); });
+    s.fork([&]() -> task<> { co_await with_scope(inner); });
+    co_await weft::with_deadline(late + 1h, [&]() -> task<> { co_await waits(later_in); });
+  };
+  started one{[&]() -> task<> {
+    without = weft::this_task::id();
+    weft::scope_options options;
+    options.deadline = late;
+    line_of_scope = options.where.line();
+    static_cast<void>(co_await weft::as_result(with_scope(options, all)));
+  }};
+  const snapshot seen = take_snapshot();
+  const auto line_at = [&](task_id id) {
+    const task_info* const its = seen.find(id);
+    EXPECT_NE(its, nullptr);
+    return its != nullptr && its->deadline_set_at ? its->deadline_set_at->line() : 0;
+  };
+  EXPECT_EQ(line_at(in_scope), line_of_scope);
+  EXPECT_EQ(line_at(further_in), line_of_scope) << "of the scope around its own";
+  EXPECT_EQ(line_at(in_call), line_of_call);
+  EXPECT_EQ(line_at(later_in), line_of_scope) << "the nearer deadline holds";
+  EXPECT_EQ(line_at(without), 0U);
+  std::ostringstream text, json;
+  seen.text(text);
+  seen.json(json);
+  EXPECT_NE(text.str().find("snapshot_test.cpp:" + std::to_string(line_of_call) + ','), std::string::npos)
+      << text.str();
+  EXPECT_NE(json.str().find("\"line\":" + std::to_string(line_of_scope)), std::string::npos) << json.str();
   over.set();
 }
 

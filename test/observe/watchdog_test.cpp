@@ -214,7 +214,7 @@ TEST(watchdog, blames_the_thread_that_calls_run) {
   hold_up until;
   {
     watchdog dog{{.stall_after = 50ms, .on_stall = heard::tell, .with = &what}};
-    std::jthread caller{[&] { weft::run(connection(reads_for_long, until), {.threads = 1}); }};  // its only worker
+    std::jthread caller{[&] { weft::run({.threads = 1}, connection(reads_for_long, until)); }};  // its only worker
     EXPECT_TRUE(comes_true([&] { return what.count() != 0; }));
     until.let_go();
   }

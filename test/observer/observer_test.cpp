@@ -456,6 +456,39 @@ TEST(observer, tells_what_holds_up_a_worker) {
   caller.join();
 }
 
+// By the watchdog's signal. Without a watchdog nobody is asked, and what runs has no stack.
+TEST(observer, tells_what_one_is_in_that_computes) {
+  std::atomic<bool> computes{false}, end{false};
+  std::thread thread{[&] {
+    auto spins_for_observer = [&]() -> w::task<> {
+      computes = true;
+      while (!end) {
+      }
+      co_return;
+    };
+    w::sync_wait(spins_for_observer());
+  }};
+  while (!computes) std::this_thread::yield();
+  for (const bool has_watchdog : {false, true}) {
+    const test::own_directory where;
+    const std::chrono::milliseconds stall_after = has_watchdog ? 1h : 0h;
+    const w::observer watching{{.directory = where.path().c_str(), .stall_after = stall_after}};
+    test::asking one{watching.socket_path()};
+    const json seen = json::parse(one.ask("snapshot"));
+    int running = 0;
+    for (const json& task : seen.at("snapshot").at("tasks")) {
+      if (task.at("state") != "running") continue;
+      ++running;
+#if !defined(WEFT_TEST_TSAN)  // which puts handlers off until the next call that it knows
+      EXPECT_EQ(task.at("stack").empty(), !has_watchdog) << task;
+#endif
+    }
+    EXPECT_EQ(running, 1) << seen;
+  }
+  end = true;
+  thread.join();
+}
+
 TEST(observer, records_where_workers_compute) {
   const test::own_directory where;
   const w::observer watching{{.directory = where.path().c_str(), .samples_a_second = 1000}};

@@ -24,6 +24,7 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include <weft/blocking.hpp>
 #include <weft/combine.hpp>
 #include <weft/io.hpp>
 #include <weft/pool.hpp>
@@ -211,6 +212,15 @@ WEFT_TEST("process: a conversation, line by line") {
   child.input.close();
   EXPECT_EQ(co_await line_of(child.output), "");
   EXPECT_TRUE((co_await child.wait()).is_success());
+}
+
+WEFT_TEST("process: one that a thread of the pool has started is as any other") {
+  process child = co_await weft::blocking([] { return process{{.in = stdio::pipe(), .out = stdio::pipe()}, {"cat"}}; });
+  co_await child.input.write("a line\n");
+  EXPECT_EQ(co_await line_of(child.output), "a line");
+  child.input.close();
+  EXPECT_TRUE((co_await child.wait()).is_success());
+  expect_no_child();
 }
 
 WEFT_TEST("process: the error output goes where the output goes") {

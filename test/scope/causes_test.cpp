@@ -1,9 +1,12 @@
 // Why work was stopped, whoever stopped it: why_stopped() in what is stopped.
+#include <weft/async_generator.hpp>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
 #include <weft/future.hpp>
+#include <weft/on_scope_exit.hpp>
 #include <weft/pool.hpp>
 #include <weft/scope.hpp>
+#include <weft/shared_task.hpp>
 #include <weft/task.hpp>
 #include <weft/timed.hpp>
 #include <weft/with.hpp>
@@ -15,11 +18,13 @@
 #include <thread>
 #include <vector>
 
+#include "support/causes.hpp"
 #include "support/weft_test.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
+using test::chain, test::is_only, test::is_of_executor, test::line_here, test::yields;
 using weft::as_result;
 using weft::scope;
 using weft::stop_cause;
@@ -27,10 +32,6 @@ using weft::task;
 using weft::when_all;
 using weft::when_any;
 using weft::with_scope;
-
-using chain = std::vector<stop_cause>;
-
-constexpr std::string_view of_nobody = "what awaits the task needs it no more";
 
 // Waits for ever, and notes why it was stopped.
 task<> waits(chain& why) {
@@ -42,27 +43,138 @@ task<> waits(chain& why) {
   co_await never;
 }
 
-bool is_of_nobody(const stop_cause& one) {
-  return std::string_view{one.reason}.starts_with(of_nobody) && one.where.line() == 0 && one.thrown_in == nullptr;
+constexpr std::string_view another_was_first = "another part of the when_any was first";
+constexpr std::string_view enough_have_come = "enough other parts of the when_some have come, or one has failed";
+constexpr std::string_view time_is_over = "the time of the timeout() is over";
+
+task<> done() { co_return; }
+
+WEFT_TEST("causes: what a when_any has not chosen has its line, also inside of other calls") {
+  chain why;
+  unsigned line = line_here() + 1;
+  co_await when_any(waits(why), yields());
+  EXPECT_TRUE(is_only(why, another_was_first, line)) << "the other one ends when all have begun";
+
+  line = line_here() + 1;
+  co_await when_any(waits(why), done());
+  EXPECT_TRUE(is_only(why, another_was_first, line)) << "the other one ends before all have begun";
+
+  line = line_here() + 1;
+  auto inside = as_result(when_any(waits(why), yields()));
+  EXPECT_TRUE((co_await std::move(inside)).has_value());
+  EXPECT_TRUE(is_only(why, another_was_first, line));
+
+  line = line_here() + 1;
+  auto below = when_all(when_any(yields(), waits(why)), yields());
+  co_await std::move(below);
+  EXPECT_TRUE(is_only(why, another_was_first, line));
 }
 
-WEFT_TEST("causes: what a when_any has not chosen says so") {
+WEFT_TEST("causes: a when_any of up to six, and of a range, knows its line") {
   chain why;
-  auto first = []() -> task<> { co_return co_await weft::yield(); };
-  co_await when_any(waits(why), first());
+  const auto never = [] { return weft::sleep_for(1h); };
+  unsigned line = line_here() + 1;
+  co_await when_any(waits(why), never(), yields());
+  EXPECT_TRUE(is_only(why, another_was_first, line));
+  line = line_here() + 1;
+  co_await when_any(waits(why), never(), never(), yields());
+  EXPECT_TRUE(is_only(why, another_was_first, line));
+  line = line_here() + 1;
+  co_await when_any(waits(why), never(), never(), never(), yields());
+  EXPECT_TRUE(is_only(why, another_was_first, line));
+  line = line_here() + 1;
+  co_await when_any(waits(why), never(), never(), never(), never(), yields());
+  EXPECT_TRUE(is_only(why, another_was_first, line));
+  co_await when_any(waits(why), never(), never(), never(), never(), never(), yields());
   EXPECT_EQ(why.size(), 1U);
   if (!why.empty()) {
-    EXPECT_TRUE(is_of_nobody(why[0]));
+    EXPECT_STREQ(why[0].reason, another_was_first.data());
+    EXPECT_EQ(why[0].where.line(), 0U) << "there is no place for it behind seven";
+  }
+
+  std::vector<task<>> two;
+  two.push_back(waits(why));
+  two.push_back(yields());
+  line = line_here() + 1;
+  auto range = when_any(std::move(two));
+  co_await std::move(range);
+  EXPECT_TRUE(is_only(why, another_was_first, line));
+}
+
+WEFT_TEST("causes: what a when_some does not need has its line, in both its forms") {
+  chain why;
+  const auto two = [&] {
+    std::vector<task<>> all;
+    all.push_back(waits(why));
+    all.push_back(yields());
+    return all;
+  };
+  unsigned line = line_here() + 1;
+  auto some = weft::when_some(1, two());
+  co_await std::move(some);
+  EXPECT_TRUE(is_only(why, enough_have_come, line));
+  line = line_here() + 1;
+  auto piped = two() | weft::when(1);
+  co_await std::move(piped);
+  EXPECT_TRUE(is_only(why, enough_have_come, line));
+}
+
+WEFT_TEST("causes: what a timeout ends has its line, in both its forms") {
+  chain why;
+  unsigned line = line_here() + 1;
+  auto limited = as_result(weft::timeout(1ms, waits(why)));
+  EXPECT_FALSE((co_await std::move(limited)).is_stopped());
+  EXPECT_TRUE(is_only(why, time_is_over, line));
+  line = line_here() + 1;
+  auto piped = as_result(waits(why) | weft::timeout(1ms));
+  EXPECT_FALSE((co_await std::move(piped)).is_stopped());
+  EXPECT_TRUE(is_only(why, time_is_over, line));
+  line = line_here() + 1;
+  auto none = as_result(weft::timeout(0ms, waits(why)));
+  EXPECT_FALSE((co_await std::move(none)).is_stopped());
+  EXPECT_TRUE(is_only(why, time_is_over, line));
+}
+
+WEFT_TEST("causes: a race inside of one that is lost tells both lines, the nearest first") {
+  chain why;
+  const auto inner = [&]() -> task<> { co_await weft::timeout(1h, waits(why)); };
+  const unsigned line = line_here() + 1;
+  co_await when_any(inner(), yields());
+  EXPECT_TRUE(is_only(why, another_was_first, line)) << "its own time is not over";
+}
+
+WEFT_TEST("causes: who was told before its group decides has the older cause alone") {
+  chain why;
+  weft::stop_source source;
+  const auto race = [&]() -> task<> {
+    const auto stops_all = [&]() -> task<> {
+      co_await weft::yield();
+      source.request_stop({.reason = "from outside"});
+    };
+    co_await when_any(waits(why), stops_all());
+  };
+  const auto how = co_await as_result(weft::with_stop(source.token(), race));
+  EXPECT_TRUE(how.has_value());
+  EXPECT_EQ(why.size(), 1U);
+  if (!why.empty()) {
+    EXPECT_STREQ(why[0].reason, "from outside");
   }
 }
 
-WEFT_TEST("causes: what a timeout ends says so") {
+WEFT_TEST("causes: a source of a merge that is not wanted any more says so") {
   chain why;
-  const auto how = co_await as_result(weft::timeout(1ms, waits(why)));
-  EXPECT_FALSE(how.is_stopped());
+  const auto never = [&]() -> weft::async_generator<int> {
+    co_await waits(why);
+    co_yield 1;
+  };
+  const auto one = []() -> weft::async_generator<int> {
+    co_await weft::yield();
+    co_yield 1;
+  };
+  co_await (weft::merge(never(), one()) | weft::for_each([](int) { return false; }));
   EXPECT_EQ(why.size(), 1U);
   if (!why.empty()) {
-    EXPECT_TRUE(is_of_nobody(why[0]));
+    EXPECT_STREQ(why[0].reason, "another source of the merge has failed, or the function of its values wants no more");
   }
 }
 
@@ -72,14 +184,14 @@ WEFT_TEST("causes: scopes below one that is not chosen tell both") {
     s.fork(waits(why));
     co_return;
   };
-  auto first = []() -> task<> { co_return co_await weft::yield(); };
   const int line = __LINE__ + 1;
-  co_await when_any(with_scope(body), first());
+  co_await when_any(with_scope(body), yields());
   EXPECT_EQ(why.size(), 2U);
   if (why.size() != 2) co_return;
   EXPECT_STREQ(why[0].reason, "the task that awaits the scope was stopped");
   EXPECT_EQ(why[0].where.line(), static_cast<unsigned>(line));
-  EXPECT_TRUE(is_of_nobody(why[1]));
+  EXPECT_STREQ(why[1].reason, another_was_first.data());
+  EXPECT_EQ(why[1].where.line(), static_cast<unsigned>(line));
 }
 
 WEFT_TEST("causes: a join in what is stopped adds none of its own") {
@@ -144,7 +256,7 @@ TEST(causes, a_pool_that_is_cancelled_says_so) {
   workers.shutdown(weft::pool_shutdown::cancel);
   EXPECT_THROW(work.get(), weft::stopped);
   ASSERT_EQ(why.size(), 1U);
-  EXPECT_TRUE(is_of_nobody(why[0]));
+  EXPECT_TRUE(is_of_executor(why[0]));
 }
 
 WEFT_TEST("causes: a fiber that catches its stop can ask") {
@@ -168,102 +280,6 @@ WEFT_TEST("causes: a fiber that catches its stop can ask") {
   EXPECT_EQ(why.size(), 1U);
   if (!why.empty()) {
     EXPECT_STREQ(why[0].reason, "by its handle");
-  }
-}
-
-// What sync_wait(), run() and a fiber's handler catch.
-chain caught_by(auto&& work) {
-  try {
-    work();
-  } catch (const weft::stopped& how) {
-    const weft::stopped kept = how;  // a copy has them, too
-    return {kept.causes().begin(), kept.causes().end()};
-  }
-  ADD_FAILURE() << "it was not stopped";
-  return {};
-}
-
-task<> waits_for_good() {
-  test::gate never;
-  co_await never;
-}
-
-TEST(causes_of_stopped, are_those_of_the_token_of_sync_wait) {
-  weft::stop_source source;
-  const unsigned line = std::source_location::current().line() + 1;
-  source.request_stop({.reason = "closing"});
-  const chain why = caught_by([&] { sync_wait(waits_for_good(), source.token()); });
-  ASSERT_EQ(why.size(), 1U);
-  EXPECT_STREQ(why[0].reason, "closing");
-  EXPECT_EQ(why[0].where.line(), line);
-  EXPECT_STREQ(why[0].where.file_name(), std::source_location::current().file_name());
-}
-
-TEST(causes_of_stopped, are_those_of_the_token_of_run_on_whatever_thread_it_ends) {
-  for (const bool use_caller : {false, true}) {
-    weft::pool threads{{.threads = 2, .use_caller = use_caller}};
-    weft::stop_source source;
-    std::jthread ends{[&] {
-      std::this_thread::sleep_for(1ms);
-      source.request_stop({.reason = "closing"});
-    }};
-    const chain why = caught_by([&] { threads.run(weft::sleep_for(1h), source.token()); });
-    ASSERT_EQ(why.size(), 1U);
-    EXPECT_STREQ(why[0].reason, "closing");
-  }
-}
-
-TEST(causes_of_stopped, are_of_the_whole_where_a_part_was_stopped_before) {
-  weft::stop_source part, whole;
-  const auto goes_on = [&]() -> task<> {
-    part.request_stop({.reason = "a part"});
-    EXPECT_TRUE((co_await as_result(weft::with_env({.stop = part.token()}, waits_for_good))).is_stopped());
-    whole.request_stop({.reason = "the whole"});
-    co_await waits_for_good();
-  };
-  const chain why = caught_by([&] { sync_wait(goes_on(), whole.token()); });
-  ASSERT_EQ(why.size(), 1U);
-  EXPECT_STREQ(why[0].reason, "the whole");
-}
-
-TEST(causes_of_stopped, say_so_where_no_line_has_asked) {
-  weft::pool threads{{.threads = 1}};
-  std::jthread ends;
-  const auto spins = [&]() -> task<> {
-    ends = std::jthread{[&] { threads.shutdown(weft::pool_shutdown::cancel); }};
-    for (;;) co_await weft::yield();
-  };
-  const chain why = caught_by([&] { threads.run(spins()); });
-  ASSERT_EQ(why.size(), 1U);
-  EXPECT_TRUE(is_of_nobody(why[0])) << why[0].reason;
-}
-
-TEST(causes_of_stopped, are_empty_where_nobody_knows) {
-  EXPECT_TRUE(weft::stopped{}.causes().empty());
-  EXPECT_TRUE(caught_by([] { weft::result<int>{}.value(); }).empty());
-  weft::stop_source part;
-  part.request_stop({.reason = "a part"});
-  EXPECT_TRUE(caught_by([&] { sync_wait(weft::with_env({.stop = part.token()}, waits_for_good)); }).empty());
-}
-
-WEFT_TEST("causes of stopped: a fiber's handler has the chain, and may keep it longer than the fiber lives") {
-  weft::stopped kept;
-  co_await with_scope([&](scope& s) -> task<> {
-    auto fiber = s.go([&] {
-      try {
-        weft::await(waits_for_good());
-      } catch (const weft::stopped& how) {
-        kept = how;
-        throw;
-      }
-    });
-    co_await weft::yield();
-    fiber.request_stop({.reason = "by its handle"});
-    EXPECT_TRUE((co_await as_result(std::move(fiber))).is_stopped());
-  });
-  EXPECT_EQ(kept.causes().size(), 1U);
-  if (!kept.causes().empty()) {
-    EXPECT_STREQ(kept.causes()[0].reason, "by its handle");
   }
 }
 

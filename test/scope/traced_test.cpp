@@ -11,6 +11,7 @@
 #include <map>
 #include <memory_resource>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -215,6 +216,39 @@ TEST(with_trace, has_a_snapshot_say_since_when_it_waits) {
   other.join();
 }
 
+TEST(with_trace, has_a_snapshot_say_since_when_it_runs) {
+  std::atomic<int> running{0};
+  std::atomic<bool> ends{false};
+  const weft::pool workers{{.threads = 2}};
+  auto runs = [&]() -> task<> {
+    co_await weft::yield();
+    for (++running; !ends;) std::this_thread::yield();
+  };
+  const auto before = std::chrono::steady_clock::now();
+  std::thread traced{[&] { workers.run(with_trace({.name = "runs"}, runs)); }};
+  std::thread other{[&] { workers.run(runs()); }};
+  test::until([&] { return running == 2; });
+  const weft::snapshot seen = weft::take_snapshot();
+  const auto now = std::chrono::steady_clock::now();
+  ends = true;
+  traced.join();
+  other.join();
+  const auto with_time = [](const auto& one) { return one.since.has_value(); };
+  ASSERT_EQ(std::ranges::count_if(seen.workers, with_time), 1);
+  ASSERT_EQ(std::ranges::count_if(seen.tasks, with_time), 1);
+  const weft::task_info& task = *std::ranges::find_if(seen.tasks, with_time);
+  EXPECT_EQ(task.state, weft::task_state::running);
+  EXPECT_GE(*task.since, before - std::chrono::milliseconds{1});  // a stamp is of another clock
+  EXPECT_LE(*task.since, now + std::chrono::milliseconds{1});
+  const weft::worker_info& worker = *std::ranges::find_if(seen.workers, with_time);
+  EXPECT_EQ(worker.runs, task.id);
+  EXPECT_EQ(worker.since, task.since);
+  std::ostringstream text;
+  seen.text(text);
+  EXPECT_NE(text.str().find("running in thread " + std::to_string(worker.thread) + ", for "), std::string::npos)
+      << text.str();
+}
+
 TEST(with_trace, failures_and_stops_pass_through_and_end_the_trace) {
   auto fails = []() -> task<> {
     throw std::runtime_error{"as asked"};
@@ -332,6 +366,34 @@ TEST(turns, run_below_memory_of_the_users_choice) {
 }
 
 // ---- the ledger ---------------------------------------------------------------------------------------------------------
+
+// What its job has run before is not the request's, also where the job before that was a turn of another request.
+TEST(turns, begin_no_sooner_than_their_request) {
+  const weft::pool workers{{.threads = 1}};
+  auto other = []() -> task<> {
+    for (int i = 0; i != 3; ++i) co_await weft::yield();
+  };
+  auto late = []() -> task<> {
+    const auto until = std::chrono::steady_clock::now() + 1ms;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    auto nothing = []() -> task<> { co_return; };
+    co_await with_trace({.name = "late"}, nothing);
+  };
+  auto both = [&](scope& s) -> task<> {
+    s.fork(with_trace({.name = "other"}, other));
+    s.fork(late());
+    co_return;
+  };
+  weft::sync_wait(with_scope({.executor = &workers}, both));
+  const recording all = recorded();
+  const std::uint32_t number = request_named(all, "late");
+  const auto begins = of_request(all, number, event_kind::trace_begins);
+  const auto turns = of_request(all, number, event_kind::turn_begins);
+  ASSERT_EQ(begins.size(), 1u);
+  ASSERT_FALSE(turns.empty());
+  EXPECT_GE(turns.front().nanoseconds, begins.front().nanoseconds);
+}
 
 TEST(current_ledger, is_empty_outside) {
   const ledger none = weft::current_ledger();

@@ -25,6 +25,19 @@
 
 namespace test {
 
+/// Where WEFT_IO has sweeps run on io_uring, and the system refuses it, no test runs.
+class asks_for_rings : public testing::Environment {
+  void SetUp() override {
+    try {
+      weft::test::run([]() -> weft::task<> { co_return; });
+    } catch (const weft::error& refused) {
+      GTEST_SKIP() << refused.what();
+    }
+  }
+};
+[[maybe_unused]] inline testing::Environment* const has_asked_for_rings =
+    testing::AddGlobalTestEnvironment(new asks_for_rings);
+
 /// With a stop at each place of each await, then with each allocation failing.
 template <class Scenario>
 void sweep(std::string_view names, const weft::test::sweep_options& options = {}) {

@@ -145,7 +145,7 @@ TEST(async_generator, is_destroyed_where_it_stands) {
   };
   auto consumer = [&]() -> task<> {
     {
-      auto unstarted = holds(alive);
+      [[maybe_unused]] auto unstarted = holds(alive);
       EXPECT_EQ(alive.use_count(), 2);
     }
     EXPECT_EQ(alive.use_count(), 1);
@@ -471,7 +471,8 @@ TEST(async_generator_death, a_body_that_uses_its_own_generator) {
   EXPECT_DEATH(through_iterators(false), "was asked for a value while another consumer waits, or by its own body");
   EXPECT_DEATH(runs_into([](held_async& self) { (void)**self.at; }), "dereferenced at the end, or while its \\+\\+");
   EXPECT_DEATH(runs_into([](held_async& self) { self.all = async_generator<int>{}; }), "moved while a consumer waits");
-  EXPECT_DEATH(runs_into([](held_async& self) { auto mine = std::move(self.all); }), "moved while a consumer waits");
+  EXPECT_DEATH(runs_into([](held_async& self) { [[maybe_unused]] auto mine = std::move(self.all); }),
+               "moved while a consumer waits");
 }
 
 }  // namespace

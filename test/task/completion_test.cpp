@@ -245,7 +245,7 @@ TEST(as_result, that_is_never_awaited_frees_the_task) {
   auto take = [](test::counted) -> task<> { co_return; };
   {
     auto dropped = as_result(take(test::counted{alive}));
-    auto moved = std::move(dropped);
+    [[maybe_unused]] auto moved = std::move(dropped);
     EXPECT_EQ(alive, 1);
   }
   EXPECT_EQ(alive, 0);
@@ -265,7 +265,7 @@ TEST(as_result, a_stop_unwinds_past_destructors_that_start_other_work) {
   int ran = 0;
   auto inner = [&]() -> task<> {
     const starts_another at_the_end{ran};
-    task<int> unawaited = number(1);
+    [[maybe_unused]] task<int> unawaited = number(1);
     co_await never;
   };
   auto outer = [&]() -> task<> {

@@ -136,7 +136,7 @@ WEFT_TEST("on_scope_exit: a cleanup has cleanups of its own") {
 WEFT_TEST("on_scope_exit: a cleanup that is dropped before the task began does not run") {
   log to;
   {
-    auto dropped = ends(to, ending::value);
+    [[maybe_unused]] auto dropped = ends(to, ending::value);
   }
   EXPECT_EQ(to, "");
   co_return;

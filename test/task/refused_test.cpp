@@ -73,6 +73,27 @@ static_assert(in_a_window<std::vector<weft::task<>>> && some_of<std::vector<weft
               all_of<std::vector<weft::task<>>>);
 static_assert(!as_range<std::vector<weft::task<>>&> && !as_range<std::vector<int>>);
 
+// A call that gives void is taken by an overload of its own, which is no valid expression either.
+template <class F>
+concept joins_its = requires(F f) { weft::when_all(f(), f()); };
+template <class F>
+concept races_its = requires(F f) { weft::when_any(f(), f()); };
+template <class F>
+concept limits_its = requires(F f) { weft::timeout(1s, f()); };
+template <class F>
+concept shields_its = requires(F f) { weft::shielded(f()); };
+template <class F>
+concept gets_result_of_its = requires(F f) { weft::as_result(f()); };
+using gives_task = weft::task<> (*)();
+using gives_void = void (*)();
+static_assert(joins_its<gives_task> && races_its<gives_task> && limits_its<gives_task> && shields_its<gives_task> &&
+              gets_result_of_its<gives_task>);
+static_assert(!joins_its<gives_void> && !races_its<gives_void> && !limits_its<gives_void> && !shields_its<gives_void> &&
+              !gets_result_of_its<gives_void>);
+template <class F>
+concept joins_seven = requires(F f) { weft::when_all(f(), f(), f(), f(), f(), f(), f()); };
+static_assert(joins_seven<gives_task> && !joins_seven<int (*)()> && !joins_seven<gives_void>);
+
 template <class F>
 concept makes = requires(F f) { weft::when_all(3, f); };
 static_assert(makes<weft::task<> (*)(std::size_t)> && !makes<int (*)(std::size_t)>);
@@ -122,6 +143,7 @@ int when_any(const weft::manual_executor&, thing) { return 9; }
 int timeout(weft::stop_token, std::chrono::seconds) { return 10; }
 int run(const weft::runtime_options&) { return 11; }
 int run(thing, const weft::runtime_options&) { return 12; }
+int run(const weft::runtime_options&, thing) { return 0; }
 int shielded(weft::stop_source&) { return 13; }
 int as_future(weft::executor&, const char*) { return 14; }
 int operator|(thing, const weft::stop_token&) { return 15; }
@@ -151,6 +173,7 @@ TEST(refused, leaves_calls_to_the_program) {
   EXPECT_EQ(timeout(weft::stop_token{}, 1s), 10);
   EXPECT_EQ(run(weft::runtime_options{}), 11);
   EXPECT_EQ(run(thing{}, weft::runtime_options{}), 12);
+  EXPECT_EQ(run(weft::runtime_options{}, thing{}), 0);
   EXPECT_EQ(shielded(source), 13);
   EXPECT_EQ(as_future(static_cast<weft::executor&>(ex), ""), 14);
   EXPECT_EQ(thing{} | weft::stop_token{}, 15);

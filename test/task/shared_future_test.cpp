@@ -101,12 +101,12 @@ WEFT_TEST("shared_future: whoever leaves a shared one, stops it for nobody") {
 TEST(shared_future, that_is_shared_may_be_dropped_before_it_is_set) {
   promise<int> from;
   {
-    const auto dropped = from.get_future().share();
+    [[maybe_unused]] const auto dropped = from.get_future().share();
   }
   from.set_value(1);
   promise<int> unset;
   {
-    const auto dropped = unset.get_future().share();
+    [[maybe_unused]] const auto dropped = unset.get_future().share();
   }
 }
 

@@ -92,7 +92,7 @@ TEST(shared_task, one_that_nobody_awaited_is_freed) {
   std::atomic<int> alive{0};
   {
     auto keep = [](test::counted) -> shared_task<int> { co_return 1; };
-    const auto shared = keep(test::counted{alive});
+    [[maybe_unused]] const auto shared = keep(test::counted{alive});
     EXPECT_EQ(alive, 1);
   }
   EXPECT_EQ(alive, 0);

@@ -192,7 +192,7 @@ TEST(task, runs_nothing_until_it_is_awaited) {
     co_return;
   };
   {
-    auto dropped = mark(ran);
+    [[maybe_unused]] auto dropped = mark(ran);
   }
   EXPECT_FALSE(ran);
   auto kept = mark(ran);
@@ -384,7 +384,7 @@ TEST(task, takes_its_frame_from_the_resource_that_follows_allocator_arg) {
   EXPECT_EQ(sync_wait(closure(std::allocator_arg, &memory)), 6);
   EXPECT_EQ(allocated(), 1u);
   {
-    auto dropped = in_resource(std::allocator_arg, &memory, 7);
+    [[maybe_unused]] auto dropped = in_resource(std::allocator_arg, &memory, 7);
   }
   EXPECT_EQ(allocated(), 1u);
   EXPECT_EQ(memory.live, 0u);
@@ -444,7 +444,7 @@ TEST(task, a_dropped_task_frees_its_arguments_and_its_frame) {
   auto take = [](std::allocator_arg_t, std::pmr::memory_resource*, test::counted) -> task<> { co_return; };
   {
     auto first = take(std::allocator_arg, &memory, test::counted{alive});
-    auto second = std::move(first);
+    [[maybe_unused]] auto second = std::move(first);
     EXPECT_EQ(alive, 1);
     EXPECT_EQ(memory.live, 1u);
   }

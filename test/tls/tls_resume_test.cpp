@@ -105,6 +105,56 @@ WEFT_TEST("tls_resume: a client that was given another certificate shows it, and
   EXPECT_EQ(fresh.there.peer_certificate()->subject, "CN=second");
 }
 
+// Bytes that have come on a socket and were not read.
+int unread(int number) {
+  int size = 0;
+  done(::ioctl(number, FIONREAD, &size) == 0);
+  return size;
+}
+
+// A client's transport whose second write, which ends its handshake, goes with its third: its first question.
+struct holds_back {
+  weft::net::stream raw;
+  std::string held{};
+  int writes = 0;
+  auto read(std::span<std::byte> into) const { return raw.read(into); }
+  task<> write(std::span<const std::byte> data) {
+    held.append(reinterpret_cast<const char*>(data.data()), data.size());
+    if (++writes == 2) co_return;
+    co_await raw.write(std::exchange(held, {}));
+  }
+  task<std::size_t> write_some(std::span<const std::byte> data) {
+    co_await write(data);
+    co_return data.size();
+  }
+};
+
+WEFT_TEST("tls_resume: tickets come with the first answer, or before the server waits for a question") {
+  const server_context server = test::server_of(root());
+  for (const bool answers : {true, false}) {
+    const client_context client = test::client_of(root());
+    test::connection raw = co_await test::connected_by_tcp();
+    const int number = raw.here.native_handle();
+    const auto asks = [&]() -> task<weft::tls::stream<holds_back>> {
+      holds_back late{.raw = std::move(raw.here)};  // named: g++ 12 destroys twice what is an aggregate in a co_await
+      auto one = co_await weft::tls::connect(client, std::move(late), "here.test");
+      co_await one.write("q");
+      co_return one;
+    };
+    auto [here, there] = co_await weft::when_all(asks(), weft::tls::accept(server, std::move(raw.there)));
+    EXPECT_EQ(co_await test::read_some(there, 1), "q");
+    EXPECT_EQ(unread(number), 0);
+    const auto asks_again = [&, to = &here]() -> task<> {
+      while (unread(number) == 0) co_await weft::yield();
+      co_await to->write("q");
+    };
+    if (!answers) co_await weft::when_all(test::read_some(there, 1), asks_again());
+    co_await there.write("a");
+    EXPECT_EQ(co_await test::read_some(here, 1), "a");
+    EXPECT_TRUE(co_await connects(client, server));
+  }
+}
+
 // ---- the keys of tickets ----------------------------------------------------------------------------------------------------
 
 constexpr long minute = 60, hour = 60 * minute;

@@ -66,7 +66,7 @@ template <class Clients>
 task<> beside_a_server(weft::tls::serve_options options, const server_context& by, Clients clients) {
   listener at = co_await weft::net::listen(anywhere);
   const endpoint where = at.local();
-  auto both = weft::when_any(weft::tls::serve(by, options, std::move(at), echo), clients(where));
+  auto both = weft::when_any(weft::tls::serve(options, by, std::move(at), echo), clients(where));
   co_await std::move(both);
 }
 

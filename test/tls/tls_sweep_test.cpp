@@ -243,7 +243,7 @@ struct serves {
   part<By> run() {
     const auto ignores = [](const weft::net::endpoint&, const std::exception_ptr&) {};  // want of memory
     weft::tls::serve_options options{.net = {.grace = 1h, .on_error = ignores, .stats = &stats}, .max_handshakes = 1};
-    auto serving = weft::tls::serve(server(), options, std::move(at), handle);
+    auto serving = weft::tls::serve(options, server(), std::move(at), handle);
     auto clients = test::as_played(asks());
     co_await weft::when_any(std::move(serving), std::move(clients));
   }

@@ -69,7 +69,7 @@ function understand(answer) {
   all.tasks = (snapshot.tasks || []).map((task) => ({
     id: task.id, parent: task.parent || null, kind: task.kind, state: task.state, function: task.function || "",
     waits: (task.waits || []).map((wait) => ({what: wait.what, at: wait.at, holder: wait.holder || null})),
-    stack: task.stack || [], waited: task.waiting_ms ?? null, deadline: task.deadline_in_ms ?? null, stopping: task.stop_requested === true, cause: task.cause || null,
+    stack: task.stack || [], waited: task.waiting_ms ?? task.running_ms ?? null, deadline: task.deadline_in_ms ?? null, stopping: task.stop_requested === true, cause: task.cause || null,
     worker: task.worker !== undefined && task.worker !== null && task.worker >= 0 ? task.worker : null, children: [],
   }));
   all.workers = snapshot.workers || [];

@@ -26,7 +26,6 @@ inline void has_woken(worker&, root&) noexcept { std::abort(); }
 
 // Of others, too.
 inline void note_post(root&) noexcept {}
-inline void may_suspend(worker&, root&) noexcept {}
 inline void end_turn(worker&) noexcept {}
 
 struct outer_turn {

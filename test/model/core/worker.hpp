@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <weft/detail/context/context.hpp>
+#include <weft/detail/core/cause_list.hpp>
 #include <weft/executor.hpp>
 
 #include "channel/channel_slot.hpp"
@@ -72,6 +73,7 @@ struct worker : run_state {
   waiter* deferred_stops = nullptr;
   inline_queue* inlined = nullptr;
   void* ended_below = nullptr;
+  cause_list ends;
   struct pool_worker* of_pool = nullptr;
   bool (*before_it_blocks)(worker&) = nullptr;  // whether it has run something meanwhile
 };

@@ -54,6 +54,11 @@
 #define WEFT_COROUTINE_TYPE
 #endif
 
+// WEFT_TO_BE_AWAITED marks a type that does nothing until it is awaited. The compiler warns, and says `sentence`, where a call's
+// value is dropped; and it warns of an unused variable where the value is kept in one that nothing mentions again, as in
+// `auto held = m.lock();`. Without the second attribute a destructor would count as a use.
+#define WEFT_TO_BE_AWAITED(sentence) [[nodiscard(sentence)]] [[gnu::warn_unused]]
+
 // Where a symmetric transfer is not a guaranteed tail call (g++ below -O2 and under sanitizers, which no macro can
 // tell), every N-th transfer returns to the run loop, so that the machine stack stays bounded at all levels.
 #if defined(__clang__)

@@ -116,6 +116,11 @@ Given take_part(Case&, Given& given) {
   return std::move(given);
 }
 
+/// Why those run no longer that were not chosen.
+inline stop_cause another_was_chosen() noexcept {
+  return {.reason = "another case of the select was chosen", .where = {}};
+}
+
 template <class... Cases>
 struct selection_beside {
   using parts = std::tuple<typename part_of_select<Cases>::type...>;
@@ -165,7 +170,7 @@ struct selection_beside {
     auto first = choose(of, indices{});
     result<given> got = co_await as_result(std::move(first));
     for (fork<>& one : running)
-      if (one) one.request_stop();
+      if (one) one.request_stop(another_was_chosen());
     if (got.is_stopped()) co_await ends_stopped{};
     co_return *std::move(got);
   }
@@ -200,7 +205,7 @@ struct range_selection_beside {
     for (on_state<T>& one : parts) cases.emplace_back(one);
     auto first = selecting_of<ended_case<T>>{std::move(cases)};
     const auto got = co_await std::move(first);
-    for (fork<>& one : running) one.request_stop();
+    for (fork<>& one : running) one.request_stop(another_was_chosen());
     co_return got.index;
   }
 };

@@ -84,7 +84,11 @@ class receive_state final : public channel_case {
 
   std::optional<T> value_;
   std::optional<typename channel<T>::receive_node> node_;  // where it waits
+
+ public:
+  static const case_layout seen;
 };
+WEFT_CASE_LAYOUT_IN(T, receive_state<T>, of("channel, to receive", offsetof(receive_state, at_)));
 
 template <class T>
 class send_state final : public channel_case {
@@ -119,7 +123,11 @@ class send_state final : public channel_case {
   bool closed_ = false;
   bool no_memory_ = false;
   std::optional<typename channel<T>::send_node> node_;  // where it waits
+
+ public:
+  static const case_layout seen;
 };
+WEFT_CASE_LAYOUT_IN(T, send_state<T>, of("channel, to send", offsetof(send_state, at_)));
 
 template <class Source>
 class subscriber_case final : public select_case {
@@ -169,7 +177,13 @@ class subscriber_case final : public select_case {
   std::optional<let_through> through_;  // those that wait to send, and have room now
   bool too_slow_ = false;
   subscriber<Source> node_{waits_by_select, by_.at_, value_};
+
+ public:
+  static const case_layout seen;
 };
+WEFT_CASE_LAYOUT_IN(
+    Source, subscriber_case<Source>,
+    of(Source::to_receive, offsetof(subscriber_case, by_)).through(offsetof(receiver_of<Source>, from_)));
 
 /// Something that happens once, outside of any channel, and for which one select waits.
 class happening {
@@ -191,6 +205,7 @@ class happening {
 /// Waits for one.
 class happening_case : public select_case {
  public:
+  static const case_layout seen;  // of one that has no other
   bool may_be_ready() const noexcept { return what_.seems_happened(); }
   std::uint32_t changes() const noexcept { return 0; }  // what has happened stays so
   learning_lock& its_lock() noexcept { return what_.lock(); }
@@ -225,6 +240,8 @@ class happening_case : public select_case {
   happening& what_;
   node node_;
 };
+
+WEFT_CASE_LAYOUT(happening_case, of("work beside a select", offsetof(happening_case, what_)));
 
 /// What a select does if nothing is ready.
 struct otherwise_case {

@@ -211,7 +211,7 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
   }
 
   struct waits {
-    std::array<select_case*, count> cases;
+    std::array<select_place, count> cases;
     std::optional<select_wait> wait;
   };
   struct waits_not {};
@@ -222,7 +222,7 @@ class select_awaiter : public gate_awaiter<select_awaiter<Cases...>> {
 };
 
 template <class... Cases>
-class [[nodiscard("nothing happens until it is awaited")]] selecting : public knows_roots {
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") selecting : public knows_roots {
  public:
   using is_select = void;
   explicit selecting(Cases&&... cases) noexcept : cases_(std::move(cases)...) {}
@@ -258,7 +258,7 @@ task<typename Awaiter::result_type> select_until_settled(Cases cases) {
   co_return all.await_resume();
 }
 template <class Awaiter, class Cases>
-class [[nodiscard("nothing happens until it is awaited")]] WEFT_CONTAINERS selecting_until_settled
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") WEFT_CONTAINERS selecting_until_settled
     : public task_inside<selecting_until_settled<Awaiter, Cases>, typename Awaiter::result_type> {
  public:
   using is_select = void;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/channel/case_layout.hpp>
 #include <weft/detail/channel/select_wait.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/detail/core/waiter.hpp>
@@ -24,10 +25,10 @@ class state_if final : public select_case {
   using inner = typename Case::state;
 
  public:
-  explicit state_if(case_if<Case>&& from) noexcept {
+  explicit state_if(case_if<Case>&& from) noexcept : is_there_{from.one_.has_value()} {
     if (from.one_) of_.emplace(*std::move(from.one_));
   }
-  state_if(state_if&& other) noexcept {  // before it is awaited
+  state_if(state_if&& other) noexcept : is_there_{other.is_there_} {  // before it is awaited
     if (other.of_) of_.emplace(*std::move(other.of_));
   }
 
@@ -67,7 +68,15 @@ class state_if final : public select_case {
 
  private:
   std::optional<inner> of_;
+  bool is_there_;  // for readers from outside, who do not know where an optional says so
+
+ public:
+  static const case_layout seen;
 };
+// An optional has its value first.
+WEFT_CASE_LAYOUT_IN(
+    Case, state_if<Case>,
+    of_inner(offsetof(state_if, of_), layout_of_case<typename Case::state>()).if_there(offsetof(state_if, is_there_)));
 
 template <class Case>
 inline constexpr bool waits_in_a_line = false;
@@ -93,7 +102,10 @@ class never_case final : public select_case {
   void enter(const waiter&) noexcept override {}
   void leave(bool) noexcept override {}
   void tell(wait_subjects&) const noexcept override {}
+
+  static const case_layout seen;
 };
+WEFT_CASE_LAYOUT_IN(T, never_case<T>, of_none());
 
 template <class T>
 class never_awaiter : waiter, public gate_awaiter<never_awaiter<T>> {
@@ -111,7 +123,7 @@ class never_awaiter : waiter, public gate_awaiter<never_awaiter<T>> {
 };
 
 template <class T>
-class [[nodiscard("it is to be awaited")]] never_ending : public knows_roots {
+class WEFT_TO_BE_AWAITED("it is to be awaited") never_ending : public knows_roots {
  public:
   using may_be_a_case = void;
   never_awaiter<T> operator co_await() const noexcept { return {}; }

@@ -135,13 +135,13 @@ class WEFT_CONTAINERS select_range_awaiter : public gate_awaiter<select_range_aw
   std::size_t otherwise_at_ = select_wait::none;
   std::vector<typename Case::state> states_;
   std::vector<std::uint32_t> ready_;
-  std::vector<select_case*> cases_;
+  std::vector<select_place> cases_;
   std::vector<case_lock> locks_;
   std::optional<select_wait> wait_;
 };
 
 template <class Case>
-class [[nodiscard("nothing happens until it is awaited")]] WEFT_CONTAINERS selecting_of : public knows_roots {
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") WEFT_CONTAINERS selecting_of : public knows_roots {
  public:
   using is_select = void;
   explicit selecting_of(std::vector<Case>&& cases) noexcept : cases_(std::move(cases)) {}

@@ -91,7 +91,16 @@ class gate_case final : public select_case {
   Argument with_;
   std::uintptr_t by_ = holder::somebody;  // until it waits
   node_of_select<Awaiter> node_;
+
+ public:
+  static const case_layout seen;
 };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+template <class Awaiter, class Primitive, class Argument>
+inline constexpr case_layout gate_case<Awaiter, Primitive, Argument>::seen = case_layout::of_waiter(
+    offsetof(gate_case, node_.linked) - offsetof(waiter, linked), offsetof(gate_case, node_.alone));
+#pragma GCC diagnostic pop
 
 /// A send to all.
 template <class T>
@@ -141,7 +150,11 @@ class broadcast_send_case final : public select_case {
   std::optional<typename broadcast<T>::slot> dropped_;  // as the next one, from the lock on
   std::optional<let_through> through_;
   typename broadcast<T>::sender node_{waits_by_select, value_};
+
+ public:
+  static const case_layout seen;
 };
+WEFT_CASE_LAYOUT_IN(T, broadcast_send_case<T>, of("broadcast, to send", offsetof(broadcast_send_case, to_)));
 
 /// A fork that stays, by its handle or a view. Of a view that is a temporary, perhaps the last handle, the value is copied.
 template <class T, bool of_view, bool copied = false>
@@ -199,7 +212,16 @@ class fork_case final : public select_case {
   fork_word of_;
   [[no_unique_address]] std::conditional_t<of_view, fork_view<T>, nothing_kept> kept_;
   node_of_select<place> node_;
+
+ public:
+  static const case_layout seen;
 };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+template <class T, bool of_view, bool copied>
+inline constexpr case_layout fork_case<T, of_view, copied>::seen =
+    case_layout::of("fork", offsetof(fork_case, of_), 1, WEFT_ROOT_IN(fork_record)).held_by_it();
+#pragma GCC diagnostic pop
 
 /// A future that stays, whatever its value is.
 class outcome_case : public happening_case {
@@ -227,7 +249,11 @@ class outcome_case : public happening_case {
   happening there_;
   place place_{there_};
   bool entered_ = false;
+
+ public:
+  static const case_layout seen;
 };
+WEFT_CASE_LAYOUT(outcome_case, of("future", offsetof(outcome_case, from_)));
 
 template <class T>
 class future_case final : public outcome_case {

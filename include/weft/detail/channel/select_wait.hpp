@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <weft/detail/base/lock.hpp>
+#include <weft/detail/channel/case_layout.hpp>
 #include <weft/detail/channel/channel_core.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/detail/core/waiter.hpp>
@@ -55,6 +57,7 @@ class case_lock {
 ///   may_need_no_lock           whether it may wait with none
 ///   bool ended_stopped() const  of one that was done at once: the select ends stopped. Where it was waited for, who woke it
 ///                              has had the others leave (waiter::wake_as_ended)
+///   seen                       a case_layout: what its tell() computes, as data; one without has none
 ///   may_be_in_vain             whether one that was waited for may have been chosen in vain. Then it has three more:
 ///   bool must_wait_again()     of the one that was chosen: whether all wait once more
 ///   bool turn_is_over()        whether others are to run before any is tried
@@ -88,6 +91,12 @@ class select_case {
   ~select_case() = default;
 };
 
+/// One of the cases that a select waits for.
+struct select_place {
+  select_case* one;
+  const case_layout* seen;  // null: not known
+};
+
 /// The one wait of a select. What all kinds of select have in common is in `of`:
 ///   each(f)                    calls f(state, index) for all
 ///   bool try_ready<Try>()      tries those that may be ready, from any one on, until one is done: `chosen`
@@ -96,7 +105,7 @@ class select_case {
 ///   may_need_no_lock           whether perhaps none of them has a lock, or there are none
 class select_wait : public waiter {
  public:
-  select_wait(select_case** cases, case_lock* locks, std::size_t count) noexcept
+  select_wait(select_place* cases, case_lock* locks, std::size_t count) noexcept
       : waiter{type}, cases_{cases}, locks_{locks}, count_{count} {}
 
   /// Gets in line everywhere. False: one was ready by now.
@@ -125,7 +134,8 @@ class select_wait : public waiter {
  private:
   static on_stop leave(waiter& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept;
-  static constexpr wait_type type{.leave = leave, .name = "select", .tell = tell};
+  static const wait_layout seen;
+  static constexpr wait_type type{.leave = leave, .name = "select", .tell = tell, .layout = &seen};
   // Gives how many are left of them, each once.
   static std::size_t lock_all(case_lock* locks, std::size_t count) noexcept;
   static void unlock_all(const case_lock* locks, std::size_t count) noexcept;
@@ -133,11 +143,21 @@ class select_wait : public waiter {
   void begin_in_any_order(root& self) noexcept;
   void enter_in_this_order() noexcept;
 
-  select_case** cases_;  // in any order
+  select_place* cases_;  // in any order
   case_lock* locks_;
   std::size_t count_;
   bool in_line_ = false;  // all of them are, or were
 };
+
+WEFT_LAYOUT(select_wait, of_cases_at(WEFT_BEHIND_WAITER(select_wait, cases_), WEFT_BEHIND_WAITER(select_wait, count_)));
+
+template <class State>
+consteval const case_layout* layout_of_case() {
+  if constexpr (requires { State::seen; })
+    return &State::seen;
+  else
+    return nullptr;
+}
 
 /// How a select tries one that may be ready: alone, or where it has all the locks.
 struct try_alone {
@@ -163,7 +183,7 @@ bool select_wait::suspend(root& self, Select& of) noexcept {
   of.each([&](auto& one, std::size_t i) {
     one.prepare(*this, i, self);
     if constexpr (!Select::begins_several) one.begin(self);
-    cases_[i] = &one;
+    cases_[i] = {&one, layout_of_case<std::remove_cvref_t<decltype(one)>>()};
     locks_[i] = one.its_lock();
   });
   if constexpr (Select::begins_several) begin_in_any_order(self);

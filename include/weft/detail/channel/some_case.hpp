@@ -22,6 +22,7 @@ struct drops_it {
 /// A case and its function, without their types.
 class some_case : public select_case {
  public:
+  explicit some_case(const case_layout* what) noexcept : seen{what} {}
   virtual ~some_case() = default;
   virtual bool is_otherwise() const noexcept = 0;
   virtual bool may_be_ready() const noexcept = 0;
@@ -35,6 +36,8 @@ class some_case : public select_case {
   virtual bool has_had_its_turn() const noexcept = 0;
   virtual void prepare_poll() noexcept = 0;
   virtual void take() = 0;
+
+  const case_layout* const seen;  // of what it is in truth
 };
 
 template <class Case, class Function>
@@ -44,7 +47,7 @@ class some_case_of final : public some_case {
 
  public:
   template <class F>
-  some_case_of(Case&& one, F&& then) : state_(std::move(one)), then_(std::forward<F>(then)) {}
+  some_case_of(Case&& one, F&& then) : some_case{&its_layout}, state_(std::move(one)), then_(std::forward<F>(then)) {}
 
   bool is_otherwise() const noexcept override { return !is_select_case; }
   bool may_be_ready() const noexcept override { return state_.may_be_ready(); }
@@ -100,7 +103,15 @@ class some_case_of final : public some_case {
 
   state state_;
   Function then_;
+
+  static const case_layout its_layout;
 };
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+template <class Case, class Function>
+inline constexpr case_layout some_case_of<Case, Function>::its_layout =
+    case_layout::of_inner(offsetof(some_case_of, state_), layout_of_case<typename Case::state>());
+#pragma GCC diagnostic pop
 
 /// Whether a function can be called with what a case gives, or with nothing where it gives std::monostate; and gives nothing.
 template <class Function, class Value>

@@ -32,7 +32,7 @@ struct call_list {
 /// Lists them, if `one` is a fiber's frame: of the one that runs on this stack, and of one that waits. Else none. Defined
 /// where fibers are.
 void list_calls(const frame& one, call_list& into) noexcept;
-/// Whether `one` is a fiber's frame. Defined where fibers are.
+/// Whether `one` is a fiber's frame, or a copy of one. Defined where fibers are.
 bool is_of_fiber(const frame& one) noexcept;
 
 /// Goes over the functions in a root, innermost first, and on in the root that waits for it. Boundaries are passed over:

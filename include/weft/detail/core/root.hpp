@@ -163,6 +163,14 @@ class root : public sleeper, public job {
   /// The deadline of the task that is posted as `work`; time_point::max(): none, or `work` is no task.
   static std::chrono::steady_clock::time_point deadline_of(job& work) noexcept;
 
+  /// By its group, which is about to tell it to stop: notes that, unless it was told before.
+  void note_told_by_group() noexcept {
+    if (!was_told_to_stop()) told_by.fetch_or(told_by_group, std::memory_order_relaxed);  // as declared
+  }
+  bool was_told_by(std::uint8_t whom) const noexcept {
+    return (told_by.load(std::memory_order_relaxed) & whom) != 0;  // as declared
+  }
+
   /// Whether it, or one that it is part of, was told to stop.
   bool stop_requested() const noexcept;
 
@@ -189,16 +197,21 @@ class root : public sleeper, public job {
   // in cache lines that another thread writes. Set by code that sends the root elsewhere; cleared by code that sets an `env`
   // which may name such memory.
   bool has_default_memory = false;
-  bool ends_stopped = false;  // it was woken to be unwound
-  bool is_uncounted = true;   // it has not run yet on its pool, or has no pool; read with ends_stopped
-  bool is_fork = false;       // its parent, the body of a scope, does not wait while this runs
+  // It was woken to be unwound: from a wait, or where an awaitable of another library has dropped it.
+  static constexpr std::uint8_t by_wait = 1, dropped = 2;
+  std::uint8_t ends_stopped = 0;
+  bool is_uncounted = true;  // it has not run yet on its pool, or has no pool; read with ends_stopped
+  bool is_fork = false;      // its parent, the body of a scope, does not wait while this runs
   // What is to be looked at before it waits: one load and one branch for all of it. is_lent: a child of a when_all borrows this
   // root, until that child needs its own. is_traced: a hint, which it may have lost, and which is set as a turn begins.
   static constexpr std::uint8_t is_lent = 1, is_traced = 2;
   static constexpr std::uint8_t was_posted = 4;  // `traced_since` is when it was posted for its first turn
   std::uint8_t before_wait = 0;
-  bool was_told_by_executor = false;  // to stop, since the executor ends; read by the root's thread, as the root ends
-  std::atomic<bool> has_id{false};    // somebody has asked for its id; under the lock of those (task_ids)
+  // Who has told it to stop for a reason that is noted elsewhere: its executor, which ends, or the group that it is a child of,
+  // which has decided. Written before the stop bit, whose edge carries it; relaxed for two who tell it at the same time.
+  static constexpr std::uint8_t told_by_executor = 1, told_by_group = 2;
+  std::atomic<std::uint8_t> told_by{0};
+  std::atomic<bool> has_id{false};  // somebody has asked for its id; under the lock of those (task_ids)
   root* parent;
   // Of a traced root, when its present turn, wait or time in a queue began; see core/turns.hpp. Else nobody reads or writes it.
   std::uint64_t traced_since;
@@ -220,7 +233,7 @@ class root : public sleeper, public job {
   static void woken(sleeper& self, wake_up how) noexcept;
   WEFT_SELDOM void look_at_wake(wake_up how) noexcept;
   WEFT_SELDOM void run_in_with_memory(worker& here) noexcept;
-  WEFT_SELDOM static void run_outermost_with_memory(worker& here, root& self) noexcept;
+  [[gnu::noinline]] static void run_outermost_with_memory(worker& here, root& self) noexcept;
   static void returned(frame* end);
   static void stopped_at_end(boundary& end) noexcept;
 
@@ -238,8 +251,12 @@ void leave_root() noexcept;
 void run_next(std::coroutine_handle<> next) noexcept;
 void run_next(std::coroutine_handle<> next, root& other) noexcept;
 
-/// The running coroutine, which suspends now, ends stopped.
+/// The running coroutine, which suspends now, ends stopped, since it was told to.
 void end_stopped(root& self) noexcept;
+/// The same, since what it was to wait for in `in` has ended so.
+WEFT_SELDOM void end_stopped_by(root& self, const waiter& in) noexcept;
+/// The same, where why that is was noted (core/end_causes.hpp).
+void end_stopped_as_noted(root& self) noexcept;
 
 /// Goes on unwinding where a boundary has held it up: `ended` was destroyed; `outer` owns it, or is the next boundary.
 void unwind_on(root& self, std::coroutine_handle<> ended, std::coroutine_handle<> outer) noexcept;
@@ -268,8 +285,9 @@ void let_go(std::coroutine_handle<> frame) noexcept;
 /// Gives the children that borrow `self` roots of their own (join/join.hpp). By whoever runs in `self`. Returns the root of
 /// the innermost child, which is current from then on.
 root& promote_borrowers(root& self) noexcept;
-/// The same for a root that is about to wait, if it is lent. Says so to the flight recorder, if it is traced.
-WEFT_SELDOM root& look_before_wait(root& self) noexcept;
+/// The same for a root that is about to wait, if it is lent. Says so to the flight recorder, if it is traced. Called by what is
+/// inlined into programs, and so no WEFT_SELDOM.
+[[gnu::cold]] root& look_before_wait(root& self) noexcept;
 
 /// Called by code that runs in `self` and changes what belongs to a root.
 inline root& take_over_root(root& self) noexcept {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <coroutine>
+#include <span>
 #include <weft/detail/base/inbox.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/env.hpp>
@@ -50,11 +51,9 @@ class top_root : public root {
 
 /// A root that a thread waits for, in an env with that thread's token.
 class awaited_root : public top_root {
- public:
-  /// Throws `stopped`, with its causes. After it has ended stopped.
-  [[noreturn]] void throw_stopped() const;
-
  protected:
+  /// Throws `stopped`, with its causes; with these, where it was not told to stop.
+  [[noreturn]] void throw_stopped_by(std::span<const stop_cause> part) const;
   awaited_root(root_kind kind, weft::executor* where, stop_token stop, end_function done) noexcept
       : top_root{kind, &own_env_, done}, own_env_{.executor = where, .stop = stop} {}
   ~awaited_root() = default;
@@ -71,6 +70,9 @@ class blocking_root final : public awaited_root, executor {
 
   /// Runs what was adopted to its end. False: it ended stopped.
   bool run() noexcept;
+
+  /// Throws `stopped`, with its causes. At once after that.
+  [[noreturn]] void throw_stopped() const;
 
   /// The executor of `self`, for work that may outlive it: null instead of a blocking_root, which may end before.
   static executor* lasting_executor(const root& self) noexcept;

@@ -20,6 +20,7 @@ struct wait_layout {
     nothing,  ///< the wait is for nothing that has an address
     stored,   ///< the subject's address is stored in the waiter
     itself,   ///< the subject is what the waiter is a part of
+    cases,    ///< there are several: the waiter is that of a select
   };
   enum class holder : std::uint8_t {
     unknown,
@@ -29,9 +30,9 @@ struct wait_layout {
 
   place subject = place::nothing;
   holder held_by = holder::unknown;
-  std::uint16_t subject_at = 0;       // in the waiter: the stored address
+  std::uint16_t subject_at = 0;       // in the waiter: the stored address; of a select, that of its select_places
   std::uint16_t subject_plus = 0;     // to be added to the stored address
-  std::uint16_t word_at = nowhere;    // in the subject
+  std::uint16_t word_at = nowhere;    // in the subject; of a select, in the waiter: how many those are
   std::uint16_t marks = 0;            // bits of that word that are no part of the address
   std::uint16_t word2_at = nowhere;   // read where the first word names nobody
   std::uint16_t unless_at = nowhere;  // in the waiter: a byte; the second word is not read where it has this value
@@ -68,6 +69,14 @@ struct wait_layout {
   static consteval wait_layout part_of_subject() {
     wait_layout made;
     made.subject = place::itself;
+    return made;
+  }
+  /// The address of the places of a select is stored there, and how many they are.
+  static consteval wait_layout of_cases_at(std::size_t at, std::size_t count) {
+    wait_layout made;
+    made.subject = place::cases;
+    made.subject_at = distance(at);
+    made.word_at = distance(count);
     return made;
   }
   consteval wait_layout held_by_subject() const {

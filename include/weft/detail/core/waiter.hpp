@@ -39,6 +39,7 @@ class sleeper;
 struct debug_core;
 struct wait_watch;
 struct wait_children;
+class cause_list;
 
 /// What a wait does when its sleeper is told to stop, after the stopper has claimed it.
 enum class on_stop : std::uint8_t {
@@ -73,6 +74,8 @@ struct wait_type {
   void (*on_stopped)(waiter& one) noexcept = nullptr;
   /// In place of waiter::finish(), where nobody sleeps in it.
   void (*complete)(waiter& one, wake_up how) noexcept = nullptr;
+  /// Called where it has ended stopped, by who has waited and was not told to stop: adds why that was. Null: that is not known.
+  void (*why)(const waiter& one, cause_list& into) noexcept = nullptr;
   /// What `tell` and its like compute, for who reads the process's memory from outside. Null: there is nothing to be told.
   const wait_layout* layout = nullptr;
   /// Of a wait for children: how a walk finds those. See core/walk.hpp.
@@ -116,9 +119,6 @@ class waiter {
   const char* kind() const noexcept { return type_->name; }
   /// Who has parked in it.
   const sleeper* whose() const noexcept { return sleeper_; }
-
-  /// Claims both or neither; false if either wait is over. For a hand-over between two lines.
-  static bool try_claim_both(waiter& a, waiter& b) noexcept;
 
   waiter* next;  // for the line, under its lock
   waiter* prev;
@@ -254,7 +254,7 @@ class sleeper {
   // The low bits: what the sleeper does.
   static constexpr std::uint64_t running = 0;           // awake; only the sleeper moves on from here
   static constexpr std::uint64_t waiting = 1;           // may be claimed
-  static constexpr std::uint64_t tentative = 2;         // held for a moment, by try_claim_both or a reader
+  static constexpr std::uint64_t tentative = 2;         // held for a moment, by a reader
   static constexpr std::uint64_t stopping = 3;          // claimed by a stopper, which asks the waiter what to do
   static constexpr std::uint64_t finished = 4;          // the same, and meanwhile the wait ended
   static constexpr std::uint64_t finished_stopped = 5;  // the same, and what it waited for ended stopped

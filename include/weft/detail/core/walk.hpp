@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <source_location>
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/core/top_root.hpp>
 #include <weft/detail/core/waiter.hpp>
@@ -58,7 +59,8 @@ class child_batch {
 
   /// For children that do not wait: what they have from what they are part of.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  std::optional<stop_cause> cause;  // a copy: the scope may end once the walk has left it
+  std::optional<std::source_location> deadline_set_at;  // by whoever they are part of; none: by somebody further out
+  std::optional<stop_cause> cause;                      // a copy: the scope may end once the walk has left it
   bool is_complete = true;
 
  private:

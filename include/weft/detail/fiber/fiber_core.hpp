@@ -88,6 +88,8 @@ class fiber final : public coroutine_core, public boundary {
 
   /// The one whose frame this is; null: no fiber's.
   static fiber* of(const frame& one) noexcept;
+  /// Whether it is one's, or a copy of that.
+  static bool is_frame(const frame& one) noexcept;
 
   /// Where its stack ended when it began to wait: at the frame of the function that does.
   const void* waits_at() const noexcept { return waits_at_; }

@@ -242,24 +242,31 @@ class descriptor_use {
   /// With a sentence, `if_taken`: a read or a write, of which each direction has one at a time; a second one is a breach of
   /// contract with that sentence. With null: one of any number of other operations. `of` may be null.
   explicit descriptor_use(descriptor* of, direction which = direction::in, const char* if_taken = nullptr) noexcept
-      : of_{of},
-        uses_{if_taken == nullptr      ? descriptor::one_use
-              : which == direction::in ? descriptor::read
-                                       : descriptor::written} {
-    if (of == nullptr) return;
-    const std::uint32_t before = if_taken == nullptr
-                                     ? of->use_.fetch_add(uses_, std::memory_order_relaxed)  // as declared
-                                     : of->use_.fetch_or(uses_, std::memory_order_relaxed);  // as declared
-    WEFT_EXPECTS(if_taken == nullptr || (before & uses_) == 0, if_taken);
-    was_open_ = (before & descriptor::open) != 0;
+      : of_{of}, uses_{uses_of(which, if_taken)} {
+    if (of != nullptr) was_open_ = begin(*of, uses_, if_taken);
   }
   descriptor_use(const descriptor_use&) = delete;
   ~descriptor_use() {
-    if (of_ != nullptr) of_->leave(uses_);
+    if (of_ != nullptr) end(*of_, uses_);
   }
 
   /// Whether there is a descriptor, and it was open at the beginning.
   explicit operator bool() const noexcept { return was_open_; }
+
+  // ---- for who has no room for one of these
+
+  static constexpr std::uint32_t uses_of(direction which, const char* if_taken) noexcept {
+    return if_taken == nullptr ? descriptor::one_use : which == direction::in ? descriptor::read : descriptor::written;
+  }
+  /// Whether it was open. The use is to be ended in either case.
+  static bool begin(descriptor& of, std::uint32_t uses, const char* if_taken) noexcept {
+    const std::uint32_t before = if_taken == nullptr
+                                     ? of.use_.fetch_add(uses, std::memory_order_relaxed)  // as declared
+                                     : of.use_.fetch_or(uses, std::memory_order_relaxed);  // as declared
+    WEFT_EXPECTS(if_taken == nullptr || (before & uses) == 0, if_taken);
+    return (before & descriptor::open) != 0;
+  }
+  static void end(descriptor& of, std::uint32_t uses) noexcept { of.leave(uses); }
 
  private:
   descriptor* of_;

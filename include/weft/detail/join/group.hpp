@@ -24,6 +24,7 @@
 #include <atomic>
 #include <cstddef>
 #include <new>
+#include <source_location>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -31,6 +32,8 @@
 #include <vector>
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/standard.hpp>
+#include <weft/detail/core/cause_list.hpp>
+#include <weft/stop.hpp>
 #include <weft/task.hpp>
 
 namespace weft::detail {
@@ -43,8 +46,9 @@ class child : public root {
   child(group& of, end_function done) noexcept;
 
   group* all;
-  child* sibling = nullptr;  // the one before it that has not run through
-  std::size_t index = 0;     // which one it is
+  // Written as it starts.
+  child* sibling;     // the one before it that has not run through
+  std::size_t index;  // which one it is
 };
 
 /// The children of one parent, and its wait for them. Made, awaited and left by one frame.
@@ -53,16 +57,20 @@ class group : public waiter, public job {
   /// Makes the record of child `index` and returns it, its task adopted.
   using prepare_function = child& (*)(group&, std::size_t index) noexcept;
 
-  /// What a group does that may decide.
+  /// What groups of a type have in common.
   struct deciding {
+    prepare_function prepare;
     /// When `one` has ended, and was not stopped: its outcome is in its slot. Null: no child wins.
     void (*child_ended)(group&, child& one, bool failed) noexcept;
-    /// Before the parent waits.
+    /// Before the parent waits. Null: nothing.
     void (*about_to_wait)(group&) noexcept;
+    /// Why it ends what still runs, for why_stopped().
+    const char* reason;
   };
 
-  group(prepare_function prepare, std::size_t count, const deciding* kind = nullptr) noexcept
-      : waiter{type}, prepare_{prepare}, kind_{kind}, count_{count} {
+  /// `where`: the call that made it.
+  group(std::size_t count, const deciding& kind, std::source_location where) noexcept
+      : waiter{type}, kind_{&kind}, count_{count}, where_{where}, pending_{count + 1} {
     run = go_on;
   }
 
@@ -76,6 +84,9 @@ class group : public waiter, public job {
 
   /// Whether a child ended with an exception. After the end.
   bool any_failed() const noexcept { return any_failed_.load(std::memory_order_relaxed); }  // the countdown carried it
+
+  /// Why it has ended those that still ran.
+  stop_cause why() const noexcept { return {.reason = kind_->reason, .where = where_}; }
 
   /// How many children have started and not run through: the first free record.
   std::size_t waiting() const noexcept { return waiting_; }
@@ -101,12 +112,15 @@ class group : public waiter, public job {
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, &static_cast<const group&>(self));
   }
+  WEFT_SELDOM void note_stopped(const child& one) noexcept;
+  static void why(const waiter& self, cause_list& into) noexcept;
   static const wait_layout seen;
   static const wait_children walk;
   static constexpr wait_type type{.leave = stop_children,
                                   .name = "children of a when_any or the like",
                                   .tell = tell,
                                   .run_deferred_stop = run_deferred_stop,
+                                  .why = why,
                                   .layout = &seen,
                                   .children = &walk};
   static void go_on(job& self) noexcept;
@@ -122,11 +136,12 @@ class group : public waiter, public job {
   void count_down(std::size_t by) noexcept;
 
   void stop_all() noexcept;
+  void end_all() noexcept;
   std::size_t stop_here() noexcept;
 
-  prepare_function prepare_;
   const deciding* kind_;
   std::size_t count_;
+  std::source_location where_;
   std::size_t started_ = 0;
   std::size_t waiting_ = 0;
   // Those that have waited, newest first, and before them the one that starts; complete when the parent parks. By the parent's
@@ -134,15 +149,19 @@ class group : public waiter, public job {
   //   edge open  a child's record, and its link to those before it  ->  a walk that finds it
   //              No model fails without it: the records of a group are not watched.
   atomic<child*> children_{nullptr};
-  const root* parents_start_ = nullptr;  // what `worker::starting` was
-  root* parent_ = nullptr;
+  const root* parents_start_;  // what `worker::starting` was; written by start(), as the next one
+  root* parent_;
 
   // Children that have waited and not ended, and one for the parent while it starts others.
   //   edge join  what the child did, and its result  ->  the parent
-  atomic<std::size_t> pending_{0};
-  // Set by children before they count down, read by the last one. Relaxed: the countdown carries them.
-  atomic<bool> any_stopped_{false};
+  atomic<std::size_t> pending_;  // published by the children's own parking
+  // Set by children before they count down, read by the last one. Relaxed: the countdown carries them. has_cause: one of those that
+  // were stopped, and not by the group, has written why, for the parent.
+  static constexpr unsigned char one_stopped = 1, has_cause = 2;
+  atomic<unsigned char> any_stopped_{0};
   atomic<bool> any_failed_{false};
+
+  cause_room cause_;  // of `has_cause`
 
   static constexpr unsigned decided = 1, listed = 2;
   // Both set once. Relaxed reads: whoever acts on a mark has set one itself, or was carried here by the countdown.
@@ -243,11 +262,18 @@ class tuple_group : public group {
   }
 
  protected:
-  explicit tuple_group(std::tuple<task<Ts>...>&& tasks, const deciding* kind = nullptr) noexcept
-      : group{prepare, sizeof...(Ts), kind}, tasks_{std::move(tasks)} {}
+  tuple_group(std::tuple<task<Ts>...>&& tasks, const deciding& kind, std::source_location where) noexcept
+      : group{sizeof...(Ts), kind, where}, tasks_{std::move(tasks)} {}
   ~tuple_group() = default;
 
   std::tuple<outcome<Ts>...> slots_;
+
+  static child& prepare(group& self, std::size_t index) noexcept {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) -> child& {
+      static constexpr child& (*one[])(tuple_group&) noexcept = {prepare_one<I>...};
+      return one[index](static_cast<tuple_group&>(self));
+    }(std::index_sequence_for<Ts...>{});
+  }
 
  private:
   template <std::size_t I>
@@ -255,12 +281,6 @@ class tuple_group : public group {
     using record = child_of<std::tuple_element_t<I, std::tuple<Ts...>>>;
     return *::new (&std::get<I>(self.rooms_))
         record{self, std::move(std::get<I>(self.tasks_)), std::get<I>(self.slots_)};
-  }
-  static child& prepare(group& self, std::size_t index) noexcept {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) -> child& {
-      static constexpr child& (*one[])(tuple_group&) noexcept = {prepare_one<I>...};
-      return one[index](static_cast<tuple_group&>(self));
-    }(std::index_sequence_for<Ts...>{});
   }
 
   std::tuple<task<Ts>...> tasks_;
@@ -281,8 +301,8 @@ class WEFT_CONTAINERS range_group : public group {
   }
 
  protected:
-  explicit range_group(std::vector<task<T>>&& tasks, const deciding* kind = nullptr)
-      : group{prepare, tasks.size(), kind},
+  range_group(std::vector<task<T>>&& tasks, const deciding& kind, std::source_location where)
+      : group{tasks.size(), kind, where},
         slots_(tasks.size()),
         tasks_{std::move(tasks)},
         rooms_{std::make_unique_for_overwrite<record_room<record>[]>(tasks_.size())} {}
@@ -290,106 +310,14 @@ class WEFT_CONTAINERS range_group : public group {
 
   std::vector<outcome<T>> slots_;
 
- private:
   static child& prepare(group& self, std::size_t index) noexcept {
     auto& mine = static_cast<range_group&>(self);
     return *::new (&mine.rooms_[mine.waiting()]) record{mine, std::move(mine.tasks_[index]), mine.slots_[index]};
   }
 
+ private:
   std::vector<task<T>> tasks_;
   std::unique_ptr<record_room<record>[]> rooms_;  // untouched until a child needs one
 };
-
-/// Where values may go that nobody wants.
-using ignores = std::remove_cvref_t<decltype(std::ignore)>;
-/// Where values of T may go: to an output iterator, to a function that is called with each, or nowhere.
-template <class Into, class T>
-concept takes_values =
-    std::output_iterator<Into, element<T>> || std::invocable<Into&, element<T>> || std::is_same_v<Into, ignores>;
-
-// ---- ranges of awaitables -------------------------------------------------------------------------------------------
-
-/// The elements of an rvalue container are the callee's to move from; those of a view, or of an lvalue, are not.
-template <class Range>
-inline constexpr bool gives_its_elements = !std::is_lvalue_reference_v<Range> && !std::ranges::view<Range>;
-
-template <class Range>
-using range_awaitable = std::conditional_t<gives_its_elements<Range>, std::ranges::range_value_t<Range>&&,
-                                           std::ranges::range_reference_t<Range>>;
-
-template <class Range>
-concept awaitable_range = std::ranges::input_range<Range> && awaitable_argument<range_awaitable<Range>>;
-
-/// Why a range is not taken that is to have awaitables.
-struct elements_are_awaited {
-  template <class Range>
-  static constexpr refusal why() {
-    if constexpr (awaitable_range<Range>)
-      return refusal::none;
-    else if constexpr (!std::ranges::input_range<Range>)
-      return refusal::not_a_range;
-    else if constexpr (awaitable_argument<std::ranges::range_value_t<Range>>)
-      return refusal::kept_tasks;
-    else
-      return refusal::elements;
-  }
-  static constexpr bool converts_others = false;
-};
-
-/// Why something is neither awaited itself nor a range of what is.
-struct one_or_range_is_awaited {
-  template <class T>
-  static constexpr refusal why() {
-    if constexpr (!awaitable_argument<T> && std::ranges::input_range<T>)
-      return elements_are_awaited::why<T>();
-    else
-      return one_is_awaited::why<T>();
-  }
-  static constexpr bool converts_others = false;
-};
-
-/// Why the first of several is not awaited, and why another one is not. Only the first may be meant as a range.
-struct first_is_awaited {
-  template <class T>
-  static constexpr refusal why() {
-    constexpr refusal alone = one_or_range_is_awaited::why<T>();
-    return alone == refusal::none && !awaitable_argument<T> ? refusal::range_beside_others : alone;
-  }
-  static constexpr bool converts_others = true;
-};
-struct others_are_awaited : one_is_awaited {
-  static constexpr bool converts_others = true;
-};
-using refused_other = refused<others_are_awaited>;
-
-/// Why a function is not taken that is to make awaitables.
-struct awaited_are_made {
-  template <class Make>
-  static constexpr refusal why() {
-    if constexpr (requires { requires weft::awaitable<std::invoke_result_t<const std::decay_t<Make>&, std::size_t>>; })
-      return refusal::none;
-    return refusal::make;
-  }
-  static constexpr bool converts_others = false;
-};
-
-/// What awaiting an element gives.
-template <class Range>
-using range_result = await_result<range_awaitable<Range>>;
-
-/// All elements as tasks. A vector of tasks is moved.
-template <class Range>
-std::vector<task<range_result<Range>>> tasks_of(Range&& range) {
-  using value_type = range_result<Range>;
-  if constexpr (std::is_same_v<std::remove_cvref_t<Range>, std::vector<task<value_type>>> &&
-                gives_its_elements<Range>) {
-    return std::forward<Range>(range);
-  } else {
-    std::vector<task<value_type>> tasks;
-    if constexpr (std::ranges::sized_range<Range>) tasks.reserve(std::ranges::size(range));
-    for (auto&& one : range) tasks.push_back(as_task(static_cast<range_awaitable<Range>&&>(one)));
-    return tasks;
-  }
-}
 
 }  // namespace weft::detail

@@ -131,12 +131,18 @@ class join : boundary, job {
     join* all;
   };
 
+  /// What lies behind the wait: why a child was stopped on its own, once `any_` says so.
+  struct place_of_wait {
+    alignas(wait) std::byte bytes[sizeof(wait)];
+    cause_room cause;
+  };
+
   /// What must be there for each child: for its root, or for a job of several that begins with it; and before the first
   /// for the parent's wait.
   struct room {
     alignas(join_child) std::byte bytes[sizeof(join_child)];
   };
-  static_assert(sizeof(wait) <= sizeof(room) && alignof(wait) <= alignof(room));
+  static_assert(sizeof(place_of_wait) <= sizeof(room) && alignof(place_of_wait) <= alignof(room));
 
   join(const kind& what, std::coroutine_handle<>* frames, room* rooms, std::size_t count) noexcept
       : boundary{what.make != nullptr ? what.returned
@@ -233,8 +239,8 @@ class join : boundary, job {
       free_children_roots();
   }
   /// What must be there for them: the parent's wait, and the root of the one that borrows.
-  static constexpr std::size_t bytes_for_made = sizeof(wait) + sizeof(join_child);
-  static_assert(sizeof(wait) % alignof(join_child) == 0);
+  static constexpr std::size_t bytes_for_made = sizeof(place_of_wait) + sizeof(join_child);
+  static_assert(sizeof(place_of_wait) % alignof(join_child) == 0);
 
   void lies_at(std::coroutine_handle<>* frames, room* rooms) noexcept {
     frames_ = frames;
@@ -251,8 +257,9 @@ class join : boundary, job {
   friend made_child;
   friend root& promote_borrowers(root&) noexcept;
 
-  // What has become of any child; the second is told of children that are made as they begin.
-  static constexpr unsigned char one_stopped = 1, one_failed = 2;
+  // What has become of any child; the second is told of children that are made as they begin, the third of one that has noted why it
+  // was stopped.
+  static constexpr unsigned char one_stopped = 1, one_failed = 2, has_cause = 4;
 
   // Some children that nobody has begun with.
   struct piece : job {
@@ -273,6 +280,9 @@ class join : boundary, job {
   static on_stop stop_children(waiter& self) noexcept;
   static void run_deferred_stop(waiter& self) noexcept;
   void stop_all() noexcept;
+  cause_room& room_of_cause() noexcept { return reinterpret_cast<place_of_wait*>(rooms_)->cause; }
+  WEFT_SELDOM void note_stopped(const join_child& one) noexcept;
+  static void why(const waiter& self, cause_list& into) noexcept;
   static void no_stop_ends_here(boundary& self) noexcept;
   static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
     into.add(what, static_cast<const wait&>(self).all);
@@ -282,6 +292,7 @@ class join : boundary, job {
                                   .name = "children of a when_all",
                                   .tell = tell,
                                   .run_deferred_stop = run_deferred_stop,
+                                  .why = why,
                                   .layout = &wait::seen,
                                   .children = &walk};
   static void child_ended(root& self, bool stopped) noexcept;
@@ -310,7 +321,7 @@ class join : boundary, job {
   std::coroutine_handle<> make(std::size_t index) noexcept;
   std::coroutine_handle<> next_made() noexcept;
   std::coroutine_handle<> start_later() noexcept;
-  void* room_of_borrower() noexcept { return reinterpret_cast<std::byte*>(rooms_) + sizeof(wait); }
+  void* room_of_borrower() noexcept { return reinterpret_cast<std::byte*>(rooms_) + sizeof(place_of_wait); }
   void park(root& parent, std::size_t others) noexcept;
   void run_some(std::size_t from, std::size_t to, void* room) noexcept;
   void fail_some(std::size_t from, std::size_t to) noexcept;
@@ -346,55 +357,6 @@ class join : boundary, job {
   plain<join_child*> children_ = nullptr;  // newest first
   //   edge join  what the child did, and its result  ->  the parent
   atomic<std::int64_t> pending_{0};
-};
-
-// ---- where values go --------------------------------------------------------------------------------------------------
-
-/// A vector, which `co_await` gives.
-template <class T>
-struct WEFT_CONTAINERS into_vector {
-  template <class Give>
-  std::vector<element<T>> take(std::size_t count, Give give) {
-    std::vector<element<T>> values;
-    values.reserve(count);
-    give([&](element<T>&& value) { values.push_back(std::move(value)); });
-    return values;
-  }
-};
-
-/// Where an output iterator says, or to a function, or nowhere: std::ignore.
-template <class T, class Out>
-struct into {
-  template <class Give>
-  auto take(std::size_t, Give give) {
-    if constexpr (std::output_iterator<Out, element<T>>) {
-      give([this](element<T>&& value) {
-        *out = std::move(value);
-        ++out;
-      });
-      return std::move(out);
-    } else if constexpr (!std::is_same_v<Out, ignores>) {
-      give([this](element<T>&& value) { detail::invoke(out, std::move(value)); });
-    }
-  }
-
-  [[no_unique_address]] Out out;
-};
-
-/// `co_await when_all(...)` of children that all give the same type: throws the first failure, or has `sink` take the
-/// values, in order. A sink has `take(count, give)`, where `give(put)` calls `put` with each.
-template <class Children, class Sink>
-class [[nodiscard("when_all does nothing until it is awaited")]] join_into final : public Children {
- public:
-  template <class... Args>
-  explicit join_into(Sink&& sink, Args&&... args) : Children{std::forward<Args>(args)...}, sink_{std::move(sink)} {}
-  auto await_resume() {
-    this->throw_first_failure();
-    return sink_.take(this->count(), [this](auto put) { this->give(put); });
-  }
-
- private:
-  [[no_unique_address]] Sink sink_;
 };
 
 }  // namespace weft::detail

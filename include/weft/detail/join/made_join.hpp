@@ -20,6 +20,7 @@
 #include <weft/detail/base/standard.hpp>
 #include <weft/detail/join/group.hpp>
 #include <weft/detail/join/join.hpp>
+#include <weft/detail/join/sinks.hpp>
 #include <weft/task.hpp>
 
 namespace weft::detail {

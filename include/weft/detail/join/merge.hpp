@@ -109,7 +109,7 @@ task<bool> merge_lane(async_generator<T>& source, turns& order, F& f) {
 /// Waits for all lanes; the first that fails, or says that it is over, stops the others.
 class WEFT_CONTAINERS lanes_awaiter : public range_group<bool> {
  public:
-  explicit lanes_awaiter(std::vector<task<bool>>&& lanes) : range_group<bool>{std::move(lanes), &kind} {}
+  explicit lanes_awaiter(std::vector<task<bool>>&& lanes) : range_group<bool>{std::move(lanes), kind, {}} {}
   void await_resume() {
     if (!any_failed()) return;
     for (std::size_t i = 0; i != slots_.size(); ++i)
@@ -122,7 +122,9 @@ class WEFT_CONTAINERS lanes_awaiter : public range_group<bool> {
     auto& mine = static_cast<lanes_awaiter&>(self);
     if ((failed || mine.slots_[one.index].value()) && mine.decide()) mine.decider_ = one.index;
   }
-  static constexpr group::deciding kind{child_ended, nullptr};
+  static constexpr group::deciding kind{
+      prepare, child_ended, nullptr,
+      "another source of the merge has failed, or the function of its values wants no more"};
 
   static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
   std::size_t decider_ = nobody;  // written by that one, before it counts down

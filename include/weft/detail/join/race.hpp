@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <source_location>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -54,7 +55,8 @@ class winner {
 template <class Awaiter>
 struct decided_by_first {
   static void child_ended(group& self, child& one, bool) noexcept { static_cast<Awaiter&>(self).first(one.index); }
-  static constexpr group::deciding kind{child_ended, nullptr};
+  static constexpr group::deciding kind{Awaiter::prepare, child_ended, nullptr,
+                                        "another part of the when_any was first"};
 };
 
 // ---- when_any of some -----------------------------------------------------------------------------------------------
@@ -65,8 +67,8 @@ class any_of_tuple_awaiter : public tuple_group<Ts...> {
   using result_type = any_result<value_type>;
 
  public:
-  explicit any_of_tuple_awaiter(std::tuple<task<Ts>...>&& tasks) noexcept
-      : tuple_group<Ts...>{std::move(tasks), &decided_by_first<any_of_tuple_awaiter>::kind} {}
+  any_of_tuple_awaiter(std::tuple<task<Ts>...>&& tasks, std::source_location where) noexcept
+      : tuple_group<Ts...>{std::move(tasks), decided_by_first<any_of_tuple_awaiter>::kind, where} {}
 
   result_type await_resume() {
     return [&]<std::size_t... I>(std::index_sequence<I...>) -> result_type {
@@ -90,22 +92,33 @@ class any_of_tuple_awaiter : public tuple_group<Ts...> {
 };
 
 template <class... Ts>
-class [[nodiscard("when_any does nothing until it is awaited")]] WEFT_ELIDABLE any_of_tuple : public knows_roots {
+class WEFT_TO_BE_AWAITED("when_any does nothing until it is awaited") WEFT_ELIDABLE any_of_tuple : public knows_roots {
  public:
-  explicit any_of_tuple(task<Ts>&&... tasks) noexcept : tasks_{std::move(tasks)...} {}
-  any_of_tuple_awaiter<Ts...> operator co_await() && noexcept { return any_of_tuple_awaiter<Ts...>{std::move(tasks_)}; }
+  explicit any_of_tuple(std::source_location where, task<Ts>&&... tasks) noexcept
+      : tasks_{std::move(tasks)...}, where_{where} {}
+  any_of_tuple_awaiter<Ts...> operator co_await() && noexcept {
+    return any_of_tuple_awaiter<Ts...>{std::move(tasks_), where_};
+  }
 
  private:
   std::tuple<task<Ts>...> tasks_;
+  std::source_location where_;
 };
+
+/// What a when_any of some gives. More than so many leave no place for the line of the call behind them.
+inline constexpr std::size_t most_with_line = 6;
+template <class... Awaitables>
+auto any_of(std::source_location where, Awaitables&&... awaitables) {
+  return any_of_tuple<await_result<Awaitables>...>{where, as_task(std::forward<Awaitables>(awaitables))...};
+}
 
 // ---- of a range -----------------------------------------------------------------------------------------------------
 
 template <class T>
 class WEFT_CONTAINERS any_of_range_awaiter : public range_group<T> {
  public:
-  explicit any_of_range_awaiter(std::vector<task<T>>&& tasks)
-      : range_group<T>{std::move(tasks), &decided_by_first<any_of_range_awaiter>::kind} {}
+  any_of_range_awaiter(std::vector<task<T>>&& tasks, std::source_location where)
+      : range_group<T>{std::move(tasks), decided_by_first<any_of_range_awaiter>::kind, where} {}
 
   any_result<element<T>> await_resume() {
     if (this->slots_.empty()) throw_too_few("when_any");
@@ -124,20 +137,25 @@ class WEFT_CONTAINERS any_of_range_awaiter : public range_group<T> {
 };
 
 template <class T>
-class [[nodiscard("when_any does nothing until it is awaited")]] WEFT_CONTAINERS any_of_range : public knows_roots {
+class WEFT_TO_BE_AWAITED("when_any does nothing until it is awaited") WEFT_CONTAINERS any_of_range
+    : public knows_roots {
  public:
-  explicit any_of_range(std::vector<task<T>>&& tasks) noexcept : tasks_{std::move(tasks)} {}
-  any_of_range_awaiter<T> operator co_await() && { return any_of_range_awaiter<T>{std::move(tasks_)}; }
+  any_of_range(std::vector<task<T>>&& tasks, std::source_location where) noexcept
+      : tasks_{std::move(tasks)}, where_{where} {}
+  any_of_range_awaiter<T> operator co_await() && { return any_of_range_awaiter<T>{std::move(tasks_), where_}; }
 
  private:
   std::vector<task<T>> tasks_;
+  std::source_location where_;
 };
 
 template <class T>
 class WEFT_CONTAINERS some_of_range_awaiter : public range_group<T> {
  public:
-  explicit some_of_range_awaiter(std::size_t wanted, std::vector<task<T>>&& tasks)
-      : range_group<T>{std::move(tasks), &kind}, wanted_{wanted}, order_{std::make_unique<std::size_t[]>(wanted)} {}
+  some_of_range_awaiter(std::size_t wanted, std::vector<task<T>>&& tasks, std::source_location where)
+      : range_group<T>{std::move(tasks), kind, where},
+        wanted_{wanted},
+        order_{std::make_unique<std::size_t[]>(wanted)} {}
 
   bool await_ready() const noexcept { return wanted_ == 0; }
 
@@ -163,7 +181,8 @@ class WEFT_CONTAINERS some_of_range_awaiter : public range_group<T> {
     if (rank < mine.wanted_) mine.order_[rank] = one.index;
     if (rank + 1 == mine.wanted_) mine.decide();
   }
-  static constexpr group::deciding kind{child_ended, nullptr};
+  static constexpr group::deciding kind{some_of_range_awaiter::prepare, child_ended, nullptr,
+                                        "enough other parts of the when_some have come, or one has failed"};
 
   std::size_t wanted_;
   std::unique_ptr<std::size_t[]> order_;  // each place written by the child that has it, before it counts down
@@ -172,16 +191,21 @@ class WEFT_CONTAINERS some_of_range_awaiter : public range_group<T> {
 };
 
 template <class T>
-class [[nodiscard("when_some does nothing until it is awaited")]] WEFT_CONTAINERS some_of_range : public knows_roots {
+class WEFT_TO_BE_AWAITED("when_some does nothing until it is awaited") WEFT_CONTAINERS some_of_range
+    : public knows_roots {
  public:
-  some_of_range(std::size_t wanted, std::vector<task<T>>&& tasks) : wanted_{wanted}, tasks_{std::move(tasks)} {
+  some_of_range(std::size_t wanted, std::vector<task<T>>&& tasks, std::source_location where)
+      : wanted_{wanted}, tasks_{std::move(tasks)}, where_{where} {
     if (wanted_ > tasks_.size()) throw_too_few("when_some");
   }
-  some_of_range_awaiter<T> operator co_await() && { return some_of_range_awaiter<T>{wanted_, std::move(tasks_)}; }
+  some_of_range_awaiter<T> operator co_await() && {
+    return some_of_range_awaiter<T>{wanted_, std::move(tasks_), where_};
+  }
 
  private:
   std::size_t wanted_;
   std::vector<task<T>> tasks_;
+  std::source_location where_;
 };
 
 }  // namespace weft::detail

@@ -9,8 +9,10 @@
 #include <new>
 #include <utility>
 #include <weft/detail/base/standard.hpp>
+#include <weft/detail/join/awaitables.hpp>
 #include <weft/detail/join/group.hpp>
 #include <weft/detail/join/join.hpp>
+#include <weft/detail/join/sinks.hpp>
 #include <weft/task.hpp>
 
 namespace weft::detail {

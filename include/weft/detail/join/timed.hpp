@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <source_location>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -15,11 +16,17 @@ namespace weft::detail {
 
 [[noreturn]] void throw_timed_out(clock::duration limit);
 
+/// How much time there is, and which line has said so.
+struct time_limit {
+  clock::duration limit;
+  std::source_location where;
+};
+
 template <class T>
 class timed_awaiter : public tuple_group<T>, timer {
  public:
-  timed_awaiter(clock::duration limit, std::tuple<task<T>>&& work) noexcept
-      : tuple_group<T>{std::move(work), &kind}, timer{over}, limit_{limit} {}
+  timed_awaiter(const time_limit& most, std::tuple<task<T>>&& work) noexcept
+      : tuple_group<T>{std::move(work), kind, most.where}, timer{over}, limit_{most.limit} {}
   ~timed_awaiter() { disarm(); }
 
   template <class Promise>
@@ -48,7 +55,8 @@ class timed_awaiter : public tuple_group<T>, timer {
     mine.clock_->arm(mine, mine.end_);
   }
   static void over(timer& self) noexcept { static_cast<timed_awaiter&>(self).decide(); }
-  static constexpr group::deciding kind{nullptr, about_to_wait};
+  static constexpr group::deciding kind{timed_awaiter::prepare, nullptr, about_to_wait,
+                                        "the time of the timeout() is over"};
 
   // From here on `over` does not run, unless it is what calls this, and touches nothing more.
   void disarm() noexcept {
@@ -72,21 +80,21 @@ template <class Awaitable>
 inline constexpr bool may_be_a_case = requires { typename std::remove_cvref_t<Awaitable>::may_be_a_case; };
 
 template <class T, bool of_a_case = false>
-class [[nodiscard("timeout does nothing until it is awaited")]] WEFT_ELIDABLE timed : public knows_roots,
-                                                                                      public limits<of_a_case> {
+class WEFT_TO_BE_AWAITED("timeout does nothing until it is awaited") WEFT_ELIDABLE timed : public knows_roots,
+                                                                                           public limits<of_a_case> {
  public:
-  timed(clock::duration limit, task<T>&& work) noexcept : limit_{limit}, work_{std::move(work)} {}
-  timed_awaiter<T> operator co_await() && noexcept { return {limit_, std::move(work_)}; }
+  timed(const time_limit& most, task<T>&& work) noexcept : most_{most}, work_{std::move(work)} {}
+  timed_awaiter<T> operator co_await() && noexcept { return {most_, std::move(work_)}; }
 
  private:
-  clock::duration limit_;
+  time_limit most_;
   std::tuple<task<T>> work_;
 };
 
 struct timeout_kind {
   template <class Awaitable, class>
-  static auto around(Awaitable&& work, clock::duration limit) {
-    return timed<await_result<Awaitable>, may_be_a_case<Awaitable>>{limit, as_task(std::forward<Awaitable>(work))};
+  static auto around(Awaitable&& work, const time_limit& most) {
+    return timed<await_result<Awaitable>, may_be_a_case<Awaitable>>{most, as_task(std::forward<Awaitable>(work))};
   }
 };
 

@@ -29,9 +29,9 @@ struct join_rooms {
 
 /// `co_await when_all(a, b, ...)`.
 template <class... Ts>
-class [[nodiscard("when_all does nothing until it is awaited")]] WEFT_ELIDABLE tuple_join : public knows_roots,
-                                                                                            join_rooms<Ts...>,
-                                                                                            join {
+class WEFT_TO_BE_AWAITED("when_all does nothing until it is awaited") WEFT_ELIDABLE tuple_join : public knows_roots,
+                                                                                                 join_rooms<Ts...>,
+                                                                                                 join {
   static constexpr std::size_t count = sizeof...(Ts);
   using indices = std::index_sequence_for<Ts...>;
 
@@ -120,7 +120,7 @@ template <class... Ts>
 inline constexpr bool owns_callees<tuple_join<Ts...>> = true;
 
 template <>
-class tuple_join<> : public knows_roots {
+class WEFT_TO_BE_AWAITED("when_all does nothing until it is awaited") tuple_join<> : public knows_roots {
  public:
   bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}

@@ -241,16 +241,6 @@ class ambient_memory {
   frame_source* outer_;
 };
 
-/// What frames hold, in bytes. Threads: any; approximate while workers run.
-struct frame_memory_stats {
-  std::size_t slabs;   ///< taken from the system for all workers' frames, and not given back
-  std::size_t cached;  ///< freed blocks that the calling worker keeps for its next frames
-};
-frame_memory_stats frame_memory_now() noexcept;
-
-/// Gives every slab of the calling worker that holds no live frame back to the system.
-void trim_frame_memory() noexcept;
-
 /// What a thread that sleeps in weft does once a second, at `now`, in milliseconds of a steady clock: gives back what the
 /// calling worker, and those that it freed frames of, have not needed for long. True: there is more, so do it again.
 bool age_frame_memory(long now) noexcept;

@@ -180,7 +180,7 @@ task<typename Act::value_type> send_to_unix_peer(Act act) {
 
 /// What a send returns.
 template <class Act>
-class [[nodiscard("nothing happens until it is awaited")]] sending
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") sending
     : public task_inside<sending<Act>, typename Act::value_type> {
  public:
   using value_type = typename Act::value_type;

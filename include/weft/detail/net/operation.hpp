@@ -19,7 +19,6 @@
 #include <exception>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -63,6 +62,7 @@ bool has_had_its_turn() noexcept;
 
 /// What an operation fails with.
 std::exception_ptr failure_of(std::error_code refused, const char* operation) noexcept;
+[[noreturn]] void throw_failure_of(std::error_code refused, const char* operation);
 inline std::error_code closed_here() noexcept { return make_error_code(errc::closed); }
 
 // ---- operations that one successful try completes ---------------------------------------------------------------------------
@@ -76,21 +76,133 @@ inline std::error_code closed_here() noexcept { return make_error_code(errc::clo
 //   tried attempt()            one try
 //   value_type give(tried)     the result, after a try that neither failed nor has to wait
 
+/// Tries an operation, and waits and tries again, until one of the tries need not wait; gives what that one came to. It lies in
+/// the frame of the coroutine that awaits it, and is a frame itself, made by hand, in which the root suspends. So there is no
+/// frame to be allocated for a wait, and a connection that waits for its next request has less memory than one that has a
+/// coroutine for that. `Act` may be a reference.
+template <class Act>
+class operation_tries : frame, promise_base, public knows_roots {
+ public:
+  explicit operation_tries(Act act) noexcept : frame{nullptr, destroyed}, act_{std::forward<Act>(act)}, came_{} {}
+  operation_tries(const operation_tries&) = delete;
+  ~operation_tries() {
+    if (owner != nullptr) descriptor_use::end(*act_.at, uses());
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    continuation = caller;
+    return begin(*caller.promise().owner);  // the coroutine may run elsewhere, or be gone, after this line
+  }
+  const tried& await_resume() const noexcept { return came_; }
+
+ protected:
+  using act_type = std::remove_reference_t<Act>;
+  act_type& act() noexcept { return act_; }
+
+ private:
+  using wait = decltype(std::declval<descriptor&>().until_ready({}).operator co_await());
+  static_assert(std::is_trivially_destructible_v<wait>, "its memory is that of the outcome, too");
+
+  // True: the coroutine suspends.
+  bool begin(root& self) noexcept {
+    self.top = continuation;
+    set({.refused = closed_here()});
+    if (act_.at == nullptr) return false;
+    owner = &self;
+    if (!descriptor_use::begin(*act_.at, uses(), act_type::if_taken)) return false;
+    if (!check_stop().await_ready()) [[unlikely]]
+      return end_stopped(take_root(self)), true;
+    const bool lets_others_run = has_had_its_turn();
+    if (!lets_others_run && is_done()) return false;
+    resume = go_on;
+    self.top = handle();
+    root& mine = take_root(self);
+    if (lets_others_run) return repost(mine), true;
+    if (waits(mine)) return true;
+    end(mine);
+    return false;
+  }
+  static void go_on(frame* self) {
+    auto& mine = static_cast<operation_tries&>(*self);
+    root& its = *mine.owner;
+    if (!mine.is_over() && mine.waits(its)) return;
+    mine.end(its);
+    mine.continuation.resume();  // mine is gone after this line
+  }
+  static void destroyed(frame*) {}  // by a stop, which destroys the coroutine next, and so this
+
+  std::uint32_t uses() const noexcept { return descriptor_use::uses_of(act_.which(), act_type::if_taken); }
+  // False: it need not wait any more. True: it waits, or ends stopped, and may be gone.
+  bool waits(root& self) noexcept {
+    do {
+      auto* const one = ::new (static_cast<void*>(&wait_)) wait(act_.at->until_ready(act_.which()).operator co_await());
+      if (one->suspend(self)) return true;
+    } while (!is_over());
+    return false;
+  }
+  void end(root& self) noexcept {
+    resume = nullptr;
+    self.top = continuation;
+  }
+  bool is_over() noexcept {
+    if (!act_.at->is_closed()) return is_done();
+    set({.refused = closed_here()});
+    return true;
+  }
+  bool is_done() noexcept {
+    if (!act_.may_try()) return false;
+    const tried got = act_.attempt();
+    if (got.must_wait) return false;
+    set(got);
+    return true;
+  }
+  void set(const tried& how) noexcept { ::new (static_cast<void*>(&came_)) tried(how); }
+
+  Act act_;
+  union {
+    tried came_;
+    alignas(wait) std::byte wait_[sizeof(wait)];  // until the wait is over
+  };
+};
+
+/// `co_await` of an operation.
+template <class Act>
+class operation_awaiter : public operation_tries<Act> {
+ public:
+  using operation_tries<Act>::operation_tries;
+  typename Act::value_type await_resume() {
+    const tried& came = operation_tries<Act>::await_resume();
+    if (came.refused) [[unlikely]]
+      throw_failure_of(came.refused, Act::name);
+    return this->act().give(came);
+  }
+};
+
+/// `co_await` of tries that have a name: g++ 12 copies an awaiter that is no temporary.
+template <class Tries>
+class named_tries : public knows_roots {
+ public:
+  explicit named_tries(Tries& those) noexcept : those_{those} {}
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
+    return those_.await_suspend(caller);
+  }
+  const tried& await_resume() const noexcept { return those_.await_resume(); }
+
+ private:
+  Tries& those_;
+};
+
+/// An operation as a task, for who takes no other awaitable. It fails by fail_with.
 template <class Act>
 task<typename Act::value_type> run_operation(Act act) {
-  const descriptor_use use{act.at, act.which(), Act::if_taken};
-  if (!use) co_await fail_with(failure_of(closed_here(), Act::name));
-  co_await check_stop();
-  if (has_had_its_turn()) co_await yield();
-  for (;;) {
-    if (act.may_try())
-      if (const tried got = act.attempt(); !got.must_wait) {
-        if (got.refused) co_await fail_with(failure_of(got.refused, Act::name));
-        co_return act.give(got);
-      }
-    co_await act.at->until_ready(act.which());
-    if (act.at->is_closed()) co_await fail_with(failure_of(closed_here(), Act::name));
-  }
+  operation_tries<Act&> tries{act};  // by its name: the descriptor is used until the value was given
+  const tried came = co_await named_tries{tries};
+  if (came.refused) co_await fail_with(failure_of(came.refused, Act::name));
+  co_return act.give(came);
 }
 
 /// An operation as a case of a select.
@@ -158,177 +270,28 @@ class operation_case final : public select_case {
   std::optional<descriptor_use> use_;
   tried came_{.must_wait = true};
   bool asks_system_ = false;  // it tries whatever was reported: a select with an `otherwise` does not wait for a report
+
+ public:
+  static const case_layout seen;
 };
+// An optional has its value first.
+WEFT_CASE_LAYOUT_IN(Act, operation_case<Act>, of_inner(offsetof(operation_case, place_), layout_of_case<line>()));
 
 /// What a function such as stream::read returns: nothing happens until it is awaited.
 template <class Act>
-class [[nodiscard("nothing happens until it is awaited")]] operation
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") operation
     : public task_inside<operation<Act>, typename Act::value_type> {
  public:
   using value_type = typename Act::value_type;
   using may_be_a_case = void;
   operation(Act act) noexcept : act_(std::move(act)) {}
 
+  operation_awaiter<Act> operator co_await() && { return operation_awaiter<Act>{std::move(act_)}; }
   WEFT_COROUTINE_WRAPPER task<value_type> as_task() && { return run_operation<Act>(std::move(act_)); }
   operation_case<Act> as_case() && { return operation_case<Act>{std::move(act_)}; }
 
  private:
   Act act_;
 };
-
-// ---- reads and writes -------------------------------------------------------------------------------------------------------
-
-inline constexpr const char* two_writers =
-    "two tasks write to one stream at once: what each writes could come apart in the middle";
-
-struct reading {
-  using value_type = std::size_t;
-  static constexpr const char* name = "read";
-  static constexpr const char* if_taken =
-      "two tasks read from one stream at once: which of them gets what would be chance";
-  static constexpr direction which() noexcept { return direction::in; }
-  bool may_try() const noexcept { return into.empty() || at->may_try(which()); }
-  tried attempt() const noexcept { return into.empty() ? tried{} : try_receive(*at, into); }
-  static std::size_t give(const tried& got) noexcept { return got.size; }
-
-  descriptor* at;
-  std::span<std::byte> into;
-};
-
-struct writing_some {
-  using value_type = std::size_t;
-  static constexpr const char* name = "write";
-  static constexpr const char* if_taken = two_writers;
-  static constexpr direction which() noexcept { return direction::out; }
-  bool may_try() const noexcept { return data.empty() || at->may_try(which()); }
-  tried attempt() const noexcept { return data.empty() ? tried{} : try_send(*at, {&data, 1}); }
-  static std::size_t give(const tried& sent) noexcept { return sent.size; }
-
-  descriptor* at;
-  std::span<const std::byte> data;
-};
-
-/// The parts from the first one on that is not empty.
-template <class Part>
-std::span<Part> without_leading_empty(std::span<Part> parts) noexcept {
-  while (!parts.empty() && parts.front().empty()) parts = parts.subspan(1);
-  return parts;
-}
-
-struct reading_parts {
-  using value_type = std::size_t;
-  static constexpr const char* name = reading::name;
-  static constexpr const char* if_taken = reading::if_taken;
-  static constexpr direction which() noexcept { return direction::in; }
-  reading_parts(descriptor* from, std::span<const std::span<std::byte>> parts) noexcept
-      : at{from}, into{without_leading_empty(parts)} {}
-  bool may_try() const noexcept { return into.empty() || at->may_try(which()); }
-  tried attempt() const noexcept { return into.empty() ? tried{} : try_receive(*at, into); }
-  static std::size_t give(const tried& got) noexcept { return got.size; }
-
-  descriptor* at;
-  std::span<const std::span<std::byte>> into;
-};
-
-struct writing_some_parts {
-  using value_type = std::size_t;
-  static constexpr const char* name = writing_some::name;
-  static constexpr const char* if_taken = two_writers;
-  static constexpr direction which() noexcept { return direction::out; }
-  writing_some_parts(descriptor* to, std::span<const std::span<const std::byte>> parts) noexcept
-      : at{to}, data{without_leading_empty(parts)} {}
-  bool may_try() const noexcept { return data.empty() || at->may_try(which()); }
-  tried attempt() const noexcept { return data.empty() ? tried{} : try_send(*at, data); }
-  static std::size_t give(const tried& sent) noexcept { return sent.size; }
-
-  descriptor* at;
-  std::span<const std::span<const std::byte>> data;
-};
-
-/// The unsent part of a write. Its destructor shuts down the stream's write side if some of the data was sent and some was not.
-class unfinished_write {
- public:
-  unfinished_write(descriptor& to, std::span<std::span<const std::byte>> parts) noexcept : to_{&to}, left_{parts} {
-    skip_empty();
-  }
-  unfinished_write(const unfinished_write&) = delete;
-  ~unfinished_write() {
-    if (has_begun_ && !is_done()) cut();
-  }
-
-  bool is_done() const noexcept { return left_.empty(); }
-  std::span<const std::span<const std::byte>> left() const noexcept { return left_; }
-  void sent(std::size_t size) noexcept {
-    has_begun_ = true;
-    while (size != 0) {
-      const std::size_t here = size < left_.front().size() ? size : left_.front().size();
-      left_.front() = left_.front().subspan(here);
-      size -= here;
-      skip_empty();
-    }
-  }
-
- private:
-  void skip_empty() noexcept { left_ = without_leading_empty(left_); }
-  void cut() noexcept;
-
-  descriptor* to_;
-  std::span<std::span<const std::byte>> left_;
-  bool has_begun_ = false;
-};
-
-// The parts that a whole write sends. The coroutine's frame holds them.
-struct parts_of_caller {
-  std::span<std::span<const std::byte>> given;
-  std::span<std::span<const std::byte>> all() const noexcept { return given; }
-};
-struct one_part {
-  std::span<const std::byte> given;
-  std::span<std::span<const std::byte>> all() noexcept { return {&given, 1}; }
-};
-
-// Not inlined, since clang would make its frame a part of the caller's frame (allocation elision): each connection that waits for
-// its next request would keep some 200 bytes for a write that is not under way.
-template <class Parts>
-[[gnu::noinline]] task<> write_all(descriptor* at, Parts parts) {
-  const descriptor_use use{at, direction::out, two_writers};
-  if (!use) co_await fail_with(failure_of(closed_here(), "write"));
-  co_await check_stop();
-  if (has_had_its_turn()) co_await yield();
-  for (unfinished_write unfinished{*at, parts.all()}; !unfinished.is_done();) {
-    if (at->may_try(direction::out))
-      if (const tried sent = try_send(*at, unfinished.left()); !sent.must_wait) {
-        if (sent.refused) co_await fail_with(failure_of(sent.refused, "write"));
-        unfinished.sent(sent.size);
-        continue;
-      }
-    co_await at->until_ready(direction::out);
-    if (at->is_closed()) co_await fail_with(failure_of(closed_here(), "write"));
-  }
-}
-
-/// A write of all the data. It can't be a case of a select: it might have sent a part when another case is chosen.
-class [[nodiscard("nothing happens until it is awaited")]] writing : public task_inside<writing, void> {
- public:
-  using is_whole_write = void;
-  writing(descriptor* at, std::span<const std::byte> data) noexcept : at_{at}, data_{data} {}
-  writing(descriptor* at, std::span<std::span<const std::byte>> parts) noexcept
-      : at_{at}, parts_{parts}, is_of_parts_{true} {}
-
-  WEFT_COROUTINE_WRAPPER task<> as_task() && {
-    return is_of_parts_ ? write_all(at_, parts_of_caller{parts_}) : write_all(at_, one_part{data_});
-  }
-
- private:
-  descriptor* at_;
-  std::span<const std::byte> data_;
-  std::span<std::span<const std::byte>> parts_;
-  bool is_of_parts_ = false;
-};
-
-/// What stream::write_zero_copy() returns.
-task<> write_zero_copy(descriptor* at, std::span<const std::byte> data);
-/// What stream::send_file() returns.
-task<std::uint64_t> send_file(descriptor* at, file_part left);
 
 }  // namespace weft::detail

@@ -199,6 +199,24 @@ task<T> run_abandonable(blocking_core* where, F f, Args... args) {
 /// The process's own, made at its first use.
 blocking_core& process_blocking_core();
 
+/// A call that nobody waits for. Lives until it has run.
+class unawaited_call {
+ public:
+  explicit unawaited_call(void (*call)(unawaited_call&) noexcept) noexcept : call_{call} {}
+  unawaited_call(const unawaited_call&) = delete;
+  void run() noexcept { call_(*this); }  // it may be gone
+
+  unawaited_call* next = nullptr;
+
+ protected:
+  ~unawaited_call() = default;
+
+ private:
+  void (*call_)(unawaited_call&) noexcept;
+};
+/// Has a thread of the process's own pool run it, any thread. False: there is none for it, and it stays the caller's.
+bool run_unawaited(unawaited_call& one) noexcept;
+
 template <class F, class... Args>
 using blocking_result = kept_result<std::decay_t<F>, std::decay_t<Args>...>;
 

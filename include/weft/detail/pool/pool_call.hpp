@@ -2,6 +2,7 @@
 // pool.hpp.
 #pragma once
 
+#include <weft/detail/core/cause_list.hpp>
 #include <weft/detail/core/top_root.hpp>
 #include <weft/env.hpp>
 #include <weft/executor.hpp>
@@ -25,6 +26,9 @@ class pool_call final : public awaited_root {
   /// Runs what was adopted to its end, in that place as soon as nobody else has it. False: it ended stopped.
   bool run() noexcept;
 
+  /// Throws `stopped`, with its causes. After that.
+  [[noreturn]] void throw_stopped() const;
+
  private:
   struct end_of_call : job {
     bool over = false;
@@ -37,6 +41,9 @@ class pool_call final : public awaited_root {
   end_of_call end_;      // what tells the caller
   bool inside_ = false;  // under the callers' lock, as end_.over is as long as this is not
   bool stopped_ = false;
+  union {
+    cause_list causes_;  // if so
+  };
 };
 
 }  // namespace weft::detail

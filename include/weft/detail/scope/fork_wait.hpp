@@ -86,12 +86,13 @@ class fork_wait {
    public:
     explicit sleeping(fork_record& what) noexcept : waiter{type}, of{what} {}
     static on_stop leave(waiter& self) noexcept;
+    static void why(const waiter& self, cause_list& into) noexcept;
     static void tell(const waiter& self, const char* what, wait_subjects& into) noexcept {
       const sleeper& runs = static_cast<const sleeping&>(self).of;
       into.add(what, &runs, &runs);
     }
     static const wait_layout seen;
-    static constexpr wait_type type{.leave = leave, .name = "fork", .tell = tell, .layout = &seen};
+    static constexpr wait_type type{.leave = leave, .name = "fork", .tell = tell, .why = why, .layout = &seen};
     fork_record& of;
   };
 

@@ -50,6 +50,7 @@
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/lock.hpp>
 #include <weft/detail/base/standard.hpp>
+#include <weft/detail/core/cause_list.hpp>
 #include <weft/fork_status.hpp>
 #include <weft/scope_options.hpp>
 #include <weft/task.hpp>
@@ -77,9 +78,11 @@ class fork_record;
 /// What a scope does with a fork. It lies before the root, and is as large as a line of a cache, so that, where a record
 /// begins with one, this and what a stop touches of the root are two, and what moves from one executor to another is one.
 struct fork_in_scope {
-  struct own_env : frame_allocated {
-    weft::env env;
-    plain<std::size_t> users = 1;  // the records that have it, and the scope if it is the last one; under the lock
+  /// What fork_on made, which a record finds by its root's `env`. `users` are the records that have it, and the scope if it is
+  /// the last one; under the lock.
+  struct own_env : weft::env, frame_allocated {
+    explicit own_env(const weft::env& of) noexcept : weft::env{of} {}
+    mutable plain<std::size_t> users = 1;
   };
 
   enum class first_run : unsigned char { waits, ran_through, stopped };
@@ -109,7 +112,7 @@ struct fork_in_scope {
   //   edge gone  a holder's last use  ->  the fork that ends and, being the last holder, destroys the frame before that
   //              No model fails without it: what a holder does to a frame that runs, a stop, the claim of its wait orders.
   atomic<unsigned> holders_{2};  // itself, and its handle
-  own_env* env_of_fork_on_;      // where the root's `env` is not the scope's
+  failure_function failure_of_ = nullptr;
 };
 
 /// The root of a fork, and what others know of it while it waits and afterwards.
@@ -129,21 +132,24 @@ class fork_record final : fork_in_scope, public root {
 
   /// Tells it to stop, and why. By its handle.
   void request_stop_because(const stop_cause& cause) noexcept;
-  /// Why, if it was told by its handle; else null. Inside it.
+  /// Why, if it was told by its handle, or a part of it was and it has ended so; else null. When it has ended stopped.
   const stop_cause* own_cause() const noexcept { return cause_.reason != nullptr ? &cause_ : nullptr; }
+  /// Why it was told by its handle, which others may do meanwhile; without a reason: it was not. Inside it.
+  stop_cause told_cause() const noexcept;
 
  private:
   friend class scope_core;
   friend struct debug_scope;
   friend bool note_id_of_fork(root& fork) noexcept;
 
+  void note_end() noexcept;
+
   static constexpr std::uintptr_t id_is_known = std::uintptr_t{1} << 63;
 
-  failure_function failure_of_ = nullptr;
   // The code of its outermost frame, for who looks after that may be gone, and a mark: somebody has its id. Written as it
   // starts, before others know of it; the mark by whoever keeps it alive. Relaxed: it leads nowhere.
   atomic<const void*> function_{nullptr};
-  stop_cause cause_{nullptr, {}};  // written before its stop bit, whose edge carries it
+  stop_cause cause_{nullptr, {}};  // written under the lock, before its status, which publishes it
 };
 
 /// What a scope is, without the types of its results.
@@ -266,6 +272,7 @@ class scope_core : waiter, job {
   static void deadline_passed(scope_core& self) noexcept;
   static void is_overdue(scope_core& self) noexcept;
   overdue_scope look_at_children();
+  void ask_those_that_run(overdue_scope& seen);
   weft::clock& its_clock() const noexcept { return env_.clock != nullptr ? *env_.clock : real_clock(); }
 
   static on_stop stop_with_parent(waiter& self) noexcept;
@@ -278,6 +285,7 @@ class scope_core : waiter, job {
     into.add(what, &static_cast<const scope_core&>(self));
   }
   static void fetch_children(const waiter& self) noexcept;
+  static void why(const waiter& self, cause_list& into) noexcept;
   static const wait_layout seen;
   bool add_walked(walk_place& at, child_batch& into) noexcept;  // under the lock
   static const wait_children walk;
@@ -286,6 +294,7 @@ class scope_core : waiter, job {
                                   .tell = tell,
                                   .fetch = fetch_children,
                                   .run_deferred_stop = run_deferred_stop,
+                                  .why = why,
                                   .layout = &seen,
                                   .children = &walk};
   static void body_waits(job& self) noexcept;
@@ -302,9 +311,10 @@ class scope_core : waiter, job {
   fork_record& take_record();
   fork_record* start_in_free_record(executor& where, std::coroutine_handle<> frame, promise_base& promise,
                                     failure_function failure_of) noexcept;
-  fork_record::own_env& env_on(executor& where);
-  fork_record::own_env* let_go_of_env(fork_record::own_env* one) const noexcept;  // under the lock, as the next one
-  fork_record::own_env* let_go_of_env(fork_record& one) const noexcept;
+  const fork_record::own_env& env_on(executor& where);
+  const fork_record::own_env* let_go_of_env(
+      const fork_record::own_env* one) const noexcept;  // under the lock, as the next one
+  const fork_record::own_env* let_go_of_env(const fork_record& one) const noexcept;
   void give_back(fork_record& one) noexcept;  // under the lock
   std::size_t give_back_records() noexcept;
   void keep(fork_record& one, fork_status how) noexcept;
@@ -356,7 +366,7 @@ class scope_core : waiter, job {
   fork_record* running_ = nullptr;
   fork_record* telling_ = nullptr;  // those that a stopper has still to tell, or a walk to look at
   fork_record* free_ = nullptr;
-  fork_record::own_env* last_env_ = nullptr;  // of the last fork_on: the next one is mostly for the same executor
+  const fork_record::own_env* last_env_ = nullptr;  // of the last fork_on: the next one is mostly for the same executor
   waiter_line room_;
   std::exception_ptr failure_;  // the first; it needs no memory, so it is not lost when there is none
 
@@ -380,8 +390,15 @@ class scope_core : waiter, job {
   std::size_t restarts_ = 0;  // under the lock, as the next one
   std::chrono::steady_clock::time_point restarts_since_{};
   body_root body_;
-  failure_function body_failure_of_ = nullptr;
-  std::coroutine_handle<> body_frame_;
+  // Of a body that was stopped they are gone, and a part of it may be why.
+  union {
+    failure_function body_failure_of_ = nullptr;
+    const char* body_reason_;  // null: it is not known
+  };
+  union {
+    std::coroutine_handle<> body_frame_{};
+    std::source_location body_cause_at_;
+  };
   const void* body_function_ = nullptr;
   const root* parents_start_ = nullptr;  // what worker::starting was
 

@@ -113,7 +113,7 @@ task<T> run_shielded(task<T> work) {
   co_return co_await std::move(work);
 }
 
-struct [[nodiscard("a task ends here when it awaits this")]] stop_point : knows_roots {
+struct WEFT_TO_BE_AWAITED("a task ends here when it awaits this") stop_point : knows_roots {
   bool await_ready() const noexcept;
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> self) const noexcept {

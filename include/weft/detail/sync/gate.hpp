@@ -138,7 +138,7 @@ struct gate_awaiter {
 
 /// What a primitive's function returns: nothing happens until it is awaited.
 template <class Awaiter, class Primitive, class Argument = std::size_t>
-class [[nodiscard("nothing happens until it is awaited")]] at_gate : public knows_roots {
+class WEFT_TO_BE_AWAITED("nothing happens until it is awaited") at_gate : public knows_roots {
  public:
   using may_be_a_case = void;
   explicit at_gate(Primitive& at, Argument with = {}) noexcept : at_{&at}, with_{with} {}

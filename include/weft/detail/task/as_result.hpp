@@ -18,8 +18,9 @@ namespace weft::detail {
 
 /// Awaits a task and gives its result, whichever it is: a boundary, at which a stop ends.
 template <class T>
-class [[nodiscard("as_result does nothing until it is awaited")]] WEFT_ELIDABLE as_result_awaiter : public knows_roots,
-                                                                                                    boundary {
+class WEFT_TO_BE_AWAITED("as_result does nothing until it is awaited") WEFT_ELIDABLE as_result_awaiter
+    : public knows_roots,
+      boundary {
  public:
   explicit as_result_awaiter(task<T>&& callee) noexcept
       : boundary{go_on, stopped_here, nullptr, nullptr}, callee_{task_access::release(std::move(callee))} {}

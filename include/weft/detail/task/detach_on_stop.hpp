@@ -110,7 +110,7 @@ class detaching_awaiter : waiter {
 };
 
 template <class T>
-class [[nodiscard("detach_on_stop does nothing until it is awaited")]] detaching : public knows_roots {
+class WEFT_TO_BE_AWAITED("detach_on_stop does nothing until it is awaited") detaching : public knows_roots {
  public:
   explicit detaching(task<T>&& work) noexcept : work_{std::move(work)} {}
   detaching_awaiter<T> operator co_await() && noexcept { return detaching_awaiter<T>{std::move(work_)}; }

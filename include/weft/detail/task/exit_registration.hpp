@@ -16,7 +16,8 @@ namespace weft::detail {
 /// Has `cleanup` run when the coroutine `self`, which runs now, has ended. Throws std::bad_alloc.
 void run_at_exit(std::coroutine_handle<> self, task<>&& cleanup);
 
-class [[nodiscard("a cleanup is registered by co_await on_scope_exit(...)")]] exit_registration : public knows_roots {
+class WEFT_TO_BE_AWAITED("a cleanup is registered by co_await on_scope_exit(...)") exit_registration
+    : public knows_roots {
  public:
   explicit exit_registration(task<>&& cleanup) noexcept : cleanup_{std::move(cleanup)} {}
 

@@ -45,7 +45,7 @@ void repost(root& mine) noexcept;
 template <class Promise>
 concept of_a_generator = requires(Promise& promise, executor* where) { promise.goes_on_on(where); };
 
-class [[nodiscard("a task hops when it awaits this")]] hop : public knows_roots {
+class WEFT_TO_BE_AWAITED("a task hops when it awaits this") hop : public knows_roots {
  public:
   explicit hop(executor& to) noexcept : to_{&to} {}
 
@@ -73,7 +73,7 @@ class [[nodiscard("a task hops when it awaits this")]] hop : public knows_roots 
   executor* to_;
 };
 
-class [[nodiscard("a task yields when it awaits this")]] yielding : public knows_roots {
+class WEFT_TO_BE_AWAITED("a task yields when it awaits this") yielding : public knows_roots {
  public:
   bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -91,7 +91,7 @@ task<await_result<Awaitable>> start_on_in_task(executor& ex, Awaitable work) {
 
 /// Awaits a task, then hops; a stop of the task passes through.
 template <class T>
-class [[nodiscard("a task goes on elsewhere when it awaits this")]] continued : public knows_roots, boundary {
+class WEFT_TO_BE_AWAITED("a task goes on elsewhere when it awaits this") continued : public knows_roots, boundary {
  public:
   continued(task<T>&& callee, executor& to) noexcept
       : boundary{returned, stopped_here, nullptr, nullptr},

@@ -34,7 +34,7 @@ std::coroutine_handle<> fail_where_it_waits(std::coroutine_handle<Promise> self,
   return promise.continuation;
 }
 
-class [[nodiscard("a task fails when it awaits this: co_await fail_with(error)")]] failing : public knows_roots {
+class WEFT_TO_BE_AWAITED("a task fails when it awaits this: co_await fail_with(error)") failing : public knows_roots {
  public:
   explicit failing(std::exception_ptr failure, bool is_new = false) noexcept
       : failure_{std::move(failure)}, is_new_{is_new} {
@@ -57,8 +57,8 @@ class [[nodiscard("a task fails when it awaits this: co_await fail_with(error)")
 
 /// Awaits a task. If the task fails, the caller fails with the same exception.
 template <class T>
-class [[nodiscard("nothrow does nothing until it is awaited")]] WEFT_ELIDABLE nothrow_awaiter : public knows_roots,
-                                                                                                hands_on {
+class WEFT_TO_BE_AWAITED("nothrow does nothing until it is awaited") WEFT_ELIDABLE nothrow_awaiter : public knows_roots,
+                                                                                                     hands_on {
  public:
   explicit nothrow_awaiter(task<T>&& callee) noexcept
       : hands_on{callee_returned, stopped_here}, callee_{task_access::release(std::move(callee))} {}

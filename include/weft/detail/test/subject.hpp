@@ -98,7 +98,7 @@ class subject_of final : public subject {
 
  public:
   using make_function = Scenario (*)(const void* from);
-  subject_of(make_function make, const void* from) noexcept : make_{make}, from_{from} {}
+  subject_of(make_function how, const void* from) noexcept : make_{how}, from_{from} {}
 
   tested_root& make(world& in) override {
     auto made = [this] { return make_(from_); };

@@ -1,4 +1,4 @@
-// A token bucket that limits the rate of reads and writes. Part of io_limits.hpp.
+// A token bucket of bytes, which limits the rate of reads and writes. Part of io_limits.hpp.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace weft::detail {
 ///
 /// A caller waits until the bucket has as many tokens as it wants, or half of `burst`: so a long transfer goes in pieces of that
 /// size, and not byte by byte.
-class token_bucket {
+class byte_bucket {
  public:
-  token_bucket(std::uint64_t rate, std::uint64_t burst) noexcept
+  byte_bucket(std::uint64_t rate, std::uint64_t burst) noexcept
       : rate_{static_cast<double>(rate)}, burst_{burst}, tokens_{static_cast<double>(burst)} {
     WEFT_EXPECTS(rate != 0, "a rate limit of no byte a second was asked for: nothing would ever pass");
     WEFT_EXPECTS(burst != 0, "a rate limit with a burst of no byte was asked for: nothing would ever pass");

@@ -121,7 +121,7 @@ task<> write_and_put_in_place(replacement* of, std::string_view data) {
   const int number = co_await blocking(begin_beside, of);
   if (number < 0) co_await fail_with(file_error(-number, replaces_file, of->path));
   of->exists = true;
-  file to = file_access::take_over(owned_number{number}, false, false);
+  file to = file_access::take_over(owned_number{number}, {.writes = true});
   co_await nothrow(to.write_at(0, data));
   co_await nothrow(to.sync());
   co_await nothrow(to.close());
