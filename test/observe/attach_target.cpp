@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -88,7 +89,7 @@ struct things {
   weft::broadcast<int> news{{.capacity = 1}}, full{{.capacity = 1}};
   weft::broadcast<int>::receiver reads_nothing = full.subscribe();
   weft::barrier barrier{2};
-  weft::stop_source stop;
+  weft::stop_source stop, stop_of_nobody;
   weft::pool workers{{.threads = 2}};
 };
 
@@ -101,10 +102,65 @@ task<> puts_stop_off(things& with) {
   co_await with_scope({.stop = with.stop.token()}, body);
 }
 
+// Of each kind of case, some of them in others.
+task<> selects_all(things& with) {
+  auto hears = with.news.subscribe();
+  auto body = [&](scope& s) -> task<> {
+    auto work = s.fork(inner(never));
+    std::vector<weft::any_case> any;
+    any.emplace_back(weft::on_receive(with.first_case), [](std::optional<int>) {});
+    any.emplace_back(weft::on(never.wait()), [] {});
+    s.fork([](std::vector<weft::any_case> those) -> task<> {
+      static_cast<void>(co_await weft::select(std::move(those)));
+    }(std::move(any)));
+    static_cast<void>(co_await weft::select(weft::on_receive(with.first_case), weft::on_send(with.second_case, 1),
+                                            weft::on_receive(hears), weft::after(1h),
+                                            weft::on_stop(with.stop_of_nobody.token()), weft::on(with.mutex.lock()),
+                                            weft::on(never.wait()), weft::on(work)));
+  };
+  co_await with_scope(body);
+}
+
+// Cases that are there, and some that are not.
+task<> selects_if(things& with) {
+  auto hears = with.news.subscribe();
+  weft::channel<int>* const nowhere = nullptr;
+  std::vector<weft::any_case> any;
+  any.emplace_back(weft::on_if(true, weft::on_send(with.second_case, 1)), [] {});
+  any.emplace_back(weft::on_if(false, weft::on_send(with.second_case, 1)), [] {});
+  any.emplace_back(weft::on(weft::never()), [] {});
+  const auto selects_any = [](std::vector<weft::any_case> those) -> task<> {
+    static_cast<void>(co_await weft::select(std::move(those)));
+  };
+  auto body = [&](scope& s) -> task<> {
+    auto work = s.fork(inner(never));
+    s.fork(selects_any(std::move(any)));
+    s.fork([]() -> task<> { static_cast<void>(co_await weft::select(weft::on(weft::never()))); }());
+    static_cast<void>(co_await weft::select(
+        weft::on_if(true, weft::on_receive(with.first_case)), weft::on_if(false, weft::on_receive(with.first_case)),
+        weft::on_if(true, weft::on_send(with.second_case, 1)), weft::on_if(false, weft::on_send(with.second_case, 1)),
+        weft::on_if(true, weft::on_receive(hears)), weft::on_if(true, weft::after(1h)),
+        weft::on_if(true, weft::on_stop(with.stop_of_nobody.token())), weft::on_if(true, weft::on(with.mutex.lock())),
+        weft::on_if(true, weft::on(never.wait())), weft::on_if(true, weft::on(work)), weft::on_receive(nowhere),
+        weft::on_receive(&with.first_case), weft::on(weft::never<int>())));
+  };
+  co_await with_scope(body);
+}
+
+// Of more cases than are told, of which most are not there.
+task<> selects_many(things& with) {
+  std::vector<weft::case_if<weft::receive_case<int>>> all;
+  for (int i = 0; i != 60; ++i) all.push_back(weft::on_if(i % 5 == 0, weft::on_receive(with.first_case)));
+  static_cast<void>(co_await weft::select(std::move(all)));
+}
+
 task<> more_kinds(scope& s, things& with) {
   s.fork([](things& t) -> task<> {
     static_cast<void>(co_await weft::select(weft::on_receive(t.first_case), weft::on_send(t.second_case, 1)));
   }(with));
+  s.fork(selects_all(with));
+  s.fork(selects_if(with));
+  s.fork(selects_many(with));
   for (int i = 0; i != 2; ++i)
     s.fork([](things& t) -> task<> { co_await t.once.call([] { return never.wait(); }); }(with));
   s.fork([](things& t) -> task<> {
@@ -232,9 +288,9 @@ task<> circles(seven& of) {
 // body.
 constexpr std::size_t tasks_of_circles = 2 + 8 + 1 + 2 + 1 + 2 + 1 + 1;
 
-// Thread, body, 16 + 9 forks, and below those 2 + 2 + 1 children, a body with its fork, the shared task, and the fork of a scope
-// that is told to stop.
-constexpr std::size_t all_tasks = 2 + 16 + 9 + 5 + 2 + 1 + 1;
+// Thread, body, 16 + 12 forks, and below those 2 + 2 + 1 children, a body with its fork, the shared task, the fork of a scope that
+// is told to stop, and two bodies that select, with two forks and three.
+constexpr std::size_t all_tasks = 2 + 16 + 12 + 5 + 2 + 1 + 1 + 3 + 4;
 
 [[gnu::noinline]] int deep(int levels) {
   if (levels == 0) weft::await(never.wait());
@@ -268,6 +324,82 @@ int contended() {
     std::cout << "{}\nready" << std::endl;
     co_await never.wait();
   }));
+  return 2;
+}
+
+// ---- what runs ------------------------------------------------------------------------------------------------------------
+
+std::atomic<int> computing{0};  // so many have come to where they stay
+
+// Plain functions that are not inlined: they are to be seen on the stack of the thread.
+[[gnu::noinline]] int spins(int levels) {
+  if (levels != 0) {
+    const volatile int below = spins(levels - 1);
+    return below + 1;
+  }
+  ++computing;
+  // In the kernel's own code, too, which is in no file.
+  while (std::chrono::steady_clock::now() != std::chrono::steady_clock::time_point{}) {
+  }
+  return 0;
+}
+[[gnu::noinline]] int reads() {
+  ++computing;
+  wait_for_end();
+  return 0;
+}
+
+task<int> computes() {
+  co_await weft::yield();  // to a thread of its own
+  co_return spins(2) + 1;
+}
+task<> serves() { static_cast<void>(co_await computes()); }
+[[gnu::noinline]] int computes_in_fiber() {
+  weft::await(weft::yield());
+  const volatile int below = spins(1);  // so that this is no jump there, and has a frame
+  return below + 1;
+}
+[[gnu::noinline]] int awaits_in_fiber() {
+  const volatile int below = weft::await(computes());
+  return below + 1;
+}
+task<> blocks() {
+  static_cast<void>(reads());
+  co_return;
+}
+
+// Each on a thread of its own: a coroutine that another one awaits, a fiber in plain functions, one that awaits a coroutine, and a
+// fork that has not waited yet, in a system call.
+int running(weft::stack_guard guard) {
+  static weft::stack_pool stacks{{.guard = guard}};
+  weft::pool workers{{.threads = 4}};
+  std::thread{[] {
+    while (computing != 4) std::this_thread::sleep_for(1ms);
+    std::cout << "{}\nready" << std::endl;
+  }}.detach();
+  workers.run(with_scope([](scope& s) -> task<> {
+    s.fork(serves());
+    s.go({.pool = &stacks}, [] { static_cast<void>(computes_in_fiber()); });
+    s.go({.pool = &stacks}, [] { static_cast<void>(awaits_in_fiber()); });
+    s.fork(blocks());
+    co_return;
+  }));
+  return 2;
+}
+
+// On a worker after a wait, and in the first turn of a sync_wait.
+int traced_run() {
+  static weft::pool workers{{.threads = 1}};
+  std::thread{[] {
+    while (computing != 2) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(30ms);
+    shown("ready");
+    wait_for_end();
+  }}.detach();
+  std::thread{[] {
+    weft::sync_wait(weft::with_trace({.name = "GET /cart"}, []() -> task<> { co_return void(spins(1)); }));
+  }}.detach();
+  weft::sync_wait(weft::start_on(workers.executor(), weft::with_trace({.name = "GET /cart"}, serves)));
   return 2;
 }
 
@@ -383,6 +515,14 @@ int run(std::string_view kind, std::size_t count, weft::stack_guard guard) {
       wait_for_end();
       co_return;
     }));
+  } else if (kind == "traced_wait") {
+    std::thread{[] {
+      show_when(1);
+      wait_for_end();
+    }}.detach();
+    weft::sync_wait(weft::with_trace({.name = "GET /cart"}, [] { return inner(never); }));
+  } else if (kind == "traced_run") {
+    return traced_run();
   } else if (kind == "without_main") {
     // All of it in other threads: the first one ends, without running anything of its end.
     std::thread{[=] {
@@ -411,5 +551,6 @@ int main(int argc, char** argv) {
   if (kind == "records_nothing") return records_nothing();
   const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
   const auto guard = argc > 3 ? weft::stack_guard::mprotect : weft::stack_guard::automatic;
+  if (kind == "running") return running(guard);
   return argc > 1 ? run(argv[1], count, guard) : 2;
 }

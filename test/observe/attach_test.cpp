@@ -19,6 +19,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -164,7 +165,9 @@ std::map<std::string, json> tasks_of(const json& all) {
     seen["parent"] = address_of(one.at("parent"));
     for (const char* key : {"kind", "state", "function", "stack", "stop_requested", "is_shielded"})
       seen[key] = one.at(key);
+    seen["cause"] = one.value("cause", json{});
     seen["has_deadline"] = one.contains("deadline_in_ms");
+    seen["deadline_set_at"] = one.value("deadline_set_at", json{});
     seen["waits"] = json::array();
     for (const json& what : one.at("waits"))
       seen["waits"].push_back(
@@ -172,6 +175,12 @@ std::map<std::string, json> tasks_of(const json& all) {
     found[address_of(one.at("id"))] = std::move(seen);
   }
   return found;
+}
+
+// What those are in that run is told from outside alone, where a task also has its name from that.
+void forget_stacks_of_running(std::map<std::string, json>& tasks) {
+  for (auto& [id, one] : tasks)
+    if (one.at("state") == "running") one["stack"] = one["function"] = json{};
 }
 
 // What both say of threads, and of the pools that those work for.
@@ -214,17 +223,11 @@ void expect_same_deadlocks(const json& itself, const json& seen) {
   }
 }
 
-bool is_select(const json& one) { return one.at("waits").size() == 1 && one.at("waits")[0].at("what") == "select"; }
-
 void expect_equal(const json& itself, const json& seen) {
-  auto a = tasks_of(itself);
-  const auto b = tasks_of(seen);
+  auto a = tasks_of(itself), b = tasks_of(seen);
+  forget_stacks_of_running(a);
+  forget_stacks_of_running(b);
   EXPECT_EQ(a.size(), b.size());
-  for (auto& [id, one] : a)  // of its cases nothing is told from outside
-    if (const auto other = b.find(id); other != b.end() && is_select(other->second)) {
-      EXPECT_FALSE(one["waits"].empty()) << one;
-      one["waits"] = other->second["waits"];
-    }
   for (const auto& [id, one] : a) {
     const auto other = b.find(id);
     if (other == b.end()) {
@@ -278,20 +281,30 @@ TEST_F(attach, sees_what_a_process_says_of_itself) {
   EXPECT_EQ(deadlocks_of(seen).size(), 1u);
   EXPECT_EQ(seen.at("late_reads"), 0);
   std::map<std::string, int> waits;
-  int select = 0, told = 0, once_held = 0;
+  int selects = 0, told = 0, once_held = 0;
   for (const auto& [id, task] : tasks_of(seen)) {
-    select += is_select(task);
+    selects += task["waits"].size() > 1;
     told += task["stop_requested"] && task["is_shielded"];
     for (const json& what : task["waits"]) {
       ++waits[what["what"].get<std::string>()];
       once_held += what["what"] == "once" && what["holder"] != "";
     }
   }
-  EXPECT_EQ(select, 1);
+  EXPECT_EQ(selects, 5)
+      << "of two cases, of one of each kind, of cases without their types, and of some that are there if";
   EXPECT_EQ(told, 2) << "by a scope and alone, and both put it off";
   EXPECT_EQ(once_held, 1);
-  for (const char* name : {"once", "broadcast, to receive", "broadcast, to send", "barrier"})
-    EXPECT_EQ(waits[name], 1) << name;
+  for (const char* name : {"once", "broadcast, to send", "barrier", "stop of others", "broadcast, to receive"})
+    EXPECT_EQ(waits[name], name == std::string_view{"broadcast, to receive"} ? 3
+                           : name == std::string_view{"stop of others"}      ? 2
+                                                                             : 1)
+        << name;
+  EXPECT_EQ(waits["select"], 1) << "each case is told; one select has none";
+  const auto has_cases = [&](std::size_t count) {
+    return std::ranges::count_if(seen.at("tasks"), [&](const json& one) { return one.at("waits").size() == count; });
+  };
+  EXPECT_EQ(has_cases(9), 1) << "of thirteen, of which four are not there";
+  EXPECT_EQ(has_cases(12), 1) << "of sixty, of which every fifth is there";
   EXPECT_EQ(seen.at("pools").size(), 1u);
 }
 
@@ -308,6 +321,89 @@ TEST_F(attach, sees_who_waits_for_each_other_as_the_process_does) {
                                           "shared_task"}));
 }
 
+TEST_F(attach, sees_why_one_was_told_to_stop) {
+  const looked_into one{ATTACH_TARGET, {"all"}};
+  const json seen = seen_of(one.pid());
+  int told = 0;
+  for (const json& task : seen.at("tasks"))
+    if (task.contains("cause") && task.at("cause").at("reason") == "the target says so") {
+      ++told;
+      EXPECT_NE(task.at("cause").at("file").get<std::string>().find("attach_target.cpp"), std::string::npos) << task;
+      EXPECT_GT(task.at("cause").at("line"), 0);
+    }
+  EXPECT_GT(told, 0);
+  const outcome text = weft_tool({"dump", one.pid()});
+  EXPECT_NE(text.out.find("told to stop (the target says so, "), std::string::npos) << text.out;
+}
+
+// Long before it passes.
+TEST_F(attach, sees_which_line_has_set_a_deadline) {
+  const looked_into one{ATTACH_TARGET, {"circles"}};
+  const json seen = seen_of(one.pid());
+  int known = 0;
+  for (const json& task : seen.at("tasks")) {
+    EXPECT_EQ(task.contains("deadline_set_at"), task.contains("deadline_in_ms")) << task;
+    if (!task.contains("deadline_set_at")) continue;
+    ++known;
+    const json& where = task.at("deadline_set_at");
+    EXPECT_NE(where.at("file").get<std::string>().find("attach_target.cpp"), std::string::npos) << where;
+    EXPECT_NE(where.at("function").get<std::string>().find("has_deadline"), std::string::npos) << where;
+    EXPECT_GT(where.at("line"), 0);
+    EXPECT_GT(task.at("deadline_in_ms"), 3'000'000) << "an hour, and it was set just now";
+  }
+  EXPECT_GT(known, 0);
+  const outcome text = weft_tool({"dump", one.pid()});
+  const std::size_t set_at = text.out.find(" ms (set at ");
+  EXPECT_NE(text.out.find("has_deadline(weft::mutex", set_at), std::string::npos) << text.out;
+}
+
+TEST_F(attach, sees_since_when_one_waits_that_is_traced) {
+  const looked_into one{ATTACH_TARGET, {"traced_wait"}};
+  const json seen = seen_of(one.pid());
+  expect_equal(one.itself, seen);
+  ASSERT_EQ(seen.at("tasks").size(), 1U);
+  const json &itself = one.itself.at("tasks")[0], &task = seen.at("tasks")[0];
+  ASSERT_TRUE(itself.contains("waiting_ms")) << itself;
+  ASSERT_TRUE(task.contains("waiting_ms")) << task;
+  EXPECT_GE(task.at("waiting_ms").get<int>() + 1, itself.at("waiting_ms").get<int>()) << "it is looked at later";
+  const looked_into other{ATTACH_TARGET, {"all"}};
+  const json all = seen_of(other.pid());
+  for (const json& untraced : all.at("tasks")) EXPECT_FALSE(untraced.contains("waiting_ms")) << untraced;
+}
+
+TEST_F(attach, sees_since_when_one_runs_that_is_traced) {
+  const looked_into one{ATTACH_TARGET, {"traced_run"}};
+  const json seen = seen_of(one.pid());
+  expect_equal(one.itself, seen);
+  const auto times = [](const json& all, const char* of) {
+    std::map<int, int> found;  // by thread
+    for (const json& each : all.at(of))
+      if (each.contains("running_ms")) {
+        const bool is_worker = each.contains("thread");
+        const json& worker = is_worker ? each : all.at("workers").at(each.at("worker").get<std::size_t>());
+        found[worker.at("thread").get<int>()] = each.at("running_ms").get<int>();
+      }
+    return found;
+  };
+  for (const char* of : {"workers", "tasks"}) {
+    const auto itself = times(one.itself, of), outside = times(seen, of);
+    ASSERT_EQ(itself.size(), 2U) << one.itself;
+    ASSERT_EQ(outside.size(), 2U) << seen;
+    for (const auto& [thread, ms] : itself) {
+      EXPECT_GE(ms, 29);
+      EXPECT_GE(outside.at(thread) + 1, ms) << "it is looked at later";
+    }
+  }
+  for (const json& task : seen.at("tasks")) EXPECT_FALSE(task.contains("waiting_ms")) << task;
+  const outcome text = weft_tool({"dump", one.pid()}), top = weft_tool({"top", "--once", one.pid()});
+  EXPECT_TRUE(std::regex_search(text.out, std::regex{"running in thread [0-9]+, for [0-9]+ ms"})) << text.out;
+  EXPECT_TRUE(std::regex_search(top.out, std::regex{"[0-9]+ +0 .*, for [0-9]+ ms\n"})) << top.out;
+  const looked_into other{ATTACH_TARGET, {"running"}};
+  const json untraced = seen_of(other.pid());
+  for (const json& worker : untraced.at("workers")) EXPECT_FALSE(worker.contains("running_ms")) << worker;
+  for (const json& task : untraced.at("tasks")) EXPECT_FALSE(task.contains("running_ms")) << task;
+}
+
 TEST_F(attach, sees_fibers_with_their_calls) {
   const looked_into one{ATTACH_TARGET, {"fibers", "200"}};
   const json seen = seen_of(one.pid());
@@ -321,6 +417,89 @@ TEST_F(attach, sees_what_a_body_has_forked_that_blocks_its_thread) {
   const json seen = seen_of(one.pid());
   expect_equal(one.itself, seen);
   EXPECT_GE(seen.at("tasks").size(), 1002u);
+}
+
+// The stacks of those that run, by their outermost function: names, and of plain functions that the frame is of no coroutine.
+std::map<std::string, json> running_in(const json& seen) {
+  std::map<std::string, json> found;
+  for (const json& one : seen.at("tasks"))
+    if (one.at("state") == "running") {
+      EXPECT_GE(one.at("worker"), 0);
+      found.emplace(one.at("function"), one);
+    }
+  return found;
+}
+
+// Whether they are in the stack, in this order.
+testing::AssertionResult has_calls(const json& task, const std::vector<std::string>& functions) {
+  auto next = functions.begin();
+  for (const json& one : task.at("stack"))
+    if (next != functions.end() && one.get<std::string>().find(*next) != std::string::npos) ++next;
+  if (next == functions.end()) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << *next << " is missing in " << task.at("stack");
+}
+
+void expect_stacks_of_running(const json& seen) {
+  const auto running = running_in(seen);
+  ASSERT_EQ(running.size(), 4U) << seen.at("tasks");
+  const auto in = [&](const char* function) {
+    for (const auto& [name, one] : running)
+      if (one.at("stack").dump().find(function) != std::string::npos) return one;
+    ADD_FAILURE() << function << " is in none of " << json(running);
+    return json::object();
+  };
+  const json blocks = in("blocks("), serves = in("serves("), fiber = in("computes_in_fiber("),
+             awaits = in("awaits_in_fiber(");
+  EXPECT_TRUE(has_calls(serves, {"spins(int)", "spins(int)", "spins(int)", "computes(", "serves("}));
+  EXPECT_TRUE(has_calls(fiber, {"spins(int)", "spins(int)", "computes_in_fiber("}));
+  EXPECT_TRUE(has_calls(awaits, {"spins(int)", "spins(int)", "spins(int)", "computes(", "awaits_in_fiber("}));
+  EXPECT_TRUE(has_calls(blocks, {"reads(", "blocks("}));
+  EXPECT_EQ(serves.at("kind"), "fork");
+  EXPECT_EQ(fiber.at("kind"), "fiber");
+  EXPECT_EQ(awaits.at("kind"), "fiber");
+  EXPECT_EQ(blocks.at("kind"), "fork");
+  EXPECT_EQ(address_of(serves.at("parent")), address_of(blocks.at("parent"))) << "the task that waits for the scope";
+  for (const auto& [name, one] : running) {
+    ASSERT_EQ(one.at("stack").size(), one.at("frames").size());
+    for (std::size_t i = 0; i != one.at("stack").size(); ++i) {
+      const auto function = one.at("stack")[i].get<std::string>();
+      const auto is_of = [&](const char* name) { return function.find(name) != std::string::npos; };
+      const bool is_coroutine = is_of("::computes(") || is_of("::serves(") || is_of("::blocks(");
+      if (is_coroutine) {
+        EXPECT_NE(one.at("frames")[i].at("at"), "0x0") << function;
+      }
+      if (is_of("::spins(") || is_of("::reads(")) {
+        EXPECT_EQ(one.at("frames")[i].at("at"), "0x0") << function;
+      }
+    }
+  }
+}
+
+TEST_F(attach, sees_what_those_are_in_that_run) {
+  const looked_into one{ATTACH_TARGET, {"running"}};
+  expect_stacks_of_running(seen_of(one.pid()));
+  const outcome text = weft_tool({"dump", one.pid()});
+  EXPECT_NE(text.out.find("spins(int)\n"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("computes_in_fiber()\n"), std::string::npos) << text.out;
+  const json without = parsed(weft_tool({"dump", "--no-stacks", one.pid(), "--json"}));
+  for (const json& task : without.at("tasks")) EXPECT_TRUE(task.at("stack").empty()) << task;
+}
+
+TEST_F(attach, sees_what_those_are_in_that_run_in_a_program_that_was_stripped) {
+  const temporary dir;
+  const std::string program = dir.path / "stripped";
+  ASSERT_EQ(run({"strip", "-o", program, ATTACH_TARGET}).status, 0);
+  const looked_into one{program, {"running"}};
+  const json seen = seen_of(one.pid());
+  std::multiset<std::size_t> depths;
+  for (const json& task : seen.at("tasks"))
+    if (task.at("state") == "running")
+      depths.insert(static_cast<std::size_t>(std::ranges::count_if(task.at("stack"), [](const json& call) {
+        return call.get<std::string>().find("stripped+0x") != std::string::npos;
+      })));
+  ASSERT_EQ(depths.size(), 4U);
+  EXPECT_GE(*depths.begin(), 2U) << "calls and coroutines, without their names";
+  EXPECT_GE(*depths.rbegin(), 5U);
 }
 
 TEST_F(attach, sees_a_process_whose_first_thread_has_ended) {
@@ -357,6 +536,11 @@ TEST_F(attach, gives_a_terminal_no_commands_of_the_program_that_it_looks_into) {
 }
 
 #ifdef ATTACH_TARGET_STATIC
+TEST_F(attach, sees_what_those_are_in_that_run_in_a_static_program) {
+  const looked_into one{ATTACH_TARGET_STATIC, {"running"}};
+  expect_stacks_of_running(seen_of(one.pid()));
+}
+
 TEST_F(attach, sees_a_static_program) {
   for (const char* kind : {"all", "fibers"}) {
     const looked_into one{ATTACH_TARGET_STATIC, {kind, "20"}};
@@ -441,6 +625,14 @@ TEST_F(attach_to_core, sees_what_the_process_said_of_itself) {
     expect_equal(one.itself, seen_of(core));
     fs::remove(core);
   }
+}
+
+TEST_F(attach_to_core, sees_what_those_are_in_that_run) {
+  const looked_into one{ATTACH_TARGET, {"running", "0", "mprotect"}};
+  const std::string core = core_of(one);
+  if (core.empty()) GTEST_SKIP() << "SKIPPED: no gdb here";
+  const json seen = parsed(weft_tool({"dump", core, "--json"}));
+  expect_stacks_of_running(seen);
 }
 
 // By the kernel, of a program that aborts.

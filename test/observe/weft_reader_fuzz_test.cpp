@@ -1,21 +1,29 @@
 // The reader of core files gets damaged ones: of this very process, with tasks that wait, in which some bytes are others. It
 // may find less, or say what is wrong, but never reads where nothing is, and always ends.
 #include <elf.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
+#include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/race.hpp>
 #include <weft/recording.hpp>
 #include <weft/scope.hpp>
+#include <weft/select.hpp>
 #include <weft/sync.hpp>
 #include <weft/task.hpp>
 #include <weft/traced.hpp>
@@ -28,15 +36,18 @@
 #include "target.hpp"
 #include "tasks.hpp"
 #include "trace/event_ring.hpp"
+#include "unwind.hpp"
 
 namespace {
 
+using namespace std::chrono_literals;
 using weft::scope;
 using weft::task;
 
 weft::event& never = *new weft::event;  // not destroyed: tasks wait when the program ends
 weft::mutex &left = *new weft::mutex, &right = *new weft::mutex;
 weft::latch& both = *new weft::latch{2};
+weft::channel<int>& numbers = *new weft::channel<int>{0};
 
 task<int> inner() {
   co_await never.wait();
@@ -54,11 +65,20 @@ task<> tree() {
     s.fork(transfer(right, left));
     s.fork([]() -> task<> { static_cast<void>(co_await weft::when_all(inner(), inner())); }());
     s.fork([]() -> task<> { static_cast<void>(co_await weft::when_any(inner(), inner())); }());
+    s.fork([]() -> task<> {
+      static_cast<void>(co_await weft::select(weft::on_receive(numbers), weft::on(left.lock()), weft::after(1h)));
+    }());
+    s.fork([]() -> task<> {
+      std::vector<weft::any_case> all;
+      all.emplace_back(weft::on_receive(numbers), [](std::optional<int>) {});
+      all.emplace_back(weft::on(never.wait()), [] {});
+      static_cast<void>(co_await weft::select(std::move(all)));
+    }());
     co_await never.wait();
   };
   co_await weft::with_scope(body);
 }
-constexpr std::size_t tasks_of_tree = 1 + 1 + 24 + 4;
+constexpr std::size_t tasks_of_tree = 1 + 1 + 26 + 4, tasks_that_run = 1;
 
 // ---- a core file of this process -------------------------------------------------------------------------------------------
 
@@ -91,7 +111,23 @@ std::uint16_t machine_of_this() {
   return head.e_machine;
 }
 
-image make_core() {
+// This thread's, as the kernel writes them into a core file; zeros where that is not known here.
+void put_registers(std::vector<std::byte>& status) {
+  const int thread = ::gettid();
+  std::memcpy(status.data() + 32, &thread, sizeof thread);
+#if defined(__x86_64__)
+  ucontext_t here;
+  if (::getcontext(&here) != 0) return;
+  // r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp
+  constexpr int order[] = {REG_R15, REG_R14, REG_R13, REG_R12, REG_RBP, REG_RBX, REG_R11, REG_R10, REG_R9,  REG_R8,
+                           REG_RAX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RAX, REG_RIP, REG_EFL, REG_EFL, REG_RSP};
+  for (std::size_t i = 0; i != std::size(order); ++i)
+    std::memcpy(status.data() + 112 + i * 8, &here.uc_mcontext.gregs[order[i]], 8);
+#endif
+}
+
+// `program` is where the files of modules are said to lie. With its own, functions are found in it, and calls.
+[[gnu::noinline]] image make_core(const std::string& program) {
   std::vector<part> parts;
   std::ifstream maps{"/proc/self/maps"};
   std::string exe;
@@ -111,14 +147,12 @@ image make_core() {
 #else
     constexpr std::uint64_t most = 8 << 20;
 #endif
-    if (rights[0] != 'r' || is_code || end - begin > most || line.find("[v") != line.npos ||
-        line.find("[stack") != line.npos)
-      continue;
+    if (rights[0] != 'r' || is_code || end - begin > most || line.find("[v") != line.npos) continue;
     if (one.path == exe || (is_data && (one.path.empty() || one.path.front() == '['))) parts.push_back(one);
   }
   image made;
   std::vector<std::byte> status(112 + 27 * 8), files, notes;
-  status[32] = std::byte{7};
+  put_registers(status);
   std::uint64_t count = 0;
   for (const part& one : parts) count += one.path == exe;
   const std::uint64_t page = 1;
@@ -130,7 +164,7 @@ image make_core() {
       put(files, &one.end, 8);
       put(files, &one.offset, 8);
     }
-  for (std::uint64_t i = 0; i != count; ++i) put(files, "/nowhere/program", 17);
+  for (std::uint64_t i = 0; i != count; ++i) put(files, program.c_str(), program.size() + 1);
   put_note(notes, NT_PRSTATUS, status);
   put_note(notes, NT_FILE, files);
 
@@ -176,13 +210,25 @@ image make_core() {
   return made;
 }
 
-image& core_of_this() {
-  static image made = [] {
+// Made by a task, so that one runs.
+task<image> makes_core(std::string program) { co_return make_core(program); }
+
+image core_with(const std::string& program) {
+  static const bool has_begun = [] {
     auto request = []() -> task<> { co_return; };
     weft::sync_wait(weft::with_trace({.name = "a request"}, request));  // for the flight recorder
     weft::start(tree(), [](weft::result<void>) {});
-    return make_core();
+    return true;
   }();
+  static_cast<void>(has_begun);
+  return weft::sync_wait(makes_core(program));
+}
+image& core_of_this() {
+  static image made = core_with("/nowhere/program");
+  return made;
+}
+image& core_with_its_file() {
+  static image made = core_with("/proc/self/exe");
   return made;
 }
 
@@ -233,8 +279,39 @@ std::size_t place_of(const void* address, std::span<const std::byte> core) {
 #if !defined(WEFT_LIBFUZZER)
 
 TEST(weft_reader, finds_all_in_a_core_file_that_is_whole) {
-  EXPECT_EQ(tasks_in(core_of_this().bytes), tasks_of_tree);
+  EXPECT_EQ(tasks_in(core_of_this().bytes), tasks_of_tree + tasks_that_run);
   EXPECT_GT(events_in(core_of_this().bytes), 0U);
+  const auto from = weft_tool::open_core_bytes(core_of_this().bytes);
+  std::multiset<std::size_t> cases;
+  const weft_tool::tasks_seen all = weft_tool::look_at(*from);
+  for (const weft_tool::task_seen& one : all.tasks) cases.insert(one.waits.size());
+  EXPECT_EQ(cases.count(3), 1U) << "a select of three";
+  EXPECT_EQ(cases.count(2), 1U) << "and one of cases without their types";
+}
+
+// What those are in that run, by name.
+std::vector<std::string> calls_of_running(std::span<const std::byte> core) {
+  const auto from = weft_tool::open_core_bytes(core);
+  std::vector<std::string> calls;
+  const weft_tool::tasks_seen all = weft_tool::look_at(*from);
+  for (const weft_tool::task_seen& one : all.tasks)
+    if (one.state == weft_tool::task_state::running)
+      for (const weft_tool::address code : one.stack) calls.push_back(from->name_of(code));
+  return calls;
+}
+
+TEST(weft_reader, finds_what_the_one_is_in_that_runs) {
+  const std::vector<std::string> calls = calls_of_running(core_with_its_file().bytes);
+  const auto place_of_call = [&](std::string_view name) {
+    return std::ranges::find_if(calls, [&](const std::string& one) { return one.find(name) != one.npos; }) -
+           calls.begin();
+  };
+  const auto end = std::ssize(calls);
+  EXPECT_LT(place_of_call("makes_core("), end) << "the coroutine";
+#if defined(__x86_64__)
+  EXPECT_LT(place_of_call("make_core("), place_of_call("makes_core(")) << "the function that it calls";
+#endif
+  EXPECT_FALSE(calls_of_running(core_of_this().bytes).empty()) << "without the file, the coroutine alone";
 }
 
 weft::detail::file_header header_of(std::span<const std::byte> core) {
@@ -293,29 +370,26 @@ TEST(weft_reader, survives_a_file_that_ends_anywhere) {
 #endif
 
 // Words that a reader follows: where a task lies, and what lies near; and those of a ring of the flight recorder.
-const std::vector<std::size_t>& places_of_interest() {
-  static const auto found = [] {
-    const image& core = core_of_this();
-    std::vector<std::size_t> places;
-    const auto from = weft_tool::open_core_bytes(core.bytes);
-    for (const weft_tool::task_seen& one : weft_tool::look_at(*from).tasks)
-      for (const auto& [begin, bytes] : core.parts) {
-        std::uint64_t word;
-        for (std::size_t at = begin; at + 8 <= begin + bytes; at += 8) {
-          std::memcpy(&word, core.bytes.data() + at, sizeof word);
-          if (word >= one.at && word < one.at + 512) places.push_back(at);
-        }
+std::vector<std::size_t> places_of_interest(const image& core) {
+  std::vector<std::size_t> places;
+  const auto from = weft_tool::open_core_bytes(core.bytes);
+  const weft_tool::tasks_seen all = weft_tool::look_at(*from);
+  for (const weft_tool::task_seen& one : all.tasks)
+    for (const auto& [begin, bytes] : core.parts) {
+      std::uint64_t word;
+      for (std::size_t at = begin; at + 8 <= begin + bytes; at += 8) {
+        std::memcpy(&word, core.bytes.data() + at, sizeof word);
+        if (word >= one.at && word < one.at + 512) places.push_back(at);
       }
-    if (const std::size_t ring = place_of(weft::detail::newest_ring(), core.bytes); ring != 0)
-      for (std::size_t at = 0; at < sizeof(weft::detail::event_ring) + 256; at += 8) places.push_back(ring + at);
-    return places;
-  }();
-  return found;
+    }
+  if (const std::size_t ring = place_of(weft::detail::newest_ring(), core.bytes); ring != 0)
+    for (std::size_t at = 0; at < sizeof(weft::detail::event_ring) + 256; at += 8) places.push_back(ring + at);
+  return places;
 }
 
-WEFT_FUZZ(core_files, 1000, 24) {
-  image& core = core_of_this();
-  const auto& interesting = places_of_interest();
+// Changes some bytes of the file while `look` is called: of those places, and of anything near its begin.
+template <class Choices, class Look>
+void look_at_damaged(image& core, const std::vector<std::size_t>& interesting, Choices& chosen, Look look) {
   test::must(!interesting.empty(), "the core file has no tasks in it");
   struct change {
     std::size_t at;
@@ -338,13 +412,44 @@ WEFT_FUZZ(core_files, 1000, 24) {
     for (auto one = changes.rbegin(); one != changes.rend(); ++one) core.bytes[one->at] = one->was;
   };
   try {
-    tasks_in(core.bytes);
-    events_in(core.bytes);
+    look(core.bytes);
   } catch (...) {
     undo();
     throw;
   }
   undo();
+}
+
+// The registers of the thread, its stack from there on, and the frames of the task that it runs.
+std::vector<std::size_t> places_of_calls(const image& core) {
+  std::vector<std::size_t> places;
+  const auto& [notes, bytes] = core.parts[1];
+  for (std::size_t at = 0; at < std::min<std::size_t>(bytes, 112 + 27 * 8 + 20); at += 8) places.push_back(notes + at);
+  const auto from = weft_tool::open_core_bytes(core.bytes);
+  for (const weft_tool::thread_seen& one : from->threads())
+    if (const std::size_t at =
+            place_of(reinterpret_cast<const void*>(weft_tool::stack_pointer_of(one.regs)), core.bytes);
+        at != 0)
+      for (std::size_t next = at; next < std::min(at + 4096, core.bytes.size() - 8); next += 8) places.push_back(next);
+  const weft_tool::tasks_seen all = weft_tool::look_at(*from);
+  for (const weft_tool::task_seen& one : all.tasks)
+    if (one.state == weft_tool::task_state::running)
+      for (const weft_tool::address frame : one.frames)
+        if (const std::size_t at = place_of(reinterpret_cast<const void*>(frame), core.bytes); at != 0)
+          for (std::size_t next = at; next != at + 64; next += 8) places.push_back(next);
+  return places;
+}
+
+WEFT_FUZZ(core_files, 1000, 24) {
+  static const auto words = places_of_interest(core_of_this());
+  static const auto calls = places_of_calls(core_with_its_file());
+  if (chosen.one_in(4))
+    return look_at_damaged(core_with_its_file(), calls, chosen,
+                           [](std::span<const std::byte> core) { tasks_in(core); });
+  look_at_damaged(core_of_this(), words, chosen, [](std::span<const std::byte> core) {
+    tasks_in(core);
+    events_in(core);
+  });
 }
 
 }  // namespace

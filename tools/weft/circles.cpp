@@ -14,7 +14,7 @@ namespace {
 
 using weft::detail::wait_node;
 
-// As the library's is_stuck() of a snapshot, but that the cases of a select are not known from outside: none counts as a task's.
+// As the library's is_stuck() of a snapshot. A case of a select that is not known counts as none of a task's.
 bool are_all_asleep(const tasks_seen& all) {
   bool any = false;
   for (const task_seen& one : all.tasks) {

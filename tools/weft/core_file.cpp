@@ -29,6 +29,9 @@ class core final : public target, weft_tool::memory {
       throw problem{path_ + ": a core file without threads" + (is_cut_off ? ": it was cut off" : "")};
     cut_off_ = is_cut_off;
     std::ranges::sort(parts_, {}, &part::begin);
+    for (const part& one : parts_)
+      if (one.begin == vdso_)
+        mappings_.push_back({.begin = one.begin, .end = one.begin + one.content.size(), .path = "[vdso]"});
     std::ranges::sort(mappings_, {}, &mapping::begin);
     find_modules(*this);
   }
@@ -111,6 +114,9 @@ class core final : public target, weft_tool::memory {
         names += one.path.size() + 1;
         if (has_files_ || !one.path.empty()) mappings_.push_back(std::move(one));
       }
+    } else if (note.type == NT_AUXV) {
+      for (std::size_t at = 0; at + 16 <= note.content.size(); at += 16)
+        if (word(at) == AT_SYSINFO_EHDR) vdso_ = word(at + 8);
     } else if (note.type == NT_PRPSINFO) {
       constexpr std::size_t id_at = 24;
       if (const int its = static_cast<int>(word(id_at) & 0xffff'ffff); its > 0) pid = its;
@@ -121,6 +127,7 @@ class core final : public target, weft_tool::memory {
   std::unique_ptr<mapped_file> kept_;
   elf_file elf_;
   bool has_files_, cut_off_ = false;
+  address vdso_ = 0;  // of the kernel's own, which is of no file
   std::vector<part> parts_;
   mutable std::vector<std::pair<std::string, std::unique_ptr<mapped_file>>> files_;
 };

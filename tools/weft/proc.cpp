@@ -87,6 +87,13 @@ bool has_ended(int pid, int thread) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
+int number_inside(int pid, int thread) {
+  const std::string all = status_of(file_of(pid, ("task/" + std::to_string(thread) + "/status").c_str()), "NSpid:");
+  const std::size_t last = all.find_last_of(" \t");
+  const int number = std::atoi(all.c_str() + (last == all.npos ? 0 : last + 1));
+  return number != 0 ? number : thread;
+}
+
 int living_thread_of(int pid) {
   for (const int one : threads_of(pid))
     if (!has_ended(pid, one)) return one;

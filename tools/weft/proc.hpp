@@ -31,6 +31,8 @@ std::string status_of(const std::string& file, std::string_view key);
 char state_of(int pid, int thread);
 /// Whether a thread has ended. The first one is listed on until all have, and has no memory any more.
 bool has_ended(int pid, int thread);
+/// A thread's number as the process itself knows it, which is another one where that is in a container.
+int number_inside(int pid, int thread);
 /// By whose number the kernel gives the memory of a process: its first thread may have ended.
 int living_thread_of(int pid);
 

@@ -327,6 +327,7 @@ class process final : public target, weft_tool::memory {
     for (thread_seen& one : threads_) {
       std::ifstream name{file_of(pid, ("task/" + std::to_string(one.id) + "/comm").c_str())};
       std::getline(name, one.name);
+      one.id = number_inside(pid, one.id);
     }
     if (threads_.empty()) throw problem{"process " + std::to_string(pid) + " has just ended"};
   }

@@ -5,8 +5,6 @@
 // their size.
 #include "recording_of.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -18,10 +16,10 @@
 #include <utility>
 #include <weft/recorded_event.hpp>
 
-#include "base/stamp.hpp"
 #include "fields.hpp"
 #include "memory.hpp"
 #include "observe/recording_format.hpp"
+#include "stamps.hpp"
 #include "target.hpp"
 
 namespace weft_tool {
@@ -39,29 +37,6 @@ using weft::detail::stamp_pair;
 constexpr std::size_t most_rings = 1 << 16;
 constexpr std::uint64_t fewest_places = 64, most_places = (std::uint64_t{1} << 30) / sizeof(recorded_event);
 constexpr std::uint64_t events_at_once = 4096;  // of a ring that is written to, the fewer the less is lost
-
-std::uint64_t nanoseconds_of(clockid_t clock) noexcept {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-// As the process that is looked at takes them.
-stamp_pair now_in(bool ticks) noexcept {
-  stamp_pair pair;
-  const std::uint64_t before = weft::detail::processor_ticks();
-  pair.steady = nanoseconds_of(CLOCK_MONOTONIC);
-  pair.stamp = ticks ? before + (weft::detail::processor_ticks() - before) / 2 : pair.steady;
-  pair.real = nanoseconds_of(CLOCK_REALTIME);
-  return pair;
-}
-
-// Whether both are of the same run of the same system, whose clocks and stamps have gone on.
-bool are_of_one_run(const stamp_pair& first, const stamp_pair& last) noexcept {
-  constexpr std::int64_t most_ns = 2'000'000'000;  // by which the system's time may have been set
-  const auto apart = static_cast<std::int64_t>((last.real - last.steady) - (first.real - first.steady));
-  return last.stamp > first.stamp && last.steady > first.steady && apart > -most_ns && apart < most_ns;
-}
 
 class recording_maker {
  public:
@@ -101,7 +76,7 @@ class recording_maker {
         throw problem{in_.what() + ": its flight recorder has events of " + std::to_string(f["event.bytes"]) +
                       " bytes, and this program knows those of " + std::to_string(sizeof(recorded_event)) +
                       ": they are of different versions"};
-      const stamp_pair began = pair_at(f, f["stamps.first"]);
+      const stamp_pair began = pair_at(at_, f, f["stamps.first"]);
       if (head_.began.stamp == 0 || began.stamp < head_.began.stamp) head_.began = began;
     }
     last_made_ = head_.began;
@@ -110,16 +85,10 @@ class recording_maker {
 
   // The second pair of a stamp and a time, from which follows how long a tick is.
   void end_header(const std::vector<fields>& all) {
-    const bool ticks = !all[0].has("stamps.are_ticks") || at_.word<std::uint8_t>(all[0]["stamps.are_ticks"]) != 0;
-    const stamp_pair now = now_in(ticks);
+    const stamp_pair now = pair_now(at_, all[0]);
     // The process of a core file may have run on another machine. Then what is known is when it made its newest ring.
     head_.written = in_.is_running() || are_of_one_run(head_.began, now) ? now : last_made_;
     std::memcpy(made_.file.data(), &head_, sizeof head_);
-  }
-
-  stamp_pair pair_at(const fields& f, address at) const {
-    return {at_.word(at + f["stamp_pair.stamp"]), at_.word(at + f["stamp_pair.steady"]),
-            at_.word(at + f["stamp_pair.real"])};
   }
 
   void maps() {
@@ -185,7 +154,7 @@ class recording_maker {
   }
 
   void ring(const fields& f, address at, std::uint32_t number) {
-    if (const stamp_pair made = pair_at(f, at + f["ring.made"]);
+    if (const stamp_pair made = pair_at(at_, f, at + f["ring.made"]);
         made.stamp > last_made_.stamp && made.steady > last_made_.steady)
       last_made_ = made;
     std::uint32_t thread = at_.word<std::uint32_t>(at + f["ring.thread"]);

@@ -18,13 +18,6 @@ bool is_own(std::string_view name) noexcept {
   return name.substr(0, name.find('(')).find("weft::detail::") != name.npos;
 }
 
-// Both clocks are the system's: of a core file's process, this is how long ago it would have been now.
-std::int64_t steady_now() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 using weft::detail::json_string;
 
 std::string id_or_null(address at) { return at != 0 ? json_string(hex(at)) : "null"; }
@@ -49,7 +42,16 @@ address holder_in(const task_wait& what, const tasks_seen& known) {
 
 constexpr std::size_t deepest_indent = 40;
 
+std::string described(const place_seen& where) { return where.file + ':' + std::to_string(where.line); }
+
 }  // namespace
+
+// Both clocks are the system's: of a core file's process, this is how long ago it would have been now.
+std::int64_t steady_now() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 std::string hex(address at) {
   char text[24];
@@ -79,6 +81,19 @@ std::string describe(const task_wait& what, const tasks_seen& all, const target&
   return text;
 }
 
+std::string described_state(const task_seen& one, std::int64_t now) {
+  std::string text;
+  if (one.since) text += ", for " + std::to_string((now - *one.since) / 1'000'000) + " ms";
+  if (one.deadline != task_seen::max_deadline)
+    text += ", deadline in " + std::to_string((one.deadline - now) / 1'000'000) + " ms";
+  if (one.deadline_set_at)
+    text += " (set at " + described(*one.deadline_set_at) + ", in " + one.deadline_set_at->function + ')';
+  if (!one.stop_requested) return text;
+  text += ", told to stop";
+  if (one.cause) text += " (" + one.cause->reason + ", " + described(one.cause->where) + ')';
+  return text + (one.is_shielded ? ", shielded" : "");
+}
+
 void write_json(std::ostream& out, const tasks_seen& all, const target& in) {
   const std::int64_t now = steady_now();
   const auto list = [&](const auto& of, const auto& put) {
@@ -104,7 +119,9 @@ void write_json(std::ostream& out, const tasks_seen& all, const target& in) {
   out << ",\"workers\":";
   list(all.workers, [&](const worker_seen& one) {
     out << "{\"thread\":" << one.thread << ",\"pool\":" << one.pool
-        << ",\"runs\":" << id_or_null(all.find(one.runs) ? one.runs : 0) << ",\"queued\":" << one.queued << '}';
+        << ",\"runs\":" << id_or_null(all.find(one.runs) ? one.runs : 0) << ",\"queued\":" << one.queued;
+    if (one.since) out << ",\"running_ms\":" << (now - *one.since) / 1'000'000;
+    out << '}';
   });
   out << ",\"tasks\":";
   list(all.tasks, [&](const task_seen& one) {
@@ -116,6 +133,9 @@ void write_json(std::ostream& out, const tasks_seen& all, const target& in) {
       out << "{\"what\":" << json_string(what.what) << ",\"at\":" << json_string(hex(what.at))
           << ",\"holder\":" << id_or_null(holder_in(what, all)) << '}';
     });
+    if (one.since)
+      out << (one.state == task_state::running ? ",\"running_ms\":" : ",\"waiting_ms\":")
+          << (now - *one.since) / 1'000'000;
     out << ",\"stack\":";
     list(one.stack, [&](address code) { out << json_string(in.name_of(code)); });
     out << ",\"frames\":";
@@ -124,8 +144,15 @@ void write_json(std::ostream& out, const tasks_seen& all, const target& in) {
       out << "{\"at\":" << json_string(hex(at)) << ",\"code\":" << json_string(hex(one.stack[index++])) << '}';
     });
     if (one.deadline != task_seen::max_deadline) out << ",\"deadline_in_ms\":" << (one.deadline - now) / 1'000'000;
+    if (one.deadline_set_at)
+      out << ",\"deadline_set_at\":{\"function\":" << json_string(one.deadline_set_at->function)
+          << ",\"file\":" << json_string(one.deadline_set_at->file) << ",\"line\":" << one.deadline_set_at->line << '}';
     out << ",\"stop_requested\":" << (one.stop_requested ? "true" : "false")
-        << ",\"is_shielded\":" << (one.is_shielded ? "true" : "false") << ",\"worker\":" << one.worker << '}';
+        << ",\"is_shielded\":" << (one.is_shielded ? "true" : "false");
+    if (one.cause)
+      out << ",\"cause\":{\"reason\":" << json_string(one.cause->reason)
+          << ",\"file\":" << json_string(one.cause->where.file) << ",\"line\":" << one.cause->where.line << '}';
+    out << ",\"worker\":" << one.worker << '}';
   });
   out << "}\n";
 }
@@ -203,9 +230,7 @@ void write_text(std::ostream& out, const tasks_seen& all, const target& in) {
     if (one.worker >= 0) out << " in thread " << all.workers[static_cast<std::size_t>(one.worker)].thread;
     for (std::size_t k = 0; k != one.waits.size(); ++k)
       out << (k == 0 ? " for " : " or ") << describe(one.waits[k], all, in);
-    if (one.deadline != task_seen::max_deadline) out << ", deadline in " << (one.deadline - now) / 1'000'000 << " ms";
-    if (one.stop_requested) out << ", told to stop" << (one.is_shielded ? ", shielded" : "");
-    out << '\n';
+    out << described_state(one, now) << '\n';
     write_stack(out, one, in, indent + "    ");
     for (const std::size_t child : below[i]) next.emplace_back(child, depth + 1);
   }

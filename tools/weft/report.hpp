@@ -25,6 +25,11 @@ void write_text(std::ostream& out, const tasks_seen& all, const target& in);
 void write_stack(std::ostream& out, const task_seen& one, const target& in, const std::string& indent);
 
 std::string hex(address at);
+/// The steady clock's nanoseconds.
+std::int64_t steady_now() noexcept;
+/// Since when it waits or runs, its deadline and which line has set it, and why it was told to stop: ", for 20 ms, told to stop (too slow,
+/// server.cpp:12)".
+std::string described_state(const task_seen& one, std::int64_t now);
 /// With names: "mutex 0x55d0 held by transfer (0x7f10)".
 std::string describe(const task_wait& what, const tasks_seen& all, const target& in);
 

@@ -1,6 +1,5 @@
 // A process that goes on while it is read: for what threads write to and never free, and what says of itself whether it was
 // written to meanwhile, as the rings of the flight recorder do.
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -10,14 +9,6 @@
 
 namespace weft_tool {
 namespace {
-
-// A thread's number as the process itself knows it, which is another one where that is in a container.
-int number_inside(int pid, int thread) {
-  const std::string all = status_of(file_of(pid, ("task/" + std::to_string(thread) + "/status").c_str()), "NSpid:");
-  const std::size_t last = all.find_last_of(" \t");
-  const int number = std::atoi(all.c_str() + (last == all.npos ? 0 : last + 1));
-  return number != 0 ? number : thread;
-}
 
 class running final : public target {
  public:

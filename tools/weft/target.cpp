@@ -15,6 +15,7 @@ namespace weft_tool {
 
 struct module::loaded {
   std::unique_ptr<mapped_file> bytes, debug_bytes;
+  std::vector<std::byte> image;  // in place of a file
   elf_file file;
   std::vector<elf_function> functions;
 };
@@ -23,6 +24,13 @@ namespace { constexpr std::uint64_t most_segments = 256; }  // namespace
 
 module::module(std::string path, address begin, address end, const memory& in) :path_{std::move(path)}, begin_{begin},
     end_{end} {
+  if (constexpr std::size_t most_of_vdso = 1 << 16; path_ == "[vdso]" && end - begin <= most_of_vdso) {
+    file_ = std::make_shared<loaded>();  // the kernel's: the whole file is in memory, and nowhere else
+    file_->image.resize(end - begin);
+    file_->image.resize(in.read(begin, file_->image.data(), file_->image.size()));
+    file_->file = elf_file{file_->image};
+    if (file_->file.is_valid()) file_->functions = file_->file.functions();
+  }
   const auto header = in.get<Elf64_Ehdr>(begin);
   if (header && std::memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_phentsize == sizeof(Elf64_Phdr) &&
       header->e_phnum <= most_segments) {

@@ -1,14 +1,18 @@
 // Nothing that is read is trusted: a process that goes on while something is read late, a heap that was overwritten and a core
 // file that was cut off must not lead anywhere without end. So each address is visited once, and all lists have a most.
+//
+// Long because roots, their waits, the cases of a select, their frames and what runs are one walk.
 #include "tasks.hpp"
 
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <span>
 #include <unordered_set>
 
 #include "fields.hpp"
+#include "stamps.hpp"
 #include "target.hpp"
+#include "thread_calls.hpp"
 #include "unwind.hpp"
 
 namespace weft_tool {
@@ -29,12 +33,12 @@ std::optional<std::size_t> tasks_seen::find(address root) const {
 
 namespace {
 
-constexpr std::size_t most_tasks = std::size_t{1} << 26, most_frames_passed = 1 << 20;
+constexpr std::size_t most_tasks = std::size_t{1} << 26, most_frames_passed = 1 << 20, longest_path = 1024;
 
 // A wait's layout, read once a type.
 struct wait_kind {
   std::string name;
-  bool is_known = false, has_children = false;
+  bool is_known = false, has_children = false, has_cases = false;
   bool stored = false, itself = false, by_subject = false, by_word = false;
   std::uint16_t subject_at = 0, subject_plus = 0, word_at = 0, marks = 0, word2_at = 0, unless_at = 0, unless_is = 0;
   struct list {
@@ -44,10 +48,29 @@ struct wait_kind {
   std::uint16_t body_at = 0, body_over_at = 0, parent_at = 0, decides_at = 0;
 };
 
+// The library's two functions that are outermost on a fiber's stack.
+constexpr std::size_t calls_of_library = 2;
+
+// Calls of a thread, from the innermost outwards.
+struct running_calls {
+  std::span<const native_call> left;
+  std::span<const address> coroutines;  // functions of the root that runs
+
+  bool is_coroutine() const {
+    const address function = left.front().function;
+    return function != 0 && std::ranges::find(coroutines, function) != coroutines.end();
+  }
+  address take() {
+    const address code = left.front().code;
+    left = left.subspan(1);
+    return code;
+  }
+};
+
 class walk {
  public:
   walk(const target& of, const fields& with, const look_options& how, tasks_seen& into)
-      : at_{of.memory()}, f_{with}, how_{how}, into_{into}, unwinder_{of} {}
+      : in_{of}, at_{of.memory()}, f_{with}, how_{how}, into_{into}, unwinder_{of} {}
 
   void run() {
     look_at_workers();
@@ -60,13 +83,7 @@ class walk {
         go_down();
       }
     look_at_openings();
-    for (std::size_t i = first_; i != into_.tasks.size(); ++i) {
-      task_seen& one = into_.tasks[i];
-      const auto runs = runs_.find(one.at);
-      if (one.state == task_state::waiting || runs == runs_.end()) continue;
-      one.state = task_state::running;
-      one.worker = runs->second;
-    }
+    for (std::size_t i = first_worker_; i != into_.workers.size(); ++i) look_at_running(static_cast<int>(i));
   }
 
  private:
@@ -88,6 +105,9 @@ class walk {
       seen.thread = static_cast<int>(at_.word<std::uint32_t>(one + f_["worker.thread"]));
       if (seen.thread == 0) continue;  // it has ended
       seen.runs = at_.word(one + f_["worker.current"]);
+      if (seen.runs != 0 && f_.has("worker.turn_may_end") && at_.word(one + f_["worker.turn_of"]) == seen.runs &&
+          at_.word(one + f_["worker.turn_may_end"]) == 0)
+        seen.since = times_.at(at_.word(one + f_["worker.turn_began"]));
       if (const address seat = at_.word(one + f_["worker.of_pool"]); seat != 0 && f_.has("seat.home")) {
         const address home = at_.word(seat + f_["seat.home"]);
         auto its = std::ranges::find(into_.pools, home, &pool_seen::executor);
@@ -108,15 +128,14 @@ class walk {
         seen.sleeps = number("seat.sleeps");
         seen.asleep = static_cast<std::int64_t>(number("seat.asleep"));
       }
-      if (seen.runs != 0) runs_.emplace(seen.runs, static_cast<int>(into_.workers.size()));
       into_.workers.push_back(seen);
     }
   }
 
   // ---- roots
 
-  // False: it is none, or was entered before.
-  bool enter(address root, std::size_t parent, task_kind kind, address function) {
+  // `scope`: what it is a part of, where that is one. False: it is none, or was entered before.
+  bool enter(address root, std::size_t parent, task_kind kind, address function, address scope = 0) {
     if (is_full()) return into_.is_complete = false;
     if (at_.word(root + wake_) != woken_ || at_.word(root + run_) != run_job_) return into_.is_complete = false;
     if (!places_.emplace(root, into_.tasks.size()).second) return false;
@@ -131,11 +150,17 @@ class walk {
     one.ticket = word & ticket_mask_;
     one.is_shielded = (word & shield_bit_) != 0;
     one.stop_requested = (word & stop_bit_) != 0 || (parent != none && into_.tasks[parent].stop_requested);
-    if (const address env = at_.word(root + env_); env != 0)
+    if (const address env = at_.word(root + env_); env != 0) {
       one.deadline = at_.get<std::int64_t>(env + deadline_).value_or(one.deadline);
+      look_at_who_set_deadline(one, scope);
+      look_at_stop(one, at_.word(env + env_stop_));
+      const bool is_traced =
+          at_.word(env + env_frames_) != 0 && (at_.word<std::uint8_t>(root + before_wait_) & is_traced_) != 0;
+      if (is_traced && state != state_running_) one.since = times_.at(at_.word(root + traced_since_));
+    }
     if (state == state_running_) return true;
     one.state = task_state::waiting;
-    list_frames(one, top);
+    if (!list_frames(one, top)) into_.is_complete = false;
     const address waiter = at_.word(root + current_);
     if (waiter == 0 || at_.word(waiter + sleeper_) != root) {
       into_.is_complete = false;  // memory of another moment
@@ -143,6 +168,34 @@ class walk {
     }
     next_.push_back({waiter, index, false});
     return true;
+  }
+
+  void look_at_stop(task_seen& one, address source) const {
+    if (source == 0 || (at_.word<std::uint32_t>(source + source_state_) & source_requested_) == 0) return;
+    one.stop_requested = true;
+    const address reason = at_.word(source + source_reason_);
+    if (reason != 0) one.cause = {printable(at_.text(reason)), place_at(source + source_where_)};
+  }
+
+  // What a std::source_location names.
+  place_seen place_at(address location) const {
+    const address where = at_.word(location);
+    if (where == 0) return {};
+    const auto text = [&](std::uint64_t offset) {
+      const address its = at_.word(where + offset);
+      return its != 0 ? printable(at_.text(its, longest_path)) : std::string{};
+    };
+    return {text(where_function_), text(where_file_), at_.word<std::uint32_t>(where + where_line_)};
+  }
+
+  // Of the scope that it is part of, or of one around that, from which both have it.
+  void look_at_who_set_deadline(task_seen& one, address scope) const {
+    if (one.deadline == task_seen::max_deadline) return;
+    if (scope != 0 && at_.word<std::uint8_t>(scope + scope_has_deadline_) != 0 &&
+        at_.get<std::int64_t>(scope + scope_deadline_) == one.deadline)
+      one.deadline_set_at = place_at(scope + scope_where_);
+    else if (one.parent != none && into_.tasks[one.parent].deadline == one.deadline)
+      one.deadline_set_at = into_.tasks[one.parent].deadline_set_at;
   }
 
   struct level {
@@ -160,23 +213,80 @@ class walk {
     }
   }
 
-  void look_at_wait(const level& now) {
-    const wait_kind& kind = kind_at(at_.word(now.waiter + type_));
-    std::vector<task_wait> waits;
-    const address subject = kind.itself ? now.waiter : kind.stored ? stored(now.waiter, kind) : 0;
+  address subject_of(address waiter, const wait_kind& kind) const {
+    return kind.itself ? waiter : kind.stored ? stored(waiter, kind) : 0;
+  }
+
+  task_wait wait_in(address waiter, const wait_kind& kind) const {
+    const address subject = subject_of(waiter, kind);
     task_wait what{kind.name, subject, 0};
     if (kind.by_subject) what.held_by = subject;
     if (kind.by_word && subject != 0) {
       std::uint64_t word = at_.word(subject + kind.word_at) & ~std::uint64_t{kind.marks};
-      if (word == 0 && kind.word2_at != nowhere_ &&
-          at_.word<std::uint8_t>(now.waiter + kind.unless_at) != kind.unless_is)
+      if (word == 0 && kind.word2_at != nowhere_ && at_.word<std::uint8_t>(waiter + kind.unless_at) != kind.unless_is)
         word = at_.word(subject + kind.word2_at);
       if (word > somebody_) what.held_by = word;
     }
+    return what;
+  }
+
+  // ---- the cases of a select
+
+  static constexpr std::size_t most_cases = 16;  // as the library tells
+  static constexpr std::uint64_t most_places = 4096;
+
+  void list_cases(address waiter, const wait_kind& kind, std::vector<task_wait>& into) {
+    address place = at_.word(waiter + kind.subject_at);
+    const std::uint64_t count = std::min<std::uint64_t>(at_.word(waiter + kind.word_at), most_places);
+    for (std::uint64_t i = 0; i != count && into.size() != most_cases; ++i, place += f_["select_place.bytes"])
+      look_at_case(at_.word(place + f_["select_place.one"]), at_.word(place + f_["select_place.seen"]), into);
+  }
+
+  void look_at_case(address one, address layout, std::vector<task_wait>& into) {
+    constexpr int deepest = 4;  // a case that is in another one
+    for (int depth = 0; one != 0 && layout != 0 && depth != deepest; ++depth) {
+      const auto number = [&](const char* name) { return at_.word<std::uint16_t>(layout + f_[name]); };
+      if (f_.has("case.is_none")) {
+        const auto there = number("case.there_at");
+        if (number("case.is_none") != 0 || (there != nowhere_ && at_.word<std::uint8_t>(one + there) == 0)) return;
+      }
+      if (const address name = at_.word(layout + f_["case.name"]); name != 0) {
+        task_wait what{printable(at_.text(name, 80)), 0, 0};
+        if (const auto at = number("case.subject_at"); at != nowhere_) {
+          what.at = at_.word(one + at) & ~std::uint64_t{number("case.marks")};
+          if (const auto through = number("case.through_at"); through != nowhere_)
+            what.at = at_.word(what.at + through);
+          if (what.at != 0) what.at += number("case.subject_plus");
+          if (number("case.is_held_by_it") != 0) what.held_by = what.at;
+        }
+        into.push_back(std::move(what));
+        return;
+      }
+      if (const auto at = number("case.waiter_at"); at != nowhere_) {
+        into.push_back(wait_in(one + at, kind_at(at_.word(one + number("case.type_at")))));
+        return;
+      }
+      if (const auto at = number("case.inner_at"); at != nowhere_) {
+        one += at;
+        layout = at_.word(layout + f_["case.inner"]);
+      } else if (const auto pointer = number("case.pointer_at"); pointer != nowhere_) {
+        one = at_.word(one + pointer);
+        layout = at_.word(one + number("case.layout_at"));
+      } else {
+        break;
+      }
+    }
+    into.push_back({"select", 0, 0});
+  }
+
+  void look_at_wait(const level& now) {
+    const wait_kind kind = kind_at(at_.word(now.waiter + type_));  // a copy: others are read meanwhile
+    const address subject = subject_of(now.waiter, kind);
     task_seen& one = into_.tasks[now.parent];
     // Of a root that opens a wait while it runs, as the library tells it: it waits.
     if (one.state != task_state::waiting) one.state = task_state::waiting;
-    one.waits.push_back(std::move(what));
+    if (kind.has_cases) list_cases(now.waiter, kind, one.waits);
+    if (one.waits.empty()) one.waits.push_back(wait_in(now.waiter, kind));
     if (!kind.has_children || subject == 0) return;
     one.has_children = true;
     if (kind.decides_at != nowhere_)
@@ -186,7 +296,7 @@ class walk {
       }
     if (kind.body_at != nowhere_ && at_.word<std::uint8_t>(subject + kind.body_over_at) == 0)
       enter_child(subject + kind.body_at, now.parent, task_kind::body,
-                  body_function_ != none ? at_.word(subject + body_function_) : 0);
+                  body_function_ != none ? at_.word(subject + body_function_) : 0, subject);
     const task_kind as = kind.body_at != nowhere_ ? task_kind::fork : task_kind::child;
     for (const wait_kind::list& list : kind.lists) {
       std::unordered_set<address> seen;  // its records: it must not lead back into itself
@@ -199,16 +309,18 @@ class walk {
         }
         const address root = record + list.root_at;
         const address function = as == task_kind::fork && fork_function_ != none ? at_.word(root + fork_function_) : 0;
-        enter_child(root, now.parent, as, function, is_starting);
+        enter_child(root, now.parent, as, function, as == task_kind::fork && scope_where_ != none ? subject : 0,
+                    is_starting);
       }
     }
   }
 
-  void enter_child(address root, std::size_t parent, task_kind kind, address function, bool is_starting = false) {
+  void enter_child(address root, std::size_t parent, task_kind kind, address function, address scope,
+                   bool is_starting = false) {
     if (places_.contains(root)) return;
     // A child of a join or group that has ended stays in the list of those until all have.
     if (kind == task_kind::child && !is_starting && at_.word(root + top_) == root + end_) return;
-    enter(root, parent, kind, function);
+    enter(root, parent, kind, function, scope);
   }
 
   std::size_t stored(address waiter, const wait_kind& kind) const {
@@ -233,6 +345,7 @@ class walk {
     kind.is_known = true;
     kind.stored = byte("layout.subject") == f_["place.stored"];
     kind.itself = byte("layout.subject") == f_["place.itself"];
+    kind.has_cases = byte("layout.subject") == f_["place.cases"] && f_.has("select_place.bytes");
     kind.by_subject = byte("layout.held_by") == f_["holder.subject"];
     kind.by_word = byte("layout.held_by") == f_["holder.word"];
     kind.subject_at = number(f_["layout.subject_at"]);
@@ -254,6 +367,29 @@ class walk {
     return kind;
   }
 
+  // What a root stands below in the tree: of a fork, the root that waits for its scope.
+  address above_of(address root) const {
+    const address above = at_.word(root + parent_);
+    return above != 0 && at_.word<std::uint8_t>(root + is_fork_) != 0 ? at_.word(above + parent_) : above;
+  }
+
+  // A fork in its first run is in no list, nor are those above it that are in theirs.
+  void enter_with_those_above(address root) {
+    std::vector<address> unseen;
+    for (address up = root; up != 0 && !places_.contains(up) && unseen.size() != 4096; up = above_of(up))
+      unseen.push_back(up);
+    for (std::size_t i = unseen.size(); i-- != 0;) {
+      const address up = unseen[i], above = above_of(up);
+      const auto place = places_.find(above);
+      if (above != 0 && place == places_.end()) into_.is_complete = false;
+      enter(up, place != places_.end() ? place->second : none,
+            at_.word<std::uint8_t>(up + is_fork_) != 0 ? task_kind::fork
+            : above == 0                               ? task_kind::task
+                                                       : task_kind::child,
+            0);
+    }
+  }
+
   // ---- children that are being started, whose parents have not parked
 
   void look_at_openings() {
@@ -273,24 +409,7 @@ class walk {
     while (!all.empty()) {
       const opening one = all.back();
       all.pop_back();
-      // Its parent may be a fork in its first run, which is in no list.
-      std::vector<address> unseen;
-      for (address up = one.parent; up != 0 && !places_.contains(up) && unseen.size() != 4096;
-           up = at_.word(up + parent_))
-        unseen.push_back(up);
-      for (std::size_t i = unseen.size(); i-- != 0;) {
-        const address up = unseen[i], above = at_.word(up + parent_);
-        const bool is_fork = at_.word<std::uint8_t>(up + is_fork_) != 0;
-        const bool is_body = i != 0 && at_.word<std::uint8_t>(unseen[i - 1] + is_fork_) != 0;
-        const auto place = places_.find(above);
-        if (above != 0 && place == places_.end()) into_.is_complete = false;
-        enter(up, place != places_.end() ? place->second : none,
-              is_fork      ? task_kind::fork
-              : is_body    ? task_kind::body
-              : above == 0 ? task_kind::task
-                           : task_kind::child,
-              0);
-      }
+      enter_with_those_above(one.parent);
       const auto parent = places_.find(one.parent);
       if (parent == places_.end()) continue;
       if (into_.tasks[parent->second].state != task_state::waiting) next_.push_back({one.waiter, parent->second, true});
@@ -298,28 +417,73 @@ class walk {
     }
   }
 
+  // ---- what runs
+
+  void look_at_running(int number) {
+    const worker_seen& its = into_.workers[static_cast<std::size_t>(number)];
+    if (its.runs == 0) return;
+    if (!places_.contains(its.runs)) {
+      if ((at_.word(its.runs + word_) & state_mask_) != state_running_) return;  // it has just ended
+      enter_with_those_above(its.runs);
+      go_down();
+    }
+    const auto place = places_.find(its.runs);
+    if (place == places_.end() || into_.tasks[place->second].state == task_state::waiting) return;
+    task_seen& one = into_.tasks[place->second];
+    one.state = task_state::running;
+    one.worker = number;
+    one.since = its.since;
+    const auto thread = std::ranges::find(in_.threads(), its.thread, &thread_seen::id);
+    native_calls calls;
+    if (how_.stacks && thread != in_.threads().end()) calls = calls_from(unwinder_, thread->regs, begin_of_fibers());
+    list_running(one, calls);
+  }
+
+  // The calls of its thread, up to the function of the innermost coroutine, and then those that await that one. A thread may
+  // stand where `top` is a frame that was just destroyed: of what is read from there nothing is told unless it leads to the
+  // root's end.
+  void list_running(task_seen& one, const native_calls& calls) {
+    task_seen frames;
+    frames.at = one.at;
+    const address top = at_.word(one.at + top_);
+    const bool is_whole = list_frames(frames, top);
+    running_calls own{calls.all, {}};
+    if (calls.is_of_fiber) own.left = own.left.first(own.left.size() - std::min(own.left.size(), calls_of_library));
+    if (is_whole) own.coroutines = frames.stack;
+    while (!own.left.empty() && !own.is_coroutine()) add_call(one, own.take());
+    if (!is_whole) return;
+    running_ = &own;
+    list_frames(one, top);
+    running_ = nullptr;
+  }
+
+  std::optional<code_range> begin_of_fibers() const {
+    if (!f_.has("context.outermost")) return std::nullopt;
+    return code_range{f_["context.outermost"], f_["context.outermost_end"]};
+  }
+
   // ---- frames
 
-  void list_frames(task_seen& one, address top) {
+  // False: they do not lead to the root's end.
+  bool list_frames(task_seen& one, address top) {
     std::size_t passed = 0;
     address outermost = 0;
-    bool is_fiber = false;
+    bool is_fiber = false, is_whole = false;
     // A callee that has ended, and is not destroyed yet.
     while (top != 0 && top != one.at + end_ && at_.word(top + resume_) == 0 && ++passed != most_frames_passed)
       top = at_.word(top + continuation_);
-    for (address frame = top; frame != 0 && frame != one.at + end_ && ++passed < most_frames_passed;) {
+    address frame = top;
+    for (; frame != 0 && frame != one.at + end_ && ++passed < most_frames_passed;) {
       std::array<std::uint64_t, 2> code{};
-      if (at_.read(frame, code.data(), sizeof code) != sizeof code) {
-        into_.is_complete = false;
-        break;
-      }
+      if (at_.read(frame, code.data(), sizeof code) != sizeof code) break;
       const address resume = code[0], destroy = code[1];
       if (destroy == arrive_stopped_) {
         if (resume == go_on_ && go_on_ != 0) {
           is_fiber = true;
           if (how_.stacks) list_calls(frame, one);
         } else if (resume == returned_) {
-          break;  // the end of another root
+          is_whole = true;  // the end of another root
+          break;
         }
       } else {
         outermost = resume != 0 ? resume : destroy;
@@ -332,45 +496,46 @@ class walk {
     }
     if (one.function == 0) one.function = outermost;
     if (is_fiber) one.kind = task_kind::fiber;
+    return is_whole || frame == one.at + end_;
   }
 
-  // The plain functions that a fiber is in: from where its stack ended when it began to wait, to its outermost ones, which are
-  // the library's.
+  void add_call(task_seen& one, address code) const {
+    if (one.stack.size() >= how_.most_frames) return;
+    one.stack.push_back(code);
+    one.frames.push_back(0);
+  }
+
+  // The plain functions that a fiber is in. Of one that waits: from where its stack ended when it began to wait, to its outermost
+  // ones, which are the library's. One that runs a coroutine is on its thread's stack, behind that coroutine's function.
   void list_calls(address frame, task_seen& one) {
     const address fiber = frame - f_["fiber.frame"], context = fiber + f_["fiber.context"];
-    if (at_.word<std::uint16_t>(context + f_["context.mark"]) != f_["context.mark_waiting"]) return;
+    if (at_.word<std::uint16_t>(context + f_["context.mark"]) != f_["context.mark_waiting"]) {
+      while (running_ != nullptr && !running_->left.empty()) {
+        const bool is_plain = !running_->is_coroutine();
+        const address code = running_->take();
+        if (is_plain) add_call(one, code);
+      }
+      return;
+    }
     registers regs;
     regs.pc = at_.word(context + f_["context.resume_at"]);
     set_frame(regs, at_.word(context + f_["context.stack_pointer"]), at_.word(context + f_["context.frame_pointer"]),
               at_.word(context + f_["context.base"]));
     const address waits_at = at_.word(fiber + f_["fiber.waits_at"]);
-    const address begin = f_["context.outermost"], end = f_["context.outermost_end"];
-    std::vector<address> calls;
-    bool inside = false;
-    for (std::size_t depth = 0; depth != 512; ++depth) {
-      const auto caller = unwinder_.step(regs, depth == 0);
-      if (!caller) break;
-      if (begin <= regs.pc && regs.pc <= end) {
-        calls.resize(calls.size() - std::min<std::size_t>(calls.size(), 2));
-        break;
-      }
-      if (stack_pointer_of(regs) >= waits_at) inside = true;
-      if (inside) calls.push_back(regs.pc - 1);
-      regs = caller->regs;
-    }
-    for (const address call : calls)
-      if (one.stack.size() < how_.most_frames) {
-        one.stack.push_back(call);
-        one.frames.push_back(0);
-      }
+    const native_calls calls = calls_from(unwinder_, regs, begin_of_fibers());
+    const std::size_t own = calls.all.size() - (calls.is_of_fiber ? std::min(calls.all.size(), calls_of_library) : 0);
+    std::size_t first = 0;
+    while (first != own && calls.all[first].stack < waits_at) ++first;
+    for (std::size_t i = first; i != own; ++i) add_call(one, calls.all[i].code);
   }
 
+  const target& in_;
   const memory& at_;
   const fields& f_;
   const look_options how_;
   tasks_seen& into_;
   unwinder unwinder_;
-  const std::size_t first_ = into_.tasks.size();
+  const std::size_t first_worker_ = into_.workers.size();
 
   // What is read of each root.
   const std::uint64_t word_ = f_["sleeper.word"], current_ = f_["sleeper.current"], wake_ = f_["sleeper.wake"],
@@ -383,15 +548,24 @@ class walk {
                       end_ = f_["root.end"], woken_ = f_["root.woken"], run_job_ = f_["root.run_job"],
                       returned_ = f_["root.returned"], resume_ = f_["frame.resume"],
                       continuation_ = f_["promise.continuation"], arrive_stopped_ = f_["boundary.arrive_stopped"],
-                      deadline_ = f_["env.deadline"], go_on_ = f_.has("fiber.go_on") ? f_["fiber.go_on"] : 0,
+                      deadline_ = f_["env.deadline"], env_stop_ = f_["env.stop"], env_frames_ = f_["env.frames"],
+                      before_wait_ = f_["root.before_wait"], is_traced_ = f_["root.is_traced"],
+                      traced_since_ = f_["root.traced_since"], source_state_ = f_["stop_source.state"],
+                      source_requested_ = f_["stop_source.requested"], source_reason_ = f_["stop_source.reason"],
+                      source_where_ = f_["stop_source.where"], where_file_ = f_["source_location.file"],
+                      where_function_ = f_["source_location.function"], where_line_ = f_["source_location.line"],
+                      go_on_ = f_.has("fiber.go_on") ? f_["fiber.go_on"] : 0,
                       about_to_wait_ = f_.has("group.about_to_wait") ? f_["group.about_to_wait"] : 0,
                       top_first_ = f_["tops.first"], top_next_ = f_["top_root.next"], top_kind_ = f_["top_root.kind"],
-                      top_function_ = f_["top_root.function"],
-                      fork_function_ = f_.has("fork.function") ? f_["fork.function"] : none,
-                      body_function_ = f_.has("scope.body_function") ? f_["scope.body_function"] : none;
+                      top_function_ = f_["top_root.function"], fork_function_ = of_scope("fork.function"),
+                      body_function_ = of_scope("scope.body_function"),
+                      scope_has_deadline_ = of_scope("scope.has_deadline"),
+                      scope_deadline_ = of_scope("scope.deadline"), scope_where_ = of_scope("scope.where");
+  std::uint64_t of_scope(const char* field) const { return f_.has(field) ? f_[field] : none; }
 
+  const stamp_times times_{at_, f_};
   std::vector<address> workers_;
-  std::unordered_map<address, int> runs_;
+  running_calls* running_ = nullptr;  // while frames of such a root are listed
   std::unordered_map<address, std::size_t>& places_ = into_.places;
   std::unordered_map<address, wait_kind> kinds_;
   std::vector<level> next_;

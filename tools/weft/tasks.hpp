@@ -28,20 +28,35 @@ struct task_wait {
   address held_by = 0;  // a root; 0: nobody, or it is not known
 };
 
+/// A line of the program.
+struct place_seen {
+  std::string function, file;
+  unsigned line = 0;
+};
+
+/// Why one was told to stop.
+struct cause_seen {
+  std::string reason;
+  place_seen where;
+};
+
 struct task_seen {
   address at = 0;             // where its root lies, which names it
   std::size_t parent = none;  // in the list
   task_kind kind = task_kind::task;
   task_state state = task_state::ready;
   std::vector<task_wait> waits;
-  std::vector<address> stack;            // code, innermost first
+  std::vector<address> stack;            // code, innermost first; of one that runs, its thread's calls first
   std::vector<address> frames;           // of each of those: its coroutine's frame; 0: it is a call of a plain function
   address function = 0;                  // its outermost; 0: not known
   std::int64_t deadline = max_deadline;  // in the steady clock's nanoseconds
+  std::optional<place_seen> deadline_set_at;  // where that is known
   bool stop_requested = false, is_shielded = false;
-  int worker = -1;           // of tasks_seen::workers
-  std::uint64_t ticket = 0;  // counts its waits
-  bool is_blocked = false;   // only what is blocked, too, could end its wait
+  std::optional<cause_seen> cause;    // where that is known
+  std::optional<std::int64_t> since;  // when it began to wait, or to run, as the deadline; known of what is traced
+  int worker = -1;                    // of tasks_seen::workers
+  std::uint64_t ticket = 0;           // counts its waits
+  bool is_blocked = false;            // only what is blocked, too, could end its wait
   // Of a wait for children.
   bool has_children = false, decides = false, in_time = false;
 
@@ -55,7 +70,8 @@ struct worker_seen {
   unsigned index = 0;
   address runs = 0;
   std::uint64_t queued = 0, jobs = 0, steals = 0, sleeps = 0;
-  std::int64_t asleep = 0;  // nanoseconds; below 0: it sleeps, and since when is subtracted
+  std::int64_t asleep = 0;            // nanoseconds; below 0: it sleeps, and since when is subtracted
+  std::optional<std::int64_t> since;  // when it began with what it runs, as a task's
 };
 
 struct pool_seen {

@@ -1,6 +1,5 @@
 // weft top: the workers of a process and what its tasks are at, again each second. Each look stops the process for some
 // milliseconds, as weft dump does.
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,11 +29,7 @@ std::string format(const char* how, Args... args) {
   return text;
 }
 
-double seconds_now() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+double seconds_now() noexcept { return static_cast<double>(steady_now()) * 1e-9; }
 
 // Seconds of processor time of a thread.
 double processor_time(int pid, int thread) {
@@ -248,7 +243,10 @@ class picture {
                            one.pool >= 0 ? std::to_string(one.pool).c_str() : "-",
                            100 * rate(now.processor, then.processor), static_cast<unsigned long long>(one.queued),
                            rate(now.jobs, then.jobs), rate(now.steals, then.steals)) +
-                    (runs ? now_.names[*runs] : std::string{"-"}));
+                    (runs ? now_.names[*runs] : std::string{"-"}) +
+                    (one.since
+                         ? format(", for %lld ms", static_cast<long long>((steady_now() - *one.since) / 1'000'000))
+                         : std::string{}));
     }
     out.emplace_back();
     return out;
@@ -273,7 +271,7 @@ class picture {
           "  " + hex(one.at) + ' ' + to_string(one.kind) + ' ' + now_.names[i] + ": " + to_string(one.state);
       for (std::size_t k = 0; k != one.waits.size(); ++k)
         line += (k == 0 ? " for " : " or ") + describe(one.waits[k], now_.all, *now_.from);
-      out.push_back(std::move(line));
+      out.push_back(std::move(line) + described_state(one, steady_now()));
     }
     return out;
   }
@@ -283,7 +281,7 @@ class picture {
     if (!found) return {"  task " + hex(task_) + " has ended"};
     const task_seen& one = now_.all.tasks[*found];
     std::vector<std::string> out{"  STACK of " + std::string{to_string(one.kind)} + ' ' + hex(task_) + ": " +
-                                 to_string(one.state)};
+                                 to_string(one.state) + described_state(one, steady_now())};
     for (const task_wait& what : one.waits) out.push_back("  waits for " + describe(what, now_.all, *now_.from));
     for (std::size_t i = 0; i != one.stack.size(); ++i)
       out.push_back(format("  #%-3zu ", i) + now_.from->name_of(one.stack[i]));

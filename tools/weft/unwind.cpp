@@ -185,13 +185,24 @@ const unwinder::frames& unwinder::frames_of(const module& one) const {
   return found;
 }
 
+const unwinder::entry* unwinder::entry_of(const frames& all, std::uint64_t pc) {
+  const auto after = std::ranges::upper_bound(all.entries, pc, {}, &entry::begin);
+  return after != all.entries.begin() && pc < after[-1].end ? &after[-1] : nullptr;
+}
+
+address unwinder::function_at(address code) const {
+  const module* const in = in_.module_at(code);
+  const entry* const its = in != nullptr ? entry_of(frames_of(*in), code - in->bias()) : nullptr;
+  return its != nullptr ? in->bias() + its->begin : 0;
+}
+
 std::optional<unwinder::caller> unwinder::step(const registers& from, bool exact) const {
   const module* const in = in_.module_at(from.pc);
   if (in == nullptr) return std::nullopt;
   const frames& all = frames_of(*in);
   const std::uint64_t pc = from.pc - in->bias() - (exact ? 0 : 1);
-  auto its = std::ranges::upper_bound(all.entries, pc, {}, &entry::begin);
-  if (its == all.entries.begin() || pc >= (--its)->end) return std::nullopt;
+  const entry* const its = entry_of(all, pc);
+  if (its == nullptr) return std::nullopt;
 
   std::size_t next, begin;
   const auto bytes = entry_at(all.bytes, its->at, next, begin);

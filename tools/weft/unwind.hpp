@@ -29,6 +29,8 @@ class unwinder {
   /// From a function to its caller; nothing where that is not known. `exact`: the pc is where the function goes on, and not
   /// behind a call.
   std::optional<caller> step(const registers& from, bool exact) const;
+  /// Where the function begins that `code` is in, or the part of it; 0: not known.
+  address function_at(address code) const;
 
  private:
   struct rule {
@@ -53,6 +55,8 @@ class unwinder {
   };
 
   const frames& frames_of(const module& one) const;
+  /// The entry of a place in the code, as the file counts it; null: there is none.
+  static const entry* entry_of(const frames& all, std::uint64_t pc);
   std::optional<std::uint64_t> evaluate(std::span<const std::byte> expression, const registers& regs,
                                         std::optional<std::uint64_t> first) const;
 
