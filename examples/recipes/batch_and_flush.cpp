@@ -9,12 +9,13 @@
 namespace w = weft;
 using namespace std::chrono_literals;
 
-w::task<> write(const std::vector<int>& batch) {
+w::task<> write_batch(const std::vector<int>& batch) {
   std::printf("%4d ms: %zu\n", static_cast<int>(w::test::elapsed() / 1ms), batch.size());
   co_await w::sleep_for(5ms);  // what comes meanwhile waits in the channel
 }
 
-w::task<> collect(w::receiver<int> from) {
+template <class Write>
+w::task<> collect(w::receiver<int> from, Write write) {
   std::vector<int> batch;
   while (auto first = co_await from.receive()) {
     batch.assign(1, *first);
@@ -43,7 +44,7 @@ w::task<> produce(w::sender<int> to) {
 
 w::task<> run() {
   w::channel<int> entries{16};
-  co_await w::when_all(collect(entries), produce(entries));
+  co_await w::when_all(collect(entries, write_batch), produce(entries));
 }
 
 int main() { w::test::run(run); }

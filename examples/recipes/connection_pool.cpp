@@ -49,6 +49,7 @@ class connection_pool {
     if (!mine.one) mine.one = co_await connect();  // if that fails, or is stopped, the slot goes back
     co_return mine;
   }
+  std::size_t free() const { return slots_.size(); }  // of the slots: now
   std::atomic<int> made = 0;
 
  private:

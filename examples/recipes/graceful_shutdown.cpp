@@ -25,25 +25,33 @@ w::task<> take_requests(w::scope& requests, database& store) {
   for (int i = 0;; ++i) {
     co_await w::sleep_for(10ms);  // stands for the next one that comes
     requests.fork(handle(store, i == 17 ? 1h : 95ms));
-    if (i == 20) std::raise(SIGTERM);  // stands for who ends the program
   }
 }
 
-w::task<> run() {
-  database store;  // outlives all who use it
+w::task<> serve(database& store, w::task<int> told) {
   w::event draining;
-  const auto serve = [&](w::scope& requests) -> w::task<> {
-    auto until_told = w::when_any(take_requests(requests, store), w::interrupted());
+  const auto take = [&](w::scope& requests) -> w::task<> {
+    auto until_told = w::when_any(take_requests(requests, store), std::move(told));
     co_await std::move(until_told);
-    std::printf("at SIGTERM %d of %d are answered\n", store.answered.load(), store.begun.load());
     draining.set();
   };  // the scope waits for those that are at work
   const auto be_patient = [&]() -> w::task<> {
     co_await draining.wait();
+    std::printf("at the signal %d of %d are answered\n", store.answered.load(), store.begun.load());
     co_await w::sleep_for(2s);
   };
-  co_await w::when_any(w::with_scope(serve), be_patient());  // whichever ends first stops the other
+  co_await w::when_any(w::with_scope(take), be_patient());  // whichever ends first stops the other
   std::printf("at the end %d\n", store.answered.load());
+}
+
+w::task<> end_program() {  // stands for who does
+  co_await w::sleep_for(212ms);
+  std::raise(SIGTERM);
+}
+
+w::task<> run() {
+  database store;  // outlives all who use it
+  co_await w::when_all(serve(store, w::interrupted()), end_program());
 }
 
 int main() { w::test::run(run); }  // in a program: return w::run_main(run());

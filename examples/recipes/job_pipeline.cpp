@@ -2,6 +2,7 @@
 // that whoever is fast waits for who is slow. Ctrl-C ends the reading alone; what was read goes through to the end.
 #include <csignal>
 #include <cstdio>
+#include <utility>
 #include <weft/weft.hpp>
 
 namespace w = weft;
@@ -12,13 +13,10 @@ struct pipeline {
   long read = 0, written = 0;
 
   w::task<> read_jobs() {
-    for (;; ++read) {
-      co_await jobs.send(static_cast<int>(read));
-      if (read == 1000) std::raise(SIGINT);  // stands for Ctrl-C
-    }
+    for (;; ++read) co_await jobs.send(static_cast<int>(read));
   }
-  w::task<> read_until_interrupted() {
-    co_await w::when_any(read_jobs(), w::interrupted());
+  w::task<> read_until(w::task<int> told) {
+    co_await w::when_any(read_jobs(), std::move(told));
     jobs.close();  // workers still get what is in it
   }
 
@@ -35,11 +33,17 @@ struct pipeline {
   }
 };
 
+w::task<> press_ctrl_c(const pipeline& all) {  // stands for who does
+  while (all.read < 1000) co_await w::yield();
+  std::raise(SIGINT);
+}
+
 w::task<> run() {
   w::pool workers{{.threads = 2}};
   pipeline all;
-  co_await w::when_all(all.read_until_interrupted(), w::start_on(workers, all.work_by_three()), all.write_results());
+  co_await w::when_all(all.read_until(w::interrupted()), w::start_on(workers, all.work_by_three()), all.write_results(),
+                       press_ctrl_c(all));
   std::printf("interrupted; %s\n", all.written == all.read ? "each job that was read is done" : "jobs were lost");
 }
 
-int main() { return w::run_main(run(), {.threads = 1}); }  // who reads and writes share a thread
+int main() { return w::run_main({.threads = 1}, run()); }  // who reads and writes share a thread

@@ -12,7 +12,7 @@
 namespace w = weft;
 using numbers = std::span<std::uint32_t>;
 
-constexpr std::size_t piece = 32 * 1024;  // 128 KiB
+std::size_t piece = 32 * 1024;  // 128 KiB
 
 // Merges two sorted spans into what begins at `to`. Cuts the longer one in the middle, and the other one where that belongs.
 w::task<> merge_sorted(numbers a, numbers b, std::uint32_t* to) {

@@ -18,8 +18,8 @@ w::task<long> sum(prices::receiver from, std::chrono::milliseconds each) {
   co_return all;
 }
 
-w::task<> publish(prices& to) {
-  for (int price = 1; price <= 100; ++price) co_await to.send(price);
+w::task<> publish(prices& to, int last = 100) {
+  for (int price = 1; price <= last; ++price) co_await to.send(price);
   to.close();  // subscribers still get what was sent
 }
 

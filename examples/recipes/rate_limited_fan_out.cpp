@@ -20,8 +20,9 @@ struct service {  // is busy at every fourth question, the first time
   }
 };
 
+template <class Service>
 struct client {
-  service& at;
+  Service& at;
   w::token_bucket rate{{.rate = 10, .burst = 5}};  // how many begin in a second
   w::semaphore at_once{3};                         // how many there are at any time
 
@@ -37,7 +38,7 @@ struct client {
 
 w::task<> run() {
   service far_away;
-  client mine{far_away};
+  client<service> mine{far_away};
   std::vector<w::task<int>> all;
   for (std::size_t id = 0; id != 100; ++id) all.push_back(mine.ask(id));
   int sum = 0, attempts = 0;
