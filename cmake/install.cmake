@@ -1,4 +1,3 @@
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
@@ -17,9 +16,7 @@ if(WEFT_TLS)
   list(APPEND weft_installed weft_tls)
   list(APPEND weft_pcs weft-tls.pc)
   set(weft_tls_requires "weft = ${PROJECT_VERSION}")
-  if(BUILD_SHARED_LIBS)
-    set(weft_tls_private "Requires.private: libssl >= 3.0")
-  else()
+  if(NOT BUILD_SHARED_LIBS)
     string(APPEND weft_tls_requires ", libssl >= 3.0, libcrypto >= 3.0")
   endif()
 endif()
@@ -35,6 +32,21 @@ if(WEFT_BUILD_TOOLS)
   install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/weft.bt DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 endif()
 
+# What weft-config.cmake looks for: of a static weft only. pkg_check_modules made the targets of these names.
+set(weft_has_tls FALSE)
+set(weft_static_tls FALSE)
+set(weft_static_http FALSE)
+set(weft_static_modules)
+if(WEFT_TLS)
+  set(weft_has_tls TRUE)
+endif()
+if(NOT BUILD_SHARED_LIBS)
+  list(JOIN weft_packages " " weft_static_modules)
+  set(weft_static_tls ${weft_has_tls})
+  if(WEFT_OBSERVE_HTTP)
+    set(weft_static_http TRUE)
+  endif()
+endif()
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
   INSTALL_DESTINATION ${weft_cmake_dir}
@@ -45,6 +57,7 @@ install(
   FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft-config-version.cmake
     ${CMAKE_CURRENT_LIST_DIR}/weft-module.cmake
   DESTINATION ${weft_cmake_dir})
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/http_parser.cmake RENAME weft-http-parser.cmake DESTINATION ${weft_cmake_dir})
 install(FILES ${PROJECT_SOURCE_DIR}/include/weft/weft.cppm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
 
 # weft.pc finds its prefix from where it lies, so that an install can be moved.
