@@ -43,5 +43,5 @@ weft::task<> serve(const bench::read_options& how) {
 
 int main(int count, char** words) {
   const bench::read_options how{count, words};
-  return weft::run_main(serve(how), {.threads = 1});
+  return weft::run_main({.threads = 1}, serve(how));
 }

@@ -47,5 +47,5 @@ weft::task<> serve(const bench::write_options& how) {
 
 int main(int count, char** words) {
   const bench::write_options how{count, words};
-  return weft::run_main(serve(how), {.threads = 1});
+  return weft::run_main({.threads = 1}, serve(how));
 }

@@ -395,7 +395,18 @@ std::span<const workload> catalogue() {
        .unit = "us a request",
        .scale = 1e-3,
        .weight = 1,
-       .shapes = {{.size = 1, .headline = false}}},
+       .shapes = {{.size = 1, .headline = false}, {2, "2 threads", false, false}},
+       .size_is_threads = true},
+      {.name = "http_hello_open",
+       .about =
+           "the same at a fixed rate, half of what epoll by hand can do; the server's processor time, and how long "
+           "an answer takes",
+       .unit = "us a request",
+       .scale = 1e-3,
+       .weight = 1,
+       .shapes = {{20, "20 connections", false, false}},
+       .paced = true,
+       .parameters = {"rate"}},
       {.name = "connection_memory",
        .about = "10,000 connections that wait for their next request; what the server has of memory for each",
        .unit = "bytes a connection",
@@ -472,6 +483,13 @@ std::span<const workload> catalogue() {
        .unit = "us",
        .scale = 1e-3,
        .shapes = {{.headline = false, .pinned = false}}},
+      {.name = "wake_busy",
+       .about =
+           "a byte comes on a socket while the thread computes that waited for it, and another one idles; until its "
+           "task has it",
+       .unit = "us",
+       .scale = 1e-3,
+       .shapes = {{2000, "computing for 2 s", false, false, false}, {50, "computing for 50 ms", false, false}}},
       {.name = "generator",
        .about = "the sum over a plain generator",
        .unit = "ns a value",

@@ -39,6 +39,7 @@ struct workload {
   bool longer_in_full = false;  ///< its programs are told of a full run
   /// Its programs are told --rate, how many items there are in a second: the same for all libraries, see pace() in measure.cpp.
   bool paced = false;
+  bool size_is_threads = false;                ///< and nothing else: more than two a processor are refused
   std::vector<std::string_view> parameters{};  ///< what they can be told besides the size: "kib" is --kib
 };
 

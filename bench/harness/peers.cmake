@@ -239,6 +239,21 @@ if(BENCH_NGINX)
 endif()
 bench_library(nginx "nginx" "${BENCH_NGINX}" "${version}")
 
+# fio, a program: file_read/fio.cpp and those like it run it.
+set(FIO_ROOT "" CACHE PATH "Where fio is installed")
+find_program(BENCH_FIO fio HINTS ${FIO_ROOT}/bin)
+mark_as_advanced(BENCH_FIO)
+set(version "")
+if(BENCH_FIO)
+  execute_process(COMMAND ${BENCH_FIO} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REGEX REPLACE "^fio-" "" version "${version}")
+  add_library(bench_peer_fio INTERFACE)
+  add_library(bench::fio ALIAS bench_peer_fio)
+  target_compile_definitions(bench_peer_fio INTERFACE BENCH_FIO="${BENCH_FIO}")
+  target_link_libraries(bench_peer_fio INTERFACE nlohmann_json::nlohmann_json)
+endif()
+bench_library(fio "fio" "${BENCH_FIO}" "${version}")
+
 # What http_hello is driven by, and what its servers parse with that have no HTTP.
 find_program(BENCH_WRK wrk)
 find_path(BENCH_http_parser_INCLUDE http_parser.h)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <thread>
 
 namespace bench {
 namespace {
@@ -80,6 +81,11 @@ void check_words(const std::vector<std::string>& words) {
       throw std::runtime_error{"'" + one.front() + "' has its size, and takes no numbers"};
     if (work != nullptr && one.size() > 2 + work->parameters.size())
       throw std::runtime_error{"too many numbers: it is '" + one.front() + " " + numbers_taken(*work) + "'"};
+    if (work == nullptr || !work->size_is_threads || one.size() == 1) continue;
+    const std::size_t threads = std::stoull(one[1]), most = 2 * std::size_t{std::thread::hardware_concurrency()};
+    if (threads == 0 || threads > most)
+      throw std::runtime_error{"'" + one.front() + "' takes how many threads a server has: 1 to " +
+                               std::to_string(most) + " with the processors of this machine, not " + one[1]};
   }
 }
 

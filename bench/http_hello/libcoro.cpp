@@ -5,6 +5,7 @@
 #include <coro/coro.hpp>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "../harness/net/server.hpp"
 
@@ -35,8 +36,13 @@ coro::task<void> serve(std::unique_ptr<coro::scheduler>& on) {
 
 }  // namespace
 
-int main() {  // one thread, as http_hello has
-  auto on =
-      coro::scheduler::make_unique({.execution_strategy = coro::scheduler::execution_strategy_t::process_tasks_inline});
-  coro::sync_wait(serve(on));
+int main(int count, char** words) {
+  std::vector<std::unique_ptr<coro::scheduler>> all(bench::read_server_options(count, words).threads);
+  std::vector<coro::task<void>> servers;
+  for (auto& each : all) {
+    each = coro::scheduler::make_unique(
+        {.execution_strategy = coro::scheduler::execution_strategy_t::process_tasks_inline});
+    servers.push_back(serve(each));
+  }
+  coro::sync_wait(coro::when_all(std::move(servers)));
 }

@@ -7,6 +7,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
 #include <cstddef>
+#include <deque>
 #include <utility>
 
 #include <tmc/asio/aw_asio.hpp>
@@ -37,19 +38,20 @@ tmc::task<void> talk(auto peer) {
   }
 }
 
-tmc::task<void> serve(tmc::ex_asio& on) {
-  asio::basic_socket_acceptor<tcp, asio::io_context::executor_type> at{on, tcp::v4(), bench::listening_socket};
+tmc::task<void> serve(std::deque<tmc::ex_asio>& all) {
+  asio::basic_socket_acceptor<tcp, asio::io_context::executor_type> at{all[0], tcp::v4(), bench::listening_socket};
   auto connections = tmc::fork_group();
-  for (;;) {
-    auto [failed, peer] = co_await at.async_accept(tmc::aw_asio);
-    if (!failed) connections.fork(talk(std::move(peer)));
+  for (std::size_t next = 0;; ++next) {
+    tmc::ex_asio& on = all[next % all.size()];
+    auto [failed, peer] = co_await at.async_accept(on.ioc, tmc::aw_asio);
+    if (!failed) connections.fork(talk(std::move(peer)), on);
   }
 }
 
 }  // namespace
 
-int main() {  // one thread, as http_hello has
-  tmc::ex_asio on;
-  on.init();
-  tmc::post_waitable(on, serve(on)).wait();
+int main(int count, char** words) {
+  std::deque<tmc::ex_asio> all(bench::read_server_options(count, words).threads);
+  for (tmc::ex_asio& each : all) each.init();
+  tmc::post_waitable(all[0], serve(all)).wait();
 }

@@ -1,6 +1,6 @@
 // http_hello: wrk sends GET requests over HTTP/1.1 on 20 connections, each the next one when it has its answer, and gets
-// "Hello, world". One item is a request, and its time the server's processor time for it. The server has one
-// thread, and wrk runs on the same processor.
+// "Hello, world". One item is a request, and its time the server's processor time for it. --size is the number of the server's
+// threads: with one, wrk runs on the same processor, else beside them.
 //
 // A server reads whole heads by a parser, and keeps the connection. Those of libraries that have HTTP are written as their
 // authors write one, and may add heads of their own (Go and hyper say what time it is). The others have http_parser,

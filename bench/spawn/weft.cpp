@@ -39,5 +39,5 @@ weft::task<> serve(std::size_t at_once) {
 
 int main(int count, char** words) {
   const auto options = bench::read_server_options(count, words);
-  return weft::run_main(serve(options.connections), {.threads = static_cast<unsigned>(options.threads)});
+  return weft::run_main({.threads = static_cast<unsigned>(options.threads)}, serve(options.connections));
 }

@@ -5,6 +5,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cstddef>
@@ -16,10 +17,9 @@
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 
 template <std::size_t Bytes>
-asio::awaitable<void> echo(tcp::socket peer) {
+asio::awaitable<void> echo(auto peer) {
   std::array<char, Bytes> buffer;
   try {
     for (;;) {
@@ -30,21 +30,29 @@ asio::awaitable<void> echo(tcp::socket peer) {
   }
 }
 
-template <std::size_t Bytes>
-asio::awaitable<void> serve(asio::io_context& all) {
-  tcp::acceptor at{all, tcp::v4(), bench::listening_socket};
+template <std::size_t Bytes, class Protocol>
+asio::awaitable<void> serve(asio::io_context& all, Protocol which) {
+  typename Protocol::acceptor at{all, which, bench::listening_socket};
   for (;;) asio::co_spawn(all, echo<Bytes>(co_await at.async_accept(asio::use_awaitable)), asio::detached);
+}
+
+template <class Protocol>
+void run(Protocol which, const bench::server_options& options) {
+  asio::io_context all{static_cast<int>(options.threads)};
+  if (options.buffer == bench::small_buffer)
+    asio::co_spawn(all, serve<bench::small_buffer>(all, which), asio::detached);
+  else
+    asio::co_spawn(all, serve<bench::large_buffer>(all, which), asio::detached);
+  for (std::size_t i = 1; i != options.threads; ++i) std::thread{[&] { all.run(); }}.detach();
+  all.run();
 }
 
 }  // namespace
 
 int main(int count, char** words) {
   const auto options = bench::read_server_options(count, words);
-  asio::io_context all{static_cast<int>(options.threads)};
-  if (options.buffer == bench::small_buffer)
-    asio::co_spawn(all, serve<bench::small_buffer>(all), asio::detached);
+  if (options.is_unix)
+    run(asio::local::stream_protocol{}, options);
   else
-    asio::co_spawn(all, serve<bench::large_buffer>(all), asio::detached);
-  for (std::size_t i = 1; i != options.threads; ++i) std::thread{[&] { all.run(); }}.detach();
-  all.run();
+    run(asio::ip::tcp::v4(), options);
 }

@@ -1,18 +1,12 @@
-// The clients of a workload: connections that send numbered messages to a server and check that the same come back.
+// Connections that send numbered messages to a server and check that the same come back.
 #pragma once
 
-#include <sys/epoll.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <span>
-#include <vector>
 
 #include "../harness/net/client.hpp"
+#include "../harness/net/players.hpp"
 #include "workload.hpp"
 
 namespace bench {
@@ -31,19 +25,11 @@ class player {
 
   /// Takes what has come, of at most `most` answers. How many it completes.
   std::size_t receive(std::size_t most = 1) {
-    const std::size_t wanted = std::min(most, answers_.size() / message_bytes) * message_bytes - have_;
-    const ssize_t size = ::read(at_.socket(), answers_.data() + have_, wanted);
-    if (size <= 0) throw wrong_result{"the server has closed a connection"};
-    have_ += static_cast<std::size_t>(size);
-    const std::size_t complete = have_ / message_bytes;
-    for (std::size_t i = 0; i != complete; ++i) {
+    return answers_.receive(at_.socket(), most, [&](const char* answer) {
       const message expected = make_message(++answered_);
-      if (std::memcmp(answers_.data() + i * message_bytes, expected.data(), message_bytes) != 0)
+      if (std::memcmp(answer, expected.data(), message_bytes) != 0)
         throw wrong_result{"an answer is not what was sent"};
-    }
-    have_ -= complete * message_bytes;
-    std::memmove(answers_.data(), answers_.data() + complete * message_bytes, have_);
-    return complete;
+    });
   }
 
  private:
@@ -58,62 +44,9 @@ class player {
 
   connection at_;
   std::size_t number_, sent_ = 0, answered_ = 0;
-  std::size_t have_ = 0;  // bytes of answers
-  std::array<char, 4 * message_bytes> answers_{};
+  equal_answers<4 * message_bytes> answers_{message_bytes};
 };
 
-/// So many, in one epoll set.
-class players {
- public:
-  players(const server_process& server, std::size_t count) : set_{::epoll_create1(EPOLL_CLOEXEC)} {
-    constexpr std::size_t at_once = 512;  // the system's queue of those that the server has yet to accept ends
-    all_.reserve(count);
-    for (std::size_t i = 0; i != count; ++i) {
-      player& made = all_.emplace_back(server, i);
-      epoll_event wanted{.events = EPOLLIN, .data = {.u64 = i}};
-      if (::epoll_ctl(set_, EPOLL_CTL_ADD, made.socket(), &wanted) != 0) throw wrong_result{"epoll_ctl failed"};
-      if (i % at_once != at_once - 1) continue;
-      made.send_next();
-      while (made.receive() == 0) {
-      }
-    }
-  }
-  players(const players&) = delete;
-  players& operator=(const players&) = delete;
-  ~players() { ::close(set_); }
-
-  std::size_t size() const noexcept { return all_.size(); }
-  player& operator[](std::size_t which) noexcept { return all_[which]; }
-
-  /// Calls `ready(which)` for each that has got something. `timeout` as epoll_wait's.
-  template <class Ready>
-  void wait(int timeout, Ready&& ready) {
-    std::array<epoll_event, 256> events;
-    const int count = ::epoll_wait(set_, events.data(), static_cast<int>(events.size()), timeout);
-    if (count < 0 && errno != EINTR) throw wrong_result{"epoll_wait failed"};
-    for (int i = 0; i < count; ++i) ready(static_cast<std::size_t>(events[static_cast<std::size_t>(i)].data.u64));
-  }
-
-  /// A closed loop: each sends the next message when it has the last one's answer. The number of requests that were answered.
-  std::size_t play(std::size_t requests) {
-    std::size_t sent = std::min(requests, all_.size());
-    std::size_t answered = 0;
-    for (player& each : std::span{all_}.first(sent)) each.send_next();
-    while (answered != requests) {
-      wait(-1, [&](std::size_t which) {
-        if (all_[which].receive() == 0) return;
-        ++answered;
-        if (sent == requests) return;
-        ++sent;
-        all_[which].send_next();
-      });
-    }
-    return answered;
-  }
-
- private:
-  int set_;
-  std::vector<player> all_;
-};
+using players = players_of<player>;
 
 }  // namespace bench

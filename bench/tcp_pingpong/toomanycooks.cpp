@@ -4,6 +4,7 @@
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/write.hpp>
 #include <cstddef>
 #include <deque>
@@ -20,7 +21,6 @@
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 
 template <std::size_t Bytes>
 tmc::task<void> echo(auto peer) {
@@ -33,9 +33,9 @@ tmc::task<void> echo(auto peer) {
   }
 }
 
-template <std::size_t Bytes>
-tmc::task<void> serve(std::deque<tmc::ex_asio>& all) {
-  asio::basic_socket_acceptor<tcp, asio::io_context::executor_type> at{all[0], tcp::v4(), bench::listening_socket};
+template <std::size_t Bytes, class Protocol>
+tmc::task<void> serve(std::deque<tmc::ex_asio>& all, Protocol which) {
+  asio::basic_socket_acceptor<Protocol, asio::io_context::executor_type> at{all[0], which, bench::listening_socket};
   auto connections = tmc::fork_group();
   for (std::size_t next = 0;; ++next) {
     tmc::ex_asio& on = all[next % all.size()];
@@ -44,14 +44,22 @@ tmc::task<void> serve(std::deque<tmc::ex_asio>& all) {
   }
 }
 
+template <class Protocol>
+void run(Protocol which, const bench::server_options& options) {
+  std::deque<tmc::ex_asio> all(options.threads);
+  for (tmc::ex_asio& each : all) each.init();
+  if (options.buffer == bench::small_buffer)
+    tmc::post_waitable(all[0], serve<bench::small_buffer>(all, which)).wait();
+  else
+    tmc::post_waitable(all[0], serve<bench::large_buffer>(all, which)).wait();
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const auto options = bench::read_server_options(count, words);
-  std::deque<tmc::ex_asio> all(options.threads);
-  for (tmc::ex_asio& each : all) each.init();
-  if (options.buffer == bench::small_buffer)
-    tmc::post_waitable(all[0], serve<bench::small_buffer>(all)).wait();
+  if (options.is_unix)
+    run(asio::local::stream_protocol{}, options);
   else
-    tmc::post_waitable(all[0], serve<bench::large_buffer>(all)).wait();
+    run(asio::ip::tcp::v4(), options);
 }

@@ -56,6 +56,15 @@ sockaddr_in loopback(std::uint16_t port, std::uint32_t behind_first = 0) {
 
 const sockaddr* as_system(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
 
+clockid_t clock_of(pid_t process) {
+  clockid_t clock{};
+  if (const int why = ::clock_getcpuclockid(process, &clock); why != 0) {
+    errno = why;
+    fail("clock_getcpuclockid");
+  }
+  return clock;
+}
+
 /// In the child: between fork and exec only what is allowed there.
 [[noreturn]] void become(const std::vector<char*>& words, int listening) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it never outlives its client
@@ -79,11 +88,8 @@ server_process::server_process(state& round, const std::vector<std::string>& arg
   words.insert(words.end(), arguments.begin(), arguments.end());
   start(words, listening);
   ::close(listening);
-  if (const int why = ::clock_getcpuclockid(id_, &clock_); why != 0) {
-    errno = why;
-    fail("clock_getcpuclockid");
-  }
-  round.measure_process(clock_);
+  clocks_.push_back(clock_of(id_));
+  round.measure_process(clocks_.front());
 }
 
 int server_process::make_its_socket(serves what) {
@@ -128,28 +134,31 @@ void server_process::start(const std::vector<std::string>& words, int listening)
   if (id_ == 0) become(pointers, listening);
 }
 
-void server_process::follow_child() {
+void server_process::follow_children() {
   const std::string id = std::to_string(id_);
   std::ifstream children{"/proc/" + id + "/task/" + id + "/children"};
-  if (!(children >> child_)) return;
-  if (const int why = ::clock_getcpuclockid(child_, &clock_); why != 0) {
-    errno = why;
-    fail("clock_getcpuclockid");
-  }
+  for (pid_t each; children >> each;) children_.push_back(each);
+  if (children_.empty()) return;
+  clocks_.clear();
+  for (const pid_t each : children_) clocks_.push_back(clock_of(each));
 }
 
 server_process::~server_process() {
   ::kill(id_, SIGKILL);  // first: it may start another child
-  if (child_ > 0) ::kill(child_, SIGKILL);
+  for (const pid_t each : children_) ::kill(each, SIGKILL);
   while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (peer_ >= 0) ::close(peer_);
 }
 
 std::chrono::nanoseconds server_process::processor_time() const noexcept {
-  timespec now{};
-  ::clock_gettime(clock_, &now);
-  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+  std::chrono::nanoseconds all{};
+  for (const clockid_t each : clocks_) {
+    timespec now{};
+    ::clock_gettime(each, &now);
+    all += std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+  }
+  return all;
 }
 
 void server_process::settle() const {

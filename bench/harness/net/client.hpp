@@ -40,9 +40,9 @@ class server_process {
   socklen_t address_size() const noexcept { return address_size_; }
   /// The client's end of a pair, which is the caller's then.
   int take_peer() noexcept { return std::exchange(peer_, -1); }
-  /// What is said of its processor time is from now on that of its child, where it has one: of a server whose first process
-  /// only keeps watch over the one that serves.
-  void follow_child();
+  /// What is said of its processor time is from now on that of its children, where it has any: of a server whose first process
+  /// only keeps watch over those that serve.
+  void follow_children();
   /// What it has used so far.
   std::chrono::nanoseconds processor_time() const noexcept;
   /// Waits until it has had nothing to do for a while.
@@ -57,8 +57,9 @@ class server_process {
   int make_its_socket(serves what);
   void start(const std::vector<std::string>& words, int listening);
 
-  pid_t id_ = -1, child_ = -1;
-  clockid_t clock_{};
+  pid_t id_ = -1;
+  std::vector<pid_t> children_;
+  std::vector<clockid_t> clocks_;
   sockaddr_storage address_{};  // of the server's socket
   socklen_t address_size_ = sizeof(sockaddr_storage);
   int peer_ = -1;

@@ -13,13 +13,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "lending_ring.hpp"
 #include "server.hpp"
 
 namespace bench {
@@ -39,8 +38,7 @@ class ring_server {
  public:
   /// With a buffer for each connection, each of which has one message under way.
   explicit ring_server(std::size_t connections)
-      : buffers_{static_cast<unsigned>(std::bit_ceil(std::clamp<std::size_t>(connections, 2048, 32'768)))},
-        memory_(std::size_t{buffers_} * buffer_bytes) {}
+      : ring_{static_cast<unsigned>(std::bit_ceil(std::clamp<std::size_t>(connections, 2048, 32'768))), buffer_bytes} {}
 
   /// Serves as `options` say, for good.
   [[noreturn]] static void serve(const server_options& options) {
@@ -60,7 +58,7 @@ class ring_server {
 
   /// Of bytes that stay where they are.
   void send(int socket, std::string_view bytes) {
-    io_uring_sqe* next = take();
+    io_uring_sqe* next = ring_.take();
     io_uring_prep_send(next, socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_WAITALL);
     next->user_data = tag(kind::ignored, socket);
   }
@@ -68,7 +66,6 @@ class ring_server {
  private:
   static constexpr unsigned entries = 1024;
   static constexpr unsigned buffer_bytes = 512;
-  static constexpr std::uint16_t group = 0;
 
   enum class kind : std::uint8_t { accept, handed, receive, send, ignored };
 
@@ -77,71 +74,27 @@ class ring_server {
            static_cast<unsigned>(socket);
   }
 
-  static void check(int result, const char* what) {
-    if (result >= 0) return;
-    std::fprintf(stderr, "%s: error %d\n", what, -result);
-    std::exit(1);
-  }
-
   // On the thread that runs it.
   void set_up() {
-    io_uring_params options{};
-    options.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE;
-    options.cq_entries = 4 * buffers_;  // a receive and a send each, and room
-    check(io_uring_queue_init_params(entries, &ring_, &options), "io_uring_setup");
-    void* list = nullptr;
-    if (::posix_memalign(&list, 4096, buffers_ * sizeof(io_uring_buf)) != 0) std::abort();
-    list_ = static_cast<io_uring_buf_ring*>(list);
-    io_uring_buf_reg where{};
-    where.ring_addr = reinterpret_cast<std::uintptr_t>(list);
-    where.ring_entries = buffers_;
-    where.bgid = group;
-    check(io_uring_register_buf_ring(&ring_, &where, 0), "io_uring_register_buf_ring");
-    io_uring_buf_ring_init(list_);
-    for (unsigned i = 0; i != buffers_; ++i) lend(i);
+    ring_.set_up(entries);
     is_ready_.store(true, std::memory_order_release);
     is_ready_.notify_all();
   }
 
   void accept() {
-    io_uring_sqe* next = take();
+    io_uring_sqe* next = ring_.take();
     io_uring_prep_multishot_accept(next, bench::listening_socket, nullptr, nullptr, SOCK_CLOEXEC);
     next->user_data = tag(kind::accept, 0);
   }
 
   [[noreturn]] void run(std::vector<std::unique_ptr<ring_server>>& all) {
-    for (;;) {
-      check(io_uring_submit_and_wait(&ring_, 1), "io_uring_enter");
-      unsigned head, seen = 0;
-      io_uring_cqe* each;
-      io_uring_for_each_cqe(&ring_, head, each) {
-        handle(*each, all);
-        ++seen;
-      }
-      io_uring_cq_advance(&ring_, seen);
-    }
-  }
-
-  char* at(unsigned buffer) noexcept { return memory_.data() + std::size_t{buffer} * buffer_bytes; }
-
-  void lend(unsigned buffer) {
-    io_uring_buf_ring_add(list_, at(buffer), buffer_bytes, static_cast<std::uint16_t>(buffer),
-                          io_uring_buf_ring_mask(buffers_), 0);
-    io_uring_buf_ring_advance(list_, 1);
-  }
-
-  io_uring_sqe* take() {
-    io_uring_sqe* next = io_uring_get_sqe(&ring_);
-    if (next != nullptr) return next;
-    check(io_uring_submit(&ring_), "io_uring_submit");
-    return io_uring_get_sqe(&ring_);
+    ring_.run([&](const io_uring_cqe& each) { handle(each, all); });
   }
 
   void receive(int socket) {
-    io_uring_sqe* next = take();
+    io_uring_sqe* next = ring_.take();
     io_uring_prep_recv_multishot(next, socket, nullptr, 0, 0);
-    next->flags |= IOSQE_BUFFER_SELECT;
-    next->buf_group = group;
+    lending_ring::borrow(next);
     next->user_data = tag(kind::receive, socket);
   }
 
@@ -151,7 +104,7 @@ class ring_server {
       case kind::accept: return accepted(each, *all[accepted_++ % all.size()]);
       case kind::handed: return receive(socket);
       case kind::receive: return received(socket, each);
-      case kind::send: return lend(static_cast<unsigned>(each.user_data >> 32 & 0xffff));
+      case kind::send: return ring_.lend(static_cast<unsigned>(each.user_data >> 32 & 0xffff));
       case kind::ignored: return;
     }
   }
@@ -160,8 +113,8 @@ class ring_server {
     if ((what.flags & IORING_CQE_F_MORE) == 0) accept();
     if (what.res < 0) return;
     if (&whose == this) return receive(what.res);
-    io_uring_sqe* next = take();
-    io_uring_prep_msg_ring(next, whose.ring_.ring_fd, 0, tag(kind::handed, what.res), 0);
+    io_uring_sqe* next = ring_.take();
+    io_uring_prep_msg_ring(next, whose.ring_.descriptor(), 0, tag(kind::handed, what.res), 0);
     next->user_data = tag(kind::ignored, 0);
   }
 
@@ -173,23 +126,20 @@ class ring_server {
       return;
     }
     const unsigned buffer = what.flags >> IORING_CQE_BUFFER_SHIFT;
-    const std::string_view bytes{at(buffer), static_cast<std::size_t>(what.res)};
+    const std::string_view bytes{ring_.at(buffer), static_cast<std::size_t>(what.res)};
     const after_receive next = protocol_.received(*this, socket, bytes);
     if (next == after_receive::send) {
-      io_uring_sqe* const back = take();
+      io_uring_sqe* const back = ring_.take();
       io_uring_prep_send(back, socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_WAITALL);
       back->user_data = tag(kind::send, socket, buffer);
     } else {
-      lend(buffer);
+      ring_.lend(buffer);
     }
     if (next == after_receive::close) ::shutdown(socket, SHUT_RDWR);  // the receive ends, with 0
     if ((what.flags & IORING_CQE_F_MORE) == 0) receive(socket);
   }
 
-  io_uring ring_{};
-  io_uring_buf_ring* list_ = nullptr;
-  unsigned buffers_;
-  std::vector<char> memory_;
+  lending_ring ring_;
   std::size_t accepted_ = 0;
   Protocol protocol_;
   std::atomic<bool> is_ready_{false};  // release by its thread -> who sends to it
