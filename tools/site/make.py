@@ -149,9 +149,10 @@ def public_names(work):
         "XML_PROGRAMLISTING": "NO", "EXTRACT_ALL": "YES", "QUIET": "YES", "WARNINGS": "NO", "HAVE_DOT": "NO",
         "MARKDOWN_SUPPORT": "NO", "MACRO_EXPANSION": "YES", "EXPAND_ONLY_PREDEF": "YES", "SEARCH_INCLUDES": "NO",
         "EXCLUDE_SYMBOLS": "weft::detail weft::detail::* weft::*::detail weft::interop std asio boost",
-        "PREDEFINED": "WEFT_COROUTINE_TAKES_OVER= WEFT_COROUTINE_WRAPPER= WEFT_COROUTINE_TYPE= WEFT_ELIDABLE= "
+        "PREDEFINED": "WEFT_COROUTINE_TAKES_OVER= WEFT_COROUTINE_WRAPPER= WEFT_COROUTINE_TYPE= WEFT_TO_BE_AWAITED(x)= WEFT_ELIDABLE= "
                       "WEFT_ELIDABLE_ARGUMENT= WEFT_ALWAYS_INLINE=inline WEFT_LAYOUT_IN(...)= WEFT_PER_AWAIT= "
-                      "WEFT_ROOT_IN(...)= WEFT_LAYOUT(...)= WEFT_CONTAINERS= WEFT_COROUTINE_WRAPPER_LAMBDA=",
+                      "WEFT_ROOT_IN(...)= WEFT_LAYOUT(...)= WEFT_CASE_LAYOUT(...)= WEFT_CASE_LAYOUT_IN(...)= "
+                      "WEFT_CONTAINERS= WEFT_COROUTINE_WRAPPER_LAMBDA=",
     }
     work.mkdir(parents=True, exist_ok=True)
     (work / "Doxyfile").write_text("".join(f"{key} = {value}\n" for key, value in configuration.items()))
