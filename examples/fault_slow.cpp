@@ -12,7 +12,7 @@ struct catalogue {
 };
 
 w::task<long> ask_supplier() {
-  co_await w::sleep_for(20s);  // a server that is slow today
+  co_await w::sleep_for(10min);  // a server that is slow today
   co_return 8;
 }
 

@@ -27,7 +27,7 @@ w::task<int> ask(const char* mirror, std::chrono::milliseconds takes) {
 }
 
 w::task<> make_report() {
-  std::ignore = co_await w::when_any(ask("north", 1ms), ask("south", 1h));
+  std::ignore = co_await w::when_any(ask("south", 1h), ask("north", 0ms));
   co_await w::sleep_for(1h);  // a report takes its time
   std::puts("the report");
 }
