@@ -298,5 +298,7 @@ template <int = 0>
 void as_future(detail::refused<>, stop_token = {});
 template <int = 0>
 void as_future(detail::given<executor&>, detail::refused<>, stop_token = {});
+template <int = 0>
+detail::void_is_no_awaitable as_future(...);
 
 }  // namespace weft

@@ -159,6 +159,8 @@ class pool {
   }
   template <int = 0>
   void run(detail::refused<>, stop_token = {}) const;
+  template <int = 0>
+  detail::void_is_no_awaitable run(...) const;
 
   /// Limits how many of its own threads may be awake at once, to leave processors to other programs for a while. 0, or size()
   /// and more, removes the limit: see pool_options::threads for how many are awake then.

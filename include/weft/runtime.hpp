@@ -83,6 +83,8 @@ class runtime {
   }
   template <int = 0>
   void run(detail::refused<>, stop_token = {});
+  template <int = 0>
+  detail::void_is_no_awaitable run(...);
 
   /// Makes a runtime usable wherever an executor is taken.
   operator weft::executor&() const noexcept { return executor(); }  // NOLINT: stands for it
@@ -169,6 +171,10 @@ template <int = 0>
 void run(detail::refused<>, runtime_options, stop_token = {});
 template <int = 0>
 void run(detail::refused<>, stop_token = {});
+template <int = 0>
+detail::void_is_no_awaitable run(runtime_options, ...);
+template <int = 0>
+detail::void_is_no_awaitable run(...);
 
 /// The same for main(): gives 0, or 1 after it has written to stderr how the task has failed or that it was stopped.
 template <detail::awaitable_argument Awaitable>
@@ -189,5 +195,9 @@ template <int = 0>
 void run_main(runtime_options, detail::refused<>);
 template <int = 0>
 void run_main(detail::refused<>, runtime_options = {});
+template <int = 0>
+detail::void_is_no_awaitable run_main(runtime_options, ...);
+template <int = 0>
+detail::void_is_no_awaitable run_main(...);
 
 }  // namespace weft

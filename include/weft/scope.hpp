@@ -63,6 +63,8 @@ class scope : detail::scope_core {
   }
   template <class... Rest>
   void fork(detail::refused_work, Rest&&...);
+  template <int = 0>
+  detail::void_is_no_awaitable fork(...);
 
   /// Forks, and runs the fork at once on the caller's stack, up to its first wait: until then it does not run at the same time
   /// as its parent, on no executor. For work whose beginning must come before what the parent does next, such as getting in
@@ -80,6 +82,8 @@ class scope : detail::scope_core {
   }
   template <class... Rest>
   void fork_here(detail::refused_work, Rest&&...);
+  template <int = 0>
+  detail::void_is_no_awaitable fork_here(...);
 
   /// The same as fork(), but the work runs on `ex`, from its beginning.
   template <class What, class... Args>
@@ -128,6 +132,8 @@ class scope : detail::scope_core {
   }
   template <class... Rest>
   void fork_when_room(detail::refused_work, Rest&&...);
+  template <int = 0>
+  detail::void_is_no_awaitable fork_when_room(...);
 
   /// `co_await s.room()` waits until fewer than max_children forks run. It reserves no place, so another fork may take it
   /// before this task goes on: fork_when_room() does reserve one.

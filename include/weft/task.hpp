@@ -110,6 +110,8 @@ await_result<Awaitable> sync_wait(Awaitable&& awaitable, stop_token stop = {}) {
 }
 template <int = 0>
 void sync_wait(detail::refused<>, stop_token = {});
+template <int = 0>
+detail::void_is_no_awaitable sync_wait(...);
 
 /// Awaits, and gives the outcome as a `result<T>`: the value, the exception, or the stop. Neither of the latter is thrown. A
 /// task can see a stop of its own root here, but not swallow it: its next await stops again.

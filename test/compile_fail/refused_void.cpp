@@ -8,8 +8,14 @@
 // expect[clang]: \|   weft::shielded\(f\(\)\);
 // expect[clang]: \|   weft::nothrow\(f\(\)\);
 // expect[clang]: \|   weft::await\(f\(\)\);
+// expect[clang]: \|   weft::sync_wait\(f\(\)\);
+// expect[clang]: \|   weft::run\(f\(\)\);
+// expect[clang]: \|   weft::run\(\{.threads = 1\}, f\(\)\);
+// expect[clang]: \|   weft::run_main\(f\(\)\);
+// expect[clang]: \|   weft::run_main\(\{.threads = 1\}, f\(\)\);
+// expect[clang]: \|   weft::as_future\(f\(\)\);
 // expect[gcc]: invalid use of void expression
-// at-most: 80 lines
+// at-most: 150 lines
 #include <weft/weft.hpp>
 
 using namespace std::chrono_literals;
@@ -24,4 +30,10 @@ void all(weft::executor& ex) {
   weft::shielded(f());
   weft::nothrow(f());
   weft::await(f());
+  weft::sync_wait(f());
+  weft::run(f());
+  weft::run({.threads = 1}, f());
+  weft::run_main(f());
+  weft::run_main({.threads = 1}, f());
+  weft::as_future(f());
 }

@@ -133,7 +133,7 @@ struct given {
 
 /// What such a function gives where an argument is of type void, which no other overload can take: only an ellipsis does.
 /// Without that overload clang lists all candidates. The type is incomplete, so the call is no valid expression either.
-struct void_is_no_awaitable;  // a call that gives void can't be awaited. Or there are more arguments than it takes
+struct void_is_no_awaitable;  // a call that gives void can't be awaited. Or another argument is not what it takes
 /// Likewise what when_any() gives.
 struct race_of_nothing;  // when_any of nothing would never end
 
