@@ -1,5 +1,5 @@
-// What the hooked calls on file descriptors share: the kind of a descriptor, and how a read or a write continues that finds no
-// data or no room. `number` is the descriptor's number throughout.
+// Shared by the hooked calls on file descriptors: what kind of file a descriptor names, and how a read or a write that would
+// block goes on. `number` is always the descriptor.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 namespace weft::detail {
 
-// What several of the sources call.
+// The C library's functions that more than one source file calls.
 #pragma GCC visibility push(hidden)
 WEFT_HOOK_NEXT(poll);
 WEFT_HOOK_NEXT(recv);
@@ -35,19 +35,19 @@ inline file_kind kind_of(int number) noexcept {
   if (::fstat(number, &about) != 0) return file_kind::none;
   if (S_ISSOCK(about.st_mode)) return file_kind::socket;
   if (S_ISFIFO(about.st_mode)) return file_kind::pipe;
-  // Directories and block devices count as regular files: a call on them waits for a disk alone.
+  // Directories and block devices count as regular files: a call on them waits only for a disk.
   return S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode) ? file_kind::regular
                                                                                     : file_kind::other;
 }
 
-/// Whether the program has set O_NONBLOCK, so that a call must return EAGAIN. Also true for a number that is no descriptor: the
-/// caller's system call reports that.
+/// Whether the program has set O_NONBLOCK, so that a call must fail with EAGAIN. Also true for a number that is no descriptor:
+/// the system call that follows reports that.
 inline bool is_non_blocking(int number) noexcept {
   const int flags = ::fcntl(number, F_GETFL);
   return flags < 0 || (flags & O_NONBLOCK) != 0;
 }
 
-/// False where the descriptor is no socket. This function and socket_option_of() leave errno as it was.
+/// False: the descriptor is no socket. This function and socket_option_of() leave errno as it was.
 inline bool get_socket_option(int number, int option, void* into, socklen_t size) noexcept {
   const int kept = errno;
   const bool is_there = ::getsockopt(number, SOL_SOCKET, option, into, &size) == 0;
@@ -59,7 +59,7 @@ inline int socket_option_of(int number, int option) noexcept {
   return get_socket_option(number, option, &value, sizeof value) ? value : -1;
 }
 
-/// The deadline of a call that begins now, by SO_RCVTIMEO or SO_SNDTIMEO. There is none where that is not set, or for no socket.
+/// The deadline of a call that begins now, by SO_RCVTIMEO or SO_SNDTIMEO; `without_end` if that is not set, or for no socket.
 inline clock::time_point limit_of(int number, direction which) noexcept {
   timeval limit{};
   const int option = which == direction::in ? SO_RCVTIMEO : SO_SNDTIMEO;
@@ -68,10 +68,10 @@ inline clock::time_point limit_of(int number, direction which) noexcept {
   return after(std::chrono::seconds{limit.tv_sec} + std::chrono::microseconds{limit.tv_usec});
 }
 
-/// Whether a call would have blocked.
+/// Whether a non-blocking call with this result would have blocked.
 inline bool would_block(ssize_t result) noexcept { return result < 0 && errno == EAGAIN; }
 
-/// Whether poll() reports it ready now. If poll() fails, that counts as ready: the call fails, too.
+/// Whether poll() reports the descriptor ready now. If poll() fails, that counts as ready: the call that follows fails, too.
 bool is_ready(int number, direction which) noexcept;
 
 /// Makes `call` if poll() says that it would not block; else fails with EAGAIN. Holds the number's lock over both.
@@ -83,8 +83,8 @@ ssize_t call_if_ready(int number, direction which, Call call) noexcept {
   return -1;
 }
 
-/// Finishes a call whose first try gave `result`. If that found nothing, waits until attempt(), the form of the call that does
-/// not block, gives a result; where weft can't wait for the descriptor, makes plain(), the form that may block.
+/// Finishes a call whose first try gave `result`. If that try would have blocked, waits until attempt(), which never blocks,
+/// gives a result. If weft can't wait for the descriptor, calls plain(), which may block the thread.
 template <class Attempt, class Plain>
 ssize_t finish_when_ready(const hooked_call& call, int number, direction which, clock::time_point until, ssize_t result,
                           Attempt attempt, Plain plain) noexcept {
@@ -128,10 +128,10 @@ ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attem
   }
 }
 
-/// To be called before a call that may wait: yields to other fibers where that is due. False: the fiber was told to stop.
+/// Begins a call that may wait: yields to other fibers if a yield is due. False: the fiber was told to stop.
 inline bool may_begin(const hooked_call& call) noexcept { return !call.is_stopped() && yield_if_due(); }
 
-/// Runs `plain` on the process's pool for blocking calls while the fiber waits; on this thread where memory or a thread lacks.
+/// Runs `plain` on the pool for blocking calls while the fiber waits; on this thread if memory or a thread is lacking.
 template <class Plain>
 ssize_t run_on_pool(const hooked_call& call, Plain plain) noexcept {
   struct answer {

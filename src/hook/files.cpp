@@ -1,5 +1,5 @@
-// Reads and writes at a position (pread, pwrite, ...). They are for regular files and never wait for data or room, but may wait
-// for the disk: with `files` on they run on the pool for blocking calls.
+// Reads and writes at a position (pread, pwrite, ...). They are for regular files, and never wait for data or room, but may
+// wait for the disk: with the option `files` they run on the pool for blocking calls.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ ssize_t positional(Plain plain) noexcept {
 }  // namespace
 
 extern const char hooks_files;
-const char hooks_files = 0;  // has the linker take this file; see all_sources in waiting.cpp
+const char hooks_files = 0;  // makes the linker include this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 

@@ -1,6 +1,6 @@
-// Counts the pthread locks that a fiber holds. While it holds one, its calls block the thread instead of suspending the fiber: if
-// another fiber ran on the thread and wanted the lock, it would block the thread, and so both fibers, for ever. Waiting for a
-// lock or on a condition variable also blocks the thread.
+// Counts the pthread locks that a fiber holds. While it holds one, its calls block the thread instead of suspending the fiber:
+// if another fiber ran on the thread and wanted the lock, it would block the thread, and so both fibers, for ever. Waiting for
+// a lock or on a condition variable also blocks the thread.
 #include <pthread.h>
 #include <threads.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 namespace weft::detail {
 namespace {
 
-// Takes and gives the C library's error number. EOWNERDEAD also means locked: a robust mutex whose owner has died.
+// Both take the error number of a call and return it. EOWNERDEAD also means locked: a robust mutex whose owner has died.
 inline int count_lock(int answer) noexcept {
   if (hook_state* const mine = hooks_here(); mine != nullptr && (answer == 0 || answer == EOWNERDEAD)) [[unlikely]]
     ++mine->locks;
@@ -52,7 +52,7 @@ WEFT_HOOK_NEXT(mtx_unlock);
 }  // namespace
 
 extern const char hooks_locks;
-const char hooks_locks = 0;  // has the linker take this file; see all_sources in waiting.cpp
+const char hooks_locks = 0;  // makes the linker include this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
@@ -94,7 +94,7 @@ int pthread_spin_lock(pthread_spinlock_t* one) noexcept { return count_lock(next
 int pthread_spin_trylock(pthread_spinlock_t* one) noexcept { return count_lock(next_pthread_spin_trylock(one)); }
 int pthread_spin_unlock(pthread_spinlock_t* one) noexcept { return count_unlock(next_pthread_spin_unlock(one)); }
 
-// glibc's mtx functions lock the mutex inside the library, by none of the symbols above. thrd_success is 0.
+// glibc's mtx functions lock the mutex without calling the symbols above. thrd_success is 0.
 int mtx_lock(mtx_t* one) { return count_lock(next_mtx_lock(one)); }
 int mtx_trylock(mtx_t* one) { return count_lock(next_mtx_trylock(one)); }
 int mtx_timedlock(mtx_t* one, const timespec* until) { return count_lock(next_mtx_timedlock(one, until)); }

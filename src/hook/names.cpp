@@ -1,4 +1,4 @@
-// getaddrinfo: runs the C library's own on the pool for blocking calls, so that all of the system's configuration holds.
+// getaddrinfo: runs the C library's function on the pool for blocking calls, so that all of the system's configuration applies.
 #include <netdb.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ WEFT_HOOK_NEXT(getaddrinfo);
 
 using weft::hook_options;
 
-// A lookup that owns its arguments and its result, since after a stop it goes on in the pool while the call has returned.
+// A lookup that owns its arguments and its result: after a stop it still runs in the pool although the call has returned.
 struct name_lookup {
   std::string host, service;
   bool has_host, has_service, has_hints;
@@ -42,7 +42,7 @@ struct name_lookup {
   }
 };
 
-// Whether the lookup asks no name server and reads no file, so that it does not wait.
+// Whether the host is absent or a numeric address, so that the lookup asks no name server.
 bool is_numeric(const char* host, const char* service, const addrinfo* hints) noexcept {
   if (host == nullptr || (hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0)) return true;
   addrinfo as_number{};
@@ -62,7 +62,7 @@ bool is_numeric(const char* host, const char* service, const addrinfo* hints) no
 }  // namespace
 
 extern const char hooks_names;
-const char hooks_names = 0;  // has the linker take this file; see all_sources in waiting.cpp
+const char hooks_names = 0;  // makes the linker include this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
@@ -73,8 +73,8 @@ extern "C" {
 int getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** into) {
   const hooked_call call{&hook_options::names};
   if (!call || is_numeric(host, service, hints)) return next_getaddrinfo(host, service, hints, into);
-  const auto is_stopped = [&] { return static_cast<void>(call.fail(ECANCELED)), EAI_SYSTEM; };
-  if (call.is_stopped()) return is_stopped();
+  const auto fail_as_stopped = [&] { return static_cast<void>(call.fail(ECANCELED)), EAI_SYSTEM; };
+  if (call.is_stopped()) return fail_as_stopped();
   try {
     const name_lookup lookup{.host = host != nullptr ? host : "",
                              .service = service != nullptr ? service : "",
@@ -83,7 +83,7 @@ int getaddrinfo(const char* host, const char* service, const addrinfo* hints, ad
                              .has_hints = hints != nullptr,
                              .hints = hints != nullptr ? *hints : addrinfo{}};
     auto asked = await_unless_stopped(weft::as_result(weft::detach_on_stop(weft::blocking(lookup))));
-    if (!asked || asked->is_stopped()) return is_stopped();
+    if (!asked || asked->is_stopped()) return fail_as_stopped();
     if (asked->has_value()) {
       name_lookup::answer& answer = asked->value();
       if (answer.failed == 0) *into = answer.list.release();

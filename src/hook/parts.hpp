@@ -17,8 +17,8 @@ inline std::size_t size_of(const iovec* parts, std::size_t count) noexcept {
   return size;
 }
 
-/// Of a vectored call that has just failed, with errno: whether its parts have no bytes. readv() and writev() then do nothing, where
-/// recvmsg() and sendmsg() fail on a socket that is not connected. False where the system may not have read the parts.
+/// After a vectored call has failed and set errno: whether its parts have no bytes. For such parts readv() and writev() return
+/// 0, while recvmsg() and sendmsg() fail on a socket that is not connected. False if the system may not have read the parts.
 inline bool has_failed_without_bytes(const iovec* parts, std::size_t count) noexcept {
   if (errno == EFAULT || errno == ENOTSOCK || errno == EBADF) return false;
   for (std::size_t i = 0; i != count; ++i)
@@ -26,12 +26,12 @@ inline bool has_failed_without_bytes(const iovec* parts, std::size_t count) noex
   return true;
 }
 
-/// Copies the parts only once some bytes were transferred: the caller's array may not be changed.
+/// Copies the parts only once some bytes were transferred: the caller's array must not be changed.
 class parts_left {
  public:
   parts_left(const iovec* parts, std::size_t count) noexcept : parts_{parts}, count_{count} {}
 
-  /// The parts after the first `done` bytes. Empty where nothing is left, or there is no memory for the copy.
+  /// The parts after the first `done` bytes. Empty if nothing is left, or if there is no memory for the copy.
   struct view {
     iovec* parts;
     std::size_t count;

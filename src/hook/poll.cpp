@@ -1,8 +1,8 @@
 // poll, select and epoll_wait.
 //
 // A call for one descriptor and one direction waits as a read does. Any other call makes an epoll set of its descriptors, and
-// waits until that set is readable. After each change the next poll() or select() is called with a timeout of zero, and its
-// answer is what the hook returns.
+// waits until that set is readable. After each change the C library's poll() or select() is called with a timeout of zero, and
+// its answer is what the hook returns.
 //
 // A call with a signal mask blocks the thread: a signal mask belongs to a thread, not to a fiber.
 #include <poll.h>
@@ -52,12 +52,12 @@ class temporary_epoll_set {
   ~temporary_epoll_set() {
     if (set_ >= 0) ::close(set_);
   }
-  /// Adds a descriptor; one that is in the set already is then watched for what `all_events()` gives. False: it can't be watched.
+  /// Adds a descriptor; one that is in the set already is then watched for `all_events()`. False: it can't be watched.
   template <class AllEvents>
   bool add(int number, std::uint32_t events, AllEvents all_events) noexcept {
     epoll_event one{.events = events, .data = {.u64 = 0}};
     if (::epoll_ctl(set_, EPOLL_CTL_ADD, number, &one) == 0) return true;
-    // EPERM: it is always ready. EBADF: the poll() or select() reports it.
+    // EPERM: epoll can't watch the file, which is always ready. EBADF: poll() or select() reports it.
     if (errno != EEXIST) return errno == EPERM || errno == EBADF;
     one.events = all_events();
     return ::epoll_ctl(set_, EPOLL_CTL_MOD, number, &one) == 0;
@@ -82,14 +82,14 @@ class temporary_epoll_set {
 
 constexpr unsigned in_events = POLLIN | POLLRDNORM | POLLRDHUP, out_events = POLLOUT | POLLWRNORM;
 
-// Waits until look() is not 0. The caller has called look() before, so `those` are known to be readable memory.
+// Waits until look() gives something else than 0. The caller has called look() before, so `those` are known to be readable.
 template <class Look, class Plain>
 int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count, clock::time_point until, Look look,
                  Plain plain) noexcept {
   int found = 0;
   waited how = waited::ready;
   if (count == 0) return await_unless_stopped(sleep_until(until)) ? call.give(0) : call.fail(ECANCELED);
-  // poll() reports these even if they were not asked for. They are ignored here, since libpq asks for them.
+  // poll() reports these events even if the program did not ask. Ignored here, since libpq asks for them.
   constexpr unsigned always = POLLERR | POLLHUP | POLLNVAL;
   const unsigned events = count == 1 && those->fd >= 0 ? static_cast<unsigned short>(those->events) & ~always : 0U;
   if (events != 0 && ((events & ~in_events) == 0 || (events & ~out_events) == 0)) {
@@ -98,7 +98,7 @@ int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count
   } else {
     temporary_epoll_set set;
     if (!set) return call.give(plain());
-    // All events asked for `number`, and no others, since the wait would end for those.
+    // All events that the call asks of `number`. No others: the wait would end for those.
     const auto events_of = [&](int number) {
       std::uint32_t all = 0;
       for (const pollfd* one = those; one != those + count; ++one)
@@ -149,7 +149,7 @@ class copied_sets {
   }
   explicit operator bool() const noexcept { return is_whole_; }
 
-  /// The sets as an array of pollfd. Gives its length; -1: there is no memory.
+  /// The sets as an array of pollfd. Returns its length; -1: there is no memory.
   int to_pollfds(std::unique_ptr<pollfd[]>& into) const noexcept {
     into.reset(new (std::nothrow) pollfd[static_cast<std::size_t>(count_)]);
     if (!into) return -1;
@@ -173,7 +173,7 @@ class copied_sets {
   bool is_whole_ = true;
 };
 
-// The result of a select in a fiber. `is_there` is false where the plain call must be made, which may block.
+// The result of a select in a fiber. False in `is_there`: the plain call must be made, which may block.
 struct selected {
   bool is_there = false;
   int found = -1;
@@ -185,7 +185,7 @@ selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* o
   std::unique_ptr<pollfd[]> those;
   const int numbers = sets ? sets.to_pollfds(those) : -1;
   if (numbers < 0) return {};
-  // Waits by poll() for the same descriptors, since select() overwrites its sets even when nothing is ready.
+  // Waits with poll() for the same descriptors, since select() overwrites its sets even when nothing is ready.
   bool blocks = false;
   const auto look = [&] { return next_poll(those.get(), static_cast<nfds_t>(numbers), 0); };
   int ready = look();
@@ -205,7 +205,7 @@ selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* o
 }  // namespace
 
 extern const char hooks_poll;
-const char hooks_poll = 0;  // has the linker take this file; see all_sources in waiting.cpp
+const char hooks_poll = 0;  // makes the linker include this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 

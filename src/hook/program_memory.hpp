@@ -1,6 +1,6 @@
-// Reads and writes memory that the program has passed to a hooked function and that no system call has checked yet. A bad pointer
-// must make the call fail with EFAULT, as without hooks, but a plain load would raise SIGSEGV. So the system copies it, by
-// process_vm_readv() and process_vm_writev() on this process.
+// Reads and writes memory that the program has passed to a hooked function and that no system call has checked yet. A bad
+// pointer must make the call fail with EFAULT, as without hooks, but a plain load would raise SIGSEGV. So the system copies the
+// memory, by process_vm_readv() and process_vm_writev() on this process.
 #pragma once
 
 #include <sys/uio.h>
@@ -15,7 +15,7 @@ inline bool copy_from_program(void* into, const void* from, std::size_t size) no
   const iovec mine{into, size}, its{const_cast<void*>(from), size};  // NOLINT: it is only read
   return ::process_vm_readv(::getpid(), &mine, 1, &its, 1, 0) == static_cast<ssize_t>(size);
 }
-/// Memory that can't be written is left alone without an error: so the system does where it stores the time that is left.
+/// Does nothing if the memory can't be written, as the system does where it stores the time that is left.
 inline void copy_to_program(void* into, const void* from, std::size_t size) noexcept {
   const iovec mine{const_cast<void*>(from), size}, its{into, size};  // NOLINT: it is only read
   static_cast<void>(::process_vm_writev(::getpid(), &mine, 1, &its, 1, 0));

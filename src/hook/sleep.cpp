@@ -35,7 +35,7 @@ bool sleep_in_fiber(clock::duration d) noexcept {
 }  // namespace
 
 extern const char hooks_sleep;
-const char hooks_sleep = 0;  // has the linker take this file; see all_sources in waiting.cpp
+const char hooks_sleep = 0;  // makes the linker include this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
@@ -69,7 +69,7 @@ int nanosleep(const timespec* wanted, timespec* left) {
 }
 
 // Returns the error number instead of setting errno. Suspends for CLOCK_MONOTONIC, and for CLOCK_REALTIME with a relative time.
-// In every other case the clock may be set or stand still meanwhile, so the plain call blocks the thread.
+// Any other sleep blocks the thread: its clock may be set, stand still or count the time for which the system is suspended.
 int clock_nanosleep(clockid_t by, int flags, const timespec* wanted, timespec* left) {
   const hooked_call call{&weft::hook_options::sleep};
   timespec time;

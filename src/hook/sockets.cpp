@@ -110,8 +110,8 @@ ssize_t send_hooked(const hooked_call& call, int number, std::size_t size, int f
 // sent.
 int flags_after(std::size_t done, int flags) noexcept { return flags | MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0); }
 
-// The rest of a message that a stream has taken in part: its parts alone, without address and control data. The system has read
-// the parts by then, so they are known to be readable.
+// Sends the rest of a message of which a stream socket has taken some bytes: its iovecs alone, without address and control
+// data. The system has read the iovecs by then, so they are known to be readable.
 class rest_of_message {
  public:
   rest_of_message(int number, const msghdr* message) noexcept : number_{number}, message_{message} {}
@@ -155,8 +155,8 @@ int send_each(const hooked_call& call, int number, mmsghdr* messages, unsigned c
 
 // ---- connecting -------------------------------------------------------------------------------------------------------------
 
-// Sets O_NONBLOCK for the time of one call. Only connect() needs this, since it has no flag like MSG_DONTWAIT. Other users of the
-// open file could see the flag meanwhile, but a socket that is being connected is seldom shared.
+// Sets O_NONBLOCK during one call. Only connect() needs this, since it has no flag like MSG_DONTWAIT. Other users of the open
+// file could see the flag meanwhile, but a socket that is being connected is seldom shared.
 class nonblocking_for_one_call {
  public:
   explicit nonblocking_for_one_call(int number) noexcept : number_{number}, flags_{::fcntl(number, F_GETFL)} {
@@ -185,13 +185,13 @@ int connect_hooked(const hooked_call& call, int number, const sockaddr* to, sock
   };
   end_unused_watches_of(number);
   const int refused = attempt();
-  // EAGAIN from a Unix socket: the listener's backlog is full. From any other socket a blocking call fails with it, too.
+  // EAGAIN from a Unix socket: the listener's backlog is full. On other sockets a blocking connect() fails with it, too.
   if (would_block(refused) && socket_option_of(number, SO_DOMAIN) == AF_UNIX)
     return static_cast<int>(retry_with_backoff(call, number, refused, attempt));
   if (refused == 0 || (errno != EINPROGRESS && errno != EALREADY)) return call.give(refused);
   const waited how = wait_until(call, number, direction::out, limit_of(number, direction::out),
                                 [&] { return is_ready(number, direction::out); });
-  // The connect is over. A second connect() gives its result, and leaves the socket in the state that a blocking one would.
+  // The attempt has ended. A second connect() gives its result, and leaves the socket in the state that a blocking one would.
   if (how == waited::ready || how == waited::impossible) return call.give(plain());
   return call.fail(error_of(how, EINPROGRESS));
 }
@@ -213,7 +213,7 @@ int accept_hooked(const hooked_call& call, int number, Plain plain) noexcept {
 }  // namespace
 
 extern const char hooks_sockets;
-const char hooks_sockets = 0;  // has the linker take this file; see all_sources in waiting.cpp
+const char hooks_sockets = 0;  // makes the linker include this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 

@@ -1,4 +1,4 @@
-// read, readv, write and writev on every kind of file; close, dup2 and dup3, which end the waits for a number.
+// read, readv, write and writev on every kind of file; close, dup2 and dup3, which end the waits for a descriptor.
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,14 +27,14 @@ WEFT_HOOK_NEXT(dup2);
 WEFT_HOOK_NEXT(dup3);
 WEFT_HOOK_NEXT(__read_chk);
 
-// The most that the system transfers in one call. A larger read() or write() is cut to it, as the system does; the plain call
-// refuses one of so many bytes that no memory has them.
+// The most that the system transfers in one call. A larger read() or write() is cut to it, as by the system. A size above
+// most_of_memory, the whole address space, goes to the plain call, which fails.
 constexpr std::size_t most_at_once = 0x7ffff000;
 constexpr std::size_t most_of_memory = std::size_t{1} << 46;
 constexpr std::size_t most_parts = IOV_MAX;
 using weft::hook_options;
 
-// Whether this vectored call has no bytes and so does nothing. recvmsg() and sendmsg() can't stand in for it on a datagram
+// Whether this vectored call has no bytes and so transfers nothing. recvmsg() and sendmsg() can't stand in for it on a datagram
 // socket, where they would receive or send an empty message.
 bool does_nothing(int number, const iovec* parts, int count) noexcept {
   return socket_option_of(number, SO_TYPE) != SOCK_STREAM && is_empty(parts, static_cast<std::size_t>(count));
@@ -61,7 +61,7 @@ ssize_t read_of_file(const hooked_call& call, int number, ByNowait by_nowait, Pl
 
 template <class BySocket, class ByNowait, class Plain>
 ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByNowait by_nowait, Plain plain) noexcept {
-  if (!may_begin(call)) {  // after a stop a call that never waits is still made, so that a program can write its log
+  if (!may_begin(call)) {  // after a stop, calls that never wait are still made: regular files can be read
     const file_kind kind = kind_of(number);
     if (kind == file_kind::none || kind == file_kind::regular) return call.give(plain());
     return call.fail(ECANCELED);
@@ -77,7 +77,7 @@ ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByN
   return read_of_file(call, number, by_nowait, plain);
 }
 
-// by_socket(done), by_nowait(done) and some(done, most) write what comes after the first `done` bytes. The last one may block.
+// by_socket(done), by_nowait(done) and some(done, most) write what comes after the first `done` bytes. Only some() may block.
 template <class BySocket, class ByNowait, class Some>
 ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySocket by_socket, ByNowait by_nowait,
                      Some some) noexcept {
@@ -116,7 +116,7 @@ bool is_ready(int number, direction which) noexcept {
 }
 
 extern const char hooks_streams;
-const char hooks_streams = 0;  // has the linker take this file; see all_sources in waiting.cpp
+const char hooks_streams = 0;  // makes the linker include this file; see all_sources in waiting.cpp
 
 }  // namespace weft::detail
 
@@ -186,7 +186,7 @@ ssize_t writev(int number, const iovec* parts, int count) {
   if (count <= 0 || static_cast<std::size_t>(count) > most_parts || does_nothing(number, parts, count))
     return call.give(next_writev(number, parts, count));
   parts_left left{parts, static_cast<std::size_t>(count)};
-  // The size is not known, since the parts may be unreadable: it writes until none is left, or as much as the system would.
+  // The size is not known, since the parts may be unreadable: writes until none is left, or as much as the system does at once.
   return write_hooked(
       call, number, most_at_once,
       [&](std::size_t done) {
@@ -198,7 +198,7 @@ ssize_t writev(int number, const iovec* parts, int count) {
         const ssize_t sent = next_sendmsg(number, &all, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent >= 0 || done != 0) return sent;
         if (has_failed_without_bytes(rest, its)) return ssize_t{0};
-        return errno == EPIPE ? next_sendmsg(number, &all, MSG_DONTWAIT) : sent;  // now with the signal
+        return errno == EPIPE ? next_sendmsg(number, &all, MSG_DONTWAIT) : sent;  // again, for SIGPIPE
       },
       [&](std::size_t done) {
         const auto [rest, its] = left.rest_after(done);

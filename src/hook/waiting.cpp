@@ -32,8 +32,8 @@ struct file_identity {
   bool operator==(const file_identity&) const = default;
 };
 
-// A watch: a number registered with a service. The number's lock guards it, except for `*at`, which synchronizes itself, and for
-// `before` and `behind`, which the lock of the service's list guards. It is in both lists, or in neither (`is_closed`).
+// A watch: a number registered with a service. The number's lock guards it, except for `*at`, which synchronizes itself, and
+// for `before` and `behind`, which the lock of the service's list guards. It is in both lists, or in neither (`is_closed`).
 struct number_watch {
   descriptor* at;
   io_service* by;
@@ -86,20 +86,20 @@ number_entry* entry_of(int number, bool makes) noexcept {
   return &(*found)[index % block_size];
 }
 
-// The process whose waits are in `blocks`. A child of vfork() shares this memory, but its own id differs. Relaxed: it is only set
-// while there is one thread.
+// The process whose waits are in `blocks`. A child of vfork() shares this memory, but its own id differs. Relaxed: it is only
+// set while there is one thread.
 constinit std::atomic<pid_t> process{0};
 bool is_process_of_waits() noexcept { return process.load(std::memory_order_relaxed) == ::getpid(); }  // see `process`
 
-// The child of a fork() has none of the threads that wait, and one of them may hold a lock for ever: so the child starts with
-// empty tables, and its hooks are off.
+// A child of fork() has none of the parent's other threads, so a lock that one of them holds is never released: the child
+// starts with empty tables, and its hooks are off.
 void begin_in_child() noexcept {
   process.store(::getpid(), std::memory_order_relaxed);  // a forked child has one thread
   for (std::atomic<block*>& one : blocks)
     one.store(nullptr, std::memory_order_relaxed);  // a forked child has one thread
   for (hook_state* one = hooks_here(); one != nullptr; one = one->outer) one->is_over = true;
 }
-[[gnu::constructor]] void look_at_forks() noexcept {
+[[gnu::constructor]] void register_fork_handler() noexcept {
   process.store(::getpid(), std::memory_order_relaxed);  // the program is being loaded, and has one thread
   ::pthread_atfork(nullptr, nullptr, begin_in_child);
 }
@@ -143,8 +143,8 @@ void destroy_unused(number_watch* one, bool is_there) noexcept {
   delete one;
 }
 
-// Watches that end while fibers wait. The destructor wakes these fibers after the number's lock was released, since each of them
-// takes it. So this object counts as a user of each watch until then, and holds a visit on its service.
+// Watches that end while fibers wait. The destructor wakes these fibers after the number's lock was released, since each of
+// them takes it. So this object counts as a user of each watch until then, and holds a visit on its service.
 class ended_watches {
  public:
   explicit ended_watches(number_entry& of) noexcept : of_{of} {}
@@ -163,7 +163,7 @@ class ended_watches {
     }
   }
 
-  /// Ends the watches that are not of the file `now`, or all. Called under the number's lock.
+  /// Ends the watches of other files than `now`; with `all`, every watch. Called under the number's lock.
   void take(const file_identity& now, bool all) noexcept {
     number_watch* each = std::exchange(of_.watches, nullptr);
     while (each != nullptr) {
@@ -215,9 +215,9 @@ void allow_idle_watches(hook_state& its, io_service& by) noexcept {
 
 }  // namespace
 
-// Once no fiber has hooks by this service, none uses its watches. Each is ended under its number's lock, which must be taken
-// before the list's lock. So the list's lock is released in between, and another thread that closes the number may end the watch
-// first.
+// Once the hooks of the last fiber that waited by a service end, nobody uses the service's watches. Each is ended under its
+// number's lock, which must be taken before the list's lock. So the list's lock is released in between, and another thread that
+// closes the number may end the watch first.
 void end_idle_watches(hook_state& its) noexcept {
   io_service* const by = std::exchange(its.watched_by, nullptr);
   if (by == nullptr) return;
@@ -249,10 +249,10 @@ watch_of_number::watch_of_number(hook_state& whose, int number) noexcept {
     io_service& by = io_service_here();
     allow_idle_watches(whose, by);
     const std::lock_guard guard{entry_->lock};
-    const file_identity now{number};  // under the lock: before it the number could still come to name another file
+    const file_identity now{number};  // read under the lock: a close() may have come before it
     others.take(now, false);
     watch_ = find(*entry_, by);
-    // A socket whose end was reported may have been connected again. A new watch has its present state reported.
+    // A socket whose end was reported may have been connected again. A new watch reports its present state.
     if (watch_ != nullptr && watch_->users == 0 && detail::has_ended(*watch_)) {
       entry_->take_out(*watch_);
       destroy_unused(std::exchange(watch_, nullptr), true);
@@ -342,8 +342,8 @@ bool yield_if_due() noexcept { return !has_had_its_turn() || !is_process_of_wait
 namespace weft {
 
 namespace detail {
-// A member of a static library is linked only if something refers to it. This table refers to one symbol of each source file, so
-// that a program which uses hooks::hooks() gets all hooks.
+// A member of a static library is linked only if something refers to it. This table refers to one symbol of each source file,
+// so that a program which uses hooks::hooks() gets all hooks.
 extern const char hooks_sleep, hooks_locks, hooks_streams, hooks_sockets, hooks_poll, hooks_names, hooks_files;
 namespace {
 [[gnu::used]] const char* const all_sources[] = {&hooks_sleep, &hooks_locks, &hooks_streams, &hooks_sockets,

@@ -1,20 +1,20 @@
 // How a hooked call waits.
 //
 // A call is first tried in a way that does not block: on a socket with MSG_DONTWAIT, on a pipe with RWF_NOWAIT, on everything
-// else by poll() and then the call itself. Those two are made under a lock of the descriptor's number, so that of several fibers
-// that one connection has woken none blocks in accept(). Where the try finds nothing, the fiber waits until the descriptor is
-// ready in that direction, and tries again.
+// else by poll() and then the call itself. poll() and the call are made under a lock of the descriptor's number: of several
+// fibers that one connection has woken, all but one would otherwise block in accept(). If the try finds nothing, the fiber
+// waits until the descriptor is ready in that direction, and tries again.
 //
 // A watch registers a descriptor number with the io_service of the fiber's executor. All fibers that wait for one number by one
 // service share a watch. It is edge-triggered: a fiber that joins a watch tries once more before it waits, since the last edge
-// may have been reported before it joined. A number may have come to name another file: then the waits of the old watch end with
-// EBADF, and a new watch is made.
+// may have been reported before it joined. A number may have come to name another file: then the waits of the old watch end
+// with EBADF, and a new watch is made.
 //
 // The watch of a socket outlives a wait, so that the next wait needs no system call to register it. It ends when the number is
-// closed, or with the last fiber with hooks that has waited by this service, since a runtime may end once its fibers have. Such a
-// watch must not keep its file open, or a close that no hook sees (fclose) would not take effect: an epoll set keeps none open,
-// and a ring polls the file only during a wait. Before each wait the inode tells whether the number still names the same socket;
-// no two sockets share one. Files of other kinds are watched only during a wait.
+// closed, or when the hooks of the last fiber end that has waited by this service, since the runtime may be destroyed after
+// that. Such a watch must not keep its file open, or a close that no hook sees (fclose) would not take effect: an epoll set
+// keeps none open, and a ring polls the file only during a wait. Before each wait the inode tells whether the number still
+// names the same socket; no two sockets share one. Files of other kinds are watched only during a wait.
 //
 // close() ends the waits for its number with EBADF. The watch is unregistered before the number is freed, since the number may
 // name another file right afterwards.
@@ -24,9 +24,9 @@
 // socket: so a watch that has reported the end, or that exists when its socket is connected, is replaced.
 //
 // Lock order: a number's lock, then the lock of a service's list of watches. The last fiber ends the service's watches one by
-// one, each under its number's lock, and goes on until the list is empty. So a thread that closes a number removes its watch from
-// the list as the last step. Where it wakes waiting fibers after that, without a lock, it holds a visit on the service, whose
-// destructor waits until the visit ends.
+// one, each under its number's lock, and goes on until the list is empty. So a thread that closes a number removes its watch
+// from the list as the last step. If that thread then wakes waiting fibers, without a lock, it holds a visit on the service,
+// whose destructor waits until the visit ends.
 #pragma once
 
 #include <cerrno>
@@ -54,8 +54,9 @@ inline hook_state* hooks_here() noexcept {
   return here->fiber->hooks();
 }
 
-/// A hooked call, while it is under way. False: the call is not hooked, and the caller makes the next function's plain call.
-/// While it lives, calls that weft itself makes on this fiber are not hooked. A call that succeeds leaves errno as it was before.
+/// A hooked call in progress. Converts to false if the call is not hooked: the caller then calls the C library's function.
+/// While it lives, calls that weft itself makes on this fiber are not hooked. A call that succeeds leaves errno as it was
+/// before.
 class hooked_call {
  public:
   /// For a call that may wait: hooked if the options have `kind` or `or_kind` on, and the fiber holds no lock.
@@ -90,7 +91,7 @@ class hooked_call {
   /// Whether the fiber was told to stop. Then no call begins that may wait.
   bool is_stopped() const noexcept { return current_root()->sleeper::stop_requested(); }
 
-  /// give() and fail() give the hook's return value. If the call succeeded, give() restores errno; fail() sets it.
+  /// give() and fail() return what the hook returns. If the call succeeded, give() restores errno; fail() sets it.
   template <class Result>
   Result give(Result result) const noexcept {
     if (result >= 0) errno = errno_;
@@ -139,7 +140,7 @@ enum class waited : std::uint8_t {
 
 inline constexpr clock::time_point without_end = clock::time_point::max();
 
-/// The errno for a wait that did not end as `ready`; `late` is that for one that timed out.
+/// The errno for a wait that did not end as `ready`; `late` is the errno of one that timed out.
 inline int error_of(waited how, int late) noexcept {
   switch (how) {
     case waited::stopped: return ECANCELED;
@@ -149,7 +150,7 @@ inline int error_of(waited how, int late) noexcept {
   }
 }
 
-/// Yields where the fiber has made many calls in a row that did not wait. False: the fiber was stopped.
+/// Yields if the fiber has made so many calls in a row without waiting that others must run. False: the fiber was stopped.
 bool yield_if_due() noexcept;
 
 /// One fiber's use of the watch of a number; makes the watch if there is none.
@@ -177,7 +178,7 @@ class watch_of_number {
   bool is_alone_ = false, has_no_memory_ = false;
 };
 
-/// How a wait with a time limit has ended, from what as_result() has given; an empty optional: it was stopped.
+/// How a wait with a time limit has ended, by its as_result(); an empty optional: it was stopped.
 template <class Result>
 waited ended_by(const std::optional<Result>& ended) noexcept {
   if (!ended || ended->is_stopped()) return waited::stopped;
@@ -196,11 +197,11 @@ void end_unused_watches_of(int number) noexcept;
 /// To be called when a fiber's hooks end. The last fiber that has waited by a service ends the service's watches.
 void end_idle_watches(hook_state& its) noexcept;
 
-/// Locks a number. Held over a poll() and the call that it permits, so that no other hooked fiber takes what poll() has seen.
+/// Locks a number. Held over a poll() and the call that it permits, so that no other hooked fiber takes what poll() reports.
 std::unique_lock<std::mutex> lock_number(int number) noexcept;
 
-/// Waits until `attempt()` gives true. The caller has tried before and found nothing. It is called again after each edge, and once
-/// more when the time is over: this thread may have been held up, and what came in time counts.
+/// Waits until `attempt()` gives true. The caller has tried before and found nothing. Calls attempt() after each edge, and once
+/// more when the time is over: this thread may have been delayed, and what came in time counts.
 template <class Attempt>
 waited wait_until(const hooked_call& call, int number, direction which, clock::time_point until,
                   Attempt attempt) noexcept {
@@ -210,7 +211,7 @@ waited wait_until(const hooked_call& call, int number, direction which, clock::t
     if (tries) {
       watched.expect_change(which);
       if (attempt()) return waited::ready;
-      // After the end no edge is reported any more. A blocking call returns at once then, so the caller makes it.
+      // After the end no edge is reported any more. A blocking call then returns at once: the caller makes it.
       if (watched.has_ended(which)) return waited::impossible;
     }
     const waited how = watched.wait(which, until);
@@ -219,7 +220,7 @@ waited wait_until(const hooked_call& call, int number, direction which, clock::t
   }
 }
 
-/// The deadline so long from now; a negative duration means none.
+/// The deadline that is `d` from now; if `d` is negative, there is none.
 inline clock::time_point after(clock::duration d) noexcept {
   return d < clock::duration::zero() ? without_end : later(current_clock().now(), d);
 }
