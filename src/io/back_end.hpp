@@ -19,22 +19,22 @@ class back_end {
   virtual ~back_end() = default;
 
   virtual io_service& service() noexcept = 0;
-  /// The parker of the worker of that number. Called once for each worker.
+  /// The parker of worker number `worker`. Called once for each worker.
   virtual parker& parker_of(unsigned worker) = 0;
   /// Called before any descriptor is made.
   virtual void begin(pool_core& workers) noexcept = 0;
   /// Called when the workers' threads have ended, before the pool is destroyed.
   virtual void end() noexcept = 0;
 
-  // Without a pool, as the test kit has it: one thread looks, and reports what it has found.
+  // For use without a pool, as in the test kit: one thread calls look(), and then report().
 
-  /// Instead of begin(), by that thread.
+  /// Called by that thread instead of begin().
   virtual void begin_here() = 0;
-  /// Whether the system has something to report. It does not wait.
+  /// Whether the system has something to report. Does not wait.
   virtual bool look() noexcept = 0;
-  /// Reports that: wakes who waits for it.
+  /// Reports what look() has found: wakes the tasks that wait for it.
   virtual void report() noexcept = 0;
-  /// Whether there are calls on files whose ends are still to be reported.
+  /// Whether there are calls on files whose results were not reported yet.
   virtual bool has_calls() const noexcept { return false; }
 
   virtual io_backend kind() const noexcept = 0;
@@ -43,13 +43,13 @@ class back_end {
   virtual std::string explain(unsigned workers) const = 0;
 };
 
-/// What WEFT_IO asks for. Throws error if there is no such back end.
+/// The back end that the environment variable WEFT_IO asks for. Throws error if there is no such back end.
 io_backend wanted_by_environment();
 
 /// Throws error.
 std::unique_ptr<back_end> make_epoll_back_end();
 
-/// Null: the system refuses it, and `why_not` is a clause that says why.
+/// Null: the system refuses io_uring, and `why_not` is a clause that says why.
 std::unique_ptr<back_end> make_uring_back_end(unsigned workers, std::string& why_not);
 
 }  // namespace weft::detail

@@ -23,8 +23,8 @@ namespace weft::detail {
 
 struct file_request {
   enum class kind : std::uint8_t { read, write, append, sync, sync_data, allocate, open, close, stat, truncate, lock };
-  /// Whether a ring makes this call: io_uring has no operation for the others, or only since newer kernels, and makes a close on
-  /// the thread that enters it.
+  /// Whether a ring makes this call. io_uring has no operation for the others, or only newer kernels have; and it makes a close
+  /// on the thread that enters the ring, which a long close would block.
   bool is_for_ring() const noexcept {
     return what != kind::truncate && what != kind::lock && !(what == kind::close && was_written);
   }
@@ -42,7 +42,8 @@ struct file_request {
 
 /// Makes the call, and blocks as long as it takes. Returns its result, or a negative error number.
 int perform(const file_request& what) noexcept;
-/// Makes a read or a write only if it need not wait (RWF_NOWAIT): else -EAGAIN; or -EOPNOTSUPP if the file system can't tell.
+/// Makes a read or a write only if it need not wait (RWF_NOWAIT): else returns -EAGAIN, or -EOPNOTSUPP if the file system
+/// has no such call.
 int perform_at_once(const file_request& what) noexcept;
 
 class ring_call;
@@ -68,8 +69,8 @@ class ring_call final : public waiter {
   // Used by the ring's owner alone, except `of` and, after the wait, `result`.
   int result = 0;             // written before the wait ends
   bool is_cancelled = false;  // the kernel was asked to cancel it
-  bool is_missing = false;    // find_lost(): the kernel did not know it when it was asked to cancel it
-  call_ring* of = nullptr;    // set before the wait
+  bool is_missing = false;    // used by find_lost(): the kernel, asked to cancel the call, did not have it
+  call_ring* of = nullptr;    // the ring that makes it; set before the wait
   ring_call *above = nullptr, *below = nullptr;  // in the owner's list of the calls that the kernel has
 
   /// By the stopping thread, before it puts the call into the inbox. False: the completion has come; there is nothing to cancel.
@@ -103,7 +104,7 @@ struct ring_wait : knows_roots {
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
-    // The task may run elsewhere, or be gone, where this returns true.
+    // If this returns true, the task may run elsewhere, or be gone.
     if (one->of->begin(*one, suspending(caller))) return true;
     was_taken = false;
     return false;

@@ -16,9 +16,9 @@
 namespace weft::detail {
 namespace {
 
-// A completion has the events either of a wake-up or of a query of the socket. A socket wakes its polls with POLLPRI and
-// POLLRDBAND for whatever it has received. When queried, it gives POLLPRI only if there is urgent data, and POLLRDBAND never. So
-// POLLPRI means urgent data only without POLLRDBAND.
+// The events of a completion come either from a wake-up by the socket or from a query of its state. A socket wakes its polls
+// with POLLPRI and POLLRDBAND for whatever it has received. When queried, it gives POLLPRI only if there is urgent data, and
+// POLLRDBAND never. So POLLPRI means urgent data only without POLLRDBAND.
 constexpr unsigned asked_in = POLLIN | POLLPRI | POLLRDBAND | POLLRDHUP;
 bool is_urgent(int events) noexcept { return (events & (POLLPRI | POLLRDBAND)) == POLLPRI; }
 
@@ -79,7 +79,7 @@ void uring_worker::wake() noexcept {
   });
 }
 
-// Makes no system call unless the kernel has completions to fetch, or there are submissions to hand over.
+// Makes no system call unless there are completions to fetch, submissions to hand over, or a stuck worker.
 bool uring_worker::poll(bool between_jobs) noexcept {
   count(looks_, 1);
   perform_asked();
@@ -90,8 +90,8 @@ bool uring_worker::poll(bool between_jobs) noexcept {
     has_slept_ = false;
     of_->has_left();
   }
-  // Calls on files are submitted when the worker has found no job twice: the first time it may be about to sleep, and then the
-  // sleep submits them.
+  // Calls on files are submitted when the worker has found no job twice in a row: after the first time it may be about to
+  // sleep, and then the sleep submits them.
   const bool calls_go = has_calls_ && std::exchange(has_found_none_, true);
   if (ring_.has_work() || calls_go || must_find_lost_ || (between_jobs && ring_.has_submissions())) {
     has_calls_ = has_found_none_ = must_find_lost_ = false;
@@ -145,7 +145,7 @@ void uring_worker::completed(const io_uring_cqe& what) noexcept {
     --in_kernel_;
   }
   if (one.ring.is_retired) {
-    // Not while it is in the inbox again, because the submission queue had no room for a cancellation.
+    // Not while it is in the inbox again, as it is if the submission queue had no room for a cancellation.
     if (one.ring.armed == 0 && !one.ring.asks.any())  // only this thread makes requests for a retired descriptor
       of_->use_again(one);                            // the memory may be reused after this line
     return;
@@ -168,7 +168,7 @@ void uring_worker::note_unfinished() noexcept {
     has_unfinished_.store(now, std::memory_order_relaxed);     // as declared
 }
 
-// ---- what others ask for ------------------------------------------------------------------------------------------------------
+// ---- requests of others -------------------------------------------------------------------------------------------------------
 
 void uring_worker::ask(descriptor& one, std::uint32_t what) noexcept {
   if (!one.ring.asks.add(what)) return;
@@ -201,7 +201,7 @@ void uring_worker::perform_one(descriptor& one) noexcept {
 }
 
 bool uring_worker::arm(descriptor& one, direction which) noexcept {
-  if ((one.ring.armed & bit(which)) != 0) return true;  // with merged directions, only the other one's poll had ended
+  if ((one.ring.armed & bit(which)) != 0) return true;  // disarmed with the other direction, whose poll alone had ended
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
   const unsigned asked = which == direction::in ? asked_in : POLLOUT;
@@ -313,8 +313,8 @@ uring::~uring() {
       "still uses the runtime");
 }
 
-// Halves the rings while they need more memory than the process may lock. Then it waits, up to 63 ms: the kernel gives memory of
-// rings that were closed back with a delay.
+// Halves the rings while they need more memory than the process may lock. Then waits, up to 63 ms: the kernel frees the memory
+// of closed rings with a delay.
 int uring::make_rings() noexcept {
   int refused = 0, tries = 0;
   for (const auto& one : workers_)

@@ -10,18 +10,19 @@
 // cancelled puts the descriptor into the owner's inbox, and wakes the owner.
 //
 // An armed poll keeps the file open in the kernel. So close() shuts a connection down, and the ring's owner cancels the polls
-// when it next enters the ring. A descriptor is reused only after the last completion for it: so no completion comes too late.
+// when it next enters the ring. A descriptor is reused only after the last completion for it: so no completion is taken for
+// that of a later descriptor.
 //
-// An owner that computes does not see its completions. The guard notices that within 10 ms, by a flag that the kernel sets, and
-// wakes an idle worker, which asks poll() about the descriptors that are waited for in that ring.
+// An owner that computes does not see its completions. The guard (io_guard.hpp) notices that within 10 ms, by a flag that the
+// kernel sets, and wakes an idle worker, which asks poll() about the descriptors that are waited for in that ring.
 //
-// Files. A worker's own tasks have its ring make calls on files (ring_call.hpp). It submits them in batches: when it has twice
-// looked for jobs and found none, after some sixty jobs, or as it falls asleep. Only the owner can take a completion: while it
-// computes, its tasks' calls on files do not end.
+// Files. A worker makes its own tasks' calls on files through its ring (ring_call.hpp). It submits them in batches: when it has
+// twice looked for jobs and found none, after some sixty jobs, or as it falls asleep. Only the owner can take a completion:
+// while it computes, its tasks' calls on files do not end.
 //
-// Losses. The kernel keeps completions that find no room, in memory that it allocates for that; if it gets no memory, it drops
-// them, and counts them. Each one dropped was the last completion of its request. So the owner finds out which requests the
-// kernel has no more (find_lost() in uring_lost.cpp): a lost poll is armed anew; a lost call fails, or is made again.
+// Losses. When the completion queue is full, the kernel keeps completions in memory that it allocates; if it gets no memory, it
+// drops them, and counts them. Each one dropped was the last completion of its request. So the owner finds out which requests
+// the kernel no longer has (find_lost() in uring_lost.cpp): a lost poll is armed anew; a lost call fails, or is made again.
 //
 // Rejected: (a) a signal that makes the computing owner enter its ring. It would interrupt the program's system calls, and take a
 // signal number from the program. (b) Rings that any thread may enter: 1.2 to 2.5 times the processor time. (c) Completions that
@@ -61,7 +62,7 @@ class uring_worker final : public parker, public call_ring {
   void wake() noexcept override;
   bool poll(bool between_jobs) noexcept override;
 
-  /// Any thread: has the owner arm a direction, or cancel the descriptor's polls and give it back (`retire`).
+  /// Any thread: has the owner arm a direction, or cancel the descriptor's polls so that it can be reused (`retire`).
   void ask(descriptor& one, std::uint32_t what) noexcept;
   static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
   static constexpr std::uint32_t retire = 4;
@@ -73,14 +74,14 @@ class uring_worker final : public parker, public call_ring {
   bool is_here() const noexcept { return owner_.load(std::memory_order_relaxed) == this_owner(); }  // as declared
   /// Makes the calling thread the owner, once.
   void begin_here() noexcept;
-  /// Instead of poll(), where there is no pool: whether there are completions, which report() then deals with.
+  /// Called instead of poll() where there is no pool: whether there are completions, which report() then handles.
   bool look() noexcept;
   void report() noexcept;
   bool has_calls() const noexcept { return under_way_ != nullptr; }
 
   /// By the guard: whether the worker has not looked for jobs since the guard's last look, while its ring has work.
   bool is_stuck() noexcept;
-  std::atomic<bool> has_stuck{false};  // what is_stuck() gave at the guard's last look. A hint, no edge
+  std::atomic<bool> has_stuck{false};  // set by the guard; who looks after it clears this. A hint, no edge
 
   io_stats so_far() const noexcept;
 
@@ -126,10 +127,10 @@ class uring_worker final : public parker, public call_ring {
 
   // Used by the owner alone.
   bool polls_wake_fd_ = false;   // the ring polls the eventfd
-  bool has_slept_ = false;       // since it last called has_left()
+  bool has_slept_ = false;       // since it last called uring::has_left()
   bool has_calls_ = false;       // there are calls, or cancellations of calls, that were not submitted
   bool has_found_none_ = false;  // it has looked for jobs, and found none, since the last call was begun
-  bool has_ended_some_ = false;  // since the last poll(), it has ended calls that were in its inbox
+  bool has_ended_some_ = false;  // since the last poll(), it has ended calls from its inbox
   std::size_t in_kernel_ = 0;    // directions that the kernel polls, and calls that the kernel has
   bool must_find_lost_ = false;  // it was about to sleep, and completions were lost: the next poll() calls find_lost()
   unsigned lost_ = 0;            // the number of lost completions that find_lost() has dealt with
@@ -155,7 +156,7 @@ class uring final : public io_service, private io_guard {
 
   using io_guard::begin;
   using io_guard::end;
-  /// Instead of begin(), where there is no pool: the calling thread is the only worker.
+  /// Called instead of begin() where there is no pool: the calling thread is the only worker.
   void begin_here() noexcept;
   uring_worker& worker(unsigned which) const noexcept { return *workers_[which]; }
   void arm(descriptor& one, direction which) noexcept override;

@@ -65,7 +65,7 @@ std::string reason_of(int refused) {
   switch (refused) {
     case EPERM:
     case EACCES:
-      return "the system forbids it to this process, by a filter of system calls, as containers have, or by "
+      return "the system forbids it to this process, by a seccomp filter, as many containers have, or by the sysctl "
              "kernel.io_uring_disabled";
     case ENOSYS:
     case EINVAL: return "the kernel, or what emulates one, has no io_uring, or lacks a part of it that weft needs";

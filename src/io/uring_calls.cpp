@@ -63,7 +63,7 @@ bool uring_worker::begin(ring_call& one, root& self) noexcept {
   begin_here();
   io_uring_sqe* const to = ring_.submission();
   if (to == nullptr) return false;
-  // From here on a stop may request a cancellation. It asks this thread, which submits it after this function.
+  // From here on a stop may request a cancellation. The request goes to this thread, which submits it after this function.
   if (!self.park(one)) {
     ::io_uring_prep_nop(to);
     ::io_uring_sqe_set_data64(to, of_nobody);
@@ -113,7 +113,7 @@ void uring_worker::perform_calls() noexcept {
       one.end();  // the call may be gone after this line
       has_ended_some_ = true;
     } else if (!cancel_here(one) && one.is_asked_for()) {
-      calls_.put(one);  // no room for a submission: at the next perform_asked()
+      calls_.put(one);  // no room for a submission: the next perform_asked() tries again
     }
   }
 }

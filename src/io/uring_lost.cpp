@@ -1,10 +1,10 @@
 // Recovery from completions that the kernel has dropped.
 //
 // The kernel does not say which requests they belonged to. But each was the last completion of a poll or of a call: so the
-// requests that lost it are those that the owner counts as under way and that the kernel no longer has. The owner finds them by a
-// synchronous cancellation of each request (IORING_REGISTER_SYNC_CANCEL), which fails for those. It cancels the others: the last
-// completion of a cancelled poll makes the waiting tasks try, and arm it anew; a cancelled call that had not begun is made by a
-// thread.
+// requests concerned are those that the owner counts as under way and that the kernel no longer has. The owner finds them by a
+// synchronous cancellation of each request (IORING_REGISTER_SYNC_CANCEL), which fails for those. It cancels the others: the
+// last completion of a cancelled poll makes the waiting tasks try, and arm it anew; a cancelled call that had not begun is made
+// by a thread that may block.
 //
 // The kernel posts completions only when the ring's owner enters. So once no submission is pending and the owner has taken all
 // completions, a request that the kernel does not have has lost its last one.
@@ -29,7 +29,8 @@ bool uring_worker::reap_all() noexcept {
   return false;
 }
 
-// Asks for the polls of some descriptors, from index `from` on, and completes those that were lost. False: these were the last.
+// Cancels the polls of some descriptors, from index `from` on, and completes those that the kernel no longer has. False: these
+// were the last.
 bool uring_worker::probe_polls(std::size_t& from) noexcept {
   std::array<std::uint64_t, 128> over;
   std::size_t asked = 0, count = 0;
@@ -51,9 +52,9 @@ bool uring_worker::probe_polls(std::size_t& from) noexcept {
   return more;
 }
 
-// A poll ends only when its owner enters. A call may end before that, on a thread of the kernel's: then the kernel no longer has
-// it, and its completion has not come yet. So this asks for all calls, then takes the completions; a call that was missing and is
-// still under way has lost its completion. False: reap_all() could not take all completions.
+// A poll ends only when its owner enters the ring. A call may end before that, on a thread of the kernel's: then the kernel no
+// longer has it, and its completion has not come yet. So this cancels all calls, then takes the completions; a call that was
+// missing and is still under way has lost its completion. False: reap_all() could not take all completions.
 bool uring_worker::probe_calls() noexcept {
   using kind = file_request::kind;
   for (ring_call* one = under_way_; one != nullptr; one = one->below)
@@ -63,8 +64,8 @@ bool uring_worker::probe_calls() noexcept {
     ring_call& one = *next;
     next = one.below;
     if (!one.is_missing) continue;
-    // Its result is not known. A close has closed the number in any case. Calls that only read are made again, by a thread, which
-    // -EAGAIN brings about. The others fail.
+    // Its result is not known. A close has closed the number in any case. For calls that only read, -EAGAIN has a thread make
+    // them again. The others fail.
     const kind what = one.request.what;
     ended(one, what == kind::close ? 0 : what == kind::read || what == kind::stat ? -EAGAIN : -EIO);
   }
