@@ -1,5 +1,5 @@
 // The sweep of allocations, and the operator new that it needs. A file of its own, so that a program which sweeps no
-// allocations keeps its operator new as it is.
+// allocations keeps its operator new.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -15,15 +15,14 @@
 namespace weft::test::detail {
 namespace {
 
-// The blocks that the present run has allocated, by address: a table with open addressing. Any thread frees. Relaxed: an
-// address that a thread looks for was entered before it was handed on to that thread, and nobody uses a block that was
-// freed.
+// The blocks that the present run has allocated, by address: a table with open addressing. Any thread may free a block.
+// Relaxed: an address is entered before its block goes to the thread that frees it, and nobody uses a freed block.
 constexpr std::size_t slots = std::size_t{1} << 15;
-constexpr std::uintptr_t was_here = 1;
+constexpr std::uintptr_t tombstone = 1;
 constinit std::atomic<std::uintptr_t> blocks[slots];
 std::atomic<bool> recording{false};
 std::atomic<std::size_t> live_blocks{0};
-constinit std::atomic<bool> replaced{false};  // this operator new is the program's
+constinit std::atomic<bool> replaced{false};  // the program uses the operator new below
 
 std::size_t begin_of(std::uintptr_t address) noexcept { return (address >> 4) * 0x9e3779b97f4a7c15U >> 49; }
 
@@ -32,7 +31,7 @@ void record(void* block) noexcept {
   std::size_t at = begin_of(address);
   for (std::size_t tries = 0; tries != slots; ++tries, at = (at + 1) % slots) {
     std::uintptr_t found = blocks[at].load(std::memory_order_relaxed);
-    if (found <= was_here && blocks[at].compare_exchange_strong(found, address, std::memory_order_relaxed)) {
+    if (found <= tombstone && blocks[at].compare_exchange_strong(found, address, std::memory_order_relaxed)) {
       live_blocks.fetch_add(1, std::memory_order_relaxed);
       return;
     }
@@ -46,7 +45,7 @@ void forget(void* block) noexcept {
     const std::uintptr_t found = blocks[at].load(std::memory_order_relaxed);
     if (found == 0) return;
     if (found != address) continue;
-    blocks[at].store(was_here, std::memory_order_relaxed);
+    blocks[at].store(tombstone, std::memory_order_relaxed);
     live_blocks.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
@@ -97,7 +96,7 @@ class allocation_sweep {
   }
 
   std::size_t all() {
-    run(0);  // so that what is allocated once and kept is there
+    run(0);  // makes what is allocated once and kept
     kept_ = run(0);
     std::size_t at = 1;
     while (run(at), failed_) ++at;
@@ -108,14 +107,14 @@ class allocation_sweep {
   }
 
  private:
-  // Runs with allocation number `at` failing. Returns how many blocks are left.
+  // Runs the scenario; allocation number `at` fails, none if it is 0. Returns how many blocks are left.
   std::size_t run(std::size_t at) {
     const std::string place = name_ + ": allocation " + std::to_string(at) + " fails";
     if (trace_) std::fprintf(stderr, "weft: sweep of %s\n", place.c_str());
     announce(place.c_str());
     forget_all();
     const auto fails = [&](const std::string& how) {
-      const std::string when = at == 0 ? "with all the memory it wants" : "allocation " + std::to_string(at) + " fails";
+      const std::string when = at == 0 ? "without a failing allocation" : "allocation " + std::to_string(at) + " fails";
       return failure{"allocation_sweep(" + name_ + "), " + when + ":\n" + how};
     };
     auto here = std::make_unique<world>(world_options{.seed = options_.seed,
@@ -164,9 +163,9 @@ class allocation_sweep {
       std::rethrow_exception(thrown);
     } catch (const std::bad_alloc&) {
       if (failed_) return nullptr;
-      return std::make_exception_ptr(fails("it throws std::bad_alloc, with memory"));
+      return std::make_exception_ptr(fails("it throws std::bad_alloc, but no allocation has failed"));
     } catch (const std::exception& e) {
-      return std::make_exception_ptr(fails(std::string{"it throws something else than std::bad_alloc: "} + e.what()));
+      return std::make_exception_ptr(fails(std::string{"it throws something other than std::bad_alloc: "} + e.what()));
     } catch (...) {
       std::fprintf(stderr, "%s\n", fails("it throws").what());
       return std::current_exception();
@@ -204,8 +203,8 @@ no_memory::~no_memory() {
 
 // ---- operator new -------------------------------------------------------------------------------------------------------
 
-// Weak, so that a program may have its own, as the thread sanitizer does. Not with the address sanitizer, whose own are
-// weak, too, and come first.
+// Weak, so that a program may have its own, as it does with the thread sanitizer. Not weak with the address sanitizer, whose
+// operators are weak, too, and would be chosen.
 #if defined(__SANITIZE_ADDRESS__)
 #define WEFT_REPLACES
 #elif defined(__has_feature)
@@ -221,7 +220,7 @@ using weft::test::detail::allocate;
 using weft::test::detail::allocate_or_null;
 using weft::test::detail::release;
 
-// All forms: those of the standard library call these, but those of a sanitizer do not.
+// All forms: the standard library's other forms call these two, but a sanitizer's do not.
 WEFT_REPLACES void* operator new(std::size_t size) { return allocate(size, 1); }
 WEFT_REPLACES void* operator new[](std::size_t size) { return allocate(size, 1); }
 WEFT_REPLACES void* operator new(std::size_t size, std::align_val_t alignment) {

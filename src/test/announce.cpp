@@ -7,13 +7,13 @@
 #include <csignal>
 #include <cstring>
 
-// Sanitizers end a program without abort(), and call this before, where one is linked.
+// Sanitizers end a program without abort(), but call this callback before. Null: no sanitizer is linked.
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());  // NOLINT: its name
 
 namespace weft::test::detail {
 namespace {
 
-std::atomic<const char*> place_in_sweep{nullptr};  // by the sweep's thread; relaxed: it names a string literal
+std::atomic<const char*> place_in_sweep{nullptr};  // relaxed: a thread is set going in the sweep after this is set
 struct sigaction before_abort, before_fault;
 
 void say_place() noexcept {
@@ -35,7 +35,7 @@ void on_signal(int signal, siginfo_t* from, void* context) {
   else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
     before.sa_handler(signal);
   else
-    ::signal(signal, SIG_DFL);  // the signal is raised again
+    ::signal(signal, SIG_DFL);  // abort() raises the signal again, or the instruction faults again
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
-// Prints where a sweep was when the program ends in it. Part of the test kit.
+// Prints where a sweep is if the program ends in it. Part of the test kit.
 #pragma once
 
 namespace weft::test::detail {
 
-/// Has `where` printed to stderr if the program ends before the next call. It must live until that call. Null: nothing is
-/// printed.
+/// From now on, prints `where` to stderr if the program ends. The text must live until the next call. Null: prints nothing.
 void announce(const char* where) noexcept;
 
 }  // namespace weft::test::detail

@@ -14,7 +14,7 @@ allocation_faults& faults_of_thread() noexcept {
   return mine;
 }
 
-// Lies before the frame's memory. Has the functions that made the frame, as addresses; names are looked up for a report.
+// Lies before the frame's memory. Has the async stack that allocated the frame, as addresses; names are looked up for a report.
 struct alignas(weft::detail::foreign_frame_alignment) frame_tracker::block {
   static constexpr std::size_t kept = 8;
 
@@ -24,8 +24,8 @@ struct alignas(weft::detail::foreign_frame_alignment) frame_tracker::block {
   std::size_t bytes = 0;
 
   void* memory() noexcept { return this + 1; }
-  // The frame's first two words are its functions; one that has ended has the second alone. Where it lies further inside,
-  // the first word there leads to it.
+  // The coroutine frame. Its first two words are its resume and destroy functions; a frame that has ended has the second alone.
+  // If the frame lies further inside the block, the block's first word points to it.
   const void* const* frame() noexcept {
     const auto* const first =
         reinterpret_cast<const void* const*>(static_cast<weft::detail::foreign_frame_header*>(memory()) + 1);
@@ -63,7 +63,7 @@ void frame_tracker::do_deallocate(void* memory, std::size_t bytes, std::size_t) 
     if (one.older != nullptr) one.older->newer = one.newer;
     --live_;
   }
-  std::memset(memory, 0xdd, bytes);  // makes a use after its end visible
+  std::memset(memory, 0xdd, bytes);  // makes a use after free visible
   std::free(&one);
 }
 
@@ -72,7 +72,7 @@ std::size_t frame_tracker::live() const noexcept {
   return live_;
 }
 
-// A frame that was elided lies in that of its caller.
+// A frame whose allocation was elided lies in the frame of its caller.
 bool frame_tracker::find_maker(const void* frame, const void*& maker) const noexcept {
   const std::lock_guard guard{lock_};
   const auto at = reinterpret_cast<std::uintptr_t>(frame);

@@ -1,4 +1,4 @@
-// The memory of a run: it knows each frame, and fails an allocation when told to. Part of the test kit.
+// The memory of a run: it lists all frames, and fails an allocation when told to. Part of the test kit.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace weft::test::detail {
 
-/// Which allocation of the calling thread fails; of frames and of operator new. Counts only while it is armed.
+/// Which allocation of the calling thread fails. Counts allocations of frames and of operator new, while it is armed.
 struct allocation_faults {
   bool armed = false;
   std::size_t count = 0;    // so far
@@ -21,7 +21,7 @@ struct allocation_faults {
 };
 allocation_faults& faults_of_thread() noexcept;
 
-/// While this lives, what the calling thread allocates is the kit's own.
+/// While this lives, the calling thread's allocations are the kit's own, and neither counted nor failed.
 class kit_allocates {
  public:
   kit_allocates() noexcept : before_{faults_of_thread().armed} { faults_of_thread().armed = false; }
@@ -43,9 +43,9 @@ class frame_tracker final : std::pmr::memory_resource {
 
   /// How many frames are alive.
   std::size_t live() const noexcept;
-  /// A text about them, for people.
+  /// Describes them for people.
   std::string describe() const;
-  /// By any thread: whether this frame is alive; and the function that made it, null if that was outside of all tasks.
+  /// By any thread: whether this frame is alive. `maker`: the function that made it; null if that was outside of all tasks.
   bool find_maker(const void* frame, const void*& maker) const noexcept;
 
  private:
@@ -58,7 +58,7 @@ class frame_tracker final : std::pmr::memory_resource {
   mutable std::mutex lock_;  // of the list
   block* newest_ = nullptr;
   std::size_t live_ = 0;
-  weft::detail::frame_source source_{this, true};  // counts, too; ends the program where a frame outlives it
+  weft::detail::frame_source source_{this, true};  // counts frames, too; ends the program if one outlives it
 };
 
 }  // namespace weft::test::detail

@@ -24,7 +24,7 @@ struct kept_back_end {
   kept_back_end* older;
 };
 
-// Makes room for its descriptors at once, so that what a run allocates does not depend on runs before.
+// Makes a back end. Has it allocate room for descriptors at once, so that a run's allocations do not depend on earlier runs.
 std::unique_ptr<back_end> made(io_backend by) {
   std::string why_not;
   auto io =
@@ -37,7 +37,8 @@ std::unique_ptr<back_end> made(io_backend by) {
   return io;
 }
 
-// Null: there is none, and it is not to be made. Never destroyed; a child that was forked makes one of its own.
+// The calling thread's back end; all threads share the one of epoll. Null: there is none, and none is needed. Never destroyed;
+// a forked child makes its own.
 back_end* back_end_here(io_backend by, bool is_needed) {
   static constinit std::mutex lock;
   static constinit kept_back_end* newest = nullptr;
@@ -52,7 +53,7 @@ back_end* back_end_here(io_backend by, bool is_needed) {
   return newest->io.get();
 }
 
-// That of the run. Null: a run on epoll has made no descriptor yet.
+// The back end of the present run. Null: a run on epoll has made no descriptor yet.
 //   edge run  its construction  ->  the run, and a thread that makes a descriptor in it (no model: the kit's)
 std::atomic<back_end*> current{nullptr};
 
@@ -75,7 +76,7 @@ sockets::sockets(io_backend by) {
   weft::detail::watch_elsewhere(current_service);
 }
 
-// What a ring has been told of closed descriptors is done here, so that each run finds all of them unused.
+// Lets a ring cancel the polls of closed descriptors, so that each run finds all descriptors unused.
 void sockets::end() noexcept {
   weft::detail::watch_elsewhere(nullptr);
   while (look()) report();

@@ -1,5 +1,5 @@
 // No model: as in world.hpp.
-// The thread of the test kit that requests stops from another thread than the one under test.
+// A thread that requests stops, for sweeps with stops from another thread than the one under test.
 #include <chrono>
 #include <thread>
 
@@ -23,7 +23,7 @@ void stopper::stop(void (*stop)(void*) noexcept, void* target, std::size_t late)
   late_.store(late, std::memory_order_relaxed);  // published by the next line
   state_.store(asked, std::memory_order_release);
   state_.notify_one();
-  // Returns once the stop has claimed a wait: that wait, and what is in it, can't end before the stop has let go of it.
+  // Returns once the stop has claimed a wait: the waiting task can't end before the stop has finished with that wait.
   for (;;) {
     const auto now = state_.load(std::memory_order_acquire);
     if (now == idle || (now == has_claimed && late_.load(std::memory_order_relaxed) <= 1)) break;

@@ -1,4 +1,5 @@
-// The sweep of stops. Without a stop, it counts where one could come; then it runs again with one there, and there …
+// The sweep of stops. A first run, without a stop, counts the places where a stop could come; then there is a run for each
+// place.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,7 +41,7 @@ std::string in_words(const stop_plan& plan, bool resumes_inline) {
     switch (plan.who) {
       case by::same_thread: text += ", from the same thread"; break;
       case by::other_thread: text += ", from another thread"; break;
-      case by::late_thread: text += ", from another thread, which leaves the line only after that step"; break;
+      case by::late_thread: text += ", from another thread, which removes the waiter only after that step"; break;
     }
   }
   return text + (resumes_inline ? ", tasks resume where they are woken" : ", tasks resume on their executor");

@@ -153,7 +153,7 @@ bool seeded_executor::run_one() noexcept {
     if (last_ == one) last_ = before;
     --size_;
   }
-  one->run(*one);  // `one` may be gone, and the executor
+  one->run(*one);  // the job and the executor may be gone after this line
   return true;
 }
 
@@ -217,7 +217,7 @@ void detail::run_once(subject& what, const run_options& options) {
     world::abandon(std::move(here), what);
     throw failure{report};
   }
-  // The caller takes the outcome out of the scenario, which stays alive; its frame has ended.
+  // The frame has ended. The scenario stays alive: the caller takes the outcome out of it.
   expect_nothing_left(here, what, [](const std::string& bad) { return failure{bad}; });
 }
 

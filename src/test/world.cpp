@@ -74,7 +74,7 @@ constexpr weft::detail::wait_watch the_watch{.parking =
                                                  },
                                              .ran_dry = []() noexcept { return false; }};
 
-constinit const weft::detail::wait_watch* watch_before = nullptr;  // that of chaos, perhaps, which waits
+constinit const weft::detail::wait_watch* watch_before = nullptr;  // such as that of chaos; restored at the end
 
 }  // namespace
 
@@ -135,13 +135,13 @@ bool world::run(subject& what) {
     while (options_.other->busy()) std::this_thread::yield();
   if (ended) stop_it_.reset();
   for (std::size_t i = 0; i != places; ++i) findings_.seen[i] = seen_[i].load(std::memory_order_relaxed);
-  // A root that yields is posted without having waited; one that was woken is posted once for that.
+  // Each wake-up posts a root once. A further post is of a root that yields, which has not waited.
   const std::size_t wakes = wakes_.load(std::memory_order_relaxed), posts = posts_.load(std::memory_order_relaxed);
   findings_.awaits = findings_.seen[0] + (posts > wakes ? posts - wakes : 0);
   return ended;
 }
 
-// Runs until all has ended. False: it hangs.
+// Runs until everything has ended. False: it hangs.
 bool world::drive() noexcept {
   for (;;) {
     if (tell_others_) {
@@ -155,11 +155,11 @@ bool world::drive() noexcept {
     } else if (options_.other != nullptr && options_.other->busy()) {
       std::this_thread::yield();
     } else if (report_of_sockets() || wait_for_calls()) {
-      continue;  // before time goes on
+      continue;  // before time advances
     } else if (const auto due = clock_.next()) {
       begin_step();
-      // Not if a stop has made work. And to this timer only: a stop that is under way may have taken it, and what that
-      // wakes comes before all later timers.
+      // Time does not advance if begin_step() has made jobs by a stop. It advances to this timer only: a stop that is under way
+      // may have cancelled it, and the tasks that this stop wakes come before all later timers.
       if (loop_.empty()) clock_.advance_to_next(*due);
       end_step();
     } else if (root_->over()) {
@@ -172,7 +172,7 @@ bool world::drive() noexcept {
   }
 }
 
-// Whether sockets had something.
+// Whether there was something to report.
 bool world::report_of_sockets() noexcept {
   if (!sockets_.look()) return false;
   begin_step();
@@ -183,7 +183,7 @@ bool world::report_of_sockets() noexcept {
 
 bool world::something_to_do() const noexcept { return !loop_.empty() || clock_.armed() != 0 || root_->over(); }
 
-// For what others do, of which there is no notification: so this asks, often at first. False: patience is at its end.
+// Waits for what others do, of which there is no notification: so this polls, often at first. False: `patience` is over.
 template <class F>
 bool world::poll_until(F over) noexcept {
   const auto begin = std::chrono::steady_clock::now();
@@ -353,14 +353,14 @@ std::string world::what_waits() const {
     text += stack.empty() ? "    (it is no task of weft's, or between two states)\n" : stack;
   }
   if (text.empty()) text = "  nothing that weft knows of waits: a coroutine has suspended and is held by nobody\n";
-  if (full_.load(std::memory_order_relaxed)) text += "  and more than can be told\n";
+  if (full_.load(std::memory_order_relaxed)) text += "  and others, for which the kit's table has no room\n";
   return text;
 }
 
 std::string world::complaints() const {
   std::string text;
   if (posted_twice_.load(std::memory_order_relaxed) != nullptr)
-    text += "something was woken twice: it was handed to its executor while it was there already\n";
+    text += "something was woken twice: it was posted to its executor while it was still queued there\n";
   if (woken_twice_.load(std::memory_order_relaxed) != nullptr && text.empty())
     text += "something was woken twice for one wait\n";
   if (const void* code = twice_in_.load(std::memory_order_relaxed))
@@ -374,7 +374,7 @@ std::string world::complaints() const {
 }
 
 std::string world::leaks() const {
-  for (unsigned round = 0; frames_->live() != 0 && round != 200; ++round)  // a thread that ends may have some
+  for (unsigned round = 0; frames_->live() != 0 && round != 200; ++round)  // an ending thread may have some
     std::this_thread::sleep_for(std::chrono::milliseconds{round < 20 ? 0 : 1});
   const std::size_t left = frames_->live();
   if (left == 0) return {};

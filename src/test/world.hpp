@@ -1,5 +1,5 @@
 // The world of a run: its executor, its clock, its memory for frames, and the watch of all waits. Part of the test kit.
-// No model: these threads take turns for a test, and are no part of a program.
+// No model: these threads take turns in a test, and no program has them.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,12 @@ enum class place : std::uint8_t {
 inline constexpr std::size_t places = 4;
 const char* name_of(place one) noexcept;
 
-/// Which thread stops it.
+/// Which thread requests the stop.
 enum class by : std::uint8_t {
   same_thread,
   other_thread,
-  // Another thread, which has claimed a wait, and is delayed before the sleeper leaves its line while the world makes a
-  // step. Only at a step.
+  // Another thread, which is held up for one step of the world after it has claimed a wait and before it removes the sleeper
+  // from its line. Only at a step.
   late_thread,
 };
 const char* name_of(by one) noexcept;
@@ -44,25 +44,24 @@ const char* name_of(by one) noexcept;
 struct stop_plan {
   place where = place::before;
   by who = by::same_thread;
-  std::size_t index = 0;  // the how-manieth of these, from 1 on; 0: no stop
-  bool alone = false;     // only the task that waits there, as one stops a fork; else all of the test
-  std::size_t which =
-      0;  // at a step, from 1 on: the how-manieth of those that wait, the oldest first, is the one, or the
-          // one whose stop is late
+  std::size_t index = 0;  // which of these places, counted from 1; 0: no stop
+  bool alone = false;     // stops only the task that waits there, as one stops a fork; else the whole test
+  // At a step: which of those that wait, counted from 1, the oldest first, is stopped alone, or is stopped late; 0: none.
+  std::size_t which = 0;
 };
 
-/// A thread that stops things for the world.
+/// A thread that requests stops for the world.
 class stopper {
  public:
   stopper();
   stopper(const stopper&) = delete;
   ~stopper();
 
-  /// Has the thread call `stop(target)`. Returns when that has returned, or when it has claimed a wait and is perhaps
-  /// blocked: by a lock of the caller, or, if `late` is not 0, at the claim of that number until let_go().
+  /// Has the thread call `stop(target)`. Returns when that call has returned, or has claimed a wait and may be blocked: by a
+  /// lock that the caller holds, or, if `late` is not 0, in its claim number `late` until let_go().
   void stop(void (*stop)(void*) noexcept, void* target, std::size_t late = 0) noexcept;
   void let_go() noexcept { late_.store(0, std::memory_order_release); }
-  /// Whether it is still stopping.
+  /// Whether the call is still under way.
   bool busy() const noexcept { return state_.load(std::memory_order_acquire) != idle; }
 
   /// Called by the watch when a wait was claimed, perhaps by this thread.
@@ -85,9 +84,9 @@ struct world_options {
   io_backend io = io_backend::automatic;
   weft::detail::time_span patience = std::chrono::seconds{0};
   bool stop_when_idle = false;
-  bool resumes_inline = false;  // what is woken goes on at once, where it was woken
+  bool resumes_inline = false;  // a woken task resumes at once, in the call that wakes it
   stop_plan plan{};
-  stopper* other = nullptr;  // for plans that want another thread
+  stopper* other = nullptr;  // for plans that need another thread
   bool count_allocations = false;
   std::size_t fail_allocation = 0;  // the one that fails, from 1 on; 0: none
 };
@@ -96,9 +95,9 @@ struct world_options {
 struct world_findings {
   std::size_t seen[places]{};
   std::size_t awaits = 0;
-  std::vector<std::size_t> waiting;     // at each step
+  std::vector<std::size_t> waiting;     // how many waited, at each step
   bool stopped = false;                 // the plan's stop came
-  std::vector<async_frame> stopped_in;  // what was about to wait, or was woken, where the plan's stop came
+  std::vector<async_frame> stopped_in;  // of the task that was about to wait, or was woken, when that stop came
 };
 
 /// Watches all waits of the process while it lives.
@@ -108,7 +107,7 @@ class world final : executor {
   world(const world&) = delete;
   ~world();
 
-  /// Makes what `what` is about, and runs it to its end. False: it hangs.
+  /// Makes the scenario of `what`, and runs it to its end. False: it hangs.
   bool run(subject& what);
 
   /// After the end: what was found, and what has gone wrong, for people; empty if nothing has.
@@ -119,13 +118,13 @@ class world final : executor {
   /// After `what` was cleared: the frames that are left; empty if there are none.
   std::string leaks() const;
 
-  /// For a run that will never end: keeps all that it refers to.
+  /// For a run that will never end: never frees what the run refers to.
   static void abandon(std::unique_ptr<world> one, subject& what) noexcept;
 
   stop_token token() noexcept { return source_.token(); }
   void request_stop() noexcept { source_.request_stop({.reason = "a test's stop"}); }
 
-  // ---- by the watch and the root
+  // ---- called by the watch and the root
 
   const env& environment() const noexcept { return env_; }
   void parking(weft::detail::sleeper& one) noexcept;
@@ -156,8 +155,8 @@ class world final : executor {
   bool wait_for_calls() noexcept;
   bool report_of_sockets() noexcept;
 
-  // Who waits: a sleeper's address, with a flag where it does not wait now; since when, in order; and the function that
-  // awaits there and its frame, for a report that comes when the sleeper may be gone. Relaxed, all: as `seen_` below.
+  // One sleeper: its address, with a flag if it does not wait now; when its wait began, as a count of waits; the function that
+  // awaits there, and its frame, for a report after the sleeper's end. Relaxed, all: figures and addresses, for reports.
   struct slot {
     std::atomic<std::uintptr_t> who{0};
     std::atomic<std::size_t> since{0};
@@ -175,7 +174,7 @@ class world final : executor {
   env env_;
   tested_root* root_ = nullptr;
   std::optional<stop_callback<stop_root>> stop_it_;
-  bool tell_others_ = false;  // the root alone was told to stop, under a lock; the stop source is yet to be
+  bool tell_others_ = false;  // so far only the root was told to stop; drive() tells the others
 
   // Written by any thread that parks or wakes. Relaxed, all: figures and addresses, read after the end or for a
   // report. A stronger order here could hide that one is missing in the code under test.
@@ -183,12 +182,12 @@ class world final : executor {
   std::atomic<std::size_t> wakes_{0}, posts_{0};
   std::atomic<const weft::detail::sleeper*> woken_twice_{nullptr};
   std::atomic<const void*> twice_in_{nullptr};    // the function of the first of these
-  std::atomic<const void*> twice_made_{nullptr};  // and the one that made its frame, if
-  std::atomic<bool> knows_maker_{false};          // the frame is still there
+  std::atomic<const void*> twice_made_{nullptr};  // the function that made its frame, if
+  std::atomic<bool> knows_maker_{false};          // that frame was still alive
   std::atomic<const job*> posted_twice_{nullptr};
   std::atomic<bool> full_{false};
 
-  // A table with open addressing.
+  // The sleepers: a table with open addressing.
   static constexpr std::uintptr_t woken = 1, unknown = 2, flags = 3;
   static constexpr std::size_t slots = 1024;
   std::unique_ptr<slot[]> table_;
@@ -199,7 +198,7 @@ class world final : executor {
 /// Whether a check of the test framework has failed, if the kit was given a function that tells.
 bool probe_failed() noexcept;
 
-/// What a run has left is a failure: complaints of its world, and frames. Then both are kept for ever.
+/// Throws a failure if the world has complaints or the run has left frames. Then world and scenario are never freed.
 template <class Fails>
 void expect_nothing_left(std::unique_ptr<world>& here, subject& what, const Fails& fails) {
   const std::string bad = here->complaints() + here->leaks();
