@@ -18,9 +18,9 @@
 // for shadow stacks.
 //
 // weft_context_start is the outermost function of each stack. It calls the function that prepare_context() left at the top of
-// the stack. Its second argument, which the first switch passes, is in the right register already. Its CFI finds the resumer's
-// registers in the context, by the frame pointer: DW_CFA_def_cfa_expression (0x0f) for the stack pointer, DW_CFA_expression
-// (0x10) for the other registers.
+// the stack. That function's second argument, which the first switch passes, is in the right register already. The CFI finds
+// the resumer's registers in the context, by the frame pointer: DW_CFA_def_cfa_expression (0x0f) for the stack pointer,
+// DW_CFA_expression (0x10) for the other registers.
 //
 // weft_call_on_top is an ordinary function, except that its call runs on another stack. On x86-64 it leaves alone the 128
 // bytes below `top`, the red zone, which a leaf function may use. It skips them in a step of its own, with a memory access
@@ -185,7 +185,7 @@ void weft_call_on_top(void* argument, void (*call)(void*), void* top);
 namespace weft::detail {
 
 #if defined(__x86_64__)
-// Contexts that are prepared before its initialization copy false, which is right for them, too.
+// Contexts that are prepared before this is initialized copy false, which is slower on AMD, but right.
 bool loads_mxcsr = [] {
   __builtin_cpu_init();
   return __builtin_cpu_is("amd") != 0;
@@ -239,7 +239,7 @@ void prepare_context(context& fresh, std::byte* top, void (*start)(void*, void*)
   fresh.resume_at = reinterpret_cast<void*>(weft_context_start);
   fresh.stack_pointer = stack;
   fresh.base = argument;
-  const control_words words = read_words();  // a new stack begins with the thread's
+  const control_words words = read_words();  // a new stack begins with those of the thread
   fresh.rounding = words.rounding;
   fresh.x87 = words.x87;
 #if defined(__x86_64__)
@@ -298,7 +298,7 @@ void refuse_shadow_stacks() noexcept {
 
 // ---- exceptions -----------------------------------------------------------------------------------------------------
 
-// Before its first switch, the first thread sets it to its offset, and any thread whose offset differs to 0, for good.
+// Before its first switch, the first thread sets this to its offset; a thread whose offset differs sets it to 0, for good.
 constinit std::atomic<std::ptrdiff_t> exception_globals_offset{0};
 
 // Written before a thread's first switch, always to the same value.

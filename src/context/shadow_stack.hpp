@@ -10,7 +10,7 @@ bool shadow_stack_features(unsigned long& features) noexcept;
 /// Ends the program if these features say that a shadow stack is on.
 void expect_no_shadow_stack(unsigned long features) noexcept;
 
-/// The same with the features that the kernel gives.
+/// Ends the program if the kernel says that a shadow stack is on.
 void refuse_shadow_stacks() noexcept;
 
 }  // namespace weft::detail
