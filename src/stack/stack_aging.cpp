@@ -27,7 +27,7 @@ long milliseconds_now() noexcept {
 
 }  // namespace
 
-// Gives back the memory of as many stacks as nobody has taken since the last time.
+// Gives back the memory of as many stacks of each size class as were idle all the time since the last call, less `min_idle`.
 void stack_pool::age() noexcept {
   const long now = milliseconds_now();
   std::size_t unused[classes];
@@ -47,7 +47,7 @@ std::size_t stack_pool::trim() noexcept {
   return all;
 }
 
-// Gives back the memory of at most so many stacks of a size class, those that have been idle for the longest. How many.
+// Gives back the memory of at most `most` stacks of a size class, those that have been idle for the longest. Returns how many.
 // Memory that comes from a resource is kept.
 std::size_t stack_pool::cool(unsigned of, std::size_t most) noexcept {
   if (options_.memory != nullptr) return 0;

@@ -18,7 +18,7 @@ namespace {
 constexpr int madv_guard_install = 102;  // Linux 6.13; glibc 2.36 doesn't know them
 constexpr int madv_guard_remove = 103;
 constexpr int madv_populate_write = 23;  // Linux 5.14
-constexpr int this_process = -10'001;    // Linux 6.15: instead of a descriptor, PIDFD_SELF_THREAD_GROUP
+constexpr int this_process = -10'001;    // PIDFD_SELF_THREAD_GROUP, in place of a descriptor (Linux 6.15)
 
 // Advises all ranges in one system call. False: the system has no such call, or did not advise all.
 bool advise_all(std::span<const iovec> ranges, int advice) noexcept {
@@ -28,7 +28,7 @@ bool advise_all(std::span<const iovec> ranges, int advice) noexcept {
          process_madvise(this_process, ranges.data(), ranges.size(), advice, 0) == static_cast<ssize_t>(bytes);
 }
 
-// Advises the ranges one by one, in order. How many it could.
+// Advises the ranges one by one, in order. Returns how many it could.
 std::size_t advise(std::span<const iovec> ranges, int advice) noexcept {
   if (ranges.size() > 1 && advise_all(ranges, advice)) return ranges.size();
   std::size_t done = 0;
@@ -44,7 +44,7 @@ bool try_guard(stack_guard kind) noexcept {
   void* mapped = ::mmap(nullptr, pages * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return false;
   const auto page = [mapped](std::size_t index) { return static_cast<std::byte*>(mapped) + index * page_bytes; };
-  *page(1) = std::byte{1};  // a page that is there must go
+  *page(1) = std::byte{1};  // a resident page must become a guard, too
   const iovec guards[]{{page(1), page_bytes}, {page(3), page_bytes}};
   bool works = install_guards(kind, guards) == 2;
   for (std::size_t i = 0; i != pages; ++i)
@@ -105,7 +105,7 @@ bool has_huge_pages() noexcept {
 }
 
 std::size_t most_mappings() noexcept {
-  std::size_t most = 65530;  // what Linux has if nobody says otherwise
+  std::size_t most = 65530;  // Linux's default
   if (std::FILE* file = std::fopen("/proc/sys/vm/max_map_count", "re")) {
     if (std::fscanf(file, "%zu", &most) != 1) most = 65530;
     std::fclose(file);

@@ -11,26 +11,26 @@ namespace weft::detail {
 
 inline constexpr std::size_t page_bytes = 4096;  // on all three architectures, as they are configured for servers
 
-/// Whether `kind` guards memory here: whether an access faults, not what the system call says. Tried once a process.
+/// Whether a guard of this kind faults here. Tried once a process, by an access: the system call may report a success that is
+/// none.
 bool guard_works(stack_guard kind) noexcept;
 
-/// The best that works; `none` where nothing does.
+/// The best kind that works; `none` if none does.
 stack_guard best_guard() noexcept;
 
-/// Guards each of these ranges of whole pages, the first ones first. How many it could: fewer where the system has no more,
-/// or knows no such thing; errno says which.
+/// Guards these ranges of whole pages, in order. Returns how many it could guard: if fewer than all, errno says why.
 std::size_t install_guards(stack_guard kind, std::span<const iovec> ranges) noexcept;
 void remove_guard(stack_guard kind, std::byte* at, std::size_t bytes) noexcept;
 
-/// Gives each of these ranges a page for each page. Only where one call does that for all (Linux 6.15): a range for itself
-/// takes as long as the faults that it saves.
+/// Makes all pages of these ranges resident, if one call can do that for all (Linux 6.15): a call for each range would take as
+/// long as the page faults that it saves.
 void populate(std::span<const iovec> ranges) noexcept;
 
-/// Their memory goes back to the system, and they are zero when they are touched again. Guards within stay.
+/// Gives the memory of these ranges back to the system: it reads as zeros when it is touched again. Guards within stay.
 void let_go(std::span<const iovec> ranges) noexcept;
 
-/// Whether the system makes huge pages of memory that is advised so: neither switched off for all nor for this process.
-/// False, too, where it does not say.
+/// Whether the system gives huge pages to memory that was advised so: they are switched off neither for the system nor for this
+/// process. False, too, if the system does not tell.
 bool has_huge_pages() noexcept;
 
 /// How many mappings a process may have (vm.max_map_count).

@@ -24,7 +24,7 @@ bool canary_lives(const stack_header& one) noexcept {
   return std::all_of(words, words + canary_words, [](std::uint64_t word) { return word == canary; });
 }
 
-// clang 19 knows the attribute in no brackets.
+// Not in brackets, in which clang 19 does not know the attribute.
 __attribute__((no_sanitize("address", "thread"))) std::byte* lowest_written(std::byte* bottom,
                                                                             std::byte* top) noexcept {
   unsigned char resident[64];

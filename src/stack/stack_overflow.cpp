@@ -94,11 +94,11 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const struct sigaction& before = before_us[signal == SIGSEGV ? 0 : 1];
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  ::sigaction(signal, &before, nullptr);  // the instruction runs again, and the fault goes to the handler of before
+  ::sigaction(signal, &before, nullptr);  // the instruction runs again, and the fault goes to the previous handler
 }
 
-// Where the library is unloaded, on_fault() is gone, so the handlers of before are restored.
-[[gnu::destructor(unloads_handlers)]] void forget_faults() noexcept {
+// When the library is unloaded, on_fault() goes, so the previous handlers are restored.
+[[gnu::destructor(unloads_handlers)]] void restore_handlers() noexcept {
   for (const int signal : {SIGSEGV, SIGBUS}) {
     struct sigaction now{};
     if (::sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)
@@ -124,7 +124,7 @@ void watch_faults() noexcept {
 void note_exception_globals() noexcept {
   const std::ptrdiff_t offset = reinterpret_cast<char*>(&exception_globals_of_thread()) - thread_pointer();
   static const std::ptrdiff_t first = [offset] {
-    exception_globals_offset.store(offset, std::memory_order_relaxed);  // each thread comes by here before it is used
+    exception_globals_offset.store(offset, std::memory_order_relaxed);  // each thread runs this before its first switch
     return offset;
   }();
   if (offset != first) exception_globals_offset.store(0, std::memory_order_relaxed);  // as declared
@@ -146,7 +146,7 @@ void fail_overflow(const stack_header& one, std::size_t bytes, naming how) noexc
   if (one.name != nullptr) text << "'" << one.name << "', which runs ";
   describe_user(one.user, how == naming::demangled, symbols, [&](std::string_view name) { text << name; });
   const std::size_t size = one.region != nullptr ? std::bit_floor(one.usable()) : one.usable();  // what was asked for
-  text << " has " << kibibytes(size) << " KiB of stack and needed " << kibibytes(bytes)
+  text << ". It has " << kibibytes(size) << " KiB of stack and needed " << kibibytes(bytes)
        << " KiB or more: give it a larger size, or run the deep part of it with call_on_stack\n";
   text.print();
   std::abort();
@@ -154,7 +154,7 @@ void fail_overflow(const stack_header& one, std::size_t bytes, naming how) noexc
 
 namespace {
 
-// Gives the thread an alternate signal stack, on which an overflow of one of weft's stacks is reported. May change errno.
+// Gives the thread an alternate signal stack, on which an overflow of a stack of weft's is reported. May change errno.
 void take_signal_stack(stack_slot& here) noexcept {
   stack_t now{};
   if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;  // the program has its own

@@ -11,7 +11,7 @@ enum class naming {
   mangled,  // allocates nothing: the overflow may be inside malloc, which holds its lock
 };
 
-/// Ends the program: `one` has run over, and would have needed `bytes`, or more.
+/// Ends the program: `one` has overflowed, and would have needed `bytes`, or more.
 [[noreturn, gnu::cold]] void fail_overflow(const stack_header& one, std::size_t bytes, naming how) noexcept;
 
 /// The function, or the type of callable, for people.

@@ -2,27 +2,27 @@
 //
 // A pool takes address space in regions and cuts slots of one size from each. A slot, from below:
 //
-//     guard | what may be used ... frames | the coroutine's own lines, its function | this header | colour
+//     guard | what may be used ... frames | the coroutine's own lines, its function | stack_header | colour
 //
-// Equal stacks at equal distances would put their hot lines into the same few cache sets, and their pages into the same
-// few sets of the TLB: 1000 stacks 64 KiB apart took 38 ns a pair of switches. So the tops of neighbours are shifted by 0
-// to 22 times 128 bytes, which leaves a page for what a small coroutine touches, and a slot is an odd number of pages. 23
-// colours, and not 24, since the number of pages that a cache tells apart is a power of two: with 24 the same page and
-// colour come together in every 96th slot, with 23 in every 736th of a second level of 2048 sets. A region's colours go on
-// where those of the last one ended.
+// Equal stacks at equal distances would put their hot lines into the same few cache sets, and their pages into the same few
+// sets of the TLB: 1000 stacks 64 KiB apart took 38 ns a pair of switches. So the tops of neighbours are shifted by 0 to 22
+// times 128 bytes (cache colouring), which leaves a page for what a small coroutine touches, and a slot is an odd number of
+// pages. 23 colours, and not 24: the sets of a cache span a number of pages that is a power of two, with which 23 has no factor
+// in common. In a second-level cache of 2048 sets, the same page and colour come together in every 736th slot; with 24 colours,
+// in every 96th. A region's colours go on where those of the previous one ended.
 //
-// A guard is memory that faults. On Linux 6.13 and later it is a range of the mapping that needs no entry in the process's
-// list of mappings (MADV_GUARD_INSTALL); before, each guard splits a mapping (mprotect), and the system allows some 65,000
-// of those. Which of them works is tried once, by a fault and not by a return code: there are systems that answer 0 and
-// let the write through. A guard is as large as most frames, so that one of those can't jump over it.
+// A guard is memory that faults. On Linux 6.13 and later it is a range of the mapping that needs no entry in the process's list
+// of mappings (MADV_GUARD_INSTALL); before, each guard splits a mapping (mprotect), and the system allows some 65,000 of those.
+// Which of them works is tried once, by a fault and not by a return code: there are systems that return 0 and let the write
+// through. A guard is as large as most frames, so that one of those can't skip it.
 //
-// A call of the system that does one page takes several times what a page costs in a call that does many. So stacks are
-// guarded, given their first page, and let go of by the dozen: a region that has handed out n of them readies n more.
-// A high-water mark is such a call, too: it is taken when a stack changes its user, not each time that one comes back.
+// A system call for one page takes several times what a page costs in a call for many. So stacks are guarded, given their first
+// page, and let go of in batches: a region that has handed out n of them readies n more. A high-water mark takes such a call,
+// too: it is taken when a stack changes its user, not each time that a stack is given back.
 //
-// Rejected: (a) guards on huge pages: a guard splits the page, which is what it was taken for; so `huge_pages` goes with
-// no guard, and such stacks have a canary, checked when they come back. (b) Segmented stacks: each call at the end of a
-// segment pays for the next one, again and again in a loop.
+// Rejected: (a) guards on huge pages: a guard splits the huge page, so nothing is gained. So `huge_pages` needs `guard = none`,
+// and such stacks have a canary, checked when they are given back. (b) Segmented stacks: a call at the end of a segment
+// allocates the next one, again and again in a loop (the hot-split problem).
 #include <weft/stack_pool.hpp>
 
 #include <sys/mman.h>
@@ -143,12 +143,12 @@ stack_pool::stack_pool(const stack_pool_options& options) : options_{options}, g
   if (options.guard == stack_guard::automatic && guard_ != stack_guard::madvise) state_limits();
 }
 
-// Prints the limits, once, before a program reaches them.
+// Prints the limits once, before the program reaches them.
 void stack_pool::state_limits() const noexcept {
   static const bool once = [this] {
     try {
       std::fprintf(stderr, "weft: %s\n", limits().sentence.c_str());
-    } catch (const std::bad_alloc&) {  // limits() says them when there is memory again
+    } catch (const std::bad_alloc&) {  // limits() tells them when there is memory again
     }
     return true;
   }();
@@ -254,7 +254,7 @@ void stack_pool::give_back(stack_header& one) noexcept {
   if (look) age();
 }
 
-// ---- what is told ---------------------------------------------------------------------------------------------------
+// ---- limits, figures ------------------------------------------------------------------------------------------------
 
 stack_limits stack_pool::limits() const {
   constexpr std::size_t default_slot = std::size_t{128} << 10;
@@ -297,7 +297,7 @@ stack_pool_stats stack_pool::stats() const noexcept {
   return seen;
 }
 
-// Measures a stack whose pages were zero, or gives it zero pages again, so that the next use can be measured. Takes growing_.
+// Records the use of a stack whose pages were zero. With `measure_all`, makes them zero for the next use. Takes growing_.
 [[gnu::noinline]] void stack_pool::measure(stack_header& one) const noexcept {
   std::lock_guard held{growing_};
   measure_held(one);

@@ -130,8 +130,8 @@ stack_header& stack_region::header_of(std::size_t slot) noexcept {
   return *reinterpret_cast<stack_header*>(slot_begin(slot) + slot_bytes_ - colour - sizeof(stack_header));
 }
 
-// As many as it and the one before it have given out, so that one coroutine pays for itself, and many don't begin again with
-// each region.
+// How many slots to make ready at once: as many as this region and the previous one have given out. So a single coroutine pays
+// for one slot, and a program with many does not begin with one slot again in each region.
 std::size_t stack_region::ready_at_once() const noexcept {
   const std::size_t before = next_of_class != nullptr ? next_of_class->cut_ - next_of_class->cold_count_ : 0;
   return std::clamp<std::size_t>(cut_ - cold_count_ + before, 1, most_at_once);

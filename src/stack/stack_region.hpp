@@ -1,11 +1,11 @@
-// A piece of address space that a pool cuts stacks from, and the list of all of them, which is read when a stack has run
-// over: in a signal handler, so a region's record is never freed, but used again.
+// A region: a piece of address space that a pool cuts stacks from. A list has all regions. A signal handler reads it when a
+// stack has overflowed, so a region's record is never freed, but reused.
 //
 // Its slots, from the first one on:
 //
 //     cut: handed out once, and now in use, idle in the pool, or cold | guarded: ready to be cut | nothing yet
 //
-// Cold ones are a stack of their numbers, of which the uppermost `warmed_` have their first page again.
+// `cold_` has the numbers of the cold slots, last in, first out; the last `warmed_` of them have their first page again.
 #pragma once
 
 #include <array>
@@ -23,28 +23,28 @@ class stack_region {
   static constexpr std::size_t colours = 23, colour_bytes = 128;
   static_assert((colours - 1) * colour_bytes + sizeof(stack_header) + free_above_stack <= page_bytes);
 
-  /// Of `slots` slots, for stacks of `usable` bytes. Throws std::bad_alloc.
+  /// Makes a region of `slots` slots, for stacks of `usable` bytes. Throws std::bad_alloc.
   static stack_region& make(stack_pool& pool, const stack_pool_options& options, stack_guard guard, std::uint16_t of,
                             std::size_t usable, std::size_t slots);
-  /// None of its stacks is in use any more.
+  /// Frees the address space. None of its stacks is in use any more.
   void end(std::pmr::memory_resource* memory) noexcept;
 
-  /// Frees the records of all. No pool has any: the library is unloaded, and nobody asks any more.
+  /// Frees the records that no pool uses, when the library is unloaded.
   static void forget_all() noexcept;
 
-  /// The region whose slots `address` lies in; null: none's. In a signal handler, too.
+  /// The region in whose slots `address` lies; null: in none's. May be called in a signal handler.
   static stack_region* of(const void* address) noexcept;
 
   bool is_full() const noexcept { return cut_ == slots_ && cold_count_ == 0; }
 
-  /// Takes a slot that nothing runs on; it has a guard and a header. Throws where the system has no more guards.
+  /// Takes a slot that nothing runs on; it has a guard and a header. Throws if the system refuses a guard.
   stack_header& take();
 
-  /// Has it among the cold ones: where that was the first, returns true. The caller lets go of memory_of(one).
+  /// Adds a slot to the cold ones; the caller then lets go of memory_of(one). True: the region was full, and has room now.
   bool cool(const stack_header& one) noexcept;
   iovec memory_of(const stack_header& one) const noexcept;
 
-  /// Gives back the memory that was made ready and is not used.
+  /// Gives back the first pages that were made resident in advance and are not used.
   void let_go_of_ready() noexcept;
 
   stack_header& header_of(std::size_t slot) noexcept;
@@ -60,8 +60,8 @@ class stack_region {
 
   stack_pool& pool() const noexcept { return *pool_; }
 
-  stack_region* next_of_class = nullptr;   // for the pool; of a spare record, the next spare one
-  stack_region* next_with_room = nullptr;  // the same
+  stack_region* next_of_class = nullptr;   // a list of the pool's; of a spare record: the next spare one
+  stack_region* next_with_room = nullptr;  // a list of the pool's: the next region that is not full
 
  private:
   static constexpr std::size_t most_at_once = 64;
@@ -83,11 +83,11 @@ class stack_region {
   std::size_t slot_bytes_ = 0;
   std::size_t first_colour_ = 0;
   std::size_t guard_bytes_ = 0;
-  std::size_t cut_ = 0;      // so many slots had a header
-  std::size_t guarded_ = 0;  // so many have a guard, and, from cut_ on, perhaps their first page
+  std::size_t cut_ = 0;      // how many slots were handed out once
+  std::size_t guarded_ = 0;  // how many have a guard, and, from cut_ on, perhaps their first page
   std::size_t cold_count_ = 0;
   std::size_t warmed_ = 0;
-  bool populated_ = false;                 // those that are guarded and not cut have their first page
+  bool populated_ = false;                 // the slots that are guarded and not cut have their first page
   std::unique_ptr<std::uint32_t[]> cold_;  // slots whose memory went back
   std::unique_ptr<unsigned[]> known_to_valgrind_;
   std::uint16_t size_class_ = 0;
