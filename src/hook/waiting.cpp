@@ -106,7 +106,7 @@ void begin_in_child() noexcept {
 
 }  // namespace
 
-// ---- the watches of a service -------------------------------------------------------------------------------------------------
+// ---- the watches of a service -----------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -239,7 +239,7 @@ void end_idle_watches(hook_state& its) noexcept {
   }
 }
 
-// ---- waits --------------------------------------------------------------------------------------------------------------------
+// ---- waits ------------------------------------------------------------------------------------------------------------------
 
 watch_of_number::watch_of_number(hook_state& whose, int number) noexcept {
   entry_ = is_process_of_waits() ? entry_of(number, true) : nullptr;

@@ -45,7 +45,7 @@
 
 namespace weft::detail {
 
-// ---- whose calls are hooked ---------------------------------------------------------------------------------------------------
+// ---- whose calls are hooked -------------------------------------------------------------------------------------------------
 
 /// The hooks of the running fiber; null: it has none, or no fiber runs here. This test is all that a call without hooks costs.
 inline hook_state* hooks_here() noexcept {
