@@ -1,9 +1,9 @@
 // A system call on a file, as data, so that a ring or a thread that may block can make it.
 //
-// While a ring makes a call, the kernel uses the caller's memory, and the ring_call lies in the caller's coroutine frame. So only
-// the completion ends the caller's wait. A stop is forwarded: the ring's owner asks the kernel to cancel the call. A stop on
-// another thread puts the call into the owner's inbox. If the completion comes while the call lies in the inbox, it must not end
-// the wait, since the frame would go with the call still in the inbox. The word `state_` decides between the two:
+// While a ring makes a call, the kernel uses the caller's memory, and the ring_call lies in the caller's coroutine frame. So
+// only the completion ends the caller's wait. A stop is forwarded: the ring's owner asks the kernel to cancel the call. A stop
+// on another thread puts the call into the owner's inbox. If the completion comes while the call lies in the inbox, it must not
+// end the wait, since the frame would go with the call still in the inbox. The word `state_` decides between the two:
 //
 //   stopper  sets `asked`; unless it finds `ended`, puts the call into the inbox, and wakes the owner
 //   owner    at the completion: sets `ended`; unless it finds `asked`, ends the wait
@@ -51,8 +51,8 @@ class ring_call;
 /// A ring that makes calls for its owner's tasks.
 class call_ring {
  public:
-  /// By its owner, for a coroutine of `self` that suspends: begins a call, whose completion ends the wait. False: the ring takes
-  /// no call now, and nothing has happened.
+  /// By its owner, for a coroutine of `self` that suspends: begins a call, whose completion ends the wait. False: the ring
+  /// takes no call now, and nothing has happened.
   virtual bool begin(ring_call& one, root& self) noexcept = 0;
   /// Any thread: cancels a call, after a stop has claimed its wait.
   virtual void cancel(ring_call& one) noexcept = 0;
@@ -73,11 +73,13 @@ class ring_call final : public waiter {
   call_ring* of = nullptr;    // the ring that makes it; set before the wait
   ring_call *above = nullptr, *below = nullptr;  // in the owner's list of the calls that the kernel has
 
-  /// By the stopping thread, before it puts the call into the inbox. False: the completion has come; there is nothing to cancel.
+  /// By the stopping thread, before it puts the call into the inbox. False: the completion has come; there is nothing to
+  /// cancel.
   bool is_asked_for() noexcept {
     return (state_.fetch_or(asked, std::memory_order_relaxed) & ended) == 0;  // as declared
   }
-  /// By the ring's owner, when the completion has come: whether to end the wait now. False: the call is in the inbox, or will be.
+  /// By the ring's owner, when the completion has come: whether to end the wait now. False: the call is in the inbox, or will
+  /// be.
   bool may_end() noexcept {
     return (state_.fetch_or(ended, std::memory_order_relaxed) & asked) == 0;  // as declared
   }
@@ -93,8 +95,9 @@ class ring_call final : public waiter {
   static constexpr wait_type type{.leave = leave, .name = "file"};
 
   static constexpr std::uint32_t asked = 1, ended = 2;
-  // Changed by read-modify-writes alone, so that whichever side comes second finds the bit of the first. Relaxed: what each side
-  // did with the call is ordered by the claim of the wait, or by the inbox. test/model/ring_call_model.cpp checks the protocol.
+  // Changed by read-modify-writes alone, so that whichever side comes second finds the bit of the first. Relaxed: what each
+  // side did with the call is ordered by the claim of the wait, or by the inbox. test/model/ring_call_model.cpp checks the
+  // protocol.
   atomic<std::uint32_t> state_{0};
 };
 

@@ -24,7 +24,7 @@ bool is_urgent(int events) noexcept { return (events & (POLLPRI | POLLRDBAND)) =
 
 }  // namespace
 
-// ---- a worker -----------------------------------------------------------------------------------------------------------------
+// ---- a worker ---------------------------------------------------------------------------------------------------------------
 
 uring_worker::uring_worker(uring& of) : of_{&of}, wake_fd_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
   if (wake_fd_ < 0) throw error{std::error_code{errno, std::generic_category()}, "make a ring"};
@@ -168,7 +168,7 @@ void uring_worker::note_unfinished() noexcept {
     has_unfinished_.store(now, std::memory_order_relaxed);     // as declared
 }
 
-// ---- requests of others -------------------------------------------------------------------------------------------------------
+// ---- requests of others -----------------------------------------------------------------------------------------------------
 
 void uring_worker::ask(descriptor& one, std::uint32_t what) noexcept {
   if (!one.ring.asks.add(what)) return;
@@ -235,7 +235,7 @@ bool uring_worker::cancel(descriptor& one) noexcept {
   return true;
 }
 
-// ---- the guard ----------------------------------------------------------------------------------------------------------------
+// ---- the guard --------------------------------------------------------------------------------------------------------------
 
 bool uring_worker::is_stuck() noexcept {
   const std::uint64_t looks = looks_.load(std::memory_order_relaxed);  // as declared
@@ -299,7 +299,7 @@ void uring::look_after(uring_worker& stuck) noexcept {
   }
 }
 
-// ---- the service --------------------------------------------------------------------------------------------------------------
+// ---- the service ------------------------------------------------------------------------------------------------------------
 
 uring::uring(unsigned workers, ring_size size) : size_{size} {
   for (unsigned i = 0; i != workers; ++i) workers_.push_back(std::make_unique<uring_worker>(*this));

@@ -1,9 +1,9 @@
 // Readiness by io_uring: a ring for each worker of a runtime.
 //
-// A direction of a descriptor is armed once, by a multishot poll, when a task first waits for it: in the ring of the worker that
-// runs the task, or of some worker if the task runs on another thread. Later waits cost no system call of their own. An idle
-// worker sleeps in its ring if something is armed there, and on its futex otherwise. A worker that sleeps in its ring is woken
-// through an eventfd; the ring polls it edge-triggered, so that nobody has to read it.
+// A direction of a descriptor is armed once, by a multishot poll, when a task first waits for it: in the ring of the worker
+// that runs the task, or of some worker if the task runs on another thread. Later waits cost no system call of their own. An
+// idle worker sleeps in its ring if something is armed there, and on its futex otherwise. A worker that sleeps in its ring is
+// woken through an eventfd; the ring polls it edge-triggered, so that nobody has to read it.
 //
 // Only its owner, the worker's thread, uses a ring: rings are made for a single issuer, and the kernel completes requests when
 // the owner enters the ring (SINGLE_ISSUER, DEFER_TASKRUN), which costs least. Another thread that needs something armed or
@@ -24,9 +24,9 @@
 // drops them, and counts them. Each one dropped was the last completion of its request. So the owner finds out which requests
 // the kernel no longer has (find_lost() in uring_lost.cpp): a lost poll is armed anew; a lost call fails, or is made again.
 //
-// Rejected: (a) a signal that makes the computing owner enter its ring. It would interrupt the program's system calls, and take a
-// signal number from the program. (b) Rings that any thread may enter: 1.2 to 2.5 times the processor time. (c) Completions that
-// other threads take: the kernel produces them only when the owner enters.
+// Rejected: (a) a signal that makes the computing owner enter its ring. It would interrupt the program's system calls, and take
+// a signal number from the program. (b) Rings that any thread may enter: 1.2 to 2.5 times the processor time. (c) Completions
+// that other threads take: the kernel produces them only when the owner enters.
 #pragma once
 
 #include <array>
@@ -81,7 +81,7 @@ class uring_worker final : public parker, public call_ring {
 
   /// By the guard: whether the worker has not looked for jobs since the guard's last look, while its ring has work.
   bool is_stuck() noexcept;
-  std::atomic<bool> has_stuck{false};  // set by the guard; who looks after it clears this. A hint, no edge
+  std::atomic<bool> has_stuck{false};  // set by the guard, cleared by who looks after this worker. A hint, no edge
 
   io_stats so_far() const noexcept;
 

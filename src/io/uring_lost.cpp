@@ -9,8 +9,8 @@
 // The kernel posts completions only when the ring's owner enters. So once no submission is pending and the owner has taken all
 // completions, a request that the kernel does not have has lost its last one.
 //
-// Rejected: (a) to arm all polls anew without asking: a poll that the kernel still has would then exist twice. (b) A new ring: it
-// needs the memory that is lacking.
+// Rejected: (a) to arm all polls anew without asking: a poll that the kernel still has would then exist twice. (b) A new ring:
+// it needs the memory that is lacking.
 #include <array>
 #include <cerrno>
 
