@@ -90,10 +90,7 @@ class allocation_sweep {
     recording.store(true, std::memory_order_relaxed);
   }
   allocation_sweep(const allocation_sweep&) = delete;
-  ~allocation_sweep() {
-    recording.store(false, std::memory_order_relaxed);
-    announce(nullptr);
-  }
+  ~allocation_sweep() { recording.store(false, std::memory_order_relaxed); }
 
   std::size_t all() {
     run(0);  // makes what is allocated once and kept
@@ -111,7 +108,7 @@ class allocation_sweep {
   std::size_t run(std::size_t at) {
     const std::string place = name_ + ": allocation " + std::to_string(at) + " fails";
     if (trace_) std::fprintf(stderr, "weft: sweep of %s\n", place.c_str());
-    announce(place.c_str());
+    const announced told{place};
     forget_all();
     const auto fails = [&](const std::string& how) {
       const std::string when = at == 0 ? "without a failing allocation" : "allocation " + std::to_string(at) + " fails";

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <string>
+#include <utility>
 
 // Sanitizers end a program without abort(), but call this callback before. Null: no sanitizer is linked.
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());  // NOLINT: its name
@@ -40,7 +42,7 @@ void on_signal(int signal, siginfo_t* from, void* context) {
 
 }  // namespace
 
-void announce(const char* where) noexcept {
+announced::announced(std::string where) : where_{std::move(where)} {
   static const bool once = [] {
     weft::detail::current_root();  // makes a worker, whose own handlers are installed first, and run last
     struct sigaction action{};
@@ -50,7 +52,9 @@ void announce(const char* where) noexcept {
   }();
   static_cast<void>(once);
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(say_place);
-  place_in_sweep.store(where, std::memory_order_relaxed);
+  place_in_sweep.store(where_.c_str(), std::memory_order_relaxed);
 }
+
+announced::~announced() { place_in_sweep.store(nullptr, std::memory_order_relaxed); }
 
 }  // namespace weft::test::detail

@@ -56,7 +56,6 @@ class sweep {
     if (options.other_thread) other_ = std::make_unique<stopper>();
   }
   sweep(const sweep&) = delete;
-  ~sweep() { announce(nullptr); }
 
   sweep_report all() {
     all_that_resumes(false);
@@ -110,7 +109,7 @@ class sweep {
     const std::string text = text_of(plan, inline_), place = name_ + ": " + text;
     if (plan.index != 0 && !only_.empty() && only_ != text) return {};
     if (trace_) std::fprintf(stderr, "weft: sweep of %s\n", place.c_str());
-    announce(place.c_str());
+    const announced told{place};
     ++report_.runs;
     auto here = std::make_unique<world>(world_options{.seed = options_.seed,
                                                       .io = options_.io,
