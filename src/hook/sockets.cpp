@@ -90,21 +90,24 @@ ssize_t retry_with_backoff(const hooked_call& call, int number, ssize_t result, 
 }
 
 // attempt(done) and plain(done) send what comes after the first `done` bytes; only plain() may block. `sends_whole`: the socket
-// sends whole messages, perhaps to an address that the call names.
-template <class Attempt, class Plain>
+// sends whole messages. has_address() says whether the call names an address; it is asked when the system has read the message.
+template <class Attempt, class Plain, class HasAddress>
 ssize_t send_hooked(const hooked_call& call, int number, std::size_t size, int flags, bool sends_whole, Attempt attempt,
-                    Plain plain) noexcept {
+                    Plain plain, HasAddress has_address) noexcept {
   if ((flags & (MSG_DONTWAIT | MSG_OOB)) != 0) return call.give(plain(0));
   if (!may_begin(call)) return call.fail(ECANCELED);
   if (sends_whole) {
     const ssize_t sent = attempt(0);
     if (!would_block(sent)) return call.give(sent);  // no stream, so it was sent as a whole
     if (is_non_blocking(number)) return call.fail(EAGAIN);
-    if (socket_option_of(number, SO_DOMAIN) == AF_UNIX)
+    if (has_address() && socket_option_of(number, SO_DOMAIN) == AF_UNIX)
       return retry_with_backoff(call, number, sent, [&] { return attempt(0); });
   }
   return write_whole(call, number, size, attempt, plain);
 }
+
+constexpr auto with_address = [] { return true; };
+constexpr auto without_address = [] { return false; };
 
 // The flags of a send after `done` bytes. A later part of one call raises no SIGPIPE: the call then reports the part that was
 // sent.
@@ -144,7 +147,7 @@ int send_each(const hooked_call& call, int number, mmsghdr* messages, unsigned c
     const ssize_t sent = send_hooked(
         call, number, SIZE_MAX, flags, false,
         [&](std::size_t offset) { return send(offset, flags_after(offset, flags)); },
-        [&](std::size_t offset) { return send(offset, flags); });
+        [&](std::size_t offset) { return send(offset, flags); }, without_address);
     if (sent < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(sent);
     one.msg_len = static_cast<unsigned>(sent);
     if (static_cast<std::size_t>(sent) < size_of(one.msg_hdr.msg_iov, one.msg_hdr.msg_iovlen))
@@ -306,7 +309,7 @@ ssize_t send(int number, const void* data, std::size_t size, int flags) {
   return send_hooked(
       call, number, size, flags, false,
       [&](std::size_t done) { return next_send(number, at(done), size - done, flags_after(done, flags)); },
-      [&](std::size_t done) { return next_send(number, at(done), size - done, flags); });
+      [&](std::size_t done) { return next_send(number, at(done), size - done, flags); }, without_address);
 }
 
 ssize_t sendto(int number, const void* data, std::size_t size, int flags, const sockaddr* to, socklen_t to_size) {
@@ -318,7 +321,7 @@ ssize_t sendto(int number, const void* data, std::size_t size, int flags, const 
       [&](std::size_t done) {
         return next_sendto(number, at(done), size - done, flags_after(done, flags), to, to_size);
       },
-      [&](std::size_t done) { return next_sendto(number, at(done), size - done, flags, to, to_size); });
+      [&](std::size_t done) { return next_sendto(number, at(done), size - done, flags, to, to_size); }, with_address);
 }
 
 ssize_t sendmsg(int number, const msghdr* message, int flags) {
@@ -331,8 +334,9 @@ ssize_t sendmsg(int number, const msghdr* message, int flags) {
   const int type = socket_option_of(number, SO_TYPE);
   const auto attempt = [&](std::size_t done) { return send_rest(done, flags_after(done, flags)); };
   const auto plain = [&](std::size_t done) { return send_rest(done, flags); };
-  if (type == SOCK_STREAM) return send_hooked(call, number, SIZE_MAX, flags, false, attempt, plain);
-  return send_hooked(call, number, 0, flags, true, attempt, plain);  // such a socket sends a message as a whole
+  const auto has_address = [&] { return message->msg_name != nullptr; };
+  const bool sends_whole = type != SOCK_STREAM;
+  return send_hooked(call, number, sends_whole ? 0 : SIZE_MAX, flags, sends_whole, attempt, plain, has_address);
 }
 
 int sendmmsg(int number, mmsghdr* messages, unsigned count, int flags) {
@@ -347,7 +351,8 @@ int sendmmsg(int number, mmsghdr* messages, unsigned count, int flags) {
         [&](std::size_t) {
           return ssize_t{next_sendmmsg(number, messages + done, count - done, flags | MSG_DONTWAIT)};
         },
-        [&](std::size_t) { return ssize_t{next_sendmmsg(number, messages + done, count - done, flags)}; });
+        [&](std::size_t) { return ssize_t{next_sendmmsg(number, messages + done, count - done, flags)}; },
+        [&] { return messages[done].msg_hdr.msg_name != nullptr; });
     if (sent < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(sent);
     done += static_cast<unsigned>(sent);
   } while (done < count);

@@ -421,6 +421,30 @@ TEST(hook, a_local_datagram_waits_for_room) {
   ::close(from);
 }
 
+TEST(hook, a_message_to_a_connected_local_datagram_socket_waits_for_room) {
+  constexpr int many = 600;
+  for (const bool by_sendmmsg : {false, true}) {
+    socket_pair pair{SOCK_DGRAM};
+    char byte = 'x';
+    iovec part{&byte, 1};
+    mmsghdr one{};
+    one.msg_hdr.msg_iov = &part;
+    one.msg_hdr.msg_iovlen = 1;
+    int got = 0;
+    run_at_once({[&] {
+                   for (int i = 0; i != many; ++i) {
+                     EXPECT_EQ(
+                         by_sendmmsg ? ::sendmmsg(pair.at[0], &one, 1, 0) : ::sendmsg(pair.at[0], &one.msg_hdr, 0), 1);
+                   }
+                 },
+                 [&] {
+                   char into;
+                   for (; got != many; ++got) EXPECT_EQ(::recv(pair.at[1], &into, 1, 0), 1);
+                 }});
+    EXPECT_EQ(got, many);
+  }
+}
+
 TEST(hook, accept_and_connect_wait) {
   const listening at;
   std::string heard;
