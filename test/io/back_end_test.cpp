@@ -190,7 +190,7 @@ TEST_P(on_each, a_peer_hears_of_the_end_although_the_worker_computes_that_has_cl
       EXPECT_GE(here->native_handle(), 0);
     }
     here.reset();
-    EXPECT_TRUE(peer.hears_the_end(10'000));  // which blocks this worker
+    EXPECT_TRUE(peer.hears_the_end(60'000));  // which blocks this worker
   };
   rt.run(body(false));
   rt.run(body(true));
@@ -225,7 +225,7 @@ TEST_P(on_each, a_duplicate_stays_open_and_the_end_comes_when_it_goes) {
     EXPECT_STREQ(text, "still here");
     ::close(theirs);
     co_await weft::sleep_for(1ms);  // the worker enters its ring
-    EXPECT_TRUE(peer.hears_the_end(10'000));
+    EXPECT_TRUE(peer.hears_the_end(60'000));
   };
   rt.run(body());
 }

@@ -166,7 +166,6 @@ task<> survives_a_child_that_is_forked_under_a_lock() {
   int status = -1;
   std::function<void()> forks = [&] {
     status = in_a_child([&] {
-      ::alarm(10);
       std::array all{&mine};
       return closes_all(all);
     });

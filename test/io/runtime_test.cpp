@@ -351,7 +351,7 @@ template <class Done>
 void loop_until(weft::runtime& guest, Done done) {
   pollfd watched{.fd = guest.descriptor(), .events = POLLIN, .revents = 0};
   while (!done()) {
-    ASSERT_GE(::poll(&watched, 1, 10'000), 1) << "nothing became ready";
+    ASSERT_GE(::poll(&watched, 1, 60'000), 1) << "nothing became ready";
     static_cast<void>(guest.run_ready(8));
   }
 }
