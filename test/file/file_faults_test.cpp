@@ -168,7 +168,7 @@ TEST_P(faults, are_told_or_got_over) {
         if (runtime)
           runtime->run(weft::timeout(60s, body()));
         else if (where == place::kit)
-          weft::test::run(body);
+          weft::test::run({.patience = 60s}, body);
         else
           weft::sync_wait(body());
         const std::size_t struck = injected->struck();
