@@ -64,13 +64,13 @@ class runner {
     runtime_.emplace(weft::runtime_options{.threads = where == place::two_rings ? 2U : 1U,
                                            .io = where == place::epoll ? io_backend::epoll : io_backend::uring});
   }
-  // A hang is told of by the kit, and elsewhere it is ended after so long.
+  // A hang is told of by the kit, and elsewhere it is ended, after so long.
   static constexpr int patience = 60;
   template <class Make>
   void operator()(Make make) {
     try {
       if (is_in_kit_)
-        weft::test::run(make);
+        weft::test::run({.patience = std::chrono::seconds{patience}}, make);
       else if (!runtime_)
         weft::sync_wait(in_time(make));
       else if (runtime_->is_guest())
