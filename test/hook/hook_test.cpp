@@ -618,7 +618,7 @@ TEST(hook, select_waits_and_says_what_is_left) {
   socket_pair a{SOCK_STREAM};
   pipe_ends b;
   fd_set in, out;
-  timeval limit{10, 0};
+  timeval limit{600, 0};
   const int most = std::max(a.at[0], b.at[0]) + 1;
   expect_waits(
       [&] {
@@ -631,7 +631,7 @@ TEST(hook, select_waits_and_says_what_is_left) {
       [&] { EXPECT_EQ(::write(b.at[1], "x", 1), 1); });
   EXPECT_FALSE(FD_ISSET(a.at[0], &in));
   EXPECT_TRUE(FD_ISSET(b.at[0], &in));
-  EXPECT_LE(limit.tv_sec, 9);
+  EXPECT_LE(limit.tv_sec, 599);
   FD_ZERO(&in);
   FD_SET(a.at[0], &in);
   expect_lets_others_run([&] {
@@ -657,11 +657,14 @@ TEST(hook, a_poll_that_has_a_number_twice_does_not_spin) {
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all);
     return std::chrono::seconds{all.tv_sec} + std::chrono::nanoseconds{all.tv_nsec};
   };
-  run_hooked([&] {
-    const auto before = used();
-    EXPECT_EQ(::poll(twice, 2, 300), 0);
-    EXPECT_LT(used() - before, 150ms) << "of processor time, in which it had nothing to do";
-  });
+  auto least = 1h + 0ns;  // a machine that stalls may count that as processor time
+  for (int i = 0; i != 5 && least >= 150ms; ++i)
+    run_hooked([&] {
+      const auto before = used();
+      EXPECT_EQ(::poll(twice, 2, 300), 0);
+      least = std::min(least, used() - before);
+    });
+  EXPECT_LT(least, 150ms) << "of processor time, in which it had nothing to do";
   expect_waits([&] { EXPECT_EQ(::poll(twice, 2, -1), 2); }, [&] { EXPECT_EQ(::write(ends.at[1], "x", 1), 1); });
   twice[0].events = POLLOUT;
   char byte;
@@ -887,13 +890,15 @@ TEST(hook, errno_stays_over_a_switch) {
 // `call` is stopped while it waits, and once more before it begins.
 void expect_stops(std::function<failure()> call) {
   failure waiting{}, later{};
-  bool has_ended = false;
+  bool has_begun = false, has_ended = false;
   const auto body = [&](scope& inside) -> task<> {
     inside.fork(weft::hooked([&] {
+      has_begun = true;
       waiting = call();
       later = call();
       has_ended = true;
     }));
+    while (!has_begun) co_await weft::yield();
     co_await weft::sleep_for(2ms);
     EXPECT_FALSE(has_ended);
     inside.request_stop();
@@ -936,7 +941,7 @@ TEST(hook, a_stop_ends_every_call_with_ecanceled) {
   expect_stops([&] {
     errno = 0;
     const unsigned left = ::sleep(100);
-    return failure{left == 100 || left == 99 ? -1 : 0, errno};
+    return failure{left != 0 ? -1 : 0, errno};
   });
   ::close(set);
 }
@@ -945,8 +950,10 @@ TEST(hook, what_never_waits_goes_on_in_a_stopped_fiber) {
   char name[] = "/tmp/weft-hook-XXXXXX";
   const int file = ::mkstemp(name);
   ::unlink(name);
+  bool has_begun = false;
   const auto body = [&](scope& inside) -> task<> {
     inside.fork(weft::hooked([&] {
+      has_begun = true;
       EXPECT_EQ(::usleep(100'000'000), -1);
       EXPECT_EQ(::write(file, "end", 3), 3);
       addrinfo* none = nullptr;
@@ -954,6 +961,7 @@ TEST(hook, what_never_waits_goes_on_in_a_stopped_fiber) {
       EXPECT_EQ(errno, ECANCELED);
       EXPECT_EQ(::close(file), 0);
     }));
+    while (!has_begun) co_await weft::yield();
     co_await weft::sleep_for(1ms);
     inside.request_stop();
   };
