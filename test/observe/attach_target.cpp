@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -21,6 +22,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <new>
 #include <string>
 #include <string_view>
@@ -423,6 +425,14 @@ task<> serve_cart(weft::executor& workers) {
   co_await with_scope({.executor = &workers}, body);
 }
 
+// Whether the last event of each worker is that it sleeps.
+bool do_workers_sleep(const weft::recording& all) {
+  std::map<std::uint32_t, weft::event_kind> last;
+  for (const weft::recording::event& one : all.events())
+    if (all.thread_name(one.thread).starts_with("shop")) last[one.thread] = one.kind;
+  return std::ranges::all_of(last, [](const auto& one) { return one.second == weft::event_kind::sleep; });
+}
+
 // Threads that have ended and left their rings to others, a ring whose events were written over, requests on workers; and then
 // nothing more, once the workers sleep.
 int traced(const char* file) {
@@ -432,16 +442,20 @@ int traced(const char* file) {
   for (int i = 0; i != 3; ++i)
     weft::sync_wait(weft::with_trace({.name = "GET /cart"}, serve_cart, std::ref(workers.executor())));
   weft::set_recorder_bytes(64 * sizeof(weft::recorded_event));
+  static std::atomic<bool> has_stopped_all{false};
   std::thread{[] {
     for (int i = 0; i != 200; ++i) weft::sync_wait(stop_because("the last ones count"));
+    has_stopped_all = true;
     ::pause();
   }}.detach();
+  while (!has_stopped_all) std::this_thread::sleep_for(1ms);
   std::size_t before = 0, now = 0;
   do {
     std::this_thread::sleep_for(50ms);
     weft::save_recording(file);
-    before = std::exchange(now, weft::recording::read(file).events().size());
-  } while (now != before);
+    const weft::recording all = weft::recording::read(file);
+    before = std::exchange(now, do_workers_sleep(all) ? all.events().size() : 0);
+  } while (now == 0 || now != before);
   std::cout << "{}\nready" << std::endl;
   wait_for_end();
   return 0;

@@ -92,9 +92,12 @@ outcome run(const std::vector<std::string>& words) {
   return seen;
 }
 
+// Once more where a thread did not come to stand in time, since the machine had stalled it.
 outcome weft_tool(std::vector<std::string> words) {
   words.insert(words.begin(), WEFT_TOOL);
-  return run(words);
+  outcome seen = run(words);
+  for (int i = 0; i != 10 && seen.err.find("does not stop") != seen.err.npos; ++i) seen = run(words);
+  return seen;
 }
 
 // A program to be looked into. It has written its own snapshot, and all its tasks wait.
@@ -934,7 +937,7 @@ TEST_F(attach, does_not_wait_for_a_thread_that_can_not_be_stopped) {
   }
   char ready;
   ASSERT_EQ(::read(said[0], &ready, 1), 1);
-  const outcome told = weft_tool({"dump", std::to_string(other)});
+  const outcome told = run({WEFT_TOOL, "dump", std::to_string(other)});
   EXPECT_EQ(told.status, 1);
   EXPECT_NE(told.err.find("does not stop"), std::string::npos) << told.err;
   for (const int one : {goes_on[0], goes_on[1], said[0], said[1]}) ::close(one);

@@ -1,11 +1,14 @@
 // What those are in that run: in a snapshot that asks for it, and in what is told of an overdue scope.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -45,7 +48,7 @@ constexpr bool answers_while_it_computes = true;
 
 // Where some stay until they are let go. Not inlined: they are to be seen on the stack.
 struct place {
-  std::atomic<int> come{0};
+  std::atomic<int> come{0}, reader{0};  // how many, and which thread reads
   std::atomic<bool> goes_on{false};
   int ends[2]{-1, -1};
 
@@ -59,6 +62,13 @@ struct place {
     goes_on = true;
     EXPECT_EQ(::write(ends[1], "x", 1), 1);
   }
+  // Whether who reads waits in that call by now, where no signal asks it.
+  bool is_read() const {
+    std::ifstream file{"/proc/self/task/" + std::to_string(reader) + "/syscall"};
+    std::string number;
+    file >> number;  // or "running"
+    return number == std::to_string(SYS_read);
+  }
 };
 [[gnu::noinline]] void spins(place& at) {
   ++at.come;
@@ -67,6 +77,7 @@ struct place {
   asm("");
 }
 [[gnu::noinline]] void reads(place& at) {
+  at.reader = ::gettid();
   ++at.come;
   char byte;
   EXPECT_EQ(::read(at.ends[0], &byte, 1), 1);
@@ -100,27 +111,39 @@ std::string text_of(const snapshot& all) {
   all.text(out);
   return out.str();
 }
+// A snapshot in which all that run have a stack. A thread that the machine has stalled does not answer in time: it is asked again.
+snapshot snapshot_with_stacks() {
+  for (const auto end = std::chrono::steady_clock::now() + 60s;;) {
+    snapshot all = take_snapshot({.running_stacks = true});
+    const auto has_stack = [](const task_info& one) { return one.state != task_state::running || !one.stack.empty(); };
+    if (!answers_while_it_computes || std::ranges::all_of(all.tasks, has_stack) ||
+        std::chrono::steady_clock::now() > end)
+      return all;
+  }
+}
 
 TEST(running_stacks, of_a_snapshot_that_asks_for_them) {
   place at;
   weft::pool workers{{.threads = 5}};
   std::vector<task_id> ids;
+  std::atomic<bool> has_ids{false};
   std::thread thread{[&] {
     workers.run(with_scope([&](scope& s) -> task<> {
       ids.push_back(s.fork(serves(spins, at)).id());
       ids.push_back(s.go([&] { computes_in_fiber(at); }).id());
       ids.push_back(s.go([&] { awaits_in_fiber(at); }).id());
       ids.push_back(s.fork(serves(reads, at)).id());
+      has_ids = true;
       co_return;
     }));
   }};
-  until([&] { return at.come == 4; });
+  until([&] { return at.come == 4 && has_ids && at.is_read(); });
   for (const task_info& one : take_snapshot().tasks) {
     if (one.state == task_state::running) {
       EXPECT_TRUE(one.stack.empty()) << "nobody is asked by default";
     }
   }
-  const snapshot all = take_snapshot({.running_stacks = true});
+  const snapshot all = snapshot_with_stacks();
   const auto stack_of = [&](std::size_t i) {
     const task_info* const one = all.find(ids[i]);
     EXPECT_NE(one, nullptr);
@@ -155,7 +178,7 @@ task<> goes_down(int levels, place& at) {
 TEST(running_stacks, of_one_that_is_deep) {
   place at;
   std::thread thread{[&] { weft::sync_wait(goes_down(200, at)); }};
-  until([&] { return at.come == 1; });
+  until([&] { return at.come == 1 && at.is_read(); });
   const snapshot all = take_snapshot({.running_stacks = true});
   ASSERT_EQ(all.tasks.size(), 1U);
   EXPECT_EQ(all.tasks[0].stack.size(), 64U);
@@ -180,7 +203,7 @@ TEST(running_stacks, leave_calls_and_handlers_alone) {
   ASSERT_EQ(::sigaction(SIGPROF, &mine, &before), 0);
   place at;
   std::thread thread{[&] { weft::sync_wait(computes(reads, at)); }};
-  until([&] { return at.come == 1; });
+  until([&] { return at.come == 1 && at.is_read(); });
   for (int i = 0; i != 20; ++i) static_cast<void>(take_snapshot({.running_stacks = true}));
   at.let_go();  // with EINTR, the read had failed
   thread.join();
@@ -252,8 +275,9 @@ std::string told_of_overdue(bool has_watchdog, bool& runs) {
 
 TEST(running_stacks, of_a_child_that_computes_behind_a_stop) {
   bool runs = false;
-  const std::string text = told_of_overdue(true, runs);
+  std::string text = told_of_overdue(true, runs);
   if (answers_while_it_computes) {
+    for (int i = 0; i != 20 && !runs; ++i) text = told_of_overdue(true, runs);  // as in snapshot_with_stacks()
     EXPECT_TRUE(runs);
     EXPECT_NE(text.find("which runs here, innermost first:"), std::string::npos) << text;
     EXPECT_NE(text.find("spins"), std::string::npos) << text;
