@@ -94,21 +94,26 @@ void run_a_request() {
 }
 
 TEST(recorder, has_sleeps_and_calls_of_workers) {
+  const auto is_mine = [](const auto& one) { return one.thread == static_cast<std::uint32_t>(::gettid()); };
+  const auto called_by_me = [&](const recording& all) {
+    auto calls = of_kind(all, event_kind::call_thread);
+    std::erase_if(calls, [&](const auto& one) { return !is_mine(one); });
+    return calls;
+  };
   {
     const weft::pool workers{{.threads = 2, .name = "sleepy"}};
-    while (workers.stats().sleeps < 2) std::this_thread::sleep_for(1ms);
     auto nothing = []() -> task<> { co_return; };
-    weft::sync_wait(weft::start_on(workers.executor(), nothing()));
-    const recording all = recorded();
+    recording all = recorded();
+    while (of_kind(all, event_kind::sleep).size() < 2 || called_by_me(all).empty()) {
+      std::this_thread::sleep_for(1ms);  // in which both fall asleep
+      weft::sync_wait(weft::start_on(workers.executor(), nothing()));
+      all = recorded();
+    }
     EXPECT_TRUE(all.is_whole());
     EXPECT_EQ(all.why(), recording::reason::asked_for);
     EXPECT_EQ(all.signal(), 0);
     EXPECT_EQ(all.process(), static_cast<std::uint64_t>(::getpid()));
-    EXPECT_GE(of_kind(all, event_kind::sleep).size(), 2u);
-    ASSERT_FALSE(of_kind(all, event_kind::call_thread).empty());
-    const recording::event called = of_kind(all, event_kind::call_thread).back();
-    EXPECT_EQ(called.thread, static_cast<std::uint32_t>(::gettid()));
-    EXPECT_EQ(all.thread_name(called.number).substr(0, 7), "sleepy-");
+    EXPECT_EQ(all.thread_name(called_by_me(all).back().number).substr(0, 7), "sleepy-");
   }
   EXPECT_FALSE(of_kind(recorded(), event_kind::wake_up).empty());
 }
@@ -170,20 +175,26 @@ TEST(recorder, has_stops_of_tokens_handles_and_pools_and_time_outs) {
   EXPECT_EQ(std::ranges::count_if(deadlines, [&](const auto& one) { return seen.text(one.second) == "timeout()"; }), 1);
 }
 
+// A thread of its own, of which no earlier test has events; it is stopped once it sleeps.
 TEST(recorder, has_sleeps_of_a_thread_in_sync_wait) {
   weft::stop_source source;
-  std::jthread stopper{[&] {
-    std::this_thread::sleep_for(2ms);
-    source.request_stop();
+  std::atomic<int> number{0};
+  std::jthread sleeper{[&] {
+    auto waits = [&]() -> task<> {
+      number = ::gettid();
+      co_await weft::sleep_for(1h);
+    };
+    EXPECT_THROW(weft::sync_wait(waits(), source.token()), weft::stopped);
   }};
-  auto waits = []() -> task<> { co_await weft::sleep_for(1h); };
-  EXPECT_THROW(weft::sync_wait(waits(), source.token()), weft::stopped);
-  const recording all = recorded();
-  const auto by_me = [](const auto& one) { return one.thread == static_cast<std::uint32_t>(::gettid()); };
-  const auto sleeps = of_kind(all, event_kind::sleep), ends = of_kind(all, event_kind::wake_up);
-  EXPECT_TRUE(
-      std::ranges::any_of(sleeps, [&](const auto& one) { return by_me(one) && one.number == weft::no_worker; }));
-  EXPECT_TRUE(std::ranges::any_of(ends, [&](const auto& one) { return by_me(one) && one.number == 1; }));
+  const auto has = [&](event_kind kind, std::uint32_t what) {
+    return std::ranges::any_of(of_kind(recorded(), kind), [&](const auto& one) {
+      return one.thread == static_cast<std::uint32_t>(number.load()) && one.number == what;
+    });
+  };
+  test::until([&] { return number != 0 && has(event_kind::sleep, weft::no_worker); });
+  source.request_stop();
+  sleeper.join();
+  EXPECT_TRUE(has(event_kind::wake_up, 1));
 }
 
 TEST(recorder, has_failures_before_there_is_a_descriptor) {
