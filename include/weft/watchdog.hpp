@@ -48,7 +48,7 @@ struct watchdog_options {
   /// How often a second it records in the flight recorder where each computing worker is; 0: never; 1000 at most.
   unsigned samples_a_second = 0;
   /// Whether it looks for deadlocks once all workers have gone to sleep, by a snapshot without stacks, and reports those that
-  /// are new, also by the file of save_recording_on_deadlock(). At most once a second, and for at most a hundredth of the time.
+  /// are new, also by the file of save_recording_on_deadlock(). At most once a second, and for a hundredth of a processor's time.
   bool deadlocks = true;
   /// Called on the watchdog's thread, with a snapshot that has stacks and at least one new deadlock; must not throw. Null: it
   /// prints all deadlocks to stderr.

@@ -167,7 +167,7 @@ struct watch_thread {
 
   // Tells of circles that it has not told of.
   void search() noexcept {
-    const std::uint64_t began = steady_nanoseconds();
+    const std::uint64_t began = time_run_by(::gettid());  // so that a machine that stalls meanwhile puts nothing off
     searches.add();
     std::optional<snapshot> found;
     try {
@@ -185,8 +185,8 @@ struct watch_thread {
       found.reset();
       searched_at_jobs = ~std::uint64_t{0};
     }
-    const std::uint64_t now = steady_nanoseconds();
-    next_search = now + std::max<std::uint64_t>(1'000'000'000, 100 * (now - began));
+    const std::uint64_t took = time_run_by(::gettid()) - began;
+    next_search = steady_nanoseconds() + std::max<std::uint64_t>(1'000'000'000, 100 * took);
     if (!found) return;
     save_recording_of_deadlock();
     options.on_deadlock(*found, options.with);
