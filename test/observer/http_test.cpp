@@ -19,8 +19,11 @@ using namespace std::chrono_literals;
 namespace {
 
 struct observed {
+  explicit observed(std::chrono::milliseconds patience = 10min)
+      : watching{{.http = true, .directory = where.path().c_str(), .patience = patience}} {}
+
   test::own_directory where;
-  w::observer watching{{.http = true, .directory = where.path().c_str(), .patience = 400ms}};
+  w::observer watching;
 
   std::string port() const { return std::to_string(watching.http_port()); }
   std::string token() const { return std::string{watching.token()}; }
@@ -165,8 +168,8 @@ TEST(observer_http, garbage_and_what_is_too_large_end_the_connection) {
 }
 
 TEST(observer_http, half_a_request_is_dropped_and_a_connection_serves_several) {
-  const observed here;
-  test::asking half{here.watching.http_port()};
+  const observed hasty{400ms}, here;
+  test::asking half{hasty.watching.http_port()};
   half.send("GET /metrics HTTP/1.1\r\nHost: 127");
   EXPECT_EQ(half.rest(), "");
   const std::string request = "GET /stalls.json HTTP/1.1\r\nHost: 127.0.0.1:" + here.port() +

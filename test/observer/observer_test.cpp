@@ -314,7 +314,7 @@ TEST(observer, who_subscribes_gets_a_line_each_second_until_he_no_longer_wants_i
 
 TEST(observer, garbage_gets_an_error_and_nothing_worse) {
   const test::own_directory where;
-  const w::observer watching{{.directory = where.path().c_str()}};
+  const w::observer watching{{.directory = where.path().c_str(), .patience = 10min}};
   test::asking one{watching.socket_path()};
   std::mt19937 random{7};
   for (int i = 0; i != 200; ++i) {
@@ -335,7 +335,7 @@ TEST(observer, garbage_gets_an_error_and_nothing_worse) {
 
 TEST(observer, many_requests_at_once_are_answered_one_after_the_other_and_the_last_needs_no_end) {
   const test::own_directory where;
-  const w::observer watching{{.directory = where.path().c_str()}};
+  const w::observer watching{{.directory = where.path().c_str(), .patience = 10min}};
   test::asking one{watching.socket_path()};
   std::string all;
   for (int i = 0; i != 500; ++i) all += R"({"request":"help","id":)" + std::to_string(i) + "}\n";
@@ -432,28 +432,32 @@ TEST(observer, without_a_number_for_a_connection_it_waits_for_one_and_does_not_s
 TEST(observer, tells_what_holds_up_a_worker) {
   const test::own_directory where;
   const w::observer watching{{.directory = where.path().c_str(), .stall_after = 20ms}};
-  test::asking one{watching.socket_path()};
+  test::asking one{watching.socket_path()}, other{watching.socket_path()};
   EXPECT_EQ(json::parse(one.ask("stalls"))["stalls"].size(), 0U);
   one.ask("subscribe");
   w::pool workers{{.threads = 1}};
-  std::latch done{1};
-  std::thread caller{[&] {
-    workers.run([](std::latch& until) -> w::task<> {
-      until.wait();  // the thread, not the task
-      co_return;
-    }(done));
-  }};
-  json event;
-  do event = json::parse(one.line());
-  while (event["event"] != "stall");
-  EXPECT_EQ(event["stall"]["worker"], 0);
-  EXPECT_NE(event["stall"]["doing"].get<std::string>().find("futex"), std::string::npos) << event;
-  EXPECT_GT(event["stall"]["seconds"].get<double>(), 0.0);
-  one.ask("unsubscribe");
-  test::asking other{watching.socket_path()};
-  EXPECT_EQ(json::parse(other.ask("stalls"))["stalls"].size(), 1U);
-  done.count_down();
-  caller.join();
+  // One that is held up before it waits, by the machine, is blamed for that: then once more, when the watchdog reports again.
+  bool waits = false;
+  for (std::size_t times = 1; !waits && times <= 20; ++times) {
+    std::latch done{1};
+    std::thread caller{[&] {
+      workers.run([](std::latch& until) -> w::task<> {
+        until.wait();  // the thread, not the task
+        co_return;
+      }(done));
+    }};
+    json event;
+    do event = json::parse(one.line());
+    while (event["event"] != "stall");
+    EXPECT_EQ(event["stall"]["worker"], 0);
+    EXPECT_GT(event["stall"]["seconds"].get<double>(), 0.0);
+    EXPECT_EQ(json::parse(other.ask("stalls"))["stalls"].size(), times);
+    done.count_down();
+    caller.join();
+    waits = event["stall"]["doing"].get<std::string>().find("futex") != std::string::npos;
+    if (!waits) std::this_thread::sleep_for(1100ms);
+  }
+  EXPECT_TRUE(waits);
 }
 
 // By the watchdog's signal. Without a watchdog nobody is asked, and what runs has no stack.
@@ -474,16 +478,25 @@ TEST(observer, tells_what_one_is_in_that_computes) {
     const std::chrono::milliseconds stall_after = has_watchdog ? 1h : 0h;
     const w::observer watching{{.directory = where.path().c_str(), .stall_after = stall_after}};
     test::asking one{watching.socket_path()};
-    const json seen = json::parse(one.ask("snapshot"));
-    int running = 0;
-    for (const json& task : seen.at("snapshot").at("tasks")) {
-      if (task.at("state") != "running") continue;
-      ++running;
-#if !defined(WEFT_TEST_TSAN)  // which puts handlers off until the next call that it knows
-      EXPECT_EQ(task.at("stack").empty(), !has_watchdog) << task;
+    const auto running = [&] {
+      const json seen = json::parse(one.ask("snapshot"));
+      json all = json::array();
+      for (const json& task : seen.at("snapshot").at("tasks"))
+        if (task.at("state") == "running") all.push_back(task);
+      EXPECT_EQ(all.size(), 1U) << seen;
+      return all;
+    };
+    const auto has_stack = [&] {
+      return std::ranges::none_of(running(), [](const json& task) { return task.at("stack").empty(); });
+    };
+#if defined(WEFT_TEST_TSAN)  // which puts handlers off until the next call that it knows
+    running();
+#else
+    if (has_watchdog)
+      EXPECT_TRUE(comes_true(has_stack));  // a thread that does not run in time answers another time
+    else
+      EXPECT_FALSE(has_stack());
 #endif
-    }
-    EXPECT_EQ(running, 1) << seen;
   }
   end = true;
   thread.join();
