@@ -317,8 +317,8 @@ int main(int argument_count, char** arguments) {
     before = open_descriptors();
     how = rt.explain();
     rt.run(w::when_any(serve(idle, stats, all), w::interrupted()));
-    // Workers close what they have armed after the last task has ended.
-    for (int i = 0; i != 1000 && (after = open_descriptors()) > before; ++i) ::usleep(5000);
+    // Workers close what they have armed after the last task has ended: within a minute.
+    for (int i = 0; i != 12000 && (after = open_descriptors()) > before; ++i) ::usleep(5000);
     watched = rt.stats().watched;
   }
   std::printf("how it waits: %s\n", how.substr(0, how.find('\n')).c_str());
