@@ -149,14 +149,14 @@ WEFT_TEST("invoke: with_memory, with_local, with_stop, with_deadline, with_env, 
   EXPECT_EQ(co_await w::with_local(key, 3, &thing::later, std::ref(one), 4), 7);
   EXPECT_EQ(co_await w::with_stop(source.token(), &thing::later, &one, 4), 7);
   EXPECT_EQ(co_await w::with_stop(source.token(), &thing::later, one, 4), 7);
-  EXPECT_EQ(co_await w::with_deadline(1s, &thing::later, &one, 4), 7);
-  EXPECT_EQ(co_await w::with_deadline(1s, &thing::later, one, 4), 7);
+  EXPECT_EQ(co_await w::with_deadline(1h, &thing::later, &one, 4), 7);
+  EXPECT_EQ(co_await w::with_deadline(1h, &thing::later, one, 4), 7);
   EXPECT_EQ(co_await w::with_env(w::current_env(), &thing::later, &one, 4), 7);
   EXPECT_EQ(co_await w::with_env(w::current_env(), &thing::later, one, 4), 7);
   EXPECT_EQ(co_await w::with_executors(places, &thing::later, &one, 4), 7);
   EXPECT_EQ(co_await w::with_executors(places, &thing::later, std::ref(one), 4), 7);
   holds_a_task held{number(8)};
-  EXPECT_EQ(co_await w::with_deadline(1s, &holds_a_task::work, std::move(held)), 8);
+  EXPECT_EQ(co_await w::with_deadline(1h, &holds_a_task::work, std::move(held)), 8);
 }
 
 WEFT_TEST("invoke: on_scope_exit, detach_on_stop and registry") {
