@@ -375,6 +375,21 @@ struct alarm : weft::timer {
   std::atomic<int> rings{0};
 };
 
+// Nothing else fires while this does.
+struct holder : weft::timer {
+  holder()
+      : timer{[](timer& self) noexcept {
+          auto& mine = static_cast<holder&>(self);
+          mine.held = true;
+          test::until([&] { return mine.released.load(); });
+        }} {}
+  void begin() {
+    weft::real_clock().arm(*this, {});
+    test::until([&] { return held.load(); });
+  }
+  std::atomic<bool> held{false}, released{false};
+};
+
 TEST(real_clock, sleeps_in_real_time) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(weft::sync_wait(nap(3ms, 4)), 4);
@@ -417,17 +432,8 @@ TEST(real_clock, keeps_many_timers_in_order) {
   for (int i = 0; i != count; ++i) order[static_cast<std::size_t>(i)] = i;
   std::ranges::shuffle(order, std::minstd_rand{1});
   std::atomic<int> latest{-1}, disorders{0}, fired{0};
-  struct holder : weft::timer {  // nothing else fires while this does
-    holder()
-        : timer{[](timer& self) noexcept {
-            auto& mine = static_cast<holder&>(self);
-            mine.held = true;
-            test::until([&] { return mine.released.load(); });
-          }} {}
-    std::atomic<bool> held{false}, released{false};
-  } hold;
-  real.arm(hold, {});
-  test::until([&] { return hold.held.load(); });
+  holder hold;
+  hold.begin();
   const auto begin = real.now();
   int cancelled = 0;
   for (const int i : order) {
@@ -539,6 +545,8 @@ TEST(real_clock, forgets_in_a_forked_child_what_others_have_armed) {
 #if defined(WEFT_TEST_TSAN)
   GTEST_SKIP() << "the thread sanitizer starts no threads after a fork";
 #endif
+  holder hold;  // none of them fires before the fork, however late that comes
+  hold.begin();
   std::atomic<bool> over = false;
   const weft::pool workers{{.threads = 1}};
   weft::start(workers.executor(), nap(100ms), [&](result<int>) { over = true; });
@@ -553,6 +561,7 @@ TEST(real_clock, forgets_in_a_forked_child_what_others_have_armed) {
     const bool forgotten = !weft::real_clock().cancel(another);
     _exit(mine.rings == 1 && forgotten ? 17 : 1);
   }
+  hold.released = true;
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
