@@ -53,8 +53,8 @@ blocks make(std::size_t bytes, std::size_t size) {
 // What a thread does that sleeps in weft for some seconds.
 void sleep_in_weft() {
   static long now = 0;  // of all threads, one after the other
-  if (now == 0)
-    now = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const auto real = std::chrono::steady_clock::now().time_since_epoch();
+  now = std::max(now, static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(real).count()));
   for (int i = 0; i != 8; ++i) weft::detail::age_frame_memory(now += 2000);
 }
 
