@@ -111,7 +111,7 @@ WEFT_TEST("blocking: a fault there finds its handler") {
 // ---- how many at once -------------------------------------------------------------------------------------------------------
 
 WEFT_TEST("blocking_pool: has a thread for each call that blocks, up to its limit") {
-  blocking_pool four{{.threads = 4}};
+  blocking_pool four{{.threads = 4, .idle = 1h}};
   EXPECT_EQ(four.stats().threads, 0u);
   std::latch all{4};
   const auto meet = [&] { all.arrive_and_wait(); };  // all four, or for ever
@@ -161,7 +161,7 @@ WEFT_TEST("blocking_pool: loses no call while it grows and shrinks") {
 // A thread that was called from its rest is as good as one that rests until it has looked into the line.
 WEFT_TEST("blocking_pool: starts no thread for a call while there is one that has nothing to do") {
   constexpr int enough = 16;
-  blocking_pool many{{.threads = 64}};
+  blocking_pool many{{.threads = 64, .idle = 1h}};
   const auto all_at_once = [&](auto& call) {
     std::vector<task<>> all;
     for (int i = 0; i != enough; ++i) all.push_back(many.run(call));
@@ -352,7 +352,7 @@ WEFT_TEST("blocking: what it fails with before a call that may be abandoned begi
 }
 
 WEFT_TEST("blocking_pool: a stop abandons a call that runs, and others have a thread in its place") {
-  blocking_pool one{{.threads = 1}};
+  blocking_pool one{{.threads = 1, .idle = 1h}};
   const auto state = std::make_shared<held_up>();
   const auto seven = [] { return 7; };
   auto body = [&](weft::scope& s) -> task<> {

@@ -114,8 +114,15 @@ WEFT_TEST("for_each: a stop ends it between two pieces") {
     const pool workers{{.threads = threads}};
     weft::stop_source source;
     std::atomic<int> called{0};
+    std::atomic<bool> told{false};
     auto stops = [&](int) {
-      if (++called == 10) source.request_stop();
+      const int count = ++called;
+      if (count == 10) {
+        source.request_stop();
+        told = true;
+      } else if (count > 10) {
+        test::until([&] { return told.load(); });  // however late the tenth is
+      }
     };
     auto work = [&]() -> task<> {
       co_await start_on(workers.executor(), weft::for_each({.grain = 1}, std::views::iota(0, 100'000), stops));
@@ -132,9 +139,13 @@ WEFT_TEST("for_each: a failure comes out, also where a stop from outside cuts ot
     const pool workers{{.threads = threads}};
     weft::stop_source source;
     std::atomic<int> called{0};
+    std::atomic<bool> told{false};
     auto stops_and_fails = [&](int) {
-      if (++called != 10) return;
+      const int count = ++called;
+      if (count > 10) test::until([&] { return told.load(); });
+      if (count != 10) return;
       source.request_stop();
+      told = true;
       throw std::runtime_error{"the tenth"};
     };
     auto work = [&]() -> task<> {
@@ -224,8 +235,16 @@ WEFT_TEST("reduce: what is thrown first comes out, from an element or from combi
 WEFT_TEST("reduce: a stop ends it") {
   const pool workers{{.threads = 2}};
   weft::stop_source source;
+  std::atomic<int> called{0};
+  std::atomic<bool> told{false};
   const auto stops = [&](int n) {
-    if (n == 20) source.request_stop();
+    const int count = ++called;
+    if (count == 20) {
+      source.request_stop();
+      told = true;
+    } else if (count > 20) {
+      test::until([&] { return told.load(); });
+    }
     return n;
   };
   auto work = [&]() -> task<int> {
