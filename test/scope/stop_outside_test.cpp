@@ -81,16 +81,16 @@ enum class way { token, deadline, with_stop, with_deadline, handle, outer_scope,
 constexpr way ways[] = {way::token,  way::deadline,    way::with_stop, way::with_deadline,
                         way::handle, way::outer_scope, way::race};
 
-/// A deadline that comes behind what waits at the gate, also on a slow machine.
-#ifdef WEFT_TEST_TSAN
-constexpr auto soon = 40ms;
-#else
-constexpr auto soon = 10ms;
-#endif
-
 template <class T>
 task<> note(task<T> work, std::optional<result<T>>& how) {
   how = co_await as_result(std::move(work));
+}
+
+/// Has the time go on to that point, until it is over. As a clock does, on a thread that runs no task.
+task<> pass_time(test::virtual_clock& time, weft::clock::time_point until, const std::atomic<bool>& over) {
+  for (; !over; co_await weft::yield())
+    if (time.next().value_or(weft::clock::time_point::max()) <= until)
+      std::jthread{[&] { time.advance_to_next(until); }}.join();
 }
 
 /// What comes of `start(scope_options)`, a task that passes these to its scope, when it is told to stop from outside of that,
@@ -100,6 +100,22 @@ task<result<T>> told_to_stop(way by, std::function<task<T>(scope_options)> start
   std::optional<result<T>> how;
   stop_source source;
   auto all = [&] { return start(scope_options{}); };
+  test::virtual_clock time;
+  const auto deadline = time.now() + 1s;
+  std::atomic<bool> over{false};
+  auto in_time = [&] {
+    return by == way::deadline ? start({.deadline = deadline}) : weft::with_deadline(deadline, all);
+  };
+  auto by_this_time = [&]() -> task<> {
+    weft::env mine = weft::current_env();
+    mine.clock = &time;
+    co_await note(weft::with_env(mine, in_time), how);
+    over = true;
+  };
+  auto let_it_pass = [&]() -> task<> {
+    co_await full(door, count);
+    co_await pass_time(time, deadline, over);
+  };
   auto tell = [&]() -> task<> {
     co_await full(door, count);
     source.request_stop();
@@ -114,9 +130,9 @@ task<result<T>> told_to_stop(way by, std::function<task<T>(scope_options)> start
   };
   switch (by) {
     case way::token: co_await weft::when_all(note(start({.stop = source.token()}), how), tell()); break;
-    case way::deadline: co_await note(start({.deadline = weft::current_clock().now() + soon}), how); break;
     case way::with_stop: co_await weft::when_all(note(weft::with_stop(source.token(), all), how), tell()); break;
-    case way::with_deadline: co_await note(weft::with_deadline(soon, all), how); break;
+    case way::deadline:
+    case way::with_deadline: co_await weft::when_all(by_this_time(), let_it_pass()); break;
     case way::handle:
     case way::outer_scope: co_await with_scope(in_a_fork); break;
     case way::race: co_await weft::when_any(note(start(scope_options{}), how), full(door, count)); break;
