@@ -3,6 +3,7 @@
 // nothing is taken.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <memory>
@@ -63,9 +64,12 @@ task<> measure(const char* name, unsigned long operations, task<> (*body)()) {
   cost::end(name, operations);
 }
 
+std::atomic<bool> is_held{false};
+
 // Blocks its thread until the other end is closed.
 task<> hold(int end) {
   char nothing_comes;
+  is_held = true;
   static_cast<void>(::read(end, &nothing_comes, 1));
   co_return;
 }
@@ -104,7 +108,7 @@ int main() {
   if (::pipe(ends) != 0) return 1;
   const weft::pool p{{.threads = 2, .use_caller = true}};
   weft::start(p.worker(0), hold(ends[0]), [](weft::result<void>) {});
-  ::usleep(10'000);  // it gets there some time; should it not, more is counted
+  while (!is_held) ::usleep(1'000);
   p.run(measure("join of two", rounds, joins));
   p.run(measure("join in joins, 13 deep", (1 << 13) - 1, nested_joins));
   p.run(measure("child that is made in turn, 4 deep", 8 + 64 + 512 + 4096, made_joins));
