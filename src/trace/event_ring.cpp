@@ -55,15 +55,24 @@ struct debug_rings {
 extern "C" [[gnu::visibility("hidden"), gnu::used]] constinit const debug_table weft_debug_rings{debug_rings::fields};
 WEFT_DEBUG_NOTE("weft_debug_rings");
 
+// The thread may be held up between two of the three: then once more.
 stamp_pair stamp_pair::now() noexcept {
-  timespec wall;
-  stamp_pair pair;
-  const std::uint64_t before = stamp_now();
-  pair.steady = steady_nanoseconds();
-  pair.stamp = before + (stamp_now() - before) / 2;
-  ::clock_gettime(CLOCK_REALTIME, &wall);
-  pair.real = static_cast<std::uint64_t>(wall.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(wall.tv_nsec);
-  return pair;
+  stamp_pair closest;
+  std::uint64_t apart = std::uint64_t(-1);  // of `closest`, in nanoseconds
+  for (int tries = 0; tries != 8 && apart > 2'000; ++tries) {
+    timespec wall;
+    const std::uint64_t before = steady_nanoseconds();
+    const std::uint64_t stamp = stamp_now();
+    ::clock_gettime(CLOCK_REALTIME, &wall);
+    const std::uint64_t took = steady_nanoseconds() - before;
+    if (took >= apart) continue;
+    apart = took;
+    closest = {
+        .stamp = stamp,
+        .steady = before + took / 2,
+        .real = static_cast<std::uint64_t>(wall.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(wall.tv_nsec)};
+  }
+  return closest;
 }
 
 const stamp_pair& first_stamp() noexcept { return first_pair; }
