@@ -161,7 +161,7 @@ struct run_options {
   std::uint64_t seed = default_seed();  ///< of the order in which ready jobs run
   /// What watches sockets, and makes calls on files; automatic: as the environment variable WEFT_IO says, else epoll.
   io_backend io = io_backend::automatic;
-  /// How long, in real time, the world waits for other threads before it reports a hang.
+  /// How long, in real time, the world waits for other threads before it reports a hang, or what is left behind.
   weft::detail::time_span patience = std::chrono::seconds{5};
   bool stop_when_idle = false;  ///< tasks that would wait for ever are stopped, and that is no failure
   stop_token stop{};            ///< stops the run

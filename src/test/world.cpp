@@ -185,7 +185,7 @@ bool world::something_to_do() const noexcept { return !loop_.empty() || clock_.a
 
 // Waits for what others do, of which there is no notification: so this polls, often at first. False: `patience` is over.
 template <class F>
-bool world::poll_until(F over) noexcept {
+bool world::poll_until(F over) const noexcept {
   const auto begin = std::chrono::steady_clock::now();
   for (unsigned round = 0;; ++round) {
     if (over()) return true;
@@ -374,8 +374,7 @@ std::string world::complaints() const {
 }
 
 std::string world::leaks() const {
-  for (unsigned round = 0; frames_->live() != 0 && round != 200; ++round)  // an ending thread may have some
-    std::this_thread::sleep_for(std::chrono::milliseconds{round < 20 ? 0 : 1});
+  poll_until([this] { return frames_->live() == 0; });  // an ending thread may have some
   const std::size_t left = frames_->live();
   if (left == 0) return {};
   return (left == 1 ? std::string{"a frame was"} : std::to_string(left) + " frames were") + " left behind:\n" +

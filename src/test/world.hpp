@@ -150,7 +150,7 @@ class world final : executor {
   bool drive() noexcept;
   bool something_to_do() const noexcept;
   template <class F>
-  bool poll_until(F over) noexcept;
+  bool poll_until(F over) const noexcept;
   bool wait_for_others() noexcept;
   bool wait_for_calls() noexcept;
   bool report_of_sockets() noexcept;

@@ -285,7 +285,7 @@ task<> forgets() {
 task<> has_it_forgotten() { co_await forgets(); }
 
 TEST(kit, finds_a_leaked_frame_and_says_where_it_was_made) {
-  const std::string said = report_of([] { weft::test::run(has_it_forgotten); });
+  const std::string said = report_of([] { weft::test::run({.patience = 20ms}, has_it_forgotten); });
   EXPECT_TRUE(contains(said, "a frame was left behind:\n  the frame of ")) << said;
   const auto of = said.find("works"), in = said.find("made in "), by = said.find("awaited by ");
   EXPECT_TRUE(of < in && in < by && by != said.npos) << said;
@@ -312,7 +312,7 @@ struct leaks_on_failure {
 
 #if !defined(WEFT_TEST_TSAN)  // which has an operator new of its own
 TEST(kit, finds_what_is_leaked_where_an_allocation_fails) {
-  const std::string said = report_of([] { allocation_sweep<leaks_on_failure>("leaks"); });
+  const std::string said = report_of([] { allocation_sweep<leaks_on_failure>({.patience = 20ms}, "leaks"); });
   EXPECT_TRUE(contains(said, "leaves 1 more blocks of operator new")) << said;
 }
 
@@ -379,7 +379,7 @@ TEST(kit, a_run_that_hangs_says_who_waits) {
 TEST(kit, a_run_waits_for_other_threads) {
   test::gate door;
   std::jthread opener;
-  weft::test::run([&]() -> task<> {
+  weft::test::run({.patience = 2min}, [&]() -> task<> {
     opener = std::jthread{[&] {
       std::this_thread::sleep_for(20ms);
       door.open();
