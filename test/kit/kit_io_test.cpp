@@ -71,6 +71,9 @@ task<> passes_a_byte(const stream& from, const stream& to) {
   EXPECT_EQ(got[0], std::byte{'x'});
 }
 
+// Threads, of the kernel's or of a test, may be held up for long.
+const weft::test::run_options by_ring{.io = io_backend::uring, .patience = 2min};
+
 task<bool> has_a_ring() {
   auto [here, there] = connected();
   co_await passes_a_byte(here, there);
@@ -80,7 +83,7 @@ task<bool> has_a_ring() {
 TEST(kit_io, a_run_has_the_back_end_that_it_asks_for) {
   if (!has_rings()) GTEST_SKIP() << "no rings here";
   EXPECT_FALSE(weft::test::run(has_a_ring));
-  EXPECT_TRUE(weft::test::run({.io = io_backend::uring}, has_a_ring));
+  EXPECT_TRUE(weft::test::run(by_ring, has_a_ring));
   EXPECT_FALSE(weft::test::run({.io = io_backend::epoll}, has_a_ring));
   const environment_says uring{"uring"};
   EXPECT_TRUE(weft::test::run(has_a_ring));
@@ -94,13 +97,12 @@ TEST(kit_io, an_unknown_back_end_is_refused) {
 
 TEST(kit_io, each_thread_has_a_ring_of_its_own) {
   if (!has_rings()) GTEST_SKIP() << "no rings here";
-  for (int i = 0; i != 3; ++i)
-    std::jthread{[] { EXPECT_TRUE(weft::test::run({.io = io_backend::uring}, has_a_ring)); }};
+  for (int i = 0; i != 3; ++i) std::jthread{[] { EXPECT_TRUE(weft::test::run(by_ring, has_a_ring)); }};
 }
 
 TEST(kit_io, a_plain_thread_may_read_what_a_ring_watches) {
   if (!has_rings()) GTEST_SKIP() << "no rings here";
-  weft::test::run({.io = io_backend::uring}, []() -> task<> {
+  weft::test::run(by_ring, []() -> task<> {
     auto [here, there] = connected();
     test::gate door;
     std::jthread reader{[&] {
@@ -117,7 +119,7 @@ TEST(kit_io, a_plain_thread_may_read_what_a_ring_watches) {
 TEST(kit_io, a_call_that_a_ring_makes_takes_no_time_of_the_clock) {
   if (!has_rings()) GTEST_SKIP() << "no rings here";
   const test::own_directory in{test::places_for_files().back()};
-  weft::test::run({.io = io_backend::uring}, [&]() -> task<> {
+  weft::test::run(by_ring, [&]() -> task<> {
     const weft::file_options to_make{.write = true, .create = true};
     for (int i = 0; i != 100; ++i) {
       auto opening = weft::timeout(1ms, weft::file::open(to_make, in.at("a")));
@@ -142,16 +144,16 @@ struct passes_and_writes {
 
 TEST(kit_io, sweeps_of_what_rings_do_are_repeatable) {
   if (!has_rings()) GTEST_SKIP() << "no rings here";
-  constexpr weft::test::sweep_options by_ring{.io = io_backend::uring, .inline_completion = false};
-  const auto first = weft::test::cancellation_sweep<passes_and_writes>(by_ring, "both");
+  constexpr weft::test::sweep_options swept{.io = io_backend::uring, .patience = 2min, .inline_completion = false};
+  const auto first = weft::test::cancellation_sweep<passes_and_writes>(swept, "both");
   EXPECT_GE(first.awaits, 4U);
   for (int i = 0; i != 5; ++i) {
-    const auto next = weft::test::cancellation_sweep<passes_and_writes>(by_ring, "both");
+    const auto next = weft::test::cancellation_sweep<passes_and_writes>(swept, "both");
     EXPECT_EQ(next.awaits, first.awaits);
     EXPECT_EQ(next.runs, first.runs);
   }
-  const std::size_t allocations = weft::test::allocation_sweep<passes_and_writes>(by_ring, "both");
-  EXPECT_EQ(weft::test::allocation_sweep<passes_and_writes>(by_ring, "both"), allocations);
+  const std::size_t allocations = weft::test::allocation_sweep<passes_and_writes>(swept, "both");
+  EXPECT_EQ(weft::test::allocation_sweep<passes_and_writes>(swept, "both"), allocations);
 }
 
 }  // namespace

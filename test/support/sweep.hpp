@@ -5,6 +5,7 @@
 // A scenario whose coroutines are `part<By>` is swept as tasks and as fibers: test::sweep_both<scenario>(names).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <coroutine>
@@ -38,16 +39,22 @@ class asks_for_rings : public testing::Environment {
 [[maybe_unused]] inline testing::Environment* const has_asked_for_rings =
     testing::AddGlobalTestEnvironment(new asks_for_rings);
 
+/// A thread that a scenario waits for may be held up for long on a busy machine.
+constexpr weft::test::sweep_options patient(weft::test::sweep_options options) {
+  options.patience = std::max(options.patience, weft::detail::time_span{std::chrono::minutes{2}});
+  return options;
+}
+
 /// With a stop at each place of each await, then with each allocation failing.
 template <class Scenario>
 void sweep(std::string_view names, const weft::test::sweep_options& options = {}) {
-  weft::test::cancellation_sweep<Scenario>(options, names);
-  weft::test::allocation_sweep<Scenario>(options, names);
+  weft::test::cancellation_sweep<Scenario>(patient(options), names);
+  weft::test::allocation_sweep<Scenario>(patient(options), names);
 }
 template <class F>
 void sweep(std::string_view names, const F& make, const weft::test::sweep_options& options = {}) {
-  weft::test::cancellation_sweep(options, names, make);
-  weft::test::allocation_sweep(options, names, make);
+  weft::test::cancellation_sweep(patient(options), names, make);
+  weft::test::allocation_sweep(patient(options), names, make);
 }
 
 // ---- by tasks and by fibers ---------------------------------------------------------------------------------------------
@@ -195,8 +202,8 @@ void sweep_both(std::string_view names, const weft::test::sweep_options& options
 
 template <template <class> class Scenario>
 void allocation_sweep_both(std::string_view names, const weft::test::sweep_options& options = {}) {
-  weft::test::allocation_sweep<Scenario<by_task>>(options, names);
-  weft::test::allocation_sweep<detail::played<Scenario<by_fiber>>>(options, std::string{names} + " in fibers");
+  weft::test::allocation_sweep<Scenario<by_task>>(patient(options), names);
+  weft::test::allocation_sweep<detail::played<Scenario<by_fiber>>>(patient(options), std::string{names} + " in fibers");
 }
 
 // ---- what they are made of ----------------------------------------------------------------------------------------------
