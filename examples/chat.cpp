@@ -2,7 +2,7 @@
 // others. It ends at Ctrl-C.
 //
 // Nobody waits for a client that is slow. What is said goes into one ring, out of which each client is written to by a task of
-// its own; one that is 256 lines behind, or takes nothing for half a minute, is told so, if it still listens, and dropped.
+// its own; one that is 256 lines behind, or takes nothing for a minute, is told so, if it still listens, and dropped.
 #include <atomic>
 #include <charconv>
 #include <cstdio>
@@ -29,7 +29,7 @@ w::task<> say(room& all, int from, std::string text) {
 // Writes to a client what the others say.
 w::task<> hear(const w::net::stream& peer, room::receiver all, int self) {
   while (const auto next = co_await all.receive())
-    if ((*next)->from != self) co_await w::timeout(30s, peer.write((*next)->text));
+    if ((*next)->from != self) co_await w::timeout(1min, peer.write((*next)->text));
 }
 
 // Tells the others what a client says, until it leaves.
@@ -54,7 +54,7 @@ w::task<> take_part(const w::net::stream& peer, room& all, int self) {
     co_return;
   } catch (const w::receiver_too_slow&) {  // below, as a handler can't wait
   }
-  co_await w::timeout(1s, peer.write("* you are too slow\n"sv));
+  co_await w::timeout(1min, peer.write("* you are too slow\n"sv));
 }
 
 w::task<> serve(std::uint16_t port) {

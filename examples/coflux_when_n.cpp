@@ -1,5 +1,5 @@
 // Coflux's fourth example, the first three of five downloads, in weft. The other two are stopped, and have ended when the
-// loop begins; in Coflux they run on.
+// loop begins; in Coflux they run on. They would take hours, so which three are first is sure.
 #include <chrono>
 #include <cstdio>
 #include <ranges>
@@ -18,10 +18,10 @@ w::task<std::string> download(std::string name, std::chrono::milliseconds takes)
 
 w::task<> first_three() {
   std::vector<w::task<std::string>> downloads;
-  downloads.push_back(download("file 1 (200 ms)", 200ms));
-  downloads.push_back(download("file 2 (50 ms)", 50ms));
-  downloads.push_back(download("file 3 (300 ms)", 300ms));
-  downloads.push_back(download("file 4 (10 ms)", 10ms));
+  downloads.push_back(download("file 1 (1 h)", 1h));
+  downloads.push_back(download("file 2 (10 ms)", 10ms));
+  downloads.push_back(download("file 3 (2 h)", 2h));
+  downloads.push_back(download("file 4 (50 ms)", 50ms));
   downloads.push_back(download("file 5 (70 ms)", 70ms));
 
   auto done = co_await (std::move(downloads) | w::when(3));

@@ -60,6 +60,7 @@ w::task<> context() { co_await w::with_local(request_id, 7, handle); }
 // ---- singleflight: who asks for what is on its way shares it ---------------------------------------------------------------
 
 w::event asked, hanging_up;  // a load says where it is
+std::chrono::milliseconds load_takes = 50ms;
 
 w::task<> hang_up() {
   hanging_up.set();
@@ -70,7 +71,7 @@ w::task<std::string> load(std::string key) {
   std::printf("singleflight: loading %s\n", key.c_str());
   co_await w::on_scope_exit(hang_up());
   asked.set();
-  co_await w::sleep_for(50ms);
+  co_await w::sleep_for(load_takes);
   co_return "the value of " + key;
 }
 
@@ -113,10 +114,12 @@ w::task<> singleflight() {
     std::printf("singleflight: %s\n", value.c_str());
 
   asked.reset(), hanging_up.reset();
+  load_takes = 1h;
   auto comes_as_the_last_one_leaves = [&cache](w::scope& s) -> w::task<> {
     auto impatient = s.fork(cache.get("e"));
     co_await asked.wait();
     impatient.request_stop();
+    load_takes = 50ms;
     co_await hanging_up.wait();
     const std::string value = co_await cache.get("e");  // waits until that load has ended, and loads again
     std::printf("singleflight: %s\n", value.c_str());

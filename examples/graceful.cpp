@@ -31,7 +31,7 @@ w::task<> serve(std::uint16_t port, w::net::server_stats& stats) {
   w::net::listener at = co_await w::net::listen(w::net::endpoint{"127.0.0.1", port});
   std::printf("listening on %s\n", at.local().to_string().c_str());
   std::fflush(stdout);
-  w::net::serve_options options{.max_connections = 1000, .idle_timeout = 1min, .grace = 20s, .stats = &stats};
+  w::net::serve_options options{.max_connections = 1000, .idle_timeout = 1min, .grace = 1min, .stats = &stats};
   co_await w::net::serve(options, std::move(at), answer);
 }
 

@@ -41,7 +41,7 @@ w::task<> in_a_scope() {
   std::puts("2: has ended");
 }
 
-// 3. task_manager: start, resume and kill by number; the first has a limit of five seconds.
+// 3. task_manager: start, resume and kill by number; the first has a limit of a minute.
 w::task<> by_number() {
   w::registry tasks;
   w::event resume;
@@ -51,7 +51,7 @@ w::task<> by_number() {
       w::await(resume.wait());
       std::printf("3: task %d resumed\n", who);
     };
-    auto first = tasks.go({.limit = 5s}, s, runs, 1);
+    auto first = tasks.go({.limit = 1min}, s, runs, 1);
     auto second = tasks.go(s, runs, 2);
     tasks.request_stop(second.id, {.reason = "killed"});  // libcopp: kill(id)
     const auto how = co_await tasks.wait(second.id);

@@ -19,7 +19,7 @@ struct wishes {
 
 w::task<std::string> look_up(const wishes& all, std::string_view host) {
   std::string text{host};
-  auto lookup = w::net::resolve(all.how, host, all.service) | w::timeout(10s);
+  auto lookup = w::net::resolve(all.how, host, all.service) | w::timeout(1min);
   auto found = co_await w::as_result(std::move(lookup));
   try {
     for (const w::net::endpoint& one : found.value()) text += "\n  " + one.to_string();

@@ -26,10 +26,10 @@ w::task<std::string> ask(server& of) {
 w::task<> run() {
   server north{"north", 400ms}, south{"south", 10ms}, west{"west", 150ms}, moon{"the moon", 1h}, shy{"shy", 1ms, 2};
 
-  auto [index, answer] = co_await w::when_any(ask(north), ask(south), ask(moon));
+  auto [index, answer] = co_await w::when_any(ask(south), ask(north), ask(moon));
   std::printf("first: %s (%zu)\n", std::visit([](const auto& text) { return text; }, answer).c_str(), index);
 
-  std::vector<server> all{north, moon, west, south};
+  std::vector<server> all{south, moon, west, north};
   for (const auto& [number, text] : co_await (all | std::views::transform(ask) | w::when(2)))
     std::printf("among the first two: %s (%zu)\n", text.c_str(), number);
 

@@ -69,7 +69,8 @@ class postgres {
     std::optional<w::callback<rows>> done{};
     rows answer{};
     std::string failure{};
-    bool is_given_up = false, was_cancelled = false;
+    bool is_given_up = false;
+    std::chrono::steady_clock::time_point cancelled_at{};
   };
   template <auto frees>
   struct by {
@@ -80,7 +81,10 @@ class postgres {
   w::task<> go_on() {
     PGconn* const at = connection_.get();
     changed_.reset();
-    if (!asked_.empty() && asked_.front()->is_given_up && !std::exchange(asked_.front()->was_cancelled, true)) {
+    const bool gives_up = !asked_.empty() && asked_.front()->is_given_up;
+    // Once a second: before the server has begun with the query, it passes over that.
+    if (const auto now = std::chrono::steady_clock::now(); gives_up && now - asked_.front()->cancelled_at >= 1s) {
+      asked_.front()->cancelled_at = now;
       const std::unique_ptr<PGcancel, by<PQfreeCancel>> how{PQgetCancel(at)};
       co_await w::blocking([&] {  // it connects, asks and waits
         char why[256];
@@ -88,7 +92,8 @@ class postgres {
       });
     }
     const auto either = PQflush(at) == 1 ? w::net::readiness::either : w::net::readiness::readable;
-    const auto next = co_await w::select(w::on(w::net::ready(PQsocket(at), either)), w::on(changed_.wait()));
+    const auto next = co_await w::select(w::on(w::net::ready(PQsocket(at), either)), w::on(changed_.wait()),
+                                         w::after(gives_up ? 1s : 24h));
     if (next.index == 0 && PQconsumeInput(at) == 0) co_return;
     // A result is behind its query; then there is none, once; then what ends its part of the pipeline.
     while (!asked_.empty() && PQisBusy(at) == 0) {
