@@ -22,7 +22,6 @@ using rows = std::vector<std::vector<std::string>>;
 class postgres {
  public:
   explicit postgres(std::string where) : where_{std::move(where)} {}
-  postgres(const postgres&) = delete;
 
   /// Keeps connected, until it is stopped.
   w::task<> run() {
@@ -136,20 +135,16 @@ w::task<> session(postgres& db, int count) {
   std::printf("%d answers of one pipeline, in order, beside a failure: %s\n", in_order, failed ? "no" : "yes");
   const auto late = co_await w::as_result(w::timeout(50ms, db.query("SELECT pg_sleep(60)")));
   std::printf("a sleep of a minute: %s\n", late.error() == w::errc::timed_out ? "given up" : "slept");
-  std::printf("still running there: %s\n",
-              (co_await db.query(
-                  "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%sleep(60)' AND state = 'active'"))[0][0]
-                  .c_str());
+  const rows running =
+      co_await db.query("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%sleep(60)' AND state = 'active'");
+  std::printf("still running there: %s\n", running[0][0].c_str());
   const auto ended = co_await w::as_result(db.query("SELECT pg_terminate_backend(pg_backend_pid())"));
   std::printf("ended by the server: %s\n", ended ? "no" : "the connection is lost");
   std::printf("connected again: %s\n", (co_await db.query("SELECT 'hello'"))[0][0].c_str());
 }
 
 int main(int count, char** arguments) {
-  if (count != 3) {
-    std::fprintf(stderr, "example_postgres FOLDER COUNT\n");
-    return 2;
-  }
+  if (count != 3) return std::fprintf(stderr, "example_postgres FOLDER COUNT\n"), 2;
   postgres db{"user=postgres dbname=postgres host=" + std::string{arguments[1]}};
   return w::run_main({.threads = 1}, w::when_any(session(db, std::atoi(arguments[2])), db.run()));
 }
