@@ -130,7 +130,7 @@ WEFT_TEST("a receive as a case") {
   const connection both = connected();
   EXPECT_EQ((co_await select(on(both.here.receive()), after(1ms))).index, 1u);
   co_await both.there.write("lent");
-  const auto got = co_await select(on(both.here.receive()), after(10s));
+  const auto got = co_await select(on(both.here.receive()), after(60s));
   EXPECT_EQ(std::get<0>(got.value).text(), "lent");
 }
 
@@ -149,15 +149,15 @@ WEFT_TEST("a read as a case: fails as a read does, and ends with the stream") {
   ::setsockopt(both.there.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   both.there = stream{};
   std::array<std::byte, 4> buffer;
-  EXPECT_EQ((co_await weft::as_result(select(on(both.here.read(buffer)), after(10s)))).error(),
+  EXPECT_EQ((co_await weft::as_result(select(on(both.here.read(buffer)), after(60s)))).error(),
             std::errc::connection_reset);
-  EXPECT_EQ((co_await weft::as_result(select(on(stream{}.read(buffer)), after(10s)))).error(), weft::errc::closed);
+  EXPECT_EQ((co_await weft::as_result(select(on(stream{}.read(buffer)), after(60s)))).error(), weft::errc::closed);
 
   const auto body = [&](scope& inside) -> task<> {
     connection open = connected();
     std::array<std::byte, 4> into;
     // The read is made here: another thread may wait while this one closes, but not ask the stream for its descriptor.
-    auto waiting = inside.fork(weft::as_result(select(on(open.here.read(into)), after(10s))));
+    auto waiting = inside.fork(weft::as_result(select(on(open.here.read(into)), after(60s))));
     for (int i = 0; i != 3; ++i) co_await weft::yield();
     open.here.close();
     EXPECT_EQ((co_await std::move(waiting)).error(), weft::errc::closed);
@@ -168,7 +168,7 @@ WEFT_TEST("a read as a case: fails as a read does, and ends with the stream") {
 WEFT_TEST("a read as a case: a stop has had no effect") {
   const connection both = connected();
   std::array<std::byte, 4> buffer;
-  const auto waits = [&]() -> task<> { static_cast<void>(co_await select(on(both.here.read(buffer)), after(10s))); };
+  const auto waits = [&]() -> task<> { static_cast<void>(co_await select(on(both.here.read(buffer)), after(60s))); };
   for (int i = 0; i != 20; ++i) {
     EXPECT_EQ((co_await weft::as_result(weft::timeout(1ms, waits()))).error(), weft::errc::timed_out);
     co_await both.there.write("kept");
@@ -252,7 +252,7 @@ WEFT_TEST("operations as cases: of a vector, of any kind, and perhaps missing") 
   co_await those[2].there.write("xyz");
   std::size_t read = 0;
   std::vector<weft::any_case> kinds;
-  kinds.emplace_back(after(10s));
+  kinds.emplace_back(after(60s));
   for (std::size_t i = 0; i != those.size(); ++i)
     kinds.emplace_back(on(those[i].here.read(buffers[i])), [&](std::size_t n) { read = n; });
   EXPECT_EQ(co_await select(std::move(kinds)), 3u);
@@ -268,7 +268,7 @@ WEFT_TEST("operations as cases: of a vector, of any kind, and perhaps missing") 
 WEFT_TEST("operations as cases: beside a task that runs") {
   const connection both = connected();
   std::array<std::byte, 8> buffer;
-  const auto slow = []() -> task<> { co_await weft::sleep_for(10s); };
+  const auto slow = []() -> task<> { co_await weft::sleep_for(1h); };
   co_await both.there.write("first");
   const auto got = co_await select(on(slow()), on(both.here.read(buffer)));
   EXPECT_EQ(got.index, 1u);
@@ -289,7 +289,7 @@ WEFT_TEST("a write as a case: some of it, where there is room") {
     sent += std::get<0>(got.value);
   }
   EXPECT_EQ((co_await read_exactly(both.there, sent)).size(), sent);
-  EXPECT_EQ((co_await select(on(both.here.write_some(bytes("room"))), after(10s))).index, 0u);
+  EXPECT_EQ((co_await select(on(both.here.write_some(bytes("room"))), after(60s))).index, 0u);
 }
 
 WEFT_TEST("reads and writes of several parts as cases") {
@@ -299,10 +299,10 @@ WEFT_TEST("reads and writes of several parts as cases") {
   const std::array<std::span<std::byte>, 2> into{one, other};
   EXPECT_EQ((co_await select(on(both.here.read(into)), after(1ms))).index, 1u);
   const std::array<std::span<const std::byte>, 2> parts{bytes("ab"), bytes("cd")};
-  const auto sent = co_await select(on(both.there.write_some(parts)), after(10s));
+  const auto sent = co_await select(on(both.there.write_some(parts)), after(60s));
   EXPECT_EQ(sent.index, 0u);
   EXPECT_EQ(std::get<0>(sent.value), 4u);
-  const auto got = co_await select(on(both.here.read(into)), after(10s));
+  const auto got = co_await select(on(both.here.read(into)), after(60s));
   EXPECT_EQ(got.index, 0u);
   EXPECT_EQ(std::get<0>(got.value), 4u);
   EXPECT_EQ(one[2], std::byte{'c'});
@@ -318,7 +318,7 @@ WEFT_TEST("readiness as a case") {
   EXPECT_EQ(got.index, 1u);
   EXPECT_EQ(std::get<1>(got.value), readiness::writable);
   EXPECT_EQ(::write(ends[1], "x", 1), 1);
-  EXPECT_EQ((co_await select(on(weft::net::ready(ends[0], readiness::either)), after(10s))).index, 0u);
+  EXPECT_EQ((co_await select(on(weft::net::ready(ends[0], readiness::either)), after(60s))).index, 0u);
   ::close(ends[0]);
   ::close(ends[1]);
   EXPECT_THROW(static_cast<void>(on(weft::net::ready(ends[0], readiness::readable))), weft::error);

@@ -17,9 +17,9 @@ inline std::size_t open_descriptors() {
   return count;
 }
 
-/// Whether there are `count` of them now, or within ten seconds: a thread may be about to close one.
+/// Whether there are `count` of them now, or within a minute: a thread may be about to close one.
 inline bool come_to_descriptors(std::size_t count) {
-  for (int i = 0; i != 10'000; ++i) {
+  for (int i = 0; i != 60'000; ++i) {
     if (open_descriptors() == count) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds{1});
   }

@@ -104,7 +104,7 @@ std::string text_of(const endpoints& all) {
 
 // Asks that server, by a body of the test.
 task<weft::result<endpoints>> ask(const name_server& server, std::string_view host, std::string_view service = "80",
-                                  resolve_options options = {.timeout = 10s}) {
+                                  resolve_options options = {.timeout = 60s}) {
   const endpoint at[] = {server.at()};
   options.servers = at;
   auto asking = as_result(resolve(options, host, service));
@@ -206,7 +206,7 @@ TEST(resolve, takes_no_old_forms_of_addresses) {
     for (const std::string_view name : {"127.1", "127.0.1", "0x7f.1", "0x7F000001", "017700000001", "2130706433", "0",
                                         "127.0.0.0X1", "10.0.0.256", "10.0.0.1.2", "10.0.0.1.", "db.test.7", "0x"}) {
       for (const auto by : {weft::net::resolver::automatic, weft::net::resolver::system}) {
-        const auto how = co_await ask(server, name, "80", {.by = by, .timeout = 10s});
+        const auto how = co_await ask(server, name, "80", {.by = by, .timeout = 60s});
         EXPECT_EQ(how.error(), resolve_errc::bad_name) << name;
       }
     }
@@ -315,7 +315,7 @@ TEST(resolve, asks_by_tcp_where_the_answer_is_truncated) {
     return asked.by_tcp ? answer(asked, many) : answer(asked, {"10.0.0.1"}, {.is_truncated = true});
   }};
   const auto body = [&]() -> task<> {
-    const auto all = co_await ask(server, "db.test", "80", {.family = address_family::v4, .timeout = 10s});
+    const auto all = co_await ask(server, "db.test", "80", {.family = address_family::v4, .timeout = 60s});
     EXPECT_EQ((*all).size(), 200U);
   };
   test::run_body(body());
@@ -331,7 +331,7 @@ TEST(resolve, tells_why_it_has_failed) {
   for (const auto& one : all) {
     name_server server{[&](const question& asked) { return answer(asked, {}, {.code = one.code}); }};
     const auto body = [&]() -> task<> {
-      const auto how = co_await ask(server, "db.test.", "80", {.timeout = 10s, .tries = 1});
+      const auto how = co_await ask(server, "db.test.", "80", {.timeout = 60s, .tries = 1});
       EXPECT_EQ(how.error(), one.expected) << one.code << ": " << how.error().message();
     };
     test::run_body(body());
@@ -395,7 +395,7 @@ TEST(resolve, says_that_there_is_nothing_only_where_both_families_say_so) {
       });
     };
     const auto body = [&]() -> task<> {
-      const auto how = co_await ask(server, "db.test.", "80", {.timeout = may_be_late ? 20ms : 10s, .tries = 1});
+      const auto how = co_await ask(server, "db.test.", "80", {.timeout = may_be_late ? 20ms : 60s, .tries = 1});
       if (how.has_value()) {
         EXPECT_TRUE(has_address);
       } else {
@@ -423,7 +423,7 @@ TEST(resolve, asks_the_next_server_where_one_fails) {
   name_server bad{[](const question& asked) { return answer(asked, {}, {.code = 2}); }}, good{always({"10.0.0.7"})};
   const auto body = [&]() -> task<> {
     const endpoint both[] = {bad.at(), good.at()};
-    EXPECT_EQ(text_of(co_await resolve({.servers = both, .timeout = 10s}, "db.test.", "80")), "10.0.0.7:80");
+    EXPECT_EQ(text_of(co_await resolve({.servers = both, .timeout = 60s}, "db.test.", "80")), "10.0.0.7:80");
   };
   test::run_body(body());
   EXPECT_GT(bad.asked(), 0);
@@ -465,7 +465,7 @@ TEST(resolve, tells_where_no_server_is_there) {
   }
   const auto body = [&]() -> task<> {
     const endpoint at[] = {*nobody};
-    auto asking = as_result(resolve({.servers = at, .timeout = 10s, .tries = 2}, "db.test.", "80"));
+    auto asking = as_result(resolve({.servers = at, .timeout = 60s, .tries = 2}, "db.test.", "80"));
     EXPECT_EQ((co_await std::move(asking)).error(), resolve_errc::unreachable);
   };
   test::run_body(body());
@@ -516,7 +516,7 @@ TEST(resolve, survives_answers_that_are_cut) {
         EXPECT_EQ(how.error(), resolve_errc::no_answer);
       }
     }
-    EXPECT_EQ((co_await ask(server, "db.test.", "80", {.family = address_family::v4, .timeout = 10s}))->size(), 2U);
+    EXPECT_EQ((co_await ask(server, "db.test.", "80", {.family = address_family::v4, .timeout = 60s}))->size(), 2U);
   };
   test::run_body(body());
 }
@@ -534,7 +534,7 @@ TEST(resolve, has_a_search_list) {
   const temporary_file configuration{"nameserver 127.0.0.1\nsearch one.test two.test\noptions ndots:1\n"};
   const auto body = [&]() -> task<> {
     const resolve_options options{
-        .family = address_family::v4, .timeout = 10s, .configuration = configuration.path(), .port = server.port()};
+        .family = address_family::v4, .timeout = 60s, .configuration = configuration.path(), .port = server.port()};
     EXPECT_EQ(text_of(co_await resolve(options, "db", "80")), "10.0.0.7:80");
     auto asking = as_result(resolve(options, "db.", "80"));
     EXPECT_EQ((co_await std::move(asking)).error(), resolve_errc::not_found);
@@ -550,7 +550,7 @@ TEST(resolve, reads_a_configuration_that_has_changed) {
   const temporary_file configuration{"nameserver 127.0.0.1\nsearch old.test\n"};
   const auto body = [&]() -> task<> {
     const resolve_options options{
-        .family = address_family::v4, .timeout = 10s, .configuration = configuration.path(), .port = server.port()};
+        .family = address_family::v4, .timeout = 60s, .configuration = configuration.path(), .port = server.port()};
     EXPECT_EQ(text_of(co_await resolve(options, "db", "80")), "10.0.0.1:80");
     configuration.replace("nameserver 127.0.0.1\nsearch new.test\n");
     while (text_of(co_await resolve(options, "db", "80")) != "10.0.0.2:80") co_await weft::sleep_for(10ms);

@@ -1067,14 +1067,19 @@ TEST(serve, takes_next_to_no_processor_time_while_it_pauses) {
       const few_descriptors limited{0};
       const auto looks = [&]() -> task<> {
         co_await comes_true([&] { return stats.pauses() >= 5; });  // which takes 80 ms, and the next one 160
-        const std::uint64_t before = stats.pauses();
-        const auto began = weft::current_clock().now();
-        const auto used_before = processor_time();
-        co_await sleep_for(250ms);
-        const auto used = processor_time() - used_before;
-        const auto took = weft::current_clock().now() - began;
-        EXPECT_LT(used, took / 10);
-        EXPECT_LE(stats.pauses() - before, 2 + static_cast<std::uint64_t>(took / 160ms));
+        bool is_little = false;  // some tries: the time for which a machine stalls may look like its own
+        for (int tries = 5; !is_little && tries != 0; --tries) {
+          const auto began = weft::current_clock().now();
+          const std::uint64_t before = stats.pauses();
+          const auto used_before = processor_time();
+          co_await sleep_for(250ms);
+          const auto used = processor_time() - used_before;
+          const std::uint64_t pauses = stats.pauses() - before;
+          const auto took = weft::current_clock().now() - began;
+          EXPECT_LE(pauses, 2 + static_cast<std::uint64_t>(took / 160ms));
+          is_little = used < took / 10;
+        }
+        EXPECT_TRUE(is_little);
         EXPECT_EQ(stats.accepted(), 0U);
       };
       auto both = weft::when_any(serve({.stats = &stats}, std::move(at), echo), looks());

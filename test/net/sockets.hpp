@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -44,6 +45,17 @@ inline task<connection> connected_by_tcp() {
   stream here = co_await weft::net::connect(at.local());
   stream there = co_await at.accept();
   co_return connection{std::move(here), std::move(there)};
+}
+
+/// Whether it has something to read, or is at its end.
+inline bool is_readable(const stream& one) {
+  pollfd asked{.fd = one.native_handle(), .events = POLLIN, .revents = 0};
+  return ::poll(&asked, 1, 0) == 1;
+}
+/// Whether it has room for something.
+inline bool is_writable(const stream& one) {
+  pollfd asked{.fd = one.native_handle(), .events = POLLOUT, .revents = 0};
+  return ::poll(&asked, 1, 0) == 1;
 }
 
 inline task<std::string> read_exactly(const stream& from, std::size_t size) {
