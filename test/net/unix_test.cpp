@@ -737,8 +737,11 @@ task<> send_until_full(const datagram& from, endpoint to, std::span<const std::b
   for (;;) {
     auto sends = select(on(from.send_to(data, to)), weft::otherwise);
     const auto how = co_await as_result(std::move(sends));
-    if (how.error()) EXPECT_EQ(how.error(), std::errc::resource_unavailable_try_again);
-    if (how.error() || how->index == 1) co_return;
+    if (how.error()) {
+      EXPECT_EQ(how.error(), std::errc::resource_unavailable_try_again);
+      co_return;
+    }
+    if (how->index == 1) co_return;
   }
 }
 // Whether what is sent there goes on when the receiver has room again.
