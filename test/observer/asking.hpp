@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -64,6 +65,7 @@ class asking {
   bool send(std::string_view text) const {
     while (!text.empty()) {
       const auto size = ::send(number_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (size < 0 && errno == EINTR) continue;
       if (size <= 0) return false;
       text.remove_prefix(static_cast<std::size_t>(size));
     }
@@ -99,7 +101,9 @@ class asking {
   }
   bool more() {
     char some[4096];
-    const auto size = ::recv(number_, some, sizeof some, 0);
+    ssize_t size;
+    do size = ::recv(number_, some, sizeof some, 0);
+    while (size < 0 && errno == EINTR);  // by whoever has stopped this process for a while
     if (size < 0 && errno == EAGAIN) ADD_FAILURE() << "nothing has come for a minute, behind: " << came_;
     if (size <= 0) return false;
     came_.append(some, static_cast<std::size_t>(size));
