@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -22,7 +21,6 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <new>
 #include <string>
 #include <string_view>
@@ -425,14 +423,6 @@ task<> serve_cart(weft::executor& workers) {
   co_await with_scope({.executor = &workers}, body);
 }
 
-// Whether the last event of each worker is that it sleeps.
-bool do_workers_sleep(const weft::recording& all) {
-  std::map<std::uint32_t, weft::event_kind> last;
-  for (const weft::recording::event& one : all.events())
-    if (all.thread_name(one.thread).starts_with("shop")) last[one.thread] = one.kind;
-  return std::ranges::all_of(last, [](const auto& one) { return one.second == weft::event_kind::sleep; });
-}
-
 // Threads that have ended and left their rings to others, a ring whose events were written over, requests on workers; and then
 // nothing more, once the workers sleep.
 int traced(const char* file) {
@@ -449,13 +439,13 @@ int traced(const char* file) {
     ::pause();
   }}.detach();
   while (!has_stopped_all) std::this_thread::sleep_for(1ms);
-  std::size_t before = 0, now = 0;
-  do {
+  std::size_t before = 0;
+  for (int equal = 0; equal != 4;) {
     std::this_thread::sleep_for(50ms);
     weft::save_recording(file);
-    const weft::recording all = weft::recording::read(file);
-    before = std::exchange(now, do_workers_sleep(all) ? all.events().size() : 0);
-  } while (now == 0 || now != before);
+    const std::size_t now = weft::recording::read(file).events().size();
+    equal = now == std::exchange(before, now) ? equal + 1 : 0;
+  }
   std::cout << "{}\nready" << std::endl;
   wait_for_end();
   return 0;
