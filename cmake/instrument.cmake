@@ -1,3 +1,14 @@
+# A fifth of the time that the tests take to compile. What reads lines has them anyway: weft_has_lines().
+option(WEFT_LINES "Know which line an instruction belongs to, in everything built here, as far as its flags ask for it" ON)
+if(NOT WEFT_LINES)
+  add_compile_options(-g0)
+endif()
+function(weft_has_lines)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE -g1)
+  endforeach()
+endfunction()
+
 # Instrumentation applies to everything in the build at once: half a sanitizer reports nonsense.
 set(WEFT_SANITIZE "" CACHE STRING "Sanitizers for everything built here, as in address,undefined")
 option(WEFT_COVERAGE "Record which lines and branches run (clang only)" OFF)
@@ -18,9 +29,9 @@ if(WEFT_SANITIZE)
   endif()
 endif()
 
-option(WEFT_FUZZERS "Build fuzz_<name> of each test <name>_fuzz, by libFuzzer (clang only)" OFF)
+option(WEFT_FUZZERS "Count which edges an input takes, in all that the fuzzers call (clang only)" OFF)
 if(WEFT_FUZZERS)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # counts which edges an input takes
+  add_compile_options(-fsanitize=fuzzer-no-link)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
