@@ -1,13 +1,8 @@
-# A fifth of the time that the tests take to compile. What reads lines has them anyway: weft_has_lines().
+# A fifth of the time that the tests take to compile. No test reads lines but of what has options of its own.
 option(WEFT_LINES "Know which line an instruction belongs to, in everything built here, as far as its flags ask for it" ON)
 if(NOT WEFT_LINES)
   add_compile_options(-g0)
 endif()
-function(weft_has_lines)
-  foreach(target IN LISTS ARGN)
-    target_compile_options(${target} PRIVATE -g1)
-  endforeach()
-endfunction()
 
 # Instrumentation applies to everything in the build at once: half a sanitizer reports nonsense.
 set(WEFT_SANITIZE "" CACHE STRING "Sanitizers for everything built here, as in address,undefined")
