@@ -1,5 +1,5 @@
-# A fifth of the time that the tests take to compile. No test reads lines but of what has options of its own.
-option(WEFT_LINES "Know which line an instruction belongs to, in everything built here, as far as its flags ask for it" ON)
+# Debug information takes a fifth of the time of compiling a test. Tests that need it give their programs flags of their own.
+option(WEFT_LINES "Have the debug information that the build type asks for, at -g1 line numbers" ON)
 if(NOT WEFT_LINES)
   add_compile_options(-g0)
 endif()
