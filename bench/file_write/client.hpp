@@ -25,6 +25,10 @@ inline void run_writes(state& state, std::size_t bytes, const char* kind, std::u
   const connection to{server};
   const std::uint64_t blocks = size / bytes;
   const bool in_order = std::string{kind} == "stream";
+  // Of several at once, one that is held up may be made behind a later one of the same block.
+  const auto may_be_there = [&](std::uint64_t found, std::uint64_t newest) {
+    return found == newest || (state.size() > 1 && found < newest && (newest - found) % blocks == 0);
+  };
   state.measure(static_cast<double>(writes), writes, [&] {
     to.send(&writes, sizeof writes);
     std::uint64_t right = 0;
@@ -33,7 +37,8 @@ inline void run_writes(state& state, std::size_t bytes, const char* kind, std::u
     for (std::uint64_t i = writes - std::min<std::uint64_t>(writes, 16); i != writes; ++i) {
       const std::uint64_t block = (in_order ? i : i * 2654435761) % blocks;
       std::uint64_t found = ~i;
-      if (::pread(number, &found, sizeof found, static_cast<off_t>(block * bytes)) != sizeof found || found != i)
+      if (::pread(number, &found, sizeof found, static_cast<off_t>(block * bytes)) != sizeof found ||
+          !may_be_there(found, i))
         --right;
     }
     ::close(number);

@@ -12,6 +12,12 @@ namespace {
 // An upper bound for what a record adds to its plaintext: header, padding, tag.
 constexpr std::size_t around_record = 256;
 
+// SSL_get_error() expects an empty queue before the call that it is about. Clearing writes to each of its places, also where it
+// is empty, as it is but for the errors of other users on this thread.
+void clear_errors() noexcept {
+  if (ERR_peek_error() != 0) ERR_clear_error();
+}
+
 }  // namespace
 
 // ---- between two buffers --------------------------------------------------------------------------------------------------
@@ -45,13 +51,16 @@ int tls_session::bio_read(BIO* self, char* into, std::size_t size, std::size_t* 
 int tls_session::bio_write(BIO* self, const char* from, std::size_t size, std::size_t* taken) noexcept {
   auto& session = *static_cast<tls_session*>(BIO_get_data(self));
   BIO_clear_retry_flags(self);
+  std::span<const std::byte> left = std::as_bytes(std::span{from, size});
+  if (session.sends_uncopied_ && session.out_.size() == 0 && !session.is_sending_)
+    left = left.subspan(session.over_->try_send(left));
   try {
-    session.out_.reserve(session.out_.size() + size);
+    session.out_.reserve(session.out_.size() + left.size());
   } catch (...) {
     session.lacks_memory_ = true;
     return 0;
   }
-  session.out_.put(std::as_bytes(std::span{from, size}));
+  session.out_.put(left);
   *taken = size;
   return 1;
 }
@@ -138,7 +147,7 @@ tried tls_session::handshake(std::uint64_t& tried_at) {
   const guard held{lock_};
   if (const std::error_code refused = refusal()) return {.refused = refused};
   if (input_has_ended_ && in_.empty()) return {.refused = failure_ = tls::errc::truncated};
-  ERR_clear_error();
+  clear_errors();
   const int result = SSL_do_handshake(openssl_.get());
   tried got{};
   if (result != 1) {
@@ -154,12 +163,24 @@ tried tls_session::handshake(std::uint64_t& tried_at) {
   return got;
 }
 
+// Whether SSL_read() would only find that it must wait, for which it allocates a buffer of a record's size, and frees it.
+bool tls_session::has_nothing_to_read() const noexcept {
+  SSL* const its = openssl_.get();
+  return (is_filling_ || in_.empty()) && !input_has_ended_ && SSL_has_pending(its) == 0 &&
+         SSL_is_init_finished(its) != 0 && (SSL_get_shutdown(its) & SSL_RECEIVED_SHUTDOWN) == 0;
+}
+
 tried tls_session::read(std::span<std::byte> into, std::uint64_t& tried_at) {
   const guard held{lock_};
   if (const std::error_code refused = refusal()) return {.refused = refused};
   SSL* const its = openssl_.get();
+  if (has_nothing_to_read()) {
+    send_at_once();
+    if (failure_) return {.refused = failure_};
+    return must_wait_for_input(tried_at);
+  }
   std::size_t size = 0;
-  ERR_clear_error();
+  clear_errors();
   const int result = SSL_read_ex(its, into.data(), into.size(), &size);
   if (result == 1) {
     if (out_.size() != tickets_) send_at_once();
@@ -184,8 +205,10 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most, st
   std::size_t taken = 0;
   while (taken != size) {
     std::size_t written = 0;
-    ERR_clear_error();
+    clear_errors();
+    sends_uncopied_ = size <= record;  // several records go by one call of the system's, from `out_`
     const int result = SSL_write_ex(openssl_.get(), data.data() + taken, size - taken, &written);
+    sends_uncopied_ = false;
     if (result != 1) {
       const std::error_code refused = error_of(result);
       begin_to_send();
@@ -198,6 +221,7 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most, st
     taken += written;
   }
   begin_to_send();
+  if (!is_sending_ && out_.capacity() > kept_room) out_ = byte_buffer{kept_room};  // all was sent uncopied
   return {.size = taken};
 }
 
@@ -207,7 +231,7 @@ tried tls_session::end(std::uint64_t& tried_at) {
   if (has_lost_) return {.refused = closed_here()};
   if (is_ended_) return {};
   out_.reserve(out_.size() + around_record);
-  ERR_clear_error();
+  clear_errors();
   // A handshake message may have been received in part, as in encrypt(). SSL_shutdown() does not read the rest by itself.
   if (SSL_in_init(openssl_.get()) != 0)
     if (const int ready = SSL_do_handshake(openssl_.get()); ready != 1) {

@@ -1,11 +1,12 @@
 // A TLS session: an SSL object of OpenSSL's between two buffers in memory, under a lock.
 //
 // Output. Only one task sends at a time (`is_sending_`): the one that does the handshake, writes, or shuts the session down.
-// OpenSSL encrypts into `out_`. The task swaps that into `sending_`, and sends it without holding the lock. During a read OpenSSL
-// may have to answer a message, such as a key update. A read must not wait to send the answer: if it were stopped while it waits,
-// a record would be cut. So it sends what the transport takes without waiting, if no task is sending, and the rest stays in
-// `out_` and goes before whatever is sent next. A peer that asks for more and more answers and reads none ends the session
-// (`flooded`).
+// OpenSSL encrypts into `out_`. The task swaps that into `sending_`, and sends it without holding the lock. A write of one
+// record first sends what the transport takes without waiting, from OpenSSL's buffer (`sends_uncopied_`); the rest goes by
+// `out_`. During a read OpenSSL may have to answer a message, such as a key update. A read must not wait to send the answer: if
+// it were stopped while it waits, a record would be cut. So it sends what the transport takes without waiting, if no task is
+// sending, and the rest stays in `out_` and goes before whatever is sent next. A peer that asks for more and more answers and
+// reads none ends the session (`flooded`).
 //
 // Input. One task at a time fills `in_`, without holding the lock and only while it is empty. OpenSSL consumes it under the lock,
 // and is given nothing while a fill is under way (`is_filling_`). So a read that waits for input has taken nothing. Usually the
@@ -89,6 +90,7 @@ class tls_session {
   std::error_code refusal() const noexcept;
   std::error_code error_of(int result) noexcept;
   void send_at_once() noexcept;
+  bool has_nothing_to_read() const noexcept;
   tried must_wait_for_input(std::uint64_t& tried_at) const noexcept;
 
   const std::shared_ptr<tls_context> by_;
@@ -102,6 +104,7 @@ class tls_session {
   std::uint64_t fills_ = 0;
   byte_buffer out_{kept_room};
   byte_buffer sending_{kept_room};  // used without the lock by the task that sends
+  bool sends_uncopied_ = false;     // whether a record that OpenSSL writes now may be sent from its own buffer
   std::size_t tickets_ = 0;         // the size of `out_` if a server's session tickets are all that it holds
   bool is_sending_ = false;
   bool is_closed_ = false;        // both directions
