@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -20,6 +21,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,9 +60,7 @@ class files {
     all_.insert(all_.end(), ends, ends + 2);
     all_.push_back(::eventfd(3, EFD_NONBLOCK));
     all_.push_back(::open("/dev/null", O_RDWR));
-    char name[] = "/tmp/weft-hook-XXXXXX";
-    all_.push_back(::mkstemp(name));
-    ::unlink(name);
+    all_.push_back(::memfd_create("weft-hook", MFD_CLOEXEC));
     // Sockets to connect: one by TCP, of which nobody listens, and Unix ones, for which there is a listener.
     all_.push_back(limited(::socket(AF_INET, SOCK_STREAM, 0)));
     all_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
@@ -153,14 +153,22 @@ class calls {
       errno = 0;
       const long result = one();
       const int error = result < 0 ? errno : 0;
-      std::uint64_t memory = 0;
-      for (const char byte : memory_) memory = memory * 31 + static_cast<unsigned char>(byte);
-      all.push_back({result, error, memory, call_});
+      all.push_back({result, error, sum_of_memory(), call_});
     }
     return all;
   }
 
  private:
+  std::uint64_t sum_of_memory() const noexcept {
+    std::uint64_t sum = 0, word = 0;
+    for (std::size_t at = 0; at != memory_.size(); at += sizeof word) {
+      std::memcpy(&word, memory_.data() + at, sizeof word);
+      sum = (sum ^ word) * 0x9e3779b97f4a7c15;
+      sum ^= sum >> 29;
+    }
+    return sum;
+  }
+
   unsigned pick(unsigned below) { return static_cast<unsigned>(chosen_.up_to(below - 1)); }
   int number() { return files_.at(pick(static_cast<unsigned>(files_.size()) + 2)); }
   char* address() {
