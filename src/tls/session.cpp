@@ -52,8 +52,11 @@ int tls_session::bio_write(BIO* self, const char* from, std::size_t size, std::s
   auto& session = *static_cast<tls_session*>(BIO_get_data(self));
   BIO_clear_retry_flags(self);
   std::span<const std::byte> left = std::as_bytes(std::span{from, size});
-  if (session.sends_uncopied_ && session.out_.size() == 0 && !session.is_sending_)
-    left = left.subspan(session.over_->try_send(left));
+  if (session.sends_uncopied_ && session.out_.size() == 0 && !session.is_sending_) {
+    const tried sent = session.over_->try_send(left);
+    session.not_sent_ = sent.refused;
+    left = left.subspan(sent.size);
+  }
   try {
     session.out_.reserve(session.out_.size() + left.size());
   } catch (...) {
@@ -134,7 +137,7 @@ void tls_session::has_not_sent(bool was_stopped) noexcept {
 void tls_session::send_at_once() noexcept {
   if (out_.size() == 0) return;
   tickets_ = 0;
-  if (!is_sending_ && !is_ended_) out_.consume(over_->try_send(out_.held()));
+  if (!is_sending_ && !is_ended_) out_.consume(over_->try_send(out_.held()).size);
   if (out_.size() > most_answers && !failure_) failure_ = tls::errc::flooded;
 }
 
@@ -207,6 +210,7 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most, st
     std::size_t written = 0;
     clear_errors();
     sends_uncopied_ = size <= record;  // several records go by one call of the system's, from `out_`
+    not_sent_ = {};
     const int result = SSL_write_ex(openssl_.get(), data.data() + taken, size - taken, &written);
     sends_uncopied_ = false;
     if (result != 1) {
@@ -219,6 +223,11 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most, st
       return must_wait_for_input(tried_at);
     }
     taken += written;
+  }
+  if (not_sent_) {
+    out_.consume(out_.size());
+    is_ended_ = has_lost_ = true;
+    return {.refused = not_sent_};
   }
   begin_to_send();
   if (!is_sending_ && out_.capacity() > kept_room) out_ = byte_buffer{kept_room};  // all was sent uncopied

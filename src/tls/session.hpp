@@ -105,6 +105,7 @@ class tls_session {
   byte_buffer out_{kept_room};
   byte_buffer sending_{kept_room};  // used without the lock by the task that sends
   bool sends_uncopied_ = false;     // whether a record that OpenSSL writes now may be sent from its own buffer
+  std::error_code not_sent_;        // why such a record could not be sent
   std::size_t tickets_ = 0;         // the size of `out_` if a server's session tickets are all that it holds
   bool is_sending_ = false;
   bool is_closed_ = false;        // both directions

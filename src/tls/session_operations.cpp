@@ -53,16 +53,16 @@ task<std::size_t> tls_fill(net::stream& from, tls_input& into) {
   return run_operation(receiving_records{socket_access::of(from), &into});
 }
 
-std::size_t tls_try_send(net::stream& to, std::span<const std::byte> data) noexcept {
+tried tls_try_send(net::stream& to, std::span<const std::byte> data) noexcept {
   descriptor* const at = socket_access::of(to);
   const descriptor_use use{at};
-  if (!use) return 0;
-  std::size_t sent = 0;
-  while (sent != data.size()) {
-    const std::span<const std::byte> left = data.subspan(sent);
+  tried sent{};
+  while (use && sent.size != data.size()) {
+    const std::span<const std::byte> left = data.subspan(sent.size);
     const tried got = detail::try_send(*at, {&left, 1});
+    sent.refused = got.refused;
     if (got.must_wait || got.refused) break;
-    sent += got.size;
+    sent.size += got.size;
   }
   return sent;
 }

@@ -86,6 +86,46 @@ WEFT_TEST("tls: much is written and read at once, in both directions") {
   EXPECT_TRUE(other == much);
 }
 
+// A record may be sent in part at once, and the rest when the socket has room again.
+WEFT_TEST("tls: records for which there is not always room come whole") {
+  test::connection raw = co_await test::connected_by_tcp();
+  for (const weft::net::stream* one : {&raw.here, &raw.there}) {
+    const int little = 3000;
+    ::setsockopt(one->native_handle(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+    ::setsockopt(one->native_handle(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+  }
+  auto both = co_await handshake(client_of(root()), server_of(root()), std::move(raw.here), std::move(raw.there));
+  const std::string much = test::letters(test::rounds(300'000));
+  const auto send = [&](const stream<>& to) -> task<> {
+    for (std::size_t at = 0, size = 1; at < much.size(); at += size, size = (size * 3 + 1) % 16'384)
+      co_await to.write(std::string_view{much}.substr(at, size));
+    co_await to.shutdown();
+  };
+  auto [one, other, none, nor] =
+      co_await weft::when_all(read_to_end(both.here), read_to_end(both.there), send(both.here), send(both.there));
+  EXPECT_TRUE(one == much);
+  EXPECT_TRUE(other == much);
+}
+
+// Of which a part is sent before it waits.
+WEFT_TEST("tls: a record that is stopped when a part of it is sent closes the stream") {
+  auto [here, there] = co_await handshake(client_of(root()), server_of(root()));
+  const std::string one(16'000, 'x');
+  const auto stops = [&here = here, &one](weft::scope& inside) -> task<> {
+    for (;;) {
+      auto writing = inside.fork_here(as_result(here.write(one)));
+      co_await weft::sleep_for(1ms);
+      if (writing.status() == weft::fork_status::succeeded) continue;
+      writing.request_stop();
+      EXPECT_TRUE((co_await std::move(writing)).is_stopped());
+      co_return;
+    }
+  };
+  co_await weft::with_scope(stops);
+  EXPECT_FALSE(here.is_open());
+  EXPECT_EQ((co_await as_result(read_to_end(there))).error(), errc::truncated);
+}
+
 WEFT_TEST("tls: works over pipes in memory, a byte at a time") {
   auto ends = test::pipes(1);
   auto both = co_await handshake(client_of(root()), server_of(root()), std::move(ends.here), std::move(ends.there));

@@ -66,13 +66,14 @@ class tls_transport {
   virtual task<std::size_t> fill(tls_input& into) = 0;
   /// Writes all of `data`.
   virtual task<> send(std::span<const std::byte> data) = 0;
-  /// Writes what can be written without waiting, and gives its size; 0 where the transport has no call that never waits.
-  virtual std::size_t try_send(std::span<const std::byte> data) noexcept = 0;
+  /// Writes what can be written without waiting, and gives its size, and why no more where it fails. Nothing where the transport
+  /// has no call that never waits.
+  virtual tried try_send(std::span<const std::byte> data) noexcept = 0;
   virtual void close() noexcept = 0;
 };
 
 task<std::size_t> tls_fill(net::stream& from, tls_input& into);
-std::size_t tls_try_send(net::stream& to, std::span<const std::byte> data) noexcept;
+tried tls_try_send(net::stream& to, std::span<const std::byte> data) noexcept;
 
 template <class Transport>
 class tls_transport_over final : public tls_transport {
@@ -89,11 +90,11 @@ class tls_transport_over final : public tls_transport {
     }
   }
   WEFT_COROUTINE_WRAPPER task<> send(std::span<const std::byte> data) override { return as_task(on_.write(data)); }
-  std::size_t try_send([[maybe_unused]] std::span<const std::byte> data) noexcept override {
+  tried try_send([[maybe_unused]] std::span<const std::byte> data) noexcept override {
     if constexpr (std::same_as<Transport, net::stream>)
       return tls_try_send(on_, data);
     else
-      return 0;
+      return {};
   }
   void close() noexcept override {
     if constexpr (requires { on_.close(); }) on_.close();
