@@ -490,7 +490,7 @@ TEST(observer, tells_what_one_is_in_that_computes) {
       return std::ranges::none_of(running(), [](const json& task) { return task.at("stack").empty(); });
     };
 #if defined(WEFT_TEST_TSAN)  // which puts handlers off until the next call that it knows
-    running();
+    static_cast<void>(has_stack());
 #else
     if (has_watchdog)
       EXPECT_TRUE(comes_true(has_stack));  // a thread that does not run in time answers another time
