@@ -66,6 +66,7 @@ items<stop_cause> causes_here() {
   const stop_cause* last = nullptr;
   for (const root* one = current_root(); one != nullptr; one = one->parent) {
     const std::size_t before = chain.size();
+    const bool began_here = is_origin(*one);  // looked at first: whoever tells notes why before
     if (one->is_fork)
       if (const stop_cause own = static_cast<const fork_record*>(one)->told_cause(); own.reason != nullptr)
         chain.push_back(own);
@@ -76,7 +77,7 @@ items<stop_cause> causes_here() {
     }
     if (one->was_told_by(root::told_by_group))
       chain.push_back(cause_by_group(*one));
-    else if (chain.size() == before && cause == nullptr && is_origin(*one))
+    else if (chain.size() == before && cause == nullptr && began_here)
       chain.push_back(one->was_told_by(root::told_by_executor) ? cause_by_executor() : stopped_by_nobody());
   }
   return {chain.data(), chain.data() + chain.size()};
