@@ -48,16 +48,26 @@ void descriptor::disarm(direction which) noexcept {
 }
 
 void descriptor::close() noexcept {
+  if (!end_uses()) return;
+  // What is shared was not shut down, and its owner may keep this for long: without a poll the file is closed, too.
+  if ((armed_.load(std::memory_order_relaxed) & kept) != 0 &&  // as declared
+      is_shared_.load(std::memory_order_relaxed))              // as declared
+    of_->cancel_polls(*this);
+}
+
+// False: it was closed before, or is the parent's, whose polls are not this process's.
+bool descriptor::end_uses() noexcept {
   std::uint32_t before = use_.load(std::memory_order_relaxed);  // a guess: the exchange decides
   do {
-    if ((before & open) == 0) return;
+    if ((before & open) == 0) return false;
     // A use of its own, so that the number is not closed before the waiting tasks are woken.
   } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
                                        std::memory_order_acquire,  // <- left: of those that armed it
                                        std::memory_order_relaxed));  // tried again
   if (of_->is_inherited()) [[unlikely]] {  // the operations under way are the parent's, which shares the connection
     close_number();
-    return leave(one_use);
+    leave(one_use);
+    return false;
   }
   // A shutdown would also end duplicates of the file, here or in other processes. So it is done only if an operation is under
   // way, which it ends; or if an armed poll keeps the file open until the ring's owner has cancelled it, and there is no
@@ -68,6 +78,7 @@ void descriptor::close() noexcept {
   readable_.set();
   writable_.set();
   leave(one_use);
+  return true;
 }
 
 int descriptor::shut_down_writes() noexcept {
@@ -91,7 +102,7 @@ void descriptor::forget() noexcept {
 }
 
 void descriptor::drop() noexcept {
-  close();
+  end_uses();
   leave(owned);
 }
 

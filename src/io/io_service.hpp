@@ -32,6 +32,8 @@ class io_service {
   descriptor& watch(int number, bool tries_first);
   /// Reports no more changes of that number.
   virtual void stop_watching(int number) noexcept = 0;
+  /// Ends the polls that keep a closed descriptor's file open, where the service has such. By its owner.
+  virtual void cancel_polls(descriptor&) noexcept {}
   /// By a task that is about to wait: has changes in that direction reported from now on.
   virtual void arm(descriptor& one, direction which) noexcept = 0;
   /// The ring of the calling worker; null: there is none.

@@ -191,6 +191,8 @@ void uring_worker::perform_one(descriptor& one) noexcept {
   std::uint32_t left = 0;
   if ((what & retire) != 0) {
     if (!cancel(one)) left = retire;
+  } else if ((what & unwatch) != 0) {  // closed: no poll that is asked for besides would report anything
+    if (!cancel_polls(one)) left = unwatch;
   } else {
     for (const direction which : {direction::in, direction::out})
       if ((what & bit(which)) != 0 && !arm(one, which)) left |= bit(which);
@@ -222,6 +224,10 @@ bool uring_worker::cancel(descriptor& one) noexcept {
     of_->use_again(one);  // the memory may be reused after this line
     return true;
   }
+  return cancel_polls(one);
+}
+
+bool uring_worker::cancel_polls(descriptor& one) noexcept {
   for (const direction which : {direction::in, direction::out}) {
     if ((one.ring.armed & bit(which)) == 0) continue;
     io_uring_sqe* const to = ring_.submission();
@@ -231,7 +237,7 @@ bool uring_worker::cancel(descriptor& one) noexcept {
     to->flags |= IOSQE_CQE_SKIP_SUCCESS;
   }
   // A shared file was not shut down by close(): so the peer learns of the close only by this cancellation.
-  if (one.is_shared_.load(std::memory_order_relaxed)) ring_.enter();  // as declared
+  if (one.is_shared_.load(std::memory_order_relaxed) && one.ring.armed != 0) ring_.enter();  // as declared
   return true;
 }
 
@@ -362,6 +368,11 @@ void uring::arm(descriptor& one, direction which) noexcept {
   }
   home->ask(one, its);
   has_left();
+}
+
+void uring::cancel_polls(descriptor& one) noexcept {
+  if (uring_worker* const home = one.ring.home.load(std::memory_order_relaxed); home != nullptr)  // as declared
+    home->ask(one, uring_worker::unwatch);
 }
 
 bool uring::retire(descriptor& one) noexcept {

@@ -62,10 +62,11 @@ class uring_worker final : public parker, public call_ring {
   void wake() noexcept override;
   bool poll(bool between_jobs) noexcept override;
 
-  /// Any thread: has the owner arm a direction, or cancel the descriptor's polls so that it can be reused (`retire`).
+  /// Any thread: has the owner arm a direction, or cancel the descriptor's polls (`unwatch`), or do so and then have it reused
+  /// (`retire`).
   void ask(descriptor& one, std::uint32_t what) noexcept;
   static constexpr std::uint32_t bit(direction which) noexcept { return which == direction::in ? 1 : 2; }
-  static constexpr std::uint32_t retire = 4;
+  static constexpr std::uint32_t retire = 4, unwatch = 8;
 
   bool begin(ring_call& one, root& self) noexcept override;
   void cancel(ring_call& one) noexcept override;
@@ -100,6 +101,7 @@ class uring_worker final : public parker, public call_ring {
   void perform_one(descriptor& one) noexcept;
   bool arm(descriptor& one, direction which) noexcept;
   bool cancel(descriptor& one) noexcept;
+  bool cancel_polls(descriptor& one) noexcept;
   bool has_asked() const noexcept { return !inbox_.empty() || !calls_.empty(); }
   void perform_asked() noexcept {
     if (!inbox_.empty()) perform(inbox_.take());
@@ -164,7 +166,8 @@ class uring final : public io_service, private io_guard {
   bool keeps_open(const descriptor& one) const noexcept override {
     return one.is_armed(direction::in) || one.is_armed(direction::out);
   }
-  void stop_watching(int) noexcept override {}  // retire() ends the polls, which are not by number
+  void stop_watching(int) noexcept override {}  // the polls are not by number: cancel_polls() and retire() end them
+  void cancel_polls(descriptor& one) noexcept override;
 
   ring_size size() const noexcept { return size_; }
   io_stats stats() const noexcept;

@@ -601,6 +601,16 @@ TEST(stream_misuse, a_number_that_is_none_is_refused) {
 
 // ---- listeners and connecting -------------------------------------------------------------------------------------------------
 
+// By a poll that is still armed a ring would keep it open for as long as the object is there.
+WEFT_TEST("stream: the peer hears of a close at once, also where others may have the socket, too") {
+  connection both = test::connected();
+  std::array<std::byte, 4> buffer;
+  const auto late = co_await weft::as_result(weft::timeout(1ms, both.here.read(buffer)));
+  EXPECT_EQ(late.error(), weft::errc::timed_out);
+  both.here.close();
+  EXPECT_EQ(co_await both.there.read(buffer), 0U);
+}
+
 WEFT_TEST("listener: the address is free as soon as it is closed, though somebody accepts") {
   listener first = co_await weft::net::listen(anywhere);
   const endpoint where = first.local();

@@ -147,7 +147,7 @@ class alignas(64) descriptor {
   }
 
   /// By its owner: wakes the waiting tasks, and closes the number when no operation is under way. If one is, or an armed poll
-  /// keeps the file open, it shuts the connection down at once. A second call does nothing.
+  /// keeps the file open, it shuts the connection down at once, or has the poll cancelled. A second call does nothing.
   void close() noexcept;
   /// By its owner, instead of close(), while no operation is under way: gives the open number to the caller.
   int release() noexcept;
@@ -214,6 +214,7 @@ class alignas(64) descriptor {
   void disarm(direction which) noexcept;
   void leave(std::uint32_t uses) noexcept;
   bool end(std::uint16_t of_generation, std::uint32_t bits) noexcept;
+  bool end_uses() noexcept;
   void close_number() noexcept;
 
   // The directions whose changes will be reported, and whether the system keeps the file open for that (`kept`). Relaxed: a task
