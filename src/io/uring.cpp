@@ -178,11 +178,7 @@ void uring_worker::ask(descriptor& one, std::uint32_t what) noexcept {
 }
 
 void uring_worker::perform(descriptor* asked) noexcept {
-  while (asked != nullptr) {
-    descriptor& one = *asked;
-    asked = one.next;
-    perform_one(one);
-  }
+  while (asked != nullptr) perform_one(*std::exchange(asked, asked->next));
 }
 
 void uring_worker::perform_one(descriptor& one) noexcept {
@@ -220,11 +216,9 @@ bool uring_worker::arm(descriptor& one, direction which) noexcept {
 // Cancels the polls of a descriptor without users. False: the submission queue had no room for all cancellations.
 bool uring_worker::cancel(descriptor& one) noexcept {
   one.ring.is_retired = true;
-  if (one.ring.armed == 0) {
-    of_->use_again(one);  // the memory may be reused after this line
-    return true;
-  }
-  return cancel_polls(one);
+  if (one.ring.armed != 0) return cancel_polls(one);
+  of_->use_again(one);  // the memory may be reused after this line
+  return true;
 }
 
 bool uring_worker::cancel_polls(descriptor& one) noexcept {
