@@ -123,7 +123,8 @@ class stream {
   WEFT_COROUTINE_WRAPPER task<> shutdown() const { return detail::tls_shutdown(session_); }
 
   /// Closes the transport, if that has a close(). A read or a write that waits fails with `closed`. The peer sees a truncated
-  /// stream unless shutdown() was called before. Does not wait; may be called again.
+  /// stream unless shutdown() was called before; or a reset, if this side has not read all that was sent, session tickets, too.
+  /// Does not wait; may be called again.
   void close() noexcept {
     if (session_) detail::tls_close(*session_);
   }
