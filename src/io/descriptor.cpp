@@ -47,38 +47,32 @@ void descriptor::disarm(direction which) noexcept {
   event_of(both ? direction::in : which).set();
 }
 
-void descriptor::close() noexcept {
-  if (!end_uses()) return;
-  // What is shared was not shut down, and its owner may keep this for long: without a poll the file is closed, too.
-  if ((armed_.load(std::memory_order_relaxed) & kept) != 0 &&  // as declared
-      is_shared_.load(std::memory_order_relaxed))              // as declared
-    of_->cancel_polls(*this);
-}
+void descriptor::close() noexcept { end_uses(true); }
 
-// False: it was closed before, or is the parent's, whose polls are not this process's.
-bool descriptor::end_uses() noexcept {
+// If it was closed before, it does nothing. `is_kept`: its owner may keep the memory for long.
+void descriptor::end_uses(bool is_kept) noexcept {
   std::uint32_t before = use_.load(std::memory_order_relaxed);  // a guess: the exchange decides
   do {
-    if ((before & open) == 0) return false;
-    // A use of its own, so that the number is not closed before the waiting tasks are woken.
+    if ((before & open) == 0) return;
+    // A use of its own, so that the number is not closed before the waiting tasks are woken, one of which may drop this.
   } while (!use_.compare_exchange_weak(before, (before & ~open) + one_use,
                                        std::memory_order_acquire,  // <- left: of those that armed it
                                        std::memory_order_relaxed));  // tried again
   if (of_->is_inherited()) [[unlikely]] {  // the operations under way are the parent's, which shares the connection
     close_number();
-    leave(one_use);
-    return false;
+    return leave(one_use);
   }
   // A shutdown would also end duplicates of the file, here or in other processes. So it is done only if an operation is under
   // way, which it ends; or if an armed poll keeps the file open until the ring's owner has cancelled it, and there is no
-  // duplicate: then the peer learns of the close by the shutdown.
-  const bool is_kept = (armed_.load(std::memory_order_relaxed) & kept) != 0 &&  // as declared
-                       !is_shared_.load(std::memory_order_relaxed);             // as declared
-  if ((before & ~(open | owned)) != 0 || is_kept) shut_down_file(number());
+  // duplicate: then the peer learns of the close by the shutdown. Where there may be one, by the cancellation: at once, if
+  // that is not for the end of the memory's use.
+  const bool is_polled = (armed_.load(std::memory_order_relaxed) & kept) != 0;  // as declared
+  const bool is_shared = is_shared_.load(std::memory_order_relaxed);            // as declared
+  if ((before & ~(open | owned)) != 0 || (is_polled && !is_shared)) shut_down_file(number());
   readable_.set();
   writable_.set();
+  if (is_polled && is_shared && is_kept) of_->cancel_polls(*this);
   leave(one_use);
-  return true;
 }
 
 int descriptor::shut_down_writes() noexcept {
@@ -102,7 +96,7 @@ void descriptor::forget() noexcept {
 }
 
 void descriptor::drop() noexcept {
-  end_uses();
+  end_uses(false);
   leave(owned);
 }
 

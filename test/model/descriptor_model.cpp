@@ -19,6 +19,7 @@ class uring final : public io_service {
   model_file files[2];
   descriptor one;
   int given_back = 0;
+  bool is_cancelled = false;
   bool is_used_again = false;  // at once, by who gives it back
   plain<int> done[2]{};        // with the descriptor, by who uses it; read by who gives it back
 
@@ -29,6 +30,11 @@ class uring final : public io_service {
   void stop_watching(int number) noexcept override { use_file(number); }
   void arm(descriptor& which, direction way) noexcept override {
     which.armed_.fetch_or(descriptor::bit(way) | descriptor::kept, std::memory_order_relaxed);
+  }
+  // While somebody has it: afterwards it may be another one's, whose polls these are.
+  void cancel_polls(descriptor&) noexcept override {
+    RL_ASSERT(given_back == 0);
+    is_cancelled = true;
   }
   void give_back(descriptor&) noexcept override {
     ++given_back;
@@ -192,14 +198,15 @@ struct close_and_data : rl::test_suite<close_and_data<with_data>, with_data ? 3 
   }
 };
 
-// A reader has waited, and perhaps has left, when the owner of a socket that weft has made closes it: the system keeps the file
-// for what is armed, so it must be shut down.
-struct armed_and_closed : rl::test_suite<armed_and_closed, 3>, reads {
+// A reader has waited, and perhaps has left, when the owner closes the socket: the system keeps the file for what is armed. So it
+// is shut down, or its polls are cancelled, if there may be a duplicate.
+template <bool shared>
+struct armed_and_closed : rl::test_suite<armed_and_closed<shared>, 3>, reads {
   atomic<bool> has_read{false};
 
   void before() {
     reads::before();
-    service.one.is_of_ours_alone();
+    if (!shared) service.one.is_of_ours_alone();
   }
   void thread(unsigned which) {
     if (which == 0) {
@@ -215,9 +222,22 @@ struct armed_and_closed : rl::test_suite<armed_and_closed, 3>, reads {
   }
   void after() {
     RL_ASSERT(what == gave::data && !service.files[0].is_open);
-    RL_ASSERT(service.files[0].is_shut.load(std::memory_order_relaxed));
+    RL_ASSERT(service.is_cancelled == shared);
+    RL_ASSERT(shared || service.files[0].is_shut.load(std::memory_order_relaxed));
     service.one.drop();
   }
+};
+
+// Its owner drops it while another thread closes it, as a reader does that a close() has woken.
+struct closed_and_dropped : rl::test_suite<closed_and_dropped, 2> {
+  uring service;
+
+  void before() {
+    service.begin(true);
+    service.arm(service.one, direction::in);
+  }
+  void thread(unsigned which) { which == 0 ? service.one.close() : service.one.drop(); }
+  void after() { RL_ASSERT(service.given_back == 1 && !service.files[0].is_open); }
 };
 
 // The ring watches no more, and then data comes, which it reports only if somebody has asked for that again. One who waits
@@ -251,6 +271,8 @@ int main() {
   model::check_some<stop_and_data>("a stop, and data", 300'000);
   model::check<close_and_data<false>>("closed while it waits", 1, 100'000, 2);
   model::check_some<close_and_data<true>>("closed, and data", 300'000);
-  model::check_some<armed_and_closed>("armed, left and closed", 300'000);
+  model::check_some<armed_and_closed<false>>("armed, left and closed", 300'000);
+  model::check_some<armed_and_closed<true>>("the same, shared", 300'000);
+  model::check<closed_and_dropped>("closed and dropped", 4);
   model::check<disarmed>("watched no more", 1, 100'000, 2);
 }

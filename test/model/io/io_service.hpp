@@ -9,7 +9,7 @@ class io_service {
  public:
   static bool is_inherited() noexcept { return false; }
   virtual void stop_watching(int number) noexcept = 0;
-  static void cancel_polls(descriptor&) noexcept {}
+  virtual void cancel_polls(descriptor& one) noexcept = 0;
   virtual void arm(descriptor& one, direction which) noexcept = 0;
   virtual void give_back(descriptor& one) noexcept = 0;
 

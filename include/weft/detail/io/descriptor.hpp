@@ -214,7 +214,7 @@ class alignas(64) descriptor {
   void disarm(direction which) noexcept;
   void leave(std::uint32_t uses) noexcept;
   bool end(std::uint16_t of_generation, std::uint32_t bits) noexcept;
-  bool end_uses() noexcept;
+  void end_uses(bool is_kept) noexcept;
   void close_number() noexcept;
 
   // The directions whose changes will be reported, and whether the system keeps the file open for that (`kept`). Relaxed: a task
