@@ -206,11 +206,11 @@ tried tls_session::encrypt(std::span<const std::byte> data, std::size_t most, st
   const std::size_t size = std::min(data.size(), most);
   out_.reserve(out_.size() + size + (1 + size / record) * around_record);
   std::size_t taken = 0;
+  not_sent_ = {};
   while (taken != size) {
     std::size_t written = 0;
     clear_errors();
-    sends_uncopied_ = size <= record;  // several records go by one call of the system's, from `out_`
-    not_sent_ = {};
+    sends_uncopied_ = taken == 0 && size <= record;  // several records go by one call of the system's, from `out_`
     const int result = SSL_write_ex(openssl_.get(), data.data() + taken, size - taken, &written);
     sends_uncopied_ = false;
     if (result != 1) {

@@ -91,6 +91,20 @@ task<> send_all(tls_session& of) {
   }
 }
 
+// Ends a session's output if its owner leaves with some of it unsent, for want of memory: a part of a record may have gone.
+class output_of_write {
+ public:
+  explicit output_of_write(tls_session& of) noexcept : of_{of} {}
+  output_of_write(const output_of_write&) = delete;
+  ~output_of_write() {
+    if (is_there()) of_.has_not_sent(false);
+  }
+  bool is_there() const noexcept { return !of_.to_send().empty(); }
+
+ private:
+  tls_session& of_;
+};
+
 // Waits for more input after a step that had to wait after `tried_at` fills: fills the input, or waits for another task's fill.
 // The caller then repeats the step.
 task<> fill(tls_session& of, std::uint64_t tried_at) {
@@ -163,10 +177,11 @@ task<std::size_t> tls_write_some(tls_session_of of, std::span<const std::byte> d
   co_await check_stop();
   if (has_had_its_turn()) co_await yield();
   if (data.empty()) co_return std::size_t{0};
+  const output_of_write output{*of};
   for (std::uint64_t tried_at = 0;;) {
     const tried taken = of->encrypt(data, tls_session::record, tried_at);
     if (taken.refused) co_await fail_with(failure_of(taken.refused, "write"));
-    co_await nothrow(send_all(*of));
+    if (output.is_there()) co_await nothrow(send_all(*of));
     if (!taken.must_wait) co_return taken.size;
     co_await nothrow(fill_to_write(*of, tried_at));
   }
@@ -177,11 +192,12 @@ task<> tls_write(tls_session_of of, std::span<const std::byte> data) {
   const one_at_a_time writing{of->is_written, two_tls_writers};
   co_await check_stop();
   if (has_had_its_turn()) co_await yield();
+  const output_of_write output{*of};
   for (std::uint64_t tried_at = 0; !data.empty();) {
     const tried taken = of->encrypt(data, write_chunk, tried_at);
     if (taken.refused) co_await fail_with(failure_of(taken.refused, "write"));
     data = data.subspan(taken.size);
-    co_await nothrow(send_all(*of));
+    if (output.is_there()) co_await nothrow(send_all(*of));
     if (taken.must_wait) co_await nothrow(fill_to_write(*of, tried_at));
   }
 }
@@ -190,10 +206,11 @@ task<> tls_shutdown(tls_session_of of) {
   if (!of) co_await fail_with(not_begun("shut down"));
   const one_at_a_time writing{of->is_written, two_tls_writers};
   co_await check_stop();
+  const output_of_write output{*of};
   for (std::uint64_t tried_at = 0;;) {
     const tried ended = of->end(tried_at);
     if (ended.refused) co_await fail_with(failure_of(ended.refused, "shut down"));
-    co_await nothrow(send_all(*of));
+    if (output.is_there()) co_await nothrow(send_all(*of));
     if (!ended.must_wait) co_return;
     co_await nothrow(fill_to_write(*of, tried_at));
   }

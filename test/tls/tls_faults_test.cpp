@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 #include <weft/net.hpp>
@@ -138,6 +139,33 @@ WEFT_TEST("tls_faults: a read that fails once goes on, a write does not") {
   EXPECT_EQ((co_await weft::as_result(here.shutdown())).error(), weft::errc::closed);
   co_await there.write("and more");
   EXPECT_EQ(co_await test::read_some(here, 8), "and more");
+}
+
+// A client may ask for records of 512 bytes.
+WEFT_TEST("tls_faults: a write is two sends at most, however small the peer has its records") {
+  test::with_number raw = test::connected_to_number();
+  const std::string all(16'000, 'x');
+  std::string got;
+  std::jthread client{[number = raw.there, &got, &all] {
+    const test::openssl_peer peer{number};
+    SSL_set_tlsext_max_fragment_length(peer.get(), TLSEXT_max_fragment_length_512);
+    if (!peer.handshake()) return;
+    while (got.size() != 1 + all.size()) {
+      const std::string more = peer.read();
+      if (more.empty()) return;
+      got += more;
+    }
+  }};
+  auto accepting = weft::tls::accept(server(), std::move(raw.here));
+  const auto there = co_await std::move(accepting);
+  co_await there.write("y");  // with session tickets
+  {
+    const test::injection third{{call::send, {EPIPE}}, 2};
+    co_await there.write(all);
+    EXPECT_EQ(third.struck(), 0);
+  }
+  client.join();
+  EXPECT_TRUE(got == "y" + all);
 }
 
 }  // namespace
