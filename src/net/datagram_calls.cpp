@@ -83,7 +83,7 @@ tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::rec
   from.expect_change(direction::in);
   ssize_t size;
   if (sender == nullptr && from.is_unix()) {  // recv(), since only the bytes are wanted: recvmsg() costs more copies
-    do size = ::recv(from.number(), into.data(), into.size(), MSG_TRUNC);
+    do size = ::recv(from.number(), into.data(), into.size(), MSG_DONTWAIT | MSG_TRUNC);
     while (size < 0 && errno == EINTR);
     if (size < 0) return failed_to_receive(from, errno);
     from.has_more(direction::in);  // there may be another datagram
@@ -95,7 +95,7 @@ tried try_receive_datagram(descriptor& from, std::span<std::byte> into, net::rec
   msghdr message;
   do {
     one.prepare(message, into, from.is_unix());
-    size = ::recvmsg(from.number(), &message, MSG_TRUNC);
+    size = ::recvmsg(from.number(), &message, MSG_DONTWAIT | MSG_TRUNC);
   } while (size < 0 && errno == EINTR);
   if (size < 0) return failed_to_receive(from, errno);
   from.has_more(direction::in);  // there may be another datagram
@@ -113,7 +113,7 @@ tried try_receive_batch(descriptor& from, std::span<net::incoming> into) noexcep
   int got;
   do {
     for (std::size_t i = 0; i != count; ++i) those[i].prepare(messages[i].msg_hdr, into[i].into, from.is_unix());
-    got = ::recvmmsg(from.number(), messages.data(), static_cast<unsigned>(count), MSG_TRUNC, nullptr);
+    got = ::recvmmsg(from.number(), messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT | MSG_TRUNC, nullptr);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return failed_to_receive(from, errno);
   const auto came = static_cast<std::size_t>(got);
@@ -167,10 +167,10 @@ tried try_send_datagram(descriptor& to, std::span<const std::byte> data, const n
   // Not sendmsg(), for which the kernel copies the msghdr and the iovec in.
   if (where == nullptr)
     return counted(try_to_send(
-        to, false, [&] { return ::sendto(to.number(), data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0); }));
+        to, false, [&] { return ::sendto(to.number(), data.data(), data.size(), send_flags, nullptr, 0); }));
   const system_address target{*where};
   return counted(try_to_send(to, to.is_unix(), [&] {
-    return ::sendto(to.number(), data.data(), data.size(), MSG_NOSIGNAL, &target.any, target.size);
+    return ::sendto(to.number(), data.data(), data.size(), send_flags, &target.any, target.size);
   }));
 }
 
@@ -190,7 +190,7 @@ tried try_send_batch(descriptor& to, std::span<const net::outgoing> those) noexc
     address(messages[i].msg_hdr, targets[i]);
   }
   return try_to_send(to, those.front().to.is_unix(), [&] {
-    return ::sendmmsg(to.number(), messages.data(), static_cast<unsigned>(count), MSG_NOSIGNAL);
+    return ::sendmmsg(to.number(), messages.data(), static_cast<unsigned>(count), send_flags);
   });
 }
 
@@ -225,7 +225,7 @@ tried try_send_cut(descriptor& to, std::span<const std::byte> data, std::uint16_
   first.cmsg_type = UDP_SEGMENT;
   first.cmsg_len = CMSG_LEN(sizeof segment);
   std::memcpy(CMSG_DATA(&first), &segment, sizeof segment);
-  return try_to_send(to, false, [&] { return ::sendmsg(to.number(), &message, MSG_NOSIGNAL); });
+  return try_to_send(to, false, [&] { return ::sendmsg(to.number(), &message, send_flags); });
 }
 
 }  // namespace
@@ -257,7 +257,7 @@ tried try_send_segments(descriptor& to, std::span<const std::byte> data, std::si
     if (given != nullptr) address(messages[count].msg_hdr, *given);
   }
   const tried sent = try_to_send(to, given != nullptr && to.is_unix(),
-                                 [&] { return ::sendmmsg(to.number(), messages.data(), count, MSG_NOSIGNAL); });
+                                 [&] { return ::sendmmsg(to.number(), messages.data(), count, send_flags); });
   if (sent.must_wait || sent.refused) return sent;
   return counted({.size = std::min(data.size(), sent.size * segment)});
 }

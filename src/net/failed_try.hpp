@@ -1,6 +1,7 @@
 // The outcome of a try that failed, and a try to write. For the sources of net, and for writes to other descriptors.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <cerrno>
@@ -12,6 +13,9 @@
 #include "core/turns.hpp"
 
 namespace weft::detail {
+
+/// No try waits, also where somebody else who has the file, such as a child, has made it blocking: MSG_DONTWAIT, as for reads.
+inline constexpr int send_flags = MSG_NOSIGNAL | MSG_DONTWAIT;
 
 /// A try that failed for lack of memory or of descriptors has left the data or the connection in place, and no change is reported
 /// for it again: so the direction stays ready.

@@ -35,7 +35,7 @@ piece send_copied(int to, const file_part& part, std::size_t size) noexcept {
   while (got < 0 && errno == EINTR);
   if (got <= 0) return {.size = got, .error = errno, .side = error_side::of_file};
   ssize_t sent;
-  do sent = ::send(to, buffer, static_cast<std::size_t>(got), MSG_NOSIGNAL);
+  do sent = ::send(to, buffer, static_cast<std::size_t>(got), send_flags);
   while (sent < 0 && errno == EINTR);
   return {.size = sent, .error = errno, .side = error_side::of_socket};
 }

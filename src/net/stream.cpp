@@ -42,7 +42,7 @@ ssize_t receive_by_message(int number, std::span<iovec> parts, bool& ends_early)
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
-  const ssize_t size = ::recvmsg(number, &message, 0);
+  const ssize_t size = ::recvmsg(number, &message, MSG_DONTWAIT);
   ends_early =
       (message.msg_flags & MSG_CTRUNC) != 0;  // there were descriptors or credentials, which the system has dropped
   return size;
@@ -76,7 +76,7 @@ tried try_receive(descriptor& from, std::span<std::byte> into) noexcept {
   return try_read(from, into.size(), [&](bool& ends_early) {
     iovec part{.iov_base = into.data(), .iov_len = into.size()};
     return from.is_unix() ? receive_by_message(from.number(), {&part, 1}, ends_early)
-                          : ::recv(from.number(), into.data(), into.size(), 0);
+                          : ::recv(from.number(), into.data(), into.size(), MSG_DONTWAIT);
   });
 }
 
@@ -96,7 +96,7 @@ tried try_receive(descriptor& from, std::span<const std::span<std::byte>> into) 
 namespace {
 
 ssize_t send(descriptor& to, std::span<const std::span<const std::byte>> parts) noexcept {
-  if (parts.size() == 1) return ::send(to.number(), parts.front().data(), parts.front().size(), MSG_NOSIGNAL);
+  if (parts.size() == 1) return ::send(to.number(), parts.front().data(), parts.front().size(), send_flags);
   iovec vectors[most_parts];
   const std::size_t count = std::min(parts.size(), std::size(vectors));
   for (std::size_t i = 0; i != count; ++i)
@@ -105,7 +105,7 @@ ssize_t send(descriptor& to, std::span<const std::span<const std::byte>> parts) 
   msghdr message{};
   message.msg_iov = vectors;
   message.msg_iovlen = count;
-  return ::sendmsg(to.number(), &message, MSG_NOSIGNAL);
+  return ::sendmsg(to.number(), &message, send_flags);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ tried try_send_descriptors(descriptor& to, std::span<const int> those, std::span
     first.cmsg_len = CMSG_LEN(those.size_bytes());
     std::memcpy(CMSG_DATA(&first), those.data(), those.size_bytes());
   }
-  return counted(try_write(to, [&] { return ::sendmsg(to.number(), &message, MSG_NOSIGNAL); }));
+  return counted(try_write(to, [&] { return ::sendmsg(to.number(), &message, send_flags); }));
 }
 
 tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::size_t most,
@@ -97,7 +97,7 @@ tried try_receive_descriptors(descriptor& from, std::span<std::byte> into, std::
     // CMSG_LEN(), not CMSG_SPACE(): into the padding after an odd number of descriptors the system would put one more.
     message.msg_control = most != 0 ? room.bytes : nullptr;
     message.msg_controllen = most != 0 ? CMSG_LEN(most * sizeof(int)) : 0;
-    size = ::recvmsg(from.number(), &message, MSG_CMSG_CLOEXEC | (keeps_pieces ? MSG_TRUNC : 0));
+    size = ::recvmsg(from.number(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | (keeps_pieces ? MSG_TRUNC : 0));
   } while (size < 0 && errno == EINTR);
   if (size < 0) {
     if (keeps_pieces && (from.is_closed() || (errno == EAGAIN && from.has_ended(direction::in))))

@@ -51,7 +51,7 @@ bool may_lend(descriptor* at) noexcept {
 
 ssize_t send_once(lent_sends& of, std::span<const std::byte> data, int flag) noexcept {
   ssize_t size;
-  do size = ::send(of.at.number(), data.data(), data.size(), MSG_NOSIGNAL | flag);
+  do size = ::send(of.at.number(), data.data(), data.size(), send_flags | flag);
   while (size < 0 && errno == EINTR);
   if (size > 0) {
     of.has_begun = true;

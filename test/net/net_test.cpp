@@ -592,6 +592,18 @@ WEFT_TEST("stream: one that others have, too, stays theirs when it is closed") {
   EXPECT_EQ(co_await read_all(both.there), "");
 }
 
+// As a child may, that has the file, too. On one thread: a call that blocks holds up what it waits for.
+WEFT_TEST("stream: one that somebody else has made blocking blocks no thread") {
+  connection both = connected();
+  for (const stream* one : {&both.here, &both.there}) {
+    const int flags = ::fcntl(one->native_handle(), F_GETFL);
+    EXPECT_EQ(::fcntl(one->native_handle(), F_SETFL, flags & ~O_NONBLOCK), 0);
+  }
+  const std::string much(1'000'000, 'x');
+  auto [got, sent] = co_await weft::when_all(read_exactly(both.here, much.size()), both.there.write(much));
+  EXPECT_TRUE(got == much);
+}
+
 TEST(stream_misuse, a_number_that_is_none_is_refused) {
   EXPECT_THROW(static_cast<void>(stream::adopt(-1)), weft::error);
   const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
