@@ -170,7 +170,10 @@ class circle_of_two {
   task_id first() const { return first_; }
   task_id other(const snapshot& in) const {
     if (!is_known_by_parent()) return other_;
-    const auto is_below = [this](const weft::task_info& one) { return one.parent == first_; };
+    // Both children wait, and either is in a circle with their parent.
+    const auto is_below = [this, found = circle(in)](const weft::task_info& one) {
+      return one.parent == first_ && (found.empty() || found.contains(one.id));
+    };
     const auto found = std::ranges::find_if(in.tasks, is_below);
     return found != in.tasks.end() ? found->id : task_id{};
   }
