@@ -110,6 +110,7 @@ class stdio {
   static stdio to_output() noexcept {
     return stdio{kind::to_output, -1};
   }  ///< for the error output alone: the same as the standard output
+  bool is_pipe() const noexcept { return which_ == kind::pipe; }
 
  private:
   friend class process;
@@ -311,17 +312,18 @@ class [[nodiscard("a process is killed where this is destroyed")]] process {
   /// such as invalid_argument for a number that is no signal.
   void signal(int number) const;
 
-  /// Ends the process and its group, and gives the exit status: sends SIGTERM, and SIGKILL once `grace` is over. When the process
-  /// itself has ended, what is left of its group is killed. A process that was already reaped is sent nothing.
+  /// Ends the process and its group, and gives the exit status: sends SIGTERM, and SIGKILL to what is left of both once `grace` is
+  /// over. Before Linux 6.9 what is left of the group is killed as soon as the process itself has ended. A process that was already
+  /// reaped is sent nothing.
   ///
-  /// Suspends  until the process has ended; not if it was already reaped.
-  /// Cancel    the process may have been sent SIGTERM, but is not killed.
+  /// Suspends  until the process and its group have ended; not if it was already reaped.
+  /// Cancel    they may have been sent SIGTERM, but are not killed.
   /// Fails     as wait(); and as signal(), where the process belongs to another user.
   WEFT_COROUTINE_WRAPPER task<exit_status> end(detail::time_span grace = std::chrono::seconds{5}) const {
     return end_within(child_.get(), grace);
   }
 
-  /// Releases the process, which goes on, and gives its id. The caller must reap it.
+  /// Releases the process, which goes on, and gives its id. The caller must reap it. -1: it was reaped, as by wait().
   [[nodiscard("the process is nobody's then")]] int release() noexcept;
 
  private:

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <mutex>
+#include <utility>
 #include <weft/process.hpp>
 
 namespace weft::detail {
@@ -19,14 +20,16 @@ class child_process {
   explicit child_process(bool has_group) noexcept : has_group_{has_group} {}
   child_process(const child_process&) = delete;
   ~child_process() {
-    // If the process belongs to another user, it can't be killed, and the destructor does not wait for its end.
-    if (is_still_there() && send(SIGKILL) == 0) {
-      siginfo_t how{};
-      while (::waitid(P_PID, static_cast<id_t>(number_), &how, WEXITED) != 0 && errno == EINTR) {
-      }
-    }
     if (at_ != nullptr) at_->drop();
   }
+
+  /// Kills the process, and what an end() has left of its group, and waits for its end. False: the process belongs to another
+  /// user, so that it can't be killed, and has not ended yet.
+  bool kill_and_reap() noexcept;
+  /// Reaps the process if it has ended, by its id. False: it runs.
+  bool reap() noexcept { return ::waitid(P_PID, static_cast<id_t>(number_), nullptr, WEXITED | WNOHANG) != 0; }
+  child_process* next = nullptr;  // in the list of those that are left to run
+  void is_left() noexcept { std::exchange(at_, nullptr)->drop(); }
 
   // Before other threads know of this object.
   void has_begun(pid_t number) noexcept {
@@ -54,7 +57,8 @@ class child_process {
     const std::lock_guard guard{lock_};
     if (!is_there_) return is_lost_ ? ECHILD : 0;
     siginfo_t how{};
-    if (ends_group_) {  // before the reaping: a zombie keeps its id, so the group's id can't name another group
+    if (ends_group_ &&
+        !tells_group_) {  // before the reaping: a zombie keeps its id, so that of the group names no other one
       if (const int refused = wait_without_blocking(how, WNOWAIT); refused != 0) return refused;
       ::kill(-number_, SIGKILL);
     }
@@ -72,17 +76,28 @@ class child_process {
     return is_still_there() ? send(number) : 0;
   }
 
-  /// From now on, reaping the process also kills what is left of its group.
+  /// If the process was not reaped yet: from now on what is left of its group ends, too.
   void end_group_too() noexcept {
     const std::lock_guard guard{lock_};
-    ends_group_ = has_group_;
+    ends_group_ = has_group_ && is_still_there();
+    tells_group_ = ends_group_ && signal_left_group(0);
+  }
+  /// Whether there are others in the group that ends, after the process was reaped. Always false before Linux 6.9, where the id of
+  /// a process that was reaped may name another group: there the others are killed before that.
+  bool has_left_group() noexcept {
+    const std::lock_guard guard{lock_};
+    return tells_group_ && signal_left_group(0);
+  }
+  void kill_left_group() noexcept {
+    const std::lock_guard guard{lock_};
+    if (tells_group_) signal_left_group(SIGKILL);
   }
 
-  /// Gives the id to the caller, who must reap the process.
+  /// Gives the id to the caller, who must reap the process; or -1, if it was reaped.
   pid_t release() noexcept {
     const std::lock_guard guard{lock_};
-    is_there_ = false;
-    return number_;
+    ends_group_ = tells_group_ = false;
+    return std::exchange(is_there_, false) ? number_ : -1;
   }
 
  private:
@@ -109,6 +124,11 @@ class child_process {
     wait_without_blocking(how, WNOWAIT);
     return is_there_;
   }
+  // Signals its group by the pidfd, which names it as long as anybody is in it. False: nobody is, or the system is older.
+  bool signal_left_group(int number) noexcept {
+    constexpr unsigned to_group = 4;  // PIDFD_SIGNAL_PROCESS_GROUP
+    return at_ != nullptr && ::syscall(SYS_pidfd_send_signal, at_->number(), number, nullptr, to_group) == 0;
+  }
   // Signals its group, and the process itself unless it has had the signal with its group, which it may have left. Gives 0 or
   // an error number.
   int send(int number) noexcept {
@@ -126,8 +146,15 @@ class child_process {
   bool is_there_ = false;
   bool is_lost_ = false;  // its exit status can't be had any more
   bool ends_group_ = false;
+  bool tells_group_ = false;  // `ends_group_`, and the system tells whether anybody is left in the group
   exit_status status_;
   descriptor* at_ = nullptr;
 };
+
+/// Whether a process runs in this group: by /proc, so it blocks. True where that does not tell.
+bool any_runs_in_group(pid_t group) noexcept;
+
+/// Reaps those processes that have ended since they were left to run, because they could not be killed.
+void reap_left_children() noexcept;
 
 }  // namespace weft::detail

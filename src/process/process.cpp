@@ -9,13 +9,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <system_error>
 #include <type_traits>
+#include <weft/blocking.hpp>
 #include <weft/error.hpp>
-#include <weft/on_scope_exit.hpp>
-#include <weft/scope.hpp>
 #include <weft/timed.hpp>
+#include <weft/timer.hpp>
 #include <weft/unix.hpp>
 
 #include "io/io_service.hpp"
@@ -55,8 +57,6 @@ std::string exit_status::to_string() const {
 }
 
 namespace detail {
-
-void delete_child_process::operator()(child_process* one) const noexcept { delete one; }
 
 bool awaiting_end::may_try() const noexcept { return at->may_try(which()) || of->has_ended(); }
 
@@ -167,10 +167,19 @@ class spawn_settings {
     expect(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)));
   }
   pid_t start(const std::vector<std::string>& arguments, variables_for& variables) {
-    pid_t number = -1;
-    expect(::posix_spawnp(&number, program_.c_str(), &actions_, &attributes_, pointers_to(arguments).data(),
-                          variables.pointers()));
-    return number;
+    const std::vector<char*> pointers = pointers_to(arguments);
+    char* const* const environment = variables.pointers();
+    // A program that was just written can't be started (ETXTBSY) while another thread starts one: until that has loaded its program,
+    // it has a duplicate of each descriptor, also of those that were closed meanwhile.
+    for (long pause = 100'000;; pause *= 2) {
+      pid_t number = -1;
+      const int refused =
+          ::posix_spawnp(&number, program_.c_str(), &actions_, &attributes_, pointers.data(), environment);
+      if (refused == 0) return number;
+      if (refused != ETXTBSY || pause > 6'400'000) expect(refused);
+      const timespec time{.tv_sec = 0, .tv_nsec = pause};
+      ::syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, nullptr);  // by no hook: this thread starts the process
+    }
   }
 
  private:
@@ -236,6 +245,7 @@ process::process(const process_options& options, const strings& list) {
   how.reset_signals_and_group(options.own_group);
 
   // If anything throws from here on, `child_` kills the process.
+  detail::reap_left_children();
   child_.reset(new detail::child_process{options.own_group});
   child_->has_begun(how.start(arguments, variables));
   owned_descriptor end{static_cast<int>(::syscall(SYS_pidfd_open, child_->number(), 0))};
@@ -255,11 +265,28 @@ void process::signal(int number) const {
     throw weft::error{system_error(refused), "send a signal to a process", std::to_string(number)};
 }
 
+namespace {
+
+detail::operation<detail::awaiting_end> until_ended(detail::child_process& child) {
+  return {detail::awaiting_end{&child, child.at()}};
+}
+
+// Waits for the process, and then for those that it has left in its group, of which nothing tells.
+task<exit_status> until_all_have_ended(detail::child_process& child) {
+  const exit_status how = co_await until_ended(child);
+  constexpr auto longest = std::chrono::milliseconds{64};
+  for (auto pause = std::chrono::milliseconds{1}; child.has_left_group(); pause = std::min(2 * pause, longest)) {
+    // What has ended there may never be reaped, as in a container whose first process reaps nothing.
+    if (!co_await blocking(detail::any_runs_in_group, child.number())) break;
+    co_await sleep_for(pause);
+  }
+  co_return how;
+}
+
+}  // namespace
+
 task<exit_status> process::end_within(detail::child_process* child, detail::time_span grace) {
   if (child == nullptr) co_await fail_with(detail::failure_of(detail::closed_here(), "end a process"));
-  const auto until_ended = [child] {
-    return detail::operation<detail::awaiting_end>{detail::awaiting_end{child, child->at()}};
-  };
   const auto send = [child](int number) {
     if (const int refused = child->signal(number); refused != 0)
       throw weft::error{system_error(refused), "end a process"};
@@ -268,12 +295,13 @@ task<exit_status> process::end_within(detail::child_process* child, detail::time
   send(SIGTERM);
   send(SIGCONT);  // a suspended process must run to handle SIGTERM
   try {
-    co_return co_await timeout(grace, until_ended());
+    co_return co_await timeout(grace, until_all_have_ended(*child));
   } catch (const weft::error& failure) {
     if (failure.code() != errc::timed_out) throw;
   }
   send(SIGKILL);
-  co_return co_await until_ended();
+  child->kill_left_group();
+  co_return co_await until_ended(*child);
 }
 
 int process::release() noexcept {
@@ -281,120 +309,6 @@ int process::release() noexcept {
   const pid_t number = child_->release();
   child_.reset();
   return number;
-}
-
-// ---- a process from its beginning to its end ------------------------------------------------------------------------------
-
-namespace {
-
-// If end() fails, as for lack of memory or because other code has reaped the process, the destructor of `process` does the rest.
-task<> end_if_there(const process& child, detail::time_span grace) {
-  try {
-    co_await child.end(grace);
-  } catch (const std::exception&) {
-  }
-}
-
-// Waits for the process; ends it if this task is stopped or fails. The awaiting task owns `child`, which outlives the cleanup.
-task<exit_status> wait_or_end(const process& child, detail::time_span grace) {
-  co_await on_scope_exit(end_if_there(child, grace));
-  co_return co_await child.wait();
-}
-
-task<> feed(process_writer& to, std::string_view input) {
-  if (!to.is_open()) co_return;
-  try {
-    co_await to.write(input);
-  } catch (const weft::error& failure) {
-    if (failure.code() != errc::closed) throw;  // `closed`: the program reads no more of its input, which is no failure
-  }
-  to.close();
-}
-
-task<> collect(const process_reader& from, std::string& into, std::size_t limit) {
-  constexpr std::size_t step = std::size_t{16} * 1024;
-  for (std::size_t size = 0;;) {
-    into.resize(size + step);
-    const std::size_t more = co_await from.read(std::as_writable_bytes(std::span{into}.subspan(size)));
-    into.resize(size += more);
-    if (more == 0) co_return;
-    if (size > limit)
-      co_await fail_with(weft::error{std::make_error_code(std::errc::file_too_large), "read a process's output"});
-  }
-}
-
-// The arguments of run_process() and output_of(), copied: the task may start after the caller's have been destroyed.
-struct owned_arguments {
-  owned_arguments(const process_options& options, const strings& list)
-      : arguments{list.copy()},
-        variables{options.variables.copy()},
-        descriptors{options.descriptors.copy()},
-        directory{options.directory},
-        given{options} {
-    if (options.environment) environment = options.environment->copy();
-  }
-  owned_arguments(const output_options& options, const strings& list) : owned_arguments{options.process, list} {
-    input = options.input;
-    limit = options.limit;
-    given.in = input.empty() ? stdio::null() : stdio::pipe();
-    given.out = given.err = stdio::pipe();
-  }
-  process_options options() const {
-    process_options all = given;
-    if (environment) all.environment = strings{*environment};
-    all.variables = variables;
-    all.descriptors = descriptors;
-    all.directory = directory;
-    return all;
-  }
-
-  std::vector<std::string> arguments, variables;
-  std::vector<int> descriptors;
-  std::optional<std::vector<std::string>> environment;
-  std::string directory, input;
-  std::size_t limit = 0;
-  process_options given;  // options() replaces the members that refer to the caller's memory
-};
-
-task<exit_status> feed_and_collect(process& child, const owned_arguments& what, process_output& got) {
-  co_await on_scope_exit(end_if_there(child, what.given.grace));
-  const auto all_at_once = [&](scope& those) -> task<> {  // if one of these fails, the scope stops the others
-    auto out = those.fork(collect(child.output, got.out, what.limit));
-    auto err = those.fork(collect(child.error, got.err, what.limit));
-    co_await feed(child.input, what.input);
-    co_await std::move(out);
-    co_await std::move(err);
-  };
-  co_await with_scope({}, all_at_once);
-  co_return co_await child.wait();
-}
-
-task<exit_status> run_to_end(owned_arguments what) {
-  co_await check_stop();
-  const process_options options = what.options();
-  const process child{options, what.arguments};
-  if (child.input.is_open() || child.output.is_open() || child.error.is_open())
-    throw weft::error{system_error(EINVAL), "run a process", what.arguments.front()};
-  co_return co_await wait_or_end(child, options.grace);
-}
-
-task<process_output> collect_output(owned_arguments what) {
-  co_await check_stop();
-  const process_options options = what.options();
-  process child{options, what.arguments};
-  process_output got;
-  got.status = co_await feed_and_collect(child, what, got);
-  co_return got;
-}
-
-}  // namespace
-
-task<exit_status> run_process(const process_options& options, const strings& arguments) {
-  return run_to_end(owned_arguments{options, arguments});
-}
-
-task<process_output> output_of(const output_options& options, const strings& arguments) {
-  return collect_output(owned_arguments{options, arguments});
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -394,11 +395,24 @@ WEFT_TEST("process: end() ends one that is suspended") {
   EXPECT_EQ((co_await child.end(60s)).signal(), SIGTERM);
 }
 
-WEFT_TEST("process: end() kills what it leaves behind") {
+WEFT_TEST("process: end() kills what it leaves behind, once its time is over") {
   process child{{.out = stdio::pipe()}, shell("sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.01; done' & wait")};
   const int child_of_child = std::stoi(co_await line_of(child.output));
-  EXPECT_EQ((co_await child.end(60s)).signal(), SIGTERM);
+  EXPECT_EQ((co_await child.end(20ms)).signal(), SIGTERM);
   keep_on([&] { return !is_running(child_of_child); });
+}
+
+// The shell dies of the signal at once.
+WEFT_TEST("process: end() gives time to those that a shell has started, too") {
+  process child{
+      {.out = stdio::pipe()},
+      shell("sh -c 'trap \"sleep 0.1; echo cleaned; exit\" TERM; echo begun; while :; do sleep 0.01; done' & wait")};
+  const int self = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
+  const bool tells_of_groups = ::syscall(SYS_pidfd_send_signal, self, 0, nullptr, 4U) == 0 || errno != EINVAL;
+  ::close(self);
+  EXPECT_EQ(co_await line_of(child.output), "begun");
+  EXPECT_EQ((co_await child.end(60s)).signal(), SIGTERM);
+  EXPECT_EQ(co_await line_of(child.output), tells_of_groups ? "cleaned" : "");  // by Linux 6.9
 }
 
 WEFT_TEST("process: one without a group of its own is ended alone") {
@@ -451,6 +465,12 @@ WEFT_TEST("process: one that is given up goes on") {
   int how = -1;
   EXPECT_EQ(::waitpid(number, &how, 0), number);
   EXPECT_EQ(how, 0);
+}
+
+WEFT_TEST("process: one that was reaped can't be given up") {
+  process child{{}, {"true"}};
+  EXPECT_TRUE((co_await child.wait()).is_success());
+  EXPECT_EQ(child.release(), -1);
 }
 
 WEFT_TEST("process: a signal that is none is refused") {
