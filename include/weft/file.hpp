@@ -150,8 +150,8 @@ class [[nodiscard("the lock goes with this")]] file_lock {
 /// An open file. What holds for all of its operations stands at the top of file.hpp.
 ///
 /// Its destructor closes it on the calling thread and ignores an error of that. A program that has written to it therefore
-/// awaits close(), or sync(), before. On a worker of a runtime, a file without a name (see temporary()) is closed by a thread
-/// of the blocking pool, since the system then deletes its contents.
+/// awaits close(), or sync(), before. On a worker of a runtime, a file without a name (see temporary()), or whose name was removed,
+/// is closed by a thread of the blocking pool, since the system then deletes its contents.
 class file {
  public:
   /// Makes a `file` that is not open: every operation fails with errc::closed.
@@ -382,8 +382,9 @@ WEFT_COROUTINE_TAKES_OVER inline task<> write_file(std::string_view path, std::s
 /// also after a crash. When this has returned, the new one is on the disk.
 ///
 /// The new file is written in the same directory, as `.NAME.` and sixteen digits, and then renamed. It has the permissions of
-/// the old file without set-user-ID, set-group-ID and the sticky bit, or `permissions` where there was none. The writer owns
-/// it. A symbolic link at the path is replaced, not followed.
+/// the old file without set-user-ID, set-group-ID and the sticky bit, its access control list and its group, or `permissions`
+/// where there was none. Where the writer may not give it the list or the group, the group and those in the list may do nothing
+/// with it. Other extended attributes are not kept. The writer owns it. A symbolic link at the path is replaced, not followed.
 ///
 /// Suspends  always.
 /// Cancel    a call that is stopped, or fails, before the rename has no effect and removes what it has written.

@@ -113,7 +113,7 @@ namespace weft::fs {
 /// Threads   any thread may call add() and remove(), also while a task waits in next(). One task at a time may wait. Move or
 ///           destroy it only while no other thread uses it.
 /// Lifetime  the runtime in which it was made outlives it.
-/// Cost      a descriptor, and 16 KiB.
+/// Cost      a descriptor, and 16 KiB. If it watches anything, its destructor blocks its thread for 6 to 15 ms, in the system.
 class [[nodiscard("it watches as long as it lives")]] file_watch {
  public:
   file_watch();

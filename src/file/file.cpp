@@ -142,14 +142,20 @@ file file::adopt(int number) {
   return file{*new open_file{number, how, aligned}};
 }
 
-// The system frees what a file without a name has when it is closed: milliseconds, where that is much. A worker of a runtime leaves
-// that to the pool. Nobody else can open such a file, so nobody can tell that it is still open for a moment.
+// Whether the file has no name, or none any more: when it is closed the system then frees what it has, which takes milliseconds,
+// where that is much.
+bool open_file::is_nameless() const noexcept {
+  if (!how_.has_name) return true;
+  struct statx known{};
+  return ::statx(number(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK, &known) == 0 && known.stx_nlink == 0;
+}
+
+// A worker of a runtime leaves the close of a file without a name to the pool. Nobody else can open such a file, so nobody can tell
+// that it is still open for a moment.
 void open_file::end() noexcept {
-  if (!how_.has_name && number() >= 0) {
-    const executor* const where = current_env().executor;
-    const detail::io_service* const of_runtime = where != nullptr ? where->io() : nullptr;
-    if (of_runtime != nullptr && !of_runtime->is_inherited() && detail::run_unawaited(*this)) return;
-  }
+  const executor* const where = number() >= 0 ? current_env().executor : nullptr;
+  const detail::io_service* const of_runtime = where != nullptr ? where->io() : nullptr;
+  if (of_runtime != nullptr && !of_runtime->is_inherited() && is_nameless() && detail::run_unawaited(*this)) return;
   delete this;
 }
 
@@ -174,9 +180,9 @@ task<> file::close() {
   if (at_ == nullptr) co_await fail_with(error{make_error_code(errc::closed), closes});
   co_await check_stop();
   WEFT_EXPECTS(!at_->is_used(), "a file was closed while an operation on it is under way, or a lock of it is held");
-  const bool writes = at_->writes();
+  const bool may_take_long = at_->writes() || at_->is_nameless();
   detail::owned_number number{release()};  // its destructor closes the number if perform_elsewhere() can't begin
-  const file_request what{.what = file_request::kind::close, .number = number.number(), .was_written = writes};
+  const file_request what{.what = file_request::kind::close, .number = number.number(), .may_take_long = may_take_long};
   const int refused = co_await shielded(perform_elsewhere(what));
   number.give();
   if (refused < 0) co_await fail_with(file_error(-refused, closes));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,6 +69,26 @@ struct replacement {
 
 constexpr const char* replaces_file = "replace a file";
 
+// Gives the new file the old one's group, access control list and permissions. Where it can't have the group and the list, the
+// permissions of the group would be another group's, or those of a list's mask: then it has none. Returns an error number, or 0.
+int make_alike(int number, const replacement& of, const struct stat& old) noexcept {
+  constexpr const char* of_list = "system.posix_acl_access";
+  constexpr mode_t of_group = S_IRWXG;  // with a list, its mask
+  std::array<char, 4096> list{};
+  const ssize_t size = ::lgetxattr(of.path.c_str(), of_list, list.data(), list.size());
+  const bool has_list = size >= 0 || (errno != ENODATA && errno != EOPNOTSUPP);
+  struct stat mine{};
+  const bool has_group = ::fstat(number, &mine) == 0 &&
+                         (mine.st_gid == old.st_gid || ::fchown(number, static_cast<uid_t>(-1), old.st_gid) == 0);
+  // The directory may have given it a list of its own.
+  const bool is_alike =
+      has_group &&
+      (size >= 0 ? ::fsetxattr(number, of_list, list.data(), static_cast<std::size_t>(size), 0) == 0
+                 : !has_list && (::fremovexattr(number, of_list) == 0 || errno == ENODATA || errno == EOPNOTSUPP));
+  // The new file may have another owner than the old one: with the old set-user-ID bit its content would run as that owner.
+  return ::fchmod(number, old.st_mode & 0777U & ~(is_alike ? 0U : of_group)) == 0 ? 0 : errno;
+}
+
 // Makes the new file beside the old one. Returns its number, or a negative error number.
 int begin_beside(replacement* of) {
   struct stat old{};
@@ -83,9 +104,8 @@ int begin_beside(replacement* of) {
         ::open(of->beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of->has_old ? 0600 : of->permissions);
     if (number < 0 && errno == EEXIST && tries != 16) continue;
     if (number < 0) return -errno;
-    // The new file may have another owner than the old one: with the old set-user-ID bit its content would run as that owner.
-    if (!of->has_old || ::fchmod(number, old.st_mode & 0777U) == 0) return number;
-    const int refused = errno;
+    const int refused = of->has_old ? make_alike(number, *of, old) : 0;
+    if (refused == 0) return number;
     ::close(number);
     ::unlink(of->beside.c_str());
     return -refused;

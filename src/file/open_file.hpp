@@ -69,6 +69,7 @@ class open_file : public unawaited_call {
   open_file(const open_file&) = delete;
 
   int number() const noexcept { return number_.number(); }
+  bool is_nameless() const noexcept;
   bool writes() const noexcept { return how_.writes; }
   bool appends() const noexcept { return how_.appends; }
   bool is_direct() const noexcept { return how_.is_direct; }

@@ -26,7 +26,7 @@ struct file_request {
   /// Whether a ring makes this call. io_uring has no operation for the others, or only newer kernels have; and it makes a close
   /// on the thread that enters the ring, which a long close would block.
   bool is_for_ring() const noexcept {
-    return what != kind::truncate && what != kind::lock && !(what == kind::close && was_written);
+    return what != kind::truncate && what != kind::lock && !(what == kind::close && may_take_long);
   }
 
   kind what;
@@ -37,7 +37,7 @@ struct file_request {
   const char* path = nullptr;
   int flags = 0;
   unsigned permissions = 0;
-  bool was_written = false;  // of a close: the file was opened to be written, so it may take long
+  bool may_take_long = false;  // of a close: the file was opened to be written, or has no name any more
 };
 
 /// Makes the call, and blocks as long as it takes. Returns its result, or a negative error number.

@@ -98,6 +98,25 @@ TEST_P(file_close, of_one_without_a_name_is_left_to_the_pool) {
   }
 }
 
+// As of a table that a reader still has open when it becomes obsolete.
+TEST_P(file_close, of_one_whose_name_was_removed_holds_up_no_worker) {
+  const test::own_directory in;
+  weft::runtime rt{options()};
+  rt.run([](const test::own_directory* where) -> task<> {
+    const auto worker = std::this_thread::get_id();
+    for (const bool is_awaited : {false, true}) {
+      co_await weft::write_file(where->at("a"), "a line\n");
+      std::optional<file> one = co_await file::open(where->at("a"));
+      EXPECT_EQ(::unlink(where->at("a").c_str()), 0);
+      watch(*one);
+      if (is_awaited) co_await one->close();
+      one.reset();
+      wait_for_close();
+      EXPECT_NE(closed_by.load(), worker);
+    }
+  }(&in));
+}
+
 TEST_P(file_close, that_the_pool_is_at_outlives_the_runtime) {
   const std::size_t open = test::open_descriptors();
   {

@@ -10,13 +10,16 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -440,6 +443,57 @@ WEFT_TEST("file: whole files are read, written and replaced") {
     EXPECT_EQ((co_await as_result(weft::replace_file(in.path(), ""))).error(), std::errc::is_a_directory);
   }
   EXPECT_NE((co_await weft::read_file("/proc/self/status")).find("Pid:"), std::string::npos);
+}
+
+// What the kernel takes for one: the owner reads and writes, `user` reads, the mask is to read, and nobody else does anything.
+std::string access_list_for(std::uint16_t user) {
+  const std::uint32_t nobody = 0xffffffff;
+  const struct {
+    std::uint16_t tag, may;
+    std::uint32_t id;
+  } entries[] = {{1, 6, nobody}, {2, 4, user}, {4, 0, nobody}, {0x10, 4, nobody}, {0x20, 0, nobody}};
+  const std::uint32_t version = 2;
+  return std::string{reinterpret_cast<const char*>(&version), sizeof version} +
+         std::string{reinterpret_cast<const char*>(entries), sizeof entries};
+}
+
+WEFT_TEST("file: a replacement gives nobody more rights") {
+  constexpr const char* list_of = "system.posix_acl_access";
+  constexpr gid_t group = 4242;
+  struct stat known{};
+  for (const std::string& place : test::places_for_files()) {
+    const own_directory in{place};
+    const std::string path = in.at("a");
+    co_await weft::write_file(path, "old", 0640);
+    const std::string list = access_list_for(4242);
+    char found[100];
+    if (::setxattr(path.c_str(), list_of, list.data(), list.size(), 0) == 0) {
+      co_await weft::replace_file(path, "new");
+      const ssize_t size = ::getxattr(path.c_str(), list_of, found, sizeof found);
+      EXPECT_TRUE((std::string{found, static_cast<std::size_t>(std::max<ssize_t>(size, 0))} == list)) << size;
+      EXPECT_EQ(::removexattr(path.c_str(), list_of), 0);
+      // A directory whose files have a list by default.
+      EXPECT_EQ(::setxattr(in.path().c_str(), "system.posix_acl_default", list.data(), list.size(), 0), 0);
+      co_await weft::replace_file(path, "new");
+      EXPECT_LT(::getxattr(path.c_str(), list_of, found, sizeof found), 0);
+      EXPECT_EQ(::removexattr(in.path().c_str(), "system.posix_acl_default"), 0);
+    }
+    EXPECT_EQ(::chmod(path.c_str(), 0640), 0);
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), group) != 0) continue;  // this is no superuser
+    co_await weft::replace_file(path, "new");
+    EXPECT_EQ(::stat(path.c_str(), &known), 0);
+    EXPECT_EQ(known.st_gid, group);
+    EXPECT_EQ(known.st_mode & 07777U, 0640U);
+    // By somebody who is not in that group.
+    EXPECT_EQ(::chmod(in.path().c_str(), 0777), 0);
+    EXPECT_EQ(::seteuid(65534), 0);
+    const auto how = co_await as_result(weft::replace_file(path, "new"));
+    EXPECT_EQ(::seteuid(0), 0);
+    EXPECT_TRUE(how.has_value()) << how.error().message();
+    EXPECT_EQ(::stat(path.c_str(), &known), 0);
+    EXPECT_NE(known.st_gid, group);
+    EXPECT_EQ(known.st_mode & 07777U, 0600U);
+  }
 }
 
 // Whoever reads it meanwhile has the old one or the new one.
