@@ -17,6 +17,7 @@
 #include "base/helper_signals.hpp"
 #include "base/unloading.hpp"
 #include "core/worker.hpp"
+#include "pool/processor_set.hpp"
 #include "sched/parker.hpp"
 
 namespace weft {
@@ -207,6 +208,7 @@ void blocking_core::call_one() noexcept {
 
 bool blocking_core::start_thread() noexcept {
   const helper_signals as_helper;
+  const as_unpinned on_all;
   pthread_t thread;
   return ::pthread_create(
              &thread, nullptr,

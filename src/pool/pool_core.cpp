@@ -44,6 +44,7 @@ pool_core::pool_core(const pool_options& options, unsigned processors, parkers b
       is_ranked_{options.priorities > 1 || options.deadline_order},
       processors_{processors},
       options_{options},
+      of_maker_{processor_set::here()},
       io_{beds.io},
       crowd_{own_threads(), first_awake(options, processors)},
       began_{nanoseconds_now()},
@@ -94,6 +95,7 @@ int pool_core::start_threads(const char* name, const std::vector<processor>& pla
         &one.thread, nullptr,
         [](void* argument) -> void* {
           seat& mine = *static_cast<seat*>(argument);
+          if (mine.of->options_.pin) is_pinned_here(mine.of->of_maker_);
           mine.of->run(mine);
           return nullptr;
         },

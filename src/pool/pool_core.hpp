@@ -26,6 +26,7 @@
 #include "pool/pool_list.hpp"
 #include "pool/pool_size.hpp"
 #include "pool/process_forks.hpp"
+#include "pool/processor_set.hpp"
 #include "pool/processors.hpp"
 #include "pool/spin_budget.hpp"
 #include "pool/steal_pace.hpp"
@@ -322,6 +323,7 @@ class pool_core final : public executor, private parking<pool_core> {
   const bool is_ranked_;  // some jobs are ranked
   const unsigned processors_;
   const pool_options options_;
+  const processor_set of_maker_;  // of the thread that made the pool
   io_service* const io_;
   crowd crowd_;
   std::chrono::steady_clock::time_point watched_{};  // when choose_awake() looked last

@@ -22,6 +22,7 @@
 
 #include "io/io_service.hpp"
 #include "net/sockets.hpp"
+#include "pool/processor_set.hpp"
 #include "process/child_process.hpp"
 
 namespace weft {
@@ -172,6 +173,7 @@ class spawn_settings {
     // A program that was just written can't be started (ETXTBSY) while another thread starts one: until that has loaded its program,
     // it has a duplicate of each descriptor, also of those that were closed meanwhile.
     for (long pause = 100'000;; pause *= 2) {
+      const detail::as_unpinned on_all;
       pid_t number = -1;
       const int refused =
           ::posix_spawnp(&number, program_.c_str(), &actions_, &attributes_, pointers.data(), environment);

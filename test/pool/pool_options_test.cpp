@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include <weft/blocking.hpp>
 #include <weft/combine.hpp>
 #include <weft/error.hpp>
 #include <weft/pool.hpp>
@@ -158,6 +159,20 @@ WEFT_TEST("pool_pin: each thread stays on one processor, and neighbours have dif
   EXPECT_EQ(places.front(), places.back()) << "one more than there are";
   places.pop_back();
   EXPECT_EQ(std::set<int>(places.begin(), places.end()), std::set<int>(allowed.begin(), allowed.end()));
+}
+
+WEFT_TEST("pool_pin: threads that may block are not pinned") {
+  const auto allowed = [] { return weft::detail::allowed_processors(); };
+  const auto all = allowed();
+  const pool p{{.threads = 2, .pin = true}};
+  const auto from_worker = [&]() -> task<> {
+    const auto mine = allowed();
+    EXPECT_EQ(mine.size(), 1U);
+    weft::blocking_pool fresh;
+    EXPECT_EQ(co_await fresh.run(allowed), all);
+    EXPECT_EQ(allowed(), mine);
+  };
+  co_await start_on(p.worker(0), from_worker());
 }
 
 WEFT_TEST("pool_pin: work is shared as without") {

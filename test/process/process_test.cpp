@@ -473,6 +473,14 @@ WEFT_TEST("process: one that was reaped can't be given up") {
   EXPECT_EQ(child.release(), -1);
 }
 
+TEST(process, has_the_processors_of_who_made_the_runtime) {
+  const auto count = [](weft::runtime_options how) {
+    weft::runtime rt{how};
+    return rt.run(output_of({"nproc"})).out;
+  };
+  EXPECT_EQ(count({.threads = 2, .pin = true}), count({.threads = 2}));
+}
+
 WEFT_TEST("process: a signal that is none is refused") {
   const process child{{}, {"sleep", "1000"}};
   EXPECT_EQ(code_of([&] { child.signal(1000); }), std::errc::invalid_argument);
