@@ -1,4 +1,4 @@
-// connect, accept, and the calls that send and receive only on sockets.
+// connect, accept, and the calls that send only on sockets.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,67 +11,17 @@
 #include "hook/next.hpp"
 #include "hook/parts.hpp"
 
-extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags);
-ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t room, int flags, sockaddr* from,
-                       socklen_t* from_size);
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
-}
-
 namespace weft::detail {
 namespace {
 
 WEFT_HOOK_NEXT(connect);
 WEFT_HOOK_NEXT(accept);
 WEFT_HOOK_NEXT(accept4);
-WEFT_HOOK_NEXT(recvfrom);
-WEFT_HOOK_NEXT(recvmmsg);
 WEFT_HOOK_NEXT(sendto);
 WEFT_HOOK_NEXT(sendmmsg);
-WEFT_HOOK_NEXT(__recv_chk);
-WEFT_HOOK_NEXT(__recvfrom_chk);
 
 using namespace std::chrono_literals;
 using weft::hook_options;
-
-// Flags with which a receive never waits.
-constexpr int never_waits = MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB;
-
-// ---- receiving --------------------------------------------------------------------------------------------------------------
-
-// Whether a receive with MSG_PEEK and MSG_WAITALL waits for all bytes: TCP does, Unix sockets don't.
-bool peek_waits_for_all(int number) noexcept {
-  return socket_option_of(number, SO_TYPE) == SOCK_STREAM && socket_option_of(number, SO_DOMAIN) != AF_UNIX;
-}
-
-// attempt(done) and plain(done) receive what comes after the first `done` bytes; only plain() may block.
-template <class Attempt, class Plain>
-ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, int flags, Attempt attempt,
-                       Plain plain) noexcept {
-  if ((flags & never_waits) != 0) return call.give(plain(0));
-  if (!may_begin(call)) return call.fail(ECANCELED);
-  const bool waits_for_all = (flags & MSG_WAITALL) != 0;
-  if ((flags & MSG_PEEK) != 0) {  // a peek takes nothing, so each attempt starts again at the first byte
-    const auto look = [&] {
-      const ssize_t got = attempt(0);
-      if (!waits_for_all || got <= 0 || static_cast<std::size_t>(got) >= size || !peek_waits_for_all(number))
-        return got;
-      errno = EAGAIN;
-      return ssize_t{-1};
-    };
-    return transfer(call, number, direction::in, look, [&] { return plain(0); });
-  }
-  std::size_t done = 0;
-  for (;;) {
-    const ssize_t got =
-        transfer(call, number, direction::in, [&] { return attempt(done); }, [&] { return plain(done); });
-    if (got < 0) return done != 0 ? call.give(static_cast<ssize_t>(done)) : got;
-    done += static_cast<std::size_t>(got);
-    if (!waits_for_all || got == 0 || done >= size || socket_option_of(number, SO_TYPE) != SOCK_STREAM)
-      return call.give(static_cast<ssize_t>(done));
-  }
-}
 
 // ---- sending ----------------------------------------------------------------------------------------------------------------
 
@@ -239,67 +189,6 @@ int accept4(int number, sockaddr* from, socklen_t* size, int flags) {
   const hooked_call call{&hook_options::sockets};
   const auto plain = [&] { return next_accept4(number, from, size, flags); };
   return call ? accept_hooked(call, number, plain) : plain();
-}
-
-ssize_t recv(int number, void* into, std::size_t size, int flags) {
-  const hooked_call call{&hook_options::sockets};
-  if (!call) return next_recv(number, into, size, flags);
-  const auto receive = [&](std::size_t done, int how) {
-    return next_recv(number, static_cast<char*>(into) + done, size - done, how);
-  };
-  return receive_hooked(
-      call, number, size, flags, [&](std::size_t done) { return receive(done, flags | MSG_DONTWAIT); },
-      [&](std::size_t done) { return receive(done, flags); });
-}
-
-ssize_t recvfrom(int number, void* into, std::size_t size, int flags, sockaddr* from, socklen_t* from_size) {
-  const hooked_call call{&hook_options::sockets};
-  if (!call) return next_recvfrom(number, into, size, flags, from, from_size);
-  const auto receive = [&](std::size_t done, int how) {
-    return next_recvfrom(number, static_cast<char*>(into) + done, size - done, how, from, from_size);
-  };
-  return receive_hooked(
-      call, number, size, flags, [&](std::size_t done) { return receive(done, flags | MSG_DONTWAIT); },
-      [&](std::size_t done) { return receive(done, flags); });
-}
-
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names that -D_FORTIFY_SOURCE calls
-ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags) {
-  return size > room ? next___recv_chk(number, into, size, room, flags) : recv(number, into, size, flags);
-}
-ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t room, int flags, sockaddr* from,
-                       socklen_t* from_size) {
-  return size > room ? next___recvfrom_chk(number, into, size, room, flags, from, from_size)
-                     : recvfrom(number, into, size, flags, from, from_size);
-}
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
-
-// MSG_WAITALL does not make this call wait for all bytes: it may give less.
-ssize_t recvmsg(int number, msghdr* message, int flags) {
-  const hooked_call call{&hook_options::sockets};
-  if (!call) return next_recvmsg(number, message, flags);
-  return receive_hooked(
-      call, number, 0, flags, [&](std::size_t) { return next_recvmsg(number, message, flags | MSG_DONTWAIT); },
-      [&](std::size_t) { return next_recvmsg(number, message, flags); });
-}
-
-int recvmmsg(int number, mmsghdr* messages, unsigned count, int flags, timespec* limit) {
-  const hooked_call call{&hook_options::sockets};
-  // With a limit the plain call is made, which may block: the system checks the limit only after it has received a message.
-  if (!call || limit != nullptr || count == 0) return next_recvmmsg(number, messages, count, flags, limit);
-  unsigned done = 0;
-  const auto receive = [&](std::size_t, int how) {
-    return ssize_t{next_recvmmsg(number, messages + done, count - done, how, nullptr)};
-  };
-  const bool waits_for_all = (flags & (MSG_WAITFORONE | never_waits)) == 0;
-  do {
-    const ssize_t got = receive_hooked(
-        call, number, 0, flags & ~MSG_WAITALL, [&](std::size_t) { return receive(0, flags | MSG_DONTWAIT); },
-        [&](std::size_t) { return receive(0, flags); });
-    if (got < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(got);
-    done += static_cast<unsigned>(got);
-  } while (waits_for_all && done < count);
-  return call.give(static_cast<int>(done));
 }
 
 ssize_t send(int number, const void* data, std::size_t size, int flags) {
