@@ -74,6 +74,10 @@ inline bool would_block(ssize_t result) noexcept { return result < 0 && errno ==
 /// Whether poll() reports the descriptor ready now. If poll() fails, that counts as ready: the call that follows fails, too.
 bool is_ready(int number, direction which) noexcept;
 
+/// Whether the next call on a socket takes an error from it that the next call without hooks would report. So a call that has
+/// transferred a part asks this before each further attempt, and returns the part.
+bool has_error_for_next_call(int number) noexcept;
+
 /// Makes `call` if poll() says that it would not block; else fails with EAGAIN. Holds the number's lock over both.
 template <class Call>
 ssize_t call_if_ready(int number, direction which, Call call) noexcept {
@@ -126,6 +130,17 @@ ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attem
     done += static_cast<std::size_t>(wrote);
     if (done >= size || wrote == 0) return call.give(static_cast<ssize_t>(done));
   }
+}
+
+/// As write_whole(), on a socket: an error that comes after a part was sent is left to the next call.
+template <class Attempt, class Plain>
+ssize_t send_whole(const hooked_call& call, int number, std::size_t size, Attempt attempt, Plain plain) noexcept {
+  const auto unless_failed = [number](auto& send) {
+    return [number, &send](std::size_t done) {
+      return done != 0 && has_error_for_next_call(number) ? ssize_t{0} : send(done);  // 0 after a part ends the call
+    };
+  };
+  return write_whole(call, number, size, unless_failed(attempt), unless_failed(plain));
 }
 
 /// Begins a call that may wait: yields to other fibers if a yield is due. False: the fiber was told to stop.

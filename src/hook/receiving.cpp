@@ -1,4 +1,5 @@
 // The calls that receive only on sockets.
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "hook/descriptors.hpp"
@@ -30,6 +31,12 @@ bool peek_waits_for_all(int number) noexcept {
   return socket_option_of(number, SO_TYPE) == SOCK_STREAM && socket_option_of(number, SO_DOMAIN) != AF_UNIX;
 }
 
+// Whether a stream has bytes that a receive takes before it comes to an error.
+bool has_bytes(int number) noexcept {
+  int size = 0;
+  return ::ioctl(number, FIONREAD, &size) == 0 && size > 0;
+}
+
 // attempt(done) and plain(done) receive what comes after the first `done` bytes; only plain() may block.
 template <class Attempt, class Plain>
 ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, int flags, Attempt attempt,
@@ -48,9 +55,11 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
     return transfer(call, number, direction::in, look, [&] { return plain(0); });
   }
   std::size_t done = 0;
+  const auto must_end = [&] { return done != 0 && has_error_for_next_call(number) && !has_bytes(number); };
   for (;;) {
-    const ssize_t got =
-        transfer(call, number, direction::in, [&] { return attempt(done); }, [&] { return plain(done); });
+    const ssize_t got = transfer(
+        call, number, direction::in, [&] { return must_end() ? ssize_t{0} : attempt(done); },
+        [&] { return must_end() ? ssize_t{0} : plain(done); });
     if (got < 0) return done != 0 ? call.give(static_cast<ssize_t>(done)) : got;
     done += static_cast<std::size_t>(got);
     if (!waits_for_all || got == 0 || done >= size || socket_option_of(number, SO_TYPE) != SOCK_STREAM)
@@ -116,17 +125,19 @@ int recvmmsg(int number, mmsghdr* messages, unsigned count, int flags, timespec*
   // With a limit the plain call is made, which may block: the system checks the limit only after it has received a message.
   if (!call || limit != nullptr || count == 0) return next_recvmmsg(number, messages, count, flags, limit);
   unsigned done = 0;
-  const auto receive = [&](std::size_t, int how) {
+  const auto receive = [&](int how) {
+    if (done != 0 && has_error_for_next_call(number)) return ssize_t{0};
     return ssize_t{next_recvmmsg(number, messages + done, count - done, how, nullptr)};
   };
   const bool waits_for_all = (flags & (MSG_WAITFORONE | never_waits)) == 0;
+  ssize_t got = 0;
   do {
-    const ssize_t got = receive_hooked(
-        call, number, 0, flags & ~MSG_WAITALL, [&](std::size_t) { return receive(0, flags | MSG_DONTWAIT); },
-        [&](std::size_t) { return receive(0, flags); });
+    got = receive_hooked(
+        call, number, 0, flags & ~MSG_WAITALL, [&](std::size_t) { return receive(flags | MSG_DONTWAIT); },
+        [&](std::size_t) { return receive(flags); });
     if (got < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(got);
     done += static_cast<unsigned>(got);
-  } while (waits_for_all && done < count);
+  } while (waits_for_all && got != 0 && done < count);
   return call.give(static_cast<int>(done));
 }
 

@@ -53,7 +53,7 @@ ssize_t send_hooked(const hooked_call& call, int number, std::size_t size, int f
     if (has_address() && socket_option_of(number, SO_DOMAIN) == AF_UNIX)
       return retry_with_backoff(call, number, sent, [&] { return attempt(0); });
   }
-  return write_whole(call, number, size, attempt, plain);
+  return send_whole(call, number, size, attempt, plain);
 }
 
 constexpr auto with_address = [] { return true; };
@@ -164,6 +164,18 @@ int accept_hooked(const hooked_call& call, int number, Plain plain) noexcept {
 }
 
 }  // namespace
+
+// The system, too, looks for an error before it waits for more, and then returns the part. On a Unix stream it takes the error
+// all the same, so there the attempt is made. On any other stream the error of a connection that has failed comes with POLLHUP;
+// POLLERR alone may tell of a zero-copy send or a time stamp, after which the transfer goes on.
+bool has_error_for_next_call(int number) noexcept {
+  const int kept = errno;
+  pollfd one{.fd = number, .events = 0, .revents = 0};
+  const bool any = next_poll(&one, nfds_t{1}, 0) > 0 && (one.revents & POLLERR) != 0;
+  errno = kept;
+  if (!any || socket_option_of(number, SO_TYPE) != SOCK_STREAM) return any;
+  return (one.revents & POLLHUP) != 0 && socket_option_of(number, SO_DOMAIN) != AF_UNIX;
+}
 
 extern const char hooks_sockets;
 const char hooks_sockets = 0;  // makes the linker include this file; see all_sources in waiting.cpp

@@ -90,7 +90,7 @@ ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySo
                                                      : call.give(plain(0));
   if (!call.does(&hook_options::sockets)) return call.give(plain(0));
   if (!begins) return call.fail(ECANCELED);
-  if (kind == file_kind::socket) return write_whole(call, number, size, by_socket, plain);
+  if (kind == file_kind::socket) return send_whole(call, number, size, by_socket, plain);
   bool must_poll = kind != file_kind::pipe;  // this kind of file has no write that does not block
   if (is_non_blocking(number)) return call.give(plain(0));
   // A pipe that poll() reports as writable has room for PIPE_BUF bytes.

@@ -398,6 +398,109 @@ TEST(hook, every_way_to_send_sends_all_and_waits_for_room) {
   }
 }
 
+// Two ends of a TCP connection.
+struct connection : both_ends {
+  connection() {
+    const listening here;
+    at[1] = here.connect();
+    at[0] = ::accept(here.number, nullptr, nullptr);
+  }
+  // As close(), but the other end is told of a failure.
+  void reset(int which) {
+    const linger none{1, 0};
+    EXPECT_EQ(::setsockopt(at[which], SOL_SOCKET, SO_LINGER, &none, sizeof none), 0);
+    close(which);
+  }
+};
+
+void wait_until_all_is_taken(int from) {
+  for (int size = 1; size != 0; ::usleep(100)) ASSERT_EQ(::ioctl(from, FIONREAD, &size), 0);
+}
+
+TEST(hook, an_error_after_a_part_is_reported_by_the_next_receive) {
+  for (const bool with_the_last : {false, true}) {
+    connection ends;
+    failure first{}, second{};
+    char got[100];
+    run_at_once({[&] {
+                   first = told([&] { return ::recv(ends.at[0], got, sizeof got, MSG_WAITALL); });
+                   second = told([&] { return ::recv(ends.at[0], got, sizeof got, 0); });
+                 },
+                 [&] {
+                   EXPECT_EQ(::write(ends.at[1], "hello", 5), 5);
+                   if (!with_the_last) wait_until_all_is_taken(ends.at[0]);
+                   ends.reset(1);
+                 }});
+    EXPECT_EQ(first, (failure{5, 0}));
+    EXPECT_EQ(second, (failure{-1, ECONNRESET}));
+  }
+}
+
+TEST(hook, an_error_after_a_part_is_reported_by_the_next_send) {
+  const std::string data(32 << 20, 'x');
+  std::vector<iovec> parts{{const_cast<char*>(data.data()), 7}, {const_cast<char*>(data.data()) + 7, data.size() - 7}};
+  const std::function<ssize_t(int)> ways[] = {
+      [&](int to) { return ::write(to, data.data(), data.size()); },
+      [&](int to) { return ::writev(to, parts.data(), 2); },
+      [&](int to) { return ::send(to, data.data(), data.size(), 0); },
+      [&](int to) { return ::sendto(to, data.data(), data.size(), 0, nullptr, 0); },
+      [&](int to) {
+        msghdr all{};
+        all.msg_iov = parts.data();
+        all.msg_iovlen = parts.size();
+        return ::sendmsg(to, &all, 0);
+      }};
+  for (const auto& send : ways) {
+    connection ends;
+    ssize_t first = 0;
+    failure second{};
+    run_at_once({[&] {
+                   first = send(ends.at[0]);
+                   second = told([&] { return send(ends.at[0]); });
+                 },
+                 [&] { ends.reset(1); }});
+    EXPECT_GT(first, 0);
+    EXPECT_LT(first, static_cast<ssize_t>(data.size()));
+    EXPECT_EQ(second, (failure{-1, ECONNRESET}));
+  }
+}
+
+TEST(hook, an_error_after_some_messages_is_reported_by_the_next_receive) {
+  int at[2];
+  sockaddr_in where[2]{};
+  for (int i = 0; i != 2; ++i) {
+    at[i] = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    where[i].sin_family = AF_INET;
+    where[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof where[i];
+    ASSERT_EQ(::bind(at[i], reinterpret_cast<sockaddr*>(&where[i]), size), 0);
+    ASSERT_EQ(::getsockname(at[i], reinterpret_cast<sockaddr*>(&where[i]), &size), 0);
+  }
+  for (int i = 0; i != 2; ++i)
+    ASSERT_EQ(::connect(at[i], reinterpret_cast<sockaddr*>(&where[1 - i]), sizeof where[i]), 0);
+  char bytes[2];
+  iovec parts[2]{{&bytes[0], 1}, {&bytes[1], 1}};
+  mmsghdr messages[2]{};
+  for (int i = 0; i != 2; ++i) {
+    messages[i].msg_hdr.msg_iov = &parts[i];
+    messages[i].msg_hdr.msg_iovlen = 1;
+  }
+  failure first{}, second{};
+  run_at_once({[&] {
+                 first = told([&] { return ::recvmmsg(at[0], messages, 2, 0, nullptr); });
+                 second = told([&] { return ::recv(at[0], bytes, 1, MSG_DONTWAIT); });
+               },
+               [&] {
+                 EXPECT_EQ(::write(at[1], "a", 1), 1);
+                 wait_until_all_is_taken(at[0]);
+                 EXPECT_EQ(::close(at[1]), 0);
+                 EXPECT_EQ(::send(at[0], "x", 1, 0), 1);  // which nobody takes any more
+               }});
+  EXPECT_EQ(first, (failure{1, 0}));
+  EXPECT_EQ(second, (failure{-1, ECONNREFUSED}));
+  ::close(at[0]);
+}
+
 TEST(hook, a_local_datagram_waits_for_room) {
   sockaddr_un where{};
   where.sun_family = AF_UNIX;
