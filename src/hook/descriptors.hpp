@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <weft/blocking.hpp>
 
 #include "hook/next.hpp"
@@ -99,13 +100,18 @@ ssize_t finish_when_ready(const hooked_call& call, int number, direction which, 
   return call.fail(error_of(how, EAGAIN));
 }
 
-/// Makes a call that is done after one success: a read of whatever is there, or the write of one message.
+/// Reads what is there, or writes what there is room for, and waits if that is nothing. `until`, the time limit of the call, is
+/// empty until the call first has to wait; it holds for all its waits.
 template <class Attempt, class Plain>
-ssize_t transfer(const hooked_call& call, int number, direction which, Attempt attempt, Plain plain) noexcept {
+ssize_t transfer(const hooked_call& call, int number, direction which, std::optional<clock::time_point>& until,
+                 Attempt attempt, Plain plain) noexcept {
   const ssize_t result = attempt();
   if (!would_block(result)) return call.give(result);
-  if (is_non_blocking(number)) return call.fail(EAGAIN);
-  return finish_when_ready(call, number, which, limit_of(number, which), result, attempt, plain);
+  if (!until) {
+    if (is_non_blocking(number)) return call.fail(EAGAIN);
+    until = limit_of(number, which);
+  }
+  return finish_when_ready(call, number, which, *until, result, attempt, plain);
 }
 
 /// Makes a write, which waits until all `size` bytes are written or it fails. attempt(done) and plain(done) write what comes
@@ -113,19 +119,10 @@ ssize_t transfer(const hooked_call& call, int number, direction which, Attempt a
 template <class Attempt, class Plain>
 ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attempt attempt, Plain plain) noexcept {
   std::size_t done = 0;
-  clock::time_point until{};
-  bool knows_limit = false;
+  std::optional<clock::time_point> until;
   for (;;) {
-    ssize_t wrote = attempt(done);
-    if (would_block(wrote)) {
-      if (!knows_limit) {
-        if (is_non_blocking(number)) return done != 0 ? call.give(static_cast<ssize_t>(done)) : call.fail(EAGAIN);
-        until = limit_of(number, direction::out);
-        knows_limit = true;
-      }
-      wrote = finish_when_ready(
-          call, number, direction::out, until, wrote, [&] { return attempt(done); }, [&] { return plain(done); });
-    }
+    const ssize_t wrote =
+        transfer(call, number, direction::out, until, [&] { return attempt(done); }, [&] { return plain(done); });
     if (wrote < 0) return done != 0 ? call.give(static_cast<ssize_t>(done)) : wrote;
     done += static_cast<std::size_t>(wrote);
     if (done >= size || wrote == 0) return call.give(static_cast<ssize_t>(done));

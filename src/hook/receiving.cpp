@@ -2,6 +2,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <optional>
+
 #include "hook/descriptors.hpp"
 #include "hook/next.hpp"
 
@@ -44,21 +46,26 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
   if ((flags & never_waits) != 0) return call.give(plain(0));
   if (!may_begin(call)) return call.fail(ECANCELED);
   const bool waits_for_all = (flags & MSG_WAITALL) != 0;
+  std::optional<clock::time_point> until;
   if ((flags & MSG_PEEK) != 0) {  // a peek takes nothing, so each attempt starts again at the first byte
+    ssize_t seen = 0;             // by an attempt that wants more
     const auto look = [&] {
       const ssize_t got = attempt(0);
-      if (!waits_for_all || got <= 0 || static_cast<std::size_t>(got) >= size || !peek_waits_for_all(number))
-        return got;
+      const bool wants_more = waits_for_all && got > 0 && static_cast<std::size_t>(got) < size;
+      seen = 0;
+      if (!wants_more || !peek_waits_for_all(number)) return got;
+      seen = got;
       errno = EAGAIN;
       return ssize_t{-1};
     };
-    return transfer(call, number, direction::in, look, [&] { return plain(0); });
+    const ssize_t got = transfer(call, number, direction::in, until, look, [&] { return plain(0); });
+    return got < 0 && seen > 0 ? call.give(seen) : got;
   }
   std::size_t done = 0;
   const auto must_end = [&] { return done != 0 && has_error_for_next_call(number) && !has_bytes(number); };
   for (;;) {
     const ssize_t got = transfer(
-        call, number, direction::in, [&] { return must_end() ? ssize_t{0} : attempt(done); },
+        call, number, direction::in, until, [&] { return must_end() ? ssize_t{0} : attempt(done); },
         [&] { return must_end() ? ssize_t{0} : plain(done); });
     if (got < 0) return done != 0 ? call.give(static_cast<ssize_t>(done)) : got;
     done += static_cast<std::size_t>(got);

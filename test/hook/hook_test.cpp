@@ -692,6 +692,52 @@ TEST(hook, the_time_limits_of_a_socket_are_obeyed) {
   EXPECT_TRUE(others_ran);
 }
 
+// Each byte comes long before the limit would be over if that began again with it.
+template <class Ends>
+void expect_ends_before_all_have_come() {
+  constexpr std::size_t many = 300;
+  Ends ends;
+  const timeval limit{0, 20'000};
+  ASSERT_EQ(::setsockopt(ends.at[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+  ASSERT_EQ(::write(ends.at[1], "x", 1), 1);
+  char got[many];
+  ssize_t size = 0;
+  run_at_once({[&] { size = ::recv(ends.at[0], got, many, MSG_WAITALL); },
+               [&] {
+                 for (std::size_t i = 1; i != many && size == 0; ++i) {
+                   EXPECT_EQ(::write(ends.at[1], "x", 1), 1);
+                   ::usleep(1000);
+                 }
+               }});
+  EXPECT_GT(size, 0);
+  EXPECT_LT(size, static_cast<ssize_t>(many));
+}
+
+TEST(hook, a_time_limit_is_that_of_all_parts_of_a_receive) {
+  struct local : both_ends {
+    local() : both_ends{SOCK_STREAM} {}
+  };
+  expect_ends_before_all_have_come<local>();
+  expect_ends_before_all_have_come<connection>();
+}
+
+TEST(hook, a_peek_that_wants_all_gives_what_is_there_when_it_may_not_wait_longer) {
+  connection ends;
+  const timeval limit{0, 20'000};
+  ASSERT_EQ(::setsockopt(ends.at[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+  ASSERT_EQ(::write(ends.at[1], "hello", 5), 5);
+  char got[20] = {};
+  const auto peek = [&] { return told([&] { return ::recv(ends.at[0], got, sizeof got, MSG_WAITALL | MSG_PEEK); }); };
+  expect_lets_others_run([&] { EXPECT_EQ(peek(), (failure{5, 0})); });
+  EXPECT_STREQ(got, "hello");
+  run_hooked([&] {
+    ASSERT_EQ(::fcntl(ends.at[0], F_SETFL, O_NONBLOCK), 0);
+    EXPECT_EQ(peek(), (failure{5, 0}));
+    EXPECT_EQ(::recv(ends.at[0], got, sizeof got, 0), 5);
+    EXPECT_EQ(peek(), (failure{-1, EAGAIN}));
+  });
+}
+
 // ---- poll, select, epoll ------------------------------------------------------------------------------------------------------
 
 TEST(hook, poll_waits_for_one_and_for_many) {
