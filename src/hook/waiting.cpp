@@ -283,7 +283,11 @@ watch_of_number::~watch_of_number() {
     return;
   }
   watch_->last_user = this_thread_id();
-  if (--watch_->users != 0 || (watch_->of.is_socket && !watch_->by->keeps_open(*watch_->at))) return;
+  if (--watch_->users != 0) return;
+  if (watch_->of.is_socket && !watch_->by->keeps_open(*watch_->at)) {
+    watch_->at->report_once();
+    return;
+  }
   entry_->take_out(*watch_);
   destroy_unused(watch_, true);
 }
@@ -291,6 +295,7 @@ watch_of_number::~watch_of_number() {
 void watch_of_number::expect_change(direction which) noexcept { watch_->at->expect_change(which); }
 bool watch_of_number::has_changed(direction which) const noexcept { return watch_->at->may_try(which); }
 bool watch_of_number::has_ended(direction which) const noexcept { return watch_->at->has_ended(which); }
+void watch_of_number::report_changes() noexcept { watch_->at->report_changes(); }
 
 waited watch_of_number::wait(direction which, clock::time_point until) noexcept {
   waited how = waited::ready;

@@ -23,6 +23,11 @@
 // first try can have been reported to another user. Edges of an earlier connection say nothing about the next one on the same
 // socket: so a watch that has reported the end, or that exists when its socket is connected, is replaced.
 //
+// A ring polls one-shot, and such a poll reports at once what holds already. If that is nothing that the call takes (an urgent
+// byte, an error in the socket's queue, bytes that are too few for a peek), polls and attempts would follow each other without
+// end. So once an attempt after a report has found nothing, the ring polls multishot, which reports changes. That keeps the file
+// open, so the watch ends with its last wait.
+//
 // Lock order: a number's lock, then the lock of a service's list of watches. The last fiber ends the service's watches one by
 // one, each under its number's lock, and goes on until the list is empty. So a thread that closes a number removes its watch
 // from the list as the last step. If that thread then wakes waiting fibers, without a lock, it holds a visit on the service,
@@ -169,6 +174,8 @@ class watch_of_number {
   bool has_changed(direction which) const noexcept;
   void expect_change(direction which) noexcept;
   bool has_ended(direction which) const noexcept;
+  /// To be called when an attempt after a report has found nothing, so that the same is not reported again at once.
+  void report_changes() noexcept;
   /// Waits until an edge is reported, or the time is over.
   waited wait(direction which, clock::time_point until) noexcept;
 
@@ -207,12 +214,14 @@ waited wait_until(const hooked_call& call, int number, direction which, clock::t
                   Attempt attempt) noexcept {
   watch_of_number watched{call.state(), number};
   if (!watched) return watched.has_no_memory() ? waited::no_memory : waited::impossible;
-  for (bool tries = !watched.is_alone() || watched.has_changed(which);; tries = true) {
+  bool has_waited = false;
+  for (bool tries = !watched.is_alone() || watched.has_changed(which);; tries = has_waited = true) {
     if (tries) {
       watched.expect_change(which);
       if (attempt()) return waited::ready;
       // After the end no edge is reported any more. A blocking call then returns at once: the caller makes it.
       if (watched.has_ended(which)) return waited::impossible;
+      if (has_waited) watched.report_changes();
     }
     const waited how = watched.wait(which, until);
     if (how == waited::timed_out && attempt()) return waited::ready;

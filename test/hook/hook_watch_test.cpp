@@ -3,6 +3,7 @@
 #include "support/weft_test.hpp"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -295,6 +296,56 @@ TEST_P(hook_watch, of_a_socket_that_is_connected_once_more_is_new) {
   EXPECT_FALSE(was_first);
   ::close(at);
   ::close(mine);
+}
+
+// What holds already, and is nothing that the call takes, is not reported without end.
+TEST_P(hook_watch, reports_what_the_call_does_not_take_a_few_times) {
+  const int at = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof where;
+  auto* const address = reinterpret_cast<sockaddr*>(&where);
+  ASSERT_EQ(::bind(at, address, size), 0);
+  ASSERT_EQ(::listen(at, 4), 0);
+  ASSERT_EQ(::getsockname(at, address, &size), 0);
+
+  struct {
+    std::function<void(int peer)> before, wakes;
+    std::function<void(int mine)> waits;
+  } const cases[]{
+      {[](int peer) { EXPECT_EQ(::send(peer, "u", 1, MSG_OOB), 1); }, send_to,
+       [](int mine) {
+         pollfd one{mine, POLLIN, 0};
+         EXPECT_EQ(::poll(&one, 1, -1), 1);
+       }},
+      {send_to, [](int peer) { EXPECT_EQ(::shutdown(peer, SHUT_WR), 0); },
+       [](int mine) {
+         pollfd one{mine, POLLRDHUP, 0};
+         EXPECT_EQ(::poll(&one, 1, -1), 1);
+       }},
+      {send_to, send_to,
+       [](int mine) {
+         char two[2];
+         EXPECT_EQ(::recv(mine, two, 2, MSG_PEEK | MSG_WAITALL), 2);
+       }},
+  };
+  for (const auto& [before, wakes, waits] : cases) {
+    const int mine = ::socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(::connect(mine, address, size), 0);
+    const int peer = ::accept(at, nullptr, nullptr);
+    const auto changes = rt_.stats().changes;
+    run({[&] { waits(mine); },
+         [&] {
+           before(peer);
+           ::usleep(50'000);
+           EXPECT_LT(rt_.stats().changes - changes, 20U);
+           wakes(peer);
+         }});
+    ::close(mine);
+    ::close(peer);
+  }
+  ::close(at);
 }
 
 TEST_P(hook_watch, stays_for_an_outer_block_of_hooks) {

@@ -130,8 +130,10 @@ class alignas(64) descriptor {
     return (use_.load(std::memory_order_relaxed) & (read | written)) != 0;  // a hint, no edge
   }
 
-  /// A ring polls it one-shot, anew for each wait, and so does not keep its file open in between. Before another thread has it.
-  void report_once() noexcept { ended_.fetch_or(once, std::memory_order_relaxed); }                    // as declared
+  /// A ring polls it one-shot, anew for each wait, and so does not keep its file open in between.
+  void report_once() noexcept { ended_.fetch_or(once, std::memory_order_relaxed); }  // as declared
+  /// A one-shot poll reports at once what holds already. From now on a ring polls it multishot: that reports changes.
+  void report_changes() noexcept { ended_.fetch_and(~once, std::memory_order_relaxed); }               // as declared
   bool reports_once() const noexcept { return (ended_.load(std::memory_order_relaxed) & once) != 0; }  // as declared
 
   /// Whether the system copies the data of a zero-copy write all the same.
