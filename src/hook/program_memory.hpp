@@ -1,24 +1,33 @@
 // Reads and writes memory that the program has passed to a hooked function and that no system call has checked yet. A bad
 // pointer must make the call fail with EFAULT, as without hooks, but a plain load would raise SIGSEGV. So the system copies the
-// memory, by process_vm_readv() and process_vm_writev() on this process.
+// memory, by process_vm_readv() and process_vm_writev() on this process. Where it refuses these, as by a filter of seccomp, plain
+// loads and stores are all that is left: a wait that suspends the fiber counts for more than EFAULT.
 #pragma once
 
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
 
 namespace weft::detail {
 
-/// False: the memory can't be read, or the system refuses process_vm_readv().
+/// After process_vm_readv() or process_vm_writev() has given `copied`: whether the system refuses these calls.
+inline bool is_refused(ssize_t copied) noexcept { return copied < 0 && (errno == EPERM || errno == ENOSYS); }
+
+/// False: the memory can't be read.
 inline bool copy_from_program(void* into, const void* from, std::size_t size) noexcept {
   const iovec mine{into, size}, its{const_cast<void*>(from), size};  // NOLINT: it is only read
-  return ::process_vm_readv(::getpid(), &mine, 1, &its, 1, 0) == static_cast<ssize_t>(size);
+  const ssize_t copied = ::process_vm_readv(::getpid(), &mine, 1, &its, 1, 0);
+  if (!is_refused(copied)) return copied == static_cast<ssize_t>(size);
+  std::memcpy(into, from, size);
+  return true;
 }
 /// Does nothing if the memory can't be written, as the system does where it stores the time that is left.
 inline void copy_to_program(void* into, const void* from, std::size_t size) noexcept {
   const iovec mine{const_cast<void*>(from), size}, its{into, size};  // NOLINT: it is only read
-  static_cast<void>(::process_vm_writev(::getpid(), &mine, 1, &its, 1, 0));
+  if (is_refused(::process_vm_writev(::getpid(), &mine, 1, &its, 1, 0))) std::memcpy(into, from, size);
 }
 
 /// Whether all these parts are of size 0. Also false where they can't be read: the system call then reports EFAULT.

@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -16,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -29,6 +32,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -834,6 +838,38 @@ TEST(hook, epoll_wait_waits) {
   EXPECT_EQ(::read(ends.at[0], &byte, 1), 1);
   expect_lets_others_run([&] { EXPECT_EQ(::epoll_pwait(set, &got, 1, 5, nullptr), 0); });
   ::close(set);
+}
+
+// As in some containers, whose filter of system calls refuses to copy the memory of any process. A filter is the thread's, and of
+// the threads that it starts.
+TEST(hook, waits_where_the_system_refuses_to_copy_memory) {
+  const auto refuse = [] {
+    sock_filter steps[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog all{static_cast<unsigned short>(std::size(steps)), steps};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0;
+  };
+  bool is_refused = false;
+  std::thread{[&] {
+    is_refused = refuse();
+    if (!is_refused) return;
+    expect_lets_others_run([] {
+      const timespec short_time{0, 1'000'000};
+      EXPECT_EQ(::nanosleep(&short_time, nullptr), 0);
+    });
+    socket_pair ends{SOCK_STREAM};
+    fd_set in;
+    timeval limit{600, 0};
+    FD_ZERO(&in);
+    FD_SET(ends.at[0], &in);
+    expect_waits([&] { EXPECT_EQ(::select(ends.at[0] + 1, &in, nullptr, nullptr, &limit), 1); },
+                 [&] { EXPECT_EQ(::write(ends.at[1], "x", 1), 1); });
+    EXPECT_LE(limit.tv_sec, 599);
+  }}.join();
+  if (!is_refused) GTEST_SKIP() << "no filters of system calls here";
 }
 
 // ---- names, files -----------------------------------------------------------------------------------------------------------
