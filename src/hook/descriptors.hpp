@@ -143,9 +143,11 @@ ssize_t send_whole(const hooked_call& call, int number, std::size_t size, Attemp
 /// Begins a call that may wait: yields to other fibers if a yield is due. False: the fiber was told to stop.
 inline bool may_begin(const hooked_call& call) noexcept { return !call.is_stopped() && yield_if_due(); }
 
-/// Runs `plain` on the pool for blocking calls while the fiber waits; on this thread if memory or a thread is lacking.
+/// Runs `plain` on the pool for blocking calls while the fiber waits; on this thread if memory or a thread is lacking, or if no
+/// fiber may be suspended.
 template <class Plain>
 ssize_t run_on_pool(const hooked_call& call, Plain plain) noexcept {
+  if (!may_suspend()) return call.give(plain());
   struct answer {
     ssize_t result;
     int error;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 
 #include "hook/descriptors.hpp"
 #include "hook/next.hpp"
@@ -77,10 +78,19 @@ ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByN
   return read_of_file(call, number, by_nowait, plain);
 }
 
+// Whether a write of these bytes to an event adds 1 at most: if poll() reports room, there is room for that.
+bool adds_one(int event, const void* data, std::size_t size) noexcept {
+  std::uint64_t count = 0;
+  struct stat about;
+  return size == sizeof count && copy_from_program(&count, data, size) && count <= 1 && ::fstat(event, &about) == 0 &&
+         !S_ISCHR(about.st_mode);
+}
+
 // by_socket(done), by_nowait(done) and some(done, most) write what comes after the first `done` bytes. Only some() may block.
-template <class BySocket, class ByNowait, class Some>
+// `has_room`: it does not block either, if poll() has reported room.
+template <class BySocket, class ByNowait, class Some, class HasRoom>
 ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySocket by_socket, ByNowait by_nowait,
-                     Some some) noexcept {
+                     Some some, HasRoom has_room) noexcept {
   const auto plain = [&some](std::size_t done) { return some(done, most_at_once); };
   const bool begins = may_begin(call);
   const file_kind kind = kind_of(number);
@@ -91,19 +101,21 @@ ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySo
   if (!call.does(&hook_options::sockets)) return call.give(plain(0));
   if (!begins) return call.fail(ECANCELED);
   if (kind == file_kind::socket) return send_whole(call, number, size, by_socket, plain);
-  bool must_poll = kind != file_kind::pipe;  // this kind of file has no write that does not block
   if (is_non_blocking(number)) return call.give(plain(0));
-  // A pipe that poll() reports as writable has room for PIPE_BUF bytes.
-  const std::size_t at_once = kind == file_kind::pipe ? std::size_t{PIPE_BUF} : most_at_once;
   return write_whole(
       call, number, size,
       [&](std::size_t done) {
-        if (!must_poll) {
-          const ssize_t wrote = by_nowait(done);
-          if (wrote >= 0 || errno != EOPNOTSUPP) return wrote;
-          must_poll = true;
-        }
-        return call_if_ready(number, direction::out, [&] { return some(done, at_once); });
+        const ssize_t wrote = by_nowait(done);
+        if (wrote >= 0 || errno != EOPNOTSUPP) return wrote;  // also where nothing is left
+        // A pipe that poll() reports as writable has room for PIPE_BUF bytes.
+        if (kind == file_kind::pipe || has_room())
+          return call_if_ready(number, direction::out, [&] { return some(done, PIPE_BUF); });
+        // Of another file poll() promises little, as room for one character of a terminal: a thread may block meanwhile. A
+        // terminal gets small parts, between which a stop ends the call.
+        if (is_ready(number, direction::out))
+          return run_on_pool(call, [&] { return some(done, ::isatty(number) != 0 ? PIPE_BUF : most_at_once); });
+        errno = EAGAIN;
+        return ssize_t{-1};
       },
       plain);
 }
@@ -177,7 +189,8 @@ ssize_t write(int number, const void* data, std::size_t size) {
         const iovec part{const_cast<char*>(at(done)), size - done};  // NOLINT: it is only read
         return ::pwritev2(number, &part, 1, -1, RWF_NOWAIT);
       },
-      [&](std::size_t done, std::size_t most) { return next_write(number, at(done), std::min(most, size - done)); });
+      [&](std::size_t done, std::size_t most) { return next_write(number, at(done), std::min(most, size - done)); },
+      [&] { return adds_one(number, data, size); });
 }
 
 ssize_t writev(int number, const iovec* parts, int count) {
@@ -204,10 +217,13 @@ ssize_t writev(int number, const iovec* parts, int count) {
         const auto [rest, its] = left.rest_after(done);
         return its == 0 ? ssize_t{0} : ::pwritev2(number, rest, static_cast<int>(its), -1, RWF_NOWAIT);
       },
-      [&](std::size_t done, std::size_t) {  // always the whole rest
-        const auto [rest, its] = left.rest_after(done);
-        return its == 0 ? ssize_t{0} : next_writev(number, rest, static_cast<int>(its));
-      });
+      [&](std::size_t done, std::size_t most) {
+        const auto [rest, its] = most < most_at_once ? left.rest_after(done, most) : left.rest_after(done);
+        if (its != 0) return next_writev(number, rest, static_cast<int>(its));
+        errno = ENOMEM;
+        return done != 0 ? ssize_t{0} : ssize_t{-1};
+      },
+      [] { return false; });
 }
 
 int close(int number) {

@@ -340,7 +340,8 @@ std::unique_lock<std::mutex> lock_number(int number) noexcept {
   return entry != nullptr ? std::unique_lock{entry->lock} : std::unique_lock<std::mutex>{};
 }
 
-bool yield_if_due() noexcept { return !has_had_its_turn() || !is_process_of_waits() || await_unless_stopped(yield()); }
+bool may_suspend() noexcept { return is_process_of_waits(); }
+bool yield_if_due() noexcept { return !has_had_its_turn() || !may_suspend() || await_unless_stopped(yield()); }
 
 }  // namespace weft::detail
 

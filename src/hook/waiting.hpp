@@ -155,6 +155,9 @@ inline int error_of(waited how, int late) noexcept {
   }
 }
 
+/// False in a child of vfork(), which shares the parent's memory: no fiber may be suspended there.
+bool may_suspend() noexcept;
+
 /// Yields if the fiber has made so many calls in a row without waiting that others must run. False: the fiber was stopped.
 bool yield_if_due() noexcept;
 

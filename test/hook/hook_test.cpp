@@ -21,11 +21,13 @@
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -94,6 +96,20 @@ struct both_ends {
 };
 struct pipe_ends : both_ends {
   pipe_ends() { make_pipe(*this); }
+};
+// Of a FIFO, which the system writes only in ways that block.
+struct fifo_ends : both_ends {
+  fifo_ends() {
+    char folder[] = "/tmp/weft-hook-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder), nullptr);
+    const std::string path = std::string{folder} + "/fifo";
+    EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    at[0] = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    at[1] = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    EXPECT_EQ(::fcntl(at[0], F_SETFL, 0), 0);
+    ::unlink(path.c_str());
+    ::rmdir(folder);
+  }
 };
 using socket_pair = both_ends;
 
@@ -388,6 +404,15 @@ TEST(hook, every_way_to_send_sends_all_and_waits_for_room) {
     pipe_ends ends;
     expect_writes_all(ends, by_writev);
   }
+  {
+    fifo_ends ends;
+    expect_writes_all(ends,
+                      [](int number, const std::string& data) { return ::write(number, data.data(), data.size()); });
+  }
+  {
+    fifo_ends ends;
+    expect_writes_all(ends, by_writev);
+  }
   for (int way = 0; way != 5; ++way) {
     socket_pair ends{SOCK_STREAM};
     expect_writes_all(ends, [&](int number, const std::string& data) {
@@ -503,6 +528,81 @@ TEST(hook, an_error_after_some_messages_is_reported_by_the_next_receive) {
   EXPECT_EQ(first, (failure{1, 0}));
   EXPECT_EQ(second, (failure{-1, ECONNREFUSED}));
   ::close(at[0]);
+}
+
+TEST(hook, a_fifo_that_is_full_behind_the_last_byte_is_not_waited_for) {
+  fifo_ends ends;
+  std::array<char, 4096> page{};
+  ASSERT_EQ(::fcntl(ends.at[1], F_SETPIPE_SZ, page.size()), static_cast<int>(page.size()));
+  run_hooked([&] {
+    const iovec parts[2] = {{page.data(), 1000}, {page.data() + 1000, page.size() - 1000}};
+    EXPECT_EQ(::writev(ends.at[1], parts, 2), static_cast<ssize_t>(page.size()));
+  });
+}
+
+// The reader is a fiber of the same worker.
+TEST(hook, a_terminal_takes_more_than_it_has_room_for) {
+  const int reader = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  char path[64];
+  ASSERT_EQ(::grantpt(reader), 0);
+  ASSERT_EQ(::unlockpt(reader), 0);
+  ASSERT_EQ(::ptsname_r(reader, path, sizeof path), 0);
+  const int writer = ::open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  termios plain{};
+  ASSERT_EQ(::tcgetattr(writer, &plain), 0);
+  ::cfmakeraw(&plain);
+  ASSERT_EQ(::tcsetattr(writer, TCSANOW, &plain), 0);
+  std::string data;
+  for (int i = 0; data.size() < 200'000; ++i) data += std::to_string(i) + ' ';
+  for (const bool by_parts : {false, true}) {
+    std::string got;
+    run_at_once({[&] {
+                   char* const from = data.data();
+                   const iovec parts[2] = {{from, 70'001}, {from + 70'001, data.size() - 70'001}};
+                   EXPECT_EQ(by_parts ? ::writev(writer, parts, 2) : ::write(writer, from, data.size()),
+                             static_cast<ssize_t>(data.size()));
+                 },
+                 [&] {
+                   std::array<char, 4096> buffer;
+                   while (got.size() < data.size()) {
+                     const ssize_t size = ::read(reader, buffer.data(), buffer.size());
+                     ASSERT_GT(size, 0) << std::strerror(errno);
+                     got.append(buffer.data(), static_cast<std::size_t>(size));
+                   }
+                 }});
+    EXPECT_EQ(got, data);
+  }
+  EXPECT_EQ(::fcntl(writer, F_GETFL) & O_NONBLOCK, 0);
+  ::close(writer);
+  ::close(reader);
+}
+
+// An event with room for 1, so that poll() reports it as writable.
+TEST(hook, an_event_waits_for_room_for_all_that_is_added) {
+  const int event = ::eventfd(0, EFD_CLOEXEC);
+  const std::uint64_t nearly_all = UINT64_MAX - 2, one = 1, more = 100;
+  std::uint64_t first = 0, second = 0;
+  ASSERT_EQ(::write(event, &nearly_all, sizeof nearly_all), 8);
+  expect_waits([&] { EXPECT_EQ(::write(event, &more, sizeof more), 8); },
+               [&] { EXPECT_EQ(::read(event, &first, sizeof first), 8); });
+  EXPECT_EQ(first, nearly_all);
+  run_hooked([&] {
+    EXPECT_EQ(::write(event, &one, sizeof one), 8);
+    EXPECT_EQ(::read(event, &second, sizeof second), 8);
+  });
+  EXPECT_EQ(second, more + one);
+  ::close(event);
+}
+
+TEST(hook, what_cannot_be_written_says_so_without_a_wait) {
+  run_hooked([] {
+    const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    const std::uint64_t one = 1;
+    EXPECT_EQ(told([&] { return ::write(timer, &one, sizeof one); }), (failure{-1, EINVAL}));
+    ::close(timer);
+  });
 }
 
 TEST(hook, a_local_datagram_waits_for_room) {
