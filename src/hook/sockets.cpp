@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "hook/descriptors.hpp"
+#include "hook/file_identity.hpp"
 #include "hook/next.hpp"
 #include "hook/parts.hpp"
 
@@ -26,14 +27,17 @@ using weft::hook_options;
 // ---- sending ----------------------------------------------------------------------------------------------------------------
 
 // Retries with exponential backoff, after 1 ms, then 2 ms, up to 64 ms. For sends to a Unix datagram socket by its address, and
-// connects to a Unix listener: no event says when these have room.
+// connects to a Unix listener: no event says when these have room. After a close() the number may name another socket, which
+// must not be connected, or send.
 template <class Attempt>
 ssize_t retry_with_backoff(const hooked_call& call, int number, ssize_t result, Attempt attempt) noexcept {
   const clock::time_point until = limit_of(number, direction::out);
+  const file_identity before{number};
   for (clock::duration pause = 1ms; would_block(result); pause = std::min<clock::duration>(2 * pause, 64ms)) {
     const clock::duration left = until == without_end ? pause : until - current_clock().now();
     if (left <= clock::duration::zero()) return call.fail(EAGAIN);
     if (!await_unless_stopped(sleep_for(std::min(left, pause)))) return call.fail(ECANCELED);
+    if (file_identity{number} != before) return call.fail(EBADF);
     result = attempt();
   }
   return call.give(result);

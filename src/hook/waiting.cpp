@@ -1,7 +1,6 @@
 #include "hook/waiting.hpp"
 
 #include <pthread.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,24 +12,10 @@
 #include <weft/nothrow.hpp>
 
 #include "base/thread_id.hpp"
+#include "hook/file_identity.hpp"
 #include "io/io_service.hpp"
 
 namespace weft::detail {
-
-// Identifies the file that a number names. All events, timers and epoll sets share one inode; each socket has its own.
-struct file_identity {
-  dev_t device = 0;
-  ino_t inode = 0;
-  bool is_socket = false;
-  explicit file_identity(int number) noexcept {
-    struct stat about;
-    if (::fstat(number, &about) != 0) return;  // the number is no descriptor, so it can't be watched either
-    device = about.st_dev;
-    inode = about.st_ino;
-    is_socket = S_ISSOCK(about.st_mode);
-  }
-  bool operator==(const file_identity&) const = default;
-};
 
 // A watch: a number registered with a service. The number's lock guards it, except for `*at`, which synchronizes itself, and
 // for `before` and `behind`, which the lock of the service's list guards. It is in both lists, or in neither (`is_closed`).
@@ -289,7 +274,7 @@ watch_of_number::~watch_of_number() {
     return;
   }
   entry_->take_out(*watch_);
-  destroy_unused(watch_, true);
+  destroy_unused(watch_, watch_->of == file_identity{watch_->number});
 }
 
 void watch_of_number::expect_change(direction which) noexcept { watch_->at->expect_change(which); }

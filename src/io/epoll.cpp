@@ -61,7 +61,11 @@ epoll::~epoll() {
 int epoll::begin_to_watch(descriptor& one) noexcept {
   one.is_armed_from_the_beginning();
   epoll_event each{.events = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data = {.u64 = packed(one)}};
-  return ::epoll_ctl(set_, EPOLL_CTL_ADD, one.number(), &each) == 0 ? 0 : errno;
+  if (::epoll_ctl(set_, EPOLL_CTL_ADD, one.number(), &each) == 0) return 0;
+  // The set has a number that was forgotten as another file's, and names the first file again, which a duplicate has kept open.
+  if (errno == EEXIST && !is_watched_by_another(one) && ::epoll_ctl(set_, EPOLL_CTL_MOD, one.number(), &each) == 0)
+    return 0;
+  return errno;
 }
 
 void epoll::stop_watching(int number) noexcept { ::epoll_ctl(set_, EPOLL_CTL_DEL, number, nullptr); }

@@ -37,7 +37,7 @@ descriptor& io_service::watch(int number, bool tries_first) {
   }
   one->begin(*this, number, tries_first);
   if (const int refused = begin_to_watch(*one); refused != 0) {
-    static_cast<void>(one->release());
+    one->forget();  // and not release(): the number may be watched for another user
     one->drop();
     throw error{std::error_code{refused, std::generic_category()}, "watch a file descriptor"};
   }
@@ -62,6 +62,13 @@ void io_service::use_again(descriptor& one) noexcept {
   const std::lock_guard guard{lock_};
   one.next = unused_;
   unused_ = &one;
+}
+
+bool io_service::is_watched_by_another(const descriptor& one) noexcept {
+  bool is = false;
+  std::size_t from = 0;
+  for_each(from, [&](const descriptor& each) { return !(is = &each != &one && each.number() == one.number()); });
+  return is;
 }
 
 std::size_t io_service::watched() const noexcept {

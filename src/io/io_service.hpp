@@ -70,6 +70,8 @@ class io_service {
   /// Whether a descriptor without users can be reused at once. Otherwise the service calls use_again() later.
   virtual bool retire(descriptor&) noexcept { return true; }
   void use_again(descriptor& one) noexcept;
+  /// Whether another descriptor than this one has its number.
+  bool is_watched_by_another(const descriptor& one) noexcept;
   /// Calls `each` for the descriptors from index `from` on, also the unused ones, until it returns false, and moves `from` behind
   /// them. Returns false after the last one. It holds the lock: meanwhile no descriptor is made or reused.
   template <class Each>

@@ -741,6 +741,38 @@ TEST(hook, a_local_listener_without_room_is_waited_for) {
   ::close(at);
 }
 
+// The socket that has its number by then is not connected.
+TEST(hook, a_connect_that_waits_for_room_ends_when_its_socket_is_closed) {
+  sockaddr_un where{};
+  where.sun_family = AF_UNIX;
+  const int at = ::socket(AF_UNIX, SOCK_STREAM, 0), first = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(::bind(at, reinterpret_cast<sockaddr*>(&where), sizeof(sa_family_t)), 0);
+  ASSERT_EQ(::listen(at, 0), 0);
+  socklen_t size = sizeof where;
+  ASSERT_EQ(::getsockname(at, reinterpret_cast<sockaddr*>(&where), &size), 0);
+  ASSERT_EQ(::connect(first, reinterpret_cast<sockaddr*>(&where), size), 0);
+  const int mine = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  failure ended{}, peer{};
+  bool is_over = false;
+  run_at_once({[&] {
+                 ended = told([&] { return ::connect(mine, reinterpret_cast<sockaddr*>(&where), size); });
+                 is_over = true;
+               },
+               [&] {
+                 EXPECT_FALSE(is_over);
+                 EXPECT_EQ(::close(mine), 0);
+                 EXPECT_EQ(::socket(AF_UNIX, SOCK_STREAM, 0), mine);
+                 ::close(::accept(at, nullptr, nullptr));
+                 while (!is_over) ::usleep(100);
+                 sockaddr_un its{};
+                 socklen_t its_size = sizeof its;
+                 peer = told([&] { return ::getpeername(mine, reinterpret_cast<sockaddr*>(&its), &its_size); });
+               }});
+  EXPECT_EQ(ended, (failure{-1, EBADF}));
+  EXPECT_EQ(peer, (failure{-1, ENOTCONN}));
+  for (const int one : {at, first, mine}) ::close(one);
+}
+
 // ---- time -------------------------------------------------------------------------------------------------------------------
 
 TEST(hook, every_sleep_lets_others_run) {

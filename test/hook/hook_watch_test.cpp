@@ -227,6 +227,19 @@ TEST_P(hook_watch, keeps_no_file_open) {
        [&] { send_to(pair.at[1]); }});
 }
 
+// A byte that is sent while a task waits for it is reported.
+task<> expect_reads(weft::net::stream& stream, int sender) {
+  std::array<std::byte, 1> got{};
+  const auto reads = [&]() -> task<> {
+    EXPECT_TRUE((co_await weft::as_result(weft::timeout(std::chrono::seconds{20}, stream.read(got)))).has_value());
+  };
+  const auto sends = [&]() -> task<> {
+    co_await weft::sleep_for(std::chrono::milliseconds{2});
+    send_to(sender);
+  };
+  co_await weft::when_all(reads(), sends());
+}
+
 // weft's own stream has the number of a socket that a hooked call has waited for: the end of that watch is none of the stream's.
 TEST_P(hook_watch, takes_nobody_else_out_who_has_the_number_by_then) {
   sockets before, after;
@@ -243,17 +256,76 @@ TEST_P(hook_watch, takes_nobody_else_out_who_has_the_number_by_then) {
       co_await weft::yield();
       send_to(before.at[1]);
     }());
-    std::array<std::byte, 1> got{};
-    const auto reads = [&]() -> task<> { EXPECT_EQ(co_await stream->read(got), 1U); };
-    const auto sends = [&]() -> task<> {
-      co_await weft::sleep_for(std::chrono::milliseconds{2});
-      send_to(after.at[1]);
-    };
-    co_await weft::when_all(reads(), sends());
+    co_await expect_reads(*stream, after.at[1]);
     stream.reset();
   };
   rt_.run(weft::start_on(rt_.workers().worker(0), all()));
   EXPECT_EQ(watched(), 0U);
+}
+
+TEST_P(hook_watch, of_a_pipe_takes_nobody_else_out_who_has_the_number_by_then) {
+  int pipe[2];
+  ASSERT_EQ(::pipe(pipe), 0);
+  sockets after;
+  const auto all = [&]() -> task<> {
+    std::optional<weft::net::stream> stream;
+    const auto waits = [&](weft::scope& inside) -> task<> {
+      inside.fork(weft::hooked([&] {
+        pollfd one{pipe[0], POLLIN, 0};
+        EXPECT_EQ(::poll(&one, 1, -1), -1);
+        EXPECT_EQ(errno, ECANCELED);
+      }));
+      while (watched() == 0) co_await weft::yield();
+      put_unseen(after.at[0], pipe[0]);
+      stream = weft::net::stream::adopt(pipe[0]);
+      inside.request_stop();
+    };
+    co_await weft::with_scope(waits);
+    co_await expect_reads(*stream, after.at[1]);
+  };
+  rt_.run(weft::start_on(rt_.workers().worker(0), all()));
+  EXPECT_EQ(watched(), 0U);
+  ::close(pipe[1]);
+}
+
+TEST_P(hook_watch, of_a_number_that_a_stream_has_leaves_it_watched) {
+  sockets pair;
+  const auto all = [&]() -> task<> {
+    auto stream = weft::net::stream::adopt(std::exchange(pair.at[0], -1));
+    co_await weft::hooked([&] {
+      pollfd one{stream.native_handle(), POLLIN, 0};
+      EXPECT_EQ(::poll(&one, 1, 1), 0);
+    });
+    co_await expect_reads(stream, pair.at[1]);
+  };
+  rt_.run(weft::start_on(rt_.workers().worker(0), all()));
+  EXPECT_EQ(watched(), 0U);
+}
+
+// The socket has been waited for by this number before. A duplicate keeps it open while the number is that of another one.
+TEST_P(hook_watch, of_a_number_that_is_the_first_socket_once_more_hears_of_it) {
+  sockets pair, other;
+  int number = ::dup(pair.at[0]);
+  const auto looks = [&] {
+    pollfd one{number, POLLIN, 0};
+    EXPECT_EQ(::poll(&one, 1, 1), 0);
+  };
+  bool waits = false;
+  run({[&] {
+         looks();
+         put_unseen(other.at[0], number);
+         looks();
+         EXPECT_EQ(::close(number), 0);
+         EXPECT_EQ(::dup2(pair.at[0], number), number);
+         waits = true;
+         receive_from(number);
+         EXPECT_EQ(::close(number), 0);
+       },
+       [&] {
+         while (!waits) ::usleep(0);
+         ::usleep(0);
+         send_to(pair.at[1]);
+       }});
 }
 
 // What was reported of a connection says nothing of the next one of the same socket.
