@@ -114,10 +114,10 @@ ssize_t transfer(const hooked_call& call, int number, direction which, std::opti
   return finish_when_ready(call, number, which, *until, result, attempt, plain);
 }
 
-/// Makes a write, which waits until all `size` bytes are written or it fails. attempt(done) and plain(done) write what comes
-/// after the first `done` bytes.
-template <class Attempt, class Plain>
-ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attempt attempt, Plain plain) noexcept {
+/// Makes a write, which waits until all bytes are written or it fails. attempt(done) and plain(done) write what comes after the
+/// first `done` bytes. size() gives how many there are; it is asked once the system has read what describes them.
+template <class Size, class Attempt, class Plain>
+ssize_t write_whole(const hooked_call& call, int number, Size size, Attempt attempt, Plain plain) noexcept {
   std::size_t done = 0;
   std::optional<clock::time_point> until;
   for (;;) {
@@ -125,13 +125,13 @@ ssize_t write_whole(const hooked_call& call, int number, std::size_t size, Attem
         transfer(call, number, direction::out, until, [&] { return attempt(done); }, [&] { return plain(done); });
     if (wrote < 0) return done != 0 ? call.give(static_cast<ssize_t>(done)) : wrote;
     done += static_cast<std::size_t>(wrote);
-    if (done >= size || wrote == 0) return call.give(static_cast<ssize_t>(done));
+    if (wrote == 0 || done >= size()) return call.give(static_cast<ssize_t>(done));
   }
 }
 
 /// As write_whole(), on a socket: an error that comes after a part was sent is left to the next call.
-template <class Attempt, class Plain>
-ssize_t send_whole(const hooked_call& call, int number, std::size_t size, Attempt attempt, Plain plain) noexcept {
+template <class Size, class Attempt, class Plain>
+ssize_t send_whole(const hooked_call& call, int number, Size size, Attempt attempt, Plain plain) noexcept {
   const auto unless_failed = [number](auto& send) {
     return [number, &send](std::size_t done) {
       return done != 0 && has_error_for_next_call(number) ? ssize_t{0} : send(done);  // 0 after a part ends the call

@@ -45,8 +45,8 @@ ssize_t retry_with_backoff(const hooked_call& call, int number, ssize_t result, 
 
 // attempt(done) and plain(done) send what comes after the first `done` bytes; only plain() may block. `sends_whole`: the socket
 // sends whole messages. has_address() says whether the call names an address; it is asked when the system has read the message.
-template <class Attempt, class Plain, class HasAddress>
-ssize_t send_hooked(const hooked_call& call, int number, std::size_t size, int flags, bool sends_whole, Attempt attempt,
+template <class Size, class Attempt, class Plain, class HasAddress>
+ssize_t send_hooked(const hooked_call& call, int number, Size size, int flags, bool sends_whole, Attempt attempt,
                     Plain plain, HasAddress has_address) noexcept {
   if ((flags & (MSG_DONTWAIT | MSG_OOB)) != 0) return call.give(plain(0));
   if (!may_begin(call)) return call.fail(ECANCELED);
@@ -99,7 +99,7 @@ int send_each(const hooked_call& call, int number, mmsghdr* messages, unsigned c
       return next_sendmmsg(number, &one, 1, how) == 1 ? ssize_t{one.msg_len} : ssize_t{-1};
     };
     const ssize_t sent = send_hooked(
-        call, number, SIZE_MAX, flags, false,
+        call, number, [&] { return size_of(one.msg_hdr.msg_iov, one.msg_hdr.msg_iovlen); }, flags, false,
         [&](std::size_t offset) { return send(offset, flags_after(offset, flags)); },
         [&](std::size_t offset) { return send(offset, flags); }, without_address);
     if (sent < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(sent);
@@ -212,7 +212,7 @@ ssize_t send(int number, const void* data, std::size_t size, int flags) {
   if (!call) return next_send(number, data, size, flags);
   const auto at = [&](std::size_t done) { return static_cast<const char*>(data) + done; };
   return send_hooked(
-      call, number, size, flags, false,
+      call, number, [&] { return size; }, flags, false,
       [&](std::size_t done) { return next_send(number, at(done), size - done, flags_after(done, flags)); },
       [&](std::size_t done) { return next_send(number, at(done), size - done, flags); }, without_address);
 }
@@ -222,7 +222,7 @@ ssize_t sendto(int number, const void* data, std::size_t size, int flags, const 
   if (!call) return next_sendto(number, data, size, flags, to, to_size);
   const auto at = [&](std::size_t done) { return static_cast<const char*>(data) + done; };
   return send_hooked(
-      call, number, size, flags, to != nullptr && socket_option_of(number, SO_TYPE) != SOCK_STREAM,
+      call, number, [&] { return size; }, flags, to != nullptr && socket_option_of(number, SO_TYPE) != SOCK_STREAM,
       [&](std::size_t done) {
         return next_sendto(number, at(done), size - done, flags_after(done, flags), to, to_size);
       },
@@ -241,7 +241,8 @@ ssize_t sendmsg(int number, const msghdr* message, int flags) {
   const auto plain = [&](std::size_t done) { return send_rest(done, flags); };
   const auto has_address = [&] { return message->msg_name != nullptr; };
   const bool sends_whole = type != SOCK_STREAM;
-  return send_hooked(call, number, sends_whole ? 0 : SIZE_MAX, flags, sends_whole, attempt, plain, has_address);
+  const auto size = [&] { return sends_whole ? 0 : size_of(message->msg_iov, message->msg_iovlen); };
+  return send_hooked(call, number, size, flags, sends_whole, attempt, plain, has_address);
 }
 
 int sendmmsg(int number, mmsghdr* messages, unsigned count, int flags) {
@@ -252,7 +253,7 @@ int sendmmsg(int number, mmsghdr* messages, unsigned count, int flags) {
   if (socket_option_of(number, SO_TYPE) == SOCK_STREAM) return send_each(call, number, messages, count, flags);
   do {
     const ssize_t sent = send_hooked(
-        call, number, 0, flags, true,
+        call, number, [] { return std::size_t{0}; }, flags, true,
         [&](std::size_t) {
           return ssize_t{next_sendmmsg(number, messages + done, count - done, flags | MSG_DONTWAIT)};
         },

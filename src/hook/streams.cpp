@@ -88,9 +88,9 @@ bool adds_one(int event, const void* data, std::size_t size) noexcept {
 
 // by_socket(done), by_nowait(done) and some(done, most) write what comes after the first `done` bytes. Only some() may block.
 // `has_room`: it does not block either, if poll() has reported room.
-template <class BySocket, class ByNowait, class Some, class HasRoom>
-ssize_t write_hooked(const hooked_call& call, int number, std::size_t size, BySocket by_socket, ByNowait by_nowait,
-                     Some some, HasRoom has_room) noexcept {
+template <class Size, class BySocket, class ByNowait, class Some, class HasRoom>
+ssize_t write_hooked(const hooked_call& call, int number, Size size, BySocket by_socket, ByNowait by_nowait, Some some,
+                     HasRoom has_room) noexcept {
   const auto plain = [&some](std::size_t done) { return some(done, most_at_once); };
   const bool begins = may_begin(call);
   const file_kind kind = kind_of(number);
@@ -181,7 +181,7 @@ ssize_t write(int number, const void* data, std::size_t size) {
   size = std::min(size, most_at_once);
   const auto at = [&](std::size_t done) { return static_cast<const char*>(data) + done; };
   return write_hooked(
-      call, number, size,
+      call, number, [&] { return size; },
       [&](std::size_t done) {
         return next_send(number, at(done), size - done, MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
       },
@@ -199,9 +199,8 @@ ssize_t writev(int number, const iovec* parts, int count) {
   if (count <= 0 || static_cast<std::size_t>(count) > most_parts || does_nothing(number, parts, count))
     return call.give(next_writev(number, parts, count));
   parts_left left{parts, static_cast<std::size_t>(count)};
-  // The size is not known, since the parts may be unreadable: writes until none is left, or as much as the system does at once.
   return write_hooked(
-      call, number, most_at_once,
+      call, number, [&] { return std::min(most_at_once, size_of(parts, static_cast<std::size_t>(count))); },
       [&](std::size_t done) {
         const auto [rest, its] = left.rest_after(done);
         if (its == 0) return ssize_t{0};

@@ -308,7 +308,7 @@ std::vector<scenario> all_scenarios() {
   }));
   for (const int flags : {0, int{MSG_WAITALL}})
     all.push_back(
-        receives(flags == 0 ? "recv" : "recv all", {below::recv},
+        receives(flags == 0 ? "recv" : "recv all", {below::recv, below::poll},
                  [flags](int from, char* into, std::size_t size) { return ::recv(from, into, size, flags); }));
   all.push_back(receives("recvfrom", {below::recvfrom}, [](int from, char* into, std::size_t size) {
     return ::recvfrom(from, into, size, 0, nullptr, nullptr);
@@ -478,6 +478,27 @@ TEST_P(hook_faults, end_a_call_with_the_right_value_or_that_error) {
       }
     }
   }
+}
+
+// By poll(), for the next call: only a send that goes on after a part does.
+TEST_P(hook_faults, a_send_that_is_done_at_once_does_not_look_for_an_error) {
+  connection ends;
+  test::concern({ends.here});
+  const auto sends = [&] {
+    const test::injection_below injected{{below::poll, {ENOMEM}}};
+    char* const from = const_cast<char*>(letters.data());
+    iovec parts[2] = {{from, 1}, {from + 1, letters.size() - 1}};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    const auto all = static_cast<ssize_t>(letters.size());
+    EXPECT_EQ(::write(ends.here, letters.data(), letters.size()), all);
+    EXPECT_EQ(::writev(ends.here, parts, 2), all);
+    EXPECT_EQ(::sendmsg(ends.here, &message, 0), all);
+    EXPECT_EQ(injected.struck(), 0U);
+  };
+  rt_.run(weft::start_on(rt_.workers().worker(0), weft::hooked(sends)));
+  test::concern({});
 }
 
 }  // namespace
