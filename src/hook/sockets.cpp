@@ -204,7 +204,9 @@ int accept(int number, sockaddr* from, socklen_t* size) {
 int accept4(int number, sockaddr* from, socklen_t* size, int flags) {
   const hooked_call call{&hook_options::sockets};
   const auto plain = [&] { return next_accept4(number, from, size, flags); };
-  return call ? accept_hooked(call, number, plain) : plain();
+  if (!call) return plain();
+  if ((flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0) return call.give(plain());  // it fails before it would wait
+  return accept_hooked(call, number, plain);
 }
 
 ssize_t send(int number, const void* data, std::size_t size, int flags) {

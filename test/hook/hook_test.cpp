@@ -1148,6 +1148,9 @@ TEST(hook, two_directions_of_one_number_are_waited_for_at_once) {
 
 TEST(hook, failures_are_those_of_the_plain_calls) {
   socket_pair ends{SOCK_STREAM};
+  const listening at;
+  const timeval limit{0, 1000};  // for a call that waits although it can't succeed
+  ASSERT_EQ(::setsockopt(at.number, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
   const int bad = 1 << 19;
   char* const nowhere = no_address;
   const volatile std::size_t all_ones = SIZE_MAX;
@@ -1162,6 +1165,7 @@ TEST(hook, failures_are_those_of_the_plain_calls) {
       [&] { return ::recv(STDIN_FILENO, &byte, 0, MSG_OOB); },
       [&] { return ssize_t{::accept(ends.at[0], nullptr, nullptr)}; },
       [&] { return ssize_t{::accept(bad, nullptr, nullptr)}; },
+      [&] { return ssize_t{::accept4(at.number, nullptr, nullptr, 1)}; },
       [&] { return ssize_t{::connect(ends.at[0], nullptr, 0)}; },
       [&] { return ::readv(ends.at[0], &part, below_zero); },
       [&] { return ::readv(ends.at[0], reinterpret_cast<iovec*>(no_address), 1); },
