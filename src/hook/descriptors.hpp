@@ -129,15 +129,23 @@ ssize_t write_whole(const hooked_call& call, int number, Size size, Attempt atte
   }
 }
 
-/// As write_whole(), on a socket: an error that comes after a part was sent is left to the next call.
+/// As write_whole(), on a socket. An error that comes after a part was sent is left to the next call. By TCP Fast Open, an
+/// attempt may only begin to connect: the next ones are refused with EAGAIN until that has ended.
 template <class Size, class Attempt, class Plain>
 ssize_t send_whole(const hooked_call& call, int number, Size size, Attempt attempt, Plain plain) noexcept {
-  const auto unless_failed = [number](auto& send) {
-    return [number, &send](std::size_t done) {
-      return done != 0 && has_error_for_next_call(number) ? ssize_t{0} : send(done);  // 0 after a part ends the call
-    };
-  };
-  return write_whole(call, number, size, unless_failed(attempt), unless_failed(plain));
+  const auto must_end = [number](std::size_t done) { return done != 0 && has_error_for_next_call(number); };
+  return write_whole(
+      call, number, size,
+      [&](std::size_t done) {
+        if (must_end(done)) return ssize_t{0};
+        const ssize_t sent = attempt(done);
+        if (sent < 0 && errno == EINPROGRESS && !is_non_blocking(number)) {
+          end_unused_watches_of(number);  // what they have reported was before the connection
+          errno = EAGAIN;
+        }
+        return sent;
+      },
+      [&](std::size_t done) { return must_end(done) ? ssize_t{0} : plain(done); });
 }
 
 /// Begins a call that may wait: yields to other fibers if a yield is due. False: the fiber was told to stop.

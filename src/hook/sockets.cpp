@@ -43,13 +43,19 @@ ssize_t retry_with_backoff(const hooked_call& call, int number, ssize_t result, 
   return call.give(result);
 }
 
-// attempt(done) and plain(done) send what comes after the first `done` bytes; only plain() may block. `sends_whole`: the socket
-// sends whole messages. has_address() says whether the call names an address; it is asked when the system has read the message.
-template <class Size, class Attempt, class Plain, class HasAddress>
-ssize_t send_hooked(const hooked_call& call, int number, Size size, int flags, bool sends_whole, Attempt attempt,
-                    Plain plain, HasAddress has_address) noexcept {
-  if ((flags & (MSG_DONTWAIT | MSG_OOB)) != 0) return call.give(plain(0));
+// send(done, flags) sends what comes after the first `done` bytes. `sends_whole`: the socket sends whole messages. has_address()
+// says whether the call names an address; it is asked when the system has read the message.
+template <class Size, class Send, class HasAddress>
+ssize_t send_hooked(const hooked_call& call, int number, Size size, int flags, bool sends_whole, Send send,
+                    HasAddress has_address) noexcept {
+  if ((flags & (MSG_DONTWAIT | MSG_OOB)) != 0) return call.give(send(0, flags));
   if (!may_begin(call)) return call.fail(ECANCELED);
+  const auto attempt = [&](std::size_t done) {
+    // A later part of one call raises no SIGPIPE: the call then reports the part that was sent.
+    const ssize_t sent = send(done, flags | MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
+    if (sent >= 0 || errno == EINPROGRESS) flags &= ~MSG_FASTOPEN;  // it has begun to connect
+    return sent;
+  };
   if (sends_whole) {
     const ssize_t sent = attempt(0);
     if (!would_block(sent)) return call.give(sent);  // no stream, so it was sent as a whole
@@ -57,15 +63,11 @@ ssize_t send_hooked(const hooked_call& call, int number, Size size, int flags, b
     if (has_address() && socket_option_of(number, SO_DOMAIN) == AF_UNIX)
       return retry_with_backoff(call, number, sent, [&] { return attempt(0); });
   }
-  return send_whole(call, number, size, attempt, plain);
+  return send_whole(call, number, size, attempt, [&](std::size_t done) { return send(done, flags); });
 }
 
 constexpr auto with_address = [] { return true; };
 constexpr auto without_address = [] { return false; };
-
-// The flags of a send after `done` bytes. A later part of one call raises no SIGPIPE: the call then reports the part that was
-// sent.
-int flags_after(std::size_t done, int flags) noexcept { return flags | MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0); }
 
 // Sends the rest of a message of which a stream socket has taken some bytes: its iovecs alone, without address and control
 // data. The system has read the iovecs by then, so they are known to be readable.
@@ -99,9 +101,8 @@ int send_each(const hooked_call& call, int number, mmsghdr* messages, unsigned c
       return next_sendmmsg(number, &one, 1, how) == 1 ? ssize_t{one.msg_len} : ssize_t{-1};
     };
     const ssize_t sent = send_hooked(
-        call, number, [&] { return size_of(one.msg_hdr.msg_iov, one.msg_hdr.msg_iovlen); }, flags, false,
-        [&](std::size_t offset) { return send(offset, flags_after(offset, flags)); },
-        [&](std::size_t offset) { return send(offset, flags); }, without_address);
+        call, number, [&] { return size_of(one.msg_hdr.msg_iov, one.msg_hdr.msg_iovlen); }, flags, false, send,
+        without_address);
     if (sent < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(sent);
     one.msg_len = static_cast<unsigned>(sent);
     if (static_cast<std::size_t>(sent) < size_of(one.msg_hdr.msg_iov, one.msg_hdr.msg_iovlen))
@@ -212,23 +213,20 @@ int accept4(int number, sockaddr* from, socklen_t* size, int flags) {
 ssize_t send(int number, const void* data, std::size_t size, int flags) {
   const hooked_call call{&hook_options::sockets};
   if (!call) return next_send(number, data, size, flags);
-  const auto at = [&](std::size_t done) { return static_cast<const char*>(data) + done; };
-  return send_hooked(
-      call, number, [&] { return size; }, flags, false,
-      [&](std::size_t done) { return next_send(number, at(done), size - done, flags_after(done, flags)); },
-      [&](std::size_t done) { return next_send(number, at(done), size - done, flags); }, without_address);
+  const auto send_rest = [&](std::size_t done, int how) {
+    return next_send(number, static_cast<const char*>(data) + done, size - done, how);
+  };
+  return send_hooked(call, number, [&] { return size; }, flags, false, send_rest, without_address);
 }
 
 ssize_t sendto(int number, const void* data, std::size_t size, int flags, const sockaddr* to, socklen_t to_size) {
   const hooked_call call{&hook_options::sockets};
   if (!call) return next_sendto(number, data, size, flags, to, to_size);
-  const auto at = [&](std::size_t done) { return static_cast<const char*>(data) + done; };
-  return send_hooked(
-      call, number, [&] { return size; }, flags, to != nullptr && socket_option_of(number, SO_TYPE) != SOCK_STREAM,
-      [&](std::size_t done) {
-        return next_sendto(number, at(done), size - done, flags_after(done, flags), to, to_size);
-      },
-      [&](std::size_t done) { return next_sendto(number, at(done), size - done, flags, to, to_size); }, with_address);
+  const auto send_rest = [&](std::size_t done, int how) {
+    return next_sendto(number, static_cast<const char*>(data) + done, size - done, how, to, to_size);
+  };
+  const bool sends_whole = to != nullptr && socket_option_of(number, SO_TYPE) != SOCK_STREAM;
+  return send_hooked(call, number, [&] { return size; }, flags, sends_whole, send_rest, with_address);
 }
 
 ssize_t sendmsg(int number, const msghdr* message, int flags) {
@@ -238,13 +236,10 @@ ssize_t sendmsg(int number, const msghdr* message, int flags) {
   const auto send_rest = [&](std::size_t done, int how) {
     return done == 0 ? next_sendmsg(number, message, how) : rest.send(done, how);
   };
-  const int type = socket_option_of(number, SO_TYPE);
-  const auto attempt = [&](std::size_t done) { return send_rest(done, flags_after(done, flags)); };
-  const auto plain = [&](std::size_t done) { return send_rest(done, flags); };
   const auto has_address = [&] { return message->msg_name != nullptr; };
-  const bool sends_whole = type != SOCK_STREAM;
+  const bool sends_whole = socket_option_of(number, SO_TYPE) != SOCK_STREAM;
   const auto size = [&] { return sends_whole ? 0 : size_of(message->msg_iov, message->msg_iovlen); };
-  return send_hooked(call, number, size, flags, sends_whole, attempt, plain, has_address);
+  return send_hooked(call, number, size, flags, sends_whole, send_rest, has_address);
 }
 
 int sendmmsg(int number, mmsghdr* messages, unsigned count, int flags) {
@@ -256,10 +251,7 @@ int sendmmsg(int number, mmsghdr* messages, unsigned count, int flags) {
   do {
     const ssize_t sent = send_hooked(
         call, number, [] { return std::size_t{0}; }, flags, true,
-        [&](std::size_t) {
-          return ssize_t{next_sendmmsg(number, messages + done, count - done, flags | MSG_DONTWAIT)};
-        },
-        [&](std::size_t) { return ssize_t{next_sendmmsg(number, messages + done, count - done, flags)}; },
+        [&](std::size_t, int how) { return ssize_t{next_sendmmsg(number, messages + done, count - done, how)}; },
         [&] { return messages[done].msg_hdr.msg_name != nullptr; });
     if (sent < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(sent);
     done += static_cast<unsigned>(sent);

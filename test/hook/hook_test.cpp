@@ -12,6 +12,7 @@
 #include <linux/seccomp.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -676,6 +677,68 @@ TEST(hook, accept_and_connect_wait) {
                  }
                }});
   EXPECT_EQ(heard, "ab");
+}
+
+// TCP Fast Open: what is sent makes the connection.
+TEST(hook, a_send_that_connects_waits) {
+  const listening at;
+  const auto* const address = reinterpret_cast<const sockaddr*>(&at.where);
+  char text[] = "hello";
+  iovec part{text, 5};
+  msghdr message{};
+  message.msg_name = const_cast<sockaddr_in*>(&at.where);
+  message.msg_namelen = sizeof at.where;
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  const auto connect_later = [&](int mine) {
+    const int on = 1;
+    EXPECT_EQ(::setsockopt(mine, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof on), 0);
+    EXPECT_EQ(::connect(mine, address, sizeof at.where), 0);
+  };
+  const std::function<ssize_t(int)> ways[] = {
+      [&](int mine) { return ::sendto(mine, text, 5, MSG_FASTOPEN, address, sizeof at.where); },
+      [&](int mine) { return ::sendmsg(mine, &message, MSG_FASTOPEN); },
+      [&](int mine) {
+        connect_later(mine);
+        return ::write(mine, text, 5);
+      },
+      [&](int mine) {
+        connect_later(mine);
+        return ::send(mine, text, 5, 0);
+      }};
+  for (const auto& send : ways) {
+    const int plain = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const failure without_hooks = told([&] { return send(plain); });
+    if (without_hooks == failure{-1, EOPNOTSUPP}) GTEST_SKIP() << "the system has it switched off";
+    ASSERT_EQ(without_hooks, (failure{5, 0}));
+    ::close(plain);
+    ::close(::accept(at.number, nullptr, nullptr));
+    char got[8] = {};
+    run_at_once({[&] {
+                   const int mine = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+                   EXPECT_EQ(told([&] { return send(mine); }), (failure{5, 0}));
+                   ::close(mine);
+                 },
+                 [&] {
+                   const int peer = ::accept(at.number, nullptr, nullptr);
+                   EXPECT_EQ(::recv(peer, got, sizeof got, MSG_WAITALL), 5);
+                   ::close(peer);
+                 }});
+    EXPECT_STREQ(got, text);
+  }
+  sockaddr_in nobody{};
+  {
+    const listening closed;
+    nobody = closed.where;
+  }
+  const int refused = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  run_hooked([&] {
+    EXPECT_EQ(told([&] {
+                return ::sendto(refused, text, 5, MSG_FASTOPEN, reinterpret_cast<sockaddr*>(&nobody), sizeof nobody);
+              }),
+              (failure{-1, ECONNREFUSED}));
+  });
+  ::close(refused);
 }
 
 TEST(hook, of_many_that_accept_one_is_woken_and_none_blocks) {
