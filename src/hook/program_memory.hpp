@@ -5,11 +5,15 @@
 #pragma once
 
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <weft/clock.hpp>
 
 namespace weft::detail {
 
@@ -28,6 +32,22 @@ inline bool copy_from_program(void* into, const void* from, std::size_t size) no
 inline void copy_to_program(void* into, const void* from, std::size_t size) noexcept {
   const iovec mine{const_cast<void*>(from), size}, its{into, size};  // NOLINT: it is only read
   if (is_refused(::process_vm_writev(::getpid(), &mine, 1, &its, 1, 0))) std::memcpy(into, from, size);
+}
+
+inline clock::duration duration_of(const timespec& t) noexcept {
+  using std::chrono::nanoseconds;
+  using std::chrono::seconds;
+  constexpr std::int64_t most = std::chrono::duration_cast<seconds>(clock::duration::max()).count() - 1;
+  if (t.tv_sec > most) return clock::duration::max();
+  return seconds{t.tv_sec} + nanoseconds{t.tv_nsec};
+}
+/// False: the time can't be read, or makes no sense. The system call then reports that.
+inline bool read_time(clock::duration* into, const timespec* from) noexcept {
+  timespec time;
+  if (!copy_from_program(&time, from, sizeof time)) return false;
+  if (time.tv_sec < 0 || time.tv_nsec < 0 || time.tv_nsec >= 1'000'000'000) return false;
+  *into = duration_of(time);
+  return true;
 }
 
 /// Whether all these parts are of size 0. Also false where they can't be read: the system call then reports EFAULT.

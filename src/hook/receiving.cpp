@@ -1,11 +1,15 @@
 // The calls that receive only on sockets.
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "hook/descriptors.hpp"
 #include "hook/next.hpp"
+#include "hook/program_memory.hpp"
 
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
@@ -37,6 +41,12 @@ bool peek_waits_for_all(int number) noexcept {
 bool has_bytes(int number) noexcept {
   int size = 0;
   return ::ioctl(number, FIONREAD, &size) == 0 && size > 0;
+}
+
+timespec time_left(clock::time_point until) noexcept {
+  const clock::duration left = std::max(clock::duration::zero(), until - current_clock().now());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  return {.tv_sec = seconds.count(), .tv_nsec = std::chrono::nanoseconds{left - seconds}.count()};
 }
 
 // attempt(done) and plain(done) receive what comes after the first `done` bytes; only plain() may block.
@@ -127,24 +137,33 @@ ssize_t recvmsg(int number, msghdr* message, int flags) {
       [&](std::size_t) { return next_recvmsg(number, message, flags); });
 }
 
+// As in the system, a limit ends the call only after a message: the wait for one ignores it.
 int recvmmsg(int number, mmsghdr* messages, unsigned count, int flags, timespec* limit) {
   const hooked_call call{&hook_options::sockets};
-  // With a limit the plain call is made, which may block: the system checks the limit only after it has received a message.
-  if (!call || limit != nullptr || count == 0) return next_recvmmsg(number, messages, count, flags, limit);
+  weft::clock::duration time{};
+  if (!call || count == 0 || (limit != nullptr && !read_time(&time, limit)))
+    return next_recvmmsg(number, messages, count, flags, limit);
+  const weft::clock::time_point until = limit != nullptr ? after(time) : without_end;
+  timespec left{};  // of the limit, as the system stores it after each message
   unsigned done = 0;
   const auto receive = [&](int how) {
     if (done != 0 && has_error_for_next_call(number)) return ssize_t{0};
-    return ssize_t{next_recvmmsg(number, messages + done, count - done, how, nullptr)};
+    if (limit != nullptr) left = time_left(until);
+    return ssize_t{next_recvmmsg(number, messages + done, count - done, how, limit != nullptr ? &left : nullptr)};
   };
-  const bool waits_for_all = (flags & (MSG_WAITFORONE | never_waits)) == 0;
+  const auto waits_for_more = [&] {
+    return done < count && (flags & (MSG_WAITFORONE | never_waits)) == 0 &&
+           (limit == nullptr || left.tv_sec != 0 || left.tv_nsec != 0);
+  };
   ssize_t got = 0;
   do {
     got = receive_hooked(
         call, number, 0, flags & ~MSG_WAITALL, [&](std::size_t) { return receive(flags | MSG_DONTWAIT); },
         [&](std::size_t) { return receive(flags); });
-    if (got < 0) return done != 0 ? call.give(static_cast<int>(done)) : static_cast<int>(got);
-    done += static_cast<unsigned>(got);
-  } while (waits_for_all && got != 0 && done < count);
+    if (got > 0) done += static_cast<unsigned>(got);
+  } while (got > 0 && waits_for_more());
+  if (done == 0) return static_cast<int>(got);
+  if (limit != nullptr) copy_to_program(limit, &left, sizeof left);
   return call.give(static_cast<int>(done));
 }
 

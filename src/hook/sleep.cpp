@@ -17,15 +17,6 @@ WEFT_HOOK_NEXT(usleep);
 WEFT_HOOK_NEXT(nanosleep);
 WEFT_HOOK_NEXT(clock_nanosleep);
 
-clock::duration duration_of(const timespec& t) noexcept {
-  using std::chrono::nanoseconds;
-  using std::chrono::seconds;
-  constexpr std::int64_t most = std::chrono::duration_cast<seconds>(clock::duration::max()).count() - 1;
-  if (t.tv_sec > most) return clock::duration::max();
-  return seconds{t.tv_sec} + nanoseconds{t.tv_nsec};
-}
-bool is_valid(const timespec& t) noexcept { return t.tv_sec >= 0 && t.tv_nsec >= 0 && t.tv_nsec < 1'000'000'000; }
-
 // False: a stop ended the sleep.
 bool sleep_in_fiber(clock::duration d) noexcept {
   if (d <= clock::duration::zero()) return await_unless_stopped(weft::yield());
@@ -62,9 +53,9 @@ int usleep(useconds_t microseconds) {
 
 int nanosleep(const timespec* wanted, timespec* left) {
   const hooked_call call{&weft::hook_options::sleep};
-  timespec time;
-  if (!call || !copy_from_program(&time, wanted, sizeof time) || !is_valid(time)) return next_nanosleep(wanted, left);
-  if (call.is_stopped() || !sleep_in_fiber(duration_of(time))) return call.fail(ECANCELED);
+  weft::clock::duration time{};
+  if (!call || !read_time(&time, wanted)) return next_nanosleep(wanted, left);
+  if (call.is_stopped() || !sleep_in_fiber(time)) return call.fail(ECANCELED);
   return call.give(0);
 }
 
@@ -72,18 +63,16 @@ int nanosleep(const timespec* wanted, timespec* left) {
 // Any other sleep blocks the thread: its clock may be set, stand still or count the time for which the system is suspended.
 int clock_nanosleep(clockid_t by, int flags, const timespec* wanted, timespec* left) {
   const hooked_call call{&weft::hook_options::sleep};
-  timespec time;
+  weft::clock::duration time{};
   const bool is_absolute = (flags & TIMER_ABSTIME) != 0;
   const bool is_known = by == CLOCK_MONOTONIC || (by == CLOCK_REALTIME && !is_absolute);
-  if (!call || !is_known || !copy_from_program(&time, wanted, sizeof time) || !is_valid(time))
-    return next_clock_nanosleep(by, flags, wanted, left);
-  weft::clock::duration d = duration_of(time);
+  if (!call || !is_known || !read_time(&time, wanted)) return next_clock_nanosleep(by, flags, wanted, left);
   if (is_absolute) {
     timespec now;
     ::clock_gettime(by, &now);
-    d -= duration_of(now);
+    time -= duration_of(now);
   }
-  const bool has_slept = !call.is_stopped() && sleep_in_fiber(d);
+  const bool has_slept = !call.is_stopped() && sleep_in_fiber(time);
   static_cast<void>(call.give(0));  // leaves errno as it was
   return has_slept ? 0 : ECANCELED;
 }

@@ -937,6 +937,37 @@ TEST(hook, a_peek_that_wants_all_gives_what_is_there_when_it_may_not_wait_longer
   });
 }
 
+TEST(hook, a_receive_of_several_messages_with_a_limit_waits_and_says_what_is_left) {
+  socket_pair pair{SOCK_DGRAM};
+  char bytes[3];
+  iovec parts[3];
+  mmsghdr messages[3]{};
+  for (int i = 0; i != 3; ++i) {
+    parts[i] = {&bytes[i], 1};
+    messages[i].msg_hdr.msg_iov = &parts[i];
+    messages[i].msg_hdr.msg_iovlen = 1;
+  }
+  const auto send = [&] { EXPECT_EQ(::write(pair.at[1], "x", 1), 1); };
+  timespec limit{600, 0};
+  expect_waits([&] { EXPECT_EQ(::recvmmsg(pair.at[0], messages, 3, 0, &limit), 3); },
+               [&] {
+                 for (int i = 0; i != 3; ++i) {
+                   send();
+                   ::usleep(100);
+                 }
+               });
+  EXPECT_LE(limit.tv_sec, 599);
+  EXPECT_GT(limit.tv_sec, 0);
+  limit = {600, 0};
+  expect_waits([&] { EXPECT_EQ(::recvmmsg(pair.at[0], messages, 3, MSG_WAITFORONE, &limit), 1); }, send);
+  limit = {0, 1};  // which is over when the first one comes
+  expect_waits([&] { EXPECT_EQ(::recvmmsg(pair.at[0], messages, 3, 0, &limit), 1); }, send);
+  EXPECT_EQ(limit.tv_sec + limit.tv_nsec, 0);
+  limit = {};
+  for (int i = 0; i != 2; ++i) send();
+  run_hooked([&] { EXPECT_EQ(::recvmmsg(pair.at[0], messages, 3, 0, &limit), 1) << "as without hooks"; });
+}
+
 // ---- poll, select, epoll ------------------------------------------------------------------------------------------------------
 
 TEST(hook, poll_waits_for_one_and_for_many) {
@@ -1220,6 +1251,8 @@ TEST(hook, failures_are_those_of_the_plain_calls) {
   const volatile int below_zero = -1;
   char byte = 0;
   iovec part{nowhere, 4};
+  mmsghdr message{};
+  timespec no_time{0, -1};
   const std::function<ssize_t()> calls[] = {
       [&] { return ::read(bad, &byte, 1); },
       [&] { return ::write(bad, &byte, 1); },
@@ -1236,6 +1269,8 @@ TEST(hook, failures_are_those_of_the_plain_calls) {
       [&] { return ::writev(ends.at[0], reinterpret_cast<iovec*>(no_address), 2); },
       [&] { return ::sendmsg(ends.at[0], reinterpret_cast<msghdr*>(no_address), 0); },
       [&] { return ::recvmsg(ends.at[0], reinterpret_cast<msghdr*>(no_address), 0); },
+      [&] { return ssize_t{::recvmmsg(ends.at[0], &message, 1, 0, &no_time)}; },
+      [&] { return ssize_t{::recvmmsg(ends.at[0], &message, 1, 0, reinterpret_cast<timespec*>(no_address))}; },
       [&] { return ssize_t{::poll(reinterpret_cast<pollfd*>(no_address), 1, 10)}; },
       [&] { return ssize_t{::select(-1, nullptr, nullptr, nullptr, nullptr)}; },
       [&] { return ssize_t{::epoll_wait(bad, reinterpret_cast<epoll_event*>(no_address), 1, 10)}; },
