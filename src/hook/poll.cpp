@@ -2,7 +2,7 @@
 //
 // A call for one descriptor and one direction waits as a read does. Any other call makes an epoll set of its descriptors, and
 // waits until that set is readable. After each change the C library's poll() or select() is called with a timeout of zero, and
-// its answer is what the hook returns.
+// its answer is what the hook returns. Where the system gives no set, or can't watch a descriptor, it is called after pauses.
 //
 // A call with a signal mask blocks the thread: a signal mask belongs to a thread, not to a fiber.
 #include <poll.h>
@@ -17,11 +17,11 @@
 #include <climits>
 #include <memory>
 #include <new>
-#include <weft/net.hpp>
 
 #include "hook/descriptors.hpp"
 #include "hook/next.hpp"
 #include "hook/program_memory.hpp"
+#include "io/io_service.hpp"
 
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
@@ -44,83 +44,108 @@ WEFT_HOOK_NEXT(__ppoll_chk);
 using std::chrono::milliseconds;
 using weft::hook_options;
 
-// An epoll set that lives as long as one call.
+// An epoll set of the descriptors of one call, which lives as long as the call.
 class temporary_epoll_set {
  public:
-  temporary_epoll_set() noexcept : set_{::epoll_create1(EPOLL_CLOEXEC)} {}
+  temporary_epoll_set(const pollfd* those, std::size_t count) noexcept
+      : those_{those}, count_{count}, set_{::epoll_create1(EPOLL_CLOEXEC)} {}
   temporary_epoll_set(const temporary_epoll_set&) = delete;
   ~temporary_epoll_set() {
+    listeners_.reset();  // first, since they wake who waits for the set
+    if (at_ != nullptr) {
+      static_cast<void>(at_->release());
+      at_->drop();
+    }
     if (set_ >= 0) ::close(set_);
   }
-  /// Adds a descriptor; one that is in the set already is then watched for `all_events()`. False: it can't be watched.
-  template <class AllEvents>
-  bool add(int number, std::uint32_t events, AllEvents all_events) noexcept {
-    epoll_event one{.events = events, .data = {.u64 = 0}};
-    if (::epoll_ctl(set_, EPOLL_CTL_ADD, number, &one) == 0) return true;
-    // EPERM: epoll can't watch the file, which is always ready. EBADF: poll() or select() reports it.
-    if (errno != EEXIST) return errno == EPERM || errno == EBADF;
-    one.events = all_events();
-    return ::epoll_ctl(set_, EPOLL_CTL_MOD, number, &one) == 0;
-  }
-  /// Waits until a descriptor is ready, or the time is over.
-  waited wait(clock::time_point until) const noexcept {
-    try {
-      const auto ready = [this] { return net::ready(set_, net::readiness::readable); };
-      if (until == without_end) return ended_by(await_unless_stopped(as_result(ready())));
-      const clock::duration left = until - current_clock().now();
-      if (left <= clock::duration::zero()) return waited::timed_out;
-      return ended_by(await_unless_stopped(as_result(timeout(left, ready()))));
-    } catch (const std::bad_alloc&) {
-      return waited::no_memory;
+  /// Waits until look() gives something else than 0, or the time is over.
+  template <class Look>
+  waited wait_until(clock::time_point until, Look look) noexcept {
+    waited how = begin();
+    while (how == waited::ready) {
+      at_->expect_change(direction::in);
+      if (is_one_closed()) return waited::closed;
+      if (look() != 0) break;
+      how = wait_for_change(*at_, direction::in, until);
     }
+    return how;
   }
-  explicit operator bool() const noexcept { return set_ >= 0; }
 
  private:
+  waited begin() noexcept {
+    if (set_ < 0) return waited::impossible;
+    for (const pollfd* one = those_; one != those_ + count_; ++one)
+      if (one->fd >= 0 && !add(*one)) return waited::impossible;
+    listeners_.reset(new (std::nothrow) close_listener[count_]);
+    if (!listeners_) return waited::no_memory;
+    try {
+      at_ = &io_service_here().watch(set_, false);
+    } catch (const std::bad_alloc&) {
+      return waited::no_memory;
+    } catch (...) {
+      return waited::impossible;
+    }
+    for (std::size_t i = 0; i != count_; ++i)
+      if (those_[i].fd >= 0) listeners_[i].begin(those_[i].fd, *at_);
+    return waited::ready;
+  }
+  // False: it can't be watched. A descriptor that is in the set already is watched for all events that the call asks of it. For
+  // no others: the wait would end for those.
+  bool add(const pollfd& added) noexcept {
+    epoll_event one{.events = static_cast<unsigned short>(added.events), .data = {.u64 = 0}};
+    if (::epoll_ctl(set_, EPOLL_CTL_ADD, added.fd, &one) == 0) return true;
+    // EPERM: epoll can't watch the file, which is always ready. EBADF: poll() or select() reports it.
+    if (errno != EEXIST) return errno == EPERM || errno == EBADF;
+    one.events = 0;
+    for (const pollfd* each = those_; each != those_ + count_; ++each)
+      if (each->fd == added.fd) one.events |= static_cast<unsigned short>(each->events);
+    return ::epoll_ctl(set_, EPOLL_CTL_MOD, added.fd, &one) == 0;
+  }
+  bool is_one_closed() const noexcept {
+    return std::any_of(listeners_.get(), listeners_.get() + count_,
+                       [](const close_listener& one) { return one.is_closed(); });
+  }
+
+  const pollfd* those_;
+  std::size_t count_;
   int set_;
+  descriptor* at_ = nullptr;  // the set's, by which the fiber waits
+  std::unique_ptr<close_listener[]> listeners_;
 };
+
+// Looks after 1 ms, then 2 ms, up to 64 ms: for descriptors of which no event tells.
+template <class Look>
+waited look_with_pauses(clock::time_point until, Look look) noexcept {
+  for (clock::duration pause = milliseconds{1}; look() == 0;
+       pause = std::min<clock::duration>(2 * pause, milliseconds{64})) {
+    const clock::duration left = until == without_end ? pause : until - current_clock().now();
+    if (left <= clock::duration::zero()) return waited::timed_out;
+    if (!await_unless_stopped(sleep_for(std::min(left, pause)))) return waited::stopped;
+  }
+  return waited::ready;
+}
 
 constexpr unsigned in_events = POLLIN | POLLRDNORM | POLLRDHUP, out_events = POLLOUT | POLLWRNORM;
 
 // Waits until look() gives something else than 0. The caller has called look() before, so `those` are known to be readable.
-template <class Look, class Plain>
-int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count, clock::time_point until, Look look,
-                 Plain plain) noexcept {
+template <class Look>
+int wait_for_any(const hooked_call& call, const pollfd* those, std::size_t count, clock::time_point until,
+                 Look look) noexcept {
   int found = 0;
+  const auto finds = [&] { return (found = look()) != 0; };
   waited how = waited::ready;
   if (count == 0) return await_unless_stopped(sleep_until(until)) ? call.give(0) : call.fail(ECANCELED);
   // poll() reports these events even if the program did not ask. Ignored here, since libpq asks for them.
   constexpr unsigned always = POLLERR | POLLHUP | POLLNVAL;
   const unsigned events = count == 1 && those->fd >= 0 ? static_cast<unsigned short>(those->events) & ~always : 0U;
   if (events != 0 && ((events & ~in_events) == 0 || (events & ~out_events) == 0)) {
-    how = wait_until(call, those->fd, (events & ~in_events) == 0 ? direction::in : direction::out, until,
-                     [&] { return (found = look()) != 0; });
+    how = wait_until(call, those->fd, (events & ~in_events) == 0 ? direction::in : direction::out, until, finds);
   } else {
-    temporary_epoll_set set;
-    if (!set) return call.give(plain());
-    // All events that the call asks of `number`. No others: the wait would end for those.
-    const auto events_of = [&](int number) {
-      std::uint32_t all = 0;
-      for (const pollfd* one = those; one != those + count; ++one)
-        if (one->fd == number) all |= static_cast<unsigned short>(one->events);
-      return all;
-    };
-    for (const pollfd* one = those; one != those + count; ++one)
-      if (one->fd >= 0 &&
-          !set.add(one->fd, static_cast<unsigned short>(one->events), [&] { return events_of(one->fd); }))
-        return call.give(plain());
-    while (how == waited::ready && (found = look()) == 0) how = set.wait(until);
+    how = temporary_epoll_set{those, count}.wait_until(until, finds);
     if (how == waited::timed_out) found = look();  // one may have become ready since the last look
   }
-  switch (how) {
-    case waited::ready:
-    case waited::timed_out: return call.give(found);
-    case waited::impossible: return call.give(plain());
-    case waited::stopped:
-    case waited::closed:
-    case waited::no_memory: break;
-  }
-  return call.fail(error_of(how, 0));
+  if (how == waited::impossible) how = look_with_pauses(until, finds);
+  return how == waited::ready || how == waited::timed_out ? call.give(found) : call.fail(error_of(how, 0));
 }
 
 template <class Plain>
@@ -129,7 +154,7 @@ int poll_hooked(const hooked_call& call, pollfd* those, nfds_t count, clock::dur
   const auto look = [&] { return next_poll(those, count, 0); };
   const int found = look();
   if (found != 0 || limit == clock::duration::zero()) return call.give(found);
-  return wait_for_any(call, those, count, after(limit), look, plain);
+  return may_suspend() ? wait_for_any(call, those, count, after(limit), look) : call.give(plain());
 }
 
 // ---- select -----------------------------------------------------------------------------------------------------------------
@@ -149,6 +174,12 @@ class copied_sets {
   }
   explicit operator bool() const noexcept { return is_whole_; }
 
+  /// Writes the copies back.
+  void restore(fd_set* in, fd_set* out, fd_set* other) const noexcept {
+    const std::array<fd_set*, 3> those{in, out, other};
+    for (std::size_t i = 0; i != 3; ++i)
+      if (bits_[i]) copy_to_program(those[i], bits_[i].get(), size_);
+  }
   /// The sets as an array of pollfd. Returns its length; -1: there is no memory.
   int to_pollfds(std::unique_ptr<pollfd[]>& into) const noexcept {
     into.reset(new (std::nothrow) pollfd[static_cast<std::size_t>(count_)]);
@@ -173,6 +204,23 @@ class copied_sets {
   bool is_whole_ = true;
 };
 
+// Whether select() reports what poll() has found in one of `those`. What it does not report, such as the end of a connection that
+// is in the third set alone, is not waited for any more.
+bool is_in_sets(pollfd* those, int count) noexcept {
+  bool is = false;
+  for (pollfd* one = those; one != those + count; ++one) {
+    if (one->fd < 0 || one->revents == 0) continue;
+    const unsigned asked = static_cast<unsigned short>(one->events);
+    const unsigned counts = asked | POLLNVAL | ((asked & POLLIN) != 0 ? unsigned{POLLHUP | POLLERR} : 0U) |
+                            ((asked & POLLOUT) != 0 ? unsigned{POLLERR} : 0U);
+    if ((static_cast<unsigned short>(one->revents) & counts) != 0)
+      is = true;
+    else
+      one->fd = -1;
+  }
+  return is;
+}
+
 // The result of a select in a fiber. False in `is_there`: the plain call must be made, which may block.
 struct selected {
   bool is_there = false;
@@ -186,20 +234,18 @@ selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* o
   const int numbers = sets ? sets.to_pollfds(those) : -1;
   if (numbers < 0) return {};
   // Waits with poll() for the same descriptors, since select() overwrites its sets even when nothing is ready.
-  bool blocks = false;
   const auto look = [&] { return next_poll(those.get(), static_cast<nfds_t>(numbers), 0); };
-  int ready = look();
-  if (ready == 0)
-    ready = wait_for_any(call, those.get(), static_cast<std::size_t>(numbers), until, look, [&] {
-      blocks = true;
-      return 0;
-    });
-  if (blocks) return {};
-  if (ready < 0) return {true, ready};
-  timeval none{0, 0};
-  const int found = next_select(count, in, out, other, &none);
-  if (found == 0 && ready > 0) return {};  // poll() has reported an event that is in no set
-  return {true, call.give(found)};
+  for (;;) {
+    int ready = look();
+    if (ready == 0 && !may_suspend()) return {};
+    if (ready == 0) ready = wait_for_any(call, those.get(), static_cast<std::size_t>(numbers), until, look);
+    if (ready < 0) return {true, ready};
+    if (ready > 0 && !is_in_sets(those.get(), numbers)) continue;
+    timeval none{0, 0};
+    const int found = next_select(count, in, out, other, &none);
+    if (found != 0 || ready == 0) return {true, call.give(found)};
+    sets.restore(in, out, other);  // somebody else took what poll() had found
+  }
 }
 
 }  // namespace

@@ -32,8 +32,9 @@ struct number_watch {
 };
 
 struct number_entry {
-  std::mutex lock;  // guards the list, and a poll() with the call after it; taken before the lock of a service's list
+  std::mutex lock;  // guards the lists, and a poll() with the call after it; taken before the lock of a service's list
   number_watch* watches = nullptr;
+  close_listener* listeners = nullptr;
 
   void add(number_watch& one) noexcept {
     one.next = watches;
@@ -282,21 +283,41 @@ bool watch_of_number::has_changed(direction which) const noexcept { return watch
 bool watch_of_number::has_ended(direction which) const noexcept { return watch_->at->has_ended(which); }
 void watch_of_number::report_changes() noexcept { watch_->at->report_changes(); }
 
-waited watch_of_number::wait(direction which, clock::time_point until) noexcept {
-  waited how = waited::ready;
-  if (until == without_end) {
-    if (!await_unless_stopped(watch_->at->until_ready(which))) how = waited::stopped;
-  } else {
-    const clock::duration left = until - current_clock().now();
-    if (left <= clock::duration::zero()) return waited::timed_out;
-    try {
-      how = ended_by(await_unless_stopped(as_result(timeout(left, watch_->at->until_ready(which)))));
-    } catch (const std::bad_alloc&) {  // the timer's task could not be allocated
-      how = waited::no_memory;
-    }
+waited wait_for_change(descriptor& at, direction which, clock::time_point until) noexcept {
+  if (until == without_end) return await_unless_stopped(at.until_ready(which)) ? waited::ready : waited::stopped;
+  const clock::duration left = until - current_clock().now();
+  if (left <= clock::duration::zero()) return waited::timed_out;
+  try {
+    return ended_by(await_unless_stopped(as_result(timeout(left, at.until_ready(which)))));
+  } catch (const std::bad_alloc&) {  // the timer's task could not be allocated
+    return waited::no_memory;
   }
+}
+
+waited watch_of_number::wait(direction which, clock::time_point until) noexcept {
+  const waited how = wait_for_change(*watch_->at, which, until);
   const std::lock_guard guard{entry_->lock};
   return watch_->is_closed ? waited::closed : how;
+}
+
+void close_listener::begin(int number, descriptor& woken) noexcept {
+  entry_ = entry_of(number, true);
+  if (entry_ == nullptr) return;
+  woken_ = &woken;
+  const std::lock_guard guard{entry_->lock};
+  next_ = std::exchange(entry_->listeners, this);
+}
+close_listener::~close_listener() {
+  if (entry_ == nullptr) return;
+  const std::lock_guard guard{entry_->lock};
+  close_listener** at = &entry_->listeners;
+  while (*at != this) at = &(*at)->next_;
+  *at = next_;
+}
+bool close_listener::is_closed() const noexcept {
+  if (entry_ == nullptr) return false;
+  const std::lock_guard guard{entry_->lock};
+  return is_closed_;
 }
 
 void end_waits_for(int number) noexcept {
@@ -305,6 +326,10 @@ void end_waits_for(int number) noexcept {
   ended_watches all{*entry};
   const std::lock_guard guard{entry->lock};
   if (entry->watches != nullptr) all.take(file_identity{number}, true);
+  for (close_listener* each = entry->listeners; each != nullptr; each = each->next_) {
+    each->is_closed_ = true;
+    each->woken_->has_more(direction::in);
+  }
 }
 
 void end_unused_watches_of(int number) noexcept {

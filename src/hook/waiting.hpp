@@ -197,6 +197,30 @@ waited ended_by(const std::optional<Result>& ended) noexcept {
   return ended->error() ? waited::impossible : waited::no_memory;  // std::bad_alloc has no code
 }
 
+/// Waits until the service reports a change of `at`, or the time is over.
+waited wait_for_change(descriptor& at, direction which, clock::time_point until) noexcept;
+
+/// By a wait for several numbers, for each of them: hears that the number is about to be closed.
+class close_listener {
+ public:
+  close_listener() = default;
+  close_listener(const close_listener&) = delete;
+  ~close_listener();
+
+  /// `woken`: by what the wait is woken. It must outlive this.
+  void begin(int number, descriptor& woken) noexcept;
+  /// If it is false, the wait is woken once that changes.
+  bool is_closed() const noexcept;
+
+ private:
+  friend void end_waits_for(int number) noexcept;
+  struct number_entry* entry_ = nullptr;
+  descriptor* woken_ = nullptr;
+  // The number's lock guards the rest. Also held while a wait is woken, so that the wait can't end meanwhile.
+  bool is_closed_ = false;
+  close_listener* next_ = nullptr;
+};
+
 /// Ends the waits for a number with EBADF. To be called before the number is closed. Does nothing in a child of vfork(), which
 /// shares the parent's memory: the child has descriptors of its own, but the waits are the parent's.
 void end_waits_for(int number) noexcept;

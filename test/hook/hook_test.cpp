@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -1051,6 +1052,51 @@ TEST(hook, a_poll_that_has_a_number_twice_does_not_spin) {
   run_hooked([&] { EXPECT_EQ(::poll(twice, 2, -1), 1); });
 }
 
+TEST(hook, poll_waits_for_many_where_the_system_gives_no_descriptor_more) {
+  socket_pair a{SOCK_STREAM}, b{SOCK_STREAM};
+  pollfd two[2] = {{a.at[0], POLLIN, 0}, {b.at[0], POLLIN, 0}};
+  rlimit before{};
+  const int lowest = ::dup(a.at[0]);
+  ::close(lowest);
+  expect_waits(
+      [&] {
+        ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+        const rlimit none{static_cast<rlim_t>(lowest), before.rlim_max};
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+        EXPECT_EQ(::poll(two, 2, -1), 1);
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+      },
+      [&] { EXPECT_EQ(::write(b.at[1], "x", 1), 1); });
+  EXPECT_EQ(two[1].revents, POLLIN);
+}
+
+// Its end is no exception, and is not waited for either.
+TEST(hook, a_select_for_exceptions_waits_on_behind_the_end_of_a_connection) {
+  socket_pair ended{SOCK_STREAM}, other{SOCK_STREAM};
+  ended.close(1);
+  fd_set in, exceptional;
+  const auto begin = [&] {
+    FD_ZERO(&in);
+    FD_ZERO(&exceptional);
+    FD_SET(ended.at[0], &exceptional);
+  };
+  const int most = std::max(ended.at[0], other.at[0]) + 1;
+  expect_lets_others_run([&] {
+    begin();
+    timeval limit{0, 1000};
+    EXPECT_EQ(::select(most, nullptr, nullptr, &exceptional, &limit), 0);
+  });
+  expect_waits(
+      [&] {
+        begin();
+        FD_SET(other.at[0], &in);
+        EXPECT_EQ(::select(most, &in, nullptr, &exceptional, nullptr), 1);
+      },
+      [&] { EXPECT_EQ(::write(other.at[1], "x", 1), 1); });
+  EXPECT_TRUE(FD_ISSET(other.at[0], &in));
+  EXPECT_FALSE(FD_ISSET(ended.at[0], &exceptional));
+}
+
 TEST(hook, epoll_wait_waits) {
   socket_pair ends{SOCK_STREAM};
   const int set = ::epoll_create1(0);
@@ -1179,6 +1225,38 @@ TEST(hook, close_and_dup2_end_those_who_wait) {
   run_at_once({[&] { first = told([&] { return ::read(b.at[0], &byte, 1); }); },
                [&] { EXPECT_EQ(::dup2(b.at[1], b.at[0]), b.at[0]); }});
   EXPECT_EQ(first, (failure{-1, EBADF}));
+}
+
+// One of two, of which a duplicate keeps the file open. The limit only ends a test that fails.
+TEST(hook, close_and_dup2_end_those_who_wait_for_many) {
+  constexpr int long_time = 20'000;
+  for (const bool by_dup2 : {false, true}) {
+    socket_pair a{SOCK_STREAM}, b{SOCK_STREAM}, c{SOCK_STREAM};
+    const int twin = ::dup(b.at[0]);
+    failure polled{}, selected{};
+    run_at_once({[&] {
+                   pollfd two[2] = {{a.at[0], POLLIN, 0}, {b.at[0], POLLIN, 0}};
+                   polled = told([&] { return ::poll(two, 2, long_time); });
+                 },
+                 [&] {
+                   fd_set in;
+                   FD_ZERO(&in);
+                   FD_SET(a.at[0], &in);
+                   FD_SET(b.at[0], &in);
+                   timeval limit{long_time / 1000, 0};
+                   const int most = std::max(a.at[0], b.at[0]) + 1;
+                   selected = told([&] { return ::select(most, &in, nullptr, nullptr, &limit); });
+                 },
+                 [&] {
+                   if (by_dup2)
+                     EXPECT_EQ(::dup2(c.at[0], b.at[0]), b.at[0]);
+                   else
+                     b.close(0);
+                 }});
+    EXPECT_EQ(polled, (failure{-1, EBADF}));
+    EXPECT_EQ(selected, (failure{-1, EBADF}));
+    ::close(twin);
+  }
 }
 
 // As fclose() does, or a plain thread. The first wait is over by then, and the second one is for the other file.
