@@ -1,6 +1,7 @@
 // Counts the pthread locks that a fiber holds. While it holds one, its calls block the thread instead of suspending the fiber:
 // if another fiber ran on the thread and wanted the lock, it would block the thread, and so both fibers, for ever. Waiting for
-// a lock or on a condition variable also blocks the thread.
+// a lock or on a condition variable also blocks the thread. What is done once counts as a lock while it is done: the function of
+// pthread_once() or call_once(), and the initializer of a static variable in a function (statics.cpp).
 #include <pthread.h>
 #include <threads.h>
 #include <time.h>
@@ -25,6 +26,14 @@ inline int count_unlock(int answer) noexcept {
   return answer;
 }
 
+// Counts a lock as long as it lives.
+class counted_lock {
+ public:
+  counted_lock() noexcept { count_lock(0); }
+  counted_lock(const counted_lock&) = delete;
+  ~counted_lock() { count_unlock(0); }
+};
+
 #if !defined(WEFT_WATCH_LOCKS)
 WEFT_HOOK_NEXT(pthread_mutex_lock);
 WEFT_HOOK_NEXT(pthread_mutex_trylock);
@@ -48,6 +57,8 @@ WEFT_HOOK_NEXT(mtx_lock);
 WEFT_HOOK_NEXT(mtx_trylock);
 WEFT_HOOK_NEXT(mtx_timedlock);
 WEFT_HOOK_NEXT(mtx_unlock);
+WEFT_HOOK_NEXT(pthread_once);
+WEFT_HOOK_NEXT(call_once);
 
 }  // namespace
 
@@ -99,5 +110,15 @@ int mtx_lock(mtx_t* one) { return count_lock(next_mtx_lock(one)); }
 int mtx_trylock(mtx_t* one) { return count_lock(next_mtx_trylock(one)); }
 int mtx_timedlock(mtx_t* one, const timespec* until) { return count_lock(next_mtx_timedlock(one, until)); }
 int mtx_unlock(mtx_t* one) { return count_unlock(next_mtx_unlock(one)); }
+
+int pthread_once(pthread_once_t* which, void (*initialize)()) {
+  const counted_lock meanwhile;
+  return next_pthread_once(which, initialize);
+}
+// glibc's does not call the symbol above.
+void call_once(once_flag* which, void (*initialize)()) {
+  const counted_lock meanwhile;
+  next_call_once(which, initialize);
+}
 
 }  // extern "C"

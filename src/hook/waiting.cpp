@@ -360,11 +360,12 @@ namespace weft {
 namespace detail {
 // A member of a static library is linked only if something refers to it. This table refers to one symbol of each source file,
 // so that a program which uses hooks::hooks() gets all hooks.
-extern const char hooks_sleep, hooks_locks, hooks_streams, hooks_sockets, hooks_receiving, hooks_poll, hooks_names,
-    hooks_files;
+extern const char hooks_sleep, hooks_locks, hooks_statics, hooks_streams, hooks_receiving, hooks_sockets, hooks_poll,
+    hooks_names, hooks_files;
 namespace {
-[[gnu::used]] const char* const all_sources[] = {&hooks_sleep,     &hooks_locks, &hooks_streams, &hooks_sockets,
-                                                 &hooks_receiving, &hooks_poll,  &hooks_names,   &hooks_files};
+[[gnu::used]] const char* const all_sources[] = {&hooks_sleep,   &hooks_locks,     &hooks_statics,
+                                                 &hooks_streams, &hooks_receiving, &hooks_sockets,
+                                                 &hooks_poll,    &hooks_names,     &hooks_files};
 }  // namespace
 }  // namespace detail
 

@@ -40,7 +40,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -1508,6 +1511,74 @@ TEST(hook, a_call_under_any_other_lock_blocks_the_thread) {
                 [&] { EXPECT_EQ(::pthread_spin_unlock(&spin), 0); });
   ::pthread_spin_destroy(&spin);
 }
+
+// What is done once, by the first of two fibers that want it, and waits.
+template <class Once>
+void expect_blocks_once(Once once) {
+  bool is_in_it = false;
+  const auto wants = [&] {
+    once([&is_in_it] {
+      is_in_it = true;
+      ::usleep(1000);
+      is_in_it = false;
+    });
+    EXPECT_FALSE(is_in_it);
+  };
+  run_at_once({wants, wants});
+}
+
+std::function<void()> to_do_once;
+
+TEST(hook, a_call_in_what_is_done_once_blocks_the_thread) {
+  expect_blocks_once([](std::function<void()> what) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    to_do_once = std::move(what);
+    EXPECT_EQ(::pthread_once(&once, [] { to_do_once(); }), 0);
+  });
+  expect_blocks_once([](std::function<void()> what) {
+    static once_flag once = ONCE_FLAG_INIT;
+    to_do_once = std::move(what);
+    ::call_once(&once, [] { to_do_once(); });
+  });
+#if !defined(WEFT_TEST_TSAN)  // behind an exception it waits for ever
+  expect_blocks_once([once = std::make_shared<std::once_flag>()](const std::function<void()>& what) {
+    try {
+      std::call_once(*once, [&] {
+        what();
+        throw std::runtime_error{"the next one tries again"};
+      });
+    } catch (const std::runtime_error&) {  // it counts as no lock any more
+    }
+  });
+#endif
+  expect_lets_others_run([] { ::usleep(1000); });
+}
+
+#if !defined(WEFT_TEST_TSAN)  // it has these functions of the compiler's to itself
+TEST(hook, a_call_in_the_initializer_of_a_static_variable_blocks_the_thread) {
+  expect_blocks_once([](std::function<void()> what) {
+    const auto initialize = [&] {
+      what();
+      return 7;
+    };
+    static const int seven = initialize();
+    EXPECT_EQ(seven, 7);
+  });
+  expect_blocks_once([tries = 0](std::function<void()> what) mutable {
+    const auto initialize = [&] {
+      what();
+      if (++tries == 1) throw std::runtime_error{"the next one tries again"};
+      return 8;
+    };
+    try {
+      static const int eight = initialize();
+      EXPECT_EQ(eight, 8);
+    } catch (const std::runtime_error&) {  // it counts as no lock any more
+    }
+  });
+  expect_lets_others_run([] { ::usleep(1000); });
+}
+#endif
 
 #if !defined(WEFT_TEST_TSAN)  // it knows neither of these, and so of no lock where one is unlocked
 TEST(hook, a_call_under_a_lock_with_a_clock_blocks_the_thread) {
