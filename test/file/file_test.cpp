@@ -487,8 +487,10 @@ WEFT_TEST("file: a replacement gives nobody more rights") {
     // By somebody who is not in that group.
     EXPECT_EQ(::chmod(in.path().c_str(), 0777), 0);
     EXPECT_EQ(::seteuid(65534), 0);
+    const bool may = ::faccessat(AT_FDCWD, in.path().c_str(), W_OK | X_OK, AT_EACCESS) == 0;  // folders above, too
     const auto how = co_await as_result(weft::replace_file(path, "new"));
     EXPECT_EQ(::seteuid(0), 0);
+    if (!may) continue;
     EXPECT_TRUE(how.has_value()) << how.error().message();
     EXPECT_EQ(::stat(path.c_str(), &known), 0);
     EXPECT_NE(known.st_gid, group);

@@ -399,7 +399,9 @@ TEST_P(process_faults, one_that_can_not_be_killed_is_reaped_once_it_has_ended) {
       };
       {
         const injection one{{call::pidfd_send_signal, {EPERM}}, 0};
-        const process child{{.own_group = false}, {"sleep", ends_before ? "0" : "0.05"}};
+        weft::process_options how{.own_group = false};
+        if (!ends_before) how.in = stdio::pipe();  // which is closed last, and ends it
+        const process child{how, {ends_before ? "true" : "cat"}};
         number = child.id();
         if (ends_before) wait_for_end();
       }
