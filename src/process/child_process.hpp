@@ -27,7 +27,10 @@ class child_process {
   /// user, so that it can't be killed, and has not ended yet.
   bool kill_and_reap() noexcept;
   /// Reaps the process if it has ended, by its id. False: it runs.
-  bool reap() noexcept { return ::waitid(P_PID, static_cast<id_t>(number_), nullptr, WEXITED | WNOHANG) != 0; }
+  bool reap() noexcept {
+    siginfo_t how{};
+    return ::waitid(P_PID, static_cast<id_t>(number_), &how, WEXITED | WNOHANG) != 0 || how.si_pid != 0;
+  }
   child_process* next = nullptr;  // in the list of those that are left to run
   void is_left() noexcept { std::exchange(at_, nullptr)->drop(); }
 
@@ -151,7 +154,7 @@ class child_process {
   descriptor* at_ = nullptr;
 };
 
-/// Whether a process runs in this group: by /proc, so it blocks. True where that does not tell.
+/// Whether a process runs in this group, by /proc. True where that does not tell.
 bool any_runs_in_group(pid_t group) noexcept;
 
 /// Reaps those processes that have ended since they were left to run, because they could not be killed.

@@ -14,7 +14,6 @@
 #include <ctime>
 #include <system_error>
 #include <type_traits>
-#include <weft/blocking.hpp>
 #include <weft/error.hpp>
 #include <weft/timed.hpp>
 #include <weft/timer.hpp>
@@ -170,8 +169,8 @@ class spawn_settings {
   pid_t start(const std::vector<std::string>& arguments, variables_for& variables) {
     const std::vector<char*> pointers = pointers_to(arguments);
     char* const* const environment = variables.pointers();
-    // A program that was just written can't be started (ETXTBSY) while another thread starts one: until that has loaded its program,
-    // it has a duplicate of each descriptor, also of those that were closed meanwhile.
+    // A program that was just written can't be started (ETXTBSY) while another thread starts one: until that has loaded its
+    // program, it has a duplicate of each descriptor, also of those that were closed meanwhile.
     for (long pause = 100'000;; pause *= 2) {
       const detail::as_unpinned on_all;
       pid_t number = -1;
@@ -278,8 +277,9 @@ task<exit_status> until_all_have_ended(detail::child_process& child) {
   const exit_status how = co_await until_ended(child);
   constexpr auto longest = std::chrono::milliseconds{64};
   for (auto pause = std::chrono::milliseconds{1}; child.has_left_group(); pause = std::min(2 * pause, longest)) {
-    // What has ended there may never be reaped, as in a container whose first process reaps nothing.
-    if (!co_await blocking(detail::any_runs_in_group, child.number())) break;
+    // What has ended there may never be reaped, as in a container whose first process reaps nothing. To find that out takes some 10
+    // us for each process of the system.
+    if (pause == longest && !detail::any_runs_in_group(child.number())) break;
     co_await sleep_for(pause);
   }
   co_return how;
