@@ -4,7 +4,6 @@
 #include <fcntl.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <weft/unix.hpp>

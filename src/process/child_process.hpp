@@ -60,8 +60,8 @@ class child_process {
     const std::lock_guard guard{lock_};
     if (!is_there_) return is_lost_ ? ECHILD : 0;
     siginfo_t how{};
-    if (ends_group_ &&
-        !tells_group_) {  // before the reaping: a zombie keeps its id, so that of the group names no other one
+    // Before the reaping: a zombie keeps its id, so that of the group names no other one.
+    if (ends_group_ && !tells_group_) {
       if (const int refused = wait_without_blocking(how, WNOWAIT); refused != 0) return refused;
       ::kill(-number_, SIGKILL);
     }

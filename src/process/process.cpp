@@ -277,7 +277,7 @@ task<exit_status> until_all_have_ended(detail::child_process& child) {
   const exit_status how = co_await until_ended(child);
   constexpr auto longest = std::chrono::milliseconds{64};
   for (auto pause = std::chrono::milliseconds{1}; child.has_left_group(); pause = std::min(2 * pause, longest)) {
-    // What has ended there may never be reaped, as in a container whose first process reaps nothing. To find that out takes some 10
+    // What has ended there may never be reaped, as in a container whose first process reaps nothing. To find that out takes some 3
     // us for each process of the system.
     if (pause == longest && !detail::any_runs_in_group(child.number())) break;
     co_await sleep_for(pause);
