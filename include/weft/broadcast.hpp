@@ -42,7 +42,7 @@ class broadcast_send_case;
 }  // namespace detail
 
 /// What a send does if the ring is full because a receiver has not received the oldest value.
-enum class slow_receiver : unsigned char {
+enum class slow_receiver {
   wait,         ///< waits for the receiver
   drop_oldest,  ///< drops the oldest value; receiver_of::missed counts that
   end,          ///< ends the receiver: its next receive fails with receiver_too_slow
@@ -153,7 +153,7 @@ class broadcast : detail::channel_core {
     T value;
     std::size_t left;  // receivers that have not got it
   };
-  enum class sent : unsigned char { done, closed, must_wait };
+  enum class sent { done, closed, must_wait };
 
   // All under the lock.
   sent try_send_now(T& value, std::optional<slot>& dropped, detail::let_through& through) noexcept;

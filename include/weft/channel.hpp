@@ -22,7 +22,6 @@
 
 #include <coroutine>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -153,7 +152,7 @@ class channel : detail::channel_core {
 
   // What a send and a receive have in common with a case of a select. Under the lock: what is ready is done, but for the
   // waking, which comes when the lock is free.
-  enum class outcome : unsigned char { done, closed, must_wait };
+  enum class outcome { done, closed, must_wait };
   outcome try_send_now(T& value, channel_waiter*& to_wake) noexcept;
   outcome try_receive_now(std::optional<T>& slot, channel_waiter*& to_wake) noexcept;
   // The same where there is room, or a value, and nobody waits.

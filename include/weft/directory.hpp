@@ -39,7 +39,7 @@
 namespace weft::fs {
 
 /// What a name stands for.
-enum class file_kind : std::uint8_t {
+enum class file_kind {
   unknown,
   regular,
   directory,

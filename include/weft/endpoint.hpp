@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <weft/detail/base/narrow.hpp>
 
 namespace weft::net {
 
@@ -48,9 +49,9 @@ class endpoint {
  private:
   friend union ip_address;
   friend struct system_address;
-  enum class kind : std::uint8_t { v4, v6, path, abstract };
+  enum class kind { v4, v6, path, abstract };
   endpoint(kind which, std::string_view name);
-  kind kind_ = kind::v4;
+  detail::narrow<kind> kind_ = kind::v4;
   std::uint8_t size_ = 0;  // of a Unix socket's path or name
   std::uint16_t port_ = 0;
   std::uint32_t scope_ = 0;  // of an IPv6 address: the interface's number; 0: none

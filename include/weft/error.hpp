@@ -184,7 +184,7 @@ class [[nodiscard("a result may be a failure")]] result {
   }
 
  private:
-  enum class state : unsigned char { value, exception, stopped };
+  enum class state { value, exception, stopped };
 
   template <class Self>
   static decltype(auto) get(Self&& self) noexcept {

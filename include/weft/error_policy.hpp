@@ -43,7 +43,7 @@ class error_list : public std::exception {
 };
 
 /// What a handler of failures decides.
-enum class on_failure : unsigned char {
+enum class on_failure {
   go_on,  ///< nothing more happens
   /// The fork is started again. Only forks of a function whose arguments can be copied can be; others fail the scope. A fork
   /// that was told to stop is not restarted, as with `go_on`.
@@ -65,7 +65,7 @@ struct restart_limits {
 /// Fails    a handler that throws ends the program with a sentence.
 class error_policy {
  public:
-  enum class kind : unsigned char { fail_fast, collect_all, handle };
+  enum class kind { fail_fast, collect_all, handle };
 
   /// One of the kinds by its name, fail_fast or collect_all.
   constexpr error_policy(kind what = kind::fail_fast) noexcept : kind_{what} {}  // NOLINT: `.on_error = fail_fast`

@@ -4,7 +4,7 @@
 namespace weft {
 
 /// The state of a fork.
-enum class fork_status : unsigned char {
+enum class fork_status {
   running,    ///< it has not ended
   succeeded,  ///< with a value
   failed,     ///< with an exception

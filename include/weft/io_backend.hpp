@@ -7,7 +7,7 @@
 namespace weft {
 
 /// How a runtime learns that a socket is ready.
-enum class io_backend : unsigned char {
+enum class io_backend {
   /// As the environment variable WEFT_IO says (epoll, uring). Without it, io_uring for a runtime of one worker where the system
   /// allows it, and epoll for several workers.
   automatic,

@@ -35,7 +35,7 @@ namespace weft::io {
 // ---- how much -------------------------------------------------------------------------------------------------------------
 
 /// What a limited_reader does at its limit: it ends, or fails with message_size if there is more to read.
-enum class at_limit : std::uint8_t { end, fail };
+enum class at_limit { end, fail };
 
 /// Reads at most the first `limit` bytes of another reader: a body of known length, or an input of limited length.
 ///

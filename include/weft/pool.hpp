@@ -77,7 +77,7 @@ struct pool_stats {
 };
 
 /// What a pool does with its jobs when it shuts down.
-enum class pool_shutdown : unsigned char {
+enum class pool_shutdown {
   drain,   ///< runs them, and what they post, until none is left
   cancel,  ///< the same, but tells each task to stop before it runs
 };

@@ -23,7 +23,6 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -114,7 +113,7 @@ class stdio {
 
  private:
   friend class process;
-  enum class kind : std::uint8_t { inherit, null, pipe, descriptor, to_output };
+  enum class kind { inherit, null, pipe, descriptor, to_output };
   stdio(kind which, int number) noexcept : which_{which}, number_{number} {}
   kind which_;
   int number_;

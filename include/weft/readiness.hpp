@@ -6,7 +6,6 @@
 //     }
 #pragma once
 
-#include <cstdint>
 #include <utility>
 #include <weft/detail/io/descriptor.hpp>
 #include <weft/detail/net/operation.hpp>
@@ -17,7 +16,7 @@ namespace weft::detail { class until_others_ready; }  // namespace weft::detail
 namespace weft::net {
 
 /// What a descriptor is ready for, or is waited for.
-enum class readiness : std::uint8_t { readable = 1, writable = 2, either = 3 };
+enum class readiness { readable = 1, writable = 2, either = 3 };
 
 /// Waits until a descriptor of another library, which keeps it, is ready. Gives what it is ready for, which may be more than
 /// was asked: after an error, or at the end, it is both readable and writable.

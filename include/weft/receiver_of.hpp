@@ -101,7 +101,7 @@ class [[nodiscard("it receives while it lives")]] receiver_of {
 
 namespace detail {
 
-enum class receipt : unsigned char { done, over, too_slow, must_wait };
+enum class receipt { done, over, too_slow, must_wait };
 
 /// Somebody in the line of a broadcast or a watch.
 template <class Source>

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <weft/detail/base/narrow.hpp>
 
 namespace weft {
 
 /// What has happened. Files have these numbers, so none is ever reused for something else.
-enum class event_kind : std::uint16_t {
+enum class event_kind {
   // What is always recorded: waits of threads, and what one thread does to another.
   thread = 1,       ///< this thread writes here from now on; number: the kernel's number; first: of the one before
   sleep = 2,        ///< the worker falls asleep, or a thread in sync_wait; number: which worker, or no_worker
@@ -44,7 +45,7 @@ struct turn_flags {
 /// An event as it is stored in a thread's ring, and in a file, where it is little endian.
 struct recorded_event {
   std::uint64_t when;  ///< in ticks; the header of a file gives their length
-  event_kind kind;
+  detail::narrow<event_kind, std::uint16_t> kind;
   std::uint16_t flags;
   std::uint32_t number;
   std::uint64_t first;

@@ -28,7 +28,7 @@ namespace weft {
 class registry;
 
 /// How work ended.
-enum class work_end : unsigned char {
+enum class work_end {
   succeeded,  ///< with a value
   failed,     ///< with an exception
   stopped,

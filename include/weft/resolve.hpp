@@ -59,10 +59,10 @@ struct std::is_error_code_enum<weft::net::resolve_errc> : std::true_type {};
 namespace weft::net {
 
 /// Which addresses of a name are asked for.
-enum class address_family : std::uint8_t { any, v4, v6 };
+enum class address_family { any, v4, v6 };
 
 /// How names are looked up.
-enum class resolver : std::uint8_t {
+enum class resolver {
   automatic,  ///< by c-ares, or as `system` where weft was built without it
   system,     ///< by getaddrinfo, which blocks a thread of the process's blocking pool meanwhile
 };

@@ -24,7 +24,7 @@ struct shared_mutex_options {
 ///       fast.
 class shared_mutex : detail::gate {
  public:
-  enum class mode : unsigned char { shared, upgradable, alone };
+  enum class mode { shared, upgradable, alone };
 
   /// Owns the mutex in one of these ways, or nothing. Move-only.
   template <mode Mode>

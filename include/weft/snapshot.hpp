@@ -22,7 +22,7 @@
 namespace weft {
 
 /// What a task of a snapshot is.
-enum class task_kind : unsigned char {
+enum class task_kind {
   task,         ///< made by start() or run(), or an outermost task that weft has made
   thread,       ///< of a sync_wait, whose thread sleeps while it waits
   fork,         ///< of a scope
@@ -34,7 +34,7 @@ enum class task_kind : unsigned char {
 const char* to_string(task_kind kind) noexcept;
 
 /// What a task is doing.
-enum class task_state : unsigned char {
+enum class task_state {
   running,  ///< a worker or another thread runs it
   ready,    ///< it is in a queue, or about to be put there
   waiting,

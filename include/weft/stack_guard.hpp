@@ -4,7 +4,7 @@
 namespace weft {
 
 /// What stands below a stack and faults when it runs over.
-enum class stack_guard : unsigned char {
+enum class stack_guard {
   automatic,  ///< the best that works here
   madvise,    ///< MADV_GUARD_INSTALL: Linux 6.13 and later; any number of stacks
   mprotect,   ///< mprotect: any Linux; as many stacks as half of vm.max_map_count

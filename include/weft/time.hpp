@@ -11,7 +11,6 @@
 // book.
 #pragma once
 
-#include <cstdint>
 #include <utility>
 #include <weft/clock.hpp>
 #include <weft/detail/base/config.hpp>
@@ -20,7 +19,7 @@
 namespace weft {
 
 /// What an interval does about ticks that were not awaited in time.
-enum class missed_ticks : std::uint8_t {
+enum class missed_ticks {
   skip,   ///< drops them: the next tick is at the next multiple of the period
   burst,  ///< makes up for them: the missed ticks come at once, one after the other
   delay,  ///< shifts them: the next tick comes a whole period after the late one was taken, and later ones follow from there

@@ -29,7 +29,6 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -180,7 +179,7 @@ struct tls_access {
 };
 
 std::optional<tls::certificate_info> tls_peer_certificate(tls_session& of);
-enum class tls_fact : std::uint8_t { alpn, version, cipher, server_name };
+enum class tls_fact { alpn, version, cipher, server_name };
 std::string tls_fact_of(tls_session& of, tls_fact which);
 bool tls_is_resumed(tls_session& of) noexcept;
 

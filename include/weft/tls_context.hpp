@@ -7,7 +7,6 @@
 // A program makes a context once and uses it for any number of sessions.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -64,7 +63,7 @@ class pem {
   constexpr std::string_view what() const noexcept { return what_; }         ///< the path, or the text
 
  private:
-  enum class kind : std::uint8_t { none, file, text };
+  enum class kind { none, file, text };
   constexpr pem(kind which, std::string_view what) noexcept : which_{which}, what_{what} {}
   kind which_ = kind::none;
   std::string_view what_{};
@@ -78,10 +77,10 @@ struct certificate {
 };
 
 /// Versions of the protocol. Older ones are not supported.
-enum class version : std::uint8_t { tls12, tls13 };
+enum class version { tls12, tls13 };
 
 /// What a client verifies.
-enum class verify : std::uint8_t {
+enum class verify {
   peer,     ///< the chain, and that the certificate is for the host
   chain,    ///< the chain alone: any server with a certificate of a trusted issuer is accepted
   nothing,  ///< nothing: any server is accepted. For tests only
@@ -103,7 +102,7 @@ struct client_options {
 };
 
 /// What a server does about a client's certificate.
-enum class client_certificates : std::uint8_t {
+enum class client_certificates {
   none,
   asked,  ///< optional: a certificate that a client shows must verify
   required,

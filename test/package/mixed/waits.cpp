@@ -1,14 +1,20 @@
 // Waits of many kinds, in roots that are looked at before they wait: those of traced requests, and of children that have
 // borrowed their parent's. The library may be another compiler's: what is inlined here calls it and has values in registers
-// meanwhile.
+// meanwhile, and passes it enumerations, in which direction a descriptor is waited for, say.
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/fiber.hpp>
 #include <weft/pool.hpp>
+#include <weft/readiness.hpp>
+#include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
 #include <weft/sync.hpp>
+#include <weft/timed.hpp>
 #include <weft/traced.hpp>
 
 namespace {
@@ -94,6 +100,21 @@ task<bool> all() {
   co_return a == sum&& b == sum&& c == rounds&& d == rounds&& e == 2 && f == 2 && yielded == rounds;
 }
 
+// The one end of a pair never becomes writable, and the other one can only be written to.
+task<bool> directions() {
+  int ends[2], full[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || pipe(full) != 0) co_return false;
+  auto readable = weft::timeout(10s, weft::net::ready(full[0], weft::net::readiness::readable));
+  auto writable = weft::timeout(10s, weft::net::ready(ends[0], weft::net::readiness::writable));
+  auto written = [&]() -> task<bool> {
+    co_await weft::sleep_for(2ms);
+    co_return write(full[1], "x", 1) == 1;
+  };
+  const auto [a, b, c] = co_await weft::when_all(std::move(readable), std::move(writable), written());
+  for (const int each : {ends[0], ends[1], full[0], full[1]}) close(each);
+  co_return a == weft::net::readiness::readable&& b == weft::net::readiness::writable&& c;
+}
+
 }  // namespace
 
 int main() {
@@ -101,5 +122,9 @@ int main() {
   const bool plainly = workers.run(all()) && weft::sync_wait(all());
   const bool traced = workers.run(weft::with_trace({.name = "on a pool"}, all)) &&
                       weft::sync_wait(weft::with_trace({.name = "on a thread"}, all));
+  for (const unsigned threads : {1, 2}) {  // one waits by a ring, where there is one
+    weft::runtime server{{.threads = threads}};
+    if (!server.run(directions())) return 2;
+  }
   return plainly && traced ? 0 : 1;
 }

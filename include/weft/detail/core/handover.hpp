@@ -46,7 +46,7 @@ class handover {
   /// The same by the sleeper's own thread, which has not entered. Relaxed: there is nobody to tell.
   void complete_here() noexcept { word_.store(ready, std::memory_order_relaxed); }
 
-  enum class entry : std::uint8_t {
+  enum class entry {
     waits,  // the completer or a stopper ends the wait, perhaps has: touch nothing
     ready,  // the outcome came first: the sleeper ends its wait
     left,   // a stop came first: the sleeper ends its wait as stopped

@@ -14,7 +14,7 @@
 namespace weft::detail {
 
 /// What a root is, as far as whoever makes it knows.
-enum class root_kind : unsigned char { task, thread, shared, fork, body, child };
+enum class root_kind { task, thread, shared, fork, body, child };
 
 /// A root without a parent. In a list until its destruction: from its construction, or, of a shared task, from its start.
 class top_root : public root {

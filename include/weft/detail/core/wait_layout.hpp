@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <weft/detail/base/narrow.hpp>
 
 namespace weft::detail {
 
@@ -16,20 +17,20 @@ struct wait_layout {
   static constexpr std::uint16_t nowhere = 0xffff;
   static constexpr std::uint64_t somebody = 2;  // a word with no more than this names nobody
 
-  enum class place : std::uint8_t {
+  enum class place {
     nothing,  ///< the wait is for nothing that has an address
     stored,   ///< the subject's address is stored in the waiter
     itself,   ///< the subject is what the waiter is a part of
     cases,    ///< there are several: the waiter is that of a select
   };
-  enum class holder : std::uint8_t {
+  enum class holder {
     unknown,
     subject,  ///< the subject is a root, which will bring it about
     word,     ///< a word in the subject has the root's address, and marks in its low bits
   };
 
-  place subject = place::nothing;
-  holder held_by = holder::unknown;
+  narrow<place> subject = place::nothing;
+  narrow<holder> held_by = holder::unknown;
   std::uint16_t subject_at = 0;       // in the waiter: the stored address; of a select, that of its select_places
   std::uint16_t subject_plus = 0;     // to be added to the stored address
   std::uint16_t word_at = nowhere;    // in the subject; of a select, in the waiter: how many those are

@@ -42,13 +42,13 @@ struct wait_children;
 class cause_list;
 
 /// What a wait does when its sleeper is told to stop, after the stopper has claimed it.
-enum class on_stop : std::uint8_t {
+enum class on_stop {
   left,       // out of the line: the wait had no effect, the sleeper ends stopped
   forwarded,  // the wait goes on, and will be ended by finish()
 };
 
 /// How a sleeper goes on.
-enum class wake_up : std::uint8_t { completed, stopped };
+enum class wake_up { completed, stopped };
 
 class waiter;
 

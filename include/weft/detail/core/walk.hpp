@@ -77,7 +77,7 @@ struct walk_place {
 
 /// The functions of a wait for children.
 struct wait_children {
-  enum class answer : unsigned char {
+  enum class answer {
     counted,  ///< the walk is counted, and what is waited for stays until leave()
     none,     ///< all have ended
     unclear,  ///< all have ended, or the parent is just about to wait: nothing was counted
@@ -86,7 +86,7 @@ struct wait_children {
   /// By the holder of the wait, or behind the gate.
   answer (*count_in)(waiter& of) noexcept;
   /// When the wait ends.
-  enum class ends : unsigned char {
+  enum class ends {
     with_all,  ///< when all children have ended
     with_any,  ///< when one has ended, which may have the others stopped
     in_time,   ///< when a time is over, too

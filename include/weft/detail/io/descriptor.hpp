@@ -42,7 +42,7 @@ namespace weft::detail {
 class io_service;
 
 /// Which half of a descriptor.
-enum class direction : std::uint8_t { in, out };
+enum class direction { in, out };
 
 /// Type-stable memory: an I/O service reuses it for other descriptors only, and frees it when the service is destroyed.
 class alignas(64) descriptor {

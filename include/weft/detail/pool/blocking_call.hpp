@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <type_traits>
@@ -47,7 +46,7 @@ class abandonable_call {
   }
 
  private:
-  enum class state : std::uint8_t { waiting, running, ended, abandoned };
+  enum class state { waiting, running, ended, abandoned };
   state state_ = state::waiting;
 };
 

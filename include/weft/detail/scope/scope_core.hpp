@@ -49,6 +49,7 @@
 #include <weft/clock.hpp>
 #include <weft/detail/base/atomic.hpp>
 #include <weft/detail/base/lock.hpp>
+#include <weft/detail/base/narrow.hpp>
 #include <weft/detail/base/standard.hpp>
 #include <weft/detail/core/cause_list.hpp>
 #include <weft/fork_status.hpp>
@@ -85,9 +86,9 @@ struct fork_in_scope {
     mutable plain<std::size_t> users = 1;
   };
 
-  enum class first_run : unsigned char { waits, ran_through, stopped };
-  enum class verdict : unsigned char { none, go_on, fail };
-  enum class in_hand : unsigned char { no, told, unwound };  // the last: its frames are gone, its end is not entered
+  enum class first_run { waits, ran_through, stopped };
+  enum class verdict { none, go_on, fail };
+  enum class in_hand { no, told, unwound };  // the last: its frames are gone, its end is not entered
 
   // By the stopper: the first and the last under the lock.
   void transition_to_told() noexcept { in_hand_.store(in_hand::told, std::memory_order_relaxed); }        // as declared
@@ -102,12 +103,12 @@ struct fork_in_scope {
   waiter_line line_;               // who awaits it; under the lock
   //   edge ended  the result, and all that the fork did  ->  who sees that it ended
   //               Watched by test/model/scope_model.cpp.
-  atomic<fork_status> status_{fork_status::running};  // written under the lock
+  atomic<narrow<fork_status>> status_{fork_status::running};  // written under the lock
   // Written by a stopper, which takes the fork in hand and lets go of it under the lock. Relaxed: others read under the lock
   // whether it is in hand, and which of the other two it is, only the stopper reads.
-  atomic<in_hand> in_hand_{in_hand::no};
-  first_run first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
-  verdict verdict_ = verdict::none;         // of starts_again(), for failed()
+  atomic<narrow<in_hand>> in_hand_{in_hand::no};
+  narrow<first_run> first_run_ = first_run::waits;  // by the thread that started it, while that runs fork()
+  narrow<verdict> verdict_ = verdict::none;         // of starts_again(), for failed()
   // Written under the lock. `nobody`: and its frame is gone, too.
   //   edge gone  a holder's last use  ->  the fork that ends and, being the last holder, destroys the frame before that
   //              No model fails without it: what a holder does to a frame that runs, a stop, the claim of its wait orders.

@@ -7,6 +7,7 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+#include <weft/detail/base/narrow.hpp>
 #include <weft/detail/core/root.hpp>
 #include <weft/error.hpp>
 
@@ -126,12 +127,12 @@ class outcome {
   }
 
  private:
-  enum class state : unsigned char { empty, value, exception };
+  enum class state { empty, value, exception };
   static constexpr std::uintptr_t is_value = 1,
                                   trivial_and_empty = 2;  // what one word is beside 0 and an exception_ptr
 
   struct marks {
-    state how = state::empty;
+    narrow<state> how = state::empty;
     bool trivial = false;
   };
   struct no_marks {};

@@ -25,7 +25,7 @@ class shared_root : public top_root {
   /// True: that was the last.
   bool release() noexcept { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }  // -> last, <- last
 
-  enum class phase : unsigned char { unstarted, running, ended, stopped };
+  enum class phase { unstarted, running, ended, stopped };
   phase now() const noexcept { return phase_.load(std::memory_order_acquire); }  // <- ended
 
   /// Enters the line and parks `self`, which suspends; starts the task if nobody has. False: it has ended, and `self`

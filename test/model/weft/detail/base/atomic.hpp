@@ -1,6 +1,7 @@
 // In the place of weft's file of this name: atomics and plain variables whose every access relacy sees.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -96,12 +97,16 @@ class atomic : listed {
   static std::uint64_t number(T value) {
     if constexpr (std::is_pointer_v<T>)
       return reinterpret_cast<std::uint64_t>(value);
+    else if constexpr (std::is_class_v<T>)
+      return std::bit_cast<std::uint8_t>(value);  // narrow
     else
       return static_cast<std::uint64_t>(value);
   }
   static T back(std::uint64_t value) {
     if constexpr (std::is_pointer_v<T>)
       return reinterpret_cast<T>(value);
+    else if constexpr (std::is_class_v<T>)
+      return std::bit_cast<T>(static_cast<std::uint8_t>(value));
     else
       return static_cast<T>(value);
   }
