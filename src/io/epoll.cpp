@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <utility>
 #include <weft/error.hpp>
 
 #include "io/back_end.hpp"
@@ -112,10 +113,12 @@ epoll::counts epoll::so_far() const noexcept {
 // ---- a worker's sleep ---------------------------------------------------------------------------------------------------------
 
 void epoll_parker::commit(time_point until) noexcept {
-  if (set_->wait(until, changes_, [this] { return word_.fall_asleep(sleep_word::in_kernel); }))
+  if (set_->wait(until, changes_, [this] { return word_.fall_asleep(sleep_word::in_kernel); })) {
     word_.rise();
-  else if (word_.fall_asleep(sleep_word::on_word))
+    has_waited_ = true;
+  } else if (word_.fall_asleep(sleep_word::on_word)) {
     word_.sleep_on_word(until);
+  }
 }
 
 void epoll_parker::wake() noexcept {
@@ -126,8 +129,8 @@ void epoll_parker::wake() noexcept {
 // anyway when it falls asleep.
 bool epoll_parker::poll(bool between_jobs) noexcept {
   if (between_jobs && changes_.empty()) set_->wait({}, changes_, [] { return true; });
+  if (std::exchange(has_waited_, false)) guard_->has_left();  // whatever has woken it
   if (changes_.empty()) return false;
-  guard_->has_left();
   changes_.report();
   return true;
 }

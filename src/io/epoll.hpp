@@ -114,6 +114,7 @@ class epoll_parker final : public parker {
   epoll* set_;
   epoll_guard* guard_;
   epoll::changes changes_;
+  bool has_waited_ = false;  // in the set, since it last called has_left()
 };
 
 }  // namespace weft::detail

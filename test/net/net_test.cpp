@@ -868,4 +868,44 @@ TEST(net, sockets_are_reached_while_the_worker_computes_that_waited_for_them) {
   ::close(second[1]);
 }
 
+// The same where no socket has woken it, but a timer, or a job for it alone.
+TEST(net, sockets_are_reached_while_a_worker_computes_that_was_woken_for_something_else) {
+  for (const bool by_timer : {true, false}) {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    weft::runtime rt{{.threads = 2, .io = weft::io_backend::epoll}};
+    std::atomic<int> computing{0};
+    std::atomic<bool> served{false};
+    const auto computes = [&]() -> task<> {
+      if (by_timer) co_await weft::sleep_for(20ms);
+      ++computing;
+      const auto until = std::chrono::steady_clock::now() + 5s;
+      while (!served && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+      EXPECT_TRUE(served) << (by_timer ? "by a timer" : "by a job");
+    };
+    std::jthread peer{[&] {
+      std::this_thread::sleep_for(20ms);  // all sleep by then, or the test says less
+      while (computing == 0) std::this_thread::yield();
+      EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    }};
+    const auto reads = [&]() -> task<> {
+      const stream from = stream::adopt(ends[0]);
+      EXPECT_EQ(co_await read_exactly(from, 1), "x");
+      served = true;
+    };
+    const auto body = [&](scope& inside) -> task<> {
+      inside.fork(weft::start_on(rt.workers().worker(0), reads()));
+      if (by_timer) inside.fork(weft::start_on(rt.workers().worker(1), computes()));
+      co_return;
+    };
+    std::jthread poster{[&] {
+      std::this_thread::sleep_for(10ms);
+      if (!by_timer) weft::sync_wait(weft::start_on(rt.workers().worker(1), computes()));
+    }};
+    rt.run(weft::with_scope(body));
+    poster.join();
+    ::close(ends[1]);
+  }
+}
+
 }  // namespace
