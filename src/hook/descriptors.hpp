@@ -30,12 +30,13 @@ WEFT_HOOK_NEXT(send);
 WEFT_HOOK_NEXT(sendmsg);
 #pragma GCC visibility pop
 
-enum class file_kind : std::uint8_t { none, socket, pipe, regular, other };
+enum class file_kind : std::uint8_t { none, socket, pipe, regular, character, other };
 inline file_kind kind_of(int number) noexcept {
   struct stat about;
   if (::fstat(number, &about) != 0) return file_kind::none;
   if (S_ISSOCK(about.st_mode)) return file_kind::socket;
   if (S_ISFIFO(about.st_mode)) return file_kind::pipe;
+  if (S_ISCHR(about.st_mode)) return file_kind::character;
   // Directories and block devices count as regular files: a call on them waits only for a disk.
   return S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode) ? file_kind::regular
                                                                                     : file_kind::other;
@@ -79,10 +80,11 @@ bool is_ready(int number, direction which) noexcept;
 /// transferred a part asks this before each further attempt, and returns the part.
 bool has_error_for_next_call(int number) noexcept;
 
-/// Makes `call` if poll() says that it would not block; else fails with EAGAIN. Holds the number's lock over both.
+/// Makes `call` if poll() says that it would not block; else fails with EAGAIN. Holds the lock of the socket, or the number, over
+/// both.
 template <class Call>
-ssize_t call_if_ready(int number, direction which, Call call) noexcept {
-  const auto lock = lock_number(number);
+ssize_t call_if_ready(int number, direction which, Call call, bool is_socket = false) noexcept {
+  const auto lock = lock_calls_on(number, is_socket);
   if (is_ready(number, which)) return call();
   errno = EAGAIN;
   return -1;

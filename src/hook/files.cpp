@@ -37,7 +37,7 @@ ssize_t positional(Plain plain) noexcept {
 }  // namespace
 
 extern const char hooks_files;
-const char hooks_files = 0;  // makes the linker include this file; see all_sources in waiting.cpp
+const char hooks_files = 0;  // makes the linker include this file; see all_sources in hook.cpp
 
 }  // namespace weft::detail
 

@@ -62,7 +62,7 @@ bool is_numeric(const char* host, const char* service, const addrinfo* hints) no
 }  // namespace
 
 extern const char hooks_names;
-const char hooks_names = 0;  // makes the linker include this file; see all_sources in waiting.cpp
+const char hooks_names = 0;  // makes the linker include this file; see all_sources in hook.cpp
 
 }  // namespace weft::detail
 

@@ -54,7 +54,7 @@ template <class Attempt, class Plain>
 ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, int flags, Attempt attempt,
                        Plain plain) noexcept {
   if ((flags & never_waits) != 0) return call.give(plain(0));
-  if (!may_begin(call)) return call.fail(ECANCELED);
+  if (!may_begin(call)) return is_non_blocking(number) ? call.give(plain(0)) : call.fail(ECANCELED);
   const bool waits_for_all = (flags & MSG_WAITALL) != 0;
   std::optional<clock::time_point> until;
   if ((flags & MSG_PEEK) != 0) {  // a peek takes nothing, so each attempt starts again at the first byte
@@ -87,7 +87,7 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
 }  // namespace
 
 extern const char hooks_receiving;
-const char hooks_receiving = 0;  // makes the linker include this file; see all_sources in waiting.cpp
+const char hooks_receiving = 0;  // makes the linker include this file; see all_sources in hook.cpp
 
 }  // namespace weft::detail
 

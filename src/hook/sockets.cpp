@@ -49,7 +49,7 @@ template <class Size, class Send, class HasAddress>
 ssize_t send_hooked(const hooked_call& call, int number, Size size, int flags, bool sends_whole, Send send,
                     HasAddress has_address) noexcept {
   if ((flags & (MSG_DONTWAIT | MSG_OOB)) != 0) return call.give(send(0, flags));
-  if (!may_begin(call)) return call.fail(ECANCELED);
+  if (!may_begin(call)) return is_non_blocking(number) ? call.give(send(0, flags)) : call.fail(ECANCELED);
   const auto attempt = [&](std::size_t done) {
     // A later part of one call raises no SIGPIPE: the call then reports the part that was sent.
     const ssize_t sent = send(done, flags | MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
@@ -160,7 +160,7 @@ template <class Plain>
 int accept_hooked(const hooked_call& call, int number, Plain plain) noexcept {
   if (is_non_blocking(number)) return call.give(plain());
   if (!may_begin(call)) return call.fail(ECANCELED);
-  const auto attempt = [&] { return call_if_ready(number, direction::in, plain); };
+  const auto attempt = [&] { return call_if_ready(number, direction::in, plain, true); };
   const ssize_t got = attempt();
   if (!would_block(got)) return call.give(static_cast<int>(got));
   if (socket_option_of(number, SO_ACCEPTCONN) != 1) return call.give(plain());  // it is no listener: the call fails
@@ -183,7 +183,7 @@ bool has_error_for_next_call(int number) noexcept {
 }
 
 extern const char hooks_sockets;
-const char hooks_sockets = 0;  // makes the linker include this file; see all_sources in waiting.cpp
+const char hooks_sockets = 0;  // makes the linker include this file; see all_sources in hook.cpp
 
 }  // namespace weft::detail
 

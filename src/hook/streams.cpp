@@ -1,10 +1,13 @@
 // read, readv, write and writev on every kind of file; close, dup2 and dup3, which end the waits for a descriptor.
+#include <fcntl.h>
 #include <sys/uio.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <cstdio>
 
 #include "hook/descriptors.hpp"
 #include "hook/next.hpp"
@@ -33,6 +36,7 @@ WEFT_HOOK_NEXT(__read_chk);
 constexpr std::size_t most_at_once = 0x7ffff000;
 constexpr std::size_t most_of_memory = std::size_t{1} << 46;
 constexpr std::size_t most_parts = IOV_MAX;
+using namespace std::chrono_literals;
 using weft::hook_options;
 
 // Whether this vectored call has no bytes and so transfers nothing. recvmsg() and sendmsg() can't stand in for it on a datagram
@@ -41,13 +45,63 @@ bool does_nothing(int number, const iovec* parts, int count) noexcept {
   return socket_option_of(number, SO_TYPE) != SOCK_STREAM && is_empty(parts, static_cast<std::size_t>(count));
 }
 
-// A read of a file that is no socket. by_nowait() is preadv2() with RWF_NOWAIT, which fails with EOPNOTSUPP where this kind of
-// file has no read that does not block.
-template <class ByNowait, class Plain>
-ssize_t read_of_file(const hooked_call& call, int number, ByNowait by_nowait, Plain plain) noexcept {
+// Makes call(own) on a FIFO, which has no call that does not block: `own` is a descriptor of its own, with O_NONBLOCK. Without
+// one (the system refuses it, or has no /proc), call(number) is made if poll() permits it.
+template <class Call>
+ssize_t call_on_fifo(int number, direction which, Call call) noexcept {
+  char name[32];
+  std::snprintf(name, sizeof name, "/proc/self/fd/%d", number);
+  const int own = ::open(name, (which == direction::in ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_CLOEXEC);
+  if (own < 0 && which == direction::out && errno == ENXIO)
+    return call(number);  // nobody reads: the write fails at once
+  if (own < 0) return call_if_ready(number, which, [&] { return call(number); });
+  const ssize_t result = call(own);
+  const int error = errno;
+  next_close(own);
+  errno = error;
+  return result;
+}
+
+// How a terminal that gives no lines ends a read: with `least` bytes, or `pause` behind the last byte, or, if `least` is 0, behind
+// the beginning. Empty: a read ends when poll() reports the terminal as readable.
+struct end_of_read {
+  std::size_t least;
+  clock::duration pause;
+};
+std::optional<end_of_read> end_of_read_from(int terminal) noexcept {
+  const int kept = errno;
+  termios how;
+  const bool is_terminal = ::tcgetattr(terminal, &how) == 0;
+  errno = kept;
+  if (!is_terminal || (how.c_lflag & ICANON) != 0 || (how.c_cc[VMIN] == 1 && how.c_cc[VTIME] == 0)) return {};
+  return end_of_read{how.c_cc[VMIN], how.c_cc[VTIME] * 100ms};
+}
+template <class Plain>
+ssize_t read_of_raw_terminal(const hooked_call& call, int number, const end_of_read& ends, std::size_t size,
+                             Plain plain) noexcept {
+  if (ends.least == 0 && ends.pause == 0ms) return call.give(plain());          // never waits
+  if (ends.least > size && ends.pause == 0ms) return run_on_pool(call, plain);  // poll() waits for more than the read
+  const auto attempt = [&] { return call_if_ready(number, direction::in, plain); };
+  if (ends.pause == 0ms) return finish_when_ready(call, number, direction::in, without_end, attempt(), attempt, plain);
+  const bool has_limit = ends.least == 0;  // then what is there ends the read; else it goes on behind the first byte
+  const clock::time_point until = has_limit ? after(ends.pause) : without_end;
+  const waited how = is_ready(number, direction::in) ? waited::ready
+                                                     : wait_until(call, number, direction::in, until,
+                                                                  [&] { return is_ready(number, direction::in); });
+  if (how == waited::timed_out) return call.give(ssize_t{0});
+  if (how != waited::ready && how != waited::impossible) return call.fail(error_of(how, EAGAIN));
+  return run_on_pool(call, plain);
+}
+
+// A read of a file that is no socket, of at most size() bytes. by_nowait() is preadv2() with RWF_NOWAIT, which fails with
+// EOPNOTSUPP where this kind of file has no read that does not block. from(descriptor) reads, and may block.
+template <class Size, class ByNowait, class From>
+ssize_t read_of_file(const hooked_call& call, int number, Size size, ByNowait by_nowait, From from) noexcept {
   const file_kind kind = kind_of(number);
+  const auto plain = [&] { return from(number); };
   if (kind == file_kind::regular && call.does(&hook_options::files)) return run_on_pool(call, plain);
-  if ((kind != file_kind::pipe && kind != file_kind::other) || !call.does(&hook_options::sockets))
+  if (kind == file_kind::none || kind == file_kind::regular || kind == file_kind::socket ||
+      !call.does(&hook_options::sockets))
     return call.give(plain());
   const ssize_t got = by_nowait();
   if (got >= 0 || errno != EOPNOTSUPP) {
@@ -56,15 +110,24 @@ ssize_t read_of_file(const hooked_call& call, int number, ByNowait by_nowait, Pl
     return finish_when_ready(call, number, direction::in, without_end, got, by_nowait, plain);
   }
   if (is_non_blocking(number)) return call.give(plain());
-  const auto attempt = [&] { return call_if_ready(number, direction::in, plain); };
+  if (kind == file_kind::character) {
+    if (const auto ends = end_of_read_from(number)) return read_of_raw_terminal(call, number, *ends, size(), plain);
+  }
+  const auto attempt = [&] {
+    return kind == file_kind::pipe ? call_on_fifo(number, direction::in, from)
+                                   : call_if_ready(number, direction::in, plain);
+  };
   return finish_when_ready(call, number, direction::in, without_end, attempt(), attempt, plain);
 }
 
-template <class BySocket, class ByNowait, class Plain>
-ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByNowait by_nowait, Plain plain) noexcept {
+template <class Size, class BySocket, class ByNowait, class From>
+ssize_t read_hooked(const hooked_call& call, int number, Size size, BySocket by_socket, ByNowait by_nowait,
+                    From from) noexcept {
   if (!may_begin(call)) {  // after a stop, calls that never wait are still made: regular files can be read
     const file_kind kind = kind_of(number);
-    if (kind == file_kind::none || kind == file_kind::regular) return call.give(plain());
+    if (kind == file_kind::none || kind == file_kind::regular || !call.does(&hook_options::sockets) ||
+        is_non_blocking(number))
+      return call.give(from(number));
     return call.fail(ECANCELED);
   }
   if (call.does(&hook_options::sockets)) {
@@ -72,26 +135,25 @@ ssize_t read_hooked(const hooked_call& call, int number, BySocket by_socket, ByN
     if (got >= 0 || errno != ENOTSOCK) {
       if (!would_block(got)) return call.give(got);
       if (is_non_blocking(number)) return call.fail(EAGAIN);
-      return finish_when_ready(call, number, direction::in, limit_of(number, direction::in), got, by_socket, plain);
+      return finish_when_ready(call, number, direction::in, limit_of(number, direction::in), got, by_socket,
+                               [&] { return from(number); });
     }
   }
-  return read_of_file(call, number, by_nowait, plain);
+  return read_of_file(call, number, size, by_nowait, from);
 }
 
 // Whether a write of these bytes to an event adds 1 at most: if poll() reports room, there is room for that.
-bool adds_one(int event, const void* data, std::size_t size) noexcept {
+bool adds_one(const void* data, std::size_t size) noexcept {
   std::uint64_t count = 0;
-  struct stat about;
-  return size == sizeof count && copy_from_program(&count, data, size) && count <= 1 && ::fstat(event, &about) == 0 &&
-         !S_ISCHR(about.st_mode);
+  return size == sizeof count && copy_from_program(&count, data, size) && count <= 1;
 }
 
-// by_socket(done), by_nowait(done) and some(done, most) write what comes after the first `done` bytes. Only some() may block.
-// `has_room`: it does not block either, if poll() has reported room.
+// by_socket(done), by_nowait(done) and some(to, done, most) write what comes after the first `done` bytes; some(), which may
+// block, to the descriptor `to`. `has_room`: if it is an event, some() does not block once poll() has reported room.
 template <class Size, class BySocket, class ByNowait, class Some, class HasRoom>
 ssize_t write_hooked(const hooked_call& call, int number, Size size, BySocket by_socket, ByNowait by_nowait, Some some,
                      HasRoom has_room) noexcept {
-  const auto plain = [&some](std::size_t done) { return some(done, most_at_once); };
+  const auto plain = [&](std::size_t done) { return some(number, done, most_at_once); };
   const bool begins = may_begin(call);
   const file_kind kind = kind_of(number);
   if (kind == file_kind::none) return call.give(plain(0));
@@ -99,7 +161,7 @@ ssize_t write_hooked(const hooked_call& call, int number, Size size, BySocket by
     return begins && call.does(&hook_options::files) ? run_on_pool(call, [&] { return plain(0); })
                                                      : call.give(plain(0));
   if (!call.does(&hook_options::sockets)) return call.give(plain(0));
-  if (!begins) return call.fail(ECANCELED);
+  if (!begins) return is_non_blocking(number) ? call.give(plain(0)) : call.fail(ECANCELED);
   if (kind == file_kind::socket) return send_whole(call, number, size, by_socket, plain);
   if (is_non_blocking(number)) return call.give(plain(0));
   return write_whole(
@@ -107,13 +169,15 @@ ssize_t write_hooked(const hooked_call& call, int number, Size size, BySocket by
       [&](std::size_t done) {
         const ssize_t wrote = by_nowait(done);
         if (wrote >= 0 || errno != EOPNOTSUPP) return wrote;  // also where nothing is left
-        // A pipe that poll() reports as writable has room for PIPE_BUF bytes.
-        if (kind == file_kind::pipe || has_room())
-          return call_if_ready(number, direction::out, [&] { return some(done, PIPE_BUF); });
+        if (kind == file_kind::pipe)  // poll() reports it as writable if it has room for PIPE_BUF bytes
+          return call_on_fifo(number, direction::out,
+                              [&](int to) { return some(to, done, to == number ? PIPE_BUF : most_at_once); });
+        if (kind == file_kind::other && has_room())
+          return call_if_ready(number, direction::out, [&] { return some(number, done, most_at_once); });
         // Of another file poll() promises little, as room for one character of a terminal: a thread may block meanwhile. A
         // terminal gets small parts, between which a stop ends the call.
         if (is_ready(number, direction::out))
-          return run_on_pool(call, [&] { return some(done, ::isatty(number) != 0 ? PIPE_BUF : most_at_once); });
+          return run_on_pool(call, [&] { return some(number, done, ::isatty(number) != 0 ? PIPE_BUF : most_at_once); });
         errno = EAGAIN;
         return ssize_t{-1};
       },
@@ -128,7 +192,7 @@ bool is_ready(int number, direction which) noexcept {
 }
 
 extern const char hooks_streams;
-const char hooks_streams = 0;  // makes the linker include this file; see all_sources in waiting.cpp
+const char hooks_streams = 0;  // makes the linker include this file; see all_sources in hook.cpp
 
 }  // namespace weft::detail
 
@@ -139,16 +203,15 @@ extern "C" {
 ssize_t read(int number, void* into, std::size_t size) {
   const hooked_call call{&hook_options::sockets, &hook_options::files};
   if (!call) return next_read(number, into, size);
-  const auto plain = [&] { return next_read(number, into, size); };
-  if (size == 0 || size > most_of_memory) return call.give(plain());
+  if (size == 0 || size > most_of_memory) return call.give(next_read(number, into, size));
   size = std::min(size, most_at_once);
   return read_hooked(
-      call, number, [&] { return next_recv(number, into, size, MSG_DONTWAIT); },
+      call, number, [&] { return size; }, [&] { return next_recv(number, into, size, MSG_DONTWAIT); },
       [&] {
         const iovec part{into, size};
         return ::preadv2(number, &part, 1, -1, RWF_NOWAIT);
       },
-      plain);
+      [&](int from) { return next_read(from, into, size); });
 }
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): -D_FORTIFY_SOURCE calls it
@@ -159,11 +222,10 @@ ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room) {
 ssize_t readv(int number, const iovec* parts, int count) {
   const hooked_call call{&hook_options::sockets, &hook_options::files};
   if (!call) return next_readv(number, parts, count);
-  const auto plain = [&] { return next_readv(number, parts, count); };
   if (count <= 0 || static_cast<std::size_t>(count) > most_parts || does_nothing(number, parts, count))
-    return call.give(plain());
+    return call.give(next_readv(number, parts, count));
   return read_hooked(
-      call, number,
+      call, number, [&] { return size_of(parts, static_cast<std::size_t>(count)); },
       [&] {
         msghdr all{};
         all.msg_iov = const_cast<iovec*>(parts);  // NOLINT: it is only read
@@ -171,7 +233,8 @@ ssize_t readv(int number, const iovec* parts, int count) {
         const ssize_t got = next_recvmsg(number, &all, MSG_DONTWAIT);
         return got < 0 && has_failed_without_bytes(parts, all.msg_iovlen) ? 0 : got;
       },
-      [&] { return ::preadv2(number, parts, count, -1, RWF_NOWAIT); }, plain);
+      [&] { return ::preadv2(number, parts, count, -1, RWF_NOWAIT); },
+      [&](int from) { return next_readv(from, parts, count); });
 }
 
 ssize_t write(int number, const void* data, std::size_t size) {
@@ -189,8 +252,8 @@ ssize_t write(int number, const void* data, std::size_t size) {
         const iovec part{const_cast<char*>(at(done)), size - done};  // NOLINT: it is only read
         return ::pwritev2(number, &part, 1, -1, RWF_NOWAIT);
       },
-      [&](std::size_t done, std::size_t most) { return next_write(number, at(done), std::min(most, size - done)); },
-      [&] { return adds_one(number, data, size); });
+      [&](int to, std::size_t done, std::size_t most) { return next_write(to, at(done), std::min(most, size - done)); },
+      [&] { return adds_one(data, size); });
 }
 
 ssize_t writev(int number, const iovec* parts, int count) {
@@ -216,9 +279,9 @@ ssize_t writev(int number, const iovec* parts, int count) {
         const auto [rest, its] = left.rest_after(done);
         return its == 0 ? ssize_t{0} : ::pwritev2(number, rest, static_cast<int>(its), -1, RWF_NOWAIT);
       },
-      [&](std::size_t done, std::size_t most) {
+      [&](int to, std::size_t done, std::size_t most) {
         const auto [rest, its] = most < most_at_once ? left.rest_after(done, most) : left.rest_after(done);
-        if (its != 0) return next_writev(number, rest, static_cast<int>(its));
+        if (its != 0) return next_writev(to, rest, static_cast<int>(its));
         errno = ENOMEM;
         return done != 0 ? ssize_t{0} : ssize_t{-1};
       },

@@ -1,5 +1,6 @@
 #include "hook/waiting.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <new>
+#include <system_error>
 #include <weft/detail/net/operation.hpp>
 #include <weft/hop.hpp>
 #include <weft/nothrow.hpp>
@@ -17,13 +19,15 @@
 
 namespace weft::detail {
 
-// A watch: a number registered with a service. The number's lock guards it, except for `*at`, which synchronizes itself, and
-// for `before` and `behind`, which the lock of the service's list guards. It is in both lists, or in neither (`is_closed`).
+// A watch: a number registered with a service, or a duplicate of it. The number's lock guards it, except for `*at`, which
+// synchronizes itself, and for `before` and `behind`, which the lock of the service's list guards. It is in both lists, or in
+// neither (`is_closed`).
 struct number_watch {
   descriptor* at;
   io_service* by;
   file_identity of;
   int number;
+  int duplicate = -1;  // what is registered, if `number` was already
   unsigned users = 0;
   bool is_closed = false;
   std::uintptr_t last_user = 0;                       // the thread of the fiber that was the last to stop using it
@@ -32,7 +36,8 @@ struct number_watch {
 };
 
 struct number_entry {
-  std::mutex lock;  // guards the lists, and a poll() with the call after it; taken before the lock of a service's list
+  std::mutex lock;   // guards the lists; taken before the lock of a service's list
+  std::mutex calls;  // held over a poll() and the call after it
   number_watch* watches = nullptr;
   close_listener* listeners = nullptr;
 
@@ -54,6 +59,9 @@ constexpr std::size_t block_size = 1024, most_blocks = 1024;
 using block = std::array<number_entry, block_size>;
 //   edge made  the block's construction  ->  the thread that finds it. No model: a pointer that is set once.
 constinit std::array<std::atomic<block*>, most_blocks> blocks{};
+
+// The locks of lock_calls_on() for sockets, by their inodes.
+constinit std::array<std::mutex, 128> calls_on_sockets{};
 
 // The entry of a number. Null: the number is out of range, or there is no block and, with `makes`, no memory for one.
 number_entry* entry_of(int number, bool makes) noexcept {
@@ -83,6 +91,7 @@ void begin_in_child() noexcept {
   process.store(::getpid(), std::memory_order_relaxed);  // a forked child has one thread
   for (std::atomic<block*>& one : blocks)
     one.store(nullptr, std::memory_order_relaxed);  // a forked child has one thread
+  for (std::mutex& one : calls_on_sockets) std::construct_at(&one);
   for (hook_state* one = hooks_here(); one != nullptr; one = one->outer) one->is_over = true;
 }
 [[gnu::constructor]] void register_fork_handler() noexcept {
@@ -114,10 +123,29 @@ void remove_from_service(const number_watch& one) noexcept {
 // Unregisters the number from the service. `is_there`: the number still names the watched file. If it does not, it may name
 // another file that is registered for another user, and that registration must stay.
 void unregister(const number_watch& one, bool is_there) noexcept {
-  if (is_there)
+  if (is_there || one.duplicate >= 0)
     static_cast<void>(one.at->release());
   else
     one.at->forget();
+  if (one.duplicate >= 0) ::close(one.duplicate);
+}
+
+// Registers the number, or a duplicate if weft watches this number already.
+void register_with(io_service& by, number_watch& one) {
+  try {
+    one.at = &by.watch(one.number, false);
+  } catch (const error& refused) {
+    if (refused.code() != std::errc::file_exists) throw;
+    one.duplicate = ::fcntl(one.number, F_DUPFD_CLOEXEC, 0);
+    if (one.duplicate < 0) throw;
+    try {
+      one.at = &by.watch(one.duplicate, false);
+    } catch (...) {
+      ::close(one.duplicate);
+      throw;
+    }
+  }
+  one.at->report_once();
 }
 
 // Destroys a watch that has no user and was taken out of its number's list. Called under the number's lock. It leaves the
@@ -245,8 +273,7 @@ watch_of_number::watch_of_number(hook_state& whose, int number) noexcept {
     }
     if (watch_ == nullptr) {
       auto fresh = std::make_unique<number_watch>(number_watch{.at = nullptr, .by = &by, .of = now, .number = number});
-      fresh->at = &by.watch(number, false);
-      fresh->at->report_once();
+      register_with(by, *fresh);
       watch_ = fresh.release();
       entry_->add(*watch_);
       add_to_service(*watch_);
@@ -270,7 +297,7 @@ watch_of_number::~watch_of_number() {
   }
   watch_->last_user = this_thread_id();
   if (--watch_->users != 0) return;
-  if (watch_->of.is_socket && !watch_->by->keeps_open(*watch_->at)) {
+  if (watch_->of.is_socket && watch_->duplicate < 0 && !watch_->by->keeps_open(*watch_->at)) {
     watch_->at->report_once();
     return;
   }
@@ -278,6 +305,11 @@ watch_of_number::~watch_of_number() {
   destroy_unused(watch_, watch_->of == file_identity{watch_->number});
 }
 
+bool watch_of_number::is_of_socket() const noexcept { return watch_->of.is_socket; }
+void watch_of_number::leaves_more(direction which) noexcept {
+  const std::lock_guard guard{entry_->lock};
+  if (watch_->users > 1) watch_->at->has_more(which);
+}
 void watch_of_number::expect_change(direction which) noexcept { watch_->at->expect_change(which); }
 bool watch_of_number::has_changed(direction which) const noexcept { return watch_->at->may_try(which); }
 bool watch_of_number::has_ended(direction which) const noexcept { return watch_->at->has_ended(which); }
@@ -345,51 +377,15 @@ void end_unused_watches_of(int number) noexcept {
   }
 }
 
-std::unique_lock<std::mutex> lock_number(int number) noexcept {
+std::unique_lock<std::mutex> lock_calls_on(int number, bool is_socket) noexcept {
+  if (is_socket) {
+    return std::unique_lock{calls_on_sockets[file_identity{number}.inode % calls_on_sockets.size()]};
+  }
   number_entry* const entry = entry_of(number, true);
-  return entry != nullptr ? std::unique_lock{entry->lock} : std::unique_lock<std::mutex>{};
+  return entry != nullptr ? std::unique_lock{entry->calls} : std::unique_lock<std::mutex>{};
 }
 
 bool may_suspend() noexcept { return is_process_of_waits(); }
 bool yield_if_due() noexcept { return !has_had_its_turn() || !may_suspend() || await_unless_stopped(yield()); }
 
 }  // namespace weft::detail
-
-namespace weft {
-
-namespace detail {
-// A member of a static library is linked only if something refers to it. This table refers to one symbol of each source file,
-// so that a program which uses hooks::hooks() gets all hooks.
-extern const char hooks_sleep, hooks_locks, hooks_statics, hooks_streams, hooks_receiving, hooks_sockets, hooks_poll,
-    hooks_names, hooks_files;
-namespace {
-[[gnu::used]] const char* const all_sources[] = {&hooks_sleep,   &hooks_locks,     &hooks_statics,
-                                                 &hooks_streams, &hooks_receiving, &hooks_sockets,
-                                                 &hooks_poll,    &hooks_names,     &hooks_files};
-}  // namespace
-}  // namespace detail
-
-hooks::hooks(const hook_options& options) noexcept : state_{.kinds = options}, fiber_{detail::fiber::running()} {
-  const executor* const home = current_env().executor;
-  WEFT_EXPECTS(
-      home != nullptr && !home->runs_in_parallel(),
-      "a fiber whose calls are hooked must stay on one thread, since C code keeps the addresses of thread-locals: "
-      "start it on one worker, rt.workers().worker(i) or that of a worker_group, not on a pool");
-  fiber_.stay();
-  state_.outer = fiber_.hooks();
-  if (state_.outer != nullptr) state_.locks = state_.outer->locks;
-  fiber_.set_hooks(&state_);
-}
-
-hooks::~hooks() {
-  if (state_.outer != nullptr) state_.outer->locks = state_.locks;
-  fiber_.set_hooks(nullptr);
-  if (state_.outer != nullptr && state_.outer->watched_by == nullptr)
-    state_.outer->watched_by = state_.watched_by;  // the service goes on counting this fiber
-  else if (!state_.is_over)
-    detail::end_idle_watches(state_);
-  fiber_.set_hooks(state_.outer);
-  fiber_.may_leave();
-}
-
-}  // namespace weft

@@ -1,14 +1,15 @@
 // How a hooked call waits.
 //
 // A call is first tried in a way that does not block: on a socket with MSG_DONTWAIT, on a pipe with RWF_NOWAIT, on everything
-// else by poll() and then the call itself. poll() and the call are made under a lock of the descriptor's number: of several
-// fibers that one connection has woken, all but one would otherwise block in accept(). If the try finds nothing, the fiber
-// waits until the descriptor is ready in that direction, and tries again.
+// else by poll() and then the call itself. poll() and the call are made under a lock, of the socket or else of the number: of
+// several fibers that one connection has woken, all but one would otherwise block in accept(). If the try finds nothing, the
+// fiber waits until the descriptor is ready in that direction, and tries again.
 //
 // A watch registers a descriptor number with the io_service of the fiber's executor. All fibers that wait for one number by one
 // service share a watch. It is edge-triggered: a fiber that joins a watch tries once more before it waits, since the last edge
-// may have been reported before it joined. A number may have come to name another file: then the waits of the old watch end
-// with EBADF, and a new watch is made.
+// may have been reported before it joined. A fiber whose attempt succeeds tells the other ones, since it has reset the watch's
+// event before the attempt and may have left something. A number may have come to name another file: then the waits of the old
+// watch end with EBADF, and a new watch is made.
 //
 // The watch of a socket outlives a wait, so that the next wait needs no system call to register it. It ends when the number is
 // closed, or when the hooks of the last fiber end that has waited by this service, since the runtime may be destroyed after
@@ -27,6 +28,9 @@
 // byte, an error in the socket's queue, bytes that are too few for a peek), polls and attempts would follow each other without
 // end. So once an attempt after a report has found nothing, the ring polls multishot, which reports changes. That keeps the file
 // open, so the watch ends with its last wait.
+//
+// An epoll set takes a number only once. If weft itself watches the number in it, the watch is of a duplicate, and ends with its
+// last wait.
 //
 // Lock order: a number's lock, then the lock of a service's list of watches. The last fiber ends the service's watches one by
 // one, each under its number's lock, and goes on until the list is empty. So a thread that closes a number removes its watch
@@ -171,12 +175,16 @@ class watch_of_number {
   /// False: this number can't be waited for.
   explicit operator bool() const noexcept { return watch_ != nullptr; }
   bool has_no_memory() const noexcept { return has_no_memory_; }
+  /// Whether it is of a socket. A socket's end is final; another file may be opened again by a peer.
+  bool is_of_socket() const noexcept;
   /// Whether no edge after this thread's last try can have been reported to another user of the watch: no second try is needed.
   bool is_alone() const noexcept { return is_alone_; }
   /// Whether an edge was reported since the last try.
   bool has_changed(direction which) const noexcept;
   void expect_change(direction which) noexcept;
   bool has_ended(direction which) const noexcept;
+  /// To be called when an attempt has succeeded, behind expect_change(): there may be more, for the watch's other users.
+  void leaves_more(direction which) noexcept;
   /// To be called when an attempt after a report has found nothing, so that the same is not reported again at once.
   void report_changes() noexcept;
   /// Waits until an edge is reported, or the time is over.
@@ -231,28 +239,45 @@ void end_unused_watches_of(int number) noexcept;
 /// To be called when a fiber's hooks end. The last fiber that has waited by a service ends the service's watches.
 void end_idle_watches(hook_state& its) noexcept;
 
-/// Locks a number. Held over a poll() and the call that it permits, so that no other hooked fiber takes what poll() reports.
-std::unique_lock<std::mutex> lock_number(int number) noexcept;
+/// Locks a file against other hooked fibers. Held over a poll() and the call that it permits, so that none of them takes what
+/// poll() reports. Of a socket, the lock is that of all its numbers.
+std::unique_lock<std::mutex> lock_calls_on(int number, bool is_socket) noexcept;
 
 /// Waits until `attempt()` gives true. The caller has tried before and found nothing. Calls attempt() after each edge, and once
 /// more when the time is over: this thread may have been delayed, and what came in time counts.
 template <class Attempt>
 waited wait_until(const hooked_call& call, int number, direction which, clock::time_point until,
                   Attempt attempt) noexcept {
-  watch_of_number watched{call.state(), number};
-  if (!watched) return watched.has_no_memory() ? waited::no_memory : waited::impossible;
-  bool has_waited = false;
-  for (bool tries = !watched.is_alone() || watched.has_changed(which);; tries = has_waited = true) {
+  std::optional<watch_of_number> watched;
+  bool has_waited = false, is_renewed = false;
+  const auto begin_watch = [&] {
+    watched.reset();
+    watched.emplace(call.state(), number);
+    return !watched->is_alone() || watched->has_changed(which);
+  };
+  bool tries = begin_watch();
+  for (;;) {
+    if (!*watched) return watched->has_no_memory() ? waited::no_memory : waited::impossible;
     if (tries) {
-      watched.expect_change(which);
-      if (attempt()) return waited::ready;
-      // After the end no edge is reported any more. A blocking call then returns at once: the caller makes it.
-      if (watched.has_ended(which)) return waited::impossible;
-      if (has_waited) watched.report_changes();
+      watched->expect_change(which);
+      if (attempt()) {
+        watched->leaves_more(which);
+        return waited::ready;
+      }
+      if (watched->has_ended(which)) {
+        // After the end no edge is reported any more. A blocking call on a socket then returns at once: the caller makes it. A
+        // FIFO may have been opened again, and a new watch reports its present state.
+        if (watched->is_of_socket() || std::exchange(is_renewed, true)) return waited::impossible;
+        tries = begin_watch();
+        continue;
+      }
+      if (has_waited) watched->report_changes();
     }
-    const waited how = watched.wait(which, until);
+    const waited how = watched->wait(which, until);
     if (how == waited::timed_out && attempt()) return waited::ready;
     if (how != waited::ready) return how;
+    tries = has_waited = true;
+    is_renewed = false;
   }
 }
 
