@@ -140,6 +140,9 @@ class client_context {
 
   /// Replaces the certificate for later handshakes, and drops the kept sessions. Streams that exist go on unchanged.
   void reload(const certificate& own) const;
+  /// Replaces the trusted issuers and the revocation lists for later handshakes, as `.trust` and `.revoked` of the options, and
+  /// drops the kept sessions. Throws invalid_argument for a context that verifies nothing.
+  void reload_trust(const pem& trust, const pem& revoked = {}) const;
 
  private:
   friend detail::tls_access;
@@ -154,6 +157,10 @@ class server_context {
   /// Replaces the certificates for later handshakes; connections that exist go on unchanged. Throws as the constructor does;
   /// then nothing has changed.
   void reload(const certificate& own, std::span<const certificate> others = {}) const;
+  /// Replaces the trusted issuers of clients' certificates and the revocation lists for later handshakes, as `.client_trust` and
+  /// `.revoked` of the options. No ticket of a session that began before is taken any more, so each client is verified again.
+  /// Throws as reload() does, and invalid_argument for a context that asks no client for a certificate.
+  void reload_trust(const pem& client_trust, const pem& revoked = {}) const;
 
  private:
   friend detail::tls_access;

@@ -116,74 +116,34 @@ std::string to_alpn_wire_format(std::span<const std::string_view> protocols) {
   return all;
 }
 
+tls_trust read_trust(const tls::pem& issuers, const tls::pem& revoked) {
+  tls_trust all{made<owned_store>(X509_STORE_new()), made<owned_names>(sk_X509_NAME_new_null())};
+  X509_STORE* const store = all.store.get();
+  if (issuers.is_given()) {
+    read_all<owned_certificate>(
+        issuers, "read trusted certificates from", next_certificate, [&](owned_certificate one) {
+          expect(X509_STORE_add_cert(store, one.get()) == 1, "trust a certificate of", name_of(issuers));
+          auto name = made<owned_name>(X509_NAME_dup(X509_get_subject_name(one.get())));
+          if (sk_X509_NAME_push(all.names.get(), name.get()) == 0) throw std::bad_alloc{};
+          static_cast<void>(name.release());
+        });
+  } else {
+    expect(X509_STORE_set_default_paths(store) == 1, "trust what the system trusts");
+  }
+  if (!revoked.is_given()) return all;
+  read_all<owned_crl>(revoked, "read revocation lists from", next_list, [&](owned_crl one) {
+    expect(X509_STORE_add_crl(store, one.get()) == 1, "use a revocation list of", name_of(revoked));
+  });
+  // CRL_CHECK alone checks only the leaf certificate.
+  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+  return all;
+}
+
 const unsigned char* raw(const std::string& text) noexcept {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 }  // namespace
-
-// ---- sessions that can be resumed -----------------------------------------------------------------------------------------
-
-namespace {
-
-// Whether the peer's certificate has expired. OpenSSL does not check: in a resumed handshake the peer shows no certificate.
-bool has_expired(const SSL_SESSION* one) noexcept {
-  const X509* const its = SSL_SESSION_get0_peer(const_cast<SSL_SESSION*>(one));  // NOLINT: it is only read
-  return its != nullptr && X509_cmp_time(X509_get0_notAfter(its), nullptr) <= 0;
-}
-
-}  // namespace
-
-std::uint64_t tls_sessions::age() noexcept {
-  const std::lock_guard guard{lock_};
-  return age_;
-}
-
-void tls_sessions::begin_age() noexcept {
-  const std::lock_guard guard{lock_};
-  ++age_;
-  by_host_.clear();
-  all_.clear();
-}
-
-void tls_sessions::put(const tls_asked& by, owned_session one) {
-  const std::string& host = by.host;
-  const std::lock_guard guard{lock_};
-  if (by.age != age_) return;
-  if (const auto there = by_host_.find(host); there != by_host_.end()) {
-    there->second->session = std::move(one);
-    all_.splice(all_.begin(), all_, there->second);
-    return;
-  }
-  all_.push_front({host, std::move(one)});
-  try {
-    by_host_.emplace(all_.front().host, all_.begin());
-  } catch (...) {
-    all_.pop_front();
-    throw;
-  }
-  if (all_.size() <= most) return;
-  by_host_.erase(all_.back().host);
-  all_.pop_back();
-}
-
-owned_session tls_sessions::take(const std::string& host) {
-  const std::lock_guard guard{lock_};
-  const auto there = by_host_.find(host);
-  if (there == by_host_.end()) return {};
-  SSL_SESSION* const its = there->second->session.get();
-  const bool is_over = has_expired(its);
-  if (!is_over && SSL_SESSION_get_protocol_version(its) < TLS1_3_VERSION) {
-    SSL_SESSION_up_ref(its);
-    return owned_session{its};
-  }
-  owned_session one = std::move(there->second->session);
-  const auto at = there->second;
-  by_host_.erase(there);
-  all_.erase(at);
-  if (is_over) return {};
-  return one;
-}
 
 // ---- contexts -------------------------------------------------------------------------------------------------------------
 
@@ -202,27 +162,6 @@ void tls_context::begin_context(const SSL_METHOD* by, tls::version least, std::s
   protocols_ = to_alpn_wire_format(alpn);
 }
 
-void tls_context::trust(const tls::pem& issuers, const tls::pem& revoked) {
-  SSL_CTX* const its = openssl_.get();
-  X509_STORE* const store = SSL_CTX_get_cert_store(its);
-  if (issuers.is_given()) {
-    read_all<owned_certificate>(
-        issuers, "read trusted certificates from", next_certificate, [&](owned_certificate one) {
-          expect(X509_STORE_add_cert(store, one.get()) == 1, "trust a certificate of", name_of(issuers));
-          if (is_server_)  // the server sends clients the names of issuers that it accepts
-            expect(SSL_CTX_add_client_CA(its, one.get()) == 1, "trust a certificate of", name_of(issuers));
-        });
-  } else {
-    expect(SSL_CTX_set_default_verify_paths(its) == 1, "trust what the system trusts");
-  }
-  if (!revoked.is_given()) return;
-  read_all<owned_crl>(revoked, "read revocation lists from", next_list, [&](owned_crl one) {
-    expect(X509_STORE_add_crl(store, one.get()) == 1, "use a revocation list of", name_of(revoked));
-  });
-  // CRL_CHECK alone checks only the leaf certificate.
-  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
-}
-
 tls_context::tls_context(const tls::client_options& options)
     : is_server_{false}, resumes_{options.resumes}, verifies_{options.peer} {
   begin_context(TLS_client_method(), options.least, options.alpn);
@@ -231,7 +170,7 @@ tls_context::tls_context(const tls::client_options& options)
       SSL_CTX_set_alpn_protos(its, raw(protocols_), static_cast<unsigned>(protocols_.size())) != 0)
     throw std::bad_alloc{};
   if (verifies_ != tls::verify::nothing) {
-    trust(options.trust, options.revoked);
+    trust_ = std::make_shared<const tls_trust>(read_trust(options.trust, options.revoked));
     SSL_CTX_set_verify(its, SSL_VERIFY_PEER, nullptr);
   }
   if (options.own.chain.is_given() || options.own.key.is_given()) reload(options.own, {});
@@ -247,14 +186,14 @@ tls_context::tls_context(const tls::server_options& options) : is_server_{true},
   if (options.clients != tls::client_certificates::none) {
     if (!options.client_trust.is_given())
       refuse(std::errc::invalid_argument, "ask for certificates of clients without .client_trust");
-    trust(options.client_trust, options.revoked);
+    trust_ = std::make_shared<const tls_trust>(read_trust(options.client_trust, options.revoked));
     SSL_CTX_set_verify(
         its,
         SSL_VERIFY_PEER | (options.clients == tls::client_certificates::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
         nullptr);
   }
   constexpr unsigned char id[] = "weft";  // OpenSSL resumes no session with client certificates unless an id is set
-  SSL_CTX_set_session_ticket_cb(its, nullptr, check_ticket, this);
+  SSL_CTX_set_session_ticket_cb(its, date_ticket, check_ticket, this);
   SSL_CTX_set_timeout(its, ticket_keys::ticket_lasts);
   expect(SSL_CTX_set_tlsext_ticket_key_evp_cb(its, choose_ticket_key) == 1, "make tickets");
   SSL_CTX_set_session_id_context(its, id, sizeof id);
@@ -287,7 +226,31 @@ void tls_context::reload(const tls::certificate& own, std::span<const tls::certi
     const std::lock_guard guard{lock_};
     identities_.swap(fresh);
   }
+  if (!is_server_) sessions_.begin_age();
+}
+
+// A session that began before is of an older age, so its ticket is not taken, and a client does not keep it.
+void tls_context::reload_trust(const tls::pem& issuers, const tls::pem& revoked) {
+  if (!trust_) refuse(std::errc::invalid_argument, "replace trusted issuers of a context that verifies no peer");
+  if (is_server_ && !issuers.is_given())
+    refuse(std::errc::invalid_argument, "trust no issuers of clients' certificates");
+  auto fresh = std::make_shared<const tls_trust>(read_trust(issuers, revoked));
+  {
+    const std::lock_guard guard{lock_};
+    trust_.swap(fresh);
+  }
   sessions_.begin_age();
+}
+void tls_context::use_trust(SSL* its) const {
+  std::shared_ptr<const tls_trust> now;
+  {
+    const std::lock_guard guard{lock_};
+    now = trust_;
+  }
+  if (!now) return;
+  if (SSL_set1_verify_cert_store(its, now->store.get()) != 1 || SSL_set1_chain_cert_store(its, now->store.get()) != 1)
+    throw std::bad_alloc{};
+  if (is_server_) SSL_set_client_CA_list(its, made<owned_names>(SSL_dup_CA_list(now->names.get())).release());
 }
 
 std::shared_ptr<const tls_identities> tls_context::identities() const {
@@ -342,11 +305,22 @@ int tls_context::choose_ticket_key(SSL* by, unsigned char* name, unsigned char* 
   return how == 1 && encrypts == 0 && SSL_version(by) >= TLS1_3_VERSION ? 2 : how;
 }
 
+// A ticket has the context's age, as it was when the session began: a client that resumes it is not verified again.
+int tls_context::date_ticket(SSL* by, void*) noexcept {
+  const std::uint64_t age = static_cast<const tls_asked*>(SSL_get_app_data(by))->age;
+  return SSL_SESSION_set1_ticket_appdata(SSL_get_session(by), &age, sizeof age);
+}
 SSL_TICKET_RETURN tls_context::check_ticket(SSL*, SSL_SESSION* of, const unsigned char*, std::size_t,
-                                            SSL_TICKET_STATUS status, void*) noexcept {
+                                            SSL_TICKET_STATUS status, void* self) noexcept {
   const bool is_new = status == SSL_TICKET_SUCCESS;
   if (!is_new && status != SSL_TICKET_SUCCESS_RENEW) return SSL_TICKET_RETURN_IGNORE_RENEW;
-  if (has_expired(of)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  void* data = nullptr;
+  std::size_t size = 0;
+  std::uint64_t age = 0;
+  if (SSL_SESSION_get0_ticket_appdata(of, &data, &size) != 1 || size != sizeof age)
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  std::memcpy(&age, data, size);
+  if (age != static_cast<tls_context*>(self)->sessions_.age() || has_expired(of)) return SSL_TICKET_RETURN_IGNORE_RENEW;
   return is_new ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
@@ -355,6 +329,7 @@ owned_ssl tls_context::begin(const std::string& host) {
   ERR_clear_error();
   auto made_ssl = made<owned_ssl>(SSL_new(openssl_.get()));
   SSL* const its = made_ssl.get();
+  use_trust(its);
   if (is_server_) {
     SSL_set_accept_state(its);
     return made_ssl;
@@ -389,10 +364,14 @@ namespace tls {
 
 client_context::client_context(const client_options& options) : core_{std::make_shared<detail::tls_context>(options)} {}
 void client_context::reload(const certificate& own) const { core_->reload(own, {}); }
+void client_context::reload_trust(const pem& trust, const pem& revoked) const { core_->reload_trust(trust, revoked); }
 
 server_context::server_context(const server_options& options) : core_{std::make_shared<detail::tls_context>(options)} {}
 void server_context::reload(const certificate& own, std::span<const certificate> others) const {
   core_->reload(own, others);
+}
+void server_context::reload_trust(const pem& client_trust, const pem& revoked) const {
+  core_->reload_trust(client_trust, revoked);
 }
 
 }  // namespace tls

@@ -1,20 +1,19 @@
 // A TLS context: OpenSSL's SSL_CTX, the certificates to show, the sessions to resume, and the keys of session tickets.
 //
-// The SSL_CTX is never changed while sessions of it exist, since they read it without a lock. So the certificates are kept
-// outside of it: each handshake takes the current ones by a callback, and a reload replaces one pointer.
+// The SSL_CTX is never changed while sessions of it exist, since they read it without a lock. So the certificates, and whom the
+// context trusts, are kept outside of it: each handshake takes the current ones, and a reload replaces one pointer.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 #include <weft/tls.hpp>
 
+#include "tls/kept_sessions.hpp"
 #include "tls/openssl.hpp"
 #include "tls/ticket_keys.hpp"
 
@@ -28,34 +27,10 @@ struct tls_identity {
 };
 using tls_identities = std::vector<tls_identity>;
 
-// The host that a client connects to (a server: empty), and the age of the context when the session began. Each reload begins a
-// new age.
-struct tls_asked {
-  std::string host;
-  std::uint64_t age = 0;
-};
-
-// A client's sessions that can be resumed, one for each host. When there are too many, the least recently stored one goes. A
-// session of TLS 1.3 is used once, so that an observer can't link two connections of a client. A session is not resumed after the
-// server's certificate has expired, nor after a reload, since the server would still take the client for the one of its former
-// certificate.
-class tls_sessions {
- public:
-  std::uint64_t age() noexcept;
-  void put(const tls_asked& by, owned_session one);
-  owned_session take(const std::string& host);
-  void begin_age() noexcept;
-
- private:
-  static constexpr std::size_t most = 256;
-  struct entry {
-    std::string host;
-    owned_session session;
-  };
-  std::mutex lock_;
-  std::uint64_t age_ = 0;
-  std::list<entry> all_;  // the most recently stored first
-  std::unordered_map<std::string_view, std::list<entry>::iterator> by_host_;
+// Whom a context trusts: the issuers, with what they have revoked, and the names of those that a server tells its clients.
+struct tls_trust {
+  owned_store store;
+  owned_names names;
 };
 
 class tls_context {
@@ -66,6 +41,7 @@ class tls_context {
   ~tls_context() = default;
 
   void reload(const tls::certificate& own, std::span<const tls::certificate> others);
+  void reload_trust(const tls::pem& issuers, const tls::pem& revoked);
 
   /// Makes an SSL object for a new session, with a kept session to resume if there is one. Throws error, std::bad_alloc.
   owned_ssl begin(const std::string& host);
@@ -75,7 +51,7 @@ class tls_context {
 
  private:
   void begin_context(const SSL_METHOD* by, tls::version least, std::span<const std::string_view> alpn);
-  void trust(const tls::pem& issuers, const tls::pem& revoked);
+  void use_trust(SSL* its) const;
   tls_identities read(const tls::certificate& own, std::span<const tls::certificate> others) const;
   std::shared_ptr<const tls_identities> identities() const;
 
@@ -85,6 +61,7 @@ class tls_context {
   static int keep_session(SSL* of, SSL_SESSION* one) noexcept;
   static int choose_ticket_key(SSL* by, unsigned char* name, unsigned char* vector, EVP_CIPHER_CTX* cipher,
                                EVP_MAC_CTX* digest, int encrypts) noexcept;
+  static int date_ticket(SSL* by, void* self) noexcept;
   static SSL_TICKET_RETURN check_ticket(SSL* by, SSL_SESSION* of, const unsigned char* name, std::size_t name_size,
                                         SSL_TICKET_STATUS status, void* self) noexcept;
 
@@ -96,6 +73,7 @@ class tls_context {
   ticket_keys keys_;  // used by a server
   mutable std::mutex lock_;
   std::shared_ptr<const tls_identities> identities_;
+  std::shared_ptr<const tls_trust> trust_;  // null: it asks no peer for a certificate
 };
 
 }  // namespace weft::detail

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <weft/combine.hpp>
 #include <weft/io.hpp>
 #include <weft/race.hpp>
 
@@ -103,6 +104,69 @@ WEFT_TEST("tls_resume: a client that was given another certificate shows it, and
   auto fresh = co_await handshake(client, server);
   EXPECT_FALSE(fresh.here.is_resumed());
   EXPECT_EQ(fresh.there.peer_certificate()->subject, "CN=second");
+}
+
+// ---- whom a context trusts from now on ------------------------------------------------------------------------------------
+
+WEFT_TEST("tls_resume: a server verifies each client again, once its trust was replaced") {
+  const test::authority issuer{"of clients"};
+  const credentials mine = root().issue(), good = issuer.issue(), bad = issuer.issue();
+  const server_context server{{.certificate = mine.shown(),
+                               .clients = client_certificates::required,
+                               .client_trust = issuer.trusted(),
+                               .revoked = weft::tls::pem::text(issuer.revoke({}))}};
+  const client_context first{{.trust = root().trusted(), .own = good.shown()}},
+      second{{.trust = root().trusted(), .own = bad.shown()}};
+  for (const client_context& each : {first, second}) {
+    EXPECT_FALSE(co_await connects(each, server));
+    EXPECT_TRUE(co_await connects(each, server));
+  }
+  server.reload_trust(issuer.trusted(), weft::tls::pem::text(issuer.revoke({bad})));
+  EXPECT_EQ((co_await test::try_handshake(second, server)).there, errc::certificate_revoked);
+  EXPECT_FALSE(co_await connects(first, server));
+  EXPECT_TRUE(co_await connects(first, server));
+  server.reload_trust(root().trusted());
+  EXPECT_EQ((co_await test::try_handshake(first, server)).there, errc::unknown_issuer);
+  EXPECT_THROW(server.reload_trust(weft::tls::pem::text("none")), weft::error);
+  EXPECT_THROW(server.reload_trust({}), weft::error) << "there is no default";
+  EXPECT_EQ((co_await test::try_handshake(first, server)).there, errc::unknown_issuer)
+      << "a bad one has changed nothing";
+  EXPECT_THROW(test::server_of(root()).reload_trust(root().trusted()), weft::error) << "it asks for no certificates";
+}
+
+// The server verifies the client by what it trusted before.
+WEFT_TEST("tls_resume: a server takes no ticket of a handshake that began before its trust was replaced") {
+  const credentials mine = root().issue();
+  const server_context server{
+      {.certificate = mine.shown(), .clients = client_certificates::required, .client_trust = root().trusted()}};
+  const client_context client{{.trust = root().trusted(), .own = mine.shown()}};
+  test::duplexes ends = test::pipes(64 * 1024);
+  const auto accepts = [&]() -> task<> {
+    const auto one = co_await weft::tls::accept(server, std::move(ends.there));
+    co_await one.write("x");
+  };
+  const auto connects_later = [&]() -> task<> {
+    server.reload_trust(root().trusted());
+    const auto one = co_await weft::tls::connect(client, std::move(ends.here), "here.test");
+    EXPECT_EQ(co_await test::read_some(one, 1), "x");
+  };
+  co_await weft::when_all(accepts(), connects_later());
+  EXPECT_FALSE(co_await connects(client, server));
+  EXPECT_TRUE(co_await connects(client, server));
+}
+
+WEFT_TEST("tls_resume: a client verifies its server again, once its trust was replaced") {
+  const test::authority other{"other"};
+  const client_context client = test::client_of(root());
+  const server_context server = test::server_of(root());
+  EXPECT_FALSE(co_await connects(client, server));
+  EXPECT_TRUE(co_await connects(client, server));
+  client.reload_trust(other.trusted());
+  EXPECT_EQ((co_await test::try_handshake(client, server)).here, errc::unknown_issuer);
+  client.reload_trust(root().trusted(), weft::tls::pem::text(root().revoke({})));
+  EXPECT_FALSE(co_await connects(client, server));
+  const client_context careless{{.peer = verify::nothing}};
+  EXPECT_THROW(careless.reload_trust(root().trusted()), weft::error);
 }
 
 // Bytes that have come on a socket and were not read.
