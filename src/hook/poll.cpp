@@ -5,6 +5,7 @@
 // its answer is what the hook returns. Where the system gives no set, or can't watch a descriptor, it is called after pauses.
 //
 // A call with a signal mask blocks the thread: a signal mask belongs to a thread, not to a fiber.
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -159,6 +160,24 @@ int poll_hooked(const hooked_call& call, pollfd* those, nfds_t count, clock::dur
 
 // ---- select -----------------------------------------------------------------------------------------------------------------
 
+// How many of a select's numbers the system looks at: those that its table of descriptors has room for, of which the size is 64,
+// and doubles as it grows. It reads and writes no more of the sets, and a number beyond the table fails no call.
+int cut_to_table(int count) noexcept {
+  const auto is_in_table = [](int number) noexcept {
+    if (::fcntl(number, F_GETFD) >= 0) return true;
+    const auto at = static_cast<std::size_t>(number);
+    const std::unique_ptr<unsigned char[]> set{new (std::nothrow) unsigned char[at / 64 * 8 + 8]{}};
+    if (!set) return true;
+    set[at / 8] = static_cast<unsigned char>(1U << (at % 8));
+    timeval none{0, 0};
+    return next_select(number + 1, reinterpret_cast<fd_set*>(set.get()), nullptr, nullptr, &none) < 0;  // EBADF
+  };
+  if (count <= 64 || ::fcntl(count - 1, F_GETFD) >= 0) return count;
+  int size = 64;
+  while (size < count && is_in_table(size)) size = size < INT_MAX / 2 ? 2 * size : INT_MAX;
+  return std::min(size, count);
+}
+
 // Copies of a select's sets, of the size that `count` implies.
 class copied_sets {
  public:
@@ -221,6 +240,12 @@ bool is_in_sets(pollfd* those, int count) noexcept {
   return is;
 }
 
+// After select() has reported none of what poll() has found: what is no descriptor is beyond the table, and waited for no more.
+void drop_what_is_none(pollfd* those, int count) noexcept {
+  for (pollfd* one = those; one != those + count; ++one)
+    if ((one->revents & POLLNVAL) != 0 && ::fcntl(one->fd, F_GETFD) < 0) one->fd = -1;
+}
+
 // The result of a select in a fiber. False in `is_there`: the plain call must be made, which may block.
 struct selected {
   bool is_there = false;
@@ -229,6 +254,7 @@ struct selected {
 selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* out, fd_set* other,
                        clock::time_point until) noexcept {
   if (!may_begin(call)) return {true, call.fail(ECANCELED)};
+  count = cut_to_table(count);
   const copied_sets sets{count, in, out, other};
   std::unique_ptr<pollfd[]> those;
   const int numbers = sets ? sets.to_pollfds(those) : -1;
@@ -245,6 +271,7 @@ selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* o
     const int found = next_select(count, in, out, other, &none);
     if (found != 0 || ready == 0) return {true, call.give(found)};
     sets.restore(in, out, other);  // somebody else took what poll() had found
+    drop_what_is_none(those.get(), numbers);
   }
 }
 
@@ -300,7 +327,7 @@ int select(int count, fd_set* in, fd_set* out, fd_set* other, timeval* limit) {
       limit == nullptr ? without_end
                        : after(std::chrono::seconds{time.tv_sec} + std::chrono::microseconds{time.tv_usec});
   const auto [is_there, found] = select_hooked(call, count, in, out, other, until);
-  if (!is_there) return next_select(count, in, out, other, limit);
+  if (!is_there) return call.give(next_select(count, in, out, other, limit));
   if (limit != nullptr) {  // Linux stores the time that is left
     const auto left = std::max(weft::clock::duration::zero(), until - weft::current_clock().now());
     const auto whole = std::chrono::floor<std::chrono::seconds>(left);
@@ -323,7 +350,7 @@ int pselect(int count, fd_set* in, fd_set* out, fd_set* other, const timespec* l
       limit == nullptr ? without_end
                        : after(std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec});
   const auto [is_there, found] = select_hooked(call, count, in, out, other, until);
-  return is_there ? found : next_pselect(count, in, out, other, limit, mask);
+  return is_there ? found : call.give(next_pselect(count, in, out, other, limit, mask));
 }
 
 int epoll_wait(int set, epoll_event* into, int most, int limit) {

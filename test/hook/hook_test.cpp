@@ -79,6 +79,7 @@ using namespace std::chrono_literals;
 using weft::scope;
 using weft::task;
 
+using test::expect_waits;
 using test::on_a_worker;
 using test::run_at_once;
 using test::run_hooked;
@@ -156,21 +157,6 @@ struct listening {
 };
 
 // ---- what waits -------------------------------------------------------------------------------------------------------------
-
-// `wait` blocks until `wake` has run, on the same worker; if it did block that, the test would hang.
-void expect_waits(std::function<void()> wait, std::function<void()> wake) {
-  bool over = false, was_first = false;
-  run_at_once({[&] {
-                 wait();
-                 over = true;
-               },
-               [&] {
-                 was_first = !over;
-                 wake();
-               }});
-  EXPECT_TRUE(over);
-  EXPECT_TRUE(was_first) << "it did not wait";
-}
 
 // `wait` has a limit, or ends by itself: another fiber of the worker runs meanwhile, however long that took to begin. Once more
 // where the limit was over before it could wait, since the thread was not run.

@@ -1,6 +1,8 @@
 // Where the tests of hooks run their fibers: on one worker, so that a call that blocks it holds up all others.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -45,5 +47,20 @@ inline weft::task<> at_once(std::vector<std::function<void()>> those) {
 }
 inline void run_at_once(std::vector<std::function<void()>> those) { on_a_worker(at_once(std::move(those))); }
 inline void run_hooked(std::function<void()> one) { run_at_once({std::move(one)}); }
+
+/// `wait` blocks until `wake` has run, on the same worker; if it did block that, the test would hang.
+inline void expect_waits(std::function<void()> wait, std::function<void()> wake) {
+  bool over = false, was_first = false;
+  run_at_once({[&] {
+                 wait();
+                 over = true;
+               },
+               [&] {
+                 was_first = !over;
+                 wake();
+               }});
+  EXPECT_TRUE(over);
+  EXPECT_TRUE(was_first) << "it did not wait";
+}
 
 }  // namespace test

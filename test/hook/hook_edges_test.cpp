@@ -1,0 +1,95 @@
+// Hooked calls that ask for the most that the system allows, for more, or for what is seldom asked: they do what the plain call does,
+// and what waits lets the worker run others. All on one worker: a call that blocks it, or keeps it busy, ends the test by its time
+// limit.
+//
+// With WEFT_TEST_IN_RUNTIME=epoll or =uring in the environment the worker is one of a runtime that waits by that.
+#include "support/weft_test.hpp"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <weft/hook.hpp>
+
+#include "hook/places.hpp"
+
+namespace {
+
+using test::expect_waits;
+using test::run_hooked;
+
+struct socket_pair {
+  int at[2] = {-1, -1};
+  socket_pair() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, at), 0); }
+  socket_pair(const socket_pair&) = delete;
+  ~socket_pair() {
+    for (const int one : at) ::close(one);
+  }
+  void wake() const { EXPECT_EQ(::write(at[1], "x", 1), 1); }
+};
+
+// ---- select -----------------------------------------------------------------------------------------------------------------
+
+// Room for the sets of 2^16 numbers, which is more than the system's table of descriptors has. Of the memory of a set, the end is
+// missing.
+class large_set {
+ public:
+  static constexpr int numbers = 1 << 16;
+  explicit large_set(bool has_end)
+      : pages_{static_cast<unsigned char*>(
+            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))} {
+    EXPECT_NE(static_cast<void*>(pages_), MAP_FAILED);
+    if (!has_end) EXPECT_EQ(::mprotect(pages_ + size / 2, size / 2, PROT_NONE), 0);
+  }
+  large_set(const large_set&) = delete;
+  ~large_set() { ::munmap(pages_, size); }
+  fd_set* get() { return reinterpret_cast<fd_set*>(pages_); }
+  unsigned char& at(int number) { return pages_[number / 8]; }
+
+ private:
+  static constexpr std::size_t size = numbers / 8;
+  unsigned char* pages_;
+};
+
+TEST(hook_edges, a_select_beyond_the_table_of_descriptors_looks_at_what_is_in_it) {
+  for (const bool has_end : {true, false}) {
+    const socket_pair ends;
+    large_set in{has_end};
+    const auto waits = [&](auto call) {
+      expect_waits(
+          [&] {
+            FD_SET(ends.at[0], in.get());
+            in.at(30'000) = 0x5a;  // numbers of which there are none, or other memory
+            EXPECT_EQ(call(), 1);
+          },
+          [&] { ends.wake(); });
+      EXPECT_TRUE(FD_ISSET(ends.at[0], in.get()));
+      EXPECT_EQ(in.at(30'000), 0x5a) << "the system does not write that";
+      char byte = 0;
+      EXPECT_EQ(::read(ends.at[0], &byte, 1), 1);
+    };
+    waits([&] { return ::select(large_set::numbers, in.get(), nullptr, nullptr, nullptr); });
+    waits([&] { return ::pselect(large_set::numbers, in.get(), nullptr, nullptr, nullptr, nullptr); });
+  }
+}
+
+TEST(hook_edges, a_select_of_what_is_no_descriptor_fails) {
+  const socket_pair ends;
+  large_set in{true};
+  run_hooked([&] {
+    const int none = ::dup(ends.at[0]);
+    ::close(none);
+    ASSERT_LT(none, 64) << "the least that the table has";
+    FD_SET(none, in.get());
+    errno = 0;
+    EXPECT_EQ(::select(large_set::numbers, in.get(), nullptr, nullptr, nullptr), -1);
+    EXPECT_EQ(errno, EBADF);
+  });
+}
+
+}  // namespace
