@@ -295,15 +295,10 @@ int poll(pollfd* those, nfds_t count, int limit) {
 
 int ppoll(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask) {
   const hooked_call call{&hook_options::poll};
-  timespec time{};
-  if (!call || mask != nullptr ||
-      (limit != nullptr && (!copy_from_program(&time, limit, sizeof time) || time.tv_sec < 0 || time.tv_nsec < 0 ||
-                            time.tv_nsec >= 1'000'000'000 || time.tv_sec > INT_MAX)))
+  weft::clock::duration time{-1};
+  if (!call || mask != nullptr || (limit != nullptr && !read_time(&time, limit)))
     return next_ppoll(those, count, limit, mask);
-  const weft::clock::duration d = limit == nullptr
-                                      ? weft::clock::duration{-1}
-                                      : std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
-  return poll_hooked(call, those, count, d, [&] { return next_ppoll(those, count, limit, mask); });
+  return poll_hooked(call, those, count, time, [&] { return next_ppoll(those, count, limit, mask); });
 }
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names that -D_FORTIFY_SOURCE calls
@@ -318,22 +313,19 @@ int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset
 
 int select(int count, fd_set* in, fd_set* out, fd_set* other, timeval* limit) {
   const hooked_call call{&hook_options::poll};
-  timeval time{};
-  if (!call || count < 0 ||
-      (limit != nullptr && (!copy_from_program(&time, limit, sizeof time) || time.tv_sec < 0 || time.tv_usec < 0 ||
-                            time.tv_sec > INT_MAX || time.tv_usec > INT_MAX)))
+  weft::clock::duration time{-1};
+  if (!call || count < 0 || (limit != nullptr && !read_time(&time, limit)))
     return next_select(count, in, out, other, limit);
-  const weft::clock::time_point until =
-      limit == nullptr ? without_end
-                       : after(std::chrono::seconds{time.tv_sec} + std::chrono::microseconds{time.tv_usec});
+  const weft::clock::time_point until = after(time);
   const auto [is_there, found] = select_hooked(call, count, in, out, other, until);
   if (!is_there) return call.give(next_select(count, in, out, other, limit));
-  if (limit != nullptr) {  // Linux stores the time that is left
+  if (limit != nullptr && until != without_end) {  // Linux stores the time that is left
     const auto left = std::max(weft::clock::duration::zero(), until - weft::current_clock().now());
     const auto whole = std::chrono::floor<std::chrono::seconds>(left);
-    time = {.tv_sec = whole.count(), .tv_usec = std::chrono::floor<std::chrono::microseconds>(left - whole).count()};
+    const timeval rest{.tv_sec = whole.count(),
+                       .tv_usec = std::chrono::floor<std::chrono::microseconds>(left - whole).count()};
     const int kept = errno;
-    copy_to_program(limit, &time, sizeof time);
+    copy_to_program(limit, &rest, sizeof rest);
     errno = kept;
   }
   return found;
@@ -341,15 +333,10 @@ int select(int count, fd_set* in, fd_set* out, fd_set* other, timeval* limit) {
 
 int pselect(int count, fd_set* in, fd_set* out, fd_set* other, const timespec* limit, const sigset_t* mask) {
   const hooked_call call{&hook_options::poll};
-  timespec time{};
-  if (!call || count < 0 || mask != nullptr ||
-      (limit != nullptr && (!copy_from_program(&time, limit, sizeof time) || time.tv_sec < 0 || time.tv_nsec < 0 ||
-                            time.tv_nsec >= 1'000'000'000 || time.tv_sec > INT_MAX)))
+  weft::clock::duration time{-1};
+  if (!call || count < 0 || mask != nullptr || (limit != nullptr && !read_time(&time, limit)))
     return next_pselect(count, in, out, other, limit, mask);
-  const weft::clock::time_point until =
-      limit == nullptr ? without_end
-                       : after(std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec});
-  const auto [is_there, found] = select_hooked(call, count, in, out, other, until);
+  const auto [is_there, found] = select_hooked(call, count, in, out, other, after(time));
   return is_there ? found : call.give(next_pselect(count, in, out, other, limit, mask));
 }
 

@@ -4,6 +4,7 @@
 // loads and stores are all that is left: a wait that suspends the fiber counts for more than EFAULT.
 #pragma once
 
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <weft/clock.hpp>
 
 namespace weft::detail {
@@ -47,6 +49,17 @@ inline bool read_time(clock::duration* into, const timespec* from) noexcept {
   if (!copy_from_program(&time, from, sizeof time)) return false;
   if (time.tv_sec < 0 || time.tv_nsec < 0 || time.tv_nsec >= 1'000'000'000) return false;
   *into = duration_of(time);
+  return true;
+}
+
+/// The same of a time in microseconds. As in the C library, they may be more than a second.
+inline bool read_time(clock::duration* into, const timeval* from) noexcept {
+  timeval time;
+  if (!copy_from_program(&time, from, sizeof time) || time.tv_sec < 0 || time.tv_usec < 0) return false;
+  timespec same{.tv_sec = 0, .tv_nsec = time.tv_usec % 1'000'000 * 1000};
+  if (__builtin_add_overflow(time.tv_sec, time.tv_usec / 1'000'000, &same.tv_sec))
+    same.tv_sec = std::numeric_limits<time_t>::max();
+  *into = duration_of(same);
   return true;
 }
 

@@ -1,6 +1,6 @@
-// Hooked calls that ask for the most that the system allows, for more, or for what is seldom asked: they do what the plain call does,
-// and what waits lets the worker run others. All on one worker: a call that blocks it, or keeps it busy, ends the test by its time
-// limit.
+// Hooked calls that ask for the most that the system allows, for more, or for what is seldom asked: they do what the plain call
+// does, and what waits lets the worker run others. All on one worker: a call that blocks it, or keeps it busy, ends the test by
+// its time limit.
 //
 // With WEFT_TEST_IN_RUNTIME=epoll or =uring in the environment the worker is one of a runtime that waits by that.
 #include "support/weft_test.hpp"
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <weft/hook.hpp>
 
 #include "hook/places.hpp"
@@ -89,6 +90,54 @@ TEST(hook_edges, a_select_of_what_is_no_descriptor_fails) {
     errno = 0;
     EXPECT_EQ(::select(large_set::numbers, in.get(), nullptr, nullptr, nullptr), -1);
     EXPECT_EQ(errno, EBADF);
+  });
+}
+
+// ---- time limits ------------------------------------------------------------------------------------------------------------
+
+TEST(hook_edges, a_limit_of_any_length_is_waited_for) {
+  for (const time_t seconds : {time_t{1} << 40, std::numeric_limits<time_t>::max()}) {
+    const socket_pair ends;
+    fd_set in;
+    pollfd one{ends.at[0], POLLIN, 0};
+    const timespec limit{seconds, 999'999'999};
+    timeval left{seconds, 999'999};
+    const auto waits = [&](auto call) {
+      FD_ZERO(&in);
+      FD_SET(ends.at[0], &in);
+      expect_waits([&] { EXPECT_EQ(call(), 1); }, [&] { ends.wake(); });
+      char byte = 0;
+      EXPECT_EQ(::read(ends.at[0], &byte, 1), 1);
+    };
+    waits([&] { return ::ppoll(&one, 1, &limit, nullptr); });
+    waits([&] { return ::pselect(ends.at[0] + 1, &in, nullptr, nullptr, &limit, nullptr); });
+    waits([&] { return ::select(ends.at[0] + 1, &in, nullptr, nullptr, &left); });
+    EXPECT_GT(left.tv_sec, time_t{1} << 32) << "is left";
+    left = {seconds, std::numeric_limits<suseconds_t>::max()};
+    waits([&] { return ::select(ends.at[0] + 1, &in, nullptr, nullptr, &left); });
+    EXPECT_GT(left.tv_sec, time_t{1} << 32) << "is left";
+  }
+}
+
+TEST(hook_edges, a_limit_that_makes_no_sense_fails) {
+  const socket_pair ends;
+  run_hooked([&] {
+    fd_set in;
+    FD_ZERO(&in);
+    pollfd one{ends.at[0], POLLIN, 0};
+    const auto fails = [](int result) {
+      EXPECT_EQ(result, -1);
+      EXPECT_EQ(errno, EINVAL);
+    };
+    for (const timespec each : {timespec{-1, 0}, timespec{0, -1}, timespec{0, 1'000'000'000}}) {
+      fails(::ppoll(&one, 1, &each, nullptr));
+      fails(::pselect(1, &in, nullptr, nullptr, &each, nullptr));
+    }
+    for (timeval each : {timeval{-1, 0}, timeval{0, -1}}) fails(::select(1, &in, nullptr, nullptr, &each));
+    ends.wake();
+    FD_SET(ends.at[0], &in);
+    timeval more{0, 1'000'001};  // the C library takes that for a time
+    EXPECT_EQ(::select(ends.at[0] + 1, &in, nullptr, nullptr, &more), 1);
   });
 }
 
