@@ -18,10 +18,6 @@ extern "C" {
 namespace weft::detail {
 namespace {
 
-constinit next_function<int(unsigned char*)> next_begin{"__cxa_guard_acquire", nullptr};
-constinit next_function<void(unsigned char*)> next_end{"__cxa_guard_release", nullptr};
-constinit next_function<void(unsigned char*)> next_give_up{"__cxa_guard_abort", nullptr};
-
 // Where there are no other ones. The first byte of a guard says that the variable is initialized, the second that it is being.
 constinit pthread_mutex_t lock_of_statics = PTHREAD_MUTEX_INITIALIZER;
 constinit pthread_cond_t one_has_ended = PTHREAD_COND_INITIALIZER;
@@ -34,13 +30,22 @@ int begin_here(unsigned char* guard) noexcept {
   ::pthread_mutex_unlock(&lock_of_statics);
   return begins ? 1 : 0;
 }
-void end_here(unsigned char* guard, bool is_initialized) noexcept {
+void finish(unsigned char* guard, bool is_initialized) noexcept {
   ::pthread_mutex_lock(&lock_of_statics);
   guard[1] = 0;
   if (is_initialized) __atomic_store_n(guard, 1, __ATOMIC_RELEASE);  // -> the compiler's load (no model: one store)
   ::pthread_mutex_unlock(&lock_of_statics);
   ::pthread_cond_broadcast(&one_has_ended);
 }
+void end_here(unsigned char* guard) noexcept { finish(guard, true); }
+void give_up_here(unsigned char* guard) noexcept { finish(guard, false); }
+
+constinit next_function<int(unsigned char*)> next_begin{"__cxa_guard_acquire", nullptr, begin_here};
+constinit next_function<void(unsigned char*)> next_end{"__cxa_guard_release", nullptr, end_here};
+constinit next_function<void(unsigned char*)> next_give_up{"__cxa_guard_abort", nullptr, give_up_here};
+WEFT_HOOK_LOOK_UP(next_begin);
+WEFT_HOOK_LOOK_UP(next_end);
+WEFT_HOOK_LOOK_UP(next_give_up);
 
 void count_begin() noexcept {
   if (hook_state* const mine = hooks_here(); mine != nullptr) ++mine->locks;
@@ -61,16 +66,16 @@ using namespace weft::detail;  // NOLINT(google-build-using-namespace): the hook
 extern "C" {
 
 int begin_static(unsigned char* guard) {
-  const int begins = next_begin.get() != nullptr ? next_begin(guard) : begin_here(guard);
+  const int begins = next_begin(guard);
   if (begins != 0) count_begin();
   return begins;
 }
 void end_static(unsigned char* guard) noexcept {
-  next_end.get() != nullptr ? next_end(guard) : end_here(guard, true);
+  next_end(guard);
   count_end();
 }
 void give_up_static(unsigned char* guard) noexcept {
-  next_give_up.get() != nullptr ? next_give_up(guard) : end_here(guard, false);
+  next_give_up(guard);
   count_end();
 }
 
