@@ -94,7 +94,8 @@ void begin_in_child() noexcept {
   for (std::mutex& one : calls_on_sockets) std::construct_at(&one);
   for (hook_state* one = hooks_here(); one != nullptr; one = one->outer) one->is_over = true;
 }
-[[gnu::constructor]] void register_fork_handler() noexcept {
+// Before other constructors of the program, in which fibers may wait.
+[[gnu::constructor(101)]] void register_fork_handler() noexcept {
   process.store(::getpid(), std::memory_order_relaxed);  // the program is being loaded, and has one thread
   ::pthread_atfork(nullptr, nullptr, begin_in_child);
 }
