@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -16,6 +17,10 @@
 #include <functional>
 #include <limits>
 #include <weft/hook.hpp>
+#include <weft/hop.hpp>
+#include <weft/scope.hpp>
+#include <weft/task.hpp>
+#include <weft/with.hpp>
 
 #include "hook/places.hpp"
 
@@ -139,6 +144,32 @@ TEST(hook_edges, a_limit_that_makes_no_sense_fails) {
     timeval more{0, 1'000'001};  // the C library takes that for a time
     EXPECT_EQ(::select(ends.at[0] + 1, &in, nullptr, nullptr, &more), 1);
   });
+}
+
+// ---- stops, closes --------------------------------------------------------------------------------------------------------------
+
+TEST(hook_edges, a_stop_fails_no_call_of_a_kind_that_is_off) {
+  const socket_pair ends;
+  ends.wake();
+  bool has_begun = false;
+  const auto stopped = [&] {
+    has_begun = true;
+    EXPECT_EQ(::usleep(100'000'000), -1);
+    char byte = 0;
+    iovec part{&byte, 1};
+    EXPECT_EQ(::write(ends.at[1], "y", 1), 1);
+    EXPECT_EQ(::read(ends.at[0], &byte, 1), 1);
+    EXPECT_EQ(byte, 'x');
+    EXPECT_EQ(::readv(ends.at[0], &part, 1), 1);
+    EXPECT_EQ(byte, 'y');
+  };
+  const auto body = [&](weft::scope& inside) -> weft::task<> {
+    inside.fork(weft::hooked({.sockets = false, .files = true}, stopped));
+    while (!has_begun) co_await weft::yield();
+    inside.request_stop();
+  };
+  const auto all = [&]() -> weft::task<> { co_await weft::with_scope(body); };
+  test::on_a_worker(all());
 }
 
 }  // namespace
