@@ -1,5 +1,6 @@
 // read, readv, write and writev on every kind of file; close, dup2 and dup3, which end the waits for a descriptor.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <termios.h>
 #include <unistd.h>
@@ -184,6 +185,13 @@ ssize_t write_hooked(const hooked_call& call, int number, Size size, BySocket by
       plain);
 }
 
+// Whether dup2() and dup3() close `to`. Else they fail, or have nothing to do.
+bool is_replaced(int from, int to) noexcept {
+  rlimit numbers{};
+  return from != to && ::fcntl(from, F_GETFD) >= 0 && ::getrlimit(RLIMIT_NOFILE, &numbers) == 0 &&
+         static_cast<rlim_t>(to) < numbers.rlim_cur;
+}
+
 }  // namespace
 
 bool is_ready(int number, direction which) noexcept {
@@ -294,12 +302,12 @@ int close(int number) {
 }
 
 int dup2(int from, int to) {
-  if (const hooked_call call; call && from != to && ::fcntl(from, F_GETFD) >= 0) end_waits_for(to);
+  if (const hooked_call call; call && is_replaced(from, to)) end_waits_for(to);
   return next_dup2(from, to);
 }
 
 int dup3(int from, int to, int flags) {
-  if (const hooked_call call; call && from != to && ::fcntl(from, F_GETFD) >= 0) end_waits_for(to);
+  if (const hooked_call call; call && (flags & ~O_CLOEXEC) == 0 && is_replaced(from, to)) end_waits_for(to);
   return next_dup3(from, to, flags);
 }
 

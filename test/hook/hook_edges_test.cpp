@@ -5,8 +5,10 @@
 // With WEFT_TEST_IN_RUNTIME=epoll or =uring in the environment the worker is one of a runtime that waits by that.
 #include "support/weft_test.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -170,6 +172,30 @@ TEST(hook_edges, a_stop_fails_no_call_of_a_kind_that_is_off) {
   };
   const auto all = [&]() -> weft::task<> { co_await weft::with_scope(body); };
   test::on_a_worker(all());
+}
+
+TEST(hook_edges, a_duplicate_that_fails_ends_no_wait) {
+  const socket_pair ends, other;
+  const auto fails = [](int result, int error) {
+    EXPECT_EQ(result, -1);
+    EXPECT_EQ(errno, error);
+  };
+  expect_waits(
+      [&] {
+        char byte = 0;
+        EXPECT_EQ(::read(ends.at[0], &byte, 1), 1);
+      },
+      [&] {
+        fails(::dup3(other.at[0], ends.at[0], 12345), EINVAL);
+        rlimit before{};
+        ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+        const rlimit fewer{static_cast<rlim_t>(ends.at[0]), before.rlim_max};
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &fewer), 0);
+        fails(::dup2(other.at[0], ends.at[0]), EBADF);
+        fails(::dup3(other.at[0], ends.at[0], 0), EBADF);
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+        ends.wake();
+      });
 }
 
 }  // namespace
