@@ -54,6 +54,8 @@ ssize_t send_hooked(const hooked_call& call, int number, Size size, int flags, b
     // A later part of one call raises no SIGPIPE: the call then reports the part that was sent.
     const ssize_t sent = send(done, flags | MSG_DONTWAIT | (done != 0 ? MSG_NOSIGNAL : 0));
     if (sent >= 0 || errno == EINPROGRESS) flags &= ~MSG_FASTOPEN;  // it has begun to connect
+    // Each call that sends a part without a copy takes one number for its completion, of which the program expects one.
+    if (sent > 0) flags &= ~MSG_ZEROCOPY;
     return sent;
   };
   if (sends_whole) {

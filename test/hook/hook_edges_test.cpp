@@ -6,6 +6,8 @@
 #include "support/weft_test.hpp"
 
 #include <fcntl.h>
+#include <linux/errqueue.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,10 +16,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <thread>
+#include <vector>
 #include <weft/hook.hpp>
 #include <weft/hop.hpp>
 #include <weft/scope.hpp>
@@ -196,6 +203,75 @@ TEST(hook_edges, a_duplicate_that_fails_ends_no_wait) {
         ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
         ends.wake();
       });
+}
+
+// ---- sockets ------------------------------------------------------------------------------------------------------------------
+
+// By TCP.
+struct connection {
+  int at[2] = {-1, -1};
+  connection() {
+    const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const address = reinterpret_cast<sockaddr*>(&where);
+    socklen_t size = sizeof where;
+    EXPECT_EQ(::bind(listener, address, size), 0);
+    EXPECT_EQ(::listen(listener, 1), 0);
+    EXPECT_EQ(::getsockname(listener, address, &size), 0);
+    at[0] = ::socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(::connect(at[0], address, size), 0);
+    at[1] = ::accept(listener, nullptr, nullptr);
+    ::close(listener);
+  }
+  connection(const connection&) = delete;
+  ~connection() {
+    for (const int one : at) ::close(one);
+  }
+};
+
+// How many sends of the socket have completed, by the numbers that it has given them.
+unsigned completed(int number) {
+  unsigned count = 0;
+  alignas(cmsghdr) char control[256];
+  for (;;) {
+    msghdr message{};
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (::recvmsg(number, &message, MSG_ERRQUEUE) < 0) return count;
+    for (cmsghdr* one = CMSG_FIRSTHDR(&message); one != nullptr; one = CMSG_NXTHDR(&message, one)) {
+      sock_extended_err about;
+      std::memcpy(&about, CMSG_DATA(one), sizeof about);
+      if (about.ee_origin == SO_EE_ORIGIN_ZEROCOPY) count += about.ee_data - about.ee_info + 1;
+    }
+  }
+}
+
+TEST(hook_edges, a_send_without_a_copy_completes_once) {
+  const connection ends;
+  const int on = 1;
+  if (::setsockopt(ends.at[0], SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on) != 0) GTEST_SKIP() << "the system has none";
+  const std::vector<char> all(std::size_t{8} << 20, 'x');  // more than there is room for
+  std::size_t received = 0;
+  test::run_at_once({[&] {
+                       EXPECT_EQ(::send(ends.at[0], all.data(), all.size(), MSG_ZEROCOPY),
+                                 static_cast<ssize_t>(all.size()));
+                       ::shutdown(ends.at[0], SHUT_WR);
+                     },
+                     [&] {
+                       std::vector<char> some(std::size_t{1} << 20);
+                       while (const ssize_t got = ::read(ends.at[1], some.data(), some.size())) {
+                         ASSERT_GT(got, 0);
+                         received += static_cast<std::size_t>(got);
+                       }
+                     }});
+  EXPECT_EQ(received, all.size());
+  // All was received, so all completions are there, or come while the system frees what it has sent.
+  unsigned count = 0;
+  while (count == 0) count = completed(ends.at[0]);
+  std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  EXPECT_EQ(count + completed(ends.at[0]), 1U);
 }
 
 }  // namespace
