@@ -1,11 +1,12 @@
-// getaddrinfo: runs the C library's function on the pool for blocking calls, so that all of the system's configuration applies.
+// getaddrinfo: runs the C library's function on the pool for blocking calls, so that all of the system's configuration applies. A
+// stop abandons the lookup: the call returns, and the lookup runs on by itself, even beyond the runtime of the fiber.
 #include <netdb.h>
 
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <weft/blocking.hpp>
-#include <weft/detach_on_stop.hpp>
 
 #include "hook/next.hpp"
 #include "hook/waiting.hpp"
@@ -76,13 +77,14 @@ int getaddrinfo(const char* host, const char* service, const addrinfo* hints, ad
   const auto fail_as_stopped = [&] { return static_cast<void>(call.fail(ECANCELED)), EAI_SYSTEM; };
   if (call.is_stopped()) return fail_as_stopped();
   try {
-    const name_lookup lookup{.host = host != nullptr ? host : "",
-                             .service = service != nullptr ? service : "",
-                             .has_host = host != nullptr,
-                             .has_service = service != nullptr,
-                             .has_hints = hints != nullptr,
-                             .hints = hints != nullptr ? *hints : addrinfo{}};
-    auto asked = await_unless_stopped(weft::as_result(weft::detach_on_stop(weft::blocking(lookup))));
+    name_lookup lookup{.host = host != nullptr ? host : "",
+                       .service = service != nullptr ? service : "",
+                       .has_host = host != nullptr,
+                       .has_service = service != nullptr,
+                       .has_hints = hints != nullptr,
+                       .hints = hints != nullptr ? *hints : addrinfo{}};
+    auto asked = await_unless_stopped(weft::as_result(weft::blocking(
+        weft::abandon_on_stop, [](const name_lookup& its) noexcept { return its(); }, std::move(lookup))));
     if (!asked || asked->is_stopped()) return fail_as_stopped();
     if (asked->has_value()) {
       name_lookup::answer& answer = asked->value();

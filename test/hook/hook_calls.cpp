@@ -1,6 +1,7 @@
 #include "hook/hook_calls.hpp"
 
 #include <dlfcn.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -14,21 +15,30 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 namespace test {
 namespace {
 
-constexpr const char* names[] = {"none",   "recv",    "recvfrom",   "recvmsg",   "recvmmsg",     "send",
-                                 "sendto", "sendmsg", "sendmmsg",   "read",      "write",        "pread",
-                                 "pwrite", "preadv2", "pwritev2",   "connect",   "accept",       "accept4",
-                                 "poll",   "select",  "epoll_wait", "epoll_ctl", "epoll_create1"};
+constexpr const char* names[] = {"none",   "recv",    "recvfrom",   "recvmsg",   "recvmmsg",      "send",
+                                 "sendto", "sendmsg", "sendmmsg",   "read",      "write",         "pread",
+                                 "pwrite", "preadv2", "pwritev2",   "connect",   "accept",        "accept4",
+                                 "poll",   "select",  "epoll_wait", "epoll_ctl", "epoll_create1", "getaddrinfo"};
 
 std::array<std::atomic<int>, 4> concerned{};  // one more than the number
 std::atomic<int> lost{0};
 
+std::atomic<below> watched{below::none};
+std::function<void()> does_before;
+
+int outcome(below which) noexcept {
+  if (watched == which) does_before();
+  return injection_below::outcome_of(which);
+}
 int outcome(below which, int number) noexcept {
   const auto is_it = [number](const std::atomic<int>& one) { return one == number + 1; };
-  return std::any_of(concerned.begin(), concerned.end(), is_it) ? injection_below::outcome_of(which) : 0;
+  return std::any_of(concerned.begin(), concerned.end(), is_it) ? outcome(which) : 0;
 }
 
 // Has the system report what there is anew, as if it had only come now: of TCP, and not of others.
@@ -69,6 +79,11 @@ void concern(std::initializer_list<int> numbers) noexcept {
   std::size_t count = 0;
   for (const int number : numbers) concerned[count++] = number + 1;
 }
+watch_below::watch_below(below which, std::function<void()> does) {
+  does_before = std::move(does);
+  watched = which;
+}
+watch_below::~watch_below() { watched = below::none; }
 int lost_connections() noexcept { return lost.exchange(0); }
 
 }  // namespace test
@@ -110,6 +125,7 @@ NEXT(accept4)
 NEXT(poll)
 NEXT(select)
 NEXT(epoll_wait)
+NEXT(getaddrinfo)
 
 extern "C" {
 
@@ -217,8 +233,14 @@ int __wrap_epoll_ctl(int set, int what, int number, epoll_event* event) {
   return result > 0 ? fails_with(result) : __real_epoll_ctl(set, what, number, event);
 }
 int __wrap_epoll_create1(int flags) {
-  const int result = test::injection_below::outcome_of(below::epoll_create1);
+  const int result = outcome(below::epoll_create1);
   return result > 0 ? fails_with(result) : __real_epoll_create1(flags);
+}
+// Not the hook's own look whether the name is a number, which asks nobody.
+int __wrap___interceptor_getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** into) {
+  const bool asks = hints == nullptr || (hints->ai_flags & AI_NUMERICHOST) == 0;
+  if (const int result = asks ? outcome(below::getaddrinfo) : 0; result > 0) return fails_with(result), EAI_SYSTEM;
+  return next_of_getaddrinfo()(host, service, hints, into);
 }
 
 }  // extern "C"

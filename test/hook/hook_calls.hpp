@@ -2,6 +2,7 @@
 // weft_interposes in test/CMakeLists.txt has these between the hooks and the C library, or a sanitizer.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 
 #include "support/injection.hpp"
@@ -32,6 +33,7 @@ enum class below : unsigned char {
   epoll_wait,
   epoll_ctl,
   epoll_create1,
+  getaddrinfo,
 };
 const char* name_of(below one) noexcept;
 
@@ -42,6 +44,13 @@ using injection_below = injection_of<below>;
 
 /// Only calls with these numbers are counted, and fail: what the runtime itself calls does not.
 void concern(std::initializer_list<int> numbers) noexcept;
+/// Calls of this kind with numbers that are concerned, and lookups of names, call `does` first, on their thread. One at a time.
+class watch_below {
+ public:
+  watch_below(below which, std::function<void()> does);
+  watch_below(const watch_below&) = delete;
+  ~watch_below();
+};
 /// How many connections accept() has lost to another one since it was asked.
 int lost_connections() noexcept;
 
