@@ -12,7 +12,9 @@
 // Hooks do not make descriptors non-blocking, so the program, its children and other processes that share an open file see it as
 // they do without weft. (Only connect() sets O_NONBLOCK, for one system call.) A hooked call is first tried in a way that does
 // not block. Where the try finds nothing, the fiber waits until the descriptor is ready, as for weft's own sockets.
-// src/hook/waiting.hpp says how a call waits; docs/book/hooks.md lists the calls that no hook reaches.
+// src/hook/waiting.hpp says how a call waits. What hook_options does not name blocks the thread as ever: stdio, getnameinfo, fsync,
+// flock and lockf, sem_wait, pthread_barrier_wait, mq_receive, tcdrain and close with SO_LINGER, for example. docs/book/hooks.md
+// names more.
 //
 // Rejected: (a) to make every descriptor non-blocking, and to hide that from the program: the flag belongs to the open file,
 // which children and other processes share. (b) A library that is loaded by LD_PRELOAD: then whoever starts a program would

@@ -21,10 +21,12 @@
 namespace test {
 namespace {
 
-constexpr const char* names[] = {"none",   "recv",    "recvfrom",   "recvmsg",   "recvmmsg",      "send",
-                                 "sendto", "sendmsg", "sendmmsg",   "read",      "write",         "pread",
-                                 "pwrite", "preadv2", "pwritev2",   "connect",   "accept",        "accept4",
-                                 "poll",   "select",  "epoll_wait", "epoll_ctl", "epoll_create1", "getaddrinfo"};
+constexpr const char* names[] = {
+    "none",       "recv",       "recvfrom",      "recvmsg",    "recvmmsg",  "send",        "sendto",       "sendmsg",
+    "sendmmsg",   "read",       "write",         "pread",      "pwrite",    "pread64",     "pwrite64",     "readv",
+    "writev",     "preadv",     "pwritev",       "preadv64",   "pwritev64", "preadv2_now", "pwritev2_now", "preadv2",
+    "pwritev2",   "preadv64v2", "pwritev64v2",   "connect",    "accept",    "accept4",     "poll",         "select",
+    "epoll_wait", "epoll_ctl",  "epoll_create1", "getaddrinfo"};
 
 std::array<std::atomic<int>, 4> concerned{};  // one more than the number
 std::atomic<int> lost{0};
@@ -119,6 +121,18 @@ NEXT(read)
 NEXT(write)
 NEXT(pread)
 NEXT(pwrite)
+NEXT(pread64)
+NEXT(pwrite64)
+NEXT(readv)
+NEXT(writev)
+NEXT(preadv)
+NEXT(pwritev)
+NEXT(preadv64)
+NEXT(pwritev64)
+NEXT(preadv2)
+NEXT(pwritev2)
+NEXT(preadv64v2)
+NEXT(pwritev64v2)
 NEXT(connect)
 NEXT(accept)
 NEXT(accept4)
@@ -193,6 +207,34 @@ ssize_t __wrap___interceptor_pwrite(int number, const void* data, std::size_t si
   const int result = outcome(below::pwrite, number);
   return result > 0 ? fails_with(result) : next_of_pwrite()(number, data, size_with(result, size), at);
 }
+ssize_t __wrap___interceptor_pread64(int number, void* into, std::size_t size, off64_t at) {
+  const int result = outcome(below::pread64, number);
+  return result > 0 ? fails_with(result) : next_of_pread64()(number, into, size_with(result, size), at);
+}
+ssize_t __wrap___interceptor_pwrite64(int number, const void* data, std::size_t size, off64_t at) {
+  const int result = outcome(below::pwrite64, number);
+  return result > 0 ? fails_with(result) : next_of_pwrite64()(number, data, size_with(result, size), at);
+}
+#define OF_PARTS(NAME, GIVEN, ...)                                                         \
+  ssize_t __wrap___interceptor_##NAME GIVEN {                                              \
+    const int result = outcome(below::NAME, number);                                       \
+    return result > 0 ? fails_with(result) : next_of_##NAME()(number, parts, __VA_ARGS__); \
+  }
+#define WITH_FLAGS(NAME, OFFSET)                                                                         \
+  ssize_t __wrap___interceptor_##NAME(int number, const iovec* parts, int count, OFFSET at, int flags) { \
+    const int result = (flags & RWF_NOWAIT) != 0 ? 0 : outcome(below::by_##NAME, number);                \
+    return result > 0 ? fails_with(result) : next_of_##NAME()(number, parts, count, at, flags);          \
+  }
+OF_PARTS(readv, (int number, const iovec* parts, int count), count)
+OF_PARTS(writev, (int number, const iovec* parts, int count), count)
+OF_PARTS(preadv, (int number, const iovec* parts, int count, off_t at), count, at)
+OF_PARTS(pwritev, (int number, const iovec* parts, int count, off_t at), count, at)
+OF_PARTS(preadv64, (int number, const iovec* parts, int count, off64_t at), count, at)
+OF_PARTS(pwritev64, (int number, const iovec* parts, int count, off64_t at), count, at)
+WITH_FLAGS(preadv2, off_t)
+WITH_FLAGS(pwritev2, off_t)
+WITH_FLAGS(preadv64v2, off64_t)
+WITH_FLAGS(pwritev64v2, off64_t)
 // EINTR comes after the call has been made.
 int __wrap___interceptor_connect(int number, const sockaddr* to, socklen_t size) {
   const int result = outcome(below::connect, number);
@@ -220,12 +262,13 @@ int __wrap___interceptor_epoll_wait(int set, epoll_event* into, int most, int li
   return result > 0 ? fails_with(result) : next_of_epoll_wait()(set, into, most, limit);
 }
 
+// By which weft's own hooks read and write what does not wait; of the test's, the hooks of these names.
 ssize_t __wrap_preadv2(int number, const iovec* parts, int count, off_t at, int flags) {
-  const int result = outcome(below::preadv2, number);
+  const int result = (flags & RWF_NOWAIT) != 0 ? outcome(below::preadv2, number) : 0;
   return result > 0 ? fails_with(result) : __real_preadv2(number, parts, count, at, flags);
 }
 ssize_t __wrap_pwritev2(int number, const iovec* parts, int count, off_t at, int flags) {
-  const int result = outcome(below::pwritev2, number);
+  const int result = (flags & RWF_NOWAIT) != 0 ? outcome(below::pwritev2, number) : 0;
   return result > 0 ? fails_with(result) : __real_pwritev2(number, parts, count, at, flags);
 }
 int __wrap_epoll_ctl(int set, int what, int number, epoll_event* event) {

@@ -23,8 +23,20 @@ enum class below : unsigned char {
   write,
   pread,
   pwrite,
-  preadv2,
-  pwritev2,
+  pread64,
+  pwrite64,
+  readv,
+  writev,
+  preadv,
+  pwritev,
+  preadv64,
+  pwritev64,
+  preadv2,      ///< with RWF_NOWAIT, by a hook of its own
+  pwritev2,     ///< the same
+  by_preadv2,   ///< without
+  by_pwritev2,  ///< the same
+  by_preadv64v2,
+  by_pwritev64v2,
   connect,
   accept,
   accept4,

@@ -2,12 +2,23 @@
 // are hooked alike. With WEFT_TEST_IN_RUNTIME as in hook_test.cpp.
 #include "support/weft_test.hpp"
 
+#include <fcntl.h>
 #include <netdb.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <functional>
+#include <ostream>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 #include <weft/blocking.hpp>
 #include <weft/clock.hpp>
 #include <weft/hook.hpp>
@@ -23,10 +34,46 @@ namespace {
 using namespace std::chrono_literals;
 using test::below;
 using test::on_a_worker;
+using test::run_at_once;
+using test::run_hooked;
 using weft::scope;
 using weft::task;
 
 constexpr auto pool = [] { return weft::process_blocking_stats(); };
+
+struct failure {
+  long result = 0;
+  int error = 0;
+  friend bool operator==(const failure&, const failure&) = default;
+};
+std::ostream& operator<<(std::ostream& to, const failure& one) {
+  return to << one.result << " (" << std::strerror(one.error) << ")";
+}
+template <class Call>
+failure told(Call call) {
+  errno = 0;
+  const long result = call();
+  return {result, result < 0 ? errno : 0};
+}
+
+struct both_ends {
+  int at[2];
+  explicit both_ends(bool by_sockets) {
+    EXPECT_EQ(by_sockets ? ::socketpair(AF_UNIX, SOCK_STREAM, 0, at) : ::pipe(at), 0);
+  }
+  both_ends(const both_ends&) = delete;
+  ~both_ends() {
+    for (const int one : at) ::close(one);
+  }
+};
+
+// Of a file without a name.
+struct plain_file {
+  int number = ::memfd_create("weft-hook", MFD_CLOEXEC);
+  plain_file() { EXPECT_GE(number, 0); }
+  plain_file(const plain_file&) = delete;
+  ~plain_file() { ::close(number); }
+};
 
 // ---- lookups ----------------------------------------------------------------------------------------------------------------
 
@@ -52,22 +99,18 @@ class held_lookups {
                           }};
 };
 
-struct looked_up {
-  int result = 0, error = 0;
-  friend bool operator==(const looked_up&, const looked_up&) = default;
-};
-looked_up look_up() {
+failure look_up() {
   addrinfo* found = nullptr;
   errno = 0;
   const int result = ::getaddrinfo("localhost", nullptr, nullptr, &found);
-  const looked_up all{result, errno};
+  const failure all{result, errno};
   if (result == 0) ::freeaddrinfo(found);
   return all;
 }
 
 // `count` lookups at once, stopped when all have begun; as_stopped(ended) is then called until it gives true.
 void stop_lookups(
-    unsigned count, held_lookups& held, std::vector<looked_up>& ended,
+    unsigned count, held_lookups& held, std::vector<failure>& ended,
     std::function<bool()> as_stopped = [] { return true; }) {
   const auto body = [&](scope& inside) -> task<> {
     for (unsigned i = 0; i != count; ++i) inside.fork(weft::hooked([&ended] { ended.push_back(look_up()); }));
@@ -85,9 +128,9 @@ void stop_lookups(
 // It posts nothing to the executor that is gone by then.
 TEST(hook_calls, a_stopped_lookup_may_outlive_its_runtime) {
   held_lookups held;
-  std::vector<looked_up> ended;
+  std::vector<failure> ended;
   stop_lookups(3, held, ended);
-  EXPECT_EQ(ended, (std::vector<looked_up>(3, {EAI_SYSTEM, ECANCELED})));
+  EXPECT_EQ(ended, (std::vector<failure>(3, {EAI_SYSTEM, ECANCELED})));
   EXPECT_EQ(pool().abandoned, 3U);
   held.let_go();
   while (pool().busy != 0) std::this_thread::sleep_for(1ms);
@@ -97,7 +140,7 @@ TEST(hook_calls, a_stopped_lookup_may_outlive_its_runtime) {
 TEST(hook_calls, no_more_lookups_are_abandoned_than_the_pool_allows) {
   constexpr unsigned most = weft::blocking_options{}.max_abandoned;
   held_lookups held;
-  std::vector<looked_up> ended;
+  std::vector<failure> ended;
   stop_lookups(most + 1, held, ended, [&] {
     if (ended.size() < most) return false;
     EXPECT_EQ(ended.size(), most);
@@ -106,9 +149,103 @@ TEST(hook_calls, no_more_lookups_are_abandoned_than_the_pool_allows) {
     return true;
   });
   ASSERT_EQ(ended.size(), most + 1);
-  EXPECT_EQ(ended.back(), (looked_up{0, 0})) << "it was waited for, and gives what it has found";
+  EXPECT_EQ(ended.back(), (failure{0, 0})) << "it was waited for, and gives what it has found";
   ended.pop_back();
-  EXPECT_EQ(ended, (std::vector<looked_up>(most, {EAI_SYSTEM, ECANCELED})));
+  EXPECT_EQ(ended, (std::vector<failure>(most, {EAI_SYSTEM, ECANCELED})));
+}
+
+// ---- preadv2, pwritev2 ------------------------------------------------------------------------------------------------------
+
+using with_flags = ssize_t (*)(int number, const iovec* parts, int count, off_t at, int flags);
+struct both_ways {
+  with_flags read, write;
+};
+constexpr both_ways of_flags[] = {{::preadv2, ::pwritev2}, {::preadv64v2, ::pwritev64v2}};
+constexpr int for_disks[] = {0, RWF_HIPRI, RWF_DSYNC, RWF_SYNC | RWF_APPEND};
+
+TEST(hook_calls, preadv2_without_a_position_waits_as_readv_does) {
+  for (const both_ways& way : of_flags)
+    for (const bool by_sockets : {true, false})
+      for (const int flags : for_disks) {
+        both_ends ends{by_sockets};
+        char got[8] = {};
+        const iovec parts[2] = {{got, 1}, {got + 1, sizeof got - 2}};
+        bool is_over = false;
+        run_at_once({[&] {
+                       EXPECT_EQ(way.read(ends.at[0], parts, 2, -1, flags), 3);
+                       is_over = true;
+                     },
+                     [&] {
+                       EXPECT_FALSE(is_over);
+                       EXPECT_EQ(::write(ends.at[1], "abc", 3), 3);
+                     }});
+        EXPECT_STREQ(got, "abc");
+      }
+}
+
+TEST(hook_calls, pwritev2_without_a_position_waits_as_writev_does) {
+  std::string data(1 << 20, 'x');
+  for (const both_ways& way : of_flags)
+    for (const bool by_sockets : {true, false})
+      for (const int flags : for_disks) {
+        both_ends ends{by_sockets};
+        const iovec parts[2] = {{data.data(), 7}, {data.data() + 7, data.size() - 7}};
+        std::size_t got = 0;
+        run_at_once({[&] { EXPECT_EQ(way.write(ends.at[1], parts, 2, -1, flags), static_cast<ssize_t>(data.size())); },
+                     [&] {
+                       char buffer[4096];
+                       while (got < data.size()) {
+                         const ssize_t size = ::read(ends.at[0], buffer, sizeof buffer);
+                         ASSERT_GT(size, 0) << std::strerror(errno);
+                         got += static_cast<std::size_t>(size);
+                       }
+                     }});
+        EXPECT_EQ(got, data.size());
+      }
+}
+
+TEST(hook_calls, the_flags_of_preadv2_and_pwritev2_have_their_effect) {
+  for (const both_ways& way : of_flags)
+    for (const bool elsewhere : {false, true}) {
+      const plain_file file;
+      const auto calls = [&] {
+        char text[] = "abc", got[8] = {};
+        const iovec from{text, 3}, into{got, 2};
+        EXPECT_EQ(way.write(file.number, &from, 1, -1, RWF_DSYNC), 3);
+        EXPECT_EQ(::lseek(file.number, 0, SEEK_CUR), 3);
+        EXPECT_EQ(way.write(file.number, &from, 1, 0, RWF_APPEND), 3);
+        EXPECT_EQ(::lseek(file.number, 0, SEEK_SET), 0);
+        EXPECT_EQ(way.write(file.number, &from, 1, -1, RWF_APPEND), 3);
+        EXPECT_EQ(::lseek(file.number, 0, SEEK_CUR), 9) << "all that was written was added at the end";
+        EXPECT_EQ(::lseek(file.number, 0, SEEK_SET), 0);
+        EXPECT_EQ(way.read(file.number, &into, 1, 1, RWF_HIPRI), 2);
+        EXPECT_STREQ(got, "bc");
+        EXPECT_EQ(way.read(file.number, &into, 1, -1, 0), 2);
+        EXPECT_STREQ(got, "ab");
+        EXPECT_EQ(way.read(file.number, &into, 1, -1, RWF_HIPRI), 2);
+        EXPECT_STREQ(got, "ca");
+      };
+      const auto body = [&]() -> task<> { co_await weft::hooked({.files = elsewhere}, calls); };
+      on_a_worker(body());
+    }
+}
+
+TEST(hook_calls, preadv2_and_pwritev2_that_never_wait_give_what_the_system_gives) {
+  char text[] = "abc", got[8];
+  const iovec from{text, 3}, into{got, sizeof got};
+  for (const both_ways& way : of_flags)
+    for (const bool by_sockets : {true, false})
+      for (const off_t at : {-2, -1, 0})
+        for (const int flags : {RWF_NOWAIT, RWF_NOWAIT | RWF_DSYNC, 1 << 30}) {
+          both_ends ends{by_sockets};
+          const auto low = static_cast<unsigned long>(at);
+          run_hooked([&] {
+            EXPECT_EQ(told([&] { return way.read(ends.at[0], &into, 1, at, flags); }),
+                      told([&] { return ::syscall(SYS_preadv2, ends.at[0], &into, 1L, low, 0L, flags); }));
+            EXPECT_EQ(told([&] { return way.write(ends.at[1], &from, 1, at, flags); }),
+                      told([&] { return ::syscall(SYS_pwritev2, ends.at[1], &from, 1L, low, 0L, flags); }));
+          });
+        }
 }
 
 }  // namespace

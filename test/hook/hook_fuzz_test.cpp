@@ -273,11 +273,14 @@ class calls {
   long at_an_offset(const given& all) {
     const off_t offset = static_cast<off_t>(pick(3)) - 1;
     const iovec* const parts = pick(9) == 0 ? nullptr : all.parts;
-    switch (pick(4)) {
+    static constexpr int ways[] = {0, 0, RWF_HIPRI, RWF_DSYNC, RWF_APPEND, 1 << 30};
+    switch (pick(6)) {
       case 0: return ::pread(all.number, all.at, all.bytes, offset);
       case 1: return ::pwrite(all.number, all.at, all.bytes, offset);
       case 2: return ::preadv(all.number, parts, all.count, offset);
-      default: return ::pwritev(all.number, parts, all.count, offset);
+      case 3: return ::pwritev(all.number, parts, all.count, offset);
+      case 4: return ::preadv2(all.number, parts, all.count, offset, ways[pick(6)]);
+      default: return ::pwritev2(all.number, parts, all.count, offset, ways[pick(6)]);
     }
   }
 
