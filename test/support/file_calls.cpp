@@ -38,6 +38,24 @@ std::atomic<std::size_t> handed{0};
 
 int outcome_of(file_call which) noexcept { return file_injection::outcome_of(which); }
 
+std::atomic<bool> are_noted{false};
+std::mutex lock_of_notes;
+std::vector<noted_call> notes;
+
+void note(file_call what, const struct stat& of) {
+  const std::lock_guard guard{lock_of_notes};
+  notes.push_back({what, of.st_ino});
+}
+// A result that is no error has the call noted.
+template <class Result>
+Result noted(file_call what, int number, Result came) noexcept {
+  const int error = errno;
+  struct stat of{};
+  if (came >= 0 && are_noted && ::fstat(number, &of) == 0) note(what, of);
+  errno = error;
+  return came;
+}
+
 // A move of some parts, or of the first byte of them.
 template <class Move>
 ssize_t moves(int result, const iovec* parts, int count, Move move) noexcept {
@@ -68,6 +86,16 @@ const char* name_of(file_call one) noexcept { return names[static_cast<std::size
 nothing_at_once::nothing_at_once() noexcept { all_wait = true; }
 nothing_at_once::~nothing_at_once() { all_wait = false; }
 
+noted_calls::noted_calls() noexcept {
+  notes.clear();
+  are_noted = true;
+}
+noted_calls::~noted_calls() { are_noted = false; }
+std::vector<noted_call> noted_calls::so_far() const {  // NOLINT: of this one
+  const std::lock_guard guard{lock_of_notes};
+  return notes;
+}
+
 std::size_t handed_to_rings() noexcept { return handed; }
 
 }  // namespace test
@@ -76,6 +104,7 @@ using test::does;
 using test::fails_with;
 using test::file_call;
 using test::moves;
+using test::noted;
 using test::outcome_of;
 
 extern "C" {
@@ -90,15 +119,16 @@ ssize_t __wrap_preadv2(int number, const iovec* parts, int count, off_t offset, 
 ssize_t __wrap_pwritev2(int number, const iovec* parts, int count, off_t offset, int flags) {
   const bool tries = (flags & RWF_NOWAIT) != 0;
   if (tries && test::all_wait) return fails_with(EAGAIN);
-  return moves(outcome_of(tries ? file_call::try_write : file_call::write), parts, count,
-               [&](const iovec* those, int size) { return __real_pwritev2(number, those, size, offset, flags); });
+  const int result = outcome_of(tries ? file_call::try_write : file_call::write);
+  const auto writes = [&](const iovec* those, int size) { return __real_pwritev2(number, those, size, offset, flags); };
+  return noted(file_call::write, number, moves(result, parts, count, writes));
 }
 
 int __wrap_fsync(int number) {
-  return does(file_call::fsync, [&] { return __real_fsync(number); });
+  return noted(file_call::fsync, number, does(file_call::fsync, [&] { return __real_fsync(number); }));
 }
 int __wrap_fdatasync(int number) {
-  return does(file_call::fdatasync, [&] { return __real_fdatasync(number); });
+  return noted(file_call::fdatasync, number, does(file_call::fdatasync, [&] { return __real_fdatasync(number); }));
 }
 int __wrap_fallocate(int number, int how, off_t offset, off_t size) {
   return does(file_call::fallocate, [&] { return __real_fallocate(number, how, offset, size); });
@@ -133,7 +163,10 @@ int __wrap_fcntl(int number, int what, ...) {
   return result > 0 ? fails_with(result) : __real_fcntl(number, what, argument);
 }
 int __wrap_rename(const char* from, const char* to) {
-  return does(file_call::rename, [&] { return __real_rename(from, to); });
+  const int came = does(file_call::rename, [&] { return __real_rename(from, to); });
+  struct stat of{};
+  if (came == 0 && test::are_noted && ::stat(to, &of) == 0) test::note(file_call::rename, of);
+  return came;
 }
 
 #ifdef WEFT_WITH_URING
@@ -163,6 +196,18 @@ unsigned first_new(const io_uring* ring) {
   return is_of_another ? ring->sq.sqe_head : i;
 }
 
+void note_submission(const io_uring_sqe& one) noexcept {
+  const bool only_data = (one.fsync_flags & IORING_FSYNC_DATASYNC) != 0;
+  switch (one.opcode) {
+    case IORING_OP_WRITE:
+    case IORING_OP_WRITEV: static_cast<void>(noted(file_call::write, one.fd, 0)); break;
+    case IORING_OP_FSYNC:
+      static_cast<void>(noted(only_data ? file_call::fdatasync : file_call::fsync, one.fd, 0));
+      break;
+    default: break;
+  }
+}
+
 // Those that the kernel has not got yet, each once. What an injection does may add to them.
 void change_submissions(io_uring* ring) {
   unsigned i = first_new(ring);
@@ -170,6 +215,7 @@ void change_submissions(io_uring* ring) {
     io_uring_sqe& one = ring->sq.sqes[i & ring->sq.ring_mask];
     if ((one.user_data & of_call) == 0) continue;
     ++handed;
+    note_submission(one);
     const int result =
         one.opcode == IORING_OP_CLOSE && !test::file_injection::begins_meanwhile() ? 0 : outcome_of(file_call::ring);
     if (result == 0) continue;

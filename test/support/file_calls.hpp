@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "support/injection.hpp"
 
@@ -38,6 +40,21 @@ class nothing_at_once {
   nothing_at_once() noexcept;
   nothing_at_once(const nothing_at_once&) = delete;
   ~nothing_at_once();
+};
+
+/// What changes a disk: a call that has succeeded, or that a ring was handed.
+struct noted_call {
+  file_call what;       ///< try_write and write are one: write
+  std::uint64_t inode;  ///< of the file; of a rename, of the one that was renamed
+  friend bool operator==(const noted_call&, const noted_call&) = default;
+};
+/// The writes, syncs and renames that are made while it lives. One at a time in a process; the calls, on any thread.
+class noted_calls {
+ public:
+  noted_calls() noexcept;
+  noted_calls(const noted_calls&) = delete;
+  ~noted_calls();
+  std::vector<noted_call> so_far() const;  ///< in their order
 };
 
 /// How many calls rings were handed so far.
