@@ -151,6 +151,7 @@ class openssl_peer {
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
     SSL_CTX_set_security_level(context_.get(), 0);
+    if (most < TLS1_2_VERSION) SSL_CTX_set_min_proto_version(context_.get(), most);
     SSL_CTX_set_max_proto_version(context_.get(), most);
     if (own != nullptr) use(*own);
     ssl_.reset(SSL_new(context_.get()));

@@ -20,6 +20,7 @@
 #include <weft/combine.hpp>
 #include <weft/io.hpp>
 #include <weft/race.hpp>
+#include <weft/scope.hpp>
 
 #include "net/sockets.hpp"
 #include "support/weft_test.hpp"
@@ -312,22 +313,29 @@ class halting_server {
     done(SSL_CTX_set_session_ticket_cb(peer_.context(), add_much, ignore, nullptr) == 1);
   }
 
-  /// What it has read up to a word that no more comes. Before that, it sets `is_halfway`.
-  std::string run(std::atomic<bool>& is_halfway) const {
+  /// Gives the rest of the tickets, which it has not sent. Before that, it sets `is_halfway`.
+  std::string run_halfway(std::atomic<bool>& is_halfway) const {
     for (;;) {
       const bool is_over = peer_.handshake();
       if (is_over) break;
       send(taken());
       done(receive());
     }
-    const std::string tickets = taken();
+    std::string tickets = taken();
     done(tickets.size() > 3000);
     send(std::string_view{tickets}.substr(0, 1200));
     for (int left = 1; left != 0; std::this_thread::yield()) done(::ioctl(number_, TIOCOUTQ, &left) == 0);
     is_halfway = true;
     is_halfway.notify_all();
+    tickets.erase(0, 1200);
+    return tickets;
+  }
+
+  /// What it has read up to a word that no more comes. Before that, it sets `is_halfway`.
+  std::string run(std::atomic<bool>& is_halfway) const {
+    const std::string rest = run_halfway(is_halfway);
     std::this_thread::sleep_for(std::chrono::milliseconds{20});  // so that who writes now finds a half
-    send(std::string_view{tickets}.substr(1200));
+    send(rest);
     std::string all;
     for (;;) {
       std::string piece;  // one record's: there may be more of what was received
@@ -378,6 +386,36 @@ task<> takes_the_half(const weft::tls::stream<>& from, const std::atomic<bool>& 
     auto reading = weft::as_result(weft::timeout(std::chrono::milliseconds{1}, from.read(buffer)));
     EXPECT_EQ((co_await std::move(reading)).error(), weft::errc::timed_out);
   }
+}
+
+TEST(tls_resume, a_write_that_is_stopped_while_it_waits_for_the_rest_of_a_ticket_closes_the_stream) {
+  const credentials mine = root().issue();
+  test::with_number raw = test::connected_to_number();
+  std::atomic<bool> is_halfway{false};
+  const halting_server server{raw.there, mine};
+  const std::jthread its{[&] {
+    try {
+      server.run_halfway(is_halfway);
+    } catch (const std::exception& failed) {
+      ADD_FAILURE() << failed.what();
+      is_halfway = true;
+    }
+  }};
+  const auto body = [&]() -> task<> {
+    auto here = co_await weft::tls::connect(test::client_of(root()), std::move(raw.here), "here.test");
+    co_await takes_the_half(here, is_halfway);
+    const auto stops = [&here](weft::scope& inside) -> task<> {
+      auto writing = inside.fork_here(weft::as_result(here.write("hello")));  // it waits when this returns
+      EXPECT_TRUE(here.is_open());
+      writing.request_stop();
+      EXPECT_TRUE((co_await std::move(writing)).is_stopped());
+    };
+    co_await weft::with_scope(stops);
+    EXPECT_FALSE(here.is_open());
+    if (here.is_open()) co_return;  // else the write would wait for ever
+    EXPECT_EQ((co_await weft::as_result(here.write("hello"))).error(), weft::errc::closed);
+  };
+  weft::sync_wait(body());
 }
 
 // On threads of their own, which TSan sees.

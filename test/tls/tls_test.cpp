@@ -249,7 +249,7 @@ WEFT_TEST("tls: both sides know what they have agreed on") {
   EXPECT_GT(its->not_after, std::chrono::system_clock::now());
 }
 
-WEFT_TEST("tls: sides without a common protocol, or version, refuse each other") {
+WEFT_TEST("tls: sides without a common protocol refuse each other") {
   constexpr std::array<std::string_view, 1> ours{"h2"}, theirs{"spdy"};
   const credentials mine = root().issue();
   const client_context client{{.trust = root().trusted(), .alpn = theirs}};
