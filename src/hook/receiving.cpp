@@ -57,8 +57,12 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
   if (!may_begin(call)) return is_non_blocking(number) ? call.give(plain(0)) : call.fail(ECANCELED);
   const bool waits_for_all = (flags & MSG_WAITALL) != 0;
   std::optional<clock::time_point> until;
-  if ((flags & MSG_PEEK) != 0) {  // a peek takes nothing, so each attempt starts again at the first byte
-    ssize_t seen = 0;             // by an attempt that wants more
+  const bool peeks = (flags & MSG_PEEK) != 0;
+  // With SO_PEEK_OFF each peek begins behind what the last one has seen, so parts add up as those that are taken.
+  const bool moves_on =
+      peeks && waits_for_all && socket_option_of(number, SO_PEEK_OFF) >= 0 && peek_waits_for_all(number);
+  if (peeks && !moves_on) {  // a peek takes nothing, so each attempt starts again at the first byte
+    ssize_t seen = 0;        // by an attempt that wants more
     const auto look = [&] {
       const ssize_t got = attempt(0);
       const bool wants_more = waits_for_all && got > 0 && static_cast<std::size_t>(got) < size;

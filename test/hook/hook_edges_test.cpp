@@ -274,4 +274,15 @@ TEST(hook_edges, a_send_without_a_copy_completes_once) {
   EXPECT_EQ(count + completed(ends.at[0]), 1U);
 }
 
+TEST(hook_edges, a_peek_from_an_offset_waits_for_all) {
+  const connection ends;
+  const int begin = 0;
+  if (::setsockopt(ends.at[0], SOL_SOCKET, SO_PEEK_OFF, &begin, sizeof begin) != 0) GTEST_SKIP() << "by TCP";
+  EXPECT_EQ(::write(ends.at[1], "hello", 5), 5);
+  char got[11] = {};
+  expect_waits([&] { EXPECT_EQ(::recv(ends.at[0], got, 10, MSG_PEEK | MSG_WAITALL), 10); },
+               [&] { EXPECT_EQ(::write(ends.at[1], "world", 5), 5); });
+  EXPECT_STREQ(got, "helloworld");
+}
+
 }  // namespace
