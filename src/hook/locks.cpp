@@ -1,7 +1,8 @@
 // Counts the pthread locks that a fiber holds. While it holds one, its calls block the thread instead of suspending the fiber:
 // if another fiber ran on the thread and wanted the lock, it would block the thread, and so both fibers, for ever. Waiting for
 // a lock or on a condition variable also blocks the thread. What is done once counts as a lock while it is done: the function of
-// pthread_once() or call_once(), and the initializer of a static variable in a function (statics.cpp).
+// pthread_once() or call_once(), and the initializer of a static variable in a function (statics.cpp). std::call_once() calls
+// pthread_once() in libstdc++; in libc++ it has a mutex of its own, and is not counted.
 #include <pthread.h>
 #include <threads.h>
 #include <time.h>
