@@ -1,5 +1,4 @@
-// Hooked calls while the C library's function below the hook runs, which the test watches or holds up; and tables of calls that
-// are hooked alike. With WEFT_TEST_IN_RUNTIME as in hook_test.cpp.
+// Hooked calls while the C library's function below the hook runs, which the test watches or holds up. With WEFT_TEST_IN_RUNTIME as in hook_test.cpp.
 #include "support/weft_test.hpp"
 
 #include <fcntl.h>
@@ -28,6 +27,15 @@
 
 #include "hook/hook_calls.hpp"
 #include "hook/places.hpp"
+
+// What a program calls that was compiled with -D_FORTIFY_SOURCE.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);
+ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room);
+ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+}
 
 namespace {
 
@@ -246,6 +254,97 @@ TEST(hook_calls, preadv2_and_pwritev2_that_never_wait_give_what_the_system_gives
                       told([&] { return ::syscall(SYS_pwritev2, ends.at[1], &from, 1L, low, 0L, flags); }));
           });
         }
+}
+
+// ---- regular files ----------------------------------------------------------------------------------------------------------
+
+struct file_call {
+  const char* name;
+  below at;
+  std::function<ssize_t(int number, char* memory)> make;  // moves three bytes
+};
+
+// The call below the hook is held until another fiber of the worker has run, unless it is made on the worker's own thread.
+void expect_runs(const file_call& one, bool elsewhere) {
+  const testing::ScopedTrace trace{__FILE__, __LINE__, one.name};
+  const plain_file file;
+  ASSERT_EQ(::pwrite(file.number, "abcdef", 6, 0), 6);
+  char memory[4] = "xyz";
+  std::thread::id worker;
+  std::atomic<bool> other_ran{false};
+  int calls = 0;
+  bool was_elsewhere = false;
+  const test::watch_below held{one.at, [&] {
+                                 ++calls;
+                                 was_elsewhere = std::this_thread::get_id() != worker;
+                                 if (was_elsewhere) other_ran.wait(false);
+                               }};
+  const auto moves = [&] {
+    worker = std::this_thread::get_id();
+    EXPECT_EQ(one.make(file.number, memory), 3);
+  };
+  const auto other = [&] {
+    other_ran = true;
+    other_ran.notify_all();
+  };
+  const auto body = [&](scope& inside) -> task<> {
+    inside.fork(weft::hooked({.files = elsewhere}, moves));
+    inside.fork(weft::hooked(other));
+    co_return;
+  };
+  const auto all = [&]() -> task<> { co_await weft::with_scope(body); };
+  test::concern({file.number});
+  on_a_worker(all());
+  test::concern({});
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(was_elsewhere, elsewhere);
+}
+
+TEST(hook_calls, every_call_on_a_file_blocks_a_thread_of_the_pool_with_files_on_and_the_worker_with_files_off) {
+  const auto by_parts = [](auto call) {
+    return [call](int number, char* memory) {
+      const iovec parts[2] = {{memory, 1}, {memory + 1, 2}};
+      return call(number, parts, 2);
+    };
+  };
+  const auto at_one = [&](auto call) {
+    return by_parts([call](int number, const iovec* parts, int count) { return call(number, parts, count, 1); });
+  };
+  const auto with = [&](auto call, off_t at, int flags) {
+    return by_parts([=](int number, const iovec* parts, int count) { return call(number, parts, count, at, flags); });
+  };
+  const file_call each[] = {
+      {"read", below::read, [](int number, char* memory) { return ::read(number, memory, 3); }},
+      {"__read_chk", below::read, [](int number, char* memory) { return __read_chk(number, memory, 3, 3); }},
+      {"write", below::write, [](int number, char* memory) { return ::write(number, memory, 3); }},
+      {"readv", below::readv, by_parts(::readv)},
+      {"writev", below::writev, by_parts(::writev)},
+      {"pread", below::pread, [](int number, char* memory) { return ::pread(number, memory, 3, 1); }},
+      {"__pread_chk", below::pread, [](int number, char* memory) { return __pread_chk(number, memory, 3, 1, 3); }},
+      {"pread64", below::pread64, [](int number, char* memory) { return ::pread64(number, memory, 3, 1); }},
+      {"__pread64_chk", below::pread64,
+       [](int number, char* memory) { return __pread64_chk(number, memory, 3, 1, 3); }},
+      {"pwrite", below::pwrite, [](int number, char* memory) { return ::pwrite(number, memory, 3, 1); }},
+      {"pwrite64", below::pwrite64, [](int number, char* memory) { return ::pwrite64(number, memory, 3, 1); }},
+      {"preadv", below::preadv, at_one(::preadv)},
+      {"preadv64", below::preadv64, at_one(::preadv64)},
+      {"pwritev", below::pwritev, at_one(::pwritev)},
+      {"pwritev64", below::pwritev64, at_one(::pwritev64)},
+      {"preadv2", below::by_preadv2, with(::preadv2, 1, 0)},
+      {"preadv2 at -1", below::readv, with(::preadv2, -1, 0)},
+      {"preadv2 at -1 with a flag", below::by_preadv2, with(::preadv2, -1, RWF_HIPRI)},
+      {"preadv64v2", below::by_preadv64v2, with(::preadv64v2, 1, 0)},
+      {"preadv64v2 at -1", below::readv, with(::preadv64v2, -1, 0)},
+      {"preadv64v2 at -1 with a flag", below::by_preadv64v2, with(::preadv64v2, -1, RWF_HIPRI)},
+      {"pwritev2", below::by_pwritev2, with(::pwritev2, 1, RWF_DSYNC)},
+      {"pwritev2 at -1", below::writev, with(::pwritev2, -1, 0)},
+      {"pwritev2 at -1 with a flag", below::by_pwritev2, with(::pwritev2, -1, RWF_DSYNC)},
+      {"pwritev64v2", below::by_pwritev64v2, with(::pwritev64v2, 1, RWF_DSYNC)},
+      {"pwritev64v2 at -1", below::writev, with(::pwritev64v2, -1, 0)},
+      {"pwritev64v2 at -1 with a flag", below::by_pwritev64v2, with(::pwritev64v2, -1, RWF_DSYNC)},
+  };
+  for (const file_call& one : each)
+    for (const bool elsewhere : {true, false}) expect_runs(one, elsewhere);
 }
 
 }  // namespace
