@@ -33,19 +33,28 @@ std::atomic<int> lost{0};
 
 std::atomic<below> watched{below::none};
 std::function<void()> does_before;
+std::atomic<bool> refuses_nowait{false};
 
 int outcome(below which) noexcept {
   if (watched == which) does_before();
   return injection_below::outcome_of(which);
 }
-int outcome(below which, int number) noexcept {
+bool is_concerned(int number) noexcept {
   const auto is_it = [number](const std::atomic<int>& one) { return one == number + 1; };
-  return std::any_of(concerned.begin(), concerned.end(), is_it) ? outcome(which) : 0;
+  return std::any_of(concerned.begin(), concerned.end(), is_it);
+}
+int outcome(below which, int number) noexcept { return is_concerned(number) ? outcome(which) : 0; }
+int outcome_at_once(below which, int number, int flags) noexcept {
+  if ((flags & RWF_NOWAIT) == 0) return 0;
+  return refuses_nowait && is_concerned(number) ? EOPNOTSUPP : outcome(which, number);
 }
 
 // Has the system report what there is anew, as if it had only come now: of TCP, and not of others.
 void report_anew(int number) noexcept {
   const int saved = errno;
+  pollfd room{number, POLLOUT, 0};
+  ::syscall(SYS_poll, &room, 1,
+            0);  // where there is none, that has the system report it, as a send does that finds none
   int value = 1;
   socklen_t size = sizeof value;
   ::setsockopt(number, SOL_SOCKET, SO_RCVLOWAT, &value, size);
@@ -85,6 +94,7 @@ watch_below::watch_below(below which, std::function<void()> does) {
   does_before = std::move(does);
   watched = which;
 }
+void refuse_nowait(bool does) noexcept { refuses_nowait = does; }
 watch_below::~watch_below() { watched = below::none; }
 int lost_connections() noexcept { return lost.exchange(0); }
 
@@ -94,6 +104,7 @@ using test::below;
 using test::fails_with;
 using test::moves_nothing;
 using test::outcome;
+using test::outcome_at_once;
 using test::size_with;
 
 // What a hook calls: a sanitizer's function, where there is one, else what comes after the program.
@@ -264,11 +275,11 @@ int __wrap___interceptor_epoll_wait(int set, epoll_event* into, int most, int li
 
 // By which weft's own hooks read and write what does not wait; of the test's, the hooks of these names.
 ssize_t __wrap_preadv2(int number, const iovec* parts, int count, off_t at, int flags) {
-  const int result = (flags & RWF_NOWAIT) != 0 ? outcome(below::preadv2, number) : 0;
+  const int result = outcome_at_once(below::preadv2, number, flags);
   return result > 0 ? fails_with(result) : __real_preadv2(number, parts, count, at, flags);
 }
 ssize_t __wrap_pwritev2(int number, const iovec* parts, int count, off_t at, int flags) {
-  const int result = (flags & RWF_NOWAIT) != 0 ? outcome(below::pwritev2, number) : 0;
+  const int result = outcome_at_once(below::pwritev2, number, flags);
   return result > 0 ? fails_with(result) : __real_pwritev2(number, parts, count, at, flags);
 }
 int __wrap_epoll_ctl(int set, int what, int number, epoll_event* event) {

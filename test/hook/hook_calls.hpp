@@ -56,6 +56,8 @@ using injection_below = injection_of<below>;
 
 /// Only calls with these numbers are counted, and fail: what the runtime itself calls does not.
 void concern(std::initializer_list<int> numbers) noexcept;
+/// Whether the system refuses reads and writes with RWF_NOWAIT of these numbers, as it does of some kinds of files.
+void refuse_nowait(bool does) noexcept;
 /// Calls of this kind with numbers that are concerned, and lookups of names, call `does` first, on their thread. One at a time.
 class watch_below {
  public:

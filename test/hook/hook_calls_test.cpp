@@ -1,4 +1,5 @@
-// Hooked calls while the C library's function below the hook runs, which the test watches or holds up. With WEFT_TEST_IN_RUNTIME as in hook_test.cpp.
+// Hooked calls while the C library's function below the hook runs, which the test watches or holds up. With WEFT_TEST_IN_RUNTIME
+// as in hook_test.cpp.
 #include "support/weft_test.hpp"
 
 #include <fcntl.h>
