@@ -378,6 +378,7 @@ WEFT_TEST("file: direct reads and writes pass the page cache") {
   if (opened.error() == std::errc::invalid_argument) co_return;  // this file system has none
   const std::string path = in.at("a");
   const file one = co_await file::open({.write = true, .direct = true}, path);
+  EXPECT_NE(::fcntl(one.native_handle(), F_GETFL) & O_DIRECT, 0) << "else it only looks so";
   weft::aligned_buffer buffer{std::size_t{64} * 1024};
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.bytes().data()) % 4096, 0U);
   const std::string text = pattern(buffer.size());
