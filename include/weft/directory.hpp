@@ -9,7 +9,8 @@
 //
 //   Suspends  always; resumes on its own executor.
 //   Cancel    a call that is stopped before it has begun has no effect. One that has begun runs to its end, and its result is
-//             not lost.
+//             not lost; but status(), symlink_status(), exists() and read_symlink(), which change nothing, are abandoned as by
+//             blocking(abandon_on_stop, ...).
 //   Fails     with a weft::error of the system's code, which names the operation and the path. as_result() and nothrow() take
 //             it without a throw; directory() throws it.
 //   Threads   any: in tasks, in fibers and on plain threads.

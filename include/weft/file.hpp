@@ -169,10 +169,10 @@ class file {
   /// Opens a file. Without options it opens an existing file for reading. The descriptor is close-on-exec.
   ///
   /// Suspends  always. A named pipe is opened when another process has opened its other end.
-  /// Cancel    as all operations; a file that it has made stays.
+  /// Cancel    as all operations; a file that it has made stays. A thread that opens without `.create` and `.truncate` is
+  ///           abandoned, as by blocking(abandon_on_stop, ...): what it opens later is closed.
   /// Fails     with the system's error: no_such_file_or_directory, permission_denied, file_exists, is_a_directory; with
-  ///           invalid_argument where the options contradict each other, the path contains a zero byte, or the file system has
-  ///           no direct I/O.
+  ///           invalid_argument for options that contradict each other, a path with a zero byte, a file system without direct I/O.
   WEFT_COROUTINE_TAKES_OVER static task<file> open(file_options how, std::string_view path) {
     return open_as(how, std::string{path});
   }

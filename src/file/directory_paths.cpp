@@ -88,14 +88,14 @@ task<> call_with_paths(const char* operation, std::string_view first, std::strin
 }  // namespace
 
 task<file_status> status(std::string_view path) {
-  return call_with_path<file_status>("stat", std::string{path}, [](const char* of) { return status_of(of, 0); });
+  return ask_about_path<file_status>("stat", std::string{path}, [](const char* of) { return status_of(of, 0); });
 }
 task<file_status> symlink_status(std::string_view path) {
-  return call_with_path<file_status>("stat", std::string{path},
+  return ask_about_path<file_status>("stat", std::string{path},
                                      [](const char* of) { return status_of(of, AT_SYMLINK_NOFOLLOW); });
 }
 task<bool> exists(std::string_view path) {
-  return call_with_path<bool>("stat", std::string{path}, [](const char* of) -> answer<bool> {
+  return ask_about_path<bool>("stat", std::string{path}, [](const char* of) -> answer<bool> {
     const int refused = status_of(of, 0).refused;
     if (refused == ENOENT || refused == ENOTDIR) return {.value = false};
     return {.refused = refused, .value = true};
@@ -135,7 +135,8 @@ task<> create_symlink(std::string_view to, std::string_view link) {
                          [](const char* name, const char* text) { return ::symlink(text, name); });
 }
 task<std::string> read_symlink(std::string_view path) {
-  return call_with_path<std::string>("read a symbolic link", std::string{path}, link_text);
+  return ask_about_path<std::string>("read a symbolic link", std::string{path},
+                                     [](const char* of) { return link_text(of); });
 }
 
 task<> permissions(std::string_view path, unsigned bits) {

@@ -1,10 +1,15 @@
 #include "file/file_calls.hpp"
 
+#include <fcntl.h>
+
 #include <cerrno>
+#include <string>
+#include <utility>
 #include <weft/blocking.hpp>
 #include <weft/env.hpp>
 #include <weft/executor.hpp>
 
+#include "file/open_file.hpp"
 #include "io/io_service.hpp"
 
 namespace weft::detail {
@@ -27,6 +32,17 @@ bool is_for_thread(const file_request& what, int result) noexcept {
 
 int perform_one(const file_request* what) noexcept { return perform(*what); }
 
+// Whether a stop may abandon the call. An open that makes or empties a file could do so when its caller has gone on, and perhaps
+// written the file anew.
+bool may_be_abandoned(const file_request& what) noexcept {
+  return what.what == file_request::kind::open && (what.flags & (O_CREAT | O_TRUNC)) == 0;
+}
+// Gives a number, which is closed if the call was abandoned; or a negative error number.
+owned_number open_one(const std::string& path, int flags, unsigned permissions) noexcept {
+  return owned_number{
+      perform({.what = file_request::kind::open, .path = path.c_str(), .flags = flags, .permissions = permissions})};
+}
+
 }  // namespace
 
 task<int> perform_elsewhere(const file_request& what) {
@@ -34,6 +50,11 @@ task<int> perform_elsewhere(const file_request& what) {
     ring_call call{what};
     ring_wait wait{call, *ring};
     if (co_await wait && !is_for_thread(what, call.result)) co_return call.result;
+  }
+  if (may_be_abandoned(what)) {
+    auto opening = blocking(abandon_on_stop, open_one, std::string{what.path}, what.flags, what.permissions);
+    owned_number opened = co_await std::move(opening);
+    co_return opened.give();
   }
   co_return co_await blocking(perform_one, &what);
 }

@@ -12,7 +12,8 @@
 namespace weft::detail {
 
 /// Makes the call by the ring of the worker that runs the task, or else by a thread of the blocking pool. Gives its result, or a
-/// negative error number. `what` and all that it refers to outlive the task.
+/// negative error number. `what` and all that it refers to outlive the task. A stop abandons a thread that opens a file which is
+/// there already; it waits for the other calls of threads.
 task<int> perform_elsewhere(const file_request& what);
 
 /// Of a call that has failed on a file, which is recorded.

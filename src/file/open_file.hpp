@@ -20,8 +20,7 @@ namespace weft::detail {
 class owned_number {
  public:
   explicit owned_number(int number) noexcept : number_{number} {}
-  owned_number(const owned_number&) = delete;
-  owned_number& operator=(const owned_number&) = delete;
+  owned_number(owned_number&& other) noexcept : number_{other.give()} {}
   ~owned_number() {
     if (number_ >= 0) ::close(number_);
   }

@@ -24,7 +24,8 @@ struct answer {
   T value{};
 };
 
-/// Makes `call(path)` on the blocking pool. It returns an answer<T>, or, if T is void, an error number.
+/// Makes `call(path)` on the blocking pool. It returns an answer<T>, or, if T is void, an error number. A stop waits for the end of
+/// a call that has begun: what it changes, it must not change when its caller has gone on.
 template <class T, class Call>
 task<T> call_with_path(const char* operation, std::string path, Call call) {
   constexpr bool gives_nothing = std::is_void_v<T>;
@@ -38,6 +39,17 @@ task<T> call_with_path(const char* operation, std::string path, Call call) {
     refused = got.refused;
   if (refused != 0) co_await fail_with(error{system_error(refused), operation, path});
   if constexpr (!gives_nothing) co_return std::move(got.value);
+}
+
+/// The same for a call that changes nothing, and captures nothing: a stop abandons it.
+template <class T, class Call>
+task<T> ask_about_path(const char* operation, std::string path, Call call) {
+  if (has_nul(path)) co_await fail_with(error{system_error(EINVAL), operation, path});
+  constexpr auto asks = [](Call by, const std::string& of) { return by(of.c_str()); };
+  auto asking = blocking(abandon_on_stop, asks, call, path);
+  answer<T> got = co_await std::move(asking);
+  if (got.refused != 0) co_await fail_with(error{system_error(got.refused), operation, path});
+  co_return std::move(got.value);
 }
 
 inline int error_of(int result) noexcept { return result == 0 ? 0 : errno; }
