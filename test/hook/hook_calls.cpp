@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -39,14 +40,24 @@ int outcome(below which) noexcept {
   if (watched == which) does_before();
   return injection_below::outcome_of(which);
 }
+// A pipe by whatever number: a hook may open one of its own.
+bool is_same_pipe(int number, int other) noexcept {
+  const int kept = errno;
+  struct stat its, others;
+  const bool are_there = ::fstat(number, &its) == 0 && ::fstat(other, &others) == 0;
+  errno = kept;
+  return are_there && S_ISFIFO(its.st_mode) && S_ISFIFO(others.st_mode) && its.st_ino == others.st_ino;
+}
 bool is_concerned(int number) noexcept {
-  const auto is_it = [number](const std::atomic<int>& one) { return one == number + 1; };
+  const auto is_it = [number](const std::atomic<int>& one) {
+    return one != 0 && (one == number + 1 || is_same_pipe(number, one - 1));
+  };
   return std::any_of(concerned.begin(), concerned.end(), is_it);
 }
 int outcome(below which, int number) noexcept { return is_concerned(number) ? outcome(which) : 0; }
-int outcome_at_once(below which, int number, int flags) noexcept {
-  if ((flags & RWF_NOWAIT) == 0) return 0;
-  return refuses_nowait && is_concerned(number) ? EOPNOTSUPP : outcome(which, number);
+int outcome_with(int flags, int number, below at_once, below otherwise) noexcept {
+  if ((flags & RWF_NOWAIT) == 0) return outcome(otherwise, number);
+  return refuses_nowait && is_concerned(number) ? EOPNOTSUPP : outcome(at_once, number);
 }
 
 // Has the system report what there is anew, as if it had only come now: of TCP, and not of others.
@@ -104,7 +115,7 @@ using test::below;
 using test::fails_with;
 using test::moves_nothing;
 using test::outcome;
-using test::outcome_at_once;
+using test::outcome_with;
 using test::size_with;
 
 // What a hook calls: a sanitizer's function, where there is one, else what comes after the program.
@@ -154,8 +165,6 @@ NEXT(getaddrinfo)
 
 extern "C" {
 
-ssize_t __real_preadv2(int number, const iovec* parts, int count, off_t at, int flags);
-ssize_t __real_pwritev2(int number, const iovec* parts, int count, off_t at, int flags);
 int __real_epoll_ctl(int set, int what, int number, epoll_event* event);
 int __real_epoll_create1(int flags);
 
@@ -231,9 +240,9 @@ ssize_t __wrap___interceptor_pwrite64(int number, const void* data, std::size_t 
     const int result = outcome(below::NAME, number);                                       \
     return result > 0 ? fails_with(result) : next_of_##NAME()(number, parts, __VA_ARGS__); \
   }
-#define WITH_FLAGS(NAME, OFFSET)                                                                         \
+#define WITH_FLAGS(NAME, AT_ONCE, OFFSET)                                                                \
   ssize_t __wrap___interceptor_##NAME(int number, const iovec* parts, int count, OFFSET at, int flags) { \
-    const int result = (flags & RWF_NOWAIT) != 0 ? 0 : outcome(below::by_##NAME, number);                \
+    const int result = outcome_with(flags, number, below::AT_ONCE, below::by_##NAME);                    \
     return result > 0 ? fails_with(result) : next_of_##NAME()(number, parts, count, at, flags);          \
   }
 OF_PARTS(readv, (int number, const iovec* parts, int count), count)
@@ -242,10 +251,10 @@ OF_PARTS(preadv, (int number, const iovec* parts, int count, off_t at), count, a
 OF_PARTS(pwritev, (int number, const iovec* parts, int count, off_t at), count, at)
 OF_PARTS(preadv64, (int number, const iovec* parts, int count, off64_t at), count, at)
 OF_PARTS(pwritev64, (int number, const iovec* parts, int count, off64_t at), count, at)
-WITH_FLAGS(preadv2, off_t)
-WITH_FLAGS(pwritev2, off_t)
-WITH_FLAGS(preadv64v2, off64_t)
-WITH_FLAGS(pwritev64v2, off64_t)
+WITH_FLAGS(preadv2, preadv2, off_t)
+WITH_FLAGS(pwritev2, pwritev2, off_t)
+WITH_FLAGS(preadv64v2, preadv2, off64_t)
+WITH_FLAGS(pwritev64v2, pwritev2, off64_t)
 // EINTR comes after the call has been made.
 int __wrap___interceptor_connect(int number, const sockaddr* to, socklen_t size) {
   const int result = outcome(below::connect, number);
@@ -273,15 +282,6 @@ int __wrap___interceptor_epoll_wait(int set, epoll_event* into, int most, int li
   return result > 0 ? fails_with(result) : next_of_epoll_wait()(set, into, most, limit);
 }
 
-// By which weft's own hooks read and write what does not wait; of the test's, the hooks of these names.
-ssize_t __wrap_preadv2(int number, const iovec* parts, int count, off_t at, int flags) {
-  const int result = outcome_at_once(below::preadv2, number, flags);
-  return result > 0 ? fails_with(result) : __real_preadv2(number, parts, count, at, flags);
-}
-ssize_t __wrap_pwritev2(int number, const iovec* parts, int count, off_t at, int flags) {
-  const int result = outcome_at_once(below::pwritev2, number, flags);
-  return result > 0 ? fails_with(result) : __real_pwritev2(number, parts, count, at, flags);
-}
 int __wrap_epoll_ctl(int set, int what, int number, epoll_event* event) {
   const int result = what == EPOLL_CTL_ADD ? outcome(below::epoll_ctl, number) : 0;
   return result > 0 ? fails_with(result) : __real_epoll_ctl(set, what, number, event);

@@ -31,7 +31,7 @@ enum class below : unsigned char {
   pwritev,
   preadv64,
   pwritev64,
-  preadv2,      ///< with RWF_NOWAIT, by a hook of its own
+  preadv2,      ///< with RWF_NOWAIT, as the hooks read pipes
   pwritev2,     ///< the same
   by_preadv2,   ///< without
   by_pwritev2,  ///< the same

@@ -393,10 +393,10 @@ std::vector<scenario> all_scenarios() {
       }));
   all.push_back(pipes("read and write of pipes", {below::preadv2, below::pwritev2}, false, true));
   all.push_back(pipes("readv and writev of pipes", {below::preadv2, below::pwritev2}, true, true));
-  all.push_back(pipes("read and write of files that can't say that they would block",
-                      {below::read, below::write, below::poll}, false, false));
-  all.push_back(pipes("readv and writev of files that can't say that they would block",
-                      {below::readv, below::writev, below::poll}, true, false));
+  all.push_back(
+      pipes("read and write of files that can't say that they would block", {below::read, below::write}, false, false));
+  all.push_back(pipes("readv and writev of files that can't say that they would block", {below::readv, below::writev},
+                      true, false));
   all.push_back(waits("poll", {below::poll}, [](int number, int) {
     pollfd one{number, POLLIN, 0};
     return ::poll(&one, 1, -1);
