@@ -9,7 +9,7 @@
 #include <weft/env.hpp>
 #include <weft/executor.hpp>
 
-#include "file/open_file.hpp"
+#include "file/owned_number.hpp"
 #include "io/io_service.hpp"
 
 namespace weft::detail {

@@ -14,22 +14,9 @@
 #include <weft/detail/pool/blocking_call.hpp>
 #include <weft/file.hpp>
 
+#include "file/owned_number.hpp"
+
 namespace weft::detail {
-
-/// Owns a number, and closes it unless it is taken over.
-class owned_number {
- public:
-  explicit owned_number(int number) noexcept : number_{number} {}
-  owned_number(owned_number&& other) noexcept : number_{other.give()} {}
-  ~owned_number() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const noexcept { return number_; }
-  int give() noexcept { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 /// The byte ranges of all locks taken by one open file. The system sees a single owner (open file description locks): to it a
 /// second lock of a range changes the first one, and an unlock ends both. So this table keeps them apart.

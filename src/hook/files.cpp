@@ -55,7 +55,7 @@ ssize_t with_flags(int number, off64_t at, int flags, Plain plain, AtItsOwn at_i
 }  // namespace
 
 extern const char hooks_files;
-const char hooks_files = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_files = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

@@ -64,7 +64,7 @@ WEFT_HOOK_NEXT(call_once);
 }  // namespace
 
 extern const char hooks_locks;
-const char hooks_locks = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_locks = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

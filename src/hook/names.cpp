@@ -63,7 +63,7 @@ bool is_numeric(const char* host, const char* service, const addrinfo* hints) no
 }  // namespace
 
 extern const char hooks_names;
-const char hooks_names = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_names = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

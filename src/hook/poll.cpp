@@ -278,7 +278,7 @@ selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* o
 }  // namespace
 
 extern const char hooks_poll;
-const char hooks_poll = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_poll = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

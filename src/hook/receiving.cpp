@@ -91,7 +91,7 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
 }  // namespace
 
 extern const char hooks_receiving;
-const char hooks_receiving = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_receiving = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

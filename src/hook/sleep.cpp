@@ -26,7 +26,7 @@ bool sleep_in_fiber(clock::duration d) noexcept {
 }  // namespace
 
 extern const char hooks_sleep;
-const char hooks_sleep = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_sleep = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

@@ -185,7 +185,7 @@ bool has_error_for_next_call(int number) noexcept {
 }
 
 extern const char hooks_sockets;
-const char hooks_sockets = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_sockets = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

@@ -57,7 +57,7 @@ void count_end() noexcept {
 }  // namespace
 
 extern const char hooks_statics;
-const char hooks_statics = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_statics = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

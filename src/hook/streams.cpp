@@ -200,7 +200,7 @@ bool is_ready(int number, direction which) noexcept {
 }
 
 extern const char hooks_streams;
-const char hooks_streams = 0;  // makes the linker include this file; see all_sources in hook.cpp
+const char hooks_streams = 0;  // makes the linker include this file; see all_sources in fiber_hooks.cpp
 
 }  // namespace weft::detail
 

@@ -59,7 +59,9 @@ class large_set {
       : pages_{static_cast<unsigned char*>(
             ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))} {
     EXPECT_NE(static_cast<void*>(pages_), MAP_FAILED);
-    if (!has_end) EXPECT_EQ(::mprotect(pages_ + size / 2, size / 2, PROT_NONE), 0);
+    if (!has_end) {
+      EXPECT_EQ(::mprotect(pages_ + size / 2, size / 2, PROT_NONE), 0);
+    }
   }
   large_set(const large_set&) = delete;
   ~large_set() { ::munmap(pages_, size); }
