@@ -115,7 +115,6 @@ epoll::counts epoll::so_far() const noexcept {
 void epoll_parker::commit(time_point until) noexcept {
   if (set_->wait(until, changes_, [this] { return word_.fall_asleep(sleep_word::in_kernel); })) {
     word_.rise();
-    has_waited_ = true;
   } else if (word_.fall_asleep(sleep_word::on_word)) {
     word_.sleep_on_word(until);
   }
@@ -129,7 +128,7 @@ void epoll_parker::wake() noexcept {
 // anyway when it falls asleep.
 bool epoll_parker::poll(bool between_jobs) noexcept {
   if (between_jobs && changes_.empty()) set_->wait({}, changes_, [] { return true; });
-  if (std::exchange(has_waited_, false)) guard_->has_left();  // whatever has woken it
+  if (std::exchange(was_idle_, false)) guard_->has_left();  // whatever has woken it
   if (changes_.empty()) return false;
   changes_.report();
   return true;

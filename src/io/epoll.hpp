@@ -104,7 +104,10 @@ class epoll_parker final : public parker {
  public:
   epoll_parker(epoll& set, epoll_guard& guard) noexcept : set_{&set}, guard_{&guard} {}
 
-  void prepare() noexcept override { word_.prepare(); }
+  void prepare() noexcept override {
+    was_idle_ = true;
+    word_.prepare();
+  }
   void commit(time_point until) noexcept override;
   void wake() noexcept override;
   bool poll(bool between_jobs) noexcept override;
@@ -114,7 +117,8 @@ class epoll_parker final : public parker {
   epoll* set_;
   epoll_guard* guard_;
   epoll::changes changes_;
-  bool has_waited_ = false;  // in the set, since it last called has_left()
+  bool was_idle_ =
+      false;  // it has entered the set of idle workers since it last called has_left(), if only to leave it at once
 };
 
 }  // namespace weft::detail

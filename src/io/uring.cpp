@@ -50,7 +50,6 @@ void uring_worker::poll_wake_fd() noexcept {
 }
 
 void uring_worker::commit(time_point until) noexcept {
-  has_slept_ = true;  // the worker has been in the set of idle workers
   const bool uses_ring = in_kernel_ != 0 || ring_.has_submissions();
   must_find_lost_ = uses_ring && has_lost_some();
   if (must_find_lost_) [[unlikely]]
@@ -86,10 +85,7 @@ bool uring_worker::poll(bool between_jobs) noexcept {
   const bool has_ended_some = std::exchange(has_ended_some_, false);  // also set by commit()
   const bool has_looked = of_->look_after_stuck(*this) || has_ended_some;
   if (in_kernel_ == 0 && !ring_.has_submissions()) return has_looked;
-  if (has_slept_) {
-    has_slept_ = false;
-    of_->has_left();
-  }
+  if (std::exchange(was_idle_, false)) of_->has_left();
   // Calls on files are submitted when the worker has found no job twice in a row: after the first time it may be about to
   // sleep, and then the sleep submits them.
   const bool calls_go = has_calls_ && std::exchange(has_found_none_, true);

@@ -57,7 +57,10 @@ class uring_worker final : public parker, public call_ring {
   /// Returns a negative error number if the system refuses the ring, else 0.
   int make_ring(ring_size& size) noexcept { return ring_.make(size); }
 
-  void prepare() noexcept override { word_.prepare(); }
+  void prepare() noexcept override {
+    was_idle_ = true;
+    word_.prepare();
+  }
   void commit(time_point until) noexcept override;
   void wake() noexcept override;
   bool poll(bool between_jobs) noexcept override;
@@ -129,7 +132,7 @@ class uring_worker final : public parker, public call_ring {
 
   // Used by the owner alone.
   bool polls_wake_fd_ = false;   // the ring polls the eventfd
-  bool has_slept_ = false;       // since it last called uring::has_left()
+  bool was_idle_ = false;        // it has entered the set of idle workers since it last called uring::has_left()
   bool has_calls_ = false;       // there are calls, or cancellations of calls, that were not submitted
   bool has_found_none_ = false;  // it has looked for jobs, and found none, since the last call was begun
   bool has_ended_some_ = false;  // since the last poll(), it has ended calls from its inbox

@@ -98,7 +98,8 @@ inline job* pool_core::next(seat& mine) noexcept {
   if (is_limited_.load(std::memory_order_relaxed) && idle_.too_many() && mine.kept.empty()) [[unlikely]]  // as declared
     return step_back(mine);
   const bool own_first = ++mine.looks % 2 == 0;
-  if (is_ranked_ && mine.looks % 4 == 0)
+  if (is_ranked_ &&
+      mine.looks % 4 == 2)  // not where it looks at the others, who would never have their turn beside a flood
     if (job* work = after_.take(); work != nullptr) return work;
   if (mine.looks % look_at_others_every == 0 && mine.has_others)
     if (job* work = take_from_stuck(mine); work != nullptr) return work;
@@ -134,6 +135,7 @@ inline job* pool_core::next(seat& mine) noexcept {
   for (;;) {
     job* work = searches && !idle_.too_many() ? search(mine, desperate) : poll(mine);
     if (work == nullptr && options_.on_idle != nullptr) {
+      found(mine, std::exchange(searches, false), mine.has_others);  // it may take long: others search meanwhile
       call_hook(options_.on_idle, mine);
       expect_not_forked();
       work = mine.line.pop();  // the hook may have posted

@@ -1,5 +1,5 @@
 // Jobs in the order of their rank: first by level, then by deadline, then in the order of posts. Any thread puts jobs in,
-// workers take the first.
+// workers take the first, and at intervals the one that was posted first: so none waits for ever behind others that keep coming.
 //
 // It is one heap under a mutex, for all workers, so that they agree on which job is first. Only jobs with a rank go through
 // it.
@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -40,12 +41,19 @@ class ranked_jobs {
     return true;
   }
 
-  /// Takes the first job; null if there is none.
+  /// Takes the first job, or the oldest one if that is due; null if there is none.
   T* take() noexcept {
     if (empty()) return nullptr;
     const std::lock_guard guard{lock_};
     if (heap_.empty()) return nullptr;
-    std::ranges::pop_heap(heap_, comes_later, &entry::rank);
+    if (++in_order_ > std::max(most_in_order, heap_.size()))
+        [[unlikely]] {  // so that the search costs little beside them
+      in_order_ = 0;
+      std::ranges::iter_swap(std::ranges::min_element(heap_, {}, &entry::number), std::prev(heap_.end()));
+      std::ranges::make_heap(heap_.begin(), std::prev(heap_.end()), comes_later, &entry::rank);
+    } else {
+      std::ranges::pop_heap(heap_, comes_later, &entry::rank);
+    }
     T* const first = heap_.back().one;
     heap_.pop_back();
     size_.store(heap_.size(), std::memory_order_relaxed);  // as declared
@@ -67,8 +75,11 @@ class ranked_jobs {
   };
   static constexpr std::ranges::greater comes_later{};  // std::ranges::push_heap() has the last in order on top
 
+  static constexpr std::size_t most_in_order = 64;
+
   std::mutex lock_;  // guards what follows, but for reads of the hint
   std::vector<entry> heap_;
+  std::size_t in_order_ = 0;  // how many were taken in the order of their rank since the oldest one was
   std::uint64_t numbers_ = 0;
   // Written under the lock. Relaxed: a hint, which the pairs of fences make true for who looks behind one.
   std::atomic<std::size_t> size_{0};

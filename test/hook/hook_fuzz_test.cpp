@@ -350,7 +350,8 @@ class calls {
     const unsigned how = pick(9);
     const int most = how == 0 ? -1 : how == 1 ? 0 : std::clamp(std::max(all.number, other) + 1, 0, FD_SETSIZE);
     timespec* const until = limit();
-    timeval time{.tv_sec = 0, .tv_usec = until->tv_nsec < 0 ? -1 : until->tv_nsec / 1000};
+    timeval time{.tv_sec = 0,
+                 .tv_usec = until->tv_nsec < 0 ? -1 : until->tv_nsec / 1'000'000};  // a second would be one
     const int found = pick(2) == 0 ? ::select(most, in, &sets[1], &sets[2], &time)
                                    : ::pselect(most, in, &sets[1], &sets[2], until, nullptr);
     long all_bits = found;

@@ -538,6 +538,65 @@ TEST(pool_priorities, tasks_stay_at_theirs_and_nothing_waits_for_ever) {
   }
 }
 
+// Posts itself until `over`.
+struct repeated : weft::job {
+  repeated(weft::executor& on, const std::atomic<bool>& over) : on{&on}, is_over{&over} {
+    run = [](job& self) noexcept {
+      auto& mine = static_cast<repeated&>(self);
+      ++mine.times;
+      if (!*mine.is_over) return mine.on->post(mine);
+      mine.has_ended = true;
+    };
+  }
+  weft::executor* on;
+  const std::atomic<bool>* is_over;
+  std::atomic<long> times{0};
+  std::atomic<bool> has_ended{false};
+};
+
+// Of five, two are above the middle, and two below it.
+TEST(pool_priorities, none_waits_for_ever_behind_more_urgent_jobs_that_keep_coming) {
+  for (const unsigned urgent : {0u, 3u}) {
+    const pool p{{.threads = 1, .priorities = 5}};
+    std::atomic<bool> is_over{false};
+    repeated first{p.executor(urgent), is_over}, second{p.executor(urgent), is_over};
+    for (repeated* one : {&first, &second}) p.executor(urgent).post(*one);
+    std::atomic<bool> has_run{false};
+    const auto runs = [&]() -> task<> {
+      has_run = true;
+      co_return;
+    };
+    weft::start(p.executor(urgent + 1), runs(), [](weft::result<void>) {});
+    while (!has_run && first.times < 1'000'000) std::this_thread::yield();
+    EXPECT_TRUE(has_run) << "below priority " << urgent;
+    is_over = true;
+    while (!first.has_ended || !second.has_ended || !has_run) std::this_thread::yield();
+  }
+}
+
+// Nor behind a job that takes long, while another worker has urgent and less urgent ones.
+TEST(pool_priorities, what_is_behind_a_long_job_is_taken_beside_a_flood_of_less_urgent_ones) {
+  const pool p{{.threads = 2, .priorities = 3}};
+  std::atomic<bool> is_over{false}, has_run{false};
+  repeated less_urgent{p.executor(2), is_over}, ordinary{p.executor(1), is_over}, another{p.executor(1), is_over};
+  for (repeated* one : {&less_urgent, &ordinary, &another}) one->on->post(*one);
+  const auto runs = [&]() -> task<> {
+    has_run = true;
+    co_return;
+  };
+  const auto is_stuck = [&]() -> task<> {
+    for (int i = 0; i != 2; ++i) weft::start(p.executor(), runs(), [](weft::result<void>) {});
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+    while (!has_run && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    EXPECT_TRUE(has_run);
+    co_return;
+  };
+  sync_wait(weft::start_on(p.executor(), is_stuck()));
+  is_over = true;
+  for (repeated* one : {&less_urgent, &ordinary, &another})
+    while (!one->has_ended) std::this_thread::yield();
+}
+
 WEFT_TEST("pool_priorities: a strand and a scope over one, with more threads than cores") {
   const pool p{{.threads = 6, .priorities = 2}};
   weft::strand in_turn{p.executor(0)};

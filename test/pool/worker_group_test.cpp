@@ -440,6 +440,32 @@ TEST(pool_hooks, a_caller_calls_them_around_what_it_runs) {
   EXPECT_EQ(calls, (seen{"start 0", "work", "stop 0", "start 0", "work", "stop 0"}));
 }
 
+// The worker that is in it counts as one that looks for jobs no more.
+TEST(pool_hooks, on_idle_may_take_long) {
+  static std::atomic<bool> takes_long, is_in, has_run;
+  for (std::atomic<bool>* one : {&takes_long, &is_in, &has_run}) *one = false;
+  pool p{{.threads = 2, .on_idle = [](unsigned, void*) {
+            if (!takes_long.exchange(false)) return;
+            is_in = true;
+            const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+            while (!has_run && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+            EXPECT_TRUE(has_run);
+          }}};
+  const auto asks = []() -> task<> {
+    takes_long = true;
+    co_return;
+  };
+  const auto runs = []() -> task<> {
+    has_run = true;
+    co_return;
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds{20});  // both sleep, or the test says less
+  weft::start(p.executor(), asks(), [](weft::result<void>) {});
+  while (!is_in) std::this_thread::yield();
+  weft::start(p.executor(), runs(), [](weft::result<void>) {});
+  while (!has_run) std::this_thread::yield();
+}
+
 TEST(pool_hooks, on_idle_may_post) {
   struct state {
     pool* of = nullptr;
