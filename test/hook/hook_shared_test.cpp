@@ -352,19 +352,23 @@ TEST(hook_shared, a_number_that_a_stream_has_is_waited_for) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   const rescue help{[&] { write_unseen(ends[1], "z"); }};
+  const auto receives = [&] {
+    char byte = 0;
+    EXPECT_EQ(::recv(ends[0], &byte, 1, 0), 1);
+    EXPECT_EQ(byte, 'x');
+  };
+  const auto sends = [&] {
+    ::usleep(1000);
+    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+  };
   const auto both = [&]() -> task<> {
     auto stream = weft::net::stream::adopt(ends[0]);
     ::fcntl(ends[0], F_SETFL, 0);
     for (int i = 0; i != 3; ++i) {
-      co_await test::at_once({[&] {
-                                char byte = 0;
-                                EXPECT_EQ(::recv(ends[0], &byte, 1, 0), 1);
-                                EXPECT_EQ(byte, 'x');
-                              },
-                              [&] {
-                                ::usleep(1000);
-                                EXPECT_EQ(::write(ends[1], "x", 1), 1);
-                              }});
+      std::vector<std::function<void()>> those;
+      those.emplace_back(receives);
+      those.emplace_back(sends);
+      co_await test::at_once(std::move(those));
     }
     EXPECT_EQ(::write(ends[1], "y", 1), 1);
     std::array<std::byte, 8> into{};
