@@ -11,7 +11,9 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -135,23 +137,37 @@ WEFT_TEST("tls_resume: a server verifies each client again, once its trust was r
   EXPECT_THROW(test::server_of(root()).reload_trust(root().trusted()), weft::error) << "it asks for no certificates";
 }
 
-// The server verifies the client by what it trusted before.
+// Passes on what comes, and calls `first` before the first piece.
+task<> pass_on(weft::io::pipe_reader from, weft::io::pipe_writer to, std::function<void()> first) {
+  std::array<std::byte, 4096> buffer;
+  for (;;) {
+    auto reading = as_result(from.read(buffer));
+    const auto got = co_await std::move(reading);
+    if (!got.has_value() || got.value() == 0) co_return;
+    if (first) std::exchange(first, {})();
+    auto writing = as_result(to.write(std::span{buffer}.first(got.value())));
+    if (!(co_await std::move(writing)).has_value()) co_return;
+  }
+}
+
+// The server has answered when its trust is replaced, so it verifies the client by what it trusted before.
 WEFT_TEST("tls_resume: a server takes no ticket of a handshake that began before its trust was replaced") {
   const credentials mine = root().issue();
   const server_context server{
       {.certificate = mine.shown(), .clients = client_certificates::required, .client_trust = root().trusted()}};
   const client_context client{{.trust = root().trusted(), .own = mine.shown()}};
-  test::duplexes ends = test::pipes(64 * 1024);
+  test::duplexes left = test::pipes(64 * 1024), right = test::pipes(64 * 1024);
   const auto accepts = [&]() -> task<> {
-    const auto one = co_await weft::tls::accept(server, std::move(ends.there));
+    const auto one = co_await weft::tls::accept(server, std::move(right.here));
     co_await one.write("x");
   };
-  const auto connects_later = [&]() -> task<> {
-    server.reload_trust(root().trusted());
-    const auto one = co_await weft::tls::connect(client, std::move(ends.here), "here.test");
+  const auto says_hello = [&]() -> task<> {
+    const auto one = co_await weft::tls::connect(client, std::move(left.here), "here.test");
     EXPECT_EQ(co_await test::read_some(one, 1), "x");
   };
-  co_await weft::when_all(accepts(), connects_later());
+  const std::function<void()> reloads = [&] { server.reload_trust(root().trusted()); };
+  co_await weft::when_all(accepts(), says_hello(), pass_on(std::move(left.there.in), std::move(right.there.out), {}),
+                          pass_on(std::move(right.there.in), std::move(left.there.out), reloads));
   EXPECT_FALSE(co_await connects(client, server));
   EXPECT_TRUE(co_await connects(client, server));
 }
