@@ -38,8 +38,9 @@ class io_guard : timer {
 
  protected:
   ~io_guard() = default;
-  /// Called by the timer. Whether to wake an idle worker, to look after sockets.
-  virtual bool needs_one() noexcept = 0;
+  /// Called by the timer. Whether to wake an idle worker, to look after sockets. `left_lately`: a worker has left the set of idle
+  /// workers since the timer looked last.
+  virtual bool needs_one(bool left_lately) noexcept = 0;
 
  private:
   static constexpr std::chrono::milliseconds every{5};

@@ -240,7 +240,7 @@ bool uring_worker::is_stuck() noexcept {
   return has_unfinished_.load(std::memory_order_relaxed) || has_asked() || ring_.has_work();  // as declared
 }
 
-bool uring::needs_one() noexcept {
+bool uring::needs_one(bool) noexcept {
   bool any = false;
   for (const auto& one : workers_)
     if (one->is_stuck()) {

@@ -179,7 +179,7 @@ class uring final : public io_service, private io_guard {
   friend class uring_worker;
 
   unsigned worker_here() const noexcept;
-  bool needs_one() noexcept override;
+  bool needs_one(bool left_lately) noexcept override;
   int begin_to_watch(descriptor& one) noexcept override;
   bool retire(descriptor& one) noexcept override;
   bool look_after_stuck(const uring_worker& by) noexcept;
