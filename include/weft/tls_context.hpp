@@ -129,10 +129,12 @@ struct server_options {
 
 /// What a program's client connections share: the options, and the sessions that can be resumed. Copies share one context.
 ///
-/// Fails    the constructor and reload() throw error: the system's code for a file, errc::weak_certificate, OpenSSL's error for
-///          malformed PEM, or invalid_argument for options that make no sense, such as a certificate without a key.
+/// Fails    the constructor, reload() and reload_trust() throw error: the system's code for a file, errc::weak_certificate,
+///          OpenSSL's error for malformed PEM, or invalid_argument for options that make no sense, such as a certificate without
+///          a key.
 /// Threads  any.
-/// Cost     the constructor reads files on this thread, also those of the system's issuers (some 10 ms): make a context once.
+/// Cost     all three read files on this thread; the constructor also those of the system's issuers (some 10 ms): make a context
+///          once.
 class client_context {
  public:
   client_context() : client_context(client_options{}) {}

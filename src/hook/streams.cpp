@@ -47,9 +47,12 @@ bool does_nothing(int number, const iovec* parts, int count) noexcept {
 }
 
 // Makes call(own) on a FIFO, which has no call that does not block: `own` is a descriptor of its own, with O_NONBLOCK. Without
-// one (the system refuses it, or has no /proc), call(number) is made if poll() permits it.
+// one (the system refuses it, or has no /proc), call(number) is made if poll() permits it. So it is in packet mode (O_DIRECT), which
+// belongs to the descriptor's open file.
 template <class Call>
 ssize_t call_on_fifo(int number, direction which, Call call) noexcept {
+  if (const int flags = ::fcntl(number, F_GETFL); flags >= 0 && (flags & O_DIRECT) != 0)
+    return call_if_ready(number, which, [&] { return call(number); });
   char name[32];
   std::snprintf(name, sizeof name, "/proc/self/fd/%d", number);
   const int own = ::open(name, (which == direction::in ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_CLOEXEC);

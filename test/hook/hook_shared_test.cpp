@@ -236,6 +236,22 @@ TEST(hook_shared, a_fifo_that_another_writer_fills_does_not_block) {
   for (const int one : {reads, writes, other}) ::close(one);
 }
 
+TEST(hook_shared, a_fifo_in_packet_mode_keeps_its_packets_apart) {
+  const fifo of;
+  const int reads = of.open(O_RDONLY), writes = of.open(O_WRONLY);
+  if (::fcntl(writes, F_SETFL, O_DIRECT) == 0) {
+    run_hooked([&] {
+      EXPECT_EQ(::write(writes, "ab", 2), 2);
+      EXPECT_EQ(::write(writes, "cd", 2), 2);
+    });
+    std::array<char, 8> into{};
+    EXPECT_EQ(::read(reads, into.data(), into.size()), 2);
+    EXPECT_STREQ(into.data(), "ab");
+  }
+  ::close(reads);
+  ::close(writes);
+}
+
 // Its writer has closed it, which is reported; before the read that follows, another one has opened it.
 TEST(hook_shared, a_fifo_that_is_opened_again_is_waited_for) {
   const fifo of;
