@@ -26,44 +26,23 @@
 #include <weft/scope.hpp>
 #include <weft/with.hpp>
 
+#include "hook/fortified.hpp"
 #include "hook/hook_calls.hpp"
 #include "hook/places.hpp"
-
-// What a program calls that was compiled with -D_FORTIFY_SOURCE.
-extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);
-ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room);
-ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room);
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
-}
 
 namespace {
 
 using namespace std::chrono_literals;
 using test::below;
+using test::failure;
 using test::on_a_worker;
 using test::run_at_once;
 using test::run_hooked;
+using test::told;
 using weft::scope;
 using weft::task;
 
 constexpr auto pool = [] { return weft::process_blocking_stats(); };
-
-struct failure {
-  long result = 0;
-  int error = 0;
-  friend bool operator==(const failure&, const failure&) = default;
-};
-std::ostream& operator<<(std::ostream& to, const failure& one) {
-  return to << one.result << " (" << std::strerror(one.error) << ")";
-}
-template <class Call>
-failure told(Call call) {
-  errno = 0;
-  const long result = call();
-  return {result, result < 0 ? errno : 0};
-}
 
 struct both_ends {
   int at[2];

@@ -30,42 +30,18 @@
 #include <weft/scope.hpp>
 #include <weft/with.hpp>
 
+#include "hook/fortified.hpp"
 #include "hook/places.hpp"
-
-// What a program calls that was compiled with -D_FORTIFY_SOURCE.
-extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);
-ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags);
-ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t room, int flags, sockaddr* from,
-                       socklen_t* from_size);
-int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room);
-int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask, std::size_t room);
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
-}
 
 namespace {
 
 using namespace std::chrono_literals;
+using test::failure;
 using test::on_a_worker;
 using test::run_at_once;
+using test::told;
 using weft::scope;
 using weft::task;
-
-struct failure {
-  long result = 0;
-  int error = 0;
-  friend bool operator==(const failure&, const failure&) = default;
-};
-std::ostream& operator<<(std::ostream& to, const failure& one) {
-  return to << one.result << " (" << std::strerror(one.error) << ")";
-}
-template <class Call>
-failure told(Call call) {
-  errno = 0;
-  const auto result = static_cast<long>(call());
-  return {result, result < 0 ? errno : 0};
-}
 
 // ---- locks ------------------------------------------------------------------------------------------------------------------
 

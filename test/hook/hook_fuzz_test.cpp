@@ -26,22 +26,11 @@
 #include <string>
 #include <vector>
 
+#include "hook/fortified.hpp"
 #include "hook/places.hpp"
 #include "support/fuzz.hpp"
 
 #if defined(__GLIBC__)
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names that -D_FORTIFY_SOURCE calls
-extern "C" {
-ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);
-ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags);
-ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t room, int flags, sockaddr* from,
-                       socklen_t* from_size);
-ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room);
-ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room);
-int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room);
-int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask, std::size_t room);
-}
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 #endif
 
 namespace {

@@ -56,30 +56,18 @@
 #include <weft/scope.hpp>
 #include <weft/with.hpp>
 
+#include "hook/fortified.hpp"
 #include "hook/places.hpp"
-
-// What a program calls that was compiled with -D_FORTIFY_SOURCE, where a compiler can't see that a read fits: the C library's
-// headers declare them for themselves only.
-extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-ssize_t __read_chk(int number, void* into, std::size_t size, std::size_t room);
-ssize_t __pread_chk(int number, void* into, std::size_t size, off_t at, std::size_t room);
-ssize_t __pread64_chk(int number, void* into, std::size_t size, off64_t at, std::size_t room);
-ssize_t __recv_chk(int number, void* into, std::size_t size, std::size_t room, int flags);
-ssize_t __recvfrom_chk(int number, void* into, std::size_t size, std::size_t room, int flags, sockaddr* from,
-                       socklen_t* from_size);
-int __poll_chk(pollfd* those, nfds_t count, int limit, std::size_t room);
-int __ppoll_chk(pollfd* those, nfds_t count, const timespec* limit, const sigset_t* mask, std::size_t room);
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
-}
 
 namespace {
 
 using namespace std::chrono_literals;
+using test::told;
 using weft::scope;
 using weft::task;
 
 using test::expect_waits;
+using test::failure;
 using test::on_a_worker;
 using test::run_at_once;
 using test::run_hooked;
@@ -121,20 +109,6 @@ using socket_pair = both_ends;
 
 // No address; what a compiler can't see, or it warns.
 char* volatile no_address = reinterpret_cast<char*>(8);
-
-struct failure {
-  int result, error;
-  friend bool operator==(const failure&, const failure&) = default;
-};
-std::ostream& operator<<(std::ostream& to, const failure& one) {
-  return to << one.result << " (" << std::strerror(one.error) << ")";
-}
-template <class Call>
-failure told(Call call) {
-  errno = 0;
-  const auto result = call();
-  return {static_cast<int>(result), result < 0 ? errno : 0};
-}
 
 struct listening {
   int number = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

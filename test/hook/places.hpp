@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <optional>
+#include <ostream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -47,6 +50,22 @@ inline weft::task<> at_once(std::vector<std::function<void()>> those) {
 }
 inline void run_at_once(std::vector<std::function<void()>> those) { on_a_worker(at_once(std::move(those))); }
 inline void run_hooked(std::function<void()> one) { run_at_once({std::move(one)}); }
+
+/// What a call has returned, and errno if it has failed.
+struct failure {
+  long result = 0;
+  int error = 0;
+  friend bool operator==(const failure&, const failure&) = default;
+};
+inline std::ostream& operator<<(std::ostream& to, const failure& one) {
+  return to << one.result << " (" << std::strerror(one.error) << ")";
+}
+template <class Call>
+failure told(Call call) {
+  errno = 0;
+  const auto result = static_cast<long>(call());
+  return {result, result < 0 ? errno : 0};
+}
 
 /// `wait` blocks until `wake` has run, on the same worker; if it did block that, the test would hang.
 inline void expect_waits(std::function<void()> wait, std::function<void()> wake) {
