@@ -30,9 +30,6 @@
 #include "hook/places.hpp"
 #include "support/fuzz.hpp"
 
-#if defined(__GLIBC__)
-#endif
-
 namespace {
 
 // None waits for ever: what blocks has a limit of its own, or fails, or is ready.
