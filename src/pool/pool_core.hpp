@@ -290,6 +290,7 @@ class pool_core final : public executor, private parking<pool_core> {
   job* take_fork(seat& mine, seat& victim) noexcept;
   job* keep_rest(seat& mine, job** jobs, std::size_t count) noexcept;
   bool any_job() const noexcept;
+  bool any_next() const noexcept;
   bool any_own_job() const noexcept;
   static bool has_own_job(const seat& mine) noexcept { return !mine.posted.empty(); }
 

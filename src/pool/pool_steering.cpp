@@ -133,8 +133,7 @@ void pool_core::choose_awake(seat& mine) noexcept {
   const std::unique_lock guard{watching_, std::try_to_lock};
   if (!guard.owns_lock()) return;
   const pool_load load = look(mine);
-  const auto has_next = [](const auto& one) { return !one->line.empty(); };  // also what is in no line
-  if (!any_job() && !std::ranges::any_of(seats_, has_next)) return;
+  if (!any_job() && !any_next()) return;
   const unsigned before = crowd_.most_awake(), now = crowd_.next(load);
   if (now > before) record(event_kind::take_over, now - before);
   idle_.let_wake(now);

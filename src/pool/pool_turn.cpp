@@ -357,6 +357,11 @@ bool pool_core::any_job() const noexcept {
   return std::ranges::any_of(seats_, [](const auto& one) { return !one->forks.empty() || one->line.in_line() != 0; });
 }
 
+// The same for jobs that their worker is to do next.
+bool pool_core::any_next() const noexcept {
+  return std::ranges::any_of(seats_, [](const auto& one) { return one->line.has_next(); });
+}
+
 // The same for jobs that are for one worker alone.
 bool pool_core::any_own_job() const noexcept {
   return std::ranges::any_of(seats_, [](const auto& one) { return !one->posted.empty(); });

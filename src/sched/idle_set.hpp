@@ -16,7 +16,8 @@
 //
 // A job that its worker is to do next (run_queue.hpp) needs nobody, unless that worker is at one job for long. Nobody is
 // woken for it; instead one of those who sleep, the watcher, wakes every few milliseconds while others are busy, and
-// takes such a job from a worker that has got nowhere since. Where all sleep, so does the watcher.
+// takes such a job from a worker that has got nowhere since. Where all sleep, so does the watcher. Who has found a job was
+// perhaps the watcher, or searched when such a job was posted: if there is one and nobody watches, it wakes another.
 //
 // Rejected: (a) a wake-up for each job: a system call of a microsecond or two for each that takes less. (b) A watcher that
 // always wakes: an idle pool burns nothing.

@@ -50,8 +50,8 @@ enum class pool_state : std::uint8_t { open, draining, cancelling, ended };
 /// What fall_asleep() has found.
 enum class nap : std::uint8_t { ended, has_job, sleeps, watches };
 
-/// The base of a Pool. That has wake(idler&), and any_job(), any_own_job() (for some worker alone) and has_own_job(worker),
-/// which, asked behind a heavy_fence(), see all that was put before a light_fence(), and, asked behind a full_fence(), all that
+/// The base of a Pool. That has wake(idler&), and any_job(), any_next() (that its worker is to do next), any_own_job() (for some
+/// worker alone) and has_own_job(worker), which, asked behind a heavy_fence(), see all that was put before a light_fence(), and, asked behind a full_fence(), all that
 /// was put before one of those.
 template <class Pool>
 class parking {
@@ -83,11 +83,11 @@ class parking {
   }
 
   /// By a worker that has found a job, before it runs it. If it was the last one to search, it wakes another one if there
-  /// is more.
+  /// is more, or if some worker has a job to do next and nobody watches: it was perhaps posted while this one did.
   void found(notifier& mine, bool searched, bool has_others) noexcept {
     if (!searched || !idle_.stop_search() || !has_others) return;
-    heavy_fence();  // (no model: a job that is missed here waits for the one at hand, after which this worker looks again)
-    if (pool().any_job()) mine.call();
+    heavy_fence();
+    if (const bool more = pool().any_job(); more || pool().any_next()) mine.call(!more);
   }
 
   /// By a worker that has found no job: enters the idle set. Where the result says so, it sleeps in `mine.sleeps`, and

@@ -68,7 +68,8 @@ class run_queue {
 
   /// By the owner: how many more jobs fit, if there is memory. Perhaps more do, as thieves take some.
   std::size_t room() const noexcept { return most - in_line(); }
-  /// By the owner: whether the slot is not empty. A hint: a thief may take the job.
+  /// Whether the slot is not empty. A hint: a thief may take the job. Behind a heavy_fence() it sees what was pushed before a
+  /// light_fence().
   bool has_next() const noexcept { return next_.load(std::memory_order_relaxed) != nullptr; }  // a hint
   /// By the owner, for a job that must not overtake the one in the slot: moves that one to the end. False: there is no room.
   bool put_next_behind() noexcept {

@@ -30,16 +30,18 @@ struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
     explicit seat(idle_set& all) : notifier{&all, crew::wake} {}
     Sleeps sleeps;
     bool had_own = false;
-    atomic<bool> watches{false};  // it sleeps for a time, which is over when there is a job
+    atomic<bool> watches{false};  // it sleeps for a time, which is over when there is a job that it can't be woken for
   };
 
   bed one;
   atomic<int> jobs{0};         // a queue, without what is in it
+  atomic<int> next{0};         // the same for what a worker is to do next, and who watches may
   atomic<int> own[workers]{};  // the same for what one worker alone may run
   atomic<int> how_often_ended{0};
   std::optional<seat> seats[workers];
 
   static constexpr bool has_one = workers == 1;
+  bool watches_all = most_awake != workers - away;  // who watches is not only one that sleeps
 
   crew() : base{workers - away, most_awake, has_one} {
     light_fences_order = !has_one;
@@ -48,11 +50,17 @@ struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
   ~crew() { light_fences_order = true; }
 
   void begin() { bed::all = &one; }
-  void post(bool hot = false) {
+  void post() {
     jobs.fetch_add(1, carries ? std::memory_order_release : std::memory_order_relaxed);
     base::fence_from_outside();
-    seats[0]->call(hot);
+    seats[0]->call();
     if (most_awake != workers - away) pass_time();
+  }
+  // By a worker, which does something else first.
+  void post_next() {
+    next.fetch_add(1, std::memory_order_relaxed);
+    seats[0]->call(true);
+    pass_time();
   }
   // Time passes: who watches wakes by itself.
   void pass_time() {
@@ -60,14 +68,16 @@ struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
     for (auto& one : seats)
       if (one->watches.load(std::memory_order_relaxed)) one->sleeps.wake();
   }
-  // As pool_core::sleep, of who watches where not all may be awake.
-  void watch(seat& mine) {
+  // As pool_core::sleep, of who watches. Whether it is to take what others are to do next.
+  bool watch(seat& mine) {
     mine.watches.store(true, std::memory_order_relaxed);
     heavy_fence();
-    if (!any_job()) mine.sleeps.commit(parker::time_point::max());
+    if (!any_job() && !any_next()) mine.sleeps.commit(parker::time_point::max());
     mine.watches.store(false, std::memory_order_relaxed);
-    if (base::woke(mine) && any_job())  // those awake wait for something
+    const bool by_itself = base::woke(mine);
+    if (by_itself && most_awake != workers - away && any_job())  // those awake wait for something
       idle_.let_wake(std::min(idle_.may_be_awake() + 1, workers - away));
+    return by_itself;
   }
   void post_to(unsigned which) {
     own[which].fetch_add(1, carries ? std::memory_order_release : std::memory_order_relaxed);
@@ -94,17 +104,18 @@ struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
   bool find(unsigned which) {
     seat& mine = *seats[which];
     if (take_own(which)) return true;
-    bool searches = idle_.start_search();
+    bool searches = idle_.start_search(), desperate = false;
     for (;; searches = true) {
-      if (searches && (idle_.too_many() ? poll(which) : take(which))) {
+      if (searches && (idle_.too_many() ? poll(which) : take(which) || (desperate && take_from(next)))) {
         base::found(mine, searches, true);
         return true;
       }
       const nap how = base::fall_asleep(mine, searches);
       if (how == nap::ended) return false;
       if (how == nap::has_job) continue;
-      if (how == nap::watches && most_awake != workers - away) {
-        watch(mine);
+      desperate = false;
+      if (how == nap::watches && watches_all) {
+        desperate = watch(mine);
       } else {
         mine.sleeps.commit(parker::time_point::max());
         base::woke(mine);
@@ -116,6 +127,7 @@ struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
   // What parking.hpp asks for.
   static void wake(idler& who) noexcept { static_cast<seat&>(who).sleeps.wake(); }
   bool any_job() const { return jobs.load(std::memory_order_relaxed) != 0; }
+  bool any_next() const { return next.load(std::memory_order_relaxed) != 0; }
   bool any_own_job() const {
     for (const auto& one : own)
       if (one.load(std::memory_order_relaxed) != 0) return true;
@@ -127,7 +139,7 @@ struct crew : parking<crew<workers, away, carries, most_awake, Sleeps>> {
     return false;
   }
   void ends() {
-    RL_ASSERT(!any_job() && !any_own_job());
+    RL_ASSERT(!any_job() && !any_next() && !any_own_job());
     how_often_ended.fetch_add(1, std::memory_order_relaxed);
   }
 };

@@ -77,6 +77,40 @@ struct held_up : rl::test_suite<held_up<workers, most_awake, waiting>, workers +
   }
 };
 
+// A job has its worker do another one next, and waits for that, as a second job does: who watches takes it, also if the one
+// that watched, or searched when it was posted, has the second.
+struct behind_another : rl::test_suite<behind_another, 4>, crew<3> {
+  atomic<int> ran{0};
+  atomic<std::uint32_t> done{0};
+
+  void before() {
+    watches_all = true;
+    begin();
+  }
+  void thread(unsigned which) {
+    if (which == 3) {
+      post();
+      post();
+      return;
+    }
+    while (find(which)) {
+      const int before = ran.fetch_add(1, std::memory_order_relaxed);
+      if (before == 2) {
+        done.store(1, std::memory_order_relaxed);
+        word_futex{done}.wake();
+        shut_down();
+        continue;
+      }
+      if (before == 0) post_next();
+      while (done.load(std::memory_order_relaxed) == 0) word_futex{done}.wait(0, parker::time_point::max());
+    }
+  }
+  void after() {
+    RL_ASSERT(ran.load(std::memory_order_relaxed) == 3);
+    RL_ASSERT(how_often_ended.load(std::memory_order_relaxed) == 1);
+  }
+};
+
 // A job for one worker alone, from outside or from another one's job; then the end.
 template <bool from_inside>
 struct for_one_alone : rl::test_suite<for_one_alone<from_inside>, 3>, crew<2> {
@@ -278,6 +312,7 @@ int main() {
   model::check_some<post_and_end<3, 2>>("3 workers, 2 jobs", 1'000'000);
   model::check_some<jobs_that_post>("jobs that post", 1'000'000);
   model::check<held_up<2>>("one waits for the other", 1);
+  model::check_some<behind_another>("behind another, one watches", 1'000'000);
   model::check<for_one_alone<false>>("for one alone", 1, 1'000'000, 2);
   model::check_some<for_one_alone<true>>("for one alone, from inside", 1'000'000);
   // Fewer may be awake than there are, until one that watches sees that those wait.

@@ -322,6 +322,39 @@ TEST(pool, what_a_busy_worker_is_to_do_next_is_taken_over) {
   p.shutdown();
 }
 
+// Who has that job was perhaps the one that looked after the first worker, or searched when `next` was posted. Of three, on as
+// few processors as there may be.
+TEST(pool, also_if_another_has_a_long_job_meanwhile) {
+  pool p{{.threads = 2, .spare_workers = 1}};
+  for (int i = 0; i != test::rounds(40); ++i) {
+    std::atomic<bool> has_run{false};
+    std::latch begun{1}, over{3};
+    const auto waits_for_next = [&] {
+      const auto until = std::chrono::steady_clock::now() + 5s;
+      while (!has_run && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(100us);
+      EXPECT_TRUE(has_run) << i;
+      over.count_down();
+    };
+    work next{[&] {
+      has_run = true;
+      over.count_down();
+    }};
+    work blocks{[&] {
+      p.executor().post(next);
+      begun.count_down();
+      waits_for_next();
+    }};
+    work another{waits_for_next};
+    p.executor().post(blocks);
+    begun.wait();
+    std::this_thread::sleep_for(i % 10 * 50us);
+    p.executor().post(another);
+    over.wait();
+    if (HasFailure()) break;
+  }
+  p.shutdown();
+}
+
 // Posts so many from one worker, which runs them. In which order they ran.
 std::vector<int> order_of(int count) {
   pool p{{.threads = 1}};
