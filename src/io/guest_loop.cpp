@@ -1,7 +1,11 @@
 #include "io/guest_loop.hpp"
 
+#include <cstdint>
+
 #include "base/thread_id.hpp"
 #include "core/worker.hpp"
+#include "pool/look_pace.hpp"
+#include "pool/pool_core.hpp"
 
 namespace weft::detail {
 
@@ -49,12 +53,18 @@ std::size_t guest_loop::run_ready(std::size_t budget) noexcept {
 }
 
 void guest_loop::run_until(const bool& over) noexcept {
-  constexpr int looks_every = 61;
   const turn mine{*this};
-  while (!over) {
-    int ran = 0;
-    while (!over && ran != looks_every && jobs_.run_one()) ++ran;
-    if (!over) look(jobs_.empty() ? epoll::time_point::max() : epoll::time_point{});
+  std::uint32_t looks_after = look_pace::most_jobs;
+  for (look_pace pace{nanoseconds_now()}; !over;) {
+    std::uint32_t ran = 0;
+    while (!over && ran != looks_after && jobs_.run_one()) ++ran;
+    if (over) break;
+    const bool is_idle = jobs_.empty();
+    const std::uint64_t before = nanoseconds_now();
+    look(is_idle ? epoll::time_point::max() : epoll::time_point{});
+    const std::uint64_t now = nanoseconds_now();
+    if (is_idle) pace.was_idle(now - before);
+    looks_after = pace.looked(now);
   }
   if (!jobs_.empty()) set_.interrupt();
 }

@@ -23,6 +23,7 @@
 #include "base/ref_count.hpp"
 #include "base/starting_gate.hpp"
 #include "core/worker.hpp"
+#include "pool/look_pace.hpp"
 #include "pool/pool_list.hpp"
 #include "pool/pool_size.hpp"
 #include "pool/process_forks.hpp"
@@ -116,8 +117,8 @@ class pool_core final : public executor, private parking<pool_core> {
   friend struct debug_pool;
   struct seat;
 
-  // A worker looks outside once in so many jobs. A prime, so that it does not beat with what programs do.
-  static constexpr std::uint32_t look_outside_every = 61;
+  // A worker looks outside once in so many jobs, at its sockets perhaps more often.
+  static constexpr std::uint32_t look_outside_every = look_pace::most_jobs;
   // And in one of so many of those looks, at another worker, which may be at one job for long.
   static constexpr std::uint32_t look_at_others_every = 8;
   // How long the worker that watches sleeps.
@@ -209,6 +210,8 @@ class pool_core final : public executor, private parking<pool_core> {
     bool had_event = false;  // its thread's: an event of its parker's, as of a socket, has ended its last sleep
     yield_before_park yields;
     steal_pace pace;
+    look_pace looks_at_sockets{nanoseconds_now()};
+    std::uint64_t looks_at_jobs_at = look_outside_every - 1;  // so many `jobs`: it looks outside for more than sockets
     spin_budget budget;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // written by the worker that watches. A hint, no edge
     pthread_t thread{};

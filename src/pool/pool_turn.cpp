@@ -94,7 +94,11 @@ inline job* pool_core::next(seat& mine) noexcept {
   expect_not_forked();
   mine.next_turn = 0;
   mine.sleeps.poll(true);
-  mine.looks_outside_at = mine.jobs.get() + look_outside_every;
+  const std::uint64_t jobs = mine.jobs.get();
+  const bool has_sockets = &mine.sleeps != &mine.bed;
+  mine.looks_outside_at = jobs + (has_sockets ? mine.looks_at_sockets.looked(nanoseconds_now()) : look_outside_every);
+  if (jobs < mine.looks_at_jobs_at) return nullptr;
+  mine.looks_at_jobs_at = jobs + look_outside_every;
   if (is_limited_.load(std::memory_order_relaxed) && idle_.too_many() && mine.kept.empty()) [[unlikely]]  // as declared
     return step_back(mine);
   const bool own_first = ++mine.looks % 2 == 0;
@@ -150,7 +154,9 @@ inline job* pool_core::next(seat& mine) noexcept {
     if (work == nullptr && !idle_.too_many()) work = look_on(mine);
     if (work != nullptr) {
       found(mine, searches, mine.has_others);
-      mine.budget.is_busy(nanoseconds_now());
+      const std::uint64_t found_at = nanoseconds_now();
+      mine.budget.is_busy(found_at);
+      mine.looks_at_sockets.was_idle(found_at - now);
       return work;
     }
     if (!sleep(mine, searches, desperate)) return nullptr;

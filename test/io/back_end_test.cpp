@@ -256,6 +256,45 @@ TEST_P(on_each, waits_of_other_threads_are_reached_while_a_worker_computes) {
   done = true;
 }
 
+// How many jobs of some milliseconds the only worker runs, in the mean, between what a socket is sent and its being read. There
+// are as many before as it takes to learn how long they are.
+double long_jobs_before_a_read(weft::runtime& rt) {
+  constexpr int messages = 5;
+  int jobs = 0, sent_at = 0, between = 0, left = messages;
+  const auto body = [&]() -> task<> {
+    const connection both = connected();
+    const auto reads = [&]() -> task<> {
+      for (; left != 0; --left) {
+        EXPECT_EQ(co_await read_some(both.here), "x");
+        between += jobs - sent_at;
+        sent_at = 0;
+      }
+    };
+    const auto computes = [&]() -> task<> {
+      while (left != 0) {
+        std::this_thread::sleep_for(6ms);
+        if (jobs >= 70 && sent_at == 0) send(both.there, "x"), sent_at = jobs;
+        ++jobs;
+        co_await weft::yield();
+      }
+    };
+    co_await weft::when_all(reads(), computes());
+    ::close(both.there);
+  };
+  rt.run(body());
+  return between / double{messages};
+}
+
+TEST_P(on_each, a_socket_does_not_wait_for_dozens_of_long_jobs) {
+  weft::runtime rt{{.threads = 1, .io = GetParam()}};
+  EXPECT_LE(long_jobs_before_a_read(rt), 4);
+}
+
+TEST(back_end, nor_does_it_in_a_guest) {
+  weft::runtime rt{{.guest = true}};
+  EXPECT_LE(long_jobs_before_a_read(rt), 4);
+}
+
 TEST_P(on_each, one_listener_is_waited_for_by_all_workers) {
   weft::runtime rt{{.threads = 4, .io = GetParam()}};
   const auto all = []() -> task<> {
