@@ -1,4 +1,5 @@
 // The calls that receive only on sockets.
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -43,6 +44,16 @@ bool has_bytes(int number) noexcept {
   return ::ioctl(number, FIONREAD, &size) == 0 && size > 0;
 }
 
+// A receive ends before an urgent byte (MSG_OOB), whatever it waits for: whether that comes next, or is among what has come.
+bool is_at_urgent_byte(int number) noexcept {
+  int is_at = 0;
+  return ::ioctl(number, SIOCATMARK, &is_at) == 0 && is_at != 0;
+}
+bool has_urgent_byte(int number) noexcept {
+  pollfd one{.fd = number, .events = POLLPRI, .revents = 0};
+  return next_poll(&one, 1, 0) == 1 && (one.revents & POLLPRI) != 0;
+}
+
 timespec time_left(clock::time_point until) noexcept {
   const clock::duration left = std::max(clock::duration::zero(), until - current_clock().now());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
@@ -67,7 +78,7 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
       const ssize_t got = attempt(0);
       const bool wants_more = waits_for_all && got > 0 && static_cast<std::size_t>(got) < size;
       seen = 0;
-      if (!wants_more || !peek_waits_for_all(number)) return got;
+      if (!wants_more || !peek_waits_for_all(number) || has_urgent_byte(number)) return got;
       seen = got;
       errno = EAGAIN;
       return ssize_t{-1};
@@ -76,7 +87,9 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
     return got < 0 && seen > 0 ? call.give(seen) : got;
   }
   std::size_t done = 0;
-  const auto must_end = [&] { return done != 0 && has_error_for_next_call(number) && !has_bytes(number); };
+  const auto must_end = [&] {
+    return done != 0 && (is_at_urgent_byte(number) || (has_error_for_next_call(number) && !has_bytes(number)));
+  };
   for (;;) {
     const ssize_t got = transfer(
         call, number, direction::in, until, [&] { return must_end() ? ssize_t{0} : attempt(done); },

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -216,6 +217,18 @@ TEST(hook_calls, the_flags_of_preadv2_and_pwritev2_have_their_effect) {
       const auto body = [&]() -> task<> { co_await weft::hooked({.files = elsewhere}, calls); };
       on_a_worker(body());
     }
+}
+
+TEST(hook_calls, flags_for_disks_are_refused_where_the_system_does) {
+  char text[] = "abcdefgh";
+  const iovec from{text, 8};
+  const int counter = ::eventfd(0, EFD_CLOEXEC);  // whose driver knows none
+  for (const both_ways& way : of_flags)
+    run_hooked([&] {
+      EXPECT_EQ(told([&] { return way.write(counter, &from, 1, -1, RWF_DSYNC); }),
+                told([&] { return ::syscall(SYS_pwritev2, counter, &from, 1L, -1L, 0L, RWF_DSYNC); }));
+    });
+  ::close(counter);
 }
 
 TEST(hook_calls, preadv2_and_pwritev2_that_never_wait_give_what_the_system_gives) {

@@ -287,4 +287,27 @@ TEST(hook_edges, a_peek_from_an_offset_waits_for_all) {
   EXPECT_STREQ(got, "helloworld");
 }
 
+// An urgent byte is no part of the stream, and what is behind it is another receive's; or, in line, begins that one.
+TEST(hook_edges, a_receive_of_all_ends_before_an_urgent_byte) {
+  for (const bool in_line : {false, true})
+    for (const bool peeks : {false, true})
+      for (const bool waits : {false, true}) {
+        const connection ends;
+        const int on = in_line ? 1 : 0;
+        ASSERT_EQ(::setsockopt(ends.at[0], SOL_SOCKET, SO_OOBINLINE, &on, sizeof on), 0);
+        EXPECT_EQ(::send(ends.at[1], "abc", 3, 0), 3);
+        const auto send_the_rest = [&] {
+          EXPECT_EQ(::send(ends.at[1], "!", 1, MSG_OOB), 1);
+          EXPECT_EQ(::send(ends.at[1], "defghi", 6, 0), 6);
+        };
+        char got[10] = {};
+        const auto receive = [&] { EXPECT_EQ(::recv(ends.at[0], got, 9, MSG_WAITALL | (peeks ? MSG_PEEK : 0)), 3); };
+        if (waits)
+          expect_waits(receive, send_the_rest);
+        else
+          run_hooked([&] { send_the_rest(), receive(); });
+        EXPECT_STREQ(got, "abc") << in_line << peeks << waits;
+      }
+}
+
 }  // namespace
