@@ -187,11 +187,15 @@ class copied_sets {
     for (std::size_t i = 0; i != 3; ++i) {
       if (those[i] == nullptr) continue;
       bits_[i].reset(new (std::nothrow) unsigned char[size_]);
+      if (!bits_[i]) has_memory_ = false;
       // select() reads whole words, so a set has memory up to the end of its last word.
-      if (!bits_[i] || !copy_from_program(bits_[i].get(), those[i], size_)) is_whole_ = false;
+      else if (!copy_from_program(bits_[i].get(), those[i], size_))
+        are_read_ = false;
     }
   }
-  explicit operator bool() const noexcept { return is_whole_; }
+  bool has_memory() const noexcept { return has_memory_; }
+  /// False: one is not the program's memory.
+  bool are_read() const noexcept { return are_read_; }
 
   /// Writes the copies back.
   void restore(fd_set* in, fd_set* out, fd_set* other) const noexcept {
@@ -220,7 +224,7 @@ class copied_sets {
   int count_;
   std::size_t size_;
   std::array<std::unique_ptr<unsigned char[]>, 3> bits_;
-  bool is_whole_ = true;
+  bool has_memory_ = true, are_read_ = true;
 };
 
 // Whether select() reports what poll() has found in one of `those`. What it does not report, such as the end of a connection that
@@ -256,9 +260,10 @@ selected select_hooked(const hooked_call& call, int count, fd_set* in, fd_set* o
   if (!may_begin(call)) return {true, call.fail(ECANCELED)};
   count = cut_to_table(count);
   const copied_sets sets{count, in, out, other};
+  if (sets.has_memory() && !sets.are_read()) return {};
   std::unique_ptr<pollfd[]> those;
-  const int numbers = sets ? sets.to_pollfds(those) : -1;
-  if (numbers < 0) return {};
+  const int numbers = sets.has_memory() ? sets.to_pollfds(those) : -1;
+  if (numbers < 0) return {true, call.fail(ENOMEM)};  // select() may fail so, and would block
   // Waits with poll() for the same descriptors, since select() overwrites its sets even when nothing is ready.
   const auto look = [&] { return next_poll(those.get(), static_cast<nfds_t>(numbers), 0); };
   for (;;) {

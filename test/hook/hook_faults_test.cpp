@@ -299,11 +299,19 @@ scenario connects() {
           }};
 }
 
-scenario files(std::string_view name, bool elsewhere) {
+// At a position; `at_a_place` makes the calls below.
+struct positional {
+  std::vector<below> at_a_place;
+  ssize_t (*read)(int from, char* into, std::size_t size, off_t at);
+  ssize_t (*write)(int to, const char* data, std::size_t size, off_t at);
+};
+scenario files(std::string_view name, const positional& calls, bool elsewhere) {
+  std::vector<below> those = calls.at_a_place;
+  those.insert(those.end(), {below::read, below::write});
   return {
       name,
-      {below::read, below::write, below::pread, below::pwrite},
-      [](failures& failed) {
+      std::move(those),
+      [calls](failures& failed) {
         char path[] = "/tmp/weft-hook-XXXXXX";
         const int file = ::mkostemp(path, O_CLOEXEC);
         ::unlink(path);
@@ -321,9 +329,9 @@ scenario files(std::string_view name, bool elsewhere) {
         char got[16] = {}, again[16] = {};
         all([&](std::size_t at, std::size_t size) { return ::write(file, letters.data() + at, size); });
         all([&](std::size_t at, std::size_t size) {
-          return ::pwrite(file, letters.data() + at, size, static_cast<off_t>(at));
+          return calls.write(file, letters.data() + at, size, static_cast<off_t>(at));
         });
-        all([&](std::size_t at, std::size_t size) { return ::pread(file, got + at, size, static_cast<off_t>(at)); });
+        all([&](std::size_t at, std::size_t size) { return calls.read(file, got + at, size, static_cast<off_t>(at)); });
         EXPECT_EQ(::lseek(file, 0, SEEK_SET), 0);
         all([&](std::size_t at, std::size_t size) { return ::read(file, again + at, size); });
         test::concern({});
@@ -333,6 +341,29 @@ scenario files(std::string_view name, bool elsewhere) {
       },
       {.files = elsewhere}};
 }
+// By preadv() and its like, in two parts.
+template <auto call, auto... flags>
+ssize_t in_parts(int number, const char* data, std::size_t size, off_t at) {
+  char* const first = const_cast<char*>(data);
+  const iovec parts[2] = {{first, 1}, {first + 1, size - 1}};
+  return call(number, parts, 2, at, flags...);
+}
+template <auto call, auto... flags>
+ssize_t into_parts(int number, char* into, std::size_t size, off_t at) {
+  return in_parts<call, flags...>(number, into, size, at);
+}
+const positional at_a_position[] = {
+    {{below::pread, below::pwrite},
+     [](int from, char* into, std::size_t size, off_t at) { return ::pread(from, into, size, at); },
+     [](int to, const char* data, std::size_t size, off_t at) { return ::pwrite(to, data, size, at); }},
+    {{below::pread64, below::pwrite64},
+     [](int from, char* into, std::size_t size, off_t at) { return ::pread64(from, into, size, at); },
+     [](int to, const char* data, std::size_t size, off_t at) { return ::pwrite64(to, data, size, at); }},
+    {{below::preadv, below::pwritev}, into_parts<::preadv>, in_parts<::pwritev>},
+    {{below::preadv64, below::pwritev64}, into_parts<::preadv64>, in_parts<::pwritev64>},
+    {{below::by_preadv2, below::by_pwritev2}, into_parts<::preadv2, 0>, in_parts<::pwritev2, 0>},
+    {{below::by_preadv64v2, below::by_pwritev64v2}, into_parts<::preadv64v2, 0>, in_parts<::pwritev64v2, 0>},
+};
 
 std::vector<scenario> all_scenarios() {
   std::vector<scenario> all;
@@ -432,8 +463,10 @@ std::vector<scenario> all_scenarios() {
                      if (::getaddrinfo("localhost", nullptr, nullptr, &found) == EAI_SYSTEM) failed.push_back(errno);
                    ::freeaddrinfo(found);
                  }});
-  all.push_back(files("files", false));
-  all.push_back(files("files elsewhere", true));
+  for (const positional& calls : at_a_position) {
+    all.push_back(files("files", calls, false));
+    all.push_back(files("files elsewhere", calls, true));
+  }
   return all;
 }
 
@@ -462,11 +495,14 @@ const std::vector<fault_below>& all_faults() {
       those.push_back({one, {EOPNOTSUPP}});
       those.push_back({one, {EOPNOTSUPP, EOPNOTSUPP, EOPNOTSUPP}});
     }
-    for (const below one : {below::read, below::write, below::pread, below::pwrite}) {
+    for (const below one : {below::read, below::write, below::pread, below::pwrite, below::pread64, below::pwrite64}) {
       those.push_back({one, {EIO}});
       those.push_back({one, {one_byte, EINTR}});
     }
-    for (const below one : {below::readv, below::writev}) those.push_back({one, {EIO}});
+    for (const below one :
+         {below::readv, below::writev, below::preadv, below::pwritev, below::preadv64, below::pwritev64,
+          below::by_preadv2, below::by_pwritev2, below::by_preadv64v2, below::by_pwritev64v2})
+      those.push_back({one, {EIO}});
     for (const below one : {below::accept, below::accept4}) {
       those.push_back({one, {ECONNABORTED}});
       those.push_back({one, {EMFILE, ENOMEM}});
