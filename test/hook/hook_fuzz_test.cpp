@@ -186,14 +186,16 @@ class calls {
       errno = 0;
       const long result = one();
       const int error = result < 0 ? errno : 0;
-      all.push_back({result, error, sum_of_memory(), call_});
+      all.push_back({result, error, sum_of_memory(256) ^ sum_of_memory(memory_.size(), addresses), call_});
     }
+    if (!all.empty()) all.back().memory ^= sum_of_memory(memory_.size());
     return all;
   }
 
  private:
-  std::uint64_t sum_of_memory() const noexcept {
-    return std::hash<std::string_view>{}({memory_.data(), memory_.size()});
+  // Behind each call of where most of them write, behind the last one of all: to sum up all of it took longer than most calls.
+  std::uint64_t sum_of_memory(std::size_t end, std::size_t begin = 0) const noexcept {
+    return std::hash<std::string_view>{}({memory_.data() + begin, end - begin});
   }
 
   unsigned pick(unsigned below) { return static_cast<unsigned>(chosen_.up_to(below - 1)); }
@@ -339,7 +341,7 @@ class calls {
       return ::sendto(all.number, all.at, all.bytes, flags(), to, size);
     }
     char* const into = address();
-    auto* const from = reinterpret_cast<sockaddr*>(into == memory_.data() ? memory_.data() + 20'000 : into);
+    auto* const from = reinterpret_cast<sockaddr*>(into == memory_.data() ? memory_.data() + addresses : into);
     const long got = ::recvfrom(all.number, all.at, all.bytes, flags(), from, from == nullptr ? nullptr : &size);
     return got < 0 ? got : got * 0x100 + static_cast<long>(size);
   }
@@ -351,7 +353,7 @@ class calls {
   }
 
   long several_messages(const given& all) {
-    iovec second{memory_.data() + 20'200, 100};
+    iovec second{memory_.data() + addresses + 200, 100};
     mmsghdr those[2]{};
     those[0].msg_hdr.msg_iov = all.parts;
     those[0].msg_hdr.msg_iovlen = 3;
@@ -454,7 +456,8 @@ class calls {
   bool sent_urgent_ = false;
   test::choices chosen_;
   files files_;
-  std::array<char, 20'480> memory_{};  // each call has it summed up
+  static constexpr std::size_t addresses = 20'000;  // begin there, behind data
+  std::array<char, addresses + 480> memory_{};
 };
 
 WEFT_FUZZ(arguments_of_hooked_calls, 100, 300) {
