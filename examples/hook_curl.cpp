@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +30,8 @@ int fetch(const std::string& url) {
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &got);
   const CURLcode failed = curl_easy_perform(easy);
-  if (failed != CURLE_OK) std::fprintf(stderr, "%s\n", curl_easy_strerror(failed));
   curl_easy_cleanup(easy);
+  if (failed != CURLE_OK) throw std::runtime_error{curl_easy_strerror(failed)};  // which stops all others
   return got == "an answer\n" ? 1 : 0;
 }
 

@@ -43,8 +43,8 @@ ssize_t positional(Plain plain) noexcept {
 constexpr int for_disks = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND;
 
 // preadv2() or pwritev2(). at_its_own() makes the hooked call without position and flags. With RWF_NOWAIT a call never waits; with
-// any other flag that is not for disks, as RWF_NOSIGNAL, it blocks the thread, as it does with flags for disks where a driver
-// may know none: on what is neither a regular file, nor a socket or pipe.
+// any other flag that is not for disks, as RWF_NOSIGNAL, it blocks the thread. So it does with those for disks, but for RWF_HIPRI,
+// on what is neither a regular file, nor a socket or pipe: some of these refuse them.
 template <class Plain, class AtItsOwn>
 ssize_t with_flags(int number, off64_t at, int flags, Plain plain, AtItsOwn at_its_own) noexcept {
   if (hooks_here() == nullptr || (flags & RWF_NOWAIT) != 0) return plain();
@@ -52,8 +52,8 @@ ssize_t with_flags(int number, off64_t at, int flags, Plain plain, AtItsOwn at_i
   if (flags == 0) return at_its_own();
   const file_kind kind = kind_of(number);
   if (kind == file_kind::regular) return positional(plain);
-  const bool ignores_those_for_disks = kind == file_kind::socket || kind == file_kind::pipe;
-  return ignores_those_for_disks && (flags & ~for_disks) == 0 ? at_its_own() : plain();
+  const int ignored = kind == file_kind::socket || kind == file_kind::pipe ? for_disks : RWF_HIPRI;
+  return (flags & ~ignored) == 0 ? at_its_own() : plain();
 }
 
 }  // namespace

@@ -44,7 +44,10 @@ bool has_bytes(int number) noexcept {
   return ::ioctl(number, FIONREAD, &size) == 0 && size > 0;
 }
 
-// A receive ends before an urgent byte (MSG_OOB), whatever it waits for: whether that comes next, or is among what has come.
+// A receive ends before an urgent byte (MSG_OOB) that comes later than the first byte, whatever it waits for: whether that comes
+// next, or one that is not read yet is among what has come. Where both come between a look and the call behind it, the call goes on
+// behind it. Nothing tells where a peek has ended: before an urgent byte that was read, it waits for more, and from an offset
+// (SO_PEEK_OFF) it goes on beyond one.
 bool is_at_urgent_byte(int number) noexcept {
   int is_at = 0;
   return ::ioctl(number, SIOCATMARK, &is_at) == 0 && is_at != 0;
@@ -78,7 +81,8 @@ ssize_t receive_hooked(const hooked_call& call, int number, std::size_t size, in
       const ssize_t got = attempt(0);
       const bool wants_more = waits_for_all && got > 0 && static_cast<std::size_t>(got) < size;
       seen = 0;
-      if (!wants_more || !peek_waits_for_all(number) || has_urgent_byte(number)) return got;
+      if (!wants_more || !peek_waits_for_all(number) || (has_urgent_byte(number) && !is_at_urgent_byte(number)))
+        return got;
       seen = got;
       errno = EAGAIN;
       return ssize_t{-1};

@@ -89,7 +89,8 @@ void epoll::changes::report() noexcept {
     const change& one = list_[i];
     // After an error the next try in either direction fails with it; the connection need not have ended.
     const bool all = (one.events & EPOLLHUP) != 0, failed = (one.events & EPOLLERR) != 0;
-    one.of->report(one.generation, {.in = failed || (one.events & EPOLLIN) != 0,
+    // A receive of all ends before an urgent byte, also if nothing follows that yet.
+    one.of->report(one.generation, {.in = failed || (one.events & (EPOLLIN | EPOLLPRI)) != 0,
                                     .out = failed || (one.events & EPOLLOUT) != 0,
                                     .in_ended = all || (one.events & EPOLLRDHUP) != 0,
                                     .out_ended = all,

@@ -3,8 +3,8 @@
 // A descriptor enters the set once, edge-triggered in both directions, and leaves it when it is closed: so a wait costs no
 // epoll_ctl(). One thread at a time waits in the set: of a runtime's idle workers one sleeps there and the others on their futex.
 // When that worker gets something to run, no worker sleeps in the set until one looks for work again. Meanwhile, in a pool of
-// several, the guard (io_guard) wakes an idle worker every 5 ms to look, and a busy worker polls the set after some dozens of
-// jobs.
+// several, the guard (io_guard) wakes an idle worker every 5 ms to look, and a busy worker polls the set every 61 jobs, or every
+// 5 ms.
 //
 // The worker asleep in the set is woken through an eventfd in the set. It is edge-triggered, too, so that nobody has to read it.
 //

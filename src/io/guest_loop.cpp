@@ -64,7 +64,7 @@ void guest_loop::run_until(const bool& over) noexcept {
     look(is_idle ? epoll::time_point::max() : epoll::time_point{});
     const std::uint64_t now = nanoseconds_now();
     if (is_idle) pace.was_idle(now - before);
-    looks_after = pace.looked(now);
+    looks_after = pace.looked(now, ran);
   }
   if (!jobs_.empty()) set_.interrupt();
 }

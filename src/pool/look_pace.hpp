@@ -18,14 +18,13 @@ class look_pace {
   /// Times are nanoseconds of any clock.
   explicit look_pace(std::uint64_t now) noexcept : since_{now} {}
 
-  /// By the worker, which looks now: after how many jobs it looks again.
-  std::uint32_t looked(std::uint64_t now) noexcept {
-    const std::uint64_t busy = now - since_;
+  /// By the worker, which looks now, and has run so many jobs since it looked last: after how many it looks again.
+  std::uint32_t looked(std::uint64_t now, std::uint64_t ran) noexcept {
+    const std::uint64_t busy = std::max<std::uint64_t>(now - since_, 1);
     since_ = now;
-    if (busy > longest)
-      jobs_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(jobs_ * longest / busy, 1));
-    else if (busy < longest / 2)
-      jobs_ = std::min(2 * jobs_, most_jobs);
+    if (ran != 0)
+      jobs_ = static_cast<std::uint32_t>(
+          std::clamp<std::uint64_t>(ran * longest / busy, 1, std::min(2 * jobs_, most_jobs)));
     return jobs_;
   }
   /// It had no job for so long, and looked meanwhile.

@@ -53,6 +53,7 @@ void pool_core::work_as_caller() noexcept {
   const std::uint64_t now = nanoseconds_now();
   mine.asleep.ends(now);
   mine.budget.is_busy(now);
+  mine.look_pace = detail::look_pace{now};
   come();
   watched_as_caller_.emplace(mine, mine.asleep, here, mine.index, ready_jobs);
   call_hook(options_.on_start, mine);

@@ -117,7 +117,7 @@ class pool_core final : public executor, private parking<pool_core> {
   friend struct debug_pool;
   struct seat;
 
-  // A worker looks outside once in so many jobs, at its sockets perhaps more often.
+  // A worker looks outside once in so many jobs; at sockets alone perhaps more often.
   static constexpr std::uint32_t look_outside_every = look_pace::most_jobs;
   // And in one of so many of those looks, at another worker, which may be at one job for long.
   static constexpr std::uint32_t look_at_others_every = 8;
@@ -210,8 +210,10 @@ class pool_core final : public executor, private parking<pool_core> {
     bool had_event = false;  // its thread's: an event of its parker's, as of a socket, has ended its last sleep
     yield_before_park yields;
     steal_pace pace;
-    look_pace looks_at_sockets{nanoseconds_now()};
-    std::uint64_t looks_at_jobs_at = look_outside_every - 1;  // so many `jobs`: it looks outside for more than sockets
+    detail::look_pace look_pace{nanoseconds_now()};
+    // Counts of jobs: at its last look at sockets, and where it looks at the queues of others, too.
+    std::uint64_t looked_at_sockets_at = 0, looks_at_jobs_at = look_outside_every - 1;
+    bool own_had_turn = false;  // at the last look at sockets alone
     spin_budget budget;
     std::atomic<std::uint64_t> jobs_when_watched{0};  // written by the worker that watches. A hint, no edge
     pthread_t thread{};

@@ -95,10 +95,15 @@ inline job* pool_core::next(seat& mine) noexcept {
   mine.next_turn = 0;
   mine.sleeps.poll(true);
   const std::uint64_t jobs = mine.jobs.get();
-  const bool has_sockets = &mine.sleeps != &mine.bed;
-  mine.looks_outside_at = jobs + (has_sockets ? mine.looks_at_sockets.looked(nanoseconds_now()) : look_outside_every);
-  if (jobs < mine.looks_at_jobs_at) return nullptr;
-  mine.looks_at_jobs_at = jobs + look_outside_every;
+  const bool at_sockets_alone = jobs < mine.looks_at_jobs_at;
+  if (!at_sockets_alone) mine.looks_at_jobs_at = jobs + look_outside_every;
+  mine.looks_outside_at = mine.looks_at_jobs_at;
+  if (&mine.sleeps != &mine.bed) {
+    const std::uint64_t ran = jobs - std::exchange(mine.looked_at_sockets_at, jobs);
+    mine.looks_outside_at = std::min(mine.looks_outside_at, jobs + mine.look_pace.looked(nanoseconds_now(), ran));
+  }
+  // What sockets have woken for this worker alone has every other turn.
+  if (at_sockets_alone) return (mine.own_had_turn = !mine.own_had_turn) ? take_own(mine) : nullptr;
   if (is_limited_.load(std::memory_order_relaxed) && idle_.too_many() && mine.kept.empty()) [[unlikely]]  // as declared
     return step_back(mine);
   const bool own_first = ++mine.looks % 2 == 0;
@@ -156,7 +161,7 @@ inline job* pool_core::next(seat& mine) noexcept {
       found(mine, searches, mine.has_others);
       const std::uint64_t found_at = nanoseconds_now();
       mine.budget.is_busy(found_at);
-      mine.looks_at_sockets.was_idle(found_at - now);
+      mine.look_pace.was_idle(found_at - now);
       return work;
     }
     if (!sleep(mine, searches, desperate)) return nullptr;

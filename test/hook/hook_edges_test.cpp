@@ -310,4 +310,29 @@ TEST(hook_edges, a_receive_of_all_ends_before_an_urgent_byte) {
       }
 }
 
+TEST(hook_edges, nor_does_it_wait_for_what_is_behind_that) {
+  const connection ends;
+  EXPECT_EQ(::send(ends.at[1], "abc", 3, 0), 3);
+  char got[10] = {};
+  expect_waits([&] { EXPECT_EQ(::recv(ends.at[0], got, 9, MSG_WAITALL), 3); },
+               [&] { EXPECT_EQ(::send(ends.at[1], "!", 1, MSG_OOB), 1); });
+  EXPECT_STREQ(got, "abc");
+}
+
+TEST(hook_edges, a_peek_that_begins_at_an_urgent_byte_waits_for_all) {
+  for (const bool in_line : {false, true}) {
+    const connection ends;
+    const int on = in_line ? 1 : 0;
+    ASSERT_EQ(::setsockopt(ends.at[0], SOL_SOCKET, SO_OOBINLINE, &on, sizeof on), 0);
+    EXPECT_EQ(::send(ends.at[1], "!", 1, MSG_OOB), 1);
+    EXPECT_EQ(::send(ends.at[1], "abc", 3, 0), 3);
+    const ssize_t all = in_line ? 10 : 9;
+    char got[11] = {};
+    expect_waits(
+        [&] { EXPECT_EQ(::recv(ends.at[0], got, static_cast<std::size_t>(all), MSG_WAITALL | MSG_PEEK), all); },
+        [&] { EXPECT_EQ(::send(ends.at[1], "defghi", 6, 0), 6); });
+    EXPECT_STREQ(got, in_line ? "!abcdefghi" : "abcdefghi");
+  }
+}
+
 }  // namespace

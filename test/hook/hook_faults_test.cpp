@@ -301,6 +301,7 @@ scenario connects() {
 
 // At a position; `at_a_place` makes the calls below.
 struct positional {
+  const char* name;
   std::vector<below> at_a_place;
   ssize_t (*read)(int from, char* into, std::size_t size, off_t at);
   ssize_t (*write)(int to, const char* data, std::size_t size, off_t at);
@@ -353,16 +354,21 @@ ssize_t into_parts(int number, char* into, std::size_t size, off_t at) {
   return in_parts<call, flags...>(number, into, size, at);
 }
 const positional at_a_position[] = {
-    {{below::pread, below::pwrite},
+    {"pread",
+     {below::pread, below::pwrite},
      [](int from, char* into, std::size_t size, off_t at) { return ::pread(from, into, size, at); },
      [](int to, const char* data, std::size_t size, off_t at) { return ::pwrite(to, data, size, at); }},
-    {{below::pread64, below::pwrite64},
+    {"pread64",
+     {below::pread64, below::pwrite64},
      [](int from, char* into, std::size_t size, off_t at) { return ::pread64(from, into, size, at); },
      [](int to, const char* data, std::size_t size, off_t at) { return ::pwrite64(to, data, size, at); }},
-    {{below::preadv, below::pwritev}, into_parts<::preadv>, in_parts<::pwritev>},
-    {{below::preadv64, below::pwritev64}, into_parts<::preadv64>, in_parts<::pwritev64>},
-    {{below::by_preadv2, below::by_pwritev2}, into_parts<::preadv2, 0>, in_parts<::pwritev2, 0>},
-    {{below::by_preadv64v2, below::by_pwritev64v2}, into_parts<::preadv64v2, 0>, in_parts<::pwritev64v2, 0>},
+    {"preadv", {below::preadv, below::pwritev}, into_parts<::preadv>, in_parts<::pwritev>},
+    {"preadv64", {below::preadv64, below::pwritev64}, into_parts<::preadv64>, in_parts<::pwritev64>},
+    {"preadv2", {below::by_preadv2, below::by_pwritev2}, into_parts<::preadv2, 0>, in_parts<::pwritev2, 0>},
+    {"preadv64v2",
+     {below::by_preadv64v2, below::by_pwritev64v2},
+     into_parts<::preadv64v2, 0>,
+     in_parts<::pwritev64v2, 0>},
 };
 
 std::vector<scenario> all_scenarios() {

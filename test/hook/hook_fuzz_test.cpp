@@ -328,7 +328,11 @@ class calls {
       case 1: return reinterpret_cast<const sockaddr*>(no_address);
       case 2: inet_.sin_family = AF_UNSPEC; break;
       case 3: size = 3; break;
-      case 4: size = files_.listens_at_size(); return files_.listens_at();
+      case 4: {
+        const sockaddr* const at = files_.listens_at();
+        size = files_.listens_at_size();
+        return at;
+      }
       default: break;
     }
     return reinterpret_cast<const sockaddr*>(&inet_);
