@@ -301,6 +301,7 @@ struct only_callers : rl::test_suite<only_callers<for_one>, 3>, crew<1, 1> {
 int main() {
   model::check<post_and_end<1, 2>>("1 worker, 2 jobs", 2);
   model::check<its_own_job>("1 worker, a job for it alone", 2);
+  model::check_some<behind_another>("behind another, one watches");
   model::check_some<only_callers<false>>("only callers, 2 jobs", 300'000);
   model::check_some<only_callers<true>>("only callers, for it alone", 300'000);
   // Somebody says how many may be awake.
@@ -312,7 +313,6 @@ int main() {
   model::check_some<post_and_end<3, 2>>("3 workers, 2 jobs", 1'000'000);
   model::check_some<jobs_that_post>("jobs that post", 1'000'000);
   model::check<held_up<2>>("one waits for the other", 1);
-  model::check_some<behind_another>("behind another, one watches", 1'000'000);
   model::check<for_one_alone<false>>("for one alone", 1, 1'000'000, 2);
   model::check_some<for_one_alone<true>>("for one alone, from inside", 1'000'000);
   // Fewer may be awake than there are, until one that watches sees that those wait.
