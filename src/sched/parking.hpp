@@ -50,9 +50,9 @@ enum class pool_state : std::uint8_t { open, draining, cancelling, ended };
 /// What fall_asleep() has found.
 enum class nap : std::uint8_t { ended, has_job, sleeps, watches };
 
-/// The base of a Pool. That has wake(idler&), any_job(), any_next() for jobs that some worker is to do next, any_own_job() for those of
-/// some worker alone, and has_own_job(worker). Asked behind a heavy_fence(), these see all that was put before a light_fence();
-/// behind a full_fence(), all that was put before one of those.
+/// The base of a Pool. That has wake(idler&), any_job(), any_next() for jobs that some worker is to do next, any_own_job() for
+/// those of some worker alone, and has_own_job(worker). Asked behind a heavy_fence(), these see all that was put before a
+/// light_fence(); behind a full_fence(), all that was put before one of those.
 template <class Pool>
 class parking {
   // Its transitions stand above. Relaxed: it carries nothing. A worker that acts on `ended` was woken for it, or has seen
